@@ -1,0 +1,96 @@
+// Writing and reading the fields of Spoor's binary formats (docs/formats.md): fixed width,
+// little-endian, every read checked against what is left.
+//
+// Not thread-safe.
+#pragma once
+
+#include <boost/endian/conversion.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace spoor::base {
+
+class ByteWriter {
+ public:
+  void u8(std::uint8_t value) { bytes_.push_back(static_cast<char>(value)); }
+  void u16(std::uint16_t value) { put(value); }
+  void u32(std::uint32_t value) { put(value); }
+  void u64(std::uint64_t value) { put(value); }
+  void raw(std::string_view value) { bytes_.append(value); }
+
+  // A 16-bit length, then the bytes; the caller keeps `value` under 64 KiB.
+  void short_string(std::string_view value) {
+    u16(static_cast<std::uint16_t>(value.size()));
+    raw(value);
+  }
+
+  void words(std::span<const std::uint64_t> values) {
+    bytes_.reserve(bytes_.size() + values.size_bytes());
+    for (const std::uint64_t value : values) put(value);
+  }
+
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+  const std::string& bytes() const { return bytes_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  template <class T>
+  void put(T value) {
+    unsigned char buffer[sizeof(T)];
+    boost::endian::endian_store<T, sizeof(T), boost::endian::order::little>(buffer, value);
+    bytes_.append(buffer, buffer + sizeof(T));
+  }
+
+  std::string bytes_;
+};
+
+// Reads past the end set the reader to failed and give zeros; ask ok() before trusting what was
+// read, and before allocating by a length that was read.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+
+  std::uint8_t u8() { return get<std::uint8_t>(); }
+  std::uint16_t u16() { return get<std::uint16_t>(); }
+  std::uint32_t u32() { return get<std::uint32_t>(); }
+  std::uint64_t u64() { return get<std::uint64_t>(); }
+  std::uint64_t u64_big() { return get<std::uint64_t, boost::endian::order::big>(); }
+  std::string_view short_string() { return raw(u16()); }
+
+  std::string_view raw(std::uint64_t size) {
+    if (size > rest_.size()) {
+      fail();
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+
+  bool ok() const { return ok_; }
+  std::size_t remaining() const { return rest_.size(); }
+
+ private:
+  template <class T, boost::endian::order Order = boost::endian::order::little>
+  T get() {
+    const std::string_view taken = raw(sizeof(T));
+    if (taken.size() != sizeof(T)) return 0;
+    unsigned char buffer[sizeof(T)];
+    taken.copy(reinterpret_cast<char*>(buffer), sizeof(T));
+    return boost::endian::endian_load<T, sizeof(T), Order>(buffer);
+  }
+
+  void fail() {
+    ok_ = false;
+    rest_ = {};
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+}  // namespace spoor::base

@@ -1,0 +1,12 @@
+// The checksum of every format of Spoor: XXH3, 64 bits, seed 0 (https://xxhash.com), which is
+// fixed for all time and all machines.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace spoor::base {
+
+std::uint64_t checksum(std::string_view bytes);
+
+}  // namespace spoor::base

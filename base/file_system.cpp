@@ -1,0 +1,146 @@
+#include "base/file_system.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace spoor::base {
+namespace {
+
+Error failed(const char* what, const std::filesystem::path& path) {
+  return system_error(errno, fmt::format("cannot {} {}", what, path.native()));
+}
+
+// Owns a descriptor. Not thread-safe.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+class PosixOutputFile final : public OutputFile {
+ public:
+  PosixOutputFile(Descriptor fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Result<> append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return failed("write", path_);
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+
+  Result<> sync() override {
+    if (::fsync(fd_.get()) != 0) return failed("sync", path_);
+    return {};
+  }
+
+  Result<> close() override {
+    if (::close(fd_.release()) != 0) return failed("close", path_);
+    return {};
+  }
+
+ private:
+  Descriptor fd_;
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std::uint64_t bytes_max) {
+  // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return failed("open", path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return failed("read", path);
+  if (!S_ISREG(status.st_mode)) {
+    return system_error(S_ISDIR(status.st_mode) ? EISDIR : EINVAL,
+                        fmt::format("cannot read {}: not a regular file", path.native()));
+  }
+  if (static_cast<std::uint64_t>(status.st_size) > bytes_max) {
+    return system_error(EFBIG, fmt::format("cannot read {}: {} bytes where at most {} are expected",
+                                           path.native(), status.st_size, bytes_max));
+  }
+  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t got = ::read(fd.get(), content.data() + done, content.size() - done);
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return failed("read", path);
+    }
+    if (got == 0) break;  // it was truncated meanwhile; the formats' own checks tell
+    done += static_cast<std::size_t>(got);
+  }
+  content.resize(done);
+  return content;
+}
+
+Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (fd.get() < 0) return failed("create", path);
+  return std::make_unique<PosixOutputFile>(std::move(fd), path);
+}
+
+Result<> PosixFileSystem::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return failed("rename", from);
+  return {};
+}
+
+Result<> PosixFileSystem::remove(const std::filesystem::path& path) {
+  if (::unlink(path.c_str()) != 0) return failed("remove", path);
+  return {};
+}
+
+Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
+  if (::mkdir(path.c_str(), 0750) == 0) return {};
+  const int error = errno;
+  struct stat status {};
+  if (error == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return {};
+  return system_error(error, fmt::format("cannot create the directory {}", path.native()));
+}
+
+Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync the directory", path);
+  return {};
+}
+
+Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes) {
+  const std::filesystem::path aside = path.native() + ".tmp";
+  const auto write = [&]() -> Result<> {
+    auto file = files.create(aside);
+    if (!file) return file.error();
+    if (auto done = (*file)->append(bytes); !done) return done;
+    if (auto done = (*file)->sync(); !done) return done;
+    if (auto done = (*file)->close(); !done) return done;
+    return files.rename(aside, path);
+  };
+  if (auto done = write(); !done) {
+    static_cast<void>(files.remove(aside));  // the first failure is the one to report
+    return done;
+  }
+  return files.sync_directory(path.parent_path());
+}
+
+}  // namespace spoor::base
