@@ -13,6 +13,7 @@ struct Error {
   std::error_code code;
   std::string message;
 
+  Error() = default;
   Error(std::error_code error_code, std::string sentence)
       : code(error_code), message(std::move(sentence)) {}
 };

@@ -1,0 +1,41 @@
+// The numbers and ids that must not be mixed.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spoor::tracker {
+
+// The number of a cycle, from 1; 0 is "none". Numbers are shared by the whole cluster and only
+// grow.
+struct CycleId {
+  std::uint64_t value = 0;
+
+  // No cluster gets here by counting: a number beyond it is nonsense from outside, and is refused
+  // before it could leave no room to go on.
+  static constexpr std::uint64_t value_max = std::uint64_t{1} << 62U;
+
+  friend auto operator<=>(const CycleId&, const CycleId&) = default;
+};
+
+inline CycleId next(CycleId cycle) { return {cycle.value + 1}; }
+
+// The id of one tracker's unbroken memory: 128 random bits. Any loss of marks starts a new one.
+struct InstanceId {
+  std::array<std::uint8_t, 16> bytes{};
+
+  static InstanceId random();
+
+  // From the 32 hex digits that to_string() gives; anything else is nothing.
+  static std::optional<InstanceId> parse(std::string_view text);
+  std::string to_string() const;
+
+  bool is_none() const { return *this == InstanceId{}; }
+  friend auto operator<=>(const InstanceId&, const InstanceId&) = default;
+};
+
+}  // namespace spoor::tracker

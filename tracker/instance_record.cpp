@@ -1,0 +1,45 @@
+#include "tracker/instance_record.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr std::uint64_t record_bytes_max = 4096;
+
+std::filesystem::path record_file(const std::filesystem::path& data_dir) { return data_dir / "instance.json"; }
+
+}  // namespace
+
+base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
+                                                                 const std::filesystem::path& data_dir) {
+  const auto file = record_file(data_dir);
+  const auto text = files.read(file, record_bytes_max);
+  if (!text) {
+    if (text.error().code == std::errc::no_such_file_or_directory) return std::optional<InstanceRecord>{};
+    return text.error();
+  }
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
+  if (!json.is_object() || !json.contains("instance") || !json["instance"].is_string()) return corrupt;
+  const auto instance = InstanceId::parse(json["instance"].get<std::string>());
+  if (!instance) return corrupt;
+  InstanceRecord record{*instance, std::nullopt};
+  if (json.contains("clean_generation") && json["clean_generation"].is_number_unsigned()) {
+    record.clean_generation = json["clean_generation"].get<std::uint64_t>();
+  }
+  return std::optional(record);
+}
+
+base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
+                                     const InstanceRecord& record) {
+  nlohmann::json json{{"instance", record.instance.to_string()}};
+  if (record.clean_generation) json["clean_generation"] = *record.clean_generation;
+  return base::replace_file(files, record_file(data_dir), json.dump() + "\n");
+}
+
+}  // namespace spoor::tracker

@@ -1,0 +1,33 @@
+// What `node.data_dir` remembers of the tracker between runs: which instance lived here last, and
+// whether it ended cleanly. The proof, or the lack of it, that a snapshot holds everything that was
+// acknowledged.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file_system.h"
+#include "tracker/ids.h"
+
+namespace spoor::tracker {
+
+struct InstanceRecord {
+  InstanceId instance;
+  // The generation of the snapshot that holds everything, written as the last act of a clean stop.
+  // Nothing while a daemon runs, and after a crash.
+  std::optional<std::uint64_t> clean_generation;
+
+  friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
+};
+
+// Nothing where there never was a record; an error where there is one that can't be read.
+base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
+                                                                 const std::filesystem::path& data_dir);
+
+// Durable when it returns.
+base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
+                                     const InstanceRecord& record);
+
+}  // namespace spoor::tracker

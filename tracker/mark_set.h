@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tracker/bloom_filter.h"
+#include "tracker/tree_marks.h"
+
+namespace spoor::tracker {
+
+// What is known to have changed: a short list of filters, no two of one shape, and tree marks. The
+// content of one cycle, the merge of many cycles of many peers, and the input of a scan.
+//
+// Merging is commutative, associative and idempotent in what the set answers; filters of other
+// shapes are kept side by side, and a lookup asks all of them.
+//
+// Not thread-safe.
+class MarkSet {
+ public:
+  // Adds a path to the filter of this shape, which is created when there is none. Returns whether
+  // the path was new to that filter.
+  bool add(const PathHash& hash, BloomShape shape);
+
+  // Returns whether the tree was not covered before.
+  bool add_tree(std::string_view path) { return tree_marks_.add(path); }
+
+  // Adds a whole filter, as read from outside.
+  void add_filter(BloomFilter filter);
+
+  void merge(const MarkSet& other);
+
+  // Whether some filter may contain the path of this hash. Tree marks are not asked.
+  bool filters_may_contain(const PathHash& hash) const;
+
+  // Whether the path, or something below or above it in a way that concerns it, may have changed:
+  // it is in a filter, in a marked tree, or on the way to one.
+  bool may_contain(std::string_view path, const PathHash& hash) const;
+
+  const std::vector<BloomFilter>& filters() const { return filters_; }
+  const TreeMarks& tree_marks() const { return tree_marks_; }
+  bool empty() const { return filters_.empty() && tree_marks_.empty(); }
+
+ private:
+  BloomFilter* filter_of(BloomShape shape);
+
+  std::vector<BloomFilter> filters_;
+  TreeMarks tree_marks_;
+};
+
+// The figures of a whole set: items are summed (an upper estimate where filters share keys), a
+// false positive is one of any filter, density is that of all bits together.
+struct MarkSetFigures {
+  double items = 0;
+  double density = 0;
+  double fp_rate = 0;
+  std::uint64_t bits = 0;
+
+  static MarkSetFigures of(const MarkSet& marks);
+};
+
+}  // namespace spoor::tracker

@@ -1,0 +1,19 @@
+// A MarkSet as it stands in snapshots and in cycle frames alike (docs/formats.md, "Mark set").
+#pragma once
+
+#include "base/byte_codec.h"
+#include "base/error.h"
+#include "tracker/ids.h"
+#include "tracker/mark_set.h"
+
+namespace spoor::tracker {
+
+void encode_mark_set(base::ByteWriter& out, const MarkSet& marks);
+
+// Fails with Errc::snapshot_corrupt; never allocates more than what is left to read.
+base::Result<MarkSet> decode_mark_set(base::ByteReader& in);
+
+void encode_instance(base::ByteWriter& out, const InstanceId& id);
+InstanceId decode_instance(base::ByteReader& in);
+
+}  // namespace spoor::tracker

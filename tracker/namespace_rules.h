@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace spoor::tracker {
+
+// Which paths Spoor takes no notice of: the same for whoever marks and for the scanner, so that
+// what is not marked is not counted either.
+//
+// Immutable; thread-safe.
+class NamespaceRules {
+ public:
+  struct Options {
+    // Shell patterns (fnmatch). One without a slash is held against each component of a path, one
+    // with a slash against the path from the root, its wildcards not crossing slashes. What matches
+    // is excluded with everything below it.
+    std::vector<std::string> exclude;
+    // Excludes paths whose first component is no valid S3 bucket name.
+    bool s3_bucket_names = false;
+  };
+
+  NamespaceRules() = default;
+  explicit NamespaceRules(Options options) : options_(std::move(options)) {}
+
+  // Whether the normalised path, or a directory above it, is excluded.
+  bool ignores(std::string_view path) const;
+
+  // The same for the child of a directory that is itself not ignored: what a walk asks as it
+  // descends. `path` is the child's whole path, `name` its last component.
+  bool ignores_child(std::string_view path, std::string_view name) const;
+
+  // Changes whenever a change of the rules changes what is ignored: a scan under other rules than
+  // the last one's must walk everything.
+  std::string fingerprint() const;
+
+ private:
+  Options options_;
+};
+
+// Lower-case letters, digits, dots and hyphens, 3 to 63 of them, letters or digits at both ends, no
+// two dots in a row, not formed like an IPv4 address (the rules of Amazon S3).
+bool is_s3_bucket_name(std::string_view name);
+
+}  // namespace spoor::tracker

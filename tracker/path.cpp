@@ -1,0 +1,104 @@
+#include "tracker/path.h"
+
+#include <fmt/core.h>
+
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr std::size_t printable_bytes_max = 200;
+
+// The length of the UTF-8 sequence that `text` begins with; 0 where it is none (RFC 3629).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
+  const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || too_high ? 0 : length;
+}
+
+}  // namespace
+
+std::optional<MarkKind> parse_mark_kind(std::string_view text) {
+  if (text == "dir") return MarkKind::dir;
+  if (text == "file") return MarkKind::file;
+  if (text == "tree") return MarkKind::tree;
+  return std::nullopt;
+}
+
+base::Result<std::string> normalise_path(std::string_view raw) {
+  if (raw.find('\0') != std::string_view::npos) {
+    return base::Error(Errc::invalid_path, fmt::format("the path '{}' holds a NUL byte", printable(raw)));
+  }
+  std::string path;
+  path.reserve(std::min(raw.size(), path_bytes_max));
+  for (ComponentCursor at(raw); at.next();) {
+    const std::string_view component = at.component();
+    if (component.empty() || component == ".") continue;
+    if (component == "..") {
+      return base::Error(Errc::invalid_path,
+                         fmt::format("the path '{}' holds '..'; give the path it leads to", printable(raw)));
+    }
+    if (component.size() > component_bytes_max) {
+      return base::Error(Errc::path_too_long, fmt::format("a component of the path '{}' has {} bytes; at most {} are possible",
+                                                          printable(raw), component.size(), component_bytes_max));
+    }
+    if (!path.empty()) path += '/';
+    path += component;
+    if (path.size() > path_bytes_max) {
+      return base::Error(Errc::path_too_long, fmt::format("the path '{}' has more than {} bytes", printable(raw), path_bytes_max));
+    }
+  }
+  if (path.empty()) {
+    return base::Error(Errc::invalid_path, fmt::format("the path '{}' names nothing: it is empty, or the root", printable(raw)));
+  }
+  return path;
+}
+
+bool ComponentCursor::next() {
+  if (started_ && is_last()) return false;
+  begin_ = started_ ? end_ + 1 : 0;
+  started_ = true;
+  end_ = std::min(path_.find('/', begin_), path_.size());
+  return !path_.empty();
+}
+
+std::string join_path(std::string_view directory, std::string_view name) {
+  std::string path;
+  path.reserve(directory.size() + 1 + name.size());
+  path += directory;
+  if (!directory.empty()) path += '/';
+  path += name;
+  return path;
+}
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
+}
+
+std::string printable(std::string_view path) {
+  std::string text;
+  while (!path.empty()) {
+    if (text.size() > printable_bytes_max) return text + "...";
+    const std::size_t length = utf8_length(path);
+    const auto byte = static_cast<unsigned char>(path[0]);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
+      path.remove_prefix(1);
+    } else {
+      text += path.substr(0, length);
+      path.remove_prefix(length);
+    }
+  }
+  return text;
+}
+
+}  // namespace spoor::tracker

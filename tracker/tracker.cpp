@@ -1,0 +1,196 @@
+#include "tracker/tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spoor::tracker {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Whether one mark on this path said something new to the filters of `marks`.
+bool add_path(MarkSet& marks, const Mark& mark, BloomShape shape) {
+  const bool skip_last = mark.kind == MarkKind::file;
+  bool is_new = false;
+  bool has_parent = false;
+  for_each_prefix_hash(mark.path, [&](const PathHash& hash, bool is_last) {
+    if (is_last && skip_last) return;
+    has_parent = true;
+    if (marks.add(hash, shape)) is_new = true;
+  });
+  // The parent of a file at the top is the root, whose key is the empty path.
+  if (!has_parent && marks.add(hash_path(""), shape)) is_new = true;
+  return is_new;
+}
+
+}  // namespace
+
+Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
+    : options_(options),
+      clock_(clock),
+      instance_(state.instance),
+      complete_since_birth_(state.complete_since_birth),
+      oldest_kept_(state.oldest_kept),
+      current_(state.current),
+      opened_at_(state.current_opened_at),
+      marks_(*state.current_marks),
+      history_(std::move(state.history)) {
+  // From here on the cycle's age is measured, not computed from the time of day, which may jump.
+  const auto age = std::max(clock.wall_now() - opened_at_, std::chrono::nanoseconds{0});
+  opened_at_steady_ = clock.steady_now() - age;
+  trim_history();
+}
+
+TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
+  TrackerState state;
+  state.instance = instance;
+  state.current_opened_at = clock.wall_now();
+  return state;
+}
+
+MarkOutcome Tracker::mark(std::span<const Mark> marks) {
+  MarkOutcome outcome;
+  for (const Mark& mark : marks) {
+    const std::scoped_lock lock(mutex_);  // for each: a large request must not hold up the others
+    if (add(mark)) ++outcome.added;
+    ++outcome.marked;
+    outcome.cycle = current_;
+  }
+  if (marks.empty()) {
+    const std::scoped_lock lock(mutex_);
+    outcome.cycle = current_;
+  }
+  return outcome;
+}
+
+bool Tracker::add(const Mark& mark) {
+  const bool is_new =
+      mark.kind == MarkKind::tree ? marks_.add_tree(mark.path) : add_path(marks_, mark, options_.shape);
+  if (is_new) ++version_;
+  return is_new;
+}
+
+bool Tracker::advance(CycleId to) {
+  const std::scoped_lock lock(mutex_);
+  return advance_locked(to);
+}
+
+bool Tracker::advance_locked(CycleId to) {
+  if (to <= current_) return false;
+  if (!marks_.empty()) {
+    history_.push_back({current_, std::make_shared<const MarkSet>(std::exchange(marks_, {}))});
+    trim_history();
+  }
+  current_ = to;
+  opened_at_ = clock_.wall_now();
+  opened_at_steady_ = clock_.steady_now();
+  ++version_;
+  return true;
+}
+
+void Tracker::trim_history() {
+  while (history_.size() > options_.history_max) {
+    oldest_kept_ = next(history_.front().id);
+    complete_since_birth_ = false;
+    history_.erase(history_.begin());
+  }
+}
+
+milliseconds Tracker::current_age() const {
+  return std::chrono::duration_cast<milliseconds>(clock_.steady_now() - opened_at_steady_);
+}
+
+CycleAnswer Tracker::cycle(const CycleRequest& request) {
+  CycleAnswer answer;
+  std::vector<ClosedCycle> closed;
+  CycleId oldest = request.oldest;
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool live_wanted = request.current <= current_;
+    advance_locked(request.current);
+    answer.instance = instance_;
+    answer.current = current_;
+    answer.current_age = current_age();
+    answer.complete_since_birth = complete_since_birth_;
+    answer.gap = request.instance != instance_ || oldest < oldest_kept_ || oldest > current_;
+    if (!request.marks_wanted) return answer;
+    if (answer.gap) oldest = oldest_kept_;
+    closed = history_;
+    if (live_wanted) answer.marks = marks_;
+  }
+  // Closed cycles never change: merging them needs no lock.
+  for (const ClosedCycle& cycle : closed) {
+    if (cycle.id >= oldest) answer.marks.merge(*cycle.marks);
+  }
+  return answer;
+}
+
+DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
+  const PathHash hash = hash_path(path);
+  DirtyAnswer answer;
+  std::vector<ClosedCycle> closed;
+  {
+    const std::scoped_lock lock(mutex_);
+    answer.oldest_kept = oldest_kept_;
+    if (current_ >= since && marks_.may_contain(path, hash)) {
+      answer.latest = current_;
+      return answer;
+    }
+    closed = history_;
+  }
+  for (auto cycle = closed.rbegin(); cycle != closed.rend() && cycle->id >= since; ++cycle) {
+    if (!cycle->marks->may_contain(path, hash)) continue;
+    answer.latest = cycle->id;
+    break;
+  }
+  return answer;
+}
+
+CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
+  CycleFigures figures;
+  figures.id = id;
+  figures.filter = MarkSetFigures::of(marks);
+  figures.levels = marks.filters().size();
+  figures.tree_marks = marks.tree_marks().size();
+  figures.saturated = std::any_of(marks.filters().begin(), marks.filters().end(), [&](const BloomFilter& filter) {
+    return filter.shape() == options_.shape && FilterFigures::of(filter).items > options_.items_max;
+  });
+  return figures;
+}
+
+TrackerStatus Tracker::status() const {
+  const TrackerState now = state();
+  TrackerStatus status;
+  status.instance = now.instance;
+  status.current = now.current;
+  status.current_opened_at = now.current_opened_at;
+  {
+    const std::scoped_lock lock(mutex_);
+    status.current_age = current_age();
+  }
+  status.cycles.push_back(figures_of(now.current, *now.current_marks));
+  for (auto cycle = now.history.rbegin(); cycle != now.history.rend(); ++cycle) {
+    status.cycles.push_back(figures_of(cycle->id, *cycle->marks));
+  }
+  return status;
+}
+
+TrackerState Tracker::state() const {
+  TrackerState state;
+  const std::scoped_lock lock(mutex_);
+  state.instance = instance_;
+  state.complete_since_birth = complete_since_birth_;
+  state.oldest_kept = oldest_kept_;
+  state.current = current_;
+  state.current_opened_at = opened_at_;
+  state.current_marks = std::make_shared<const MarkSet>(marks_);
+  state.history = history_;
+  return state;
+}
+
+std::uint64_t Tracker::version() const {
+  const std::scoped_lock lock(mutex_);
+  return version_;
+}
+
+}  // namespace spoor::tracker
