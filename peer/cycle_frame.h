@@ -1,0 +1,26 @@
+// The answer to POST /v1/peer/cycle: `application/vnd.spoor.cycles`, version 1
+// (docs/formats.md, "Cycle frame").
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "tracker/snapshot.h"
+#include "tracker/tracker.h"
+
+namespace spoor::peer {
+
+inline constexpr std::string_view cycle_frame_content_type = "application/vnd.spoor.cycles";
+
+struct CycleFrame {
+  tracker::NodeIdentity sender;
+  tracker::CycleAnswer answer;
+};
+
+std::string encode_cycle_frame(const CycleFrame& frame);
+
+// Fails with std::errc::bad_message; never allocates more than the bytes hold.
+base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes);
+
+}  // namespace spoor::peer

@@ -1,0 +1,68 @@
+#include "peer/cycle_request.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+namespace spoor::peer {
+namespace {
+
+base::Error invalid(std::string_view what) {
+  return {std::make_error_code(std::errc::invalid_argument), std::string(what)};
+}
+
+base::Result<tracker::CycleId> cycle_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) return tracker::CycleId{};
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > tracker::CycleId::value_max) {
+    return invalid(fmt::format("'{}' must be a cycle number from 0 to {}", name, tracker::CycleId::value_max));
+  }
+  return tracker::CycleId{found->get<std::uint64_t>()};
+}
+
+base::Result<std::string> string_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end()) return std::string{};
+  if (!found->is_string()) return invalid(fmt::format("'{}' must be a string", name));
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+std::string to_json(const CycleQuery& query) {
+  nlohmann::json json{{"cluster", query.cluster},
+                      {"current", query.request.current.value},
+                      {"oldest", query.request.oldest.value},
+                      {"start_level", 0},
+                      {"marks", query.request.marks_wanted}};
+  json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
+  return json.dump();
+}
+
+base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return invalid("the body must be a JSON object");
+  const auto cluster = string_member(json, "cluster");
+  if (!cluster) return cluster.error();
+  const auto instance = string_member(json, "instance");
+  if (!instance) return instance.error();
+  const auto current = cycle_member(json, "current");
+  if (!current) return current.error();
+  const auto oldest = cycle_member(json, "oldest");
+  if (!oldest) return oldest.error();
+  const auto start_level = json.find("start_level");
+  if (start_level != json.end() && !start_level->is_number_unsigned()) {
+    return invalid("'start_level' must be a number from 0 on");
+  }
+  const auto marks = json.find("marks");
+  if (marks != json.end() && !marks->is_boolean()) return invalid("'marks' must be true or false");
+
+  CycleQuery query;
+  query.cluster = *cluster;
+  // An id this program cannot read is some other instance, hence a gap: no error.
+  query.request = {*current, *oldest, tracker::InstanceId::parse(*instance).value_or(tracker::InstanceId{}),
+                   marks == json.end() || marks->get<bool>()};
+  return query;
+}
+
+}  // namespace spoor::peer

@@ -1,0 +1,24 @@
+// The body of POST /v1/peer/cycle, as the scanner writes it and the daemon reads it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "tracker/tracker.h"
+
+namespace spoor::peer {
+
+struct CycleQuery {
+  std::string cluster;
+  tracker::CycleRequest request;
+};
+
+// {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true}
+std::string to_json(const CycleQuery& query);
+
+// Members that are left out are 0, "" and true. Fails with std::errc::invalid_argument (not JSON,
+// or a member of the wrong type or beyond what can be), saying which.
+base::Result<CycleQuery> parse_cycle_query(std::string_view text);
+
+}  // namespace spoor::peer

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace spoor::peer {
+
+// Where a daemon listens: a TCP host and port, or a Unix socket.
+struct Endpoint {
+  std::string host;  // name, IPv4 or IPv6 address (without brackets); empty for a Unix socket
+  std::uint16_t port = 0;
+  std::string unix_path;
+
+  bool is_unix() const { return !unix_path.empty(); }
+
+  // `http://host:port` or `unix:/path`.
+  std::string to_string() const;
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+inline constexpr std::uint16_t default_port = 7420;
+
+// From `http://host[:port][/]` or `unix:/path`; fails with std::errc::invalid_argument and what is
+// accepted instead.
+base::Result<Endpoint> parse_endpoint(std::string_view url);
+
+}  // namespace spoor::peer

@@ -1,0 +1,185 @@
+#include "peer/gather.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "peer/cycle_frame.h"
+#include "peer/cycle_request.h"
+
+namespace spoor::peer {
+namespace {
+
+using tracker::CycleId;
+
+// A living tracker, as it answered the first round.
+struct Found {
+  Endpoint endpoint;
+  std::string name;
+  tracker::InstanceId instance;
+  CycleId current;
+  std::chrono::milliseconds age{};
+};
+
+base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, const std::string& cluster) {
+  if (!response) return response.error();
+  if (!response->is_success()) {
+    return base::Error(std::make_error_code(std::errc::protocol_error), problem_detail(*response));
+  }
+  auto frame = decode_cycle_frame(response->body);
+  if (frame && frame->sender.cluster != cluster) {
+    return base::Error(std::make_error_code(std::errc::protocol_error),
+                       fmt::format("it belongs to cluster '{}', not to '{}'", frame->sender.cluster, cluster));
+  }
+  return frame;
+}
+
+class Gatherer {
+ public:
+  Gatherer(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options)
+      : transport_(transport), known_(cursors), options_(options) {
+    gathered_.cursors = cursors;
+  }
+
+  Gathered run(std::span<const Endpoint> endpoints) {
+    find(endpoints);
+    drop_twins();
+    collect(common_cycle());
+    forget_the_gone();
+    if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
+    std::sort(gathered_.peers.begin(), gathered_.peers.end(),
+              [](const PeerOutcome& a, const PeerOutcome& b) { return a.name < b.name; });
+    return std::move(gathered_);
+  }
+
+ private:
+  HttpRequest request_to(const Endpoint& endpoint, const tracker::CycleRequest& request) const {
+    return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json({options_.cluster, request})};
+  }
+
+  // Round 1: who lives at the endpoints, and in which cycle.
+  void find(std::span<const Endpoint> endpoints) {
+    std::vector<HttpRequest> requests;
+    for (const Endpoint& endpoint : endpoints) {
+      requests.push_back(request_to(endpoint, {.current = {}, .oldest = {}, .instance = {}, .marks_wanted = false}));
+    }
+    transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+      const Endpoint& endpoint = endpoints[index];
+      const auto frame = read_frame(response, options_.cluster);
+      if (!frame) {
+        report(endpoint.to_string(), endpoint, frame.error().message);
+        return;
+      }
+      const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
+        return other.name == frame->sender.node && other.instance == frame->answer.instance;
+      });
+      if (seen) return;
+      found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->answer.current,
+                        frame->answer.current_age});
+    });
+  }
+
+  // Two living instances under one name can't be told apart by a cursor: a gap, in every scan, until
+  // one of them is gone or renamed.
+  void drop_twins() {
+    std::map<std::string, int> count;
+    for (const Found& peer : found_) ++count[peer.name];
+    for (const auto& [name, instances] : count) {
+      if (instances == 1) continue;
+      gathered_.gaps.push_back(
+          fmt::format("{} living trackers call themselves '{}'; give each node a name of its own", instances, name));
+      gathered_.cursors.erase(name);
+    }
+    std::erase_if(found_, [&](const Found& peer) {
+      const bool is_twin = count[peer.name] > 1;
+      if (is_twin) report(peer.name, peer.endpoint, "another living tracker has the same name");
+      return is_twin;
+    });
+  }
+
+  CycleId common_cycle() const {
+    CycleId highest;
+    std::chrono::milliseconds age{};
+    for (const Found& peer : found_) {
+      if (peer.current < highest) continue;
+      age = peer.current == highest ? std::max(age, peer.age) : peer.age;
+      highest = peer.current;
+    }
+    return options_.read_only || age < options_.min_cycle_age ? highest : next(highest);
+  }
+
+  // Round 2: everyone's marks, from where this scanner stands, up to the common cycle.
+  void collect(CycleId cycle) {
+    gathered_.cycle = cycle;
+    std::vector<HttpRequest> requests;
+    for (const Found& peer : found_) {
+      const auto known = known_.find(peer.name);
+      const tracker::Cursor cursor = known == known_.end() ? tracker::Cursor{} : known->second;
+      requests.push_back(request_to(
+          peer.endpoint, {options_.read_only ? CycleId{} : cycle, cursor.cycle, cursor.instance, true}));
+    }
+    transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+      const Found& peer = found_[index];
+      auto frame = read_frame(response, options_.cluster);
+      if (!frame) {
+        report(peer.name, peer.endpoint, frame.error().message);
+      } else if (frame->sender.node != peer.name) {
+        report(peer.name, peer.endpoint, fmt::format("node '{}' answers in its place", frame->sender.node));
+      } else {
+        take(peer, *frame);
+      }
+    });
+  }
+
+  void take(const Found& peer, const CycleFrame& frame) {
+    const tracker::CycleAnswer& answer = frame.answer;
+    const bool is_new = !known_.contains(peer.name);
+    if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
+      gathered_.gaps.push_back(
+          is_new ? fmt::format("peer '{}' was never read before", peer.name)
+                 : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", peer.name));
+    }
+    gathered_.marks.merge(answer.marks);
+    gathered_.cursors[peer.name] = answer.next();
+    gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});
+  }
+
+  // A peer that was read before and is at none of the endpoints any more took its marks along. While
+  // some endpoint does not answer, it may be the one behind it.
+  void forget_the_gone() {
+    if (!gathered_.complete()) return;
+    std::erase_if(gathered_.cursors, [&](const auto& entry) {
+      const std::string& name = entry.first;
+      const bool is_there = std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
+                                        [&](const PeerOutcome& peer) { return peer.name == name; });
+      if (!is_there) gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
+      return !is_there;
+    });
+  }
+
+  void report(const std::string& name, const Endpoint& endpoint, const std::string& error) {
+    gathered_.peers.push_back({name, endpoint.to_string(), false, error});
+  }
+
+  Transport& transport_;
+  const tracker::Cursors& known_;
+  const GatherOptions& options_;
+  Gathered gathered_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+bool Gathered::complete() const {
+  return std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
+}
+
+Gathered gather(Transport& transport, std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
+                const GatherOptions& options) {
+  return Gatherer(transport, cursors, options).run(endpoints);
+}
+
+}  // namespace spoor::peer

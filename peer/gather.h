@@ -1,0 +1,55 @@
+// Collects and merges the marks of the whole cluster for one scan (design: "Cycles in a cluster").
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "peer/transport.h"
+#include "tracker/cursor.h"
+#include "tracker/mark_set.h"
+
+namespace spoor::peer {
+
+struct GatherOptions {
+  std::string cluster;
+  // A cycle younger than this is joined rather than followed by a new one.
+  std::chrono::milliseconds min_cycle_age{60'000};
+  // Spares the full walk for a peer never seen before that says its history is complete.
+  bool trust_new_peers = false;
+  // Leaves the trackers' cycles as they are: for a dry run.
+  bool read_only = false;
+};
+
+// What became of one peer; `name` is its URL where it never said its name.
+struct PeerOutcome {
+  std::string name;
+  std::string url;
+  bool ok = false;
+  std::string error;
+};
+
+struct Gathered {
+  // Everything that may have changed. A gap at the root stands in it as the tree mark "".
+  tracker::MarkSet marks;
+  // The cycle that all answers reach up to.
+  tracker::CycleId cycle;
+  // To be stored together with the walk's results: those of the peers that answered moved on, those
+  // of the others as they were.
+  tracker::Cursors cursors;
+  std::vector<PeerOutcome> peers;
+  // Why everything has to be walked; empty where it need not.
+  std::vector<std::string> gaps;
+
+  // Whether every peer answered.
+  bool complete() const;
+};
+
+// Asks all endpoints, the node's own among them, in two rounds: for their cycles, then for their
+// marks up to a common one. A peer found at two endpoints is asked once. A peer that fails keeps its
+// cursor, so that its marks are walked another time. Needs no clock and no leader.
+Gathered gather(Transport& transport, std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
+                const GatherOptions& options);
+
+}  // namespace spoor::peer

@@ -1,0 +1,27 @@
+#include "peer/transport.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+namespace spoor::peer {
+
+base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& request) {
+  std::optional<base::Result<HttpResponse>> answer;
+  transport.exchange({&request, 1}, [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
+  return *std::move(answer);
+}
+
+std::string problem_detail(const HttpResponse& response) {
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  const auto text = [&](const char* member) -> std::string {
+    if (!json.is_object() || !json.contains(member) || !json[member].is_string()) return {};
+    return json[member].get<std::string>();
+  };
+  if (const std::string detail = text("detail"); !detail.empty()) return detail;
+  return fmt::format("HTTP status {}", response.status);
+}
+
+}  // namespace spoor::peer
