@@ -42,7 +42,7 @@ class ByteWriter {
   void put(T value) {
     unsigned char buffer[sizeof(T)];
     boost::endian::endian_store<T, sizeof(T), boost::endian::order::little>(buffer, value);
-    bytes_.append(buffer, buffer + sizeof(T));
+    bytes_.append(reinterpret_cast<const char*>(buffer), sizeof(T));
   }
 
   std::string bytes_;

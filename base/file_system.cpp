@@ -97,8 +97,13 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
 }
 
 Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
-  if (fd.get() < 0) return failed("create", path);
+  // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+  struct stat status {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return failed("create", path);
+  if (!S_ISREG(status.st_mode)) {
+    return system_error(EINVAL, fmt::format("cannot create {}: not a regular file", path.native()));
+  }
   return std::make_unique<PosixOutputFile>(std::move(fd), path);
 }
 

@@ -2,7 +2,9 @@
 add_library(spoor_warnings INTERFACE)
 target_compile_options(spoor_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Wundef -Wimplicit-fallthrough -Werror)
+  -Woverloaded-virtual -Wold-style-cast -Wcast-qual -Wundef -Wimplicit-fallthrough -Werror
+  # GCC 12 sees overlaps where a literal is assigned to a string (gcc.gnu.org bug 105651).
+  -Wno-restrict)
 
 # add_module(<folder> HEADERS ... SOURCES ... USES <modules> LIBRARIES <external targets>)
 #

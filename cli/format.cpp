@@ -1,0 +1,69 @@
+#include "cli/format.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace spoor::cli {
+
+std::string with_commas(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  static constexpr std::array<std::string_view, 7> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1023.5 && unit + 1 < units.size(); ++unit) value /= 1024;
+  if (unit == 0) return fmt::format("{} B", bytes);
+  return value < 9.95 ? fmt::format("{:.1f} {}", value, units[unit]) : fmt::format("{:.0f} {}", value, units[unit]);
+}
+
+std::string human_duration(std::chrono::nanoseconds time) {
+  using namespace std::chrono;
+  if (time < 1s) return fmt::format("{} ms", duration_cast<milliseconds>(time).count());
+  if (time < 1min) return fmt::format("{:.1f} s", duration<double>(time).count());
+  if (time < 1h) return fmt::format("{} min", duration_cast<minutes>(time).count());
+  const auto whole_hours = duration_cast<hours>(time).count();
+  if (time < 24h) return fmt::format("{} h {} min", whole_hours, duration_cast<minutes>(time).count() % 60);
+  return fmt::format("{} d {} h", whole_hours / 24, whole_hours % 24);
+}
+
+std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
+
+std::string iso_time(base::WallTime time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+Table::Table(std::vector<std::string> header, std::vector<std::size_t> left)
+    : rows_{std::move(header)}, left_(std::move(left)) {
+  left_.push_back(0);
+}
+
+std::string Table::to_string() const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const auto& row : rows_) {
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      const bool is_left = std::find(left_.begin(), left_.end(), column) != left_.end();
+      line += is_left ? fmt::format("{:<{}}  ", row[column], widths[column])
+                      : fmt::format("{:>{}}  ", row[column], widths[column]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,42 @@
+// Figures for people.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace spoor::cli {
+
+// "1,234,567"
+std::string with_commas(std::uint64_t number);
+
+// "512 B", "1.2 MiB": at most four digits.
+std::string human_bytes(std::uint64_t bytes);
+
+// "12 ms", "3.4 s", "5 min", "2 h 10 min", "3 d 4 h".
+std::string human_duration(std::chrono::nanoseconds time);
+
+// "0.12 %"
+std::string percent(double share);
+
+// "2026-11-21T04:05:06Z"
+std::string iso_time(base::WallTime time);
+
+// Columns as wide as what is in them; the first one flush left, the others flush right, unless
+// `left` names them.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header, std::vector<std::size_t> left = {});
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string to_string() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> left_;
+};
+
+}  // namespace spoor::cli

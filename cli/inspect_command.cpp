@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/format.h"
+#include "tracker/errors.h"
+#include "tracker/minio_snapshot.h"
+#include "tracker/snapshot.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string file;
+  std::vector<std::string> contains;
+  std::string contains_from;
+  bool json = false;
+};
+
+struct InspectedCycle {
+  tracker::CycleId id;
+  tracker::MarkSet marks;
+};
+
+// A `.tracker.bin` of either format.
+struct Inspected {
+  std::string format;  // "spoor" or "minio"
+  unsigned version = 0;
+  base::WallTime saved_at{};
+  std::string owner;  // node and cluster, where the format names them
+  std::vector<InspectedCycle> cycles;  // oldest first
+
+  bool is_minio() const { return format == "minio"; }
+};
+
+Inspected from_minio(const tracker::MinioSnapshot& snapshot) {
+  Inspected inspected{"minio", tracker::minio_snapshot_version, snapshot.saved_at, {}, {}};
+  for (const tracker::MinioCycle& cycle : snapshot.cycles) {
+    tracker::MarkSet marks;
+    marks.add_filter(cycle.filter);
+    inspected.cycles.push_back({cycle.id, std::move(marks)});
+  }
+  return inspected;
+}
+
+Inspected from_spoor(const tracker::Snapshot& snapshot) {
+  Inspected inspected{"spoor", tracker::snapshot_version, snapshot.saved_at,
+                      fmt::format("node '{}' of cluster '{}', instance {}, generation {}", snapshot.owner.node,
+                                  snapshot.owner.cluster, snapshot.state.instance.to_string(), snapshot.generation),
+                      {}};
+  for (const auto& cycle : snapshot.state.history) inspected.cycles.push_back({cycle.id, *cycle.marks});
+  inspected.cycles.push_back({snapshot.state.current, *snapshot.state.current_marks});
+  return inspected;
+}
+
+base::Result<Inspected> inspect(const std::string& file) {
+  base::PosixFileSystem files;
+  const auto bytes = files.read(file, tracker::snapshot_bytes_max);
+  if (!bytes) return bytes.error();
+  if (!bytes->empty() && static_cast<std::uint8_t>(bytes->front()) == tracker::minio_snapshot_version) {
+    const auto snapshot = tracker::decode_minio_snapshot(*bytes);
+    if (!snapshot) return base::wrap(file, snapshot.error());
+    return from_minio(*snapshot);
+  }
+  const auto snapshot = tracker::decode_snapshot(*bytes);
+  if (!snapshot) return base::wrap(file, snapshot.error());
+  return from_spoor(*snapshot);
+}
+
+// The cycles that may contain the path.
+base::Result<std::vector<std::uint64_t>> cycles_with(const Inspected& inspected, const std::string& raw) {
+  const auto path = tracker::normalise_path(raw);
+  if (!path) return path.error();
+  const std::string key(inspected.is_minio() ? tracker::minio_key(*path) : std::string_view(*path));
+  const tracker::PathHash hash = tracker::hash_path(key);
+  std::vector<std::uint64_t> cycles;
+  for (const InspectedCycle& cycle : inspected.cycles) {
+    if (cycle.marks.may_contain(key, hash)) cycles.push_back(cycle.id.value);
+  }
+  return cycles;
+}
+
+ordered_json cycle_json(const InspectedCycle& cycle) {
+  const auto figures = tracker::MarkSetFigures::of(cycle.marks);
+  const auto& filters = cycle.marks.filters();
+  const tracker::BloomShape shape = filters.empty() ? tracker::BloomShape{} : filters.front().shape();
+  ordered_json json{{"cycle", cycle.id.value},
+                    {"m", shape.bits},
+                    {"k", shape.hashes},
+                    {"items", static_cast<std::uint64_t>(figures.items + 0.5)},
+                    {"density", figures.density},
+                    {"tree_marks", cycle.marks.tree_marks().size()}};
+  for (std::size_t at = 1; at < filters.size(); ++at) {
+    json["more_filters"].push_back({{"m", filters[at].shape().bits}, {"k", filters[at].shape().hashes}});
+  }
+  return json;
+}
+
+std::string escaped(const std::string& raw) { return tracker::printable(raw); }
+
+int print_json(const Inspected& inspected, const std::vector<std::string>& paths) {
+  int code = exit_done;
+  ordered_json json{{"format", inspected.format},
+                    {"version", inspected.version},
+                    {"saved_at", iso_time(inspected.saved_at)},
+                    {"cycles", ordered_json::array()},
+                    {"contains", ordered_json::array()}};
+  for (const InspectedCycle& cycle : inspected.cycles) json["cycles"].push_back(cycle_json(cycle));
+  for (const std::string& path : paths) {
+    const auto cycles = cycles_with(inspected, path);
+    ordered_json entry{{"path", path}, {"cycles", cycles ? *cycles : std::vector<std::uint64_t>{}}};
+    if (!cycles) {
+      entry["error"] = cycles.error().message;
+      code = exit_failed;
+    }
+    json["contains"].push_back(std::move(entry));
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  return code;
+}
+
+int print_text(const Inspected& inspected, const std::vector<std::string>& paths) {
+  int code = exit_done;
+  fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor", inspected.version,
+             iso_time(inspected.saved_at));
+  if (!inspected.owner.empty()) fmt::print("{}\n", inspected.owner);
+  Table table({"cycle", "bits", "hashes", "items", "density", "false positives", "tree marks"});
+  for (const InspectedCycle& cycle : inspected.cycles) {
+    const auto figures = tracker::MarkSetFigures::of(cycle.marks);
+    const auto& filters = cycle.marks.filters();
+    table.add({with_commas(cycle.id.value), with_commas(figures.bits),
+               filters.empty() ? "0" : std::to_string(filters.front().shape().hashes),
+               with_commas(static_cast<std::uint64_t>(figures.items + 0.5)), percent(figures.density),
+               percent(figures.fp_rate), with_commas(cycle.marks.tree_marks().size())});
+  }
+  fmt::print("\n{}", table.to_string());
+  if (!paths.empty()) fmt::print("\n");
+  for (const std::string& path : paths) {
+    const auto cycles = cycles_with(inspected, path);
+    if (!cycles) code = fail(exit_failed, cycles.error().message);
+    else if (cycles->empty()) fmt::print("{}: in no cycle\n", escaped(path));
+    else fmt::print("{}: may be in {}\n", escaped(path), fmt::join(*cycles, " "));
+  }
+  return code;
+}
+
+int run(const InspectOptions& options) {
+  std::vector<std::string> paths = options.contains;
+  if (!options.contains_from.empty()) {
+    std::ifstream lines(options.contains_from);
+    if (!lines) return fail(exit_failed, fmt::format("cannot read {}", options.contains_from));
+    for (std::string line; std::getline(lines, line);) paths.push_back(line);
+  }
+  const auto inspected = inspect(options.file);
+  if (!inspected) return fail(exit_failed, inspected.error().message);
+  return options.json ? print_json(*inspected, paths) : print_text(*inspected, paths);
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& program, const GlobalOptions& /*options*/, int& code) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
+  command->add_option("FILE", options->file, "The file")->required();
+  command->add_option("--contains", options->contains, "Which cycles may contain this path; repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--contains-from", options->contains_from, "The same for each line of a file");
+  command->add_flag("--json", options->json, "Prints JSON");
+  command->callback([options, &code] { code = run(*options); });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,51 @@
+// spoor: the command line.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace {
+
+using namespace spoor::cli;
+
+int run(int argc, char** argv) {
+  CLI::App program("Change tracking for storage nodes: marks, scans, usage.", "spoor");
+  GlobalOptions options;
+  int code = exit_done;
+  program.add_option("--config", options.config_file, "The configuration (default: /etc/spoor/spoor.json)");
+  program.add_option("--set", options.overrides, "Overrides a setting: key=value, the key dotted; repeatable")
+      ->allow_extra_args(false);
+  program.add_option("--url", options.url,
+                     "The daemon to talk to: http://host:port or unix:/path (default: from the configuration)");
+  program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
+  program.require_subcommand(1);
+  program.fallthrough();  // the options above may stand behind the command, too
+  add_mark_command(program, options, code);
+  add_scan_command(program, options, code);
+  add_status_command(program, options, code);
+  add_usage_command(program, options, code);
+  add_inspect_command(program, options, code);
+  add_config_command(program, options, code);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? exit_done : exit_usage;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "spoor: {}\n", error.what());
+    return exit_failed;
+  }
+}

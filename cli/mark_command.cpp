@@ -1,0 +1,172 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "peer/http_transport.h"
+#include "tracker/path.h"
+
+namespace spoor::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t batch_bytes_max = std::size_t{256} << 10U;
+constexpr milliseconds first_pause{100};
+constexpr milliseconds pause_max{5'000};
+
+struct MarkOptions {
+  std::string kind = "dir";
+  bool nul_separated = false;
+  bool json = false;
+  double timeout_s = 60;
+  std::vector<std::string> paths;
+};
+
+struct MarkTotals {
+  std::uint64_t marked = 0;
+  std::uint64_t ignored = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t cycle = 0;
+};
+
+// Sends marks in batches and repeats each until the daemon has acknowledged it.
+class Marker {
+ public:
+  Marker(peer::Endpoint endpoint, const MarkOptions& options)
+      : endpoint_(std::move(endpoint)), options_(options), transport_({.timeout = milliseconds(10'000)}) {}
+
+  // A path that can't be one is reported and left out; the others are not held up by it.
+  base::Result<> add(std::string_view raw) {
+    const auto path = tracker::normalise_path(raw);
+    if (!path) {
+      fmt::print(stderr, "spoor: not marked: {}\n", path.error().message);
+      ++totals_.refused;
+      return {};
+    }
+    batch_ += *path;
+    batch_ += '\0';
+    return batch_.size() < batch_bytes_max ? base::Result<>() : flush();
+  }
+
+  base::Result<> flush() {
+    if (batch_.empty()) return {};
+    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind, "text/plain",
+                                    std::exchange(batch_, {})};
+    const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
+    for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
+      const auto response = peer::exchange(transport_, request);
+      if (response && response->is_success()) return count(*response);
+      const std::string why = response ? peer::problem_detail(*response) : response.error().message;
+      const bool is_final = response && response->status < 500 && response->status != 408;
+      if (is_final || std::chrono::steady_clock::now() + pause > give_up_at) {
+        return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + why);
+      }
+      std::this_thread::sleep_for(pause);  // back-off before the next try
+    }
+  }
+
+  const MarkTotals& totals() const { return totals_; }
+
+ private:
+  base::Result<> count(const peer::HttpResponse& response) {
+    const auto json = nlohmann::json::parse(response.body, nullptr, false);
+    if (!json.is_object()) return base::Error(std::make_error_code(std::errc::bad_message), "the answer is no JSON");
+    totals_.marked += json.value("marked", std::uint64_t{0});
+    totals_.ignored += json.value("ignored", std::uint64_t{0});
+    totals_.cycle = json.value("cycle", std::uint64_t{0});
+    return {};
+  }
+
+  peer::Endpoint endpoint_;
+  const MarkOptions& options_;
+  peer::HttpTransport transport_;
+  std::string batch_;
+  MarkTotals totals_;
+};
+
+// Marks what standard input brings as it comes: each read is acknowledged before the next, so that a
+// program that writes one path at a time has each marked at once.
+base::Result<> mark_input(Marker& marker, char separator) {
+  std::string pending;
+  std::string chunk(std::size_t{64} << 10U, '\0');
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::system_error(errno, "cannot read standard input");
+    if (got == 0) break;
+    pending.append(chunk, 0, static_cast<std::size_t>(got));
+    std::size_t begin = 0;
+    for (std::size_t end; (end = pending.find(separator, begin)) != std::string::npos; begin = end + 1) {
+      const auto path = std::string_view(pending).substr(begin, end - begin);
+      if (path.empty()) continue;
+      if (auto done = marker.add(path); !done) return done;
+    }
+    pending.erase(0, begin);
+    if (auto done = marker.flush(); !done) return done;
+  }
+  if (!pending.empty()) {
+    if (auto done = marker.add(pending); !done) return done;
+  }
+  return marker.flush();
+}
+
+base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
+  const char separator = options.nul_separated ? '\0' : '\n';
+  if (options.paths.empty()) return mark_input(marker, separator);
+  for (const std::string& path : options.paths) {
+    auto done = path == "-" ? mark_input(marker, separator) : marker.add(path);
+    if (!done) return done;
+  }
+  return marker.flush();
+}
+
+int run(const GlobalOptions& global, const MarkOptions& options) {
+  const auto endpoint = global.own_endpoint();
+  if (!endpoint) return fail(exit_usage, endpoint.error().message);
+  Marker marker(*endpoint, options);
+  const auto done = mark_all(marker, options);
+  const MarkTotals& totals = marker.totals();
+  if (options.json) {
+    const nlohmann::ordered_json json{{"marked", totals.marked},
+                                      {"ignored", totals.ignored},
+                                      {"refused", totals.refused},
+                                      {"cycle", totals.cycle}};
+    fmt::print("{}\n", json.dump());
+  } else if (done) {
+    fmt::print("{} marked, {} ignored, cycle {}\n", totals.marked, totals.ignored, totals.cycle);
+  }
+  if (!done) return fail(exit_failed, done.error().message);
+  return totals.refused == 0 ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code) {
+  auto options = std::make_shared<MarkOptions>();
+  CLI::App* command = program.add_subcommand("mark", "Marks paths as changed");
+  command->footer(
+      "Paths are logical: as below a drive's top, bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
+      "Mark after the change is visible, and before telling anybody that it is done.");
+  command->add_option("--kind", options->kind, "dir: the path and its parents; file: its parents; tree: all below it")
+      ->check(CLI::IsMember({"dir", "file", "tree"}))
+      ->capture_default_str();
+  command->add_flag("-0,--null", options->nul_separated, "Standard input is separated by NUL, not by newlines");
+  command->add_option("--timeout", options->timeout_s, "Seconds to go on trying until acknowledged")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Prints the figures as JSON");
+  command->add_option("PATH", options->paths, "What changed; - or none reads standard input");
+  command->callback([options, &global, &code] { code = run(global, *options); });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,58 @@
+#include "cli/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "config/load.h"
+
+namespace spoor::cli {
+namespace {
+
+// Where to connect to for what a daemon listens on.
+std::string reachable(const std::string& address) {
+  if (address == "0.0.0.0") return "127.0.0.1";
+  if (address == "::") return "::1";
+  return address;
+}
+
+}  // namespace
+
+base::Result<config::Config> GlobalOptions::load_config() const { return config::load(config_file, overrides); }
+
+base::Result<peer::Endpoint> GlobalOptions::own_endpoint() const {
+  if (url) return peer::parse_endpoint(*url);
+  const auto config = load_config();
+  if (!config) return config.error();
+  return cli::own_endpoint(*config);
+}
+
+base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
+  const auto& listeners = config.listen;
+  const auto is_tcp = [](const config::Listener& each) { return each.unix_path.empty() && each.port != 0; };
+  const auto tcp = std::find_if(listeners.begin(), listeners.end(), is_tcp);
+  const auto unix_socket = std::find_if(listeners.begin(), listeners.end(),
+                                        [](const config::Listener& each) { return !each.unix_path.empty(); });
+  peer::Endpoint endpoint;
+  std::error_code ignored;
+  if (unix_socket != listeners.end() &&
+      (tcp == listeners.end() || std::filesystem::is_socket(unix_socket->unix_path, ignored))) {
+    endpoint.unix_path = unix_socket->unix_path.native();
+    return endpoint;
+  }
+  if (tcp == listeners.end()) {
+    return base::Error(std::make_error_code(std::errc::invalid_argument),
+                       "the configuration names no fixed port and no Unix socket of the daemon; give --url");
+  }
+  endpoint.host = reachable(tcp->address);
+  endpoint.port = tcp->port;
+  return endpoint;
+}
+
+int fail(int code, std::string_view message) {
+  fmt::print(stderr, "spoor: {}\n", message);
+  return code;
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/http_message.h"
+#include "daemon/peer_watch.h"
+#include "daemon/saver.h"
+#include "tracker/namespace_rules.h"
+#include "tracker/tracker.h"
+
+namespace spoor::daemon {
+
+struct MarkCounters {
+  std::uint64_t accepted = 0;  // marks made, known ones included
+  std::uint64_t ignored = 0;   // paths that the namespace rules take no notice of
+  std::uint64_t added = 0;     // marks that said something new
+  std::uint64_t rejected = 0;  // requests refused
+};
+
+// The HTTP API, version 1 (docs/http-api.md): one function a route, no word of sockets.
+//
+// Lives on the thread of the server that calls it. All references must outlive it.
+class Api {
+ public:
+  struct Options {
+    tracker::NodeIdentity node;
+    std::string version;
+  };
+
+  Api(Options options, tracker::Tracker& tracker, const tracker::NamespaceRules& rules, Saver& saver,
+      const PeerWatch& peers, const base::Clock& clock);
+
+  boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
+
+ private:
+  HttpResponse mark(const HttpRequest& request);
+  HttpResponse dirty(const HttpRequest& request) const;
+  HttpResponse status() const;
+  HttpResponse peer_cycle(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> save_snapshot();
+  HttpResponse alive() const;
+  HttpResponse ready() const;
+
+  const Options options_;
+  tracker::Tracker& tracker_;
+  const tracker::NamespaceRules& rules_;
+  Saver& saver_;
+  const PeerWatch& peers_;
+  const base::Clock& clock_;
+  const base::SteadyTime started_at_;
+  MarkCounters counters_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,196 @@
+#include "daemon/daemon.h"
+
+#include <fmt/core.h>
+#include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_lock.h"
+#include "base/file_system.h"
+#include "daemon/api.h"
+#include "daemon/http_server.h"
+#include "daemon/logging.h"
+#include "daemon/peer_watch.h"
+#include "daemon/saver.h"
+#include "daemon/task.h"
+#include "peer/endpoint.h"
+#include "tracker/instance_record.h"
+#include "tracker/recovery.h"
+#include "tracker/snapshot_store.h"
+#include "tracker/tracker.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t pool_threads = 2;  // one saves, one asks the peers
+
+base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir) {
+  std::error_code error;
+  std::filesystem::create_directories(data_dir, error);
+  if (error) {
+    return base::Error(error, fmt::format("cannot create node.data_dir {}: {}", data_dir.native(), error.message()));
+  }
+  auto lock = base::FileLock::try_acquire(data_dir / "spoord.lock");
+  if (!lock) return lock.error();
+  if (!*lock) {
+    return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
+                       fmt::format("another spoord runs on node.data_dir {}", data_dir.native()));
+  }
+  return **std::move(lock);
+}
+
+// What the last run left, as the state to go on with; and on disk the note that a run is under way,
+// so that a crash from here on is seen for one.
+base::Result<tracker::TrackerState> start_state(base::FileSystem& files, tracker::SnapshotStore& store,
+                                                const std::filesystem::path& data_dir, const base::Clock& clock) {
+  const auto record = tracker::read_instance_record(files, data_dir);
+  auto loaded = store.load();
+  for (const auto& drive : loaded.drives) {
+    if (!drive.ok) spdlog::error("drive {}: {}", drive.drive.native(), drive.error);
+  }
+  auto recovery = tracker::recover(record, std::move(loaded), clock);
+  if (!recovery.loss.empty()) {
+    spdlog::warn("marks may have been lost ({}): every scanner will walk everything once", recovery.loss);
+  }
+  spdlog::info("instance {}, cycle {}, {} cycles of history", recovery.state.instance.to_string(),
+               recovery.state.current.value, recovery.state.history.size());
+  if (auto done = tracker::write_instance_record(files, data_dir, {recovery.state.instance, std::nullopt}); !done) {
+    return done.error();
+  }
+  return std::move(recovery.state);
+}
+
+base::Result<> listen(HttpServer& server, const config::Config& config) {
+  bool any = false;
+  for (const config::Listener& listener : config.listen) {
+    const auto url = listener.unix_path.empty() ? server.listen_tcp(listener.address, listener.port)
+                                                : server.listen_unix(listener.unix_path);
+    if (url) {
+      any = true;
+      spdlog::info("listening on {}", *url);
+      if (listener.insecure) {
+        spdlog::warn("{} is open to the network without TLS or tokens (\"insecure\": true)", *url);
+      }
+    } else if (config.listen_is_default && !listener.unix_path.empty()) {
+      spdlog::warn("{}; going on without it", url.error().message);
+    } else {
+      return url.error();
+    }
+  }
+  if (any) return {};
+  return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");
+}
+
+tracker::NamespaceRules rules_of(const config::Config& config) {
+  return tracker::NamespaceRules({config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
+}
+
+std::vector<peer::Endpoint> peers_of(const config::Config& config) {
+  std::vector<peer::Endpoint> peers;
+  for (const std::string& url : config.peers.static_urls) peers.push_back(peer::parse_endpoint(url).value());
+  return peers;
+}
+
+void apply_reload(const config::Config& running, const base::Result<config::Config>& fresh) {
+  if (!fresh) {
+    spdlog::error("not reloaded, everything stays as it was: {}", fresh.error().message);
+    return;
+  }
+  set_log_level(fresh->log.level);
+  config::Config same_level = *fresh;
+  same_level.log.level = running.log.level;
+  if (same_level == running) {
+    spdlog::info("reloaded: log.level");
+  } else {
+    spdlog::warn("reloaded: log.level; every other change needs a restart");
+  }
+}
+
+asio::awaitable<void> watch_signals(asio::signal_set& signals, const config::Config& config,
+                                    const std::function<base::Result<config::Config>()>& reload) {
+  for (;;) {
+    const auto [error, signal] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
+    if (error) co_return;
+    if (signal != SIGHUP) {
+      spdlog::info("stopping on signal {}", signal);
+      co_return;
+    }
+    apply_reload(config, reload());
+  }
+}
+
+}  // namespace
+
+base::Result<> run(const config::Config& config, const std::function<base::Result<config::Config>()>& reload,
+                   const std::string& version) {
+  const tracker::NodeIdentity node{config.node.cluster, config.node.name};
+  spdlog::info("spoord {}: node '{}' of cluster '{}'", version, node.node, node.cluster);
+  if (config.tracker.durability != config::Durability::memory) {
+    spdlog::warn("there is no journal in this version: after an unclean stop every scanner walks everything once");
+  }
+  const auto lock = lock_data_dir(config.node.data_dir);
+  if (!lock) return lock.error();
+
+  asio::io_context context(1);
+  HttpServer server(context, {.body_bytes_max = config.limits.max_body_bytes,
+                              .connections_max = config.limits.max_connections});
+  // First, so that a taken port is found before anything is changed on disk.
+  if (auto done = listen(server, config); !done) return done;
+
+  const base::SystemClock clock;
+  base::PosixFileSystem files;
+  tracker::SnapshotStore store(files, config.drives, node);
+  auto state = start_state(files, store, config.node.data_dir, clock);
+  if (!state) return state.error();
+  const tracker::InstanceId instance = state->instance;
+  tracker::Tracker tracker({.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
+                            .items_max = static_cast<double>(config.tracker.items),
+                            .history_max = config.tracker.history},
+                           clock, *std::move(state));
+
+  asio::thread_pool pool(pool_threads);
+  Saver saver(context, pool, store, tracker, clock, config.tracker.save_interval);
+  saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
+  PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
+  const tracker::NamespaceRules rules = rules_of(config);
+  Api api({node, version}, tracker, rules, saver, peers, clock);
+  asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);
+  asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
+    rethrow(failure);
+    ::sd_notify(0, "STOPPING=1");
+    server.stop();
+    peers.stop();
+    saver.stop();
+  });
+  server.start([&api](const HttpRequest& request) { return api.handle(request); });
+  peers.start();
+  saver.start();
+  ::sd_notify(0, "READY=1");
+  context.run();
+
+  const auto& last = saver.save_here();
+  if (!last.durable()) {
+    return base::Error(std::make_error_code(std::errc::io_error),
+                       "stopped, but no drive took the last snapshot: every scanner will walk everything once");
+  }
+  if (auto done = tracker::write_instance_record(files, config.node.data_dir, {instance, last.generation}); !done) {
+    return done;
+  }
+  spdlog::info("stopped cleanly with snapshot {}", last.generation);
+  return {};
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,64 @@
+// spoord: the daemon of one node.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "daemon/daemon.h"
+#include "daemon/logging.h"
+
+namespace {
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+
+int run(int argc, char** argv) {
+  CLI::App app("The change-tracking daemon of a storage node.", "spoord");
+  std::optional<std::filesystem::path> file;
+  std::vector<std::string> overrides;
+  bool check_only = false;
+  app.add_option("--config", file, "The configuration (default: /etc/spoor/spoor.json)");
+  app.add_option("--set", overrides, "Overrides a setting: key=value, the key dotted; repeatable")
+      ->allow_extra_args(false);
+  app.add_flag("--check", check_only, "Validates the configuration and exits");
+  app.set_version_flag("--version", std::string("spoord ") + SPOOR_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_usage;
+  }
+
+  const auto load = [&] { return spoor::config::load(file, overrides); };
+  const auto config = load();
+  if (!config) {
+    fmt::print(stderr, "spoord: {}\n", config.error().message);
+    return exit_usage;
+  }
+  if (check_only) {
+    fmt::print("the configuration is valid\n");
+    return 0;
+  }
+  spoor::daemon::set_up_logging(config->log);
+  if (const auto done = spoor::daemon::run(*config, load, SPOOR_VERSION); !done) {
+    fmt::print(stderr, "spoord: {}\n", done.error().message);
+    return exit_failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "spoord: {}\n", error.what());
+    return exit_failed;
+  }
+}

@@ -1,0 +1,44 @@
+#include "daemon/problem.h"
+
+#include <nlohmann/json.hpp>
+
+namespace spoor::daemon {
+namespace {
+
+const char* title_of(unsigned status) {
+  switch (status) {
+    case 400: return "Bad Request";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 408: return "Request Timeout";
+    case 409: return "Conflict";
+    case 411: return "Length Required";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 431: return "Request Header Fields Too Large";
+    case 503: return "Service Unavailable";
+    default: return "Internal Server Error";
+  }
+}
+
+}  // namespace
+
+HttpResponse to_response(const Problem& problem) {
+  nlohmann::ordered_json json{{"type", "about:blank"},
+                              {"title", title_of(problem.status)},
+                              {"status", problem.status},
+                              {"code", problem.code},
+                              {"detail", problem.detail}};
+  if (problem.index) {
+    json["index"] = *problem.index;
+    json["path"] = problem.path;
+  }
+  HttpResponse response;
+  response.status = problem.status;
+  response.content_type = "application/problem+json";
+  response.body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (problem.status == 503) response.headers["Retry-After"] = "1";
+  return response;
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,85 @@
+#include "daemon/status_json.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+namespace spoor::daemon {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json time_json(base::WallTime time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+json cycles_json(const tracker::TrackerStatus& status) {
+  json cycles = json::array();
+  for (const tracker::CycleFigures& cycle : status.cycles) {
+    cycles.push_back({{"cycle", cycle.id.value},
+                      {"items", static_cast<std::uint64_t>(cycle.filter.items + 0.5)},
+                      {"bits", cycle.filter.bits},
+                      {"density", cycle.filter.density},
+                      {"fp_rate", cycle.filter.fp_rate},
+                      {"levels", cycle.levels},
+                      {"saturated", cycle.saturated},
+                      {"tree_marks", cycle.tree_marks}});
+  }
+  return cycles;
+}
+
+json peers_json(const std::vector<PeerState>& states) {
+  json peers = json::array();
+  for (const PeerState& peer : states) {
+    peers.push_back({{"name", text_or_null(peer.name)},
+                     {"url", peer.url},
+                     {"state", peer.state},
+                     {"last_seen", peer.last_seen ? time_json(*peer.last_seen) : json(nullptr)},
+                     {"error", text_or_null(peer.error)}});
+  }
+  return peers;
+}
+
+}  // namespace
+
+json snapshot_json(const tracker::SavedSnapshot& saved) {
+  json drives = json::array();
+  for (const tracker::DriveState& drive : saved.drives) {
+    drives.push_back({{"path", tracker::printable(drive.drive.native())},
+                      {"ok", drive.ok},
+                      {"error", text_or_null(drive.error)}});
+  }
+  return {{"saved_at", time_json(saved.saved_at)},
+          {"bytes", saved.bytes},
+          {"generation", saved.generation},
+          {"drives", drives}};
+}
+
+json status_json(const StatusInput& input) {
+  return {{"node", input.node.node},
+          {"cluster", input.node.cluster},
+          {"instance", input.tracker.instance.to_string()},
+          {"version", input.version},
+          {"uptime_s", seconds(input.uptime)},
+          {"cycle",
+           {{"current", input.tracker.current.value},
+            {"opened_at", time_json(input.tracker.current_opened_at)},
+            {"age_s", seconds(input.tracker.current_age)}}},
+          {"cycles", cycles_json(input.tracker)},
+          {"marks",
+           {{"accepted", input.counters.accepted},
+            {"ignored", input.counters.ignored},
+            {"new", input.counters.added},
+            {"rejected", input.counters.rejected}}},
+          {"snapshot", input.snapshot ? snapshot_json(*input.snapshot) : json(nullptr)},
+          // There is no journal: an unclean stop is a loss, and costs each scanner one full walk.
+          {"journal", {{"bytes", 0}, {"durability", "memory"}, {"ok", true}, {"error", nullptr}}},
+          {"peers", peers_json(input.peers)}};
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,28 @@
+// The body of GET /v1/status.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/api.h"
+
+namespace spoor::daemon {
+
+struct StatusInput {
+  const tracker::NodeIdentity& node;
+  const std::string& version;
+  std::chrono::nanoseconds uptime;
+  const tracker::TrackerStatus& tracker;
+  const MarkCounters& counters;
+  const std::optional<tracker::SavedSnapshot>& snapshot;
+  const std::vector<PeerState>& peers;
+};
+
+nlohmann::ordered_json status_json(const StatusInput& input);
+
+// Its member "snapshot", and the answer to POST /v1/snapshot.
+nlohmann::ordered_json snapshot_json(const tracker::SavedSnapshot& saved);
+
+}  // namespace spoor::daemon
