@@ -177,6 +177,10 @@ bool Gathered::complete() const {
   return std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
 }
 
+bool Gathered::any_answered() const {
+  return std::any_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
+}
+
 Gathered gather(Transport& transport, std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
                 const GatherOptions& options) {
   return Gatherer(transport, cursors, options).run(endpoints);

@@ -42,8 +42,9 @@ struct Gathered {
   // Why everything has to be walked; empty where it need not.
   std::vector<std::string> gaps;
 
-  // Whether every peer answered.
+  // Whether every peer answered; whether any did.
   bool complete() const;
+  bool any_answered() const;
 };
 
 // Asks all endpoints, the node's own among them, in two rounds: for their cycles, then for their

@@ -60,7 +60,11 @@ asio::awaitable<base::Result<HttpResponse>> talk(Stream& stream, const HttpReque
   if (read_error && write_error) co_return failed(request, "send the request", write_error);
   if (read_error) co_return failed(request, "read the answer", read_error);
   auto& answer = parser.get();
-  co_return HttpResponse{answer.result_int(), std::string(answer[http::field::content_type]), std::move(answer.body())};
+  HttpResponse response;
+  response.status = answer.result_int();
+  response.content_type = answer[http::field::content_type];
+  response.body = std::move(answer.body());
+  co_return response;
 }
 
 asio::awaitable<base::Result<HttpResponse>> exchange_unix(const HttpRequest& request,
@@ -73,7 +77,8 @@ asio::awaitable<base::Result<HttpResponse>> exchange_unix(const HttpRequest& req
   const unix_stream::endpoint address(request.endpoint.unix_path);
   const auto [error] = co_await stream.async_connect(address, as_result);
   if (error) co_return failed(request, "connect", error);
-  co_return co_await talk(stream, request, options.body_bytes_max);
+  auto response = co_await talk(stream, request, options.body_bytes_max);
+  co_return response;
 }
 
 asio::awaitable<base::Result<HttpResponse>> exchange_tcp(const HttpRequest& request,
@@ -94,7 +99,8 @@ asio::awaitable<base::Result<HttpResponse>> exchange_tcp(const HttpRequest& requ
   if (error) co_return failed(request, "connect", error);
   error_code ignored;
   stream.socket().set_option(tcp::no_delay(true), ignored);
-  co_return co_await talk(stream, request, options.body_bytes_max);
+  auto response = co_await talk(stream, request, options.body_bytes_max);
+  co_return response;
 }
 
 // Takes one request after the other from the common list, until none is left.
@@ -103,9 +109,14 @@ asio::awaitable<void> work(std::span<const HttpRequest> requests, std::size_t& n
   while (next < requests.size()) {
     const std::size_t index = next++;
     const HttpRequest& request = requests[index];
-    auto response = request.endpoint.is_unix() ? co_await exchange_unix(request, options)
-                                               : co_await exchange_tcp(request, options);
-    on_response(index, std::move(response));
+    // Not one conditional expression: GCC 12 destroys what is awaited in one twice.
+    if (request.endpoint.is_unix()) {
+      auto response = co_await exchange_unix(request, options);
+      on_response(index, std::move(response));
+    } else {
+      auto response = co_await exchange_tcp(request, options);
+      on_response(index, std::move(response));
+    }
   }
 }
 

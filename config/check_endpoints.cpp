@@ -1,0 +1,168 @@
+// Who listens where, and which peers are asked.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/check.h"
+
+namespace spoor::config {
+namespace {
+
+// With the NUL that ends it.
+constexpr std::size_t socket_path_bytes_max = sizeof(sockaddr_un::sun_path);
+
+// Why `path` cannot be a Unix socket, or nothing.
+std::optional<std::string> socket_path_problem(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return "it contains a NUL byte";
+  if (!path.starts_with('/')) return "expected an absolute path, such as /run/spoor/spoor.sock";
+  if (path.size() >= socket_path_bytes_max) {
+    return fmt::format("a socket's path must be shorter than {} bytes, this one has {}",
+                       socket_path_bytes_max, path.size());
+  }
+  return std::nullopt;
+}
+
+enum class Reach { not_an_address, this_machine, other_machines };
+
+Reach reach_of(const std::string& address) {
+  // inet_pton would stop at a NUL and call what stands before it an address.
+  if (address.find('\0') != std::string::npos) return Reach::not_an_address;
+  in_addr v4{};
+  in6_addr v6{};
+  bool loopback = false;
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) {
+    loopback = (ntohl(v4.s_addr) >> 24U) == IN_LOOPBACKNET;
+  } else if (::inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
+    // ::1, or an address of 127.0.0.0/8 in the form ::ffff:127.0.0.1.
+    const bool mapped = IN6_IS_ADDR_V4MAPPED(&v6);
+    loopback = IN6_IS_ADDR_LOOPBACK(&v6) || (mapped && v6.s6_addr[12] == IN_LOOPBACKNET);
+  } else {
+    return Reach::not_an_address;
+  }
+  return loopback ? Reach::this_machine : Reach::other_machines;
+}
+
+// Why `listener` cannot be used, or nothing.
+std::optional<std::string> listener_problem(const Listener& listener) {
+  const bool has_unix = !listener.unix_path.empty();
+  if (listener.address.empty() != has_unix) {
+    return "expected either 'address' and 'port', or 'unix', and not both";
+  }
+  if (has_unix) {
+    const auto why = socket_path_problem(listener.unix_path.native());
+    if (!why) return std::nullopt;
+    return fmt::format("{} is wrong: {}", in_quotes(listener.unix_path.native()), *why);
+  }
+  switch (reach_of(listener.address)) {
+    case Reach::this_machine:
+      return std::nullopt;
+    case Reach::not_an_address:
+      return fmt::format("{} is wrong: expected an IP address, such as \"127.0.0.1\" or \"::1\"",
+                         in_quotes(listener.address));
+    case Reach::other_machines:
+      break;
+  }
+  if (listener.insecure) return std::nullopt;
+  return fmt::format(
+      "{} is refused: other machines reach it, and this version has neither TLS nor tokens; listen on "
+      "127.0.0.1 behind a proxy that has, or accept the risk with \"insecure\": true on this listener",
+      in_quotes(listener.address));
+}
+
+void check_listeners(const Config& config, Problems& problems) {
+  if (config.listen.empty()) {
+    problems.push_back(
+        {"listen", "listen: at least one listener is required, or nobody could reach the daemon"});
+  }
+  for (std::size_t i = 0; i < config.listen.size(); ++i) {
+    const auto why = listener_problem(config.listen[i]);
+    if (!why) continue;
+    const std::string key = fmt::format("listen[{}]", i);
+    problems.push_back({key, fmt::format("{}: {}", key, *why)});
+  }
+}
+
+bool is_port(std::string_view text) {
+  std::uint32_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
+}
+
+bool is_host(std::string_view text) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= 253 && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+// host, host:port, [v6] or [v6]:port.
+bool is_authority(std::string_view text) {
+  std::size_t host_end = 0;
+  if (text.starts_with('[')) {
+    host_end = text.find(']');
+    if (host_end == std::string_view::npos) return false;
+    const std::string v6(text.substr(1, host_end - 1));
+    if (v6.find(':') == std::string::npos || reach_of(v6) == Reach::not_an_address) return false;
+    ++host_end;
+  } else {
+    host_end = std::min(text.find(':'), text.size());
+    if (!is_host(text.substr(0, host_end))) return false;
+  }
+  const std::string_view rest = text.substr(host_end);
+  return rest.empty() || (rest.starts_with(':') && is_port(rest.substr(1)));
+}
+
+// Why `url` cannot be a peer, or nothing.
+std::optional<std::string> peer_problem(const std::string& url) {
+  constexpr std::string_view http = "http://";
+  constexpr std::string_view unix_socket = "unix:";
+  if (url.starts_with("https:"))
+    return "https is not supported by this version: use http:// to a proxy or a trusted network";
+  if (url.starts_with(unix_socket)) return socket_path_problem(url.substr(unix_socket.size()));
+  if (url.starts_with(http) && is_authority(std::string_view(url).substr(http.size()))) return std::nullopt;
+  return "expected http://HOST[:PORT] and nothing after it, or unix:/PATH";
+}
+
+void check_peers(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.peers.static_urls.size(); ++i) {
+    const std::string& url = config.peers.static_urls[i];
+    const auto why = peer_problem(url);
+    if (!why) continue;
+    const std::string key = fmt::format("peers.static[{}]", i);
+    problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(url), *why)});
+  }
+}
+
+// Ignoring what is asked for here would lose peers or protection, without a word.
+void check_unsupported(const Config& config, Problems& problems) {
+  if (!config.peers.dns.empty()) {
+    problems.push_back(
+        {"peers.dns", "peers.dns: not supported by this version: list the peers in peers.static"});
+  }
+  if (config.peers.etcd) {
+    problems.push_back(
+        {"peers.etcd", "peers.etcd: not supported by this version: list the peers in peers.static"});
+  }
+  if (!config.auth.tokens.empty()) {
+    problems.push_back(
+        {"auth.tokens",
+         "auth.tokens: not supported by this version: keep to 127.0.0.1 and the Unix socket, or put "
+         "a proxy that checks tokens before them"});
+  }
+}
+
+}  // namespace
+
+void check_endpoints(const Config& config, Problems& problems) {
+  check_listeners(config, problems);
+  check_peers(config, problems);
+  check_unsupported(config, problems);
+}
+
+}  // namespace spoor::config

@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/check.h"
+
+namespace spoor::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t name_bytes_max = 64;
+
+void check_name(const std::string& key, const std::string& name, Problems& problems) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (name.empty()) {
+    problems.push_back({key, key + " is required"});
+  } else if (name.size() > name_bytes_max || name.find_first_not_of(allowed) != std::string::npos) {
+    problems.push_back({key, fmt::format("{}: {} is wrong: expected 1 to {} of A-Z a-z 0-9 . _ -", key,
+                                         in_quotes(name), name_bytes_max)});
+  }
+}
+
+// Whether the path is fit for use.
+bool check_absolute(const std::string& key, const fs::path& path, Problems& problems) {
+  std::string_view why;
+  if (path.native().find('\0') != std::string::npos) {
+    why = "it contains a NUL byte";
+  } else if (!path.is_absolute()) {
+    why = "expected an absolute path, such as \"/srv/data\"";
+  } else if (std::ranges::find(path, "..") != path.end()) {
+    why = "write it without \"..\", which changes its meaning with every symbolic link";
+  }
+  if (why.empty()) return true;
+  problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(path.native()), why)});
+  return false;
+}
+
+bool is_inside(const fs::path& inner, const fs::path& outer) {
+  return std::ranges::mismatch(outer, inner).in1 == outer.end();
+}
+
+void check_drives(const Config& config, Problems& problems) {
+  if (config.drives.empty()) {
+    problems.push_back({"drives", "drives: at least one is required, such as \"drives\": [\"/srv/data\"]"});
+  }
+  std::vector<fs::path> sorted;
+  for (std::size_t i = 0; i < config.drives.size(); ++i) {
+    if (check_absolute(fmt::format("drives[{}]", i), config.drives[i], problems)) {
+      sorted.push_back(config.drives[i].lexically_normal());
+    }
+  }
+  // Ordered by component, a path stands directly before the first of those inside it.
+  std::ranges::sort(sorted);
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const fs::path& outer = sorted[i - 1];
+    const fs::path& inner = sorted[i];
+    if (inner == outer) {
+      problems.push_back({"drives", fmt::format("drives: {} is listed twice", in_quotes(inner.native()))});
+    } else if (is_inside(inner, outer)) {
+      problems.push_back(
+          {"drives", fmt::format("drives: {} is inside {}: every file must be on one drive only",
+                                 in_quotes(inner.native()), in_quotes(outer.native()))});
+    }
+  }
+}
+
+void check_exclude(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.name_space.exclude.size(); ++i) {
+    const std::string& glob = config.name_space.exclude[i];
+    std::string_view why;
+    if (glob.empty()) {
+      why = "expected a glob, such as \"*/tmp/*\"";
+    } else if (glob.find('\0') != std::string::npos) {
+      why = "it contains a NUL byte";
+    } else if (glob.starts_with('/')) {
+      why = "paths are relative to the namespace root: remove the leading '/'";
+    }
+    if (why.empty()) continue;
+    const std::string key = fmt::format("namespace.exclude[{}]", i);
+    problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(glob), why)});
+  }
+}
+
+}  // namespace
+
+void check_names_and_paths(const Config& config, Problems& problems) {
+  check_name("node.name", config.node.name, problems);
+  check_name("node.cluster", config.node.cluster, problems);
+  check_absolute("node.data_dir", config.node.data_dir, problems);
+  check_drives(config, problems);
+  check_exclude(config, problems);
+}
+
+}  // namespace spoor::config

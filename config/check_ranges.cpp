@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <string_view>
+
+#include "config/check.h"
+#include "config/settings.h"
+#include "config/units.h"
+
+namespace spoor::config {
+namespace {
+
+// Holds every setting that carries its range against it; the others are none of its business.
+class RangeCheck {
+ public:
+  explicit RangeCheck(Problems& problems) : problems_(problems) {}
+
+  template <class T>
+  void operator()(std::string_view key, Whole<T> setting) {
+    if (setting.value >= setting.least && setting.value <= setting.most) return;
+    add(key, fmt::format("{}", setting.value),
+        fmt::format("a whole number from {} to {}", setting.least, setting.most));
+  }
+
+  template <class T>
+  void operator()(std::string_view key, ByteSize<T> setting) {
+    if (setting.bytes >= setting.least && setting.bytes <= setting.most) return;
+    add(key, in_quotes(format_size(setting.bytes)),
+        fmt::format("a size from {} to {}", format_size(setting.least), format_size(setting.most)));
+  }
+
+  template <class T>
+  void operator()(std::string_view key, Duration<T> setting) {
+    if (setting.value >= setting.least && setting.value <= duration_most) return;
+    const bool negative = setting.value < std::chrono::milliseconds::zero();
+    add(key,
+        negative ? fmt::format("{}ms", setting.value.count()) : in_quotes(format_duration(setting.value)),
+        fmt::format("a duration from {} to {}", format_duration(setting.least),
+                    format_duration(duration_most)));
+  }
+
+  template <class T>
+  void operator()(std::string_view /*key*/, const T& /*setting*/) {}
+
+ private:
+  void add(std::string_view key, std::string_view value, std::string_view expected) {
+    problems_.push_back(
+        {std::string(key), fmt::format("{}: {} is out of range: expected {}", key, value, expected)});
+  }
+
+  Problems& problems_;
+};
+
+// The smallest filter that holds `items` paths at `fp_rate`; it must not depend on the tracker's code,
+// which uses the same formula.
+double filter_bytes(std::uint64_t items, double fp_rate) {
+  constexpr double ln2 = std::numbers::ln2;
+  return std::ceil(std::ceil(-static_cast<double>(items) * std::log(fp_rate) / (ln2 * ln2)) / 8);
+}
+
+void check_memory(const Config::Tracker& tracker, Problems& problems) {
+  const double one = filter_bytes(tracker.items, tracker.fp_rate);
+  const double needed = (static_cast<double>(tracker.history) + 1) * one;
+  if (needed <= static_cast<double>(tracker.memory_limit_bytes)) return;
+  constexpr double mebibyte = 1024.0 * 1024;
+  problems.push_back(
+      {"tracker.memory_limit",
+       fmt::format("tracker.memory_limit: {} is too small: {} cycles of {} items at fp_rate {} need at least "
+                   "{:.0f}MiB; raise it, or lower tracker.items or tracker.history",
+                   in_quotes(format_size(tracker.memory_limit_bytes)), tracker.history + 1, tracker.items,
+                   tracker.fp_rate, std::ceil(needed / mebibyte))});
+}
+
+}  // namespace
+
+void check_ranges(const Config& config, Problems& problems) {
+  const std::size_t before = problems.size();
+  visit_settings(config, RangeCheck(problems));
+  if (!(config.tracker.fp_rate > 0 && config.tracker.fp_rate < 1)) {
+    problems.push_back(
+        {"tracker.fp_rate", fmt::format("tracker.fp_rate: {} is out of range: expected a number "
+                                        "between 0 and 1, such as 0.1",
+                                        config.tracker.fp_rate)});
+  }
+  // What the filters need can be told only from sound numbers.
+  if (problems.size() == before) check_memory(config.tracker, problems);
+}
+
+}  // namespace spoor::config

@@ -1,0 +1,107 @@
+// The configuration of a node: one plain struct that holds the defaults. Its sections and names are
+// those of the file (config/spoor.example.json).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spoor::config {
+
+enum class Durability { disk, os, memory };
+enum class BucketNames { any, s3 };
+enum class Require { any, all };
+enum class NewPeers { walk, trust };
+enum class LogLevel { trace, debug, info, warn, error };
+enum class LogFormat { text, json };
+
+// Either an address and a port, or a Unix socket.
+struct Listener {
+  std::string address = {};              // An IP address; empty for a Unix socket.
+  std::uint16_t port = 7420;             // 0 takes a free one.
+  std::filesystem::path unix_path = {};  // Empty for an address.
+  bool insecure = false;                 // Allows an address that other machines reach.
+
+  bool operator==(const Listener&) const = default;
+};
+
+struct Config {
+  struct Node {
+    std::string name;
+    std::string cluster = "default";
+    std::filesystem::path data_dir = "/var/lib/spoor";
+    bool operator==(const Node&) const = default;
+  };
+
+  struct Tracker {
+    std::uint64_t items = 200'000;
+    double fp_rate = 0.1;
+    std::uint32_t history = 16;
+    std::chrono::milliseconds save_interval = std::chrono::minutes(5);
+    Durability durability = Durability::disk;
+    std::uint64_t memory_limit_bytes = 256ULL << 20U;
+    bool operator==(const Tracker&) const = default;
+  };
+
+  // Section "namespace".
+  struct Namespace {
+    std::vector<std::string> exclude;  // Globs.
+    BucketNames bucket_names = BucketNames::any;
+    bool operator==(const Namespace&) const = default;
+  };
+
+  struct Peers {
+    std::vector<std::string> static_urls;  // "static": http://host[:port] or unix:/path.
+    std::vector<std::string> dns;
+    std::optional<std::string> etcd;  // As JSON text.
+    std::chrono::milliseconds timeout = std::chrono::seconds(10);
+    bool operator==(const Peers&) const = default;
+  };
+
+  struct Scan {
+    std::chrono::milliseconds min_cycle_age = std::chrono::seconds(60);
+    Require require = Require::any;
+    NewPeers new_peers = NewPeers::walk;
+    std::uint32_t threads = 0;                                             // 0: the scanner chooses.
+    std::uint32_t max_dirs_per_second = 0;                                 // 0: no limit.
+    std::chrono::milliseconds audit_period = std::chrono::hours(24 * 30);  // 0: off.
+    bool operator==(const Scan&) const = default;
+  };
+
+  struct Auth {
+    std::vector<std::string> tokens;  // As JSON texts. Secret: never to be shown.
+    bool operator==(const Auth&) const = default;
+  };
+
+  struct Limits {
+    std::uint64_t max_body_bytes = 8ULL << 20U;
+    std::uint32_t max_connections = 1024;
+    bool operator==(const Limits&) const = default;
+  };
+
+  struct Log {
+    LogLevel level = LogLevel::info;
+    LogFormat format = LogFormat::text;
+    bool operator==(const Log&) const = default;
+  };
+
+  Node node;
+  std::vector<std::filesystem::path> drives;  // Absolute and normal: no "//", "." or trailing "/".
+  std::vector<Listener> listen = {Listener{.address = "127.0.0.1"},
+                                  Listener{.unix_path = "/run/spoor/spoor.sock"}};
+  bool listen_is_default = true;  // Nobody gave `listen`.
+  Tracker tracker;
+  Namespace name_space;
+  Peers peers;
+  Scan scan;
+  Auth auth;
+  Limits limits;
+  Log log;
+
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace spoor::config

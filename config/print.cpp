@@ -1,0 +1,88 @@
+#include "config/print.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "config/units.h"
+
+namespace spoor::config {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const std::string& value) { return value; }
+ordered_json to_json(const std::filesystem::path& value) { return value.native(); }
+ordered_json to_json(double value) { return value; }
+
+template <class T>
+ordered_json to_json(Whole<T> setting) {
+  return setting.value;
+}
+
+template <class T>
+ordered_json to_json(ByteSize<T> setting) {
+  return format_size(setting.bytes);
+}
+
+template <class T>
+ordered_json to_json(Duration<T> setting) {
+  return format_duration(setting.value);
+}
+
+template <class Enum>
+  requires std::is_enum_v<Enum>
+ordered_json to_json(Enum value) {
+  for (const auto& [name, enumerator] : names_of(value)) {
+    if (enumerator == value) return name;
+  }
+  return nullptr;
+}
+
+ordered_json to_json(RawJson<const std::optional<std::string>> setting) {
+  return setting.text ? ordered_json::parse(*setting.text) : ordered_json(nullptr);
+}
+
+ordered_json to_json(RawJson<const std::vector<std::string>> setting) {
+  ordered_json list = ordered_json::array();
+  for (const std::string& text : setting.text) list.push_back(ordered_json::parse(text));
+  return list;
+}
+
+ordered_json to_json(const Listener& listener) {
+  ordered_json object;
+  if (listener.unix_path.empty()) {
+    object["address"] = listener.address;
+    object["port"] = listener.port;
+  } else {
+    object["unix"] = listener.unix_path.native();
+  }
+  if (listener.insecure) object["insecure"] = true;
+  return object;
+}
+
+template <class T>
+ordered_json to_json(const std::vector<T>& values) {
+  ordered_json list = ordered_json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+}  // namespace
+
+std::string to_json_text(const Config& config) {
+  ordered_json document;
+  visit_settings(config, [&](std::string_view key, const auto& value) {
+    const auto dot = key.find('.');
+    if (dot == std::string_view::npos) {
+      document[std::string(key)] = to_json(value);
+    } else {
+      document[std::string(key.substr(0, dot))][std::string(key.substr(dot + 1))] = to_json(value);
+    }
+  });
+  return document.dump(2) + "\n";
+}
+
+}  // namespace spoor::config

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "config/config.h"
+
+namespace spoor::config {
+
+// Every setting, in the form and order of the file. Loading it gives the same configuration, where
+// `listen` then counts as given.
+std::string to_json_text(const Config& config);
+
+}  // namespace spoor::config

@@ -1,0 +1,30 @@
+#include "config/problem.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace spoor::config {
+namespace {
+
+constexpr std::size_t shown_bytes_max = 80;
+
+}  // namespace
+
+bool related(std::string_view one, std::string_view other) {
+  if (one.size() > other.size()) std::swap(one, other);
+  if (!other.starts_with(one)) return false;
+  return one.size() == other.size() || other[one.size()] == '.' || other[one.size()] == '[';
+}
+
+std::string escaped(std::string_view text) {
+  const nlohmann::json start = text.substr(0, shown_bytes_max);
+  std::string shown = start.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  shown = shown.substr(1, shown.size() - 2);  // without the quotes
+  // DEL is the one control character that JSON leaves as it is.
+  std::ranges::replace(shown, '\x7f', '?');
+  return text.size() > shown_bytes_max ? shown + "..." : shown;
+}
+
+std::string in_quotes(std::string_view text) { return '"' + escaped(text) + '"'; }
+
+}  // namespace spoor::config

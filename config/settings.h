@@ -1,0 +1,111 @@
+// The table of all settings: dotted key, place in the struct, what is accepted. Loading, printing,
+// range checks and the suggestion for an unknown key all go through it, so none can forget one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "config/config.h"
+
+namespace spoor::config {
+
+// How a value is written where its type alone does not tell. `T` is const when printing.
+template <class T>
+struct Whole {
+  T& value;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+
+template <class T>
+struct ByteSize {
+  T& bytes;
+  std::uint64_t least;
+  std::uint64_t most;
+};
+
+template <class T>
+struct Duration {
+  T& value;
+  std::chrono::milliseconds least;
+};
+
+// Settings that this version knows but does not support, kept as they were written.
+template <class T>
+struct RawJson {
+  T& text;
+};
+
+// Keeps sums with any clock reading within 64 bits of nanoseconds.
+inline constexpr std::chrono::milliseconds duration_most = std::chrono::hours(24) * 36'500;
+
+template <class Enum>
+using EnumName = std::pair<std::string_view, Enum>;
+
+// The names of each enum's values; where two name the same value, the first is printed.
+constexpr std::array<EnumName<Durability>, 3> names_of(Durability) {
+  return {{{"disk", Durability::disk}, {"os", Durability::os}, {"memory", Durability::memory}}};
+}
+constexpr std::array<EnumName<BucketNames>, 2> names_of(BucketNames) {
+  return {{{"any", BucketNames::any}, {"s3", BucketNames::s3}}};
+}
+constexpr std::array<EnumName<Require>, 2> names_of(Require) {
+  return {{{"any", Require::any}, {"all", Require::all}}};
+}
+constexpr std::array<EnumName<NewPeers>, 2> names_of(NewPeers) {
+  return {{{"walk", NewPeers::walk}, {"trust", NewPeers::trust}}};
+}
+constexpr std::array<EnumName<LogLevel>, 6> names_of(LogLevel) {
+  return {{{"trace", LogLevel::trace},
+           {"debug", LogLevel::debug},
+           {"info", LogLevel::info},
+           {"warn", LogLevel::warn},
+           {"error", LogLevel::error},
+           {"warning", LogLevel::warn}}};
+}
+constexpr std::array<EnumName<LogFormat>, 2> names_of(LogFormat) {
+  return {{{"text", LogFormat::text}, {"json", LogFormat::json}}};
+}
+
+// The keys of one element of `listen`.
+inline constexpr std::array<std::string_view, 4> listener_keys = {"address", "port", "unix", "insecure"};
+
+// Calls visit(key, value) for every setting, in the order of the file. `ConfigT` is Config or
+// const Config.
+template <class ConfigT, class Visit>
+void visit_settings(ConfigT& config, Visit&& visit) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  visit("node.name", config.node.name);
+  visit("node.cluster", config.node.cluster);
+  visit("node.data_dir", config.node.data_dir);
+  visit("drives", config.drives);
+  visit("listen", config.listen);
+  visit("tracker.items", Whole{config.tracker.items, 1, 1'000'000'000});
+  visit("tracker.fp_rate", config.tracker.fp_rate);
+  visit("tracker.history", Whole{config.tracker.history, 1, 1024});
+  visit("tracker.save_interval", Duration{config.tracker.save_interval, seconds(1)});
+  visit("tracker.durability", config.tracker.durability);
+  visit("tracker.memory_limit", ByteSize{config.tracker.memory_limit_bytes, 1, 1ULL << 50U});
+  visit("namespace.exclude", config.name_space.exclude);
+  visit("namespace.bucket_names", config.name_space.bucket_names);
+  visit("peers.static", config.peers.static_urls);
+  visit("peers.dns", config.peers.dns);
+  visit("peers.etcd", RawJson{config.peers.etcd});
+  visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
+  visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});
+  visit("scan.require", config.scan.require);
+  visit("scan.new_peers", config.scan.new_peers);
+  visit("scan.threads", Whole{config.scan.threads, 0, 256});
+  visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
+  visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});
+  visit("auth.tokens", RawJson{config.auth.tokens});
+  visit("limits.max_body", ByteSize{config.limits.max_body_bytes, 1ULL << 10U, 1ULL << 30U});
+  visit("limits.max_connections", Whole{config.limits.max_connections, 1, 1'000'000});
+  visit("log.level", config.log.level);
+  visit("log.format", config.log.format);
+}
+
+}  // namespace spoor::config

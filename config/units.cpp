@@ -1,0 +1,119 @@
+#include "config/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "config/errors.h"
+#include "config/problem.h"
+
+namespace spoor::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t factor;
+};
+
+// Where two texts are equally short, the first unit is printed: the largest, binary before decimal.
+constexpr std::array duration_units = {
+    Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1},
+};
+constexpr std::array size_units = {
+    Unit{"TiB", 1ULL << 40U},
+    Unit{"GiB", 1ULL << 30U},
+    Unit{"MiB", 1ULL << 20U},
+    Unit{"KiB", 1ULL << 10U},
+    Unit{"TB", 1'000'000'000'000},
+    Unit{"GB", 1'000'000'000},
+    Unit{"MB", 1'000'000},
+    Unit{"KB", 1'000},
+    Unit{"B", 1},
+};
+
+struct Quantity {
+  std::uint64_t number = 0;
+  bool overflow = false;
+  std::string_view unit;
+};
+
+// The number and what follows it, or nothing where `text` does not start with a digit.
+std::optional<Quantity> split(std::string_view text) {
+  Quantity quantity;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error == std::errc::invalid_argument) return std::nullopt;
+  quantity.overflow = error == std::errc::result_out_of_range;
+  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  return quantity;
+}
+
+const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
+  for (const Unit& unit : units) {
+    if (unit.name == name) return &unit;
+  }
+  return nullptr;
+}
+
+// What `text` is called and looks like, for the error's sentence.
+struct Kind {
+  std::string_view name;
+  std::string_view accepted;
+};
+
+base::Result<std::uint64_t> parse(std::string_view text, std::span<const Unit> units, std::uint64_t most,
+                                  const Kind& kind) {
+  const Quantity quantity = split(text).value_or(Quantity());
+  const Unit* unit = find_unit(units, quantity.unit);
+  if (unit == nullptr) {
+    return base::Error(Errc::config_invalid,
+                       fmt::format("{} is not a {}: expected {}", in_quotes(text), kind.name, kind.accepted));
+  }
+  if (quantity.overflow || quantity.number > most / unit->factor) {
+    return base::Error(Errc::config_invalid,
+                       fmt::format("{} is too large for a {}", in_quotes(text), kind.name));
+  }
+  return quantity.number * unit->factor;
+}
+
+std::string shortest(std::uint64_t value, std::span<const Unit> units, std::string_view zero) {
+  if (value == 0) return std::string(zero);
+  std::string best;
+  for (const Unit& unit : units) {
+    if (value % unit.factor != 0) continue;
+    std::string text = fmt::format("{}{}", value / unit.factor, unit.name);
+    if (best.empty() || text.size() < best.size()) best = std::move(text);
+  }
+  return best;
+}
+
+}  // namespace
+
+base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  constexpr Kind kind{"duration", "a whole number and a unit (ms, s, m, h, d), such as \"10s\""};
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const auto parsed = parse(text, duration_units, most, kind);
+  if (!parsed) return parsed.error();
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*parsed));
+}
+
+base::Result<std::uint64_t> parse_size(std::string_view text) {
+  constexpr Kind kind{"size",
+                      "a whole number and a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), such as \"8MiB\""};
+  // A number alone counts bytes.
+  const std::optional<Quantity> quantity = split(text);
+  const bool plain = quantity && quantity->unit.empty();
+  return parse(plain ? std::string(text) + "B" : std::string(text), size_units,
+               std::numeric_limits<std::uint64_t>::max(), kind);
+}
+
+std::string format_duration(std::chrono::milliseconds duration) {
+  return shortest(static_cast<std::uint64_t>(duration.count()), duration_units, "0s");
+}
+
+std::string format_size(std::uint64_t bytes) { return shortest(bytes, size_units, "0B"); }
+
+}  // namespace spoor::config

@@ -1,0 +1,26 @@
+// Durations ("30d", "12h", "5m", "10s", "250ms") and sizes ("8MiB", "10GB", "1048576") as people
+// write them: a whole number and one unit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace spoor::config {
+
+// Fails with Errc::config_invalid: not a duration, or more than 64 bits of milliseconds.
+base::Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+// Fails with Errc::config_invalid: not a size, or more than 64 bits of bytes.
+base::Result<std::uint64_t> parse_size(std::string_view text);
+
+// The shortest text that parses to exactly `duration`, which is not negative: "5m", not "300s".
+std::string format_duration(std::chrono::milliseconds duration);
+
+// The shortest text with a unit that parses to exactly `bytes`: "8MiB", not "8192KiB".
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace spoor::config

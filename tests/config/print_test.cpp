@@ -1,0 +1,73 @@
+#include "config/print.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/support.h"
+
+namespace spoor::config::testing {
+namespace {
+
+// What loading the printed configuration gives; `listen` was then given, which is no difference.
+Config reloaded(const Config& config) {
+  Config again = load_text(to_json_text(config), "printed", {}).value();
+  again.listen_is_default = config.listen_is_default;
+  return again;
+}
+
+TEST(PrintTest, DefaultsComeBack) {
+  const Config config = load_minimal().value();
+  EXPECT_EQ(reloaded(config), config);
+}
+
+TEST(PrintTest, EverySettingComesBack) {
+  Config config;
+  config.node = {.name = "n", .cluster = "c", .data_dir = "/d \"quoted\"\n"};
+  config.drives = {"/a", "/\xc3\xa4"};
+  config.listen = {{.address = "::", .port = 0, .insecure = true},
+                   {.unix_path = "/s"},
+                   {.unix_path = "/t", .insecure = true}};
+  config.tracker = {.items = 999'999'999,
+                    .fp_rate = 0.1 + 1e-15,
+                    .history = 1,
+                    .save_interval = std::chrono::milliseconds(1001),
+                    .durability = Durability::memory,
+                    .memory_limit_bytes = (1ULL << 40U) + 1};
+  config.name_space = {.exclude = {"*", "\x01"}, .bucket_names = BucketNames::s3};
+  config.peers.static_urls = {"http://[::1]:1", "unix:/x"};
+  config.peers.timeout = std::chrono::milliseconds(1);
+  config.scan = {.min_cycle_age = std::chrono::milliseconds(0),
+                 .require = Require::all,
+                 .new_peers = NewPeers::trust,
+                 .threads = 256,
+                 .max_dirs_per_second = 1'000'000'000,
+                 .audit_period = std::chrono::milliseconds(0)};
+  config.limits = {.max_body_bytes = 1025, .max_connections = 1};
+  config.log = {.level = LogLevel::warn, .format = LogFormat::json};
+  EXPECT_EQ(reloaded(config), config);
+}
+
+TEST(PrintTest, EveryEnumValueComesBack) {
+  Config config = load_minimal().value();
+  for (const LogLevel level :
+       {LogLevel::trace, LogLevel::debug, LogLevel::info, LogLevel::warn, LogLevel::error}) {
+    config.log.level = level;
+    EXPECT_EQ(reloaded(config), config);
+  }
+  for (const Durability durability : {Durability::disk, Durability::os, Durability::memory}) {
+    config.tracker.durability = durability;
+    EXPECT_EQ(reloaded(config), config);
+  }
+}
+
+TEST(PrintTest, LooksLikeTheFile) {
+  const std::string text = to_json_text(load_text(full, "spoor.json", {}).value());
+  EXPECT_THAT(text, ::testing::StartsWith(
+                        "{\n  \"node\": {\n    \"name\": \"node1\",\n    \"cluster\": \"default\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("\"memory_limit\": \"256MiB\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("\"audit_period\": \"30d\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("\"etcd\": null"));
+  EXPECT_THAT(text, ::testing::EndsWith("}\n"));
+}
+
+}  // namespace
+}  // namespace spoor::config::testing

@@ -1,0 +1,102 @@
+#include "config/units.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "config/errors.h"
+
+namespace spoor::config::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(DurationTest, EveryUnit) {
+  EXPECT_EQ(parse_duration("30d").value(), std::chrono::hours(24 * 30));
+  EXPECT_EQ(parse_duration("12h").value(), std::chrono::hours(12));
+  EXPECT_EQ(parse_duration("5m").value(), std::chrono::minutes(5));
+  EXPECT_EQ(parse_duration("10s").value(), std::chrono::seconds(10));
+  EXPECT_EQ(parse_duration("250ms").value(), milliseconds(250));
+  EXPECT_EQ(parse_duration("0s").value(), milliseconds(0));
+}
+
+TEST(DurationTest, NothingElse) {
+  for (const std::string_view bad :
+       {"", "5", "m", "5 m", " 5m", "5m ", "-5m", "+5m", "1.5h", "1h30m", "5M", "5min", "0x5s", "5ns"}) {
+    const auto parsed = parse_duration(bad);
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().code, Errc::config_invalid);
+    EXPECT_THAT(parsed.error().message,
+                ::testing::HasSubstr("is not a duration: expected a whole number and a unit"));
+  }
+}
+
+TEST(DurationTest, OverflowIsAnError) {
+  EXPECT_EQ(parse_duration("9223372036854775807ms").value().count(),
+            std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(parse_duration("9223372036854775808ms").error().message,
+            R"("9223372036854775808ms" is too large for a duration)");
+  EXPECT_FALSE(parse_duration("106751991168d"));
+  EXPECT_FALSE(parse_duration("99999999999999999999999s"));
+}
+
+TEST(DurationTest, PrintsTheShortestExactForm) {
+  EXPECT_EQ(format_duration(milliseconds(0)), "0s");
+  EXPECT_EQ(format_duration(milliseconds(1)), "1ms");
+  EXPECT_EQ(format_duration(milliseconds(1500)), "1500ms");
+  EXPECT_EQ(format_duration(milliseconds(60'000)), "1m");
+  EXPECT_EQ(format_duration(milliseconds(90'000)), "90s");
+  EXPECT_EQ(format_duration(std::chrono::hours(36)), "36h");
+  EXPECT_EQ(format_duration(std::chrono::hours(48)), "2d");
+}
+
+TEST(SizeTest, EveryUnit) {
+  EXPECT_EQ(parse_size("100B").value(), 100U);
+  EXPECT_EQ(parse_size("512KiB").value(), 512U << 10U);
+  EXPECT_EQ(parse_size("8MiB").value(), 8U << 20U);
+  EXPECT_EQ(parse_size("1GiB").value(), 1U << 30U);
+  EXPECT_EQ(parse_size("2TiB").value(), 2ULL << 40U);
+  EXPECT_EQ(parse_size("3KB").value(), 3'000U);
+  EXPECT_EQ(parse_size("3MB").value(), 3'000'000U);
+  EXPECT_EQ(parse_size("3GB").value(), 3'000'000'000U);
+  EXPECT_EQ(parse_size("1048576").value(), 1'048'576U);
+  EXPECT_EQ(parse_size("0").value(), 0U);
+}
+
+TEST(SizeTest, NothingElse) {
+  for (const std::string_view bad : {"", "B", "8M", "8mib", "8 MiB", "-1", "1.5GiB", "1e6", "8MiB8", "8BB"}) {
+    EXPECT_FALSE(parse_size(bad)) << bad;
+  }
+}
+
+TEST(SizeTest, OverflowIsAnError) {
+  EXPECT_EQ(parse_size("18446744073709551615").value(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_FALSE(parse_size("18446744073709551616"));
+  EXPECT_TRUE(parse_size("16777215TiB"));
+  EXPECT_FALSE(parse_size("16777216TiB"));
+}
+
+TEST(SizeTest, PrintsTheShortestExactForm) {
+  EXPECT_EQ(format_size(0), "0B");
+  EXPECT_EQ(format_size(500), "500B");
+  EXPECT_EQ(format_size(1024), "1KiB");
+  EXPECT_EQ(format_size(8ULL << 20U), "8MiB");
+  EXPECT_EQ(format_size(1'000'000), "1MB");
+  EXPECT_EQ(format_size(1'048'577), "1048577B");
+}
+
+TEST(UnitsTest, WhatIsPrintedParsesBack) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    std::uint64_t value = random() >> (random() % 64);
+    if (i % 2 == 0) value -= value % 86'400'000;
+    EXPECT_EQ(parse_size(format_size(value)).value(), value);
+    const milliseconds duration(static_cast<std::int64_t>(value >> 1U));
+    EXPECT_EQ(parse_duration(format_duration(duration)).value(), duration);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::config::testing

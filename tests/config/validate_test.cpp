@@ -1,0 +1,268 @@
+#include "config/validate.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/config/support.h"
+
+namespace spoor::config::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Config valid() { return load_minimal().value(); }
+
+TEST(ValidateTest, EmptyConfigurationLacksNameAndDrives) {
+  EXPECT_THAT(validate(Config()), ElementsAre("node.name is required", HasSubstr("drives: at least one")));
+}
+
+TEST(ValidateTest, NamesHaveNarrowBounds) {
+  for (const std::string good : {"a", "node-1", "A.b_C", "1", "-"}) {
+    Config config = valid();
+    config.node.name = good;
+    config.node.cluster = good;
+    EXPECT_THAT(validate(config), IsEmpty()) << good;
+  }
+  for (const std::string& bad : {std::string("a b"), std::string("a/b"), std::string("é"),
+                                 std::string(65, 'a'), std::string("a\0b", 3)}) {
+    Config config = valid();
+    config.node.name = bad;
+    config.node.cluster = bad;
+    EXPECT_THAT(validate(config), ElementsAre(HasSubstr("node.name: "), HasSubstr("node.cluster: "))) << bad;
+  }
+  Config config = valid();
+  config.node.name = std::string(64, 'a');
+  EXPECT_THAT(validate(config), IsEmpty());
+}
+
+TEST(ValidateTest, DrivesAreAbsoluteAndApart) {
+  const auto problems = [](std::vector<std::filesystem::path> drives) {
+    Config config = valid();
+    config.drives = std::move(drives);
+    return validate(config);
+  };
+  EXPECT_THAT(problems({"/a", "/ab", "/b/c", "/b/d"}), IsEmpty());
+  EXPECT_THAT(problems({"/"}), IsEmpty());
+  EXPECT_THAT(problems({}), ElementsAre(HasSubstr("at least one")));
+  EXPECT_THAT(problems({"a"}),
+              ElementsAre(HasSubstr("drives[0]: \"a\" is wrong: expected an absolute path")));
+  EXPECT_THAT(problems({"/a", ""}), ElementsAre(HasSubstr("drives[1]: \"\" is wrong")));
+  EXPECT_THAT(problems({"/a/../b"}), ElementsAre(HasSubstr("without \"..\"")));
+  EXPECT_THAT(problems({std::string("/a\0b", 4)}), ElementsAre(HasSubstr("NUL")));
+  EXPECT_THAT(problems({"/b", "/a", "/b"}), ElementsAre(HasSubstr("\"/b\" is listed twice")));
+  EXPECT_THAT(problems({"/a/b/c", "/x", "/a"}), ElementsAre(HasSubstr("\"/a/b/c\" is inside \"/a\"")));
+  EXPECT_THAT(problems({"/a-b", "/a", "/a/b"}), ElementsAre(HasSubstr("\"/a/b\" is inside \"/a\"")));
+  EXPECT_THAT(problems({"/", "/a"}), ElementsAre(HasSubstr("\"/a\" is inside \"/\"")));
+}
+
+TEST(ValidateTest, VeryManyDrivesAreComparedQuickly) {
+  Config config = valid();
+  config.drives.clear();
+  for (int i = 0; i < 100'000; ++i) config.drives.emplace_back(fmt::format("/d{}", i));
+  EXPECT_THAT(validate(config), IsEmpty());
+}
+
+TEST(ValidateTest, DataDirectoryIsAbsolute) {
+  Config config = valid();
+  config.node.data_dir = "lib";
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("node.data_dir: \"lib\" is wrong")));
+}
+
+struct Range {
+  const char* key;
+  void (*set)(Config&, std::uint64_t);
+  std::uint64_t least;
+  std::uint64_t most;
+};
+
+class RangeTest : public ::testing::TestWithParam<Range> {};
+
+TEST_P(RangeTest, BoundsAreInclusive) {
+  const Range& range = GetParam();
+  const auto problems = [&](std::uint64_t value) {
+    Config config = valid();
+    config.tracker.memory_limit_bytes = 1ULL << 50U;
+    range.set(config, value);
+    return validate(config);
+  };
+  EXPECT_THAT(problems(range.least), IsEmpty());
+  EXPECT_THAT(problems(range.most), IsEmpty());
+  const auto refused = ElementsAre(HasSubstr(fmt::format("{}: ", range.key)));
+  if (range.least > 0) {
+    EXPECT_THAT(problems(range.least - 1), refused);
+  }
+  EXPECT_THAT(problems(range.most + 1), refused);
+}
+
+std::chrono::milliseconds ms(std::uint64_t count) { return std::chrono::milliseconds(count); }
+constexpr std::uint64_t century_ms = 36'500ULL * 86'400'000;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, RangeTest,
+    ::testing::Values(
+        Range{"tracker.items", [](Config& c, std::uint64_t v) { c.tracker.items = v; }, 1, 1'000'000'000},
+        Range{"tracker.history",
+              [](Config& c, std::uint64_t v) { c.tracker.history = static_cast<std::uint32_t>(v); }, 1, 1024},
+        Range{"tracker.save_interval", [](Config& c, std::uint64_t v) { c.tracker.save_interval = ms(v); },
+              1000, century_ms},
+        Range{"peers.timeout", [](Config& c, std::uint64_t v) { c.peers.timeout = ms(v); }, 1, century_ms},
+        Range{"scan.min_cycle_age", [](Config& c, std::uint64_t v) { c.scan.min_cycle_age = ms(v); }, 0,
+              century_ms},
+        Range{"scan.audit_period", [](Config& c, std::uint64_t v) { c.scan.audit_period = ms(v); }, 0,
+              century_ms},
+        Range{"scan.threads",
+              [](Config& c, std::uint64_t v) { c.scan.threads = static_cast<std::uint32_t>(v); }, 0, 256},
+        Range{"limits.max_body", [](Config& c, std::uint64_t v) { c.limits.max_body_bytes = v; }, 1024,
+              1ULL << 30U},
+        Range{"limits.max_connections",
+              [](Config& c, std::uint64_t v) { c.limits.max_connections = static_cast<std::uint32_t>(v); }, 1,
+              1'000'000}),
+    [](const auto& instance) {
+      std::string name = instance.param.key;
+      std::ranges::replace(name, '.', '_');
+      return name;
+    });
+
+TEST(ValidateTest, NegativeDurationsAreRefused) {
+  Config config = valid();
+  config.scan.audit_period = ms(0) - std::chrono::hours(1);
+  EXPECT_THAT(
+      validate(config),
+      ElementsAre("scan.audit_period: -3600000ms is out of range: expected a duration from 0s to 36500d"));
+}
+
+TEST(ValidateTest, RateIsStrictlyBetweenZeroAndOne) {
+  for (const double bad : {0.0, 1.0, -0.5, 2.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Config config = valid();
+    config.tracker.fp_rate = bad;
+    EXPECT_THAT(validate(config), ElementsAre(HasSubstr("tracker.fp_rate: "))) << bad;
+  }
+  Config config = valid();
+  config.tracker.fp_rate = std::numeric_limits<double>::denorm_min();
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("tracker.memory_limit: \"256MiB\" is too small")));
+}
+
+TEST(ValidateTest, FiltersMustFitInTheMemoryLimit) {
+  Config config = valid();
+  // 200,000 items at 0.1: 958,506 bits, 119,814 bytes, for each of 17 cycles.
+  config.tracker.memory_limit_bytes = 17ULL * 119'814;
+  EXPECT_THAT(validate(config), IsEmpty());
+  config.tracker.memory_limit_bytes -= 1;
+  EXPECT_THAT(
+      validate(config),
+      ElementsAre("tracker.memory_limit: \"2036837B\" is too small: 17 cycles of 200000 items at fp_rate "
+                  "0.1 need at least 2MiB; raise it, or lower tracker.items or tracker.history"));
+}
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  static std::vector<std::string> problems(Listener listener) {
+    Config config = valid();
+    config.listen = {std::move(listener)};
+    return validate(config);
+  }
+};
+
+TEST_F(ListenerTest, LoopbackAndSocketsAreFine) {
+  for (const std::string good : {"127.0.0.1", "127.255.0.9", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"}) {
+    EXPECT_THAT(problems({.address = good}), IsEmpty()) << good;
+  }
+  EXPECT_THAT(problems({.unix_path = "/" + std::string(106, 'a')}), IsEmpty());
+}
+
+TEST_F(ListenerTest, ReachableAddressNeedsConsent) {
+  for (const std::string address : {"0.0.0.0", "10.0.0.1", "::", "fe80::1", "::ffff:10.0.0.1", "128.0.0.1"}) {
+    EXPECT_THAT(problems({.address = address}), ElementsAre(HasSubstr("\"insecure\": true"))) << address;
+    EXPECT_THAT(problems({.address = address, .insecure = true}), IsEmpty()) << address;
+  }
+}
+
+TEST_F(ListenerTest, AddressIsAnIpLiteral) {
+  for (const std::string& bad :
+       {std::string("localhost"), std::string("[::1]"), std::string("127.1"), std::string("1.2.3.4.5"),
+        std::string(" ::1"), std::string("127.0.0.1\0x", 11)}) {
+    EXPECT_THAT(problems({.address = bad, .insecure = true}),
+                ElementsAre(HasSubstr("expected an IP address")))
+        << bad;
+  }
+}
+
+TEST_F(ListenerTest, OneKindOnly) {
+  EXPECT_THAT(problems({}), ElementsAre(HasSubstr("either 'address' and 'port', or 'unix'")));
+  EXPECT_THAT(problems({.address = "::1", .unix_path = "/a"}), ElementsAre(HasSubstr("and not both")));
+}
+
+TEST_F(ListenerTest, SocketPathFitsItsField) {
+  EXPECT_THAT(problems({.unix_path = "/" + std::string(107, 'a')}),
+              ElementsAre(HasSubstr("shorter than 108 bytes")));
+  EXPECT_THAT(problems({.unix_path = "a"}), ElementsAre(HasSubstr("absolute")));
+  EXPECT_THAT(problems({.unix_path = std::string("/a\0b", 4)}), ElementsAre(HasSubstr("NUL")));
+}
+
+TEST_F(ListenerTest, SomebodyMustListen) {
+  Config config = valid();
+  config.listen.clear();
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("listen: at least one")));
+}
+
+TEST(PeerTest, Urls) {
+  const auto problems = [](const std::string& url) {
+    Config config = valid();
+    config.peers.static_urls = {url};
+    return validate(config);
+  };
+  for (const std::string good : {"http://a", "http://a:1", "http://a-b.example:65535", "http://10.0.0.1:7420",
+                                 "http://[::1]", "http://[fe80::1]:7420", "unix:/run/s.sock"}) {
+    EXPECT_THAT(problems(good), IsEmpty()) << good;
+  }
+  for (const std::string bad : {"",
+                                "a",
+                                "a:7420",
+                                "http://",
+                                "http://:1",
+                                "http://a:",
+                                "http://a:0",
+                                "http://a:65536",
+                                "http://a:1x",
+                                "http://a/",
+                                "http://a:1/x",
+                                "http://u@a",
+                                "http://a b",
+                                "http://[::1",
+                                "http://[1.2.3.4]",
+                                "http://[x]",
+                                "http://[::1]x",
+                                "HTTP://a",
+                                "ftp://a",
+                                "unix:run",
+                                "unix:"}) {
+    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.static[0]: "))) << bad;
+  }
+  EXPECT_THAT(problems("https://a"), ElementsAre(HasSubstr("https is not supported by this version")));
+}
+
+TEST(ValidateTest, WhatIsNotSupportedIsRefusedRatherThanIgnored) {
+  Config config = valid();
+  config.peers.dns = {"spoor.example"};
+  config.peers.etcd = "{}";
+  config.auth.tokens = {"\"hush\""};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("peers.dns: not supported by this version"),
+                                            HasSubstr("peers.etcd: not supported by this version"),
+                                            HasSubstr("auth.tokens: not supported by this version")));
+}
+
+TEST(ValidateTest, ExcludeGlobsAreRelative) {
+  Config config = valid();
+  config.name_space.exclude = {"*/tmp/*", "a b", "[x", ""};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("namespace.exclude[3]: \"\" is wrong")));
+  config.name_space.exclude = {"/a", std::string("a\0", 2)};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("remove the leading '/'"), HasSubstr("NUL")));
+}
+
+}  // namespace
+}  // namespace spoor::config::testing
