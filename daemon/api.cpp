@@ -80,7 +80,10 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (request.path == "/v1/dirty") co_return dirty(request);
   if (request.path == "/v1/status") co_return status();
   if (request.path == "/v1/peer/cycle") co_return peer_cycle(request);
-  if (request.path == "/v1/snapshot") co_return co_await save_snapshot();
+  if (request.path == "/v1/snapshot") {
+    auto saved = co_await save_snapshot();
+    co_return saved;
+  }
   if (request.path == "/readyz") co_return ready();
   co_return alive();
 }
@@ -145,7 +148,8 @@ HttpResponse Api::peer_cycle(const HttpRequest& request) {
 boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
   const auto saved = co_await saver_.save();
   if (!saved.durable()) {
-    co_return to_response({503, "not_durable", "no drive took the snapshot; see 'snapshot' in /v1/status"});
+    const Problem problem{503, "not_durable", "no drive took the snapshot; see 'snapshot' in /v1/status"};
+    co_return to_response(problem);
   }
   co_return json_response(snapshot_json(saved));
 }

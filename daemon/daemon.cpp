@@ -73,14 +73,14 @@ base::Result<tracker::TrackerState> start_state(base::FileSystem& files, tracker
   return std::move(recovery.state);
 }
 
-base::Result<> listen(HttpServer& server, const config::Config& config) {
-  bool any = false;
+// Binds every listener; gives the lines to log when they serve.
+base::Result<std::vector<std::string>> listen(HttpServer& server, const config::Config& config) {
+  std::vector<std::string> urls;
   for (const config::Listener& listener : config.listen) {
     const auto url = listener.unix_path.empty() ? server.listen_tcp(listener.address, listener.port)
                                                 : server.listen_unix(listener.unix_path);
     if (url) {
-      any = true;
-      spdlog::info("listening on {}", *url);
+      urls.push_back(*url);
       if (listener.insecure) {
         spdlog::warn("{} is open to the network without TLS or tokens (\"insecure\": true)", *url);
       }
@@ -90,7 +90,7 @@ base::Result<> listen(HttpServer& server, const config::Config& config) {
       return url.error();
     }
   }
-  if (any) return {};
+  if (!urls.empty()) return urls;
   return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");
 }
 
@@ -145,10 +145,12 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   if (!lock) return lock.error();
 
   asio::io_context context(1);
+  asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
   HttpServer server(context, {.body_bytes_max = config.limits.max_body_bytes,
                               .connections_max = config.limits.max_connections});
   // First, so that a taken port is found before anything is changed on disk.
-  if (auto done = listen(server, config); !done) return done;
+  const auto urls = listen(server, config);
+  if (!urls) return urls.error();
 
   const base::SystemClock clock;
   base::PosixFileSystem files;
@@ -167,7 +169,6 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
   const tracker::NamespaceRules rules = rules_of(config);
   Api api({node, version}, tracker, rules, saver, peers, clock);
-  asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");
@@ -178,6 +179,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   server.start([&api](const HttpRequest& request) { return api.handle(request); });
   peers.start();
   saver.start();
+  for (const std::string& url : *urls) spdlog::info("listening on {}", url);
   ::sd_notify(0, "READY=1");
   context.run();
 

@@ -173,7 +173,8 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
     const bool keep_alive = parser.get().keep_alive() && !server_->stopping;
     auto request = to_request(parser);
     if (!request) {
-      co_await answer_last({400, "invalid_request", "the target of the request is no path"});
+      Problem problem{400, "invalid_request", "the target of the request is no path"};
+      co_await answer_last(std::move(problem));
       co_return false;
     }
     if (is_head) request->method = "GET";

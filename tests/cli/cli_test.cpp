@@ -1,0 +1,117 @@
+// The `spoor` program itself, as far as it needs no daemon.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/golden/golden.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::json;
+using support::run_command;
+
+const std::string minio_file = std::string(SPOOR_GOLDEN_UNPACKED) + "/tracker.v7.bin";
+
+json inspect(const std::vector<std::string>& more) {
+  std::vector<std::string> command{SPOOR, "inspect", "--json", minio_file};
+  command.insert(command.end(), more.begin(), more.end());
+  const auto result = run_command(command);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return json::parse(result.out);
+}
+
+TEST(InspectTest, ShowsTheSixteenCyclesOfAMinioFile) {
+  const auto inspected = inspect({});
+  EXPECT_EQ(inspected["format"], "minio");
+  EXPECT_EQ(inspected["version"], 7);
+  EXPECT_EQ(inspected["saved_at"], "2023-02-23T16:29:14Z");
+  ASSERT_EQ(inspected["cycles"].size(), 16U);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(inspected["cycles"][i]["cycle"], 5 + i);
+    EXPECT_EQ(inspected["cycles"][i]["m"], 958506);
+    EXPECT_EQ(inspected["cycles"][i]["k"], 4);
+  }
+}
+
+TEST(InspectTest, AnswersEveryGoldenProbeExactly) {
+  std::ifstream file(std::string(SPOOR_GOLDEN_UNPACKED) + "/tracker.v7.json");
+  const auto golden = json::parse(file);
+  json probes = json::array();
+  const support::TempDirectory directory;
+  {
+    std::ofstream paths(directory / "paths");
+    for (const auto& probe : golden["probes"]) {
+      const auto path = probe["path"].get<std::string>();
+      if (path.find('\n') != std::string::npos) continue;  // no line of a file
+      paths << path << '\n';
+      probes.push_back(probe);
+    }
+  }
+  const auto contains = inspect({"--contains-from", (directory / "paths").native()})["contains"];
+  ASSERT_EQ(contains.size(), probes.size());
+  for (std::size_t i = 0; i < contains.size(); ++i) {
+    const auto mask = probes[i]["mask"].get<std::string>();
+    std::vector<int> expected;
+    for (int cycle = 0; cycle < 16; ++cycle) {
+      if (mask[static_cast<std::size_t>(cycle)] == '1') expected.push_back(5 + cycle);
+    }
+    EXPECT_EQ(contains[i]["cycles"], json(expected)) << probes[i]["path"];
+  }
+}
+
+TEST(InspectTest, WhatIsNoSnapshotIsAClearError) {
+  const support::TempDirectory directory;
+  std::ofstream(directory / "file") << "hello";
+  const auto result = run_command({SPOOR, "inspect", (directory / "file").native()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("format version"), std::string::npos) << result.err;
+  EXPECT_EQ(run_command({SPOOR, "inspect", (directory / "absent").native()}).code, 1);
+}
+
+TEST(CliTest, WrongUsageIsExitCodeTwo) {
+  EXPECT_EQ(run_command({SPOOR}).code, 2);
+  EXPECT_EQ(run_command({SPOOR, "nonsense"}).code, 2);
+  EXPECT_EQ(run_command({SPOOR, "mark", "--kind", "x", "a"}).code, 2);
+  EXPECT_EQ(run_command({SPOOR, "--config", "/nonexistent/spoor.json", "scan"}).code, 2);
+  EXPECT_EQ(run_command({SPOOR, "--url", "ftp://x", "mark", "a"}).code, 2);
+}
+
+TEST(CliTest, HelpAndVersionAreExitCodeZero) {
+  EXPECT_EQ(run_command({SPOOR, "--help"}).code, 0);
+  EXPECT_EQ(run_command({SPOOR, "scan", "--help"}).code, 0);
+  EXPECT_EQ(run_command({SPOOR, "--version"}).code, 0);
+}
+
+TEST(CliTest, ConfigShowPrintsWhatConfigCheckAccepts) {
+  const support::TempDirectory directory;
+  const auto file = directory / "spoor.json";
+  std::ofstream(file) << R"({"node":{"name":"x"},"drives":["/srv/data"]})";
+  EXPECT_EQ(run_command({SPOOR, "--config", file.native(), "config", "check"}).code, 0);
+  const auto shown = run_command({SPOOR, "config", "show", "--config", file.native(), "--set", "scan.threads=2"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(json::parse(shown.out)["scan"]["threads"], 2);
+  std::ofstream(file) << shown.out;
+  EXPECT_EQ(run_command({SPOOR, "--config", file.native(), "config", "check"}).code, 0);
+}
+
+TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
+  const auto result = run_command({SPOOR, "--url", "unix:/nonexistent/socket", "mark", "--timeout", "0", "a"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("not marked"), std::string::npos) << result.err;
+}
+
+TEST(CliTest, UsageBeforeAnyScanSaysSo) {
+  const support::TempDirectory directory;
+  const auto file = directory / "spoor.json";
+  std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}}, {"drives", {"/srv/data"}}};
+  const auto result = run_command({SPOOR, "--config", file.native(), "usage"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("spoor scan"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace spoor::cli

@@ -1,0 +1,40 @@
+#include "cli/format.h"
+
+#include <gtest/gtest.h>
+
+namespace spoor::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(FormatTest, NumbersHaveCommas) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1234), "1,234");
+  EXPECT_EQ(with_commas(1234567), "1,234,567");
+}
+
+TEST(FormatTest, BytesHaveAtMostThreeDigits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(human_bytes(10ULL << 30U), "10 GiB");
+  EXPECT_EQ(human_bytes(~0ULL), "16 EiB");
+}
+
+TEST(FormatTest, DurationsAreRoundedToWhatMatters) {
+  EXPECT_EQ(human_duration(12ms), "12 ms");
+  EXPECT_EQ(human_duration(3400ms), "3.4 s");
+  EXPECT_EQ(human_duration(5min), "5 min");
+  EXPECT_EQ(human_duration(130min), "2 h 10 min");
+  EXPECT_EQ(human_duration(76h), "3 d 4 h");
+}
+
+TEST(FormatTest, ColumnsAreAsWideAsTheirContent) {
+  Table table({"a", "name", "n"}, {1});
+  table.add({"xxx", "y", "1"});
+  EXPECT_EQ(table.to_string(), "a    name  n\nxxx  y     1\n");
+}
+
+}  // namespace
+}  // namespace spoor::cli

@@ -1,0 +1,106 @@
+#include "tests/cluster/cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <utility>
+
+namespace spoor::cluster {
+
+using nlohmann::json;
+
+std::ostream& operator<<(std::ostream& out, const Totals& totals) {
+  return out << totals.files << " files, " << totals.dirs << " directories, " << totals.bytes << " bytes";
+}
+
+Totals walk_independently(const std::vector<std::filesystem::path>& drives) {
+  Totals totals;
+  for (const auto& drive : drives) {
+    auto at = std::filesystem::recursive_directory_iterator(drive);
+    for (; at != std::filesystem::recursive_directory_iterator(); ++at) {
+      if (at.depth() == 0 && at->path().filename() == ".spoor") {
+        at.disable_recursion_pending();
+        continue;
+      }
+      const auto type = at->symlink_status().type();
+      if (type == std::filesystem::file_type::directory) {
+        ++totals.dirs;
+      } else {
+        ++totals.files;
+        if (type == std::filesystem::file_type::regular) totals.bytes += at->file_size();
+      }
+    }
+  }
+  return totals;
+}
+
+Cluster::Cluster(std::size_t nodes, std::size_t drives) {
+  for (std::size_t i = 0; i < nodes; ++i) {
+    Node& node = nodes_.emplace_back();
+    node.name = "n" + std::to_string(i);
+    for (std::size_t d = 0; d < drives; ++d) {
+      node.drives.push_back(directory_ / (node.name + "-drive" + std::to_string(d)));
+      std::filesystem::create_directory(node.drives.back());
+    }
+  }
+  for (Node& node : nodes_) {
+    write_config(node);
+    start(node);
+  }
+}
+
+void Cluster::write_config(const Node& node) const {
+  const auto socket_of = [this](const Node& each) { return (directory_ / (each.name + ".sock")).native(); };
+  json peers = json::array();
+  for (const Node& other : nodes_) {
+    if (other.name != node.name) peers.push_back("unix:" + socket_of(other));
+  }
+  const json config{
+      {"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", directory_ / (node.name + "-data")}}},
+      {"drives", node.drives},
+      {"listen", {{{"address", "127.0.0.1"}, {"port", 0}}, {{"unix", socket_of(node)}}}},
+      {"peers", {{"static", peers}}},
+      {"scan", {{"min_cycle_age", "1ms"}}}};
+  std::ofstream(config_of(node)) << config;
+}
+
+void Cluster::start(Node& node) {
+  node.daemon = std::make_unique<support::Daemon>(
+      std::vector<std::string>{SPOORD, "--config", config_of(node).native()});
+  ASSERT_FALSE(node.daemon->wait_for("listening on unix:").empty()) << node.daemon->log();
+}
+
+int Cluster::stop(Node& node) {
+  node.daemon->signal(SIGTERM);
+  return node.daemon->wait();
+}
+
+void Cluster::kill_hard(Node& node) {
+  node.daemon->signal(SIGKILL);
+  node.daemon->wait();
+}
+
+support::CommandResult Cluster::spoor(const Node& node, std::vector<std::string> arguments, const std::string& input) {
+  std::vector<std::string> command{SPOOR, "--config", config_of(node).native()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return support::run_command(command, input);
+}
+
+json Cluster::scan(const Node& node, int code, const std::vector<std::string>& more) {
+  std::vector<std::string> arguments{"scan", "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const auto result = spoor(node, arguments);
+  EXPECT_EQ(result.code, code) << result.err << result.out;
+  return json::parse(result.out, nullptr, false);
+}
+
+Totals Cluster::usage(const Node& node) {
+  const auto result = spoor(node, {"usage", "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const auto usage = json::parse(result.out, nullptr, false);
+  if (!usage.is_object()) return {};
+  return {usage["files"], usage["dirs"], usage["bytes"]};
+}
+
+}  // namespace spoor::cluster

@@ -1,0 +1,65 @@
+// Real daemons and real scans on this machine, with real trees on their drives.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::cluster {
+
+struct Totals {
+  std::uint64_t files = 0;
+  std::uint64_t dirs = 0;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const Totals&, const Totals&) = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Totals& totals);
+
+// The truth: a walk of its own, by the standard library, over all drives of a node.
+Totals walk_independently(const std::vector<std::filesystem::path>& drives);
+
+// Nodes reach each other over Unix sockets in one temporary directory, so that no port can be taken;
+// each also listens on a free TCP port.
+class Cluster {
+ public:
+  struct Node {
+    std::string name;
+    std::vector<std::filesystem::path> drives;
+    std::unique_ptr<support::Daemon> daemon;
+  };
+
+  // Nodes "n0", "n1"... with this many drives each.
+  Cluster(std::size_t nodes, std::size_t drives);
+
+  std::vector<Node>& nodes() { return nodes_; }
+  void start(Node& node);
+  int stop(Node& node);      // SIGTERM; gives the exit code
+  void kill_hard(Node& node);  // SIGKILL
+
+  // `spoor --config <the node's> ARGUMENTS`
+  support::CommandResult spoor(const Node& node, std::vector<std::string> arguments, const std::string& input = {});
+
+  // One scan that is expected to end with this code; gives its JSON.
+  nlohmann::json scan(const Node& node, int code = 0, const std::vector<std::string>& more = {});
+
+  // The totals that the database has.
+  Totals usage(const Node& node);
+
+ private:
+  std::filesystem::path config_of(const Node& node) const { return directory_ / (node.name + ".json"); }
+  void write_config(const Node& node) const;
+
+  support::TempDirectory directory_;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace spoor::cluster

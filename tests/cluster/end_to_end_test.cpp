@@ -1,0 +1,231 @@
+// Three real daemons, real trees, marks through any node, and after every scan totals that must equal
+// an independent walk.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/cluster/cluster.h"
+#include "tests/support/random.h"
+
+namespace spoor::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A node's drive as somebody changes it, who keeps what has to be marked.
+class Writer {
+ public:
+  Writer(support::Random& random, fs::path drive) : random_(random), drive_(std::move(drive)) {}
+
+  void fill(int directories) {
+    for (int i = 0; i < directories; ++i) make_directory();
+    for (int i = 0; i < 3 * directories; ++i) write_file();
+    changed_.clear();
+  }
+
+  void change() {
+    switch (random_.below(6)) {
+      case 0: return make_directory();
+      case 1: return remove_something();
+      case 2: return rename_something();
+      default: return write_file();
+    }
+  }
+
+  // What changed since the last call, one logical path a line.
+  std::string take_changed() {
+    std::string lines;
+    for (const fs::path& path : changed_) lines += path.native() + '\n';
+    changed_.clear();
+    return lines;
+  }
+
+ private:
+  std::vector<fs::path> all_directories() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::recursive_directory_iterator(drive_)) {
+      const auto path = entry.path().lexically_relative(drive_);
+      if (entry.is_directory() && path.native().rfind(".spoor", 0) != 0) found.push_back(path);
+    }
+    return found;
+  }
+
+  fs::path some_directory() {
+    const auto all = all_directories();
+    return all.empty() || random_.one_in(20) ? fs::path("bucket") : random_.pick(all);
+  }
+
+  void make_directory() {
+    const fs::path path = some_directory() / ("d" + random_.letters(3));
+    fs::create_directories(drive_ / path);
+    changed_.push_back(path);
+  }
+
+  void write_file() {
+    const fs::path path = some_directory() / ("f" + random_.letters(2));
+    fs::create_directories((drive_ / path).parent_path());
+    if (fs::is_directory(drive_ / path)) return;
+    std::ofstream(drive_ / path, std::ios::app) << random_.bytes(random_.below(2000));
+    changed_.push_back(path);
+  }
+
+  void remove_something() {
+    const fs::path path = some_directory();
+    if (random_.one_in(4)) {
+      fs::remove_all(drive_ / path);
+    } else {
+      for (const auto& entry : fs::directory_iterator(drive_ / path)) {
+        if (entry.is_directory()) continue;
+        fs::remove(entry.path());
+        break;
+      }
+    }
+    changed_.push_back(path);
+  }
+
+  void rename_something() {
+    const fs::path from = some_directory();
+    const fs::path to = some_directory() / ("r" + random_.letters(3));
+    std::error_code into_itself;
+    fs::rename(drive_ / from, drive_ / to, into_itself);
+    if (into_itself) return;
+    changed_.push_back(from);
+    changed_.push_back(to);
+  }
+
+  support::Random& random_;
+  fs::path drive_;
+  std::vector<fs::path> changed_;
+};
+
+class EndToEndTest : public testing::Test {
+ protected:
+  void expect_truth(const Cluster::Node& node) {
+    EXPECT_EQ(cluster_.usage(node), walk_independently(node.drives)) << node.name;
+  }
+
+  // Marks through any node that lives; a mark nobody acknowledges is tried at another.
+  void mark(const std::string& lines, support::Random& random) {
+    if (lines.empty()) return;
+    for (;;) {
+      const auto& node = random.pick(cluster_.nodes());
+      if (cluster_.spoor(node, {"mark", "--timeout", "0", "-"}, lines).code == 0) return;
+    }
+  }
+
+  Cluster cluster_{3, 2};
+};
+
+TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
+  SPOOR_RANDOM(random);
+  std::vector<Writer> writers;
+  for (const auto& node : cluster_.nodes()) {
+    for (const auto& drive : node.drives) writers.emplace_back(random, drive).fill(120);
+  }
+  for (const auto& node : cluster_.nodes()) {
+    EXPECT_EQ(cluster_.scan(node)["mode"], "full");
+    expect_truth(node);
+  }
+  std::uint64_t walked = 0;
+  std::uint64_t skipped = 0;
+  for (int round = 0; round < 12 && !HasFailure(); ++round) {
+    for (Writer& writer : writers) {
+      for (std::uint64_t i = random.below(4); i > 0; --i) writer.change();
+      mark(writer.take_changed(), random);
+    }
+    for (const auto& node : cluster_.nodes()) {
+      const auto report = cluster_.scan(node);
+      EXPECT_EQ(report["mode"], "incremental");
+      walked += report["dirs_walked"].get<std::uint64_t>();
+      skipped += report["dirs_skipped"].get<std::uint64_t>();
+      expect_truth(node);
+    }
+  }
+  EXPECT_LT(walked, skipped) << "a scan that walks everything is right, too, but no use";
+}
+
+TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
+  SPOOR_RANDOM(random);
+  std::vector<Writer> writers;
+  for (const auto& node : cluster_.nodes()) writers.emplace_back(random, node.drives[0]).fill(40);
+  for (const auto& node : cluster_.nodes()) cluster_.scan(node);
+
+  for (int round = 0; round < 8 && !HasFailure(); ++round) {
+    for (Writer& writer : writers) {
+      writer.change();
+      mark(writer.take_changed(), random);
+    }
+    auto& victim = cluster_.nodes()[random.below(3)];
+    const bool hard = random.one_in(2);
+    if (hard) {
+      cluster_.kill_hard(victim);
+    } else {
+      EXPECT_EQ(cluster_.stop(victim), 0);
+    }
+    // While it is away: what it was told is pending, and everybody says so.
+    const auto& other = cluster_.nodes()[random.below(3)];
+    const auto partial = cluster_.scan(other, 3);
+    EXPECT_EQ(partial["partial"], true);
+    EXPECT_EQ(partial["mode"], "incremental") << "an absent peer costs no full walk";
+
+    cluster_.start(victim);
+    for (const auto& node : cluster_.nodes()) {
+      EXPECT_EQ(cluster_.scan(node)["mode"], hard ? "full" : "incremental");
+      expect_truth(node);
+      EXPECT_EQ(cluster_.scan(node)["mode"], "incremental") << "a loss costs one full walk, once";
+    }
+  }
+}
+
+TEST_F(EndToEndTest, AnIdleClustersScanReadsNothing) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  const auto idle = cluster_.scan(node);
+  EXPECT_EQ(idle["dirs_walked"], 0);
+}
+
+// ancestor 24: self-healing marked what it healed and so fed its own next scan.
+TEST_F(EndToEndTest, AScanMarksNothing) {
+  const auto& node = cluster_.nodes()[0];
+  fs::create_directories(node.drives[0] / "bucket/a");
+  cluster_.spoor(node, {"mark", "bucket/a"});
+  cluster_.scan(node);
+  cluster_.scan(node);
+  const auto status = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out);
+  EXPECT_EQ(status["marks"]["accepted"], 1);
+  EXPECT_EQ(status["cycles"][0]["items"], 0);
+}
+
+TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  cluster_.spoor(node, {"mark", "bucket/a"});
+  const auto before = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"];
+  const auto dry = cluster_.scan(node, 0, {"--dry-run"});
+  EXPECT_EQ(dry["dirs_walked"], 0);
+  EXPECT_GT(dry["filter"]["items"], 0);
+  EXPECT_EQ(nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"], before);
+  EXPECT_GT(cluster_.scan(node)["filter"]["items"], 0) << "the dry run took nothing away";
+}
+
+TEST_F(EndToEndTest, RequireAllWalksNothingWhileAPeerIsDown) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  cluster_.stop(cluster_.nodes()[2]);
+  const auto result = cluster_.spoor(node, {"scan", "--json", "--set", "scan.require=all"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("scan.require"), std::string::npos) << result.err;
+}
+
+TEST_F(EndToEndTest, APeerTakenOutOfTheConfigurationCostsOneFullWalk) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  cluster_.spoor(cluster_.nodes()[2], {"mark", "bucket/only-n2-was-told"});
+  const std::vector<std::string> without{"--set", "peers.static=[]"};
+  EXPECT_EQ(cluster_.scan(node, 0, without)["mode"], "full");
+  EXPECT_EQ(cluster_.scan(node, 0, without)["mode"], "incremental");
+}
+
+}  // namespace
+}  // namespace spoor::cluster

@@ -1,0 +1,123 @@
+// The contract of docs/http-api.md, against a running spoord.
+#include "peer/cycle_frame.h"
+#include "tests/daemon/spoord_fixture.h"
+#include "tests/support/raw_client.h"
+
+namespace spoor::daemon {
+namespace {
+
+using nlohmann::json;
+
+class HttpApiTest : public SpoordTest {
+ protected:
+  HttpApiTest() { start(); }
+
+  void expect_problem(const peer::HttpResponse& response, unsigned status, const std::string& code) {
+    EXPECT_EQ(response.status, status) << response.body;
+    EXPECT_EQ(response.content_type, "application/problem+json");
+    const auto problem = json::parse(response.body);
+    EXPECT_EQ(problem["code"], code);
+    EXPECT_EQ(problem["status"], status);
+    for (const char* member : {"type", "title", "detail"}) EXPECT_TRUE(problem[member].is_string()) << member;
+  }
+
+  bool is_dirty(const std::string& path) { return get("/v1/dirty?path=" + path)["dirty"]; }
+};
+
+TEST_F(HttpApiTest, MarksAreAcknowledgedWithTheirCycle) {
+  const auto response = request("POST", "/v1/marks", R"({"paths":["b/a","b/c",".spoor/x"]})");
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(json::parse(response.body), json::parse(R"({"marked":2,"ignored":1,"cycle":1})"));
+  for (const char* path : {"b", "b/a", "b/c"}) EXPECT_TRUE(is_dirty(path)) << path;
+  EXPECT_FALSE(is_dirty("b/d"));
+}
+
+TEST_F(HttpApiTest, TextMarksTakeKindAndDelimiter) {
+  EXPECT_EQ(request("POST", "/v1/marks?kind=file", "t/file", "text/plain").status, 200U);
+  EXPECT_TRUE(is_dirty("t"));
+  EXPECT_FALSE(is_dirty("t/file"));
+  EXPECT_EQ(request("POST", "/v1/marks?kind=tree&delimiter=nul", std::string("t/r\0t/s", 7), "text/plain").status, 200U);
+  EXPECT_TRUE(is_dirty("t/s/anything/below"));
+}
+
+TEST_F(HttpApiTest, ABadPathRefusesTheWholeRequest) {
+  const auto response = request("POST", "/v1/marks", R"({"paths":["half/applied","x/../y"]})");
+  expect_problem(response, 400, "invalid_path");
+  EXPECT_EQ(json::parse(response.body)["index"], 1);
+  EXPECT_EQ(json::parse(response.body)["path"], "x/../y");
+  EXPECT_FALSE(is_dirty("half/applied"));
+}
+
+TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
+  expect_problem(request("POST", "/v1/marks", "{nope"), 400, "invalid_json");
+  expect_problem(request("POST", "/v1/marks", R"({"paths":1})"), 400, "invalid_request");
+  expect_problem(request("POST", "/v1/marks", R"({"paths":[""]})"), 400, "invalid_path");
+  expect_problem(request("POST", "/v1/marks", std::string(300, 'x'), "text/plain"), 400, "path_too_long");
+  expect_problem(request("POST", "/v1/marks", "a", "text/html"), 415, "unsupported_media_type");
+  expect_problem(request("GET", "/v1/marks"), 405, "method_not_allowed");
+  expect_problem(request("POST", "/v1/nothing", "a"), 404, "not_found");
+  expect_problem(request("POST", "/v1/marks", std::string((8U << 20U) + 1, 'x'), "text/plain"), 413, "body_too_large");
+  support::RawClient client(port());
+  client.send("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(client.receive_all().find("\"code\":\"length_required\""), std::string::npos);
+  EXPECT_EQ(get("/v1/status")["marks"]["accepted"], 0);
+  EXPECT_EQ(get("/v1/status")["cycles"][0]["items"], 0);
+}
+
+TEST_F(HttpApiTest, DirtyTellsTheNewestCycleAndHeedsSince) {
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":5})");
+  request("POST", "/v1/marks", R"({"paths":["b/c"]})");
+  EXPECT_EQ(get("/v1/dirty?path=b/a")["latest_cycle"], 1);
+  EXPECT_EQ(get("/v1/dirty?path=b")["latest_cycle"], 5);
+  EXPECT_FALSE(get("/v1/dirty?path=b/a&since=2")["dirty"]);
+  EXPECT_TRUE(get("/v1/dirty?path=b/a&since=2")["latest_cycle"].is_null());
+  expect_problem(request("GET", "/v1/dirty"), 400, "invalid_request");
+  expect_problem(request("GET", "/v1/dirty?path=a/../b"), 400, "invalid_path");
+  expect_problem(request("GET", "/v1/dirty?path=a&since=x"), 400, "invalid_request");
+}
+
+TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
+  const auto status = get("/v1/status");
+  for (const char* member : {"node", "cluster", "instance", "version", "uptime_s", "cycle", "cycles", "marks",
+                             "snapshot", "journal", "peers"}) {
+    EXPECT_TRUE(status.contains(member)) << member;
+  }
+  for (const char* member : {"cycle", "items", "bits", "density", "fp_rate", "levels", "saturated", "tree_marks"}) {
+    EXPECT_TRUE(status["cycles"][0].contains(member)) << member;
+  }
+  EXPECT_EQ(status["snapshot"]["drives"][0]["ok"], true);
+}
+
+TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  const auto response = request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9,"oldest":1,"instance":""})");
+  EXPECT_EQ(response.content_type, peer::cycle_frame_content_type);
+  const auto frame = peer::decode_cycle_frame(response.body);
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_EQ(frame->sender.node, "n1");
+  EXPECT_EQ(frame->answer.current.value, 9U);
+  EXPECT_TRUE(frame->answer.marks.filters_may_contain(tracker::hash_path("b/a")));
+  expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"other"})"), 409, "wrong_cluster");
+  expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":-1})"), 400, "invalid_request");
+}
+
+TEST_F(HttpApiTest, ACycleOnlyReadDoesNotAdvance) {
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":0})");
+  EXPECT_EQ(get("/v1/status")["cycle"]["current"], 1);
+}
+
+TEST_F(HttpApiTest, SnapshotIsOnTheDriveWhenItIsAnswered) {
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  const auto response = request("POST", "/v1/snapshot");
+  EXPECT_EQ(response.status, 200U);
+  const auto file = directory_ / "drive/.spoor/.tracker.bin";
+  EXPECT_EQ(std::filesystem::file_size(file), json::parse(response.body)["bytes"]);
+}
+
+TEST_F(HttpApiTest, AliveAndReady) {
+  for (const char* path : {"/livez", "/healthz", "/readyz"}) EXPECT_EQ(request("GET", path).status, 200U) << path;
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,135 @@
+#include "daemon/mark_request.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random.h"
+
+namespace spoor::daemon {
+namespace {
+
+using tracker::MarkKind;
+
+HttpRequest json_request(std::string body) {
+  HttpRequest request;
+  request.content_type = "application/json";
+  request.body = std::move(body);
+  return request;
+}
+
+HttpRequest text_request(std::string body, std::map<std::string, std::string> query = {}) {
+  HttpRequest request;
+  request.content_type = "text/plain; charset=utf-8";
+  request.body = std::move(body);
+  request.query = std::move(query);
+  return request;
+}
+
+std::vector<std::string> paths_of(const boost::system::result<MarkRequest, Problem>& parsed) {
+  std::vector<std::string> paths;
+  if (!parsed) return {"problem: " + parsed.error().code};
+  for (const auto& mark : parsed->marks) paths.push_back(mark.path);
+  return paths;
+}
+
+std::string code_of(const HttpRequest& request) {
+  const auto parsed = parse_mark_request(request, {});
+  return parsed ? "" : parsed.error().code;
+}
+
+using Paths = std::vector<std::string>;
+
+TEST(MarkRequestTest, JsonPathsAreNormalised) {
+  const auto parsed = parse_mark_request(json_request(R"({"paths":["/a//b/","c"],"kind":"tree"})"), {});
+  EXPECT_EQ(paths_of(parsed), (Paths{"a/b", "c"}));
+  EXPECT_EQ(parsed->marks[0].kind, MarkKind::tree);
+}
+
+TEST(MarkRequestTest, TheKindIsDirUnlessSaidOtherwise) {
+  EXPECT_EQ(parse_mark_request(json_request(R"({"paths":["a"]})"), {})->marks[0].kind, MarkKind::dir);
+  EXPECT_EQ(parse_mark_request(text_request("a"), {})->marks[0].kind, MarkKind::dir);
+  EXPECT_EQ(parse_mark_request(text_request("a", {{"kind", "file"}}), {})->marks[0].kind, MarkKind::file);
+}
+
+TEST(MarkRequestTest, TextIsOnePathALineWithOrWithoutTheLastNewline) {
+  EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb c\n"), {})), (Paths{"a", "b c"}));
+  EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb"), {})), (Paths{"a", "b"}));
+  EXPECT_EQ(paths_of(parse_mark_request(text_request(""), {})), Paths{});
+}
+
+TEST(MarkRequestTest, NulSeparatedPathsMayHoldNewlines) {
+  EXPECT_EQ(paths_of(parse_mark_request(text_request(std::string("a\nb\0c\xff", 6), {{"delimiter", "nul"}}), {})),
+            (Paths{"a\nb", "c\xff"}));
+}
+
+TEST(MarkRequestTest, NoPathsAreNoError) { EXPECT_EQ(paths_of(parse_mark_request(json_request(R"({"paths":[]})"), {})), Paths{}); }
+
+TEST(MarkRequestTest, WhatIsNotJsonIsInvalidJson) {
+  for (const char* body : {"", "{", "{\"paths\":[\"a\"", "{\"paths\":[\"a\"]} x", "nope", "{\"paths\":[\"\xff\"]}"}) {
+    EXPECT_EQ(code_of(json_request(body)), "invalid_json") << body;
+  }
+}
+
+TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
+  for (const char* body : {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
+                           R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
+                           R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})", R"({"paths":null})"}) {
+    EXPECT_EQ(code_of(json_request(body)), "invalid_request") << body;
+  }
+  EXPECT_EQ(code_of(text_request("a", {{"kind", "x"}})), "invalid_request");
+  EXPECT_EQ(code_of(text_request("a", {{"delimiter", "x"}})), "invalid_request");
+}
+
+TEST(MarkRequestTest, ABadPathIsNamedByItsPlace) {
+  const auto parsed = parse_mark_request(json_request(R"({"paths":["a","b/../c"]})"), {});
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, "invalid_path");
+  EXPECT_EQ(parsed.error().index, 1U);
+  EXPECT_EQ(parsed.error().path, "b/../c");
+}
+
+// ancestor 17: `..` climbed out of the bucket.
+TEST(MarkRequestTest, EveryBadPathHasItsCode) {
+  EXPECT_EQ(code_of(json_request(R"({"paths":[""]})")), "invalid_path");
+  EXPECT_EQ(code_of(json_request(R"({"paths":["/"]})")), "invalid_path");
+  EXPECT_EQ(code_of(json_request(R"({"paths":["a\u0000b"]})")), "invalid_path");
+  EXPECT_EQ(code_of(json_request(R"({"paths":["bucket/../other"]})")), "invalid_path");
+  EXPECT_EQ(code_of(text_request("a\n\nb")), "invalid_path");
+  EXPECT_EQ(code_of(text_request(std::string(256, 'a'))), "path_too_long");
+  std::string long_path = "a";
+  while (long_path.size() <= 4096) long_path += "/a";
+  EXPECT_EQ(code_of(text_request(long_path)), "path_too_long");
+}
+
+TEST(MarkRequestTest, OtherMediaTypesAreRefused) {
+  HttpRequest request = json_request("{}");
+  for (const char* type : {"", "text/html", "application/jsonx", "application/x-www-form-urlencoded"}) {
+    request.content_type = type;
+    EXPECT_EQ(code_of(request), "unsupported_media_type") << type;
+  }
+  request.content_type = "APPLICATION/JSON ;charset=utf-8";
+  EXPECT_EQ(code_of(request), "invalid_request");  // read as JSON
+}
+
+// ancestor 7: reserved names were ignored only when debugging was on.
+TEST(MarkRequestTest, ReservedAndExcludedPathsAreIgnoredAndCounted) {
+  const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
+  const auto parsed = parse_mark_request(text_request(".spoor/x\n.minio.sys/y\na/b.tmp\na/b\n"), rules);
+  EXPECT_EQ(paths_of(parsed), (Paths{"a/b"}));
+  EXPECT_EQ(parsed->ignored, 3U);
+}
+
+TEST(MarkRequestTest, RandomBodiesNeverCrashAndNeverYieldPathsThatAreNotNormal) {
+  SPOOR_RANDOM(random);
+  const std::string seed = R"({"paths":["a/b","..",".","c\u0000","\ud800"],"kind":"dir"})";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string body = seed;
+    for (std::uint64_t i = random.between(1, 6); i > 0; --i) body[random.below(body.size())] = random.byte();
+    auto request = random.one_in(2) ? json_request(body) : text_request(body, {{"delimiter", random.one_in(2) ? "nul" : "newline"}});
+    const auto parsed = parse_mark_request(request, {});
+    if (!parsed) continue;
+    for (const auto& mark : parsed->marks) ASSERT_EQ(*tracker::normalise_path(mark.path), mark.path);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,58 @@
+// A real spoord on loopback with drives and a data_dir of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "peer/http_transport.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::daemon {
+
+class SpoordTest : public testing::Test {
+ protected:
+  SpoordTest() {
+    std::filesystem::create_directory(directory_ / "drive");
+    config_ = {{"node", {{"name", "n1"}, {"data_dir", directory_ / "data"}}},
+               {"drives", {directory_ / "drive"}},
+               {"listen", {{{"address", "127.0.0.1"}, {"port", 0}}}}};
+  }
+
+  void start() {
+    std::ofstream(directory_ / "spoor.json") << config_;
+    daemon_ = std::make_unique<support::Daemon>(
+        std::vector<std::string>{SPOORD, "--config", (directory_ / "spoor.json").native()});
+    url_ = daemon_->wait_for("listening on ");
+    ASSERT_FALSE(url_.empty()) << daemon_->log();
+  }
+
+  int stop() {
+    daemon_->signal(SIGTERM);
+    return daemon_->wait();
+  }
+
+  peer::HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {},
+                             const std::string& type = "application/json") {
+    peer::HttpTransport transport({});
+    const auto endpoint = peer::parse_endpoint(url_).value();
+    return peer::exchange(transport, {endpoint, method, target, body.empty() ? "" : type, body}).value();
+  }
+
+  nlohmann::json get(const std::string& target) { return nlohmann::json::parse(request("GET", target).body); }
+
+  std::uint16_t port() const { return peer::parse_endpoint(url_).value().port; }
+
+  support::TempDirectory directory_;
+  nlohmann::json config_;
+  std::unique_ptr<support::Daemon> daemon_;
+  std::string url_;
+};
+
+}  // namespace spoor::daemon

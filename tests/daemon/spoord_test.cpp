@@ -1,0 +1,113 @@
+// The life of a spoord: how it starts, stops, and what it remembers.
+#include "tests/daemon/spoord_fixture.h"
+
+namespace spoor::daemon {
+namespace {
+
+TEST_F(SpoordTest, ACleanStopKeepsInstanceMarksAndCycle) {
+  start();
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":7})");
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  const auto instance = get("/v1/status")["instance"];
+  EXPECT_EQ(stop(), 0);
+  start();
+  const auto status = get("/v1/status");
+  EXPECT_EQ(status["instance"], instance);
+  EXPECT_EQ(status["cycle"]["current"], 7);
+  EXPECT_TRUE(get("/v1/dirty?path=b/a")["dirty"]);
+  EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
+}
+
+// ancestor 6: a crash lost marks, and the answers still said complete.
+TEST_F(SpoordTest, AfterAKillANewInstanceWithAGapCoversWhatWasNotSaved) {
+  start();
+  const auto instance = get("/v1/status")["instance"];
+  request("POST", "/v1/marks", R"({"paths":["b/lost"]})");
+  daemon_->signal(SIGKILL);
+  EXPECT_EQ(daemon_->wait(), 128 + SIGKILL);
+  start();
+  EXPECT_NE(get("/v1/status")["instance"], instance);
+  EXPECT_TRUE(get("/v1/dirty?path=b/lost")["dirty"]);
+}
+
+TEST_F(SpoordTest, ALostSnapshotIsAGap) {
+  start();
+  const auto instance = get("/v1/status")["instance"];
+  EXPECT_EQ(stop(), 0);
+  std::filesystem::remove(directory_ / "drive/.spoor/.tracker.bin");
+  start();
+  EXPECT_NE(get("/v1/status")["instance"], instance);
+  EXPECT_TRUE(get("/v1/dirty?path=anything")["dirty"]);
+}
+
+// ancestor 2: a damaged file was taken for nothing there, unlogged.
+TEST_F(SpoordTest, ADamagedSnapshotIsReportedKeptAsideAndAGap) {
+  start();
+  EXPECT_EQ(stop(), 0);
+  std::ofstream(directory_ / "drive/.spoor/.tracker.bin") << "not a snapshot";
+  start();
+  EXPECT_NE(daemon_->log().find(".tracker.bin.corrupt"), std::string::npos) << daemon_->log();
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "drive/.spoor/.tracker.bin.corrupt"));
+  EXPECT_TRUE(get("/v1/dirty?path=anything")["dirty"]);
+}
+
+TEST_F(SpoordTest, ADriveThatIsNotThereIsReportedAndNotCreated) {
+  config_["drives"].push_back(directory_ / "absent");
+  start();
+  const auto drives = get("/v1/status")["snapshot"]["drives"];
+  EXPECT_EQ(drives[0]["ok"], true);
+  EXPECT_EQ(drives[1]["ok"], false);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "absent"));
+}
+
+TEST_F(SpoordTest, WithoutAnyDriveItServesButIsNotReady) {
+  config_["drives"] = {directory_ / "absent"};
+  start();
+  const auto ready = request("GET", "/readyz");
+  EXPECT_EQ(ready.status, 503U);
+  EXPECT_EQ(nlohmann::json::parse(ready.body)["reasons"].size(), 1U);
+  EXPECT_EQ(request("GET", "/livez").status, 200U);
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 503U);
+  EXPECT_EQ(stop(), 1) << "the marks could not be saved";
+}
+
+TEST_F(SpoordTest, ATakenPortIsAnErrorAndCostsNoGap) {
+  start();
+  const auto instance = get("/v1/status")["instance"];
+  const auto taken = port();
+  auto second = config_;
+  second["node"]["data_dir"] = directory_ / "data2";
+  second["listen"][0]["port"] = taken;
+  std::ofstream(directory_ / "second.json") << second;
+  const auto result = support::run_command({SPOORD, "--config", (directory_ / "second.json").native()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("cannot listen on 127.0.0.1"), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "data2/instance.json"));
+}
+
+TEST_F(SpoordTest, ASecondDaemonOnTheSameDataIsRefused) {
+  start();
+  const auto result = support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("another spoord"), std::string::npos) << result.err;
+}
+
+TEST_F(SpoordTest, CheckAndBadConfigurationsExitAtOnce) {
+  const auto file = directory_ / "spoor.json";
+  std::ofstream(file) << config_;
+  EXPECT_EQ(support::run_command({SPOORD, "--config", file.native(), "--check"}).code, 0);
+  EXPECT_EQ(support::run_command({SPOORD, "--config", file.native(), "--set", "tracker.item=1", "--check"}).code, 2);
+  EXPECT_EQ(support::run_command({SPOORD, "--config", (directory_ / "none.json").native()}).code, 2);
+  EXPECT_EQ(support::run_command({SPOORD, "--version"}).code, 0);
+}
+
+TEST_F(SpoordTest, ReloadChangesTheLogLevelAndNamesTheRest) {
+  start();
+  config_["log"]["level"] = "debug";
+  std::ofstream(directory_ / "spoor.json") << config_;
+  daemon_->signal(SIGHUP);
+  EXPECT_FALSE(daemon_->wait_for("reloaded: ").empty());
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,88 @@
+// A cluster of real trackers behind a transport that needs no network: its nodes go down, answer
+// garbage and start anew at a word.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "peer/cycle_frame.h"
+#include "peer/cycle_request.h"
+#include "peer/transport.h"
+#include "tests/fakes/manual_clock.h"
+#include "tracker/tracker.h"
+
+namespace spoor::fakes {
+
+// Not thread-safe.
+class FakeCluster final : public peer::Transport {
+ public:
+  struct Node {
+    tracker::NodeIdentity identity;
+    std::unique_ptr<tracker::Tracker> tracker;
+    bool is_down = false;
+    std::string garbage;  // answers this instead, where it is not empty
+    int requests = 0;
+    // Called before each answer: what happens on the node between two rounds.
+    std::function<void()> before_answer = [] {};
+  };
+
+  explicit FakeCluster(ManualClock& clock) : clock_(clock) {}
+
+  // A node under this host name (and its own name, where another is given).
+  Node& add(const std::string& host, std::string name = {}, std::string cluster = "c") {
+    Node& node = nodes_[host];
+    node.identity = {std::move(cluster), name.empty() ? host : std::move(name)};
+    start_anew(node);
+    return node;
+  }
+
+  // Another host name for the same node.
+  void alias(const std::string& host, const std::string& other) { aliases_[other] = host; }
+
+  // Everything the node knew is gone.
+  void start_anew(Node& node) const {
+    node.tracker = std::make_unique<tracker::Tracker>(
+        tracker::Tracker::Options{.shape = tracker::BloomShape::for_items(1000, 0.01), .items_max = 1000},
+        clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
+  }
+
+  Node& operator[](const std::string& host) { return nodes_.at(aliases_.contains(host) ? aliases_.at(host) : host); }
+  void remove(const std::string& host) { nodes_.erase(host); }
+
+  static peer::Endpoint endpoint(const std::string& host) { return {host, peer::default_port, {}}; }
+
+  static std::vector<peer::Endpoint> endpoints(const std::vector<std::string>& hosts) {
+    std::vector<peer::Endpoint> all;
+    for (const std::string& host : hosts) all.push_back(endpoint(host));
+    return all;
+  }
+
+  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
+    // Backwards: nothing may depend on the order in which answers come.
+    for (std::size_t at = requests.size(); at-- > 0;) on_response(at, answer(requests[at]));
+  }
+
+ private:
+  base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
+    Node& node = (*this)[request.endpoint.host];
+    ++node.requests;
+    node.before_answer();
+    if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
+    if (!node.garbage.empty()) return peer::HttpResponse{200, "text/plain", node.garbage};
+    const auto query = peer::parse_cycle_query(request.body);
+    if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
+    if (query->cluster != node.identity.cluster) return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
+    return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),
+                              peer::encode_cycle_frame({node.identity, node.tracker->cycle(query->request)})};
+  }
+
+  ManualClock& clock_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::string, std::string> aliases_;
+};
+
+}  // namespace spoor::fakes

@@ -1,0 +1,44 @@
+#include "peer/cycle_request.h"
+
+#include <gtest/gtest.h>
+
+namespace spoor::peer {
+namespace {
+
+TEST(CycleRequestTest, GoesThereAndBack) {
+  CycleQuery query;
+  query.cluster = "c";
+  query.request = {{13}, {5}, tracker::InstanceId::random(), false};
+  const auto parsed = parse_cycle_query(to_json(query));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->cluster, "c");
+  EXPECT_EQ(parsed->request.current.value, 13U);
+  EXPECT_EQ(parsed->request.oldest.value, 5U);
+  EXPECT_EQ(parsed->request.instance, query.request.instance);
+  EXPECT_FALSE(parsed->request.marks_wanted);
+}
+
+TEST(CycleRequestTest, WhatIsLeftOutHasItsDefault) {
+  const auto parsed = parse_cycle_query(R"({"cluster":"c"})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->request.current.value, 0U);
+  EXPECT_TRUE(parsed->request.instance.is_none());
+  EXPECT_TRUE(parsed->request.marks_wanted);
+}
+
+TEST(CycleRequestTest, AnUnreadableInstanceIsNoneRatherThanAnError) {
+  const auto parsed = parse_cycle_query(R"({"cluster":"c","instance":"of another kind"})");
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->request.instance.is_none());
+}
+
+TEST(CycleRequestTest, WrongShapesAndImpossibleNumbersAreRefused) {
+  for (const char* text : {"", "[]", "{", R"({"current":-1})", R"({"current":1.5})", R"({"current":"1"})",
+                           R"({"current":4611686018427387905})", R"({"oldest":18446744073709551615})",
+                           R"({"cluster":1})", R"({"instance":7})", R"({"start_level":-1})", R"({"marks":1})"}) {
+    EXPECT_FALSE(parse_cycle_query(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace spoor::peer

@@ -1,0 +1,248 @@
+#include "peer/gather.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using fakes::FakeCluster;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using tracker::MarkKind;
+
+class GatherTest : public testing::Test {
+ protected:
+  GatherTest() {
+    for (const char* host : {"a", "b", "c"}) cluster_.add(host);
+    options_.cluster = "c";
+    options_.min_cycle_age = std::chrono::seconds(60);
+  }
+
+  void mark(const std::string& host, const std::string& path) {
+    const tracker::Mark mark{path, MarkKind::dir};
+    cluster_[host].tracker->mark({&mark, 1});
+  }
+
+  Gathered gather() { return peer::gather(cluster_, FakeCluster::endpoints(hosts_), cursors_, options_); }
+
+  // A scan that commits: what it gathered was walked.
+  Gathered scan() {
+    auto gathered = gather();
+    cursors_ = gathered.cursors;
+    return gathered;
+  }
+
+  static bool holds(const Gathered& gathered, std::string_view path) {
+    return gathered.marks.may_contain(path, tracker::hash_path(path));
+  }
+
+  static const PeerOutcome& outcome(const Gathered& gathered, const std::string& name) {
+    for (const auto& peer : gathered.peers) {
+      if (peer.name == name) return peer;
+    }
+    throw std::out_of_range(name);
+  }
+
+  fakes::ManualClock clock_;
+  FakeCluster cluster_{clock_};
+  std::vector<std::string> hosts_{"a", "b", "c"};
+  tracker::Cursors cursors_;
+  GatherOptions options_;
+};
+
+TEST_F(GatherTest, FirstContactIsAGapAndTheSecondIsNot) {
+  EXPECT_THAT(scan().gaps, SizeIs(3));
+  clock_.advance(std::chrono::hours(1));
+  const auto second = scan();
+  EXPECT_THAT(second.gaps, IsEmpty());
+  EXPECT_TRUE(second.marks.tree_marks().empty());
+}
+
+TEST_F(GatherTest, AGapCoversEverything) { EXPECT_TRUE(scan().marks.tree_marks().covers("any/path")); }
+
+TEST_F(GatherTest, MarksOfEveryPeerAreMerged) {
+  scan();
+  clock_.advance(std::chrono::hours(1));
+  mark("a", "bucket/x");
+  mark("c", "bucket/y");
+  const auto gathered = scan();
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  EXPECT_TRUE(holds(gathered, "bucket/y"));
+  EXPECT_FALSE(holds(gathered, "bucket/z"));
+}
+
+TEST_F(GatherTest, AnOldCycleIsFollowedByANewOneAndAYoungOneIsJoined) {
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_EQ(scan().cycle.value, 2U);
+  EXPECT_EQ(scan().cycle.value, 2U);
+  clock_.advance(std::chrono::seconds(59));
+  EXPECT_EQ(scan().cycle.value, 2U);
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(scan().cycle.value, 3U);
+}
+
+TEST_F(GatherTest, EveryTrackerIsBroughtToTheHighestCycle) {
+  cluster_["b"].tracker->advance({41});
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_EQ(scan().cycle.value, 42U);
+  for (const auto& host : hosts_) EXPECT_EQ(cluster_[host].tracker->status().current.value, 42U) << host;
+}
+
+TEST_F(GatherTest, MarksOfAJoinedLiveCycleAreIncluded) {
+  scan();
+  mark("b", "bucket/live");
+  const auto joined = scan();
+  ASSERT_EQ(joined.cycle.value, 1U);
+  EXPECT_TRUE(holds(joined, "bucket/live"));
+}
+
+TEST_F(GatherTest, AReadOnlyGatherLeavesTheCyclesAsTheyAre) {
+  clock_.advance(std::chrono::hours(1));
+  mark("a", "bucket/x");
+  options_.read_only = true;
+  EXPECT_TRUE(holds(gather(), "bucket/x"));
+  EXPECT_EQ(cluster_["a"].tracker->status().current.value, 1U);
+}
+
+// ancestor 21: one absent peer voided the filter of everybody.
+TEST_F(GatherTest, APeerThatIsDownKeepsItsCursorAndCostsNoGap) {
+  scan();
+  const auto before = cursors_.at("b");
+  clock_.advance(std::chrono::hours(1));
+  mark("b", "bucket/unread");
+  cluster_["b"].is_down = true;
+  const auto partial = scan();
+  EXPECT_FALSE(partial.complete());
+  EXPECT_THAT(partial.gaps, IsEmpty());
+  EXPECT_EQ(cursors_.at("b"), before);
+
+  cluster_["b"].is_down = false;
+  clock_.advance(std::chrono::hours(1));
+  const auto complete = scan();
+  EXPECT_TRUE(complete.complete());
+  EXPECT_THAT(complete.gaps, IsEmpty());
+  EXPECT_TRUE(holds(complete, "bucket/unread"));
+}
+
+TEST_F(GatherTest, APeerThatGoesDownBetweenTheRoundsKeepsItsCursor) {
+  scan();
+  const auto before = cursors_.at("b");
+  auto& b = cluster_["b"];
+  b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
+  const auto partial = scan();
+  EXPECT_FALSE(partial.complete());
+  EXPECT_EQ(cursors_.at("b"), before);
+}
+
+TEST_F(GatherTest, APeerThatLostItsMemoryIsAGapOnce) {
+  scan();
+  cluster_.start_anew(cluster_["b"]);
+  EXPECT_THAT(scan().gaps, SizeIs(1));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, APeerThatLostItsMemoryBetweenTheRoundsIsAGap) {
+  scan();
+  auto& b = cluster_["b"];
+  b.before_answer = [this, &b, round = 0]() mutable {
+    if (++round == 2) cluster_.start_anew(b);
+  };
+  EXPECT_THAT(scan().gaps, SizeIs(1));
+}
+
+TEST_F(GatherTest, APeerThatTrimmedWhatWasNotReadIsAGap) {
+  scan();
+  for (std::uint64_t cycle = 2; cycle < 40; ++cycle) {
+    mark("a", "bucket/" + std::to_string(cycle));
+    cluster_["a"].tracker->advance({cycle});
+  }
+  EXPECT_THAT(scan().gaps, SizeIs(1));
+}
+
+TEST_F(GatherTest, APeerAtTwoEndpointsIsAskedForItsMarksOnce) {
+  cluster_.alias("a", "alias-of-a");
+  hosts_.push_back("alias-of-a");
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.peers, SizeIs(3));
+  EXPECT_EQ(cluster_["a"].requests, 3);  // twice who it is, once the marks
+}
+
+TEST_F(GatherTest, TwoLivingInstancesUnderOneNameAreReportedAndAGapUntilOneIsGone) {
+  scan();
+  cluster_.add("twin", "a");
+  hosts_.push_back("twin");
+  for (int round = 0; round < 2; ++round) {
+    const auto gathered = scan();
+    EXPECT_FALSE(gathered.complete());
+    ASSERT_THAT(gathered.gaps, SizeIs(1));
+    EXPECT_THAT(gathered.gaps[0], HasSubstr("'a'"));
+    EXPECT_FALSE(cursors_.contains("a"));
+  }
+  hosts_.pop_back();
+  EXPECT_THAT(scan().gaps, SizeIs(1)) << "what the twin knew is gone with it";
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, APeerThatLeftThePeersIsAGapOnce) {
+  scan();
+  mark("c", "bucket/only-c-knows");
+  hosts_.pop_back();
+  const auto without = scan();
+  EXPECT_THAT(without.gaps, SizeIs(1));
+  EXPECT_FALSE(cursors_.contains("c"));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, WhileAPeerIsDownNoOtherIsTakenForGone) {
+  scan();
+  hosts_ = {"a", "b", "moved"};
+  cluster_.add("moved").is_down = true;  // may be c, at its new address
+  EXPECT_THAT(scan().gaps, IsEmpty());
+  EXPECT_TRUE(cursors_.contains("c"));
+}
+
+TEST_F(GatherTest, TrustSparesTheFullWalkForANewPeerWithACompleteHistory) {
+  scan();
+  hosts_.push_back("d");
+  cluster_.add("d");
+  mark("d", "bucket/on-d");
+  options_.trust_new_peers = true;
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/on-d"));
+}
+
+TEST_F(GatherTest, TrustDoesNotCoverAKnownPeerThatLostItsMemory) {
+  scan();
+  options_.trust_new_peers = true;
+  cluster_.start_anew(cluster_["b"]);
+  EXPECT_THAT(scan().gaps, SizeIs(1));
+}
+
+TEST_F(GatherTest, ForeignClustersAndGarbageAreReportedNotMerged) {
+  scan();
+  cluster_["b"].identity.cluster = "other";
+  cluster_["c"].garbage = "hello";
+  const auto gathered = scan();
+  EXPECT_FALSE(outcome(gathered, "http://b:7420").ok);
+  EXPECT_THAT(outcome(gathered, "http://b:7420").error, HasSubstr("wrong cluster"));
+  EXPECT_THAT(outcome(gathered, "http://c:7420").error, HasSubstr("no cycle frame"));
+  EXPECT_TRUE(outcome(gathered, "a").ok);
+}
+
+TEST_F(GatherTest, NobodyAnsweringLeavesEveryCursorAsItWas) {
+  scan();
+  const auto before = cursors_;
+  for (const auto& host : hosts_) cluster_[host].is_down = true;
+  const auto gathered = scan();
+  EXPECT_EQ(gathered.cursors, before);
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+}
+
+}  // namespace
+}  // namespace spoor::peer

@@ -1,0 +1,126 @@
+#include "peer/http_transport.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+namespace spoor::peer {
+namespace {
+
+// A listening socket on loopback, which does nothing by itself.
+class Listener {
+ public:
+  Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(fd_, plain, size), 0);
+    EXPECT_EQ(::listen(fd_, 8), 0);
+    EXPECT_EQ(::getsockname(fd_, plain, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener() { ::close(fd_); }
+
+  Endpoint endpoint() const { return {"127.0.0.1", port_, {}}; }
+
+  // Takes one connection, reads a little and sends `answer`.
+  void answer_once(const std::string& answer) const {
+    const int connection = ::accept(fd_, nullptr, nullptr);
+    char buffer[1024];
+    EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
+    EXPECT_EQ(::write(connection, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+    ::close(connection);
+  }
+
+ private:
+  int fd_;
+  std::uint16_t port_ = 0;
+};
+
+TEST(HttpTransportTest, AnAnswerComesBackWithStatusTypeAndBody) {
+  const Listener listener;
+  const std::jthread server([&] {
+    listener.answer_once("HTTP/1.1 418 I'm a teapot\r\nContent-Type: text/x\r\nContent-Length: 3\r\n\r\nabc");
+  });
+  HttpTransport transport({});
+  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->status, 418U);
+  EXPECT_EQ(response->content_type, "text/x");
+  EXPECT_EQ(response->body, "abc");
+}
+
+TEST(HttpTransportTest, APeerThatNeverAnswersIsATimeout) {
+  const Listener silent;
+  HttpTransport transport({.timeout = std::chrono::milliseconds(50)});
+  const auto response = exchange(transport, {silent.endpoint(), "GET", "/", {}, {}});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
+}
+
+TEST(HttpTransportTest, ARefusedConnectionNamesTheEndpoint) {
+  Endpoint nobody;
+  {
+    const Listener gone;
+    nobody = gone.endpoint();
+  }
+  HttpTransport transport({});
+  const auto response = exchange(transport, {nobody, "GET", "/", {}, {}});
+  ASSERT_FALSE(response);
+  EXPECT_NE(response.error().message.find(nobody.to_string()), std::string::npos) << response.error().message;
+}
+
+TEST(HttpTransportTest, ABodyOverTheLimitIsAnError) {
+  const Listener listener;
+  const std::jthread server(
+      [&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"); });
+  HttpTransport transport({.body_bytes_max = 1000});
+  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
+}
+
+TEST(HttpTransportTest, GarbageIsAnError) {
+  const Listener listener;
+  const std::jthread server([&] { listener.answer_once("220 smtp.example ESMTP\r\n"); });
+  HttpTransport transport({});
+  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
+}
+
+TEST(HttpTransportTest, AFailingPeerDoesNotKeepTheOthersFromAnswering) {
+  const Listener silent;
+  const Listener listener;
+  const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); });
+  HttpTransport transport({.timeout = std::chrono::milliseconds(500)});
+  const HttpRequest requests[] = {{silent.endpoint(), "GET", "/", {}, {}}, {listener.endpoint(), "GET", "/", {}, {}}};
+  std::vector<std::size_t> order;
+  transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+    order.push_back(index);
+    EXPECT_EQ(response.has_value(), index == 1);
+  });
+  EXPECT_EQ(order, (std::vector<std::size_t>{1, 0})) << "side by side: the quick one does not wait";
+}
+
+TEST(HttpTransportTest, MoreRequestsThanConnectionsAreAllAnswered) {
+  const Listener listener;
+  const std::jthread server([&] {
+    for (int i = 0; i < 5; ++i) listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  });
+  HttpTransport transport({.concurrent_max = 2});
+  const std::vector<HttpRequest> requests(5, {listener.endpoint(), "GET", "/", {}, {}});
+  int answers = 0;
+  transport.exchange(requests, [&](std::size_t, const base::Result<HttpResponse>& response) {
+    answers += response.has_value() ? 1 : 0;
+  });
+  EXPECT_EQ(answers, 5);
+}
+
+}  // namespace
+}  // namespace spoor::peer

@@ -1,0 +1,56 @@
+// Real programs, run by tests.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace spoor::support {
+
+struct CommandResult {
+  int code = -1;  // the exit code; 128 + the signal's number where one ended it
+  std::string out;
+  std::string err;
+};
+
+// Runs a program to its end, with `input` as its standard input.
+CommandResult run_command(const std::vector<std::string>& command, const std::string& input = {});
+
+// A program that goes on running, its standard error read all the while. Killed with the object.
+class Daemon {
+ public:
+  explicit Daemon(const std::vector<std::string>& command);
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  ~Daemon();
+
+  // The rest of the first line of standard error that holds `text`, from behind it; empty where the
+  // program ends without one.
+  std::string wait_for(const std::string& text);
+
+  void signal(int number) const;
+  int wait();  // the exit code, as above
+  std::string log();
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void read_lines(std::unique_ptr<std::FILE, CloseFile> from);
+
+  pid_t pid_ = -1;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::string log_;
+  bool ended_ = false;
+  std::jthread reader_;
+};
+
+}  // namespace spoor::support
