@@ -6,15 +6,17 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace spoor::peer {
 namespace {
@@ -25,15 +27,15 @@ namespace http = beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
 using unix_stream = asio::local::stream_protocol;
+using Socket = asio::generic::stream_protocol::socket;
 
 // Errors come back as values: a peer that hangs up is not exceptional.
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 base::Error failed(const HttpRequest& request, std::string_view what, const error_code& code) {
-  const std::error_code plain = code == beast::error::timeout ? std::make_error_code(std::errc::timed_out)
-                                                              : static_cast<std::error_code>(code);
-  return {plain, fmt::format("{}: cannot {}: {}", request.endpoint.to_string(), what,
-                             code == beast::error::timeout ? "no answer in time" : code.message())};
+  const bool timed_out = code == asio::error::timed_out;
+  return {static_cast<std::error_code>(code), fmt::format("{}: cannot {}: {}", request.endpoint.to_string(), what,
+                                                          timed_out ? "no answer in time" : code.message())};
 }
 
 http::request<http::string_body> to_message(const HttpRequest& request) {
@@ -47,59 +49,94 @@ http::request<http::string_body> to_message(const HttpRequest& request) {
   return message;
 }
 
-template <class Stream>
-asio::awaitable<base::Result<HttpResponse>> talk(Stream& stream, const HttpRequest& request,
-                                                 std::uint64_t body_bytes_max) {
+// A connection and the time it may take. Shared with the handler of its timer, which may run after the
+// exchange has ended.
+struct Connection {
+  explicit Connection(const asio::any_io_executor& executor) : socket(executor), resolver(executor), deadline(executor) {}
+
+  Socket socket;
+  tcp::resolver resolver;
+  asio::steady_timer deadline;
+  bool timed_out = false;
+};
+
+void arm(const std::shared_ptr<Connection>& connection, std::chrono::milliseconds timeout) {
+  connection->deadline.expires_after(timeout);
+  connection->deadline.async_wait([connection](const error_code& error) {
+    if (error) return;
+    connection->timed_out = true;
+    connection->resolver.cancel();
+    error_code ignored;
+    connection->socket.close(ignored);
+  });
+}
+
+// The timer must not keep the loop running after the exchange.
+struct Disarm {
+  asio::steady_timer& deadline;
+
+  explicit Disarm(asio::steady_timer& timer) : deadline(timer) {}
+  Disarm(const Disarm&) = delete;
+  Disarm& operator=(const Disarm&) = delete;
+  ~Disarm() { deadline.cancel(); }
+};
+
+// Tries the addresses one after the other; gives the failure of the last.
+asio::awaitable<error_code> connect(std::shared_ptr<Connection> connection, std::vector<Socket::endpoint_type> addresses) {
+  error_code last = asio::error::host_not_found;
+  for (const auto& address : addresses) {
+    if (connection->timed_out) break;
+    error_code ignored;
+    connection->socket.close(ignored);
+    const auto [error] = co_await connection->socket.async_connect(address, as_result);
+    last = error;
+    if (!error) break;
+  }
+  co_return last;
+}
+
+base::Result<std::vector<Socket::endpoint_type>> unix_address(const HttpRequest& request) {
+  if (request.endpoint.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return failed(request, "connect", asio::error::name_too_long);
+  }
+  return std::vector<Socket::endpoint_type>{unix_stream::endpoint(request.endpoint.unix_path)};
+}
+
+asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request, HttpTransport::Options options) {
+  const auto connection = std::make_shared<Connection>(co_await asio::this_coro::executor);
+  const auto failure = [&](std::string_view what, const error_code& code) {
+    return failed(request, what, connection->timed_out ? error_code(asio::error::timed_out) : code);
+  };
+  arm(connection, options.timeout);
+  const Disarm at_the_end(connection->deadline);
+  std::vector<Socket::endpoint_type> addresses;
+  if (request.endpoint.is_unix()) {
+    auto address = unix_address(request);
+    if (!address) co_return address.error();
+    addresses = *std::move(address);
+  } else {
+    const auto [error, found] = co_await connection->resolver.async_resolve(
+        request.endpoint.host, std::to_string(request.endpoint.port), as_result);
+    if (error) co_return failure("resolve the host", error);
+    for (const auto& entry : found) addresses.emplace_back(entry.endpoint());
+  }
+  const error_code connect_error = co_await connect(connection, std::move(addresses));
+  if (connect_error) co_return failure("connect", connect_error);
+
   const auto message = to_message(request);
-  const auto [write_error, written] = co_await http::async_write(stream, message, as_result);
+  const auto [write_error, written] = co_await http::async_write(connection->socket, message, as_result);
   // A server may answer and close before it has read everything: its answer is still worth reading.
   beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
-  parser.body_limit(body_bytes_max);
-  const auto [read_error, read] = co_await http::async_read(stream, buffer, parser, as_result);
-  if (read_error && write_error) co_return failed(request, "send the request", write_error);
-  if (read_error) co_return failed(request, "read the answer", read_error);
+  parser.body_limit(options.body_bytes_max);
+  const auto [read_error, read] = co_await http::async_read(connection->socket, buffer, parser, as_result);
+  if (read_error && write_error) co_return failure("send the request", write_error);
+  if (read_error) co_return failure("read the answer", read_error);
   auto& answer = parser.get();
   HttpResponse response;
   response.status = answer.result_int();
   response.content_type = answer[http::field::content_type];
   response.body = std::move(answer.body());
-  co_return response;
-}
-
-asio::awaitable<base::Result<HttpResponse>> exchange_unix(const HttpRequest& request,
-                                                          const HttpTransport::Options& options) {
-  beast::basic_stream<unix_stream> stream(co_await asio::this_coro::executor);
-  stream.expires_after(options.timeout);
-  if (request.endpoint.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
-    co_return failed(request, "connect", asio::error::name_too_long);
-  }
-  const unix_stream::endpoint address(request.endpoint.unix_path);
-  const auto [error] = co_await stream.async_connect(address, as_result);
-  if (error) co_return failed(request, "connect", error);
-  auto response = co_await talk(stream, request, options.body_bytes_max);
-  co_return response;
-}
-
-asio::awaitable<base::Result<HttpResponse>> exchange_tcp(const HttpRequest& request,
-                                                         const HttpTransport::Options& options) {
-  const auto executor = co_await asio::this_coro::executor;
-  beast::basic_stream<tcp> stream(executor);
-  stream.expires_after(options.timeout);
-  tcp::resolver resolver(executor);
-  asio::steady_timer resolve_deadline(executor, options.timeout);
-  resolve_deadline.async_wait([&resolver](const error_code& error) {
-    if (!error) resolver.cancel();
-  });
-  const auto [resolve_error, addresses] =
-      co_await resolver.async_resolve(request.endpoint.host, std::to_string(request.endpoint.port), as_result);
-  resolve_deadline.cancel();
-  if (resolve_error) co_return failed(request, "resolve the host", resolve_error);
-  const auto [error, address] = co_await stream.async_connect(addresses, as_result);
-  if (error) co_return failed(request, "connect", error);
-  error_code ignored;
-  stream.socket().set_option(tcp::no_delay(true), ignored);
-  auto response = co_await talk(stream, request, options.body_bytes_max);
   co_return response;
 }
 
@@ -109,14 +146,8 @@ asio::awaitable<void> work(std::span<const HttpRequest> requests, std::size_t& n
   while (next < requests.size()) {
     const std::size_t index = next++;
     const HttpRequest& request = requests[index];
-    // Not one conditional expression: GCC 12 destroys what is awaited in one twice.
-    if (request.endpoint.is_unix()) {
-      auto response = co_await exchange_unix(request, options);
-      on_response(index, std::move(response));
-    } else {
-      auto response = co_await exchange_tcp(request, options);
-      on_response(index, std::move(response));
-    }
+    auto response = co_await exchange_one(request, options);
+    on_response(index, std::move(response));
   }
 }
 
