@@ -14,8 +14,7 @@ struct Error {
   std::string message;
 
   Error() = default;
-  Error(std::error_code error_code, std::string sentence)
-      : code(error_code), message(std::move(sentence)) {}
+  Error(std::error_code error_code, std::string sentence) : code(error_code), message(std::move(sentence)) {}
 };
 
 // Makes Result::value() on a failure throw a std::system_error that carries the message.

@@ -71,7 +71,7 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return failed("open", path);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return failed("read", path);
   if (!S_ISREG(status.st_mode)) {
     return system_error(S_ISDIR(status.st_mode) ? EISDIR : EINVAL,
@@ -98,8 +98,9 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
 
 Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
-  struct stat status {};
+  Descriptor fd(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+  struct stat status{};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return failed("create", path);
   if (!S_ISREG(status.st_mode)) {
     return system_error(EINVAL, fmt::format("cannot create {}: not a regular file", path.native()));
@@ -120,7 +121,7 @@ Result<> PosixFileSystem::remove(const std::filesystem::path& path) {
 Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
   if (::mkdir(path.c_str(), 0750) == 0) return {};
   const int error = errno;
-  struct stat status {};
+  struct stat status{};
   if (error == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return {};
   return system_error(error, fmt::format("cannot create the directory {}", path.native()));
 }

@@ -6,8 +6,8 @@ namespace spoor::cli {
 enum ExitCode : int {
   exit_done = 0,
   exit_failed = 1,
-  exit_usage = 2,         // wrong usage or configuration
-  exit_in_part = 3,       // a peer or a directory was left for next time
+  exit_usage = 2,          // wrong usage or configuration
+  exit_in_part = 3,        // a peer or a directory was left for next time
   exit_scan_running = 75,  // EX_TEMPFAIL: another scan of this node runs
 };
 

@@ -36,7 +36,7 @@ struct Inspected {
   std::string format;  // "spoor" or "minio"
   unsigned version = 0;
   base::WallTime saved_at{};
-  std::string owner;  // node and cluster, where the format names them
+  std::string owner;                   // node and cluster, where the format names them
   std::vector<InspectedCycle> cycles;  // oldest first
 
   bool is_minio() const { return format == "minio"; }
@@ -53,10 +53,13 @@ Inspected from_minio(const tracker::MinioSnapshot& snapshot) {
 }
 
 Inspected from_spoor(const tracker::Snapshot& snapshot) {
-  Inspected inspected{"spoor", tracker::snapshot_version, snapshot.saved_at,
-                      fmt::format("node '{}' of cluster '{}', instance {}, generation {}", snapshot.owner.node,
-                                  snapshot.owner.cluster, snapshot.state.instance.to_string(), snapshot.generation),
-                      {}};
+  Inspected inspected{
+      "spoor",
+      tracker::snapshot_version,
+      snapshot.saved_at,
+      fmt::format("node '{}' of cluster '{}', instance {}, generation {}", snapshot.owner.node,
+                  snapshot.owner.cluster, snapshot.state.instance.to_string(), snapshot.generation),
+      {}};
   for (const auto& cycle : snapshot.state.history) inspected.cycles.push_back({cycle.id, *cycle.marks});
   inspected.cycles.push_back({snapshot.state.current, *snapshot.state.current_marks});
   return inspected;
@@ -93,12 +96,9 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   const auto figures = tracker::MarkSetFigures::of(cycle.marks);
   const auto& filters = cycle.marks.filters();
   const tracker::BloomShape shape = filters.empty() ? tracker::BloomShape{} : filters.front().shape();
-  ordered_json json{{"cycle", cycle.id.value},
-                    {"m", shape.bits},
-                    {"k", shape.hashes},
-                    {"items", static_cast<std::uint64_t>(figures.items + 0.5)},
-                    {"density", figures.density},
-                    {"tree_marks", cycle.marks.tree_marks().size()}};
+  ordered_json json{{"cycle", cycle.id.value},    {"m", shape.bits},
+                    {"k", shape.hashes},          {"items", static_cast<std::uint64_t>(figures.items + 0.5)},
+                    {"density", figures.density}, {"tree_marks", cycle.marks.tree_marks().size()}};
   for (std::size_t at = 1; at < filters.size(); ++at) {
     json["more_filters"].push_back({{"m", filters[at].shape().bits}, {"k", filters[at].shape().hashes}});
   }
@@ -130,8 +130,8 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
 
 int print_text(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
-  fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor", inspected.version,
-             iso_time(inspected.saved_at));
+  fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor",
+             inspected.version, iso_time(inspected.saved_at));
   if (!inspected.owner.empty()) fmt::print("{}\n", inspected.owner);
   Table table({"cycle", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {
@@ -146,9 +146,12 @@ int print_text(const Inspected& inspected, const std::vector<std::string>& paths
   if (!paths.empty()) fmt::print("\n");
   for (const std::string& path : paths) {
     const auto cycles = cycles_with(inspected, path);
-    if (!cycles) code = fail(exit_failed, cycles.error().message);
-    else if (cycles->empty()) fmt::print("{}: in no cycle\n", escaped(path));
-    else fmt::print("{}: may be in {}\n", escaped(path), fmt::join(*cycles, " "));
+    if (!cycles)
+      code = fail(exit_failed, cycles.error().message);
+    else if (cycles->empty())
+      fmt::print("{}: in no cycle\n", escaped(path));
+    else
+      fmt::print("{}: may be in {}\n", escaped(path), fmt::join(*cycles, " "));
   }
   return code;
 }
@@ -169,7 +172,8 @@ int run(const InspectOptions& options) {
 
 void add_inspect_command(CLI::App& program, const GlobalOptions& /*options*/, int& code) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
+  CLI::App* command =
+      program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
   command->add_option("FILE", options->file, "The file")->required();
   command->add_option("--contains", options->contains, "Which cycles may contain this path; repeatable")
       ->allow_extra_args(false);

@@ -18,10 +18,12 @@ int run(int argc, char** argv) {
   GlobalOptions options;
   int code = exit_done;
   program.add_option("--config", options.config_file, "The configuration (default: /etc/spoor/spoor.json)");
-  program.add_option("--set", options.overrides, "Overrides a setting: key=value, the key dotted; repeatable")
+  program
+      .add_option("--set", options.overrides, "Overrides a setting: key=value, the key dotted; repeatable")
       ->allow_extra_args(false);
-  program.add_option("--url", options.url,
-                     "The daemon to talk to: http://host:port or unix:/path (default: from the configuration)");
+  program.add_option(
+      "--url", options.url,
+      "The daemon to talk to: http://host:port or unix:/path (default: from the configuration)");
   program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
   program.require_subcommand(1);
   program.fallthrough();  // the options above may stand behind the command, too

@@ -60,9 +60,10 @@ class Marker {
 
   base::Result<> flush() {
     if (batch_.empty()) return {};
-    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind, "text/plain",
-                                    std::exchange(batch_, {})};
-    const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
+    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind,
+                                    "text/plain", std::exchange(batch_, {})};
+    const auto give_up_at =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
     for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
       const auto response = peer::exchange(transport_, request);
       if (response && response->is_success()) return count(*response);
@@ -80,7 +81,8 @@ class Marker {
  private:
   base::Result<> count(const peer::HttpResponse& response) {
     const auto json = nlohmann::json::parse(response.body, nullptr, false);
-    if (!json.is_object()) return base::Error(std::make_error_code(std::errc::bad_message), "the answer is no JSON");
+    if (!json.is_object())
+      return base::Error(std::make_error_code(std::errc::bad_message), "the answer is no JSON");
     totals_.marked += json.value("marked", std::uint64_t{0});
     totals_.ignored += json.value("ignored", std::uint64_t{0});
     totals_.cycle = json.value("cycle", std::uint64_t{0});
@@ -157,10 +159,13 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
   command->footer(
       "Paths are logical: as below a drive's top, bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
       "Mark after the change is visible, and before telling anybody that it is done.");
-  command->add_option("--kind", options->kind, "dir: the path and its parents; file: its parents; tree: all below it")
+  command
+      ->add_option("--kind", options->kind,
+                   "dir: the path and its parents; file: its parents; tree: all below it")
       ->check(CLI::IsMember({"dir", "file", "tree"}))
       ->capture_default_str();
-  command->add_flag("-0,--null", options->nul_separated, "Standard input is separated by NUL, not by newlines");
+  command->add_flag("-0,--null", options->nul_separated,
+                    "Standard input is separated by NUL, not by newlines");
   command->add_option("--timeout", options->timeout_s, "Seconds to go on trying until acknowledged")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

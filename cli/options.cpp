@@ -19,7 +19,9 @@ std::string reachable(const std::string& address) {
 
 }  // namespace
 
-base::Result<config::Config> GlobalOptions::load_config() const { return config::load(config_file, overrides); }
+base::Result<config::Config> GlobalOptions::load_config() const {
+  return config::load(config_file, overrides);
+}
 
 base::Result<peer::Endpoint> GlobalOptions::own_endpoint() const {
   if (url) return peer::parse_endpoint(*url);

@@ -64,10 +64,12 @@ void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));  // without it, deep directories are left for next time
+  static_cast<void>(
+      ::setrlimit(RLIMIT_NOFILE, &limit));  // without it, deep directories are left for next time
 }
 
-base::Result<std::vector<peer::Endpoint>> endpoints_of(const GlobalOptions& global, const config::Config& config) {
+base::Result<std::vector<peer::Endpoint>> endpoints_of(const GlobalOptions& global,
+                                                       const config::Config& config) {
   std::vector<peer::Endpoint> endpoints;
   const auto own = global.url ? peer::parse_endpoint(*global.url) : own_endpoint(config);
   if (!own) return own.error();
@@ -164,8 +166,9 @@ std::string report_text(const scanner::ScanReport& report) {
   const auto& figures = record.figures;
   const std::uint64_t all = figures.dirs_walked + figures.dirs_skipped;
   const double share = all == 0 ? 0 : static_cast<double>(figures.dirs_walked) / static_cast<double>(all);
-  std::string text = record.walked_everything ? fmt::format("scan {}     full: {}\n", record.id, record.reason)
-                                              : fmt::format("scan {}     incremental\n", record.id);
+  std::string text = record.walked_everything
+                         ? fmt::format("scan {}     full: {}\n", record.id, record.reason)
+                         : fmt::format("scan {}     incremental\n", record.id);
   text += fmt::format("walked     {} of {} directories ({}): {} changed, {} new, {} deleted\n",
                       with_commas(figures.dirs_walked), with_commas(all), percent(share),
                       with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
@@ -235,11 +238,13 @@ class ScanCommand {
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .read_only = flags_.dry_run});
-    const bool is_enough = config_.scan.require == config::Require::all ? gathered.complete()
-                                                                         : flags_.full || gathered.any_answered();
+    const bool is_enough = config_.scan.require == config::Require::all
+                               ? gathered.complete()
+                               : flags_.full || gathered.any_answered();
     if (is_enough) return gathered;
-    std::string why = config_.scan.require == config::Require::all ? "not every peer answered (scan.require is \"all\")"
-                                                                    : "no peer answered, not even this node's daemon";
+    std::string why = config_.scan.require == config::Require::all
+                          ? "not every peer answered (scan.require is \"all\")"
+                          : "no peer answered, not even this node's daemon";
     for (const auto& peer : gathered.peers) {
       if (!peer.ok) why += fmt::format("\n  {}: {}", peer.name, peer.error);
     }
@@ -292,11 +297,14 @@ int run(const GlobalOptions& global, const ScanFlags& flags) {
 
 void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code) {
   auto flags = std::make_shared<ScanFlags>();
-  CLI::App* command = program.add_subcommand("scan", "Walks what changed on this node's drives, in the whole cluster's view");
-  command->footer("Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 done in part, the rest is left\n"
-                  "for the next scan; 75 another scan is running.");
+  CLI::App* command =
+      program.add_subcommand("scan", "Walks what changed on this node's drives, in the whole cluster's view");
+  command->footer(
+      "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 done in part, the rest is left\n"
+      "for the next scan; 75 another scan is running.");
   command->add_flag("--full", flags->full, "Walks everything, marked or not");
-  command->add_flag("--dry-run", flags->dry_run, "Only asks the cluster: walks and stores nothing, opens no cycle");
+  command->add_flag("--dry-run", flags->dry_run,
+                    "Only asks the cluster: walks and stores nothing, opens no cycle");
   command->add_flag("--json", flags->json, "Prints one JSON object");
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }

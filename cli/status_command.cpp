@@ -20,7 +20,8 @@ using nlohmann::ordered_json;
 constexpr std::chrono::seconds watch_interval{2};
 
 std::chrono::nanoseconds seconds(const ordered_json& value) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(value.get<double>()));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(value.get<double>()));
 }
 
 std::string text_or(const ordered_json& value, const std::string& other) {
@@ -42,9 +43,9 @@ std::string snapshot_text(const ordered_json& snapshot) {
 std::string cycles_text(const ordered_json& cycles) {
   Table table({"cycle", "items", "density", "false positives", "levels", "tree marks", ""}, {6});
   for (const auto& cycle : cycles) {
-    table.add({with_commas(cycle["cycle"].get<std::uint64_t>()), with_commas(cycle["items"].get<std::uint64_t>()),
-               percent(cycle["density"].get<double>()), percent(cycle["fp_rate"].get<double>()),
-               std::to_string(cycle["levels"].get<std::uint64_t>()),
+    table.add({with_commas(cycle["cycle"].get<std::uint64_t>()),
+               with_commas(cycle["items"].get<std::uint64_t>()), percent(cycle["density"].get<double>()),
+               percent(cycle["fp_rate"].get<double>()), std::to_string(cycle["levels"].get<std::uint64_t>()),
                with_commas(cycle["tree_marks"].get<std::uint64_t>()),
                cycle["saturated"].get<bool>() ? "saturated" : ""});
   }
@@ -65,14 +66,15 @@ std::string status_text(const ordered_json& status) {
   const auto& marks = status["marks"];
   const auto& cycle = status["cycle"];
   const auto count = [&](const char* name) { return with_commas(marks[name].get<std::uint64_t>()); };
-  std::string text = fmt::format("node       {} of cluster {}, version {}, up {}\n", status["node"].get<std::string>(),
-                                 status["cluster"].get<std::string>(), status["version"].get<std::string>(),
-                                 human_duration(seconds(status["uptime_s"])));
+  std::string text =
+      fmt::format("node       {} of cluster {}, version {}, up {}\n", status["node"].get<std::string>(),
+                  status["cluster"].get<std::string>(), status["version"].get<std::string>(),
+                  human_duration(seconds(status["uptime_s"])));
   text += fmt::format("instance   {}\n", status["instance"].get<std::string>());
   text += fmt::format("cycle      {}, open for {}\n", cycle["current"].get<std::uint64_t>(),
                       human_duration(seconds(cycle["age_s"])));
-  text += fmt::format("marks      {} accepted, {} of them new, {} ignored; {} requests rejected\n", count("accepted"),
-                      count("new"), count("ignored"), count("rejected"));
+  text += fmt::format("marks      {} accepted, {} of them new, {} ignored; {} requests rejected\n",
+                      count("accepted"), count("new"), count("ignored"), count("rejected"));
   text += "snapshot   " + snapshot_text(status["snapshot"]);
   text += fmt::format("durability {}\n\n", status["journal"]["durability"].get<std::string>());
   return text + cycles_text(status["cycles"]) + peers_text(status["peers"]);

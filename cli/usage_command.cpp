@@ -56,12 +56,14 @@ std::string to_text(const scanner::Usage& usage) {
   const auto add = [&](const UsageEntry& entry) {
     const std::string path = entry.path.empty() ? "(all)" : tracker::printable(entry.path);
     table.add({human_bytes(entry.bytes), human_bytes(entry.allocated), with_commas(entry.files),
-               with_commas(entry.dirs), entry.complete ? path : path + "  (a part was left for the next scan)"});
+               with_commas(entry.dirs),
+               entry.complete ? path : path + "  (a part was left for the next scan)"});
   };
   for (const UsageEntry& entry : usage.below) add(entry);
   add(usage.total);
   const std::string as_of = usage.as_of ? iso_time(*usage.as_of) : "no complete scan yet";
-  return table.to_string() + fmt::format("as of {}{}\n", as_of, usage.complete ? "" : "; newer changes are pending");
+  return table.to_string() +
+         fmt::format("as of {}{}\n", as_of, usage.complete ? "" : "; newer changes are pending");
 }
 
 int run(const GlobalOptions& global, const UsageFlags& flags) {
@@ -73,7 +75,8 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
     if (!normal) return fail(exit_usage, normal.error().message);
     path = *std::move(normal);
   }
-  auto database = scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
+  auto database =
+      scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
   if (!database && database.error().code == std::errc::no_such_file_or_directory) {
     return fail(exit_failed, "there was no scan yet; run 'spoor scan'");
   }
@@ -81,7 +84,8 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
   auto usage = scanner::query_usage(*database, path, flags.depth);
   if (!usage) return fail(exit_failed, usage.error().message);
   if (!*usage) {
-    return fail(exit_failed, fmt::format("no directory '{}' was found by the last scan", tracker::printable(path)));
+    return fail(exit_failed,
+                fmt::format("no directory '{}' was found by the last scan", tracker::printable(path)));
   }
   sort_entries((*usage)->below, flags.sort);
   fmt::print("{}", flags.json ? to_json(**usage).dump(2) + "\n" : to_text(**usage));
@@ -92,7 +96,8 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
 
 void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code) {
   auto flags = std::make_shared<UsageFlags>();
-  CLI::App* command = program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
+  CLI::App* command =
+      program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
   command->add_option("PATH", flags->path, "A logical path; none is everything");
   command->add_option("--depth", flags->depth, "How many levels below it")->capture_default_str();
   command->add_option("--sort", flags->sort, "size, files or name")

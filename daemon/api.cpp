@@ -98,7 +98,8 @@ HttpResponse Api::mark(const HttpRequest& request) {
   counters_.accepted += outcome.marked;
   counters_.added += outcome.added;
   counters_.ignored += parsed->ignored;
-  return json_response({{"marked", outcome.marked}, {"ignored", parsed->ignored}, {"cycle", outcome.cycle.value}});
+  return json_response(
+      {{"marked", outcome.marked}, {"ignored", parsed->ignored}, {"cycle", outcome.cycle.value}});
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
@@ -110,7 +111,8 @@ HttpResponse Api::dirty(const HttpRequest& request) const {
   if (!path) return to_response(path_problem(path.error(), *raw, 0));
 
   const auto answer = tracker_.dirty(*path, {*since});
-  json body{{"path", tracker::printable(*path)}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
+  json body{
+      {"path", tracker::printable(*path)}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
   if (answer.latest) body["latest_cycle"] = answer.latest->value;
   // A "no" says nothing of cycles that are no longer kept.
   body["oldest_cycle"] = answer.oldest_kept.value;
@@ -132,9 +134,9 @@ HttpResponse Api::peer_cycle(const HttpRequest& request) {
   const auto query = peer::parse_cycle_query(request.body);
   if (!query) return to_response({400, "invalid_request", query.error().message});
   if (query->cluster != options_.node.cluster) {
-    return to_response({409, "wrong_cluster", fmt::format("node '{}' belongs to cluster '{}', not to '{}'",
-                                                          options_.node.node, options_.node.cluster,
-                                                          tracker::printable(query->cluster))});
+    return to_response({409, "wrong_cluster",
+                        fmt::format("node '{}' belongs to cluster '{}', not to '{}'", options_.node.node,
+                                    options_.node.cluster, tracker::printable(query->cluster))});
   }
   const std::uint64_t version = tracker_.version();
   const peer::CycleFrame frame{options_.node, tracker_.cycle(query->request)};
@@ -162,7 +164,8 @@ HttpResponse Api::ready() const {
   auto response = to_response({503, "not_ready", "no drive takes the snapshot"});
   json body = json::parse(response.body);
   for (const auto& drive : last->drives) {
-    body["reasons"].push_back(fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
+    body["reasons"].push_back(
+        fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
   }
   response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
   return response;

@@ -41,7 +41,8 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
   std::error_code error;
   std::filesystem::create_directories(data_dir, error);
   if (error) {
-    return base::Error(error, fmt::format("cannot create node.data_dir {}: {}", data_dir.native(), error.message()));
+    return base::Error(error,
+                       fmt::format("cannot create node.data_dir {}: {}", data_dir.native(), error.message()));
   }
   auto lock = base::FileLock::try_acquire(data_dir / "spoord.lock");
   if (!lock) return lock.error();
@@ -55,19 +56,22 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
 // What the last run left, as the state to go on with; and on disk the note that a run is under way,
 // so that a crash from here on is seen for one.
 base::Result<tracker::TrackerState> start_state(base::FileSystem& files, tracker::SnapshotStore& store,
-                                                const std::filesystem::path& data_dir, const base::Clock& clock) {
+                                                const std::filesystem::path& data_dir,
+                                                const base::Clock& clock, const std::string& rules) {
   const auto record = tracker::read_instance_record(files, data_dir);
   auto loaded = store.load();
   for (const auto& drive : loaded.drives) {
     if (!drive.ok) spdlog::error("drive {}: {}", drive.drive.native(), drive.error);
   }
-  auto recovery = tracker::recover(record, std::move(loaded), clock);
+  auto recovery = tracker::recover(record, std::move(loaded), clock, rules);
   if (!recovery.loss.empty()) {
     spdlog::warn("marks may have been lost ({}): every scanner will walk everything once", recovery.loss);
   }
   spdlog::info("instance {}, cycle {}, {} cycles of history", recovery.state.instance.to_string(),
                recovery.state.current.value, recovery.state.history.size());
-  if (auto done = tracker::write_instance_record(files, data_dir, {recovery.state.instance, std::nullopt}); !done) {
+  if (auto done =
+          tracker::write_instance_record(files, data_dir, {recovery.state.instance, std::nullopt, rules});
+      !done) {
     return done.error();
   }
   return std::move(recovery.state);
@@ -95,7 +99,8 @@ base::Result<std::vector<std::string>> listen(HttpServer& server, const config::
 }
 
 tracker::NamespaceRules rules_of(const config::Config& config) {
-  return tracker::NamespaceRules({config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
+  return tracker::NamespaceRules(
+      {config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
 }
 
 std::vector<peer::Endpoint> peers_of(const config::Config& config) {
@@ -139,7 +144,8 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   const tracker::NodeIdentity node{config.node.cluster, config.node.name};
   spdlog::info("spoord {}: node '{}' of cluster '{}'", version, node.node, node.cluster);
   if (config.tracker.durability != config::Durability::memory) {
-    spdlog::warn("there is no journal in this version: after an unclean stop every scanner walks everything once");
+    spdlog::warn(
+        "there is no journal in this version: after an unclean stop every scanner walks everything once");
   }
   const auto lock = lock_data_dir(config.node.data_dir);
   if (!lock) return lock.error();
@@ -155,19 +161,20 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   const base::SystemClock clock;
   base::PosixFileSystem files;
   tracker::SnapshotStore store(files, config.drives, node);
-  auto state = start_state(files, store, config.node.data_dir, clock);
+  const tracker::NamespaceRules rules = rules_of(config);
+  auto state = start_state(files, store, config.node.data_dir, clock, rules.fingerprint());
   if (!state) return state.error();
   const tracker::InstanceId instance = state->instance;
-  tracker::Tracker tracker({.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
-                            .items_max = static_cast<double>(config.tracker.items),
-                            .history_max = config.tracker.history},
-                           clock, *std::move(state));
+  tracker::Tracker tracker(
+      {.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
+       .items_max = static_cast<double>(config.tracker.items),
+       .history_max = config.tracker.history},
+      clock, *std::move(state));
 
   asio::thread_pool pool(pool_threads);
   Saver saver(context, pool, store, tracker, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
-  const tracker::NamespaceRules rules = rules_of(config);
   Api api({node, version}, tracker, rules, saver, peers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
@@ -185,12 +192,12 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
 
   const auto& last = saver.save_here();
   if (!last.durable()) {
-    return base::Error(std::make_error_code(std::errc::io_error),
-                       "stopped, but no drive took the last snapshot: every scanner will walk everything once");
+    return base::Error(
+        std::make_error_code(std::errc::io_error),
+        "stopped, but no drive took the last snapshot: every scanner will walk everything once");
   }
-  if (auto done = tracker::write_instance_record(files, config.node.data_dir, {instance, last.generation}); !done) {
-    return done;
-  }
+  const tracker::InstanceRecord record{instance, last.generation, rules.fingerprint()};
+  if (auto done = tracker::write_instance_record(files, config.node.data_dir, record); !done) return done;
   spdlog::info("stopped cleanly with snapshot {}", last.generation);
   return {};
 }

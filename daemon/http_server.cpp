@@ -55,7 +55,8 @@ std::optional<HttpRequest> to_request(Parser& parser) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   request.path = url->path();
-  for (const auto& parameter : url->params()) request.query[std::string(parameter.key)] = std::string(parameter.value);
+  for (const auto& parameter : url->params())
+    request.query[std::string(parameter.key)] = std::string(parameter.value);
   request.content_type = std::string(message[http::field::content_type]);
   request.has_length = parser.content_length().has_value() || parser.chunked();
   request.body = std::move(message.body());
@@ -69,8 +70,9 @@ std::optional<Problem> problem_of(const error_code& error, bool timed_out, std::
     return Problem{431, "headers_too_large", "the header of the request is too large"};
   }
   if (error == http::error::body_limit) {
-    return Problem{413, "body_too_large",
-                   fmt::format("the body is over limits.max_body ({} bytes); send it in parts", body_bytes_max)};
+    return Problem{
+        413, "body_too_large",
+        fmt::format("the body is over limits.max_body ({} bytes); send it in parts", body_bytes_max)};
   }
   const bool is_gone = error == http::error::end_of_stream || error == http::error::partial_message ||
                        error.category() != make_error_code(http::error::bad_method).category();
@@ -182,7 +184,7 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
     const HttpResponse response = co_await server_->handler(*request);
     arm(server_->options.request_max);
     const bool is_sent = co_await answer(response, keep_alive && !server_->stopping, is_head);
-    co_return is_sent && keep_alive;
+    co_return is_sent&& keep_alive;
   }
 
   asio::awaitable<bool> wait_for_request() {
@@ -197,7 +199,8 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
   }
 
   asio::awaitable<error_code> read(Parser& parser) {
-    const auto [header_error, header_size] = co_await http::async_read_header(socket_, buffer_, parser, as_result);
+    const auto [header_error, header_size] =
+        co_await http::async_read_header(socket_, buffer_, parser, as_result);
     if (header_error) co_return header_error;
     if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
       constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -237,7 +240,8 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
     arm(lingering_max);
     for (std::size_t total = 0; total < lingering_bytes_max && !cancelled_;) {
       buffer_.clear();
-      const auto [error, size] = co_await socket_.async_read_some(buffer_.prepare(first_read_bytes), as_result);
+      const auto [error, size] =
+          co_await socket_.async_read_some(buffer_.prepare(first_read_bytes), as_result);
       if (error) break;
       total += size;
     }
@@ -330,7 +334,8 @@ base::Result<std::string> HttpServer::listen_tcp(const std::string& address, std
   }
   const std::uint16_t bound = acceptor->local_endpoint().port();
   impl_->tcp_acceptors.push_back(std::move(acceptor));
-  return ip.is_v6() ? fmt::format("http://[{}]:{}", address, bound) : fmt::format("http://{}:{}", address, bound);
+  return ip.is_v6() ? fmt::format("http://[{}]:{}", address, bound)
+                    : fmt::format("http://{}:{}", address, bound);
 }
 
 base::Result<std::string> HttpServer::listen_unix(const std::filesystem::path& path) {
@@ -353,7 +358,8 @@ base::Result<std::string> HttpServer::listen_unix(const std::filesystem::path& p
   if (!error) acceptor->bind(Protocol::endpoint(path.native()), error);
   if (!error && ::chmod(path.c_str(), 0660) != 0) error = error_code(errno, boost::system::system_category());
   if (!error) acceptor->listen(asio::socket_base::max_listen_connections, error);
-  if (error) return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
+  if (error)
+    return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
   impl_->unix_acceptors.push_back(std::move(acceptor));
   impl_->socket_files.push_back(path);
   return "unix:" + path.native();
@@ -361,8 +367,10 @@ base::Result<std::string> HttpServer::listen_unix(const std::filesystem::path& p
 
 void HttpServer::start(Handler handler) {
   impl_->handler = std::move(handler);
-  for (const auto& acceptor : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
-  for (const auto& acceptor : impl_->unix_acceptors) asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
+  for (const auto& acceptor : impl_->tcp_acceptors)
+    asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
+  for (const auto& acceptor : impl_->unix_acceptors)
+    asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
 }
 
 void HttpServer::stop() { impl_->stop(); }

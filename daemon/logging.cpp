@@ -17,7 +17,8 @@ class JsonMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
     const std::string text(message.payload.data(), message.payload.size());
-    const std::string quoted = nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string quoted =
+        nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     out.append(quoted.data(), quoted.data() + quoted.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
@@ -25,11 +26,16 @@ class JsonMessage final : public spdlog::custom_flag_formatter {
 
 spdlog::level::level_enum to_spdlog(config::LogLevel level) {
   switch (level) {
-    case config::LogLevel::trace: return spdlog::level::trace;
-    case config::LogLevel::debug: return spdlog::level::debug;
-    case config::LogLevel::info: return spdlog::level::info;
-    case config::LogLevel::warn: return spdlog::level::warn;
-    case config::LogLevel::error: return spdlog::level::err;
+    case config::LogLevel::trace:
+      return spdlog::level::trace;
+    case config::LogLevel::debug:
+      return spdlog::level::debug;
+    case config::LogLevel::info:
+      return spdlog::level::info;
+    case config::LogLevel::warn:
+      return spdlog::level::warn;
+    case config::LogLevel::error:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -40,7 +46,8 @@ void set_up_logging(const config::Config::Log& log) {
   auto logger = std::make_shared<spdlog::logger>("spoord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   if (log.format == config::LogFormat::json) {
-    formatter->add_flag<JsonMessage>('J').set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
+    formatter->add_flag<JsonMessage>('J').set_pattern(
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
   } else {
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %-7l %v");
   }

@@ -78,8 +78,10 @@ class JsonMarks final : public json::json_sax_t {
   bool number_float(number_float_t, const string_t&) override { return refuse(); }
   bool binary(binary_t&) override { return refuse(); }
 
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    problem = Problem{400, "invalid_json", fmt::format("the body is not JSON, at byte {}: {}", position, error.what())};
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    problem = Problem{400, "invalid_json",
+                      fmt::format("the body is not JSON, at byte {}: {}", position, error.what())};
     return false;
   }
 
@@ -92,10 +94,13 @@ class JsonMarks final : public json::json_sax_t {
   }
   bool refuse() {
     switch (place_) {
-      case Place::kind_value: return fail(std::string(kinds));
+      case Place::kind_value:
+        return fail(std::string(kinds));
       case Place::paths:
-      case Place::paths_value: return fail("'paths' must be a list of strings");
-      default: return fail("the body must be an object: {\"paths\":[...],\"kind\":\"dir\"}");
+      case Place::paths_value:
+        return fail("'paths' must be a list of strings");
+      default:
+        return fail("the body must be an object: {\"paths\":[...],\"kind\":\"dir\"}");
     }
   }
 
@@ -155,7 +160,8 @@ boost::system::result<MarkRequest, Problem> parse_text(const HttpRequest& reques
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
   const std::string_view delimiter = request.query_value("delimiter").value_or("newline");
-  if (delimiter != "newline" && delimiter != "nul") return invalid("'delimiter' must be \"newline\" or \"nul\"");
+  if (delimiter != "newline" && delimiter != "nul")
+    return invalid("'delimiter' must be \"newline\" or \"nul\"");
   const char separator = delimiter == "nul" ? '\0' : '\n';
 
   Collector collector(*kind, rules);

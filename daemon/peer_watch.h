@@ -16,7 +16,7 @@ namespace spoor::daemon {
 
 struct PeerState {
   std::string url;
-  std::string name;  // empty until it first answered
+  std::string name;               // empty until it first answered
   std::string state = "unknown";  // "unknown", "up" or "down"
   std::string error;              // why it is down
   std::optional<base::WallTime> last_seen;

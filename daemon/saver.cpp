@@ -41,7 +41,8 @@ asio::awaitable<tracker::SavedSnapshot> Saver::save() {
   while (running_) co_await finished_.async_wait(as_result);
   running_ = true;
   const std::uint64_t version = tracker_.version();
-  auto saved = co_await asio::co_spawn(pool_, write(store_, tracker_.state(), clock_.wall_now()), asio::use_awaitable);
+  auto saved =
+      co_await asio::co_spawn(pool_, write(store_, tracker_.state(), clock_.wall_now()), asio::use_awaitable);
   running_ = false;
   take(std::move(saved), version);
   finished_.cancel();
@@ -56,7 +57,8 @@ const tracker::SavedSnapshot& Saver::save_here() {
 
 void Saver::take(tracker::SavedSnapshot saved, std::uint64_t version) {
   for (const tracker::DriveState& drive : saved.drives) {
-    if (!drive.ok) spdlog::error("cannot save the snapshot to drive {}: {}", drive.drive.native(), drive.error);
+    if (!drive.ok)
+      spdlog::error("cannot save the snapshot to drive {}: {}", drive.drive.native(), drive.error);
   }
   if (saved.durable()) {
     failures_ = 0;
@@ -87,7 +89,8 @@ asio::awaitable<void> Saver::run() {
   while (!stopped_) {
     if (!soon_) {
       const auto retry = first_retry * (1U << std::min(failures_, retry_doublings_max));
-      timer_.expires_after(failures_ == 0 ? interval_ : std::min<std::chrono::milliseconds>(interval_, retry));
+      timer_.expires_after(failures_ == 0 ? interval_
+                                          : std::min<std::chrono::milliseconds>(interval_, retry));
       co_await timer_.async_wait(as_result);
     }
     if (stopped_) break;

@@ -51,8 +51,8 @@ class Saver {
   const base::Clock& clock_;
   const std::chrono::milliseconds interval_;
 
-  boost::asio::steady_timer timer_;      // ends the pause before the next save
-  boost::asio::steady_timer finished_;   // cancelled whenever a save has finished
+  boost::asio::steady_timer timer_;     // ends the pause before the next save
+  boost::asio::steady_timer finished_;  // cancelled whenever a save has finished
   bool running_ = false;
   bool stopped_ = false;
   bool soon_ = false;

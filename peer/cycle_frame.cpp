@@ -20,7 +20,8 @@ constexpr std::uint8_t flag_gap = 1;
 constexpr std::uint8_t flag_complete_since_birth = 2;
 
 base::Error bad_frame(std::string_view what) {
-  return {std::make_error_code(std::errc::bad_message), fmt::format("the answer is no cycle frame: {}", what)};
+  return {std::make_error_code(std::errc::bad_message),
+          fmt::format("the answer is no cycle frame: {}", what)};
 }
 
 }  // namespace
@@ -48,8 +49,9 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   }
   const auto version = static_cast<std::uint8_t>(bytes[0]);
   if (version != frame_version) {
-    return bad_frame(fmt::format("version {}, where this program knows {}; upgrade the older of the two nodes", version,
-                                 frame_version));
+    return bad_frame(
+        fmt::format("version {}, where this program knows {}; upgrade the older of the two nodes", version,
+                    frame_version));
   }
   const std::string_view content = bytes.substr(0, bytes.size() - checksum_bytes);
   if (base::ByteReader(bytes.substr(content.size())).u64() != base::checksum(content)) {
@@ -69,8 +71,8 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   answer.gap = (flags & flag_gap) != 0;
   answer.complete_since_birth = (flags & flag_complete_since_birth) != 0;
   if (!in.ok()) return bad_frame("it is cut off");
-  if (answer.current.value == 0 || answer.current.value > tracker::CycleId::value_max || answer.instance.is_none() ||
-      frame.sender.node.empty()) {
+  if (answer.current.value == 0 || answer.current.value > tracker::CycleId::value_max ||
+      answer.instance.is_none() || frame.sender.node.empty()) {
     return bad_frame("it names no node, instance or possible cycle");
   }
   auto marks = tracker::decode_mark_set(in);

@@ -15,7 +15,8 @@ base::Result<tracker::CycleId> cycle_member(const nlohmann::json& json, const ch
   const auto found = json.find(name);
   if (found == json.end()) return tracker::CycleId{};
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() > tracker::CycleId::value_max) {
-    return invalid(fmt::format("'{}' must be a cycle number from 0 to {}", name, tracker::CycleId::value_max));
+    return invalid(
+        fmt::format("'{}' must be a cycle number from 0 to {}", name, tracker::CycleId::value_max));
   }
   return tracker::CycleId{found->get<std::uint64_t>()};
 }

@@ -40,7 +40,8 @@ base::Result<Endpoint> parse_endpoint(std::string_view url) {
   if (!url.starts_with(http_scheme)) return bad_url(url, "it begins with neither http:// nor unix:/");
   std::string_view rest = url.substr(http_scheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.find_first_of("/?#@ ") != std::string_view::npos) return bad_url(url, "there is more than a host and a port");
+  if (rest.find_first_of("/?#@ ") != std::string_view::npos)
+    return bad_url(url, "there is more than a host and a port");
 
   const bool in_brackets = rest.starts_with('[');
   const std::size_t host_end = in_brackets ? rest.find(']') : rest.find(':');

@@ -31,8 +31,9 @@ base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, 
   }
   auto frame = decode_cycle_frame(response->body);
   if (frame && frame->sender.cluster != cluster) {
-    return base::Error(std::make_error_code(std::errc::protocol_error),
-                       fmt::format("it belongs to cluster '{}', not to '{}'", frame->sender.cluster, cluster));
+    return base::Error(
+        std::make_error_code(std::errc::protocol_error),
+        fmt::format("it belongs to cluster '{}', not to '{}'", frame->sender.cluster, cluster));
   }
   return frame;
 }
@@ -64,7 +65,8 @@ class Gatherer {
   void find(std::span<const Endpoint> endpoints) {
     std::vector<HttpRequest> requests;
     for (const Endpoint& endpoint : endpoints) {
-      requests.push_back(request_to(endpoint, {.current = {}, .oldest = {}, .instance = {}, .marks_wanted = false}));
+      requests.push_back(
+          request_to(endpoint, {.current = {}, .oldest = {}, .instance = {}, .marks_wanted = false}));
     }
     transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
       const Endpoint& endpoint = endpoints[index];
@@ -89,8 +91,8 @@ class Gatherer {
     for (const Found& peer : found_) ++count[peer.name];
     for (const auto& [name, instances] : count) {
       if (instances == 1) continue;
-      gathered_.gaps.push_back(
-          fmt::format("{} living trackers call themselves '{}'; give each node a name of its own", instances, name));
+      gathered_.gaps.push_back(fmt::format(
+          "{} living trackers call themselves '{}'; give each node a name of its own", instances, name));
       gathered_.cursors.erase(name);
     }
     std::erase_if(found_, [&](const Found& peer) {
@@ -140,7 +142,8 @@ class Gatherer {
     if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
       gathered_.gaps.push_back(
           is_new ? fmt::format("peer '{}' was never read before", peer.name)
-                 : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", peer.name));
+                 : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
+                               peer.name));
     }
     gathered_.marks.merge(answer.marks);
     gathered_.cursors[peer.name] = answer.next();

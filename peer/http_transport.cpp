@@ -34,8 +34,9 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 base::Error failed(const HttpRequest& request, std::string_view what, const error_code& code) {
   const bool timed_out = code == asio::error::timed_out;
-  return {static_cast<std::error_code>(code), fmt::format("{}: cannot {}: {}", request.endpoint.to_string(), what,
-                                                          timed_out ? "no answer in time" : code.message())};
+  return {static_cast<std::error_code>(code),
+          fmt::format("{}: cannot {}: {}", request.endpoint.to_string(), what,
+                      timed_out ? "no answer in time" : code.message())};
 }
 
 http::request<http::string_body> to_message(const HttpRequest& request) {
@@ -52,7 +53,8 @@ http::request<http::string_body> to_message(const HttpRequest& request) {
 // A connection and the time it may take. Shared with the handler of its timer, which may run after the
 // exchange has ended.
 struct Connection {
-  explicit Connection(const asio::any_io_executor& executor) : socket(executor), resolver(executor), deadline(executor) {}
+  explicit Connection(const asio::any_io_executor& executor)
+      : socket(executor), resolver(executor), deadline(executor) {}
 
   Socket socket;
   tcp::resolver resolver;
@@ -82,7 +84,8 @@ struct Disarm {
 };
 
 // Tries the addresses one after the other; gives the failure of the last.
-asio::awaitable<error_code> connect(std::shared_ptr<Connection> connection, std::vector<Socket::endpoint_type> addresses) {
+asio::awaitable<error_code> connect(std::shared_ptr<Connection> connection,
+                                    std::vector<Socket::endpoint_type> addresses) {
   error_code last = asio::error::host_not_found;
   for (const auto& address : addresses) {
     if (connection->timed_out) break;
@@ -102,7 +105,8 @@ base::Result<std::vector<Socket::endpoint_type>> unix_address(const HttpRequest&
   return std::vector<Socket::endpoint_type>{unix_stream::endpoint(request.endpoint.unix_path)};
 }
 
-asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request, HttpTransport::Options options) {
+asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request,
+                                                         HttpTransport::Options options) {
   const auto connection = std::make_shared<Connection>(co_await asio::this_coro::executor);
   const auto failure = [&](std::string_view what, const error_code& code) {
     return failed(request, what, connection->timed_out ? error_code(asio::error::timed_out) : code);
@@ -157,9 +161,10 @@ void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResp
   asio::io_context context(1);
   std::size_t next = 0;
   for (std::size_t i = 0; i < std::min(requests.size(), options_.concurrent_max); ++i) {
-    asio::co_spawn(context, work(requests, next, options_, on_response), [](const std::exception_ptr& failure) {
-      if (failure) std::rethrow_exception(failure);
-    });
+    asio::co_spawn(context, work(requests, next, options_, on_response),
+                   [](const std::exception_ptr& failure) {
+                     if (failure) std::rethrow_exception(failure);
+                   });
   }
   context.run();
 }

@@ -10,7 +10,8 @@ namespace spoor::peer {
 
 base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& request) {
   std::optional<base::Result<HttpResponse>> answer;
-  transport.exchange({&request, 1}, [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
+  transport.exchange({&request, 1},
+                     [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
   return *std::move(answer);
 }
 

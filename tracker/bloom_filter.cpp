@@ -35,12 +35,14 @@ BloomShape BloomShape::for_items(std::uint64_t items, double fp_rate) {
 
 base::Result<BloomShape> BloomShape::checked(std::uint64_t bits, std::uint64_t hashes) {
   if (bits == 0 || bits > bits_max || hashes == 0 || hashes > hashes_max) {
-    return base::Error(Errc::invalid_shape, fmt::format("a filter of {} bits and {} hashes can't be", bits, hashes));
+    return base::Error(Errc::invalid_shape,
+                       fmt::format("a filter of {} bits and {} hashes can't be", bits, hashes));
   }
   return BloomShape{bits, hashes};
 }
 
-BloomFilter::BloomFilter(BloomShape shape, std::vector<std::uint64_t> words) : shape_(shape), words_(std::move(words)) {
+BloomFilter::BloomFilter(BloomShape shape, std::vector<std::uint64_t> words)
+    : shape_(shape), words_(std::move(words)) {
   words_.resize(shape_.word_count());
   const std::uint64_t used = shape_.bits % 64;
   if (used != 0) words_.back() &= (std::uint64_t{1} << used) - 1;
@@ -71,9 +73,10 @@ void BloomFilter::merge(const BloomFilter& other) {
 }
 
 std::uint64_t BloomFilter::bits_set() const {
-  return std::accumulate(words_.begin(), words_.end(), std::uint64_t{0}, [](std::uint64_t sum, std::uint64_t word) {
-    return sum + static_cast<std::uint64_t>(std::popcount(word));
-  });
+  return std::accumulate(words_.begin(), words_.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, std::uint64_t word) {
+                           return sum + static_cast<std::uint64_t>(std::popcount(word));
+                         });
 }
 
 FilterFigures FilterFigures::of(const BloomFilter& filter) {

@@ -11,12 +11,18 @@ class Category final : public std::error_category {
 
   std::string message(int value) const override {
     switch (static_cast<Errc>(value)) {
-      case Errc::invalid_path: return "invalid path";
-      case Errc::path_too_long: return "path too long";
-      case Errc::invalid_shape: return "invalid filter shape";
-      case Errc::snapshot_corrupt: return "snapshot corrupt";
-      case Errc::snapshot_foreign: return "snapshot of another node";
-      case Errc::snapshot_unknown: return "snapshot of an unknown version";
+      case Errc::invalid_path:
+        return "invalid path";
+      case Errc::path_too_long:
+        return "path too long";
+      case Errc::invalid_shape:
+        return "invalid filter shape";
+      case Errc::snapshot_corrupt:
+        return "snapshot corrupt";
+      case Errc::snapshot_foreign:
+        return "snapshot of another node";
+      case Errc::snapshot_unknown:
+        return "snapshot of an unknown version";
     }
     return "unknown error";
   }

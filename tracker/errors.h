@@ -6,12 +6,12 @@
 namespace spoor::tracker {
 
 enum class Errc {
-  invalid_path = 1,     // Empty, or with `..` or a NUL byte.
-  path_too_long,        // The path, or one of its components.
-  invalid_shape,        // A filter's size or number of hashes is outside what can be.
-  snapshot_corrupt,     // Length, checksum or a field of a saved state is wrong.
-  snapshot_foreign,     // A whole snapshot, of another node or cluster.
-  snapshot_unknown,     // A format version this program does not know.
+  invalid_path = 1,  // Empty, or with `..` or a NUL byte.
+  path_too_long,     // The path, or one of its components.
+  invalid_shape,     // A filter's size or number of hashes is outside what can be.
+  snapshot_corrupt,  // Length, checksum or a field of a saved state is wrong.
+  snapshot_foreign,  // A whole snapshot, of another node or cluster.
+  snapshot_unknown,  // A format version this program does not know.
 };
 
 const std::error_category& tracker_category();

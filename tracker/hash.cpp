@@ -36,7 +36,8 @@ struct Pair {
 
 // `tail` holds the length % 16 bytes behind the last whole block, zeros behind them. An empty tail
 // mixes to zero, as Appleby's does by leaving it out.
-Pair finish(std::uint64_t h1, std::uint64_t h2, const std::array<unsigned char, 16>& tail, std::uint64_t length) {
+Pair finish(std::uint64_t h1, std::uint64_t h2, const std::array<unsigned char, 16>& tail,
+            std::uint64_t length) {
   h1 ^= mix_k1(load(tail.data())) ^ length;
   h2 ^= mix_k2(load(tail.data() + 8)) ^ length;
   h1 += h2;
@@ -51,6 +52,7 @@ Pair finish(std::uint64_t h1, std::uint64_t h2, const std::array<unsigned char, 
 }  // namespace
 
 void PathHasher::append(std::string_view bytes) {
+  if (bytes.empty()) return;  // it may have no address either
   const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
   std::size_t left = bytes.size();
   const std::size_t held = length_ % block_bytes;

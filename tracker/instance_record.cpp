@@ -9,9 +9,11 @@
 namespace spoor::tracker {
 namespace {
 
-constexpr std::uint64_t record_bytes_max = 4096;
+constexpr std::uint64_t record_bytes_max = 2U << 20U;  // the rules may be long
 
-std::filesystem::path record_file(const std::filesystem::path& data_dir) { return data_dir / "instance.json"; }
+std::filesystem::path record_file(const std::filesystem::path& data_dir) {
+  return data_dir / "instance.json";
+}
 
 }  // namespace
 
@@ -32,14 +34,16 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   if (json.contains("clean_generation") && json["clean_generation"].is_number_unsigned()) {
     record.clean_generation = json["clean_generation"].get<std::uint64_t>();
   }
+  if (json.contains("rules") && json["rules"].is_string()) record.rules = json["rules"].get<std::string>();
   return std::optional(record);
 }
 
 base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
                                      const InstanceRecord& record) {
-  nlohmann::json json{{"instance", record.instance.to_string()}};
+  nlohmann::json json{{"instance", record.instance.to_string()}, {"rules", record.rules}};
   if (record.clean_generation) json["clean_generation"] = *record.clean_generation;
-  return base::replace_file(files, record_file(data_dir), json.dump() + "\n");
+  return base::replace_file(files, record_file(data_dir),
+                            json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace spoor::tracker

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -18,6 +19,9 @@ struct InstanceRecord {
   // The generation of the snapshot that holds everything, written as the last act of a clean stop.
   // Nothing while a daemon runs, and after a crash.
   std::optional<std::uint64_t> clean_generation;
+
+  // NamespaceRules::fingerprint() of the run: what it ignored, it did not mark.
+  std::string rules = {};
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };

@@ -10,7 +10,9 @@
 namespace spoor::tracker {
 namespace {
 
-base::Error corrupt(std::string_view what) { return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)}; }
+base::Error corrupt(std::string_view what) {
+  return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)};
+}
 
 }  // namespace
 

@@ -12,7 +12,9 @@
 namespace spoor::tracker {
 namespace {
 
-base::Error corrupt(std::string_view what) { return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)}; }
+base::Error corrupt(std::string_view what) {
+  return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)};
+}
 
 base::Result<BloomFilter> decode_bloom(base::ByteReader& in) {
   const std::uint64_t bits = in.u64_big();
@@ -52,7 +54,8 @@ base::Result<MinioSnapshot> decode_minio_snapshot(std::string_view bytes) {
   const std::uint8_t version = in.u8();
   if (!in.ok()) return corrupt("the file is empty");
   if (version != minio_snapshot_version) {
-    return base::Error(Errc::snapshot_unknown, fmt::format("format version {} is not MinIO's version 7", version));
+    return base::Error(Errc::snapshot_unknown,
+                       fmt::format("format version {} is not MinIO's version 7", version));
   }
   const std::uint64_t saved_s = in.u64();
   if (saved_s > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1'000'000'000) {

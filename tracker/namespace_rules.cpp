@@ -32,7 +32,8 @@ bool is_s3_bucket_name(std::string_view name) {
   if (name.size() < 3 || name.size() > 63) return false;
   if (!is_lower_or_digit(name.front()) || !is_lower_or_digit(name.back())) return false;
   if (name.find("..") != std::string_view::npos || looks_like_ipv4(name)) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) { return is_lower_or_digit(c) || c == '.' || c == '-'; });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_lower_or_digit(c) || c == '.' || c == '-'; });
 }
 
 bool NamespaceRules::ignores(std::string_view path) const {
@@ -44,7 +45,8 @@ bool NamespaceRules::ignores(std::string_view path) const {
 
 bool NamespaceRules::ignores_child(std::string_view path, std::string_view name) const {
   const bool is_top_level = path.size() == name.size();
-  if (is_top_level && (is_reserved(name) || (options_.s3_bucket_names && !is_s3_bucket_name(name)))) return true;
+  if (is_top_level && (is_reserved(name) || (options_.s3_bucket_names && !is_s3_bucket_name(name))))
+    return true;
   return std::any_of(options_.exclude.begin(), options_.exclude.end(),
                      [&](const std::string& glob) { return matches(glob, path, name); });
 }

@@ -13,7 +13,11 @@ constexpr std::size_t printable_bytes_max = 200;
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t at = 1; at < length; ++at) {
     if ((byte(at) & 0xC0U) != 0x80U) return 0;
@@ -47,17 +51,20 @@ base::Result<std::string> normalise_path(std::string_view raw) {
                          fmt::format("the path '{}' holds '..'; give the path it leads to", printable(raw)));
     }
     if (component.size() > component_bytes_max) {
-      return base::Error(Errc::path_too_long, fmt::format("a component of the path '{}' has {} bytes; at most {} are possible",
-                                                          printable(raw), component.size(), component_bytes_max));
+      return base::Error(Errc::path_too_long,
+                         fmt::format("a component of the path '{}' has {} bytes; at most {} are possible",
+                                     printable(raw), component.size(), component_bytes_max));
     }
     if (!path.empty()) path += '/';
     path += component;
     if (path.size() > path_bytes_max) {
-      return base::Error(Errc::path_too_long, fmt::format("the path '{}' has more than {} bytes", printable(raw), path_bytes_max));
+      return base::Error(Errc::path_too_long,
+                         fmt::format("the path '{}' has more than {} bytes", printable(raw), path_bytes_max));
     }
   }
   if (path.empty()) {
-    return base::Error(Errc::invalid_path, fmt::format("the path '{}' names nothing: it is empty, or the root", printable(raw)));
+    return base::Error(Errc::invalid_path,
+                       fmt::format("the path '{}' names nothing: it is empty, or the root", printable(raw)));
   }
   return path;
 }
@@ -90,7 +97,8 @@ std::string printable(std::string_view path) {
     if (text.size() > printable_bytes_max) return text + "...";
     const std::size_t length = utf8_length(path);
     const auto byte = static_cast<unsigned char>(path[0]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+    const bool is_c1_control = length == 2 && byte == 0xC2 && static_cast<unsigned char>(path[1]) < 0xA0;
+    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1_control) {
       text += fmt::format("\\x{:02x}", byte);
       path.remove_prefix(1);
     } else {

@@ -6,13 +6,15 @@ namespace spoor::tracker {
 namespace {
 
 // What makes it impossible to vouch for the loaded snapshot; empty where nothing does.
-std::string find_loss(const base::Result<std::optional<InstanceRecord>>& record, const LoadedSnapshot& loaded) {
+std::string find_loss(const base::Result<std::optional<InstanceRecord>>& record, const LoadedSnapshot& loaded,
+                      std::string_view rules) {
   if (!record) return record.error().message;
   if (!*record) {
     if (loaded.newest) return "node.data_dir does not remember the snapshot that was found";
     return loaded.any_lost ? "no snapshot could be loaded" : "";
   }
   if (!(*record)->clean_generation) return "the last run did not end cleanly";
+  if ((*record)->rules != rules) return "other paths were ignored than from now on (section 'namespace')";
   if (!loaded.newest) return "the last run's snapshot is gone";
   const bool same = loaded.newest->state.instance == (*record)->instance &&
                     loaded.newest->generation == *(*record)->clean_generation;
@@ -31,9 +33,9 @@ TrackerState with_root_gap(TrackerState state) {
 }  // namespace
 
 Recovery recover(const base::Result<std::optional<InstanceRecord>>& record, LoadedSnapshot loaded,
-                 const base::Clock& clock) {
+                 const base::Clock& clock, std::string_view rules) {
   Recovery recovery;
-  recovery.loss = find_loss(record, loaded);
+  recovery.loss = find_loss(record, loaded, rules);
   recovery.state =
       loaded.newest ? std::move(loaded.newest->state) : Tracker::born(InstanceId::random(), clock);
   if (!recovery.loss.empty()) {

@@ -15,7 +15,9 @@ namespace {
 constexpr std::string_view magic = "SPOORTB";
 constexpr std::size_t checksum_bytes = 8;
 
-base::Error corrupt(std::string_view what) { return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)}; }
+base::Error corrupt(std::string_view what) {
+  return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)};
+}
 
 void encode_time(base::ByteWriter& out, base::WallTime time) {
   out.u64(static_cast<std::uint64_t>(time.time_since_epoch().count()));
@@ -35,6 +37,7 @@ base::Result<> decode_cycles(base::ByteReader& in, TrackerState& state) {
     if (!in_order || id < state.oldest_kept || id >= state.current) return corrupt("cycles out of order");
     state.history.push_back({id, std::make_shared<const MarkSet>(*std::move(marks))});
   }
+  if (!in.ok()) return corrupt("cut off in the history");
   return {};
 }
 
@@ -85,7 +88,8 @@ base::Result<Snapshot> decode_snapshot(std::string_view bytes) {
   if (bytes.empty()) return corrupt("the file is empty");
   const auto version = static_cast<std::uint8_t>(bytes[0]);
   if (version != snapshot_version) {
-    return base::Error(Errc::snapshot_unknown, fmt::format("format version {} is not known to this program", version));
+    return base::Error(Errc::snapshot_unknown,
+                       fmt::format("format version {} is not known to this program", version));
   }
   if (bytes.size() < 1 + magic.size() + checksum_bytes || bytes.substr(1, magic.size()) != magic) {
     return corrupt("not a tracker's snapshot");

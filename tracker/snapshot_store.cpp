@@ -38,6 +38,9 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
   return snapshot;
 }
 
+// Files of MinIO's have no generation, only the time of the save.
+auto age_of(const Snapshot& snapshot) { return std::pair(snapshot.generation, snapshot.saved_at); }
+
 base::Result<Snapshot> decode_any(const std::string& bytes, const NodeIdentity& owner) {
   if (!bytes.empty() && static_cast<std::uint8_t>(bytes[0]) == minio_snapshot_version) {
     const auto minio = decode_minio_snapshot(bytes);
@@ -47,21 +50,24 @@ base::Result<Snapshot> decode_any(const std::string& bytes, const NodeIdentity& 
   auto snapshot = decode_snapshot(bytes);
   if (!snapshot) return snapshot.error();
   if (snapshot->owner != owner) {
-    return base::Error(Errc::snapshot_foreign, fmt::format("belongs to node '{}' of cluster '{}'", snapshot->owner.node,
-                                                           snapshot->owner.cluster));
+    return base::Error(Errc::snapshot_foreign, fmt::format("belongs to node '{}' of cluster '{}'",
+                                                           snapshot->owner.node, snapshot->owner.cluster));
   }
   return snapshot;
 }
 
 }  // namespace
 
-std::filesystem::path snapshot_file(const std::filesystem::path& drive) { return drive / ".spoor" / ".tracker.bin"; }
+std::filesystem::path snapshot_file(const std::filesystem::path& drive) {
+  return drive / ".spoor" / ".tracker.bin";
+}
 
 bool SavedSnapshot::durable() const {
   return std::any_of(drives.begin(), drives.end(), [](const DriveState& drive) { return drive.ok; });
 }
 
-SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives, NodeIdentity owner)
+SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives,
+                             NodeIdentity owner)
     : files_(files), drives_(std::move(drives)), owner_(std::move(owner)) {}
 
 LoadedSnapshot SnapshotStore::load() {
@@ -75,7 +81,7 @@ LoadedSnapshot SnapshotStore::load() {
     }
     loaded.drives.push_back({drive, true, {}});
     if (!*snapshot) continue;
-    const bool is_newer = !loaded.newest || loaded.newest->generation < (*snapshot)->generation;
+    const bool is_newer = !loaded.newest || age_of(*loaded.newest) < age_of(**snapshot);
     if (is_newer) loaded.newest = **std::move(snapshot);
   }
   if (loaded.newest) generation_ = loaded.newest->generation;
@@ -95,8 +101,10 @@ base::Result<std::optional<Snapshot>> SnapshotStore::load_from(const std::filesy
   const base::Error& error = snapshot.error();
   std::string suffix = "corrupt";
   if (error.code == Errc::snapshot_foreign) suffix = "foreign";
-  if (error.code == Errc::snapshot_unknown) suffix = fmt::format("v{}", static_cast<unsigned char>(bytes->front()));
-  return base::Error(error.code, fmt::format("{}: {}{}", file.native(), error.message, put_aside(drive, suffix)));
+  if (error.code == Errc::snapshot_unknown)
+    suffix = fmt::format("v{}", static_cast<unsigned char>(bytes->front()));
+  return base::Error(error.code,
+                     fmt::format("{}: {}{}", file.native(), error.message, put_aside(drive, suffix)));
 }
 
 std::string SnapshotStore::put_aside(const std::filesystem::path& drive, const std::string& suffix) const {
@@ -122,6 +130,7 @@ SavedSnapshot SnapshotStore::save(const TrackerState& state, base::WallTime now)
 base::Result<> SnapshotStore::save_to(const std::filesystem::path& drive, const std::string& bytes) const {
   const auto file = snapshot_file(drive);
   if (auto done = files_.create_directory(file.parent_path()); !done) return done;
+  if (auto done = files_.sync_directory(drive); !done) return done;  // or a power cut takes it away again
   return base::replace_file(files_, file, bytes);
 }
 

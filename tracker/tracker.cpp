@@ -76,7 +76,7 @@ bool Tracker::advance(CycleId to) {
 }
 
 bool Tracker::advance_locked(CycleId to) {
-  if (to <= current_) return false;
+  if (to <= current_ || to.value > CycleId::value_max) return false;
   if (!marks_.empty()) {
     history_.push_back({current_, std::make_shared<const MarkSet>(std::exchange(marks_, {}))});
     trim_history();
@@ -106,17 +106,18 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
   CycleId oldest = request.oldest;
   {
     const std::scoped_lock lock(mutex_);
-    const bool live_wanted = request.current <= current_;
-    advance_locked(request.current);
+    // This memory never gave such a cursor, even if the request now opens a cycle beyond it.
+    const bool is_ahead = oldest > current_;
+    const bool is_opened = advance_locked(request.current);
     answer.instance = instance_;
     answer.current = current_;
     answer.current_age = current_age();
     answer.complete_since_birth = complete_since_birth_;
-    answer.gap = request.instance != instance_ || oldest < oldest_kept_ || oldest > current_;
+    answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
     if (!request.marks_wanted) return answer;
     if (answer.gap) oldest = oldest_kept_;
     closed = history_;
-    if (live_wanted) answer.marks = marks_;
+    if (!is_opened) answer.marks = marks_;  // a cycle just opened is empty
   }
   // Closed cycles never change: merging them needs no lock.
   for (const ClosedCycle& cycle : closed) {
@@ -152,9 +153,10 @@ CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
   figures.filter = MarkSetFigures::of(marks);
   figures.levels = marks.filters().size();
   figures.tree_marks = marks.tree_marks().size();
-  figures.saturated = std::any_of(marks.filters().begin(), marks.filters().end(), [&](const BloomFilter& filter) {
-    return filter.shape() == options_.shape && FilterFigures::of(filter).items > options_.items_max;
-  });
+  figures.saturated =
+      std::any_of(marks.filters().begin(), marks.filters().end(), [&](const BloomFilter& filter) {
+        return filter.shape() == options_.shape && FilterFigures::of(filter).items > options_.items_max;
+      });
   return figures;
 }
 

@@ -47,9 +47,9 @@ struct MarkOutcome {
 
 // What a scan asks of a tracker (design: "Cycles in a cluster").
 struct CycleRequest {
-  CycleId current;     // the cycle to be in afterwards; 0 only reads
-  CycleId oldest;      // the first cycle wanted
-  InstanceId instance;  // the instance for which `oldest` was given; none for a first request
+  CycleId current;           // the cycle to be in afterwards; 0 only reads
+  CycleId oldest;            // the first cycle wanted
+  InstanceId instance;       // the instance for which `oldest` was given; none for a first request
   bool marks_wanted = true;  // false asks for the cycle's number and age only
 };
 
@@ -96,9 +96,9 @@ struct TrackerStatus {
 class Tracker {
  public:
   struct Options {
-    BloomShape shape;                // of the filters that new marks go to
-    double items_max = 0;            // how many items such a filter is made for
-    std::size_t history_max = 16;    // closed cycles with marks to keep
+    BloomShape shape;              // of the filters that new marks go to
+    double items_max = 0;          // how many items such a filter is made for
+    std::size_t history_max = 16;  // closed cycles with marks to keep
   };
 
   // `clock` must outlive the tracker.

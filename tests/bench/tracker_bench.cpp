@@ -52,8 +52,9 @@ void hash_all_prefixes(benchmark::State& state) {
   const auto marks = paths(static_cast<std::size_t>(state.range(0)), 1000);
   std::size_t at = 0;
   for (auto _ : state) {
-    tracker::for_each_prefix_hash(marks[at++ % marks.size()].path,
-                                  [](const tracker::PathHash& hash, bool) { benchmark::DoNotOptimize(hash); });
+    tracker::for_each_prefix_hash(marks[at++ % marks.size()].path, [](const tracker::PathHash& hash, bool) {
+      benchmark::DoNotOptimize(hash);
+    });
   }
 }
 BENCHMARK(hash_all_prefixes)->Arg(3)->Arg(5)->Arg(8);
@@ -98,7 +99,8 @@ void lookup(benchmark::State& state) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < items; ++i) keys.push_back((hit ? "key-" : "other-") + std::to_string(i));
   std::size_t at = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(filter.may_contain(tracker::hash_path(keys[at++ % keys.size()])));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(filter.may_contain(tracker::hash_path(keys[at++ % keys.size()])));
 }
 BENCHMARK(lookup)->ArgName("hit")->Arg(1)->Arg(0);
 
@@ -145,7 +147,8 @@ void answer_and_decode_a_cycle_request(benchmark::State& state) {
   fill(tracker);
   for (auto _ : state) {
     const auto answer = tracker.cycle({.current = {17}, .oldest = {1}, .instance = {}});
-    benchmark::DoNotOptimize(peer::decode_cycle_frame(peer::encode_cycle_frame({{"cluster", "node"}, answer})));
+    benchmark::DoNotOptimize(
+        peer::decode_cycle_frame(peer::encode_cycle_frame({{"cluster", "node"}, answer})));
   }
 }
 BENCHMARK(answer_and_decode_a_cycle_request);

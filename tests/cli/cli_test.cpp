@@ -91,7 +91,8 @@ TEST(CliTest, ConfigShowPrintsWhatConfigCheckAccepts) {
   const auto file = directory / "spoor.json";
   std::ofstream(file) << R"({"node":{"name":"x"},"drives":["/srv/data"]})";
   EXPECT_EQ(run_command({SPOOR, "--config", file.native(), "config", "check"}).code, 0);
-  const auto shown = run_command({SPOOR, "config", "show", "--config", file.native(), "--set", "scan.threads=2"});
+  const auto shown =
+      run_command({SPOOR, "config", "show", "--config", file.native(), "--set", "scan.threads=2"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_EQ(json::parse(shown.out)["scan"]["threads"], 2);
   std::ofstream(file) << shown.out;
@@ -99,7 +100,8 @@ TEST(CliTest, ConfigShowPrintsWhatConfigCheckAccepts) {
 }
 
 TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
-  const auto result = run_command({SPOOR, "--url", "unix:/nonexistent/socket", "mark", "--timeout", "0", "a"});
+  const auto result =
+      run_command({SPOOR, "--url", "unix:/nonexistent/socket", "mark", "--timeout", "0", "a"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("not marked"), std::string::npos) << result.err;
 }
@@ -107,7 +109,8 @@ TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
 TEST(CliTest, UsageBeforeAnyScanSaysSo) {
   const support::TempDirectory directory;
   const auto file = directory / "spoor.json";
-  std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}}, {"drives", {"/srv/data"}}};
+  std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}},
+                              {"drives", {"/srv/data"}}};
   const auto result = run_command({SPOOR, "--config", file.native(), "usage"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("spoor scan"), std::string::npos) << result.err;

@@ -81,7 +81,8 @@ void Cluster::kill_hard(Node& node) {
   node.daemon->wait();
 }
 
-support::CommandResult Cluster::spoor(const Node& node, std::vector<std::string> arguments, const std::string& input) {
+support::CommandResult Cluster::spoor(const Node& node, std::vector<std::string> arguments,
+                                      const std::string& input) {
   std::vector<std::string> command{SPOOR, "--config", config_of(node).native()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return support::run_command(command, input);

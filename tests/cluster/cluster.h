@@ -42,11 +42,12 @@ class Cluster {
 
   std::vector<Node>& nodes() { return nodes_; }
   void start(Node& node);
-  int stop(Node& node);      // SIGTERM; gives the exit code
+  int stop(Node& node);        // SIGTERM; gives the exit code
   void kill_hard(Node& node);  // SIGKILL
 
   // `spoor --config <the node's> ARGUMENTS`
-  support::CommandResult spoor(const Node& node, std::vector<std::string> arguments, const std::string& input = {});
+  support::CommandResult spoor(const Node& node, std::vector<std::string> arguments,
+                               const std::string& input = {});
 
   // One scan that is expected to end with this code; gives its JSON.
   nlohmann::json scan(const Node& node, int code = 0, const std::vector<std::string>& more = {});

@@ -26,10 +26,14 @@ class Writer {
 
   void change() {
     switch (random_.below(6)) {
-      case 0: return make_directory();
-      case 1: return remove_something();
-      case 2: return rename_something();
-      default: return write_file();
+      case 0:
+        return make_directory();
+      case 1:
+        return remove_something();
+      case 2:
+        return rename_something();
+      default:
+        return write_file();
     }
   }
 
@@ -201,11 +205,13 @@ TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(node, {"mark", "bucket/a"});
-  const auto before = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"];
+  const auto before =
+      nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"];
   const auto dry = cluster_.scan(node, 0, {"--dry-run"});
   EXPECT_EQ(dry["dirs_walked"], 0);
   EXPECT_GT(dry["filter"]["items"], 0);
-  EXPECT_EQ(nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"], before);
+  EXPECT_EQ(nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out)["cycle"]["current"],
+            before);
   EXPECT_GT(cluster_.scan(node)["filter"]["items"], 0) << "the dry run took nothing away";
 }
 

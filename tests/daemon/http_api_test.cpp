@@ -36,7 +36,9 @@ TEST_F(HttpApiTest, TextMarksTakeKindAndDelimiter) {
   EXPECT_EQ(request("POST", "/v1/marks?kind=file", "t/file", "text/plain").status, 200U);
   EXPECT_TRUE(is_dirty("t"));
   EXPECT_FALSE(is_dirty("t/file"));
-  EXPECT_EQ(request("POST", "/v1/marks?kind=tree&delimiter=nul", std::string("t/r\0t/s", 7), "text/plain").status, 200U);
+  EXPECT_EQ(
+      request("POST", "/v1/marks?kind=tree&delimiter=nul", std::string("t/r\0t/s", 7), "text/plain").status,
+      200U);
   EXPECT_TRUE(is_dirty("t/s/anything/below"));
 }
 
@@ -56,7 +58,8 @@ TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
   expect_problem(request("POST", "/v1/marks", "a", "text/html"), 415, "unsupported_media_type");
   expect_problem(request("GET", "/v1/marks"), 405, "method_not_allowed");
   expect_problem(request("POST", "/v1/nothing", "a"), 404, "not_found");
-  expect_problem(request("POST", "/v1/marks", std::string((8U << 20U) + 1, 'x'), "text/plain"), 413, "body_too_large");
+  expect_problem(request("POST", "/v1/marks", std::string((8U << 20U) + 1, 'x'), "text/plain"), 413,
+                 "body_too_large");
   support::RawClient client(port());
   client.send("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n");
   EXPECT_NE(client.receive_all().find("\"code\":\"length_required\""), std::string::npos);
@@ -83,7 +86,8 @@ TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
                              "snapshot", "journal", "peers"}) {
     EXPECT_TRUE(status.contains(member)) << member;
   }
-  for (const char* member : {"cycle", "items", "bits", "density", "fp_rate", "levels", "saturated", "tree_marks"}) {
+  for (const char* member :
+       {"cycle", "items", "bits", "density", "fp_rate", "levels", "saturated", "tree_marks"}) {
     EXPECT_TRUE(status["cycles"][0].contains(member)) << member;
   }
   EXPECT_EQ(status["snapshot"]["drives"][0]["ok"], true);
@@ -91,7 +95,8 @@ TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
 
 TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
-  const auto response = request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9,"oldest":1,"instance":""})");
+  const auto response =
+      request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9,"oldest":1,"instance":""})");
   EXPECT_EQ(response.content_type, peer::cycle_frame_content_type);
   const auto frame = peer::decode_cycle_frame(response.body);
   ASSERT_TRUE(frame) << frame.error().message;
@@ -99,7 +104,8 @@ TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   EXPECT_EQ(frame->answer.current.value, 9U);
   EXPECT_TRUE(frame->answer.marks.filters_may_contain(tracker::hash_path("b/a")));
   expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"other"})"), 409, "wrong_cluster");
-  expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":-1})"), 400, "invalid_request");
+  expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":-1})"), 400,
+                 "invalid_request");
 }
 
 TEST_F(HttpApiTest, ACycleOnlyReadDoesNotAdvance) {
@@ -116,7 +122,8 @@ TEST_F(HttpApiTest, SnapshotIsOnTheDriveWhenItIsAnswered) {
 }
 
 TEST_F(HttpApiTest, AliveAndReady) {
-  for (const char* path : {"/livez", "/healthz", "/readyz"}) EXPECT_EQ(request("GET", path).status, 200U) << path;
+  for (const char* path : {"/livez", "/healthz", "/readyz"})
+    EXPECT_EQ(request("GET", path).status, 200U) << path;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ using support::RawClient;
 boost::asio::awaitable<HttpResponse> echo(const HttpRequest& request) {
   HttpResponse response;
   response.content_type = "text/plain";
-  response.body = request.method + ' ' + request.path + ' ' + std::string(request.query_value("q").value_or("-")) +
-                  ' ' + request.body;
+  response.body = request.method + ' ' + request.path + ' ' +
+                  std::string(request.query_value("q").value_or("-")) + ' ' + request.body;
   co_return response;
 }
 
@@ -61,21 +61,25 @@ TEST_F(HttpServerTest, PathAndQueryArriveDecoded) {
 }
 
 TEST_F(HttpServerTest, RequestsOfOneConnectionAreAnsweredInOrder) {
-  const auto answer = talk("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  const auto answer =
+      talk("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_LT(answer.find("GET /1"), answer.find("GET /2"));
   EXPECT_NE(answer.find("GET /2"), std::string::npos);
 }
 
 TEST_F(HttpServerTest, ChunkedBodiesArriveWhole) {
   const auto answer = talk(
-      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: "
+      "close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_TRUE(answer.ends_with("POST / - abcde")) << answer;
 }
 
 TEST_F(HttpServerTest, ALargeBodyIs413WhetherDeclaredOrChunked) {
-  EXPECT_TRUE(begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
+  EXPECT_TRUE(
+      begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
   const std::string chunk = "1f5\r\n" + std::string(501, 'x') + "\r\n";
-  const auto answer = talk("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
+  const auto answer =
+      talk("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 413 ")) << answer;
   EXPECT_NE(answer.find("\"code\":\"body_too_large\""), std::string::npos) << answer;
 }
@@ -92,7 +96,8 @@ TEST_F(HttpServerTest, ALargeHeaderIs431) {
 
 TEST_F(HttpServerTest, ASlowHeaderAndASlowBodyAre408) {
   EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\nHos"), "HTTP/1.1 408 "));
-  EXPECT_TRUE(begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
+  EXPECT_TRUE(
+      begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
 }
 
 TEST_F(HttpServerTest, AnIdleConnectionIsClosedWithoutAWord) { EXPECT_EQ(talk(""), ""); }
@@ -111,7 +116,8 @@ TEST_F(HttpServerTest, HeadAnswersWithoutABody) {
 
 TEST_F(HttpServerTest, AClientThatExpects100ContinueGetsIt) {
   RawClient client(port_);
-  client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
+  client.send(
+      "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(begins_with(client.receive_until("\r\n\r\n"), "HTTP/1.1 100 Continue"));
   client.send("abc");
   EXPECT_TRUE(client.receive_all().ends_with("POST / - abc"));

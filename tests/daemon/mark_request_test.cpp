@@ -57,22 +57,27 @@ TEST(MarkRequestTest, TextIsOnePathALineWithOrWithoutTheLastNewline) {
 }
 
 TEST(MarkRequestTest, NulSeparatedPathsMayHoldNewlines) {
-  EXPECT_EQ(paths_of(parse_mark_request(text_request(std::string("a\nb\0c\xff", 6), {{"delimiter", "nul"}}), {})),
-            (Paths{"a\nb", "c\xff"}));
+  EXPECT_EQ(
+      paths_of(parse_mark_request(text_request(std::string("a\nb\0c\xff", 6), {{"delimiter", "nul"}}), {})),
+      (Paths{"a\nb", "c\xff"}));
 }
 
-TEST(MarkRequestTest, NoPathsAreNoError) { EXPECT_EQ(paths_of(parse_mark_request(json_request(R"({"paths":[]})"), {})), Paths{}); }
+TEST(MarkRequestTest, NoPathsAreNoError) {
+  EXPECT_EQ(paths_of(parse_mark_request(json_request(R"({"paths":[]})"), {})), Paths{});
+}
 
 TEST(MarkRequestTest, WhatIsNotJsonIsInvalidJson) {
-  for (const char* body : {"", "{", "{\"paths\":[\"a\"", "{\"paths\":[\"a\"]} x", "nope", "{\"paths\":[\"\xff\"]}"}) {
+  for (const char* body :
+       {"", "{", "{\"paths\":[\"a\"", "{\"paths\":[\"a\"]} x", "nope", "{\"paths\":[\"\xff\"]}"}) {
     EXPECT_EQ(code_of(json_request(body)), "invalid_json") << body;
   }
 }
 
 TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
-  for (const char* body : {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
-                           R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
-                           R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})", R"({"paths":null})"}) {
+  for (const char* body :
+       {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
+        R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
+        R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})", R"({"paths":null})"}) {
     EXPECT_EQ(code_of(json_request(body)), "invalid_request") << body;
   }
   EXPECT_EQ(code_of(text_request("a", {{"kind", "x"}})), "invalid_request");
@@ -124,7 +129,9 @@ TEST(MarkRequestTest, RandomBodiesNeverCrashAndNeverYieldPathsThatAreNotNormal) 
   for (int round = 0; round < 20'000; ++round) {
     std::string body = seed;
     for (std::uint64_t i = random.between(1, 6); i > 0; --i) body[random.below(body.size())] = random.byte();
-    auto request = random.one_in(2) ? json_request(body) : text_request(body, {{"delimiter", random.one_in(2) ? "nul" : "newline"}});
+    auto request = random.one_in(2)
+                       ? json_request(body)
+                       : text_request(body, {{"delimiter", random.one_in(2) ? "nul" : "newline"}});
     const auto parsed = parse_mark_request(request, {});
     if (!parsed) continue;
     for (const auto& mark : parsed->marks) ASSERT_EQ(*tracker::normalise_path(mark.path), mark.path);

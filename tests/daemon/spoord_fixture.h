@@ -38,8 +38,8 @@ class SpoordTest : public testing::Test {
     return daemon_->wait();
   }
 
-  peer::HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {},
-                             const std::string& type = "application/json") {
+  peer::HttpResponse request(const std::string& method, const std::string& target,
+                             const std::string& body = {}, const std::string& type = "application/json") {
     peer::HttpTransport transport({});
     const auto endpoint = peer::parse_endpoint(url_).value();
     return peer::exchange(transport, {endpoint, method, target, body.empty() ? "" : type, body}).value();

@@ -44,11 +44,24 @@ TEST_F(SpoordTest, ALostSnapshotIsAGap) {
 TEST_F(SpoordTest, ADamagedSnapshotIsReportedKeptAsideAndAGap) {
   start();
   EXPECT_EQ(stop(), 0);
-  std::ofstream(directory_ / "drive/.spoor/.tracker.bin") << "not a snapshot";
+  std::ofstream(directory_ / "drive/.spoor/.tracker.bin") << "\x08 begins like one, and is none";
   start();
   EXPECT_NE(daemon_->log().find(".tracker.bin.corrupt"), std::string::npos) << daemon_->log();
   EXPECT_TRUE(std::filesystem::exists(directory_ / "drive/.spoor/.tracker.bin.corrupt"));
   EXPECT_TRUE(get("/v1/dirty?path=anything")["dirty"]);
+}
+
+// What one node ignored, others may count: after a change of the rules it must be walked.
+TEST_F(SpoordTest, AChangeOfWhatIsIgnoredIsAGap) {
+  config_["namespace"] = {{"exclude", {"*.tmp"}}};
+  start();
+  const auto instance = get("/v1/status")["instance"];
+  request("POST", "/v1/marks", R"({"paths":["b/ignored.tmp"]})");
+  EXPECT_EQ(stop(), 0);
+  config_["namespace"] = {{"exclude", nlohmann::json::array()}};
+  start();
+  EXPECT_NE(get("/v1/status")["instance"], instance);
+  EXPECT_TRUE(get("/v1/dirty?path=b/ignored.tmp")["dirty"]);
 }
 
 TEST_F(SpoordTest, ADriveThatIsNotThereIsReportedAndNotCreated) {
@@ -96,7 +109,9 @@ TEST_F(SpoordTest, CheckAndBadConfigurationsExitAtOnce) {
   const auto file = directory_ / "spoor.json";
   std::ofstream(file) << config_;
   EXPECT_EQ(support::run_command({SPOORD, "--config", file.native(), "--check"}).code, 0);
-  EXPECT_EQ(support::run_command({SPOORD, "--config", file.native(), "--set", "tracker.item=1", "--check"}).code, 2);
+  EXPECT_EQ(
+      support::run_command({SPOORD, "--config", file.native(), "--set", "tracker.item=1", "--check"}).code,
+      2);
   EXPECT_EQ(support::run_command({SPOORD, "--config", (directory_ / "none.json").native()}).code, 2);
   EXPECT_EQ(support::run_command({SPOORD, "--version"}).code, 0);
 }

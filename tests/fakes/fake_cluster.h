@@ -50,7 +50,9 @@ class FakeCluster final : public peer::Transport {
         clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
   }
 
-  Node& operator[](const std::string& host) { return nodes_.at(aliases_.contains(host) ? aliases_.at(host) : host); }
+  Node& operator[](const std::string& host) {
+    return nodes_.at(aliases_.contains(host) ? aliases_.at(host) : host);
+  }
   void remove(const std::string& host) { nodes_.erase(host); }
 
   static peer::Endpoint endpoint(const std::string& host) { return {host, peer::default_port, {}}; }
@@ -75,7 +77,8 @@ class FakeCluster final : public peer::Transport {
     if (!node.garbage.empty()) return peer::HttpResponse{200, "text/plain", node.garbage};
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
-    if (query->cluster != node.identity.cluster) return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
+    if (query->cluster != node.identity.cluster)
+      return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
     return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),
                               peer::encode_cycle_frame({node.identity, node.tracker->cycle(query->request)})};
   }

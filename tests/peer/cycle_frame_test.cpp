@@ -71,7 +71,8 @@ TEST(CycleFrameTest, MutatedFramesWithARightChecksumNeverCrash) {
   const std::string whole = encode_cycle_frame(sample());
   for (int round = 0; round < 20'000; ++round) {
     std::string mutated = whole;
-    for (std::uint64_t i = random.between(1, 4); i > 0; --i) mutated[random.below(mutated.size())] = random.byte();
+    for (std::uint64_t i = random.between(1, 4); i > 0; --i)
+      mutated[random.below(mutated.size())] = random.byte();
     if (random.one_in(4)) mutated.resize(random.between(20, mutated.size()));
     static_cast<void>(decode_cycle_frame(with_new_checksum(mutated)));
   }

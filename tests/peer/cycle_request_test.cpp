@@ -33,9 +33,10 @@ TEST(CycleRequestTest, AnUnreadableInstanceIsNoneRatherThanAnError) {
 }
 
 TEST(CycleRequestTest, WrongShapesAndImpossibleNumbersAreRefused) {
-  for (const char* text : {"", "[]", "{", R"({"current":-1})", R"({"current":1.5})", R"({"current":"1"})",
-                           R"({"current":4611686018427387905})", R"({"oldest":18446744073709551615})",
-                           R"({"cluster":1})", R"({"instance":7})", R"({"start_level":-1})", R"({"marks":1})"}) {
+  for (const char* text :
+       {"", "[]", "{", R"({"current":-1})", R"({"current":1.5})", R"({"current":"1"})",
+        R"({"current":4611686018427387905})", R"({"oldest":18446744073709551615})", R"({"cluster":1})",
+        R"({"instance":7})", R"({"start_level":-1})", R"({"marks":1})"}) {
     EXPECT_FALSE(parse_cycle_query(text)) << text;
   }
 }

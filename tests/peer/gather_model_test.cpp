@@ -30,11 +30,16 @@ class Model {
   void step() {
     clock_.advance(std::chrono::seconds(random_.below(90)));
     const std::uint64_t dice = random_.below(100);
-    if (dice < 60) mark();
-    else if (dice < 66) cluster_[random_.pick(hosts_)].is_down = random_.one_in(2);
-    else if (dice < 67) lose_memory();
-    else if (dice < 70) cluster_[random_.pick(hosts_)].tracker->advance({random_.below(60)});
-    else scan(scanners_[random_.below(scanners_.size())]);
+    if (dice < 60)
+      mark();
+    else if (dice < 66)
+      cluster_[random_.pick(hosts_)].is_down = random_.one_in(2);
+    else if (dice < 67)
+      lose_memory();
+    else if (dice < 70)
+      cluster_[random_.pick(hosts_)].tracker->advance({random_.below(60)});
+    else
+      scan(scanners_[random_.below(scanners_.size())]);
   }
 
  private:

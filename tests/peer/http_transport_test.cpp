@@ -99,7 +99,8 @@ TEST(HttpTransportTest, AFailingPeerDoesNotKeepTheOthersFromAnswering) {
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); });
   HttpTransport transport({.timeout = std::chrono::milliseconds(500)});
-  const HttpRequest requests[] = {{silent.endpoint(), "GET", "/", {}, {}}, {listener.endpoint(), "GET", "/", {}, {}}};
+  const HttpRequest requests[] = {{silent.endpoint(), "GET", "/", {}, {}},
+                                  {listener.endpoint(), "GET", "/", {}, {}}};
   std::vector<std::size_t> order;
   transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
     order.push_back(index);

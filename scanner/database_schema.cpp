@@ -1,0 +1,91 @@
+#include "scanner/database_schema.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/core.h>
+
+#include <string>
+
+#include "scanner/errors.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr int application_id = 0x53504F52;  // "SPOR"
+constexpr int version = 1;
+
+// Unsigned 64-bit numbers are stored as the signed ones of the same bits.
+//
+// `directories` is one B-tree in the order of (parent, name): a directory's children lie together, and
+// those of new directories, whose ids only grow, are appended. A drive's root has the parent
+// -drives.id and the name ''. Zeros take no space.
+constexpr const char* tables = R"sql(
+CREATE TABLE settings(
+  key TEXT PRIMARY KEY, value BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE drives(
+  id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE
+);
+CREATE TABLE directories(
+  parent INTEGER NOT NULL, name BLOB NOT NULL, id INTEGER NOT NULL,
+  inode INTEGER NOT NULL, birth INTEGER NOT NULL, state INTEGER NOT NULL,
+  read_scan INTEGER NOT NULL, signature INTEGER NOT NULL,
+  own_files INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+  own_allocated INTEGER NOT NULL, own_mtime_ns INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+  directories INTEGER NOT NULL, pending INTEGER NOT NULL, mount_points INTEGER NOT NULL,
+  PRIMARY KEY(parent, name)
+) WITHOUT ROWID;
+CREATE TABLE cursors(
+  peer TEXT PRIMARY KEY, instance TEXT NOT NULL, cycle INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE scans(
+  id INTEGER PRIMARY KEY, started_at_ns INTEGER NOT NULL, finished_at_ns INTEGER NOT NULL,
+  cycle INTEGER NOT NULL, walked_everything INTEGER NOT NULL, partial INTEGER NOT NULL, reason TEXT NOT NULL,
+  dirs_walked INTEGER NOT NULL, dirs_skipped INTEGER NOT NULL, dirs_changed INTEGER NOT NULL,
+  dirs_new INTEGER NOT NULL, dirs_deleted INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL
+);
+)sql";
+
+int pragma(SQLite::Database& database, const char* name) {
+  return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
+}
+
+bool is_empty(SQLite::Database& database) {
+  return pragma(database, "application_id") == 0 && pragma(database, "user_version") == 0 &&
+         database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+}
+
+}  // namespace
+
+base::Result<> prepare_schema(SQLite::Database& database) {
+  if (!is_empty(database)) return check_schema(database);
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  if (!is_empty(database)) return check_schema(database);  // somebody else was faster
+  database.exec(tables);
+  database.exec(fmt::format("PRAGMA application_id = {}", application_id));
+  database.exec(fmt::format("PRAGMA user_version = {}", version));
+  transaction.commit();
+  return {};
+}
+
+base::Result<> check_schema(SQLite::Database& database) {
+  if (pragma(database, "application_id") != application_id) {
+    return base::Error(
+        Errc::database_unusable,
+        fmt::format("{} is not a scan database of Spoor; move it aside", database.getFilename()));
+  }
+  const int found = pragma(database, "user_version");
+  if (found != version) {
+    return base::Error(
+        Errc::database_unusable,
+        fmt::format(
+            "the scan database {} has the format version {}, this program knows {}; use the Spoor that "
+            "wrote it, or move it aside: the next scan walks everything and builds it anew",
+            database.getFilename(), found, version));
+  }
+  return {};
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,187 @@
+#include "scanner/directory_store.h"
+
+#include <SQLiteCpp/Column.h>
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "scanner/errors.h"
+#include "scanner/sqlite_guard.h"
+
+namespace spoor::scanner {
+namespace {
+
+// Leaves a statement ready for its next use, and free of pointers to what was bound.
+class Use {
+ public:
+  explicit Use(SQLite::Statement& statement) : statement_(statement) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() { statement_.tryReset(); }
+
+ private:
+  SQLite::Statement& statement_;
+};
+
+std::string select(const char* rest) {
+  return fmt::format("SELECT {} FROM directories WHERE {}", directory_columns, rest);
+}
+
+void bind_name(SQLite::Statement& statement, int index, std::string_view name) {
+  // A null pointer would bind NULL rather than the empty name of a root.
+  statement.bindNoCopy(index, name.empty() ? "" : name.data(), static_cast<int>(name.size()));
+}
+
+void bind_unsigned(SQLite::Statement& statement, int index, std::uint64_t value) {
+  statement.bind(index, static_cast<std::int64_t>(value));
+}
+
+int bind_totals(SQLite::Statement& statement, int index, const Totals& totals) {
+  bind_unsigned(statement, index++, totals.files);
+  bind_unsigned(statement, index++, totals.bytes);
+  bind_unsigned(statement, index++, totals.allocated);
+  statement.bind(index++, totals.mtime_ns);
+  return index;
+}
+
+// In the order of directory_columns.
+void bind_row(SQLite::Statement& statement, int index, const DirectoryRow& row) {
+  bind_name(statement, index++, row.name);
+  statement.bind(index++, row.id);
+  bind_unsigned(statement, index++, row.inode);
+  statement.bind(index++, static_cast<std::int32_t>(row.birth));
+  statement.bind(index++, static_cast<std::int32_t>(row.state));
+  bind_unsigned(statement, index++, row.read_scan);
+  bind_unsigned(statement, index++, row.signature);
+  index = bind_totals(statement, index, row.own);
+  index = bind_totals(statement, index, row.subtree);
+  bind_unsigned(statement, index++, row.directories);
+  bind_unsigned(statement, index++, row.pending);
+  bind_unsigned(statement, index++, row.mount_points);
+}
+
+std::uint64_t read_unsigned(SQLite::Statement& statement, int index) {
+  return static_cast<std::uint64_t>(statement.getColumn(index).getInt64());
+}
+
+Totals read_totals(SQLite::Statement& statement, int index) {
+  return {read_unsigned(statement, index), read_unsigned(statement, index + 1),
+          read_unsigned(statement, index + 2), statement.getColumn(index + 3).getInt64()};
+}
+
+}  // namespace
+
+const char* const directory_columns =
+    "name, id, inode, birth, state, read_scan, signature, own_files, own_bytes, own_allocated, own_mtime_ns, "
+    "files, bytes, allocated, mtime_ns, directories, pending, mount_points";
+
+DirectoryRow read_directory_row(SQLite::Statement& statement) {
+  DirectoryRow row;
+  row.name = statement.getColumn(0).getString();
+  row.id = statement.getColumn(1).getInt64();
+  row.inode = read_unsigned(statement, 2);
+  row.birth = static_cast<std::uint32_t>(statement.getColumn(3).getInt());
+  row.state = static_cast<DirectoryState>(statement.getColumn(4).getInt());
+  row.read_scan = read_unsigned(statement, 5);
+  row.signature = read_unsigned(statement, 6);
+  row.own = read_totals(statement, 7);
+  row.subtree = read_totals(statement, 11);
+  row.directories = read_unsigned(statement, 15);
+  row.pending = read_unsigned(statement, 16);
+  row.mount_points = read_unsigned(statement, 17);
+  return row;
+}
+
+DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
+    : database_(database),
+      find_(database, select("parent = ?1 AND name = ?2")),
+      children_(database, select("parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
+      put_(database, fmt::format("REPLACE INTO directories(parent, {}) "
+                                 "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                 directory_columns)),
+      erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),
+      parents_below_(database, "SELECT id FROM directories WHERE parent = ?1 AND directories > 0"),
+      erase_children_(database, "DELETE FROM directories WHERE parent = ?1"),
+      next_id_(next_id) {}
+
+template <class Action>
+auto DirectoryStore::guarded_store(std::string_view what, Action&& action) {
+  return guarded(what, database_.getFilename(), std::forward<Action>(action));
+}
+
+base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t parent, std::string_view name) {
+  return guarded_store("look up a directory", [&]() -> std::optional<DirectoryRow> {
+    const Use use(find_);
+    find_.bind(1, parent);
+    bind_name(find_, 2, name);
+    if (!find_.executeStep()) return std::nullopt;
+    return read_directory_row(find_);
+  });
+}
+
+base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t parent,
+                                                                 const std::optional<std::string>& after,
+                                                                 std::size_t count_max) {
+  return guarded_store("list directories", [&] {
+    const Use use(children_);
+    children_.bind(1, parent);
+    // Only a root has the empty name: every child's comes behind it.
+    bind_name(children_, 2, after ? std::string_view(*after) : std::string_view());
+    children_.bind(3, static_cast<std::int64_t>(count_max));
+    std::vector<DirectoryRow> rows;
+    while (children_.executeStep()) rows.push_back(read_directory_row(children_));
+    return rows;
+  });
+}
+
+base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
+  return guarded_store("write a directory", [&] {
+    const Use use(put_);
+    put_.bind(1, parent);
+    bind_row(put_, 2, row);
+    put_.exec();
+  });
+}
+
+base::Result<std::uint64_t> DirectoryStore::erase(std::int64_t parent, const DirectoryRow& row,
+                                                  const std::stop_token& stop) {
+  auto below = erase_below(row, stop);
+  if (!below) return below;
+  return guarded_store("remove a directory", [&] {
+    const Use use(erase_);
+    erase_.bind(1, parent);
+    bind_name(erase_, 2, row.name);
+    return *below + static_cast<std::uint64_t>(erase_.exec());
+  });
+}
+
+base::Result<std::uint64_t> DirectoryStore::erase_below(const DirectoryRow& row,
+                                                        const std::stop_token& stop) {
+  std::uint64_t erased = 0;
+  std::vector<std::int64_t> parents;
+  if (row.directories > 0) parents.push_back(row.id);
+  while (!parents.empty()) {
+    if (stop.stop_requested()) return interrupted_error();
+    const std::int64_t parent = parents.back();
+    parents.pop_back();
+    const auto children_erased = erase_children(parent, parents);
+    if (!children_erased) return children_erased;
+    erased += *children_erased;
+  }
+  return erased;
+}
+
+// Adds those of the children that have children themselves to `parents`.
+base::Result<std::uint64_t> DirectoryStore::erase_children(std::int64_t parent,
+                                                           std::vector<std::int64_t>& parents) {
+  return guarded_store("remove directories", [&] {
+    const Use use_parents(parents_below_);
+    const Use use_erase(erase_children_);
+    parents_below_.bind(1, parent);
+    while (parents_below_.executeStep()) parents.push_back(parents_below_.getColumn(0).getInt64());
+    erase_children_.bind(1, parent);
+    return static_cast<std::uint64_t>(erase_children_.exec());
+  });
+}
+
+}  // namespace spoor::scanner

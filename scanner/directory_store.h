@@ -1,0 +1,73 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/directory_row.h"
+
+namespace spoor::scanner {
+
+// The rows of the directories, by parent id and name. Every failure is Errc::database_failed, unless
+// said otherwise.
+//
+// Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
+class DirectoryStore {
+ public:
+  // Ids are given out from `next_id`.
+  DirectoryStore(SQLite::Database& database, std::int64_t next_id);
+
+  // The parent id under which a drive's root stands, with the name "".
+  static std::int64_t parent_of_root(std::int64_t drive) { return -drive; }
+
+  base::Result<std::optional<DirectoryRow>> find(std::int64_t parent, std::string_view name);
+
+  // At most `count_max` children by name, those after `after` (or from the first, where nothing).
+  base::Result<std::vector<DirectoryRow>> children(std::int64_t parent,
+                                                   const std::optional<std::string>& after,
+                                                   std::size_t count_max);
+
+  // Adds the row, or replaces the one of the same parent and name.
+  base::Result<> put(std::int64_t parent, const DirectoryRow& row);
+
+  // Removes the row and all below it. Returns how many rows that were; Errc::interrupted where a stop
+  // was requested.
+  base::Result<std::uint64_t> erase(std::int64_t parent, const DirectoryRow& row,
+                                    const std::stop_token& stop);
+
+  // Removes all below, and leaves the row itself to be put anew.
+  base::Result<std::uint64_t> erase_below(const DirectoryRow& row, const std::stop_token& stop);
+
+  // An id never given before.
+  std::int64_t new_id() { return next_id_++; }
+  std::int64_t next_id() const { return next_id_; }
+
+ private:
+  base::Result<std::uint64_t> erase_children(std::int64_t parent, std::vector<std::int64_t>& parents);
+
+  template <class Action>
+  auto guarded_store(std::string_view what, Action&& action);
+
+  SQLite::Database& database_;
+  SQLite::Statement find_;
+  SQLite::Statement children_;
+  SQLite::Statement put_;
+  SQLite::Statement erase_;
+  SQLite::Statement parents_below_;
+  SQLite::Statement erase_children_;
+  std::int64_t next_id_;
+};
+
+// The columns of a row in the order in which read_directory_row() expects them.
+extern const char* const directory_columns;
+DirectoryRow read_directory_row(SQLite::Statement& statement);
+
+}  // namespace spoor::scanner

@@ -1,0 +1,40 @@
+#include "scanner/errors.h"
+
+#include <string>
+
+namespace spoor::scanner {
+namespace {
+
+class Category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "spoor.scanner"; }
+
+  std::string message(int value) const override {
+    switch (static_cast<Errc>(value)) {
+      case Errc::scan_running:
+        return "another scan is running";
+      case Errc::interrupted:
+        return "interrupted";
+      case Errc::database_failed:
+        return "the scan database failed";
+      case Errc::database_unusable:
+        return "not a scan database of this version";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace
+
+const std::error_category& scanner_category() {
+  static const Category category;
+  return category;
+}
+
+std::error_code make_error_code(Errc code) { return {static_cast<int>(code), scanner_category()}; }
+
+base::Error interrupted_error() {
+  return {Errc::interrupted, "the scan was asked to stop; nothing of it was kept"};
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,52 @@
+// How fast a scan may go.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+
+#include "base/clock.h"
+
+namespace spoor::scanner {
+
+// Lets time pass, so that tests need not.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+
+  // Returns at `until`, or as soon as a stop is requested.
+  virtual void wait(base::SteadyTime until, const std::stop_token& stop) = 0;
+};
+
+// Thread-safe.
+class SystemWaiter final : public Waiter {
+ public:
+  void wait(base::SteadyTime until, const std::stop_token& stop) override;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any stopped_;
+};
+
+// Spaces directories evenly. Time that was not used is not made up for: a slow drive is not hit by a
+// burst once it is fast again.
+//
+// Not thread-safe.
+class Pace {
+ public:
+  // 0 directories a second: as fast as it goes. `clock` and `waiter` must outlive the pace.
+  Pace(std::uint64_t directories_per_second, const base::Clock& clock, Waiter& waiter);
+
+  // Waits until the next directory may be read, or until a stop is requested.
+  void wait_turn(const std::stop_token& stop);
+
+ private:
+  const base::Clock& clock_;
+  Waiter& waiter_;
+  std::chrono::nanoseconds interval_{0};
+  base::SteadyTime next_{};
+};
+
+}  // namespace spoor::scanner

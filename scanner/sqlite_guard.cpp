@@ -1,0 +1,32 @@
+#include "scanner/sqlite_guard.h"
+
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include "scanner/errors.h"
+
+namespace spoor::scanner {
+namespace {
+
+std::string_view advice(int code) {
+  switch (code) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return "; move it aside: the next scan walks everything and builds it anew";
+    case SQLITE_FULL:
+      return "; free some space";
+    case SQLITE_BUSY:
+      return "; another program has held it for too long";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception) {
+  return {Errc::database_failed, fmt::format("cannot {} in the scan database {}: {}{}", what, file,
+                                             exception.what(), advice(exception.getErrorCode()))};
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,114 @@
+// scan.db: what the scans of this node found, and from where the next one goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/directory_row.h"
+#include "scanner/directory_store.h"
+#include "scanner/scan_record.h"
+#include "tracker/cursor.h"
+
+namespace SQLite {
+class Database;
+class Transaction;
+}  // namespace SQLite
+
+namespace spoor::scanner {
+
+struct StoredDrive {
+  std::int64_t id = 0;
+  std::string path;
+};
+
+class ScanTransaction;
+
+// Not thread-safe: one for each thread. Others may read the file, through their own, while a scan
+// writes: they see the last committed scan. Failures are Errc::database_failed or database_unusable.
+class UsageDatabase {
+ public:
+  static std::filesystem::path file_in(const std::filesystem::path& data_dir) { return data_dir / "scan.db"; }
+
+  // Creates the file if need be; its directory must exist.
+  static base::Result<UsageDatabase> open(const std::filesystem::path& file);
+
+  // For queries only. Fails with std::errc::no_such_file_or_directory where there is none yet.
+  static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
+
+  UsageDatabase(UsageDatabase&&) noexcept;
+  UsageDatabase& operator=(UsageDatabase&&) noexcept;
+  ~UsageDatabase();
+
+  // As the last committed scan left them: none before the first.
+  base::Result<tracker::Cursors> cursors();
+
+  // Newest first.
+  base::Result<std::vector<ScanRecord>> scans(std::size_t count_max);
+
+  // By path.
+  base::Result<std::vector<StoredDrive>> drives();
+
+  // Opens the transaction of a scan. Fails where another one is open, in whatever process. The
+  // database must outlive it.
+  base::Result<std::unique_ptr<ScanTransaction>> begin_scan();
+
+  SQLite::Database& handle() { return *database_; }
+
+ private:
+  explicit UsageDatabase(std::unique_ptr<SQLite::Database> database);
+
+  std::unique_ptr<SQLite::Database> database_;
+};
+
+// Everything one scan changes, kept all together by commit(), or not at all: without it, with the end
+// of the object or of the process, the database is as before.
+//
+// Not thread-safe.
+class ScanTransaction {
+ public:
+  // Throws SQLite::Exception; begin_scan() is the way in.
+  explicit ScanTransaction(SQLite::Database& database);
+  ScanTransaction(const ScanTransaction&) = delete;
+  ScanTransaction& operator=(const ScanTransaction&) = delete;
+  ~ScanTransaction();
+
+  // The number of the scan that this is the transaction of.
+  std::uint64_t scan_id() const { return scan_id_; }
+  DirectoryStore& directories() { return *directories_; }
+
+  // Whether no scan was ever committed before.
+  bool is_first() const { return scan_id_ == 1; }
+
+  base::Result<std::vector<StoredDrive>> drives();
+  base::Result<StoredDrive> add_drive(const std::string& path);
+
+  // The row of the drive itself; its directories are erased before.
+  base::Result<> forget_drive(const StoredDrive& drive);
+
+  base::Result<std::optional<std::string>> setting(std::string_view key);
+  base::Result<> set_setting(std::string_view key, std::string_view value);
+
+  // In the place of all stored ones.
+  base::Result<> set_cursors(const tracker::Cursors& cursors);
+
+  // Adds the record, and makes everything durable. After a failure, everything is as before.
+  base::Result<> commit(const ScanRecord& record);
+
+ private:
+  void add_record(const ScanRecord& record);
+  void forget_old_records();
+
+  SQLite::Database& database_;
+  std::unique_ptr<SQLite::Transaction> transaction_;
+  std::uint64_t scan_id_ = 0;
+  std::unique_ptr<DirectoryStore> directories_;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,213 @@
+// On the real file system: what only a kernel can answer.
+
+#include "base/file_system.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/temp_directory.h"
+
+namespace spoor::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_plainly(const fs::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string read_plainly(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class FileSystemTest : public ::testing::Test {
+ protected:
+  support::TempDirectory directory_;
+  const fs::path file_ = directory_ / "file";
+  PosixFileSystem files_;
+};
+
+TEST_F(FileSystemTest, AFileReadsAsWritten) {
+  write_plainly(file_, std::string("a\0b\n", 4));
+  EXPECT_EQ(files_.read(file_, 100).value(), std::string("a\0b\n", 4));
+}
+
+TEST_F(FileSystemTest, AnEmptyFileReadsAsEmpty) {
+  write_plainly(file_, "");
+  EXPECT_EQ(files_.read(file_, 0).value(), "");
+}
+
+TEST_F(FileSystemTest, AMissingFileIsNoSuchFileAndNamed) {
+  const auto read = files_.read(file_, 100);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, std::errc::no_such_file_or_directory);
+  EXPECT_NE(read.error().message.find(file_.native()), std::string::npos) << read.error().message;
+}
+
+TEST_F(FileSystemTest, AFileOfTheLargestSizeIsReadAndOneByteMoreIsTooLarge) {
+  write_plainly(file_, "12345");
+  EXPECT_EQ(files_.read(file_, 5).value(), "12345");
+  const auto read = files_.read(file_, 4);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, std::errc::file_too_large);
+}
+
+TEST_F(FileSystemTest, AFileTooLargeForMemoryIsRefusedBeforeItIsRead) {
+  write_plainly(file_, "");
+  ASSERT_EQ(::truncate(file_.c_str(), off_t{1} << 40), 0);  // sparse: it takes no space
+  const auto read = files_.read(file_, 1'000'000);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, std::errc::file_too_large);
+}
+
+TEST_F(FileSystemTest, ADirectoryInThePlaceOfAFileIsNotRead) {
+  const auto read = files_.read(directory_.path(), 100);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, std::errc::is_a_directory);
+}
+
+TEST_F(FileSystemTest, AFifoInThePlaceOfAFileIsRefusedAndDoesNotHang) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_FALSE(files_.read(file_, 100));
+}
+
+TEST_F(FileSystemTest, ADeviceInThePlaceOfAFileIsRefused) { EXPECT_FALSE(files_.read("/dev/zero", 100)); }
+
+TEST_F(FileSystemTest, CreateAppendCloseWritesAFile) {
+  auto file = files_.create(file_).value();
+  ASSERT_TRUE(file->append("one "));
+  ASSERT_TRUE(file->append("two"));
+  ASSERT_TRUE(file->sync());
+  ASSERT_TRUE(file->close());
+  EXPECT_EQ(read_plainly(file_), "one two");
+}
+
+TEST_F(FileSystemTest, CreateEmptiesTheFileThatIsThere) {
+  write_plainly(file_, "old and long");
+  ASSERT_TRUE(files_.create(file_).value()->append("new"));
+  EXPECT_EQ(read_plainly(file_), "new");
+}
+
+TEST_F(FileSystemTest, CreatedFilesAreNotForOthersToRead) {
+  ASSERT_TRUE(files_.create(file_));
+  struct stat status{};
+  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07U, 0U);
+}
+
+TEST_F(FileSystemTest, CreateDoesNotFollowASymbolicLink) {
+  // Whoever can write to the directory could otherwise have any file of the daemon's overwritten.
+  const fs::path victim = directory_ / "victim";
+  write_plainly(victim, "precious");
+  fs::create_symlink(victim, file_);
+  EXPECT_FALSE(files_.create(file_));
+  EXPECT_EQ(read_plainly(victim), "precious");
+}
+
+TEST_F(FileSystemTest, CreateRefusesAFifoThatSomebodyReads) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  EXPECT_FALSE(files_.create(file_));
+  ::close(reader);
+}
+
+TEST_F(FileSystemTest, CreateDoesNotWaitForAFifosReader) {
+  // A FIFO without a reader blocks a plain open for ever: this test would hang.
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_FALSE(files_.create(file_));
+}
+
+TEST_F(FileSystemTest, CreateInAMissingDirectoryFails) {
+  const auto created = files_.create(directory_ / "missing" / "file");
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code, std::errc::no_such_file_or_directory);
+}
+
+TEST_F(FileSystemTest, CreateRefusesADevice) { EXPECT_FALSE(files_.create("/dev/null")); }
+
+TEST_F(FileSystemTest, RenameReplacesTheTarget) {
+  write_plainly(file_, "new");
+  write_plainly(directory_ / "target", "old");
+  ASSERT_TRUE(files_.rename(file_, directory_ / "target"));
+  EXPECT_EQ(read_plainly(directory_ / "target"), "new");
+  EXPECT_FALSE(fs::exists(file_));
+}
+
+TEST_F(FileSystemTest, RemoveRemovesAFileAndReportsAMissingOne) {
+  write_plainly(file_, "x");
+  EXPECT_TRUE(files_.remove(file_));
+  EXPECT_FALSE(fs::exists(file_));
+  EXPECT_EQ(files_.remove(file_).error().code, std::errc::no_such_file_or_directory);
+}
+
+TEST_F(FileSystemTest, RemovingASymbolicLinkLeavesWhatItPointsTo) {
+  const fs::path target = directory_ / "target";
+  write_plainly(target, "kept");
+  fs::create_symlink(target, file_);
+  EXPECT_TRUE(files_.remove(file_));
+  EXPECT_EQ(read_plainly(target), "kept");
+}
+
+TEST_F(FileSystemTest, CreateDirectoryTakesAnExistingOneForSuccess) {
+  EXPECT_TRUE(files_.create_directory(directory_ / "new"));
+  EXPECT_TRUE(files_.create_directory(directory_ / "new"));
+}
+
+TEST_F(FileSystemTest, CreateDirectoryDoesNotCreateParents) {
+  EXPECT_FALSE(files_.create_directory(directory_ / "missing" / "new"));
+  EXPECT_FALSE(fs::exists(directory_ / "missing"));
+}
+
+TEST_F(FileSystemTest, CreateDirectoryWhereAFileIsFails) {
+  write_plainly(file_, "x");
+  EXPECT_EQ(files_.create_directory(file_).error().code, std::errc::file_exists);
+}
+
+TEST_F(FileSystemTest, SyncDirectoryWantsADirectory) {
+  write_plainly(file_, "x");
+  EXPECT_TRUE(files_.sync_directory(directory_.path()));
+  EXPECT_FALSE(files_.sync_directory(file_));
+  EXPECT_FALSE(files_.sync_directory(directory_ / "missing"));
+}
+
+TEST_F(FileSystemTest, ReplaceFileCreatesAndReplacesAndLeavesNothingAside) {
+  ASSERT_TRUE(replace_file(files_, file_, "one"));
+  ASSERT_TRUE(replace_file(files_, file_, "two"));
+  EXPECT_EQ(read_plainly(file_), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileSystemTest, ReplaceFileReplacesASymbolicLinkNotItsTarget) {
+  const fs::path target = directory_ / "target";
+  write_plainly(target, "kept");
+  fs::create_symlink(target, file_);
+  ASSERT_TRUE(replace_file(files_, file_, "new"));
+  EXPECT_EQ(read_plainly(target), "kept");
+  EXPECT_EQ(read_plainly(file_), "new");
+}
+
+TEST_F(FileSystemTest, AReplacedFileThatIsOpenStaysWholeForItsReader) {
+  // ancestor 15: in-place writing shows readers a short file.
+  write_plainly(file_, "the old content");
+  std::ifstream reader(file_, std::ios::binary);
+  ASSERT_TRUE(replace_file(files_, file_, "the new content"));
+  const std::string seen{std::istreambuf_iterator<char>(reader), {}};
+  EXPECT_EQ(seen, "the old content");
+}
+
+TEST_F(FileSystemTest, AFailedReplaceLeavesTheDirectoryThatStandsInTheWay) {
+  fs::create_directory(file_);
+  EXPECT_FALSE(replace_file(files_, file_, "new"));
+  EXPECT_TRUE(fs::is_directory(file_));
+  EXPECT_FALSE(fs::exists(file_.native() + ".tmp"));
+}
+
+}  // namespace
+}  // namespace spoor::base

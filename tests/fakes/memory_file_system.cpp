@@ -1,0 +1,313 @@
+#include "tests/fakes/memory_file_system.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+namespace spoor::fakes {
+namespace {
+
+namespace fs = std::filesystem;
+
+base::Error failed(int error, const char* what, const fs::path& path) {
+  return base::system_error(error, fmt::format("cannot {} {}", what, path.native()));
+}
+
+bool is_at_or_below(const fs::path& path, const fs::path& top) {
+  return std::mismatch(top.begin(), top.end(), path.begin(), path.end()).first == top.end();
+}
+
+// Half of what was appended reached the disk; the rest of the length did, but not its bytes.
+std::string torn(const std::string& content, const std::string& synced) {
+  const bool appended = content.size() >= synced.size() && content.compare(0, synced.size(), synced) == 0;
+  const std::size_t safe = appended ? synced.size() : 0;
+  const std::size_t half = safe + (content.size() - safe) / 2;
+  return content.substr(0, half) + std::string(content.size() - half, '\0');
+}
+
+}  // namespace
+
+class MemoryFileSystem::Output final : public base::OutputFile {
+ public:
+  Output(MemoryFileSystem& files, fs::path path, std::shared_ptr<File> file)
+      : files_(files), path_(std::move(path)), file_(std::move(file)), boot_(files.boot_) {}
+
+  base::Result<> append(std::string_view bytes) override {
+    const std::scoped_lock lock(files_.mutex_);
+    if (auto done = begin("write"); !done) return done;
+    if (files_.is_full(path_)) {
+      file_->content += bytes.substr(0, bytes.size() / 2);
+      return failed(ENOSPC, "write", path_);
+    }
+    file_->content += bytes;
+    return {};
+  }
+
+  base::Result<> sync() override {
+    const std::scoped_lock lock(files_.mutex_);
+    if (auto done = begin("sync"); !done) return done;
+    file_->synced = file_->content;
+    return {};
+  }
+
+  base::Result<> close() override {
+    const std::scoped_lock lock(files_.mutex_);
+    auto done = begin("close");
+    closed_ = true;
+    return done;
+  }
+
+ private:
+  base::Result<> begin(const char* what) {
+    if (auto done = files_.begin_call(what, path_); !done) return done;
+    if (closed_ || boot_ != files_.boot_) return failed(EBADF, what, path_);
+    return {};
+  }
+
+  MemoryFileSystem& files_;
+  fs::path path_;
+  std::shared_ptr<File> file_;
+  std::uint64_t boot_;
+  bool closed_ = false;
+};
+
+base::Result<std::string> MemoryFileSystem::read(const fs::path& path, std::uint64_t bytes_max) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("read", path); !done) return done.error();
+  const Node* node = find(path);
+  if (node == nullptr) return failed(ENOENT, "open", path);
+  if (!node->file) return failed(EISDIR, "read", path);
+  if (node->file->content.size() > bytes_max) return failed(EFBIG, "read", path);
+  return node->file->content;
+}
+
+base::Result<std::unique_ptr<base::OutputFile>> MemoryFileSystem::create(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("create", path); !done) return done.error();
+  if (auto done = in_directory("create", path); !done) return done.error();
+  const Node* there = find(path);
+  if (there != nullptr && !there->file) return failed(EISDIR, "create", path);
+  if (there == nullptr) {
+    if (is_full(path)) return failed(ENOSPC, "create", path);
+    make({path.parent_path(), "creation of " + path.native(), {{path, Node{std::make_shared<File>()}}}});
+    there = find(path);
+  }
+  there->file->content.clear();
+  return std::make_unique<Output>(*this, path, there->file);
+}
+
+base::Result<> MemoryFileSystem::rename(const fs::path& from, const fs::path& to) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("rename", from); !done) return done;
+  if (auto done = in_directory("rename", to); !done) return done;
+  const Node* source = find(from);
+  const Node* target = find(to);
+  if (source == nullptr) return failed(ENOENT, "rename", from);
+  // Renaming directories is more than Spoor's own state ever needs.
+  if (!source->file || (target != nullptr && !target->file)) return failed(EISDIR, "rename", from);
+  if (from == to) return {};
+  make({to.parent_path(),
+        fmt::format("rename of {} to {}", from.native(), to.native()),
+        {{from, std::nullopt}, {to, *source}}});
+  return {};
+}
+
+base::Result<> MemoryFileSystem::remove(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("remove", path); !done) return done;
+  const Node* node = find(path);
+  if (node == nullptr) return failed(ENOENT, "remove", path);
+  if (!node->file) return failed(EISDIR, "remove", path);
+  make({path.parent_path(), "removal of " + path.native(), {{path, std::nullopt}}});
+  return {};
+}
+
+base::Result<> MemoryFileSystem::create_directory(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("create the directory", path); !done) return done;
+  if (const Node* node = find(path)) {
+    if (node->file) return failed(EEXIST, "create the directory", path);
+    return {};
+  }
+  if (auto done = in_directory("create the directory", path); !done) return done;
+  if (is_full(path)) return failed(ENOSPC, "create the directory", path);
+  make({path.parent_path(), "creation of " + path.native(), {{path, Node{}}}});
+  return {};
+}
+
+base::Result<> MemoryFileSystem::sync_directory(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("sync the directory", path); !done) return done;
+  const Node* node = find(path);
+  if (node == nullptr) return failed(ENOENT, "sync the directory", path);
+  if (node->file) return failed(ENOTDIR, "sync the directory", path);
+  for (const Change& change : unsynced_) {
+    if (change.directory == path) apply(durable_, change);
+  }
+  std::erase_if(unsynced_, [&](const Change& change) { return change.directory == path; });
+  return {};
+}
+
+void MemoryFileSystem::make_directory(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  fs::path above;
+  for (const fs::path& name : path) {
+    above /= name;
+    live_.try_emplace(above);
+    durable_.try_emplace(above);
+  }
+}
+
+void MemoryFileSystem::put(const fs::path& path, std::string content) {
+  make_directory(path.parent_path());
+  const std::scoped_lock lock(mutex_);
+  const Node node{std::make_shared<File>(File{content, content})};
+  live_[path] = node;
+  durable_[path] = node;
+}
+
+std::optional<std::string> MemoryFileSystem::content(const fs::path& path) const {
+  const std::scoped_lock lock(mutex_);
+  const Node* node = find(path);
+  if (node == nullptr || !node->file) return std::nullopt;
+  return node->file->content;
+}
+
+bool MemoryFileSystem::exists(const fs::path& path) const {
+  const std::scoped_lock lock(mutex_);
+  return find(path) != nullptr;
+}
+
+std::vector<std::string> MemoryFileSystem::names_in(const fs::path& directory) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [path, node] : live_) {
+    if (path != directory && path.parent_path() == directory) names.push_back(path.filename().native());
+  }
+  return names;
+}
+
+std::size_t MemoryFileSystem::calls() const {
+  const std::scoped_lock lock(mutex_);
+  return calls_;
+}
+
+void MemoryFileSystem::reset_calls() {
+  const std::scoped_lock lock(mutex_);
+  calls_ = 0;
+  failing_calls_.clear();
+  stopped_at_.reset();
+}
+
+void MemoryFileSystem::fail_call(std::size_t number, int error) {
+  const std::scoped_lock lock(mutex_);
+  failing_calls_[calls_ + number] = error;
+}
+
+void MemoryFileSystem::stop_at_call(std::size_t number) {
+  const std::scoped_lock lock(mutex_);
+  stopped_at_ = calls_ + number;
+}
+
+void MemoryFileSystem::fail_below(const fs::path& path, int error) {
+  const std::scoped_lock lock(mutex_);
+  failing_below_[path] = error;
+}
+
+void MemoryFileSystem::fill(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  full_.push_back(path);
+}
+
+void MemoryFileSystem::heal(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  failing_below_.erase(path);
+  std::erase(full_, path);
+}
+
+std::size_t MemoryFileSystem::crash(Fate all) {
+  return crash([all](const std::string&) { return all; });
+}
+
+std::size_t MemoryFileSystem::crash(const Chooser& choose) {
+  const std::scoped_lock lock(mutex_);
+  std::size_t asked = unsynced_.size();
+  for (const Change& change : unsynced_) {
+    if (choose(change.what) == Fate::kept) apply(durable_, change);
+  }
+  unsynced_.clear();
+
+  std::set<File*> settled;  // a file may be asked for under one name only
+  for (auto entry = durable_.begin(); entry != durable_.end();) {
+    const auto& [path, node] = *entry;
+    const auto above = durable_.find(path.parent_path());
+    if (above == durable_.end() || above->second.file) {
+      entry = durable_.erase(entry);  // its directory is gone, and comes earlier in the order
+      continue;
+    }
+    if (node.file && node.file->content != node.file->synced && settled.insert(node.file.get()).second) {
+      ++asked;
+      const Fate fate = choose("content of " + path.native());
+      if (fate == Fate::lost) node.file->content = node.file->synced;
+      if (fate == Fate::torn) node.file->content = torn(node.file->content, node.file->synced);
+      node.file->synced = node.file->content;
+    }
+    ++entry;
+  }
+  live_ = durable_;
+  failing_calls_.clear();
+  stopped_at_.reset();
+  failing_below_.clear();
+  full_.clear();
+  ++boot_;
+  return asked;
+}
+
+void MemoryFileSystem::apply(Entries& entries, const Change& change) {
+  for (const auto& [path, node] : change.edits) {
+    if (node) {
+      entries[path] = *node;
+    } else {
+      entries.erase(path);
+    }
+  }
+}
+
+void MemoryFileSystem::make(Change change) {
+  apply(live_, change);
+  unsynced_.push_back(std::move(change));
+}
+
+const MemoryFileSystem::Node* MemoryFileSystem::find(const fs::path& path) const {
+  const auto found = live_.find(path);
+  return found == live_.end() ? nullptr : &found->second;
+}
+
+// Whether there can be something at `path`: its directory is there.
+base::Result<> MemoryFileSystem::in_directory(const char* what, const fs::path& path) const {
+  const Node* above = find(path.parent_path());
+  if (above == nullptr) return failed(ENOENT, what, path);
+  if (above->file) return failed(ENOTDIR, what, path);
+  return {};
+}
+
+base::Result<> MemoryFileSystem::begin_call(const char* what, const fs::path& path) {
+  ++calls_;
+  if (stopped_at_ && calls_ >= *stopped_at_) return failed(EIO, what, path);
+  if (const auto found = failing_calls_.find(calls_); found != failing_calls_.end()) {
+    return failed(found->second, what, path);
+  }
+  for (const auto& [top, error] : failing_below_) {
+    if (is_at_or_below(path, top)) return failed(error, what, path);
+  }
+  return {};
+}
+
+bool MemoryFileSystem::is_full(const fs::path& path) const {
+  return std::any_of(full_.begin(), full_.end(),
+                     [&](const fs::path& top) { return is_at_or_below(path, top); });
+}
+
+}  // namespace spoor::fakes

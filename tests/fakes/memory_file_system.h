@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/file_system.h"
+
+namespace spoor::fakes {
+
+// A file system in memory that fails on purpose and crashes like a machine that loses power: what
+// was not synced may be gone. Contents count as synced by OutputFile::sync; creations, renames and
+// removals by sync_directory of the directory they happened in (a rename into another directory: of
+// that one). POSIX promises no more, and no order among what was not synced.
+//
+// The root "/" exists; paths are absolute. No symbolic links.
+//
+// Thread-safe.
+class MemoryFileSystem final : public base::FileSystem {
+ public:
+  // --- base::FileSystem ---
+
+  base::Result<std::string> read(const std::filesystem::path& path, std::uint64_t bytes_max) override;
+  base::Result<std::unique_ptr<base::OutputFile>> create(const std::filesystem::path& path) override;
+  base::Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
+  base::Result<> remove(const std::filesystem::path& path) override;
+  base::Result<> create_directory(const std::filesystem::path& path) override;
+  base::Result<> sync_directory(const std::filesystem::path& path) override;
+
+  // --- for the test: what is there. These neither count as calls nor fail ---
+
+  // Durable at once, with all directories above.
+  void make_directory(const std::filesystem::path& path);
+  void put(const std::filesystem::path& path, std::string content);
+
+  std::optional<std::string> content(const std::filesystem::path& path) const;
+  bool exists(const std::filesystem::path& path) const;
+  std::vector<std::string> names_in(const std::filesystem::path& directory) const;
+
+  // --- for the test: failures ---
+
+  // Calls made of the file system and its open files since the last reset, failed ones included.
+  std::size_t calls() const;
+  void reset_calls();
+
+  // The `number`-th call from now, from 1, fails with this errno, and does nothing.
+  void fail_call(std::size_t number, int error);
+
+  // That call and all behind it fail with EIO and do nothing: the power goes just before it. The
+  // machine is back with crash().
+  void stop_at_call(std::size_t number);
+
+  // Every call on this path or below it fails, until heal(): a dying drive.
+  void fail_below(const std::filesystem::path& path, int error);
+  // Only those that need space: ENOSPC. An append still writes half of what it was given.
+  void fill(const std::filesystem::path& path);
+  void heal(const std::filesystem::path& path);
+
+  // --- for the test: power cuts ---
+
+  enum class Fate {
+    lost,  // as if it never happened; a content is the last synced one
+    torn,  // half of a content, then zeros; for a directory entry the same as lost
+    kept,
+  };
+  // Asked for each thing not synced, in a fixed order; `what` names it, for messages.
+  using Chooser = std::function<Fate(const std::string& what)>;
+
+  // Loses the power and comes back. Files that were open are closed for good; failures asked for
+  // are forgotten. Returns how many unsynced things there were.
+  std::size_t crash(const Chooser& choose);
+  std::size_t crash(Fate all = Fate::lost);
+
+ private:
+  class Output;
+
+  struct File {
+    std::string content;
+    std::string synced;
+  };
+  // A directory where `file` is null.
+  struct Node {
+    std::shared_ptr<File> file;
+  };
+  using Entries = std::map<std::filesystem::path, Node>;
+
+  // One change of directory entries that happens as a whole or not at all.
+  struct Change {
+    std::filesystem::path directory;
+    std::string what;
+    std::vector<std::pair<std::filesystem::path, std::optional<Node>>> edits;
+  };
+
+  static void apply(Entries& entries, const Change& change);
+  void make(Change change);
+  const Node* find(const std::filesystem::path& path) const;
+  base::Result<> in_directory(const char* what, const std::filesystem::path& path) const;
+  base::Result<> begin_call(const char* what, const std::filesystem::path& path);
+  bool is_full(const std::filesystem::path& path) const;
+
+  mutable std::mutex mutex_;  // guards all below, and the files' contents
+  Entries live_{{"/", Node{}}};
+  Entries durable_{{"/", Node{}}};
+  std::vector<Change> unsynced_;
+  std::size_t calls_ = 0;
+  std::map<std::size_t, int> failing_calls_;
+  std::optional<std::size_t> stopped_at_;
+  std::map<std::filesystem::path, int> failing_below_;
+  std::vector<std::filesystem::path> full_;
+  std::uint64_t boot_ = 0;  // files opened in an earlier one are closed
+};
+
+}  // namespace spoor::fakes

@@ -1,0 +1,241 @@
+#include "scanner/directory_reader.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "scanner/errors.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::scanner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class DirectoryReaderTest : public ::testing::Test {
+ protected:
+  void file(const std::string& name, std::size_t bytes) const {
+    std::ofstream(temp_ / name, std::ios::binary) << std::string(bytes, 'x');
+  }
+  void directory(const std::string& name) const { std::filesystem::create_directory(temp_ / name); }
+
+  Listing read(std::string_view path = "", const tracker::NamespaceRules& rules = {}) const {
+    auto handle = reader_.open_drive(temp_.path());
+    EXPECT_TRUE(handle) << handle.error().message;
+    auto listing = reader_.read(*handle, path, rules, {});
+    EXPECT_TRUE(listing) << listing.error().message;
+    return listing ? std::move(*listing) : Listing();
+  }
+
+  std::vector<std::string> subdirectories() const {
+    std::vector<std::string> names;
+    for (const Subdirectory& entry : read().subdirectories) names.push_back(entry.name);
+    return names;
+  }
+
+  struct stat status(const std::string& name) const {
+    struct stat found{};
+    EXPECT_EQ(::lstat((temp_ / name).c_str(), &found), 0);
+    return found;
+  }
+
+  support::TempDirectory temp_;
+  PosixDirectoryReader reader_;
+};
+
+TEST_F(DirectoryReaderTest, AnEmptyDirectoryHasNothing) {
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.files, 0U);
+  EXPECT_EQ(listing.own.bytes, 0U);
+  EXPECT_THAT(listing.subdirectories, IsEmpty());
+  EXPECT_FALSE(listing.incomplete);
+}
+
+TEST_F(DirectoryReaderTest, FilesAreCountedAndSummedUp) {
+  file("a", 100);
+  file("b", 5000);
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.files, 2U);
+  EXPECT_EQ(listing.own.bytes, 5100U);
+  EXPECT_EQ(listing.own.allocated,
+            static_cast<std::uint64_t>(status("a").st_blocks + status("b").st_blocks) * 512);
+}
+
+TEST_F(DirectoryReaderTest, SubdirectoriesComeByNameWithTheirInodes) {
+  directory("b");
+  directory("a");
+  directory("\xff");
+  EXPECT_THAT(subdirectories(), ElementsAre("a", "b", "\xff"));
+  EXPECT_EQ(read().subdirectories[0].inode, status("a").st_ino);
+}
+
+TEST_F(DirectoryReaderTest, LinksAreEntriesAndNeverFollowed) {
+  directory("real");
+  std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "to_directory");
+  std::filesystem::create_symlink("/nonexistent", temp_ / "to_nothing");
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.files, 2U);
+  EXPECT_EQ(listing.own.bytes, 0U);
+  EXPECT_THAT(subdirectories(), ElementsAre("real"));
+}
+
+TEST_F(DirectoryReaderTest, ALinkInThePlaceOfADirectoryIsNotOpened) {
+  directory("real");
+  std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "link");
+  const auto root = reader_.open_drive(temp_.path());
+  const auto opened = reader_.open(*root, "link", "link");
+  ASSERT_FALSE(opened);
+  EXPECT_TRUE(opened.error().code == std::errc::not_a_directory ||
+              opened.error().code == std::errc::too_many_symbolic_link_levels);
+}
+
+TEST_F(DirectoryReaderTest, ADriveMayBeALink) {
+  directory("real");
+  std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "link");
+  const auto opened = reader_.open_drive(temp_ / "link");
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(opened->inode, status("real").st_ino);
+}
+
+TEST_F(DirectoryReaderTest, AFifoIsAnEntryAndDoesNotBlock) {
+  ASSERT_EQ(::mkfifo((temp_ / "fifo").c_str(), 0600), 0);
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.files, 1U);
+  EXPECT_EQ(listing.own.bytes, 0U);
+}
+
+TEST_F(DirectoryReaderTest, SparseFilesHaveTheirApparentAndTheirAllocatedSize) {
+  file("sparse", 0);
+  std::filesystem::resize_file(temp_ / "sparse", 1'000'000'000);
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.bytes, 1'000'000'000U);
+  EXPECT_EQ(listing.own.allocated, static_cast<std::uint64_t>(status("sparse").st_blocks) * 512);
+  EXPECT_LT(listing.own.allocated, 1'000'000U);
+}
+
+TEST_F(DirectoryReaderTest, EveryNameOfAHardLinkCounts) {
+  file("a", 10);
+  std::filesystem::create_hard_link(temp_ / "a", temp_ / "b");
+  EXPECT_EQ(read().own.files, 2U);
+  EXPECT_EQ(read().own.bytes, 20U);
+}
+
+TEST_F(DirectoryReaderTest, NamesAreBytes) {
+  const std::string longest(255, 'n');
+  for (const std::string& name :
+       {std::string("new\nline"), std::string("\xc3\x28"), longest, std::string(" ")}) {
+    directory(name);
+  }
+  EXPECT_THAT(subdirectories(), ElementsAre(" ", "new\nline", longest, "\xc3\x28"));
+}
+
+TEST_F(DirectoryReaderTest, IgnoredNamesAreNeitherCountedNorEntered) {
+  directory(".spoor");
+  directory(".minio.sys");
+  directory("kept");
+  file("a.tmp", 5);
+  file("b", 5);
+  tracker::NamespaceRules::Options options;
+  options.exclude = {"*.tmp"};
+  const Listing listing = read("", tracker::NamespaceRules(options));
+  EXPECT_EQ(listing.own.files, 1U);
+  ASSERT_EQ(listing.subdirectories.size(), 1U);
+  EXPECT_EQ(listing.subdirectories[0].name, "kept");
+}
+
+TEST_F(DirectoryReaderTest, ReservedNamesAreReservedAtTheTopOnly) {
+  directory(".spoor");
+  EXPECT_EQ(read("bucket").subdirectories.size(), 1U);
+}
+
+TEST_F(DirectoryReaderTest, TheNewestTimeIsTheDirectorysOrOneOfItsFiles) {
+  file("a", 1);
+  const std::int64_t future = 4'000'000'000;
+  const timespec times[2] = {{future, 5}, {future, 5}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / "a").c_str(), times, 0), 0);
+  EXPECT_EQ(read().own.mtime_ns, future * 1'000'000'000 + 5);
+  std::filesystem::remove(temp_ / "a");
+  const auto own = status("");
+  EXPECT_EQ(read().own.mtime_ns, own.st_mtim.tv_sec * 1'000'000'000 + own.st_mtim.tv_nsec);
+}
+
+TEST_F(DirectoryReaderTest, TheSignatureTellsEveryChange) {
+  file("a", 10);
+  file("b", 10);
+  directory("d");
+  const std::uint64_t before = read().signature;
+  EXPECT_EQ(read().signature, before);
+
+  file("a", 11);
+  const std::uint64_t grown = read().signature;
+  EXPECT_NE(grown, before);
+  std::filesystem::rename(temp_ / "a", temp_ / "c");
+  const std::uint64_t renamed = read().signature;
+  EXPECT_NE(renamed, grown);
+  std::filesystem::rename(temp_ / "d", temp_ / "e");
+  const std::uint64_t directory_renamed = read().signature;
+  EXPECT_NE(directory_renamed, renamed);
+  std::filesystem::remove(temp_ / "c");
+  EXPECT_NE(read().signature, directory_renamed);
+}
+
+TEST_F(DirectoryReaderTest, TheSignatureSeesAChangeThatTheClockHides) {
+  file("older", 10);
+  file("newer", 10);
+  const timespec future[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / "newer").c_str(), future, 0), 0);
+  const std::uint64_t before = read().signature;
+  const timespec past[2] = {{1000, 0}, {1000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / "older").c_str(), past, 0), 0);
+  EXPECT_NE(read().signature, before) << "size and newest time are the same, and yet it changed";
+}
+
+TEST_F(DirectoryReaderTest, WhatChangesBelowASubdirectoryIsNotItsOwn) {
+  directory("d");
+  const std::uint64_t before = read().signature;
+  file("d/x", 10);
+  EXPECT_EQ(read().signature, before);
+}
+
+TEST_F(DirectoryReaderTest, MoreEntriesThanOneCallGives) {
+  for (int number = 0; number < 3000; ++number) file("file-with-a-longer-name-" + std::to_string(number), 1);
+  EXPECT_EQ(read().own.files, 3000U);
+  EXPECT_EQ(read().own.bytes, 3000U);
+}
+
+TEST_F(DirectoryReaderTest, ARemovedDirectoryIsGoneWhenRead) {
+  directory("d");
+  const auto root = reader_.open_drive(temp_.path());
+  const auto opened = reader_.open(*root, "d", "d");
+  ASSERT_TRUE(opened);
+  std::filesystem::remove(temp_ / "d");
+  const auto listing = reader_.read(*opened, "d", {}, {});
+  ASSERT_FALSE(listing);
+  EXPECT_EQ(listing.error().code, std::errc::no_such_file_or_directory);
+}
+
+TEST_F(DirectoryReaderTest, AStopEndsTheListing) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto root = reader_.open_drive(temp_.path());
+  const auto listing = reader_.read(*root, "", {}, stop.get_token());
+  ASSERT_FALSE(listing);
+  EXPECT_EQ(listing.error().code, Errc::interrupted);
+}
+
+TEST_F(DirectoryReaderTest, AFileIsNoDriveNorIsNothing) {
+  file("a", 1);
+  EXPECT_EQ(reader_.open_drive(temp_ / "a").error().code, std::errc::not_a_directory);
+  EXPECT_EQ(reader_.open_drive(temp_ / "b").error().code, std::errc::no_such_file_or_directory);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

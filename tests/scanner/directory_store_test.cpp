@@ -1,0 +1,127 @@
+#include "scanner/directory_store.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "scanner/stored_children.h"
+#include "scanner/usage_database.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr auto unsigned_max = std::numeric_limits<std::uint64_t>::max();
+constexpr auto signed_min = std::numeric_limits<std::int64_t>::min();
+
+class DirectoryStoreTest : public ::testing::Test {
+ protected:
+  DirectoryStore& store() { return transaction_->directories(); }
+
+  DirectoryRow row(const std::string& name, std::int64_t id = 0, std::uint64_t directories = 0) const {
+    DirectoryRow made;
+    made.name = name;
+    made.id = id;
+    made.directories = directories;
+    return made;
+  }
+
+  std::optional<DirectoryRow> find(std::int64_t parent, std::string_view name) {
+    return store().find(parent, name).value();
+  }
+
+  support::TempDirectory temp_;
+  UsageDatabase database_ = UsageDatabase::open(temp_ / "scan.db").value();
+  std::unique_ptr<ScanTransaction> transaction_ = database_.begin_scan().value();
+};
+
+TEST_F(DirectoryStoreTest, EveryFieldComesBack) {
+  DirectoryRow extreme = row(std::string("a\0b\n\xff", 5), std::numeric_limits<std::int64_t>::max());
+  extreme.inode = unsigned_max;
+  extreme.birth = std::numeric_limits<std::uint32_t>::max();
+  extreme.state = DirectoryState::incomplete;
+  extreme.read_scan = unsigned_max - 1;
+  extreme.signature = std::uint64_t{1} << 63U;
+  extreme.own = {unsigned_max, unsigned_max - 2, unsigned_max - 3, signed_min};
+  extreme.subtree = {1, 2, 3, -4};
+  extreme.directories = unsigned_max - 4;
+  extreme.pending = 5;
+  extreme.mount_points = 6;
+  ASSERT_TRUE(store().put(1, extreme));
+  EXPECT_EQ(find(1, extreme.name), extreme);
+}
+
+TEST_F(DirectoryStoreTest, ARootHasTheEmptyName) {
+  ASSERT_TRUE(store().put(DirectoryStore::parent_of_root(3), row("", 9)));
+  ASSERT_TRUE(find(-3, ""));
+  EXPECT_EQ(find(-3, "")->id, 9);
+  EXPECT_FALSE(find(3, ""));
+}
+
+TEST_F(DirectoryStoreTest, PutReplaces) {
+  ASSERT_TRUE(store().put(1, row("a", 5)));
+  ASSERT_TRUE(store().put(1, row("a", 6)));
+  EXPECT_EQ(find(1, "a")->id, 6);
+}
+
+TEST_F(DirectoryStoreTest, ChildrenComeByNameInPortions) {
+  for (const char* name : {"c", "a", "\xff", "b"}) ASSERT_TRUE(store().put(1, row(name, 9)));
+  ASSERT_TRUE(store().put(2, row("of another", 9)));
+  const auto first = store().children(1, std::nullopt, 2).value();
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(first[0].name, "a");
+  EXPECT_EQ(first[1].name, "b");
+  const auto rest = store().children(1, first[1].name, 10).value();
+  ASSERT_EQ(rest.size(), 2U);
+  EXPECT_EQ(rest[1].name, "\xff");
+}
+
+TEST_F(DirectoryStoreTest, ErasingTakesAllBelow) {
+  ASSERT_TRUE(store().put(1, row("a", 2, 3)));
+  ASSERT_TRUE(store().put(2, row("b", 3, 1)));
+  ASSERT_TRUE(store().put(2, row("c", 4)));
+  ASSERT_TRUE(store().put(3, row("d", 5)));
+  ASSERT_TRUE(store().put(1, row("z", 6)));
+  EXPECT_EQ(store().erase(1, *find(1, "a"), {}).value(), 4U);
+  EXPECT_FALSE(find(1, "a"));
+  EXPECT_FALSE(find(2, "b"));
+  EXPECT_FALSE(find(3, "d"));
+  EXPECT_TRUE(find(1, "z"));
+}
+
+TEST_F(DirectoryStoreTest, ErasingBelowKeepsTheRow) {
+  ASSERT_TRUE(store().put(1, row("a", 2, 1)));
+  ASSERT_TRUE(store().put(2, row("b", 3)));
+  EXPECT_EQ(store().erase_below(*find(1, "a"), {}).value(), 1U);
+  EXPECT_TRUE(find(1, "a"));
+  EXPECT_FALSE(find(2, "b"));
+}
+
+TEST_F(DirectoryStoreTest, StoredChildrenOfManyPortionsWhileTheyAreWritten) {
+  const auto name_of = [](int number) { return std::to_string(10'000 + number); };
+  for (int number = 0; number < 2000; ++number) ASSERT_TRUE(store().put(1, row(name_of(number), 9)));
+  StoredChildren children(store(), 1);
+  for (int number = 0; number < 2000; ++number) {
+    DirectoryRow* const at = children.peek().value();
+    ASSERT_NE(at, nullptr);
+    ASSERT_EQ(at->name, name_of(number));
+    if (number % 2 == 0) {
+      ASSERT_TRUE(store().erase(1, *at, {}));
+    } else {
+      ASSERT_TRUE(store().put(1, *at));
+    }
+    children.pop();
+  }
+  EXPECT_EQ(children.peek().value(), nullptr);
+}
+
+TEST_F(DirectoryStoreTest, IdsAreNeverGivenTwice) {
+  const std::int64_t first = store().new_id();
+  EXPECT_EQ(store().new_id(), first + 1);
+  ASSERT_TRUE(transaction_->commit({}));
+  transaction_ = database_.begin_scan().value();
+  EXPECT_EQ(store().new_id(), first + 2);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,246 @@
+// Drives that are missing, back, empty, added and removed.
+
+#include <gtest/gtest.h>
+
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+class DriveTest : public ScannedNode {
+ protected:
+  DriveTest() : ScannedNode(tracker::BloomShape::for_items(10'000, 1e-6), {"one", "two"}) {
+    write_file(on_drive("a/b/1", 0), 10);
+    write_file(on_drive("a/b/1", 1), 20);
+    write_file(on_drive("a/c/1", 1), 30);
+  }
+
+  // As if the file system were not mounted: the mount point is there, or not even that.
+  void unmount(std::size_t number, bool leave_mount_point) {
+    std::filesystem::rename(drive(number), temp / "unmounted");
+    if (leave_mount_point) std::filesystem::create_directory(drive(number));
+  }
+  void mount(std::size_t number) {
+    std::filesystem::remove(drive(number));
+    std::filesystem::rename(temp / "unmounted", drive(number));
+  }
+
+  void expect_failed(const ScanReport& report, std::size_t number) {
+    ASSERT_EQ(report.failed_drives.size(), 1U);
+    EXPECT_EQ(report.failed_drives[0].path, drive(number));
+    EXPECT_FALSE(report.failed_drives[0].message.empty());
+    EXPECT_EQ(report.record.errors, 1U);
+    EXPECT_EQ(report.record.figures.dirs_deleted, 0U);
+  }
+};
+
+TEST_F(DriveTest, TheSamePathOnTwoDrivesIsSummedUp) {
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.files, 3U);
+  EXPECT_EQ(report.record.bytes, 60U);
+  EXPECT_EQ(usage("a/b")->total.bytes, 30U);
+  expect_exact();
+}
+
+TEST_F(DriveTest, AMarkCountsOnEveryDrive) {
+  scan();
+  write_file(on_drive("a/b/2", 0), 1);
+  write_file(on_drive("a/b/2", 1), 1);
+  mark("a/b");
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, AMissingDriveKeepsItsTotals) {
+  scan();
+  unmount(1, false);
+  write_file(on_drive("a/b/2", 0), 10);
+  mark("a/b");
+  const ScanReport report = scan();
+  expect_failed(report, 1);
+  EXPECT_EQ(report.record.bytes, 70U);
+  EXPECT_EQ(usage("a/c")->total.bytes, 30U);
+  EXPECT_FALSE(usage("a/b")->complete);
+}
+
+TEST_F(DriveTest, OnceItIsBackAllOfItIsRead) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);
+  mark("a/b");
+  unmount(1, false);
+  scan();  // the mark is used up here
+  scan();
+  mount(1);
+  scan();
+  EXPECT_TRUE(usage("")->complete);
+  expect_exact();
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+}
+
+TEST_F(DriveTest, AnEmptyMountPointIsNoEmptyDrive) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);
+  mark("a/b");
+  unmount(1, true);
+  const ScanReport report = scan();
+  expect_failed(report, 1);
+  EXPECT_NE(report.failed_drives[0].message.find("spoor scan --full"), std::string::npos);
+  EXPECT_EQ(report.record.bytes, 60U);
+  expect_failed(scan(), 1);
+  mount(1);
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, AMountPointThatHoldsOnlySpoorsOwnIsEmpty) {
+  scan();
+  unmount(1, true);
+  write_file(on_drive(".spoor/.tracker.bin", 1), 10);
+  expect_failed(scan(), 1);
+}
+
+// Not a request of somebody who has looked: such a scan comes with every loss of a tracker's memory.
+TEST_F(DriveTest, AGapOverEverythingDoesNotTakeAnEmptyMountPointAsItIs) {
+  scan();
+  unmount(1, true);
+  mark("x", tracker::MarkKind::tree);
+  tracker::Tracker::Options tracker_options;
+  tracker_options.shape = tracker::BloomShape::for_items(100, 0.01);
+  tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
+                                               tracker::Tracker::born(tracker::InstanceId::random(), clock));
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  expect_failed(report, 1);
+}
+
+TEST_F(DriveTest, AFullScanTakesItAsItIs) {
+  scan();
+  unmount(1, true);
+  expect_failed(scan(), 1);
+  options.full = true;
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.failed_drives.empty());
+  EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
+  EXPECT_TRUE(usage("")->complete);
+  expect_exact();
+}
+
+TEST_F(DriveTest, AFullScanDoesNotTakeAMissingDriveForAnEmptyOne) {
+  scan();
+  unmount(1, false);
+  options.full = true;
+  const ScanReport report = scan();
+  expect_failed(report, 1);
+  EXPECT_EQ(report.record.bytes, 60U);
+}
+
+TEST_F(DriveTest, ADriveThatWasReallyEmptiedIsEmpty) {
+  scan();
+  std::filesystem::remove_all(on_drive("a", 1));
+  mark("a", tracker::MarkKind::tree);
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.failed_drives.empty());
+  expect_exact();
+}
+
+TEST_F(DriveTest, AnotherFileSystemWithContentIsAnotherDrive) {
+  scan();
+  unmount(1, true);
+  write_file(on_drive("n/1", 1), 5);
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.failed_drives.empty());
+  EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
+  expect_exact();
+}
+
+TEST_F(DriveTest, ARefusedDriveIsLeftAlone) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);
+  mark("a/b");
+  options.drives[1].refused = "it is not the drive that was here";
+  const ScanReport report = scan_counting_reads();
+  expect_failed(report, 1);
+  EXPECT_EQ(report.errors[0].message, "it is not the drive that was here");
+  EXPECT_EQ(reader.read_paths.count("a/b"), 1U);
+  options.drives[1].refused.clear();
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, ADriveThatCannotBeListedIsAFailedOne) {
+  scan();
+  mark("a");
+  reader.list_errors[""] = EIO;
+  const ScanReport report = scan();
+  EXPECT_EQ(report.failed_drives.size(), 2U);
+  EXPECT_EQ(report.record.bytes, 60U);
+  reader.repair();
+  scan_counting_reads();
+  EXPECT_EQ(reader.read_paths.count("a/c"), 1U);
+  expect_exact();
+}
+
+TEST_F(DriveTest, ADriveThatWasNeverThereIsWalkedWhenItComes) {
+  unmount(1, false);
+  expect_failed(scan(), 1);
+  EXPECT_FALSE(usage("")->complete);
+  mount(1);
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_new, 4U);
+  EXPECT_EQ(report.record.figures.dirs_deleted, 0U);
+  expect_exact();
+}
+
+TEST_F(DriveTest, ANewDriveIsWalkedInFull) {
+  const Drive second = options.drives.back();
+  options.drives.pop_back();
+  scan();
+  EXPECT_EQ(usage("")->total.bytes, 10U);
+  options.drives.push_back(second);
+  const ScanReport report = scan();
+  EXPECT_FALSE(report.record.walked_everything);
+  EXPECT_EQ(report.record.figures.dirs_skipped, 3U);
+  EXPECT_EQ(report.record.figures.dirs_walked, 4U);
+  expect_exact();
+}
+
+TEST_F(DriveTest, ADriveTakenOutOfTheSettingsLeavesAndComesBackUnknown) {
+  scan();
+  const Drive second = options.drives.back();
+  options.drives.pop_back();
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 0U) << "nobody deleted anything";
+  EXPECT_EQ(report.record.bytes, 10U);
+  expect_exact();
+  options.drives.push_back(second);
+  write_file(on_drive("a/b/2", 1), 10);
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, ADriveIsKnownByItsPathHoweverSpelt) {
+  scan();
+  options.drives[0].path = (temp / "one").native() + "/";
+  options.drives[1].path = temp / "one" / ".." / "two";
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+}
+
+TEST_F(DriveTest, ADriveGivenTwiceIsAnError) {
+  options.drives[1].path = (temp / "one").native() + "/";
+  const auto report = try_scan();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, std::errc::invalid_argument);
+  EXPECT_NE(report.error().message.find("twice"), std::string::npos);
+}
+
+TEST_F(DriveTest, ARelativeDriveIsAnError) {
+  options.drives[1].path = "two";
+  const auto report = try_scan();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, std::errc::invalid_argument);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,248 @@
+// Random changes, exactly marked; filters far too small, killed scans, faults: whenever a scan reports
+// that nothing was left, every directory has the totals that an independent walk finds.
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+#include "tests/support/random.h"
+#include "tracker/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::BloomShape;
+using tracker::MarkKind;
+
+struct Setup {
+  const char* name;
+  BloomShape shape;
+  std::vector<std::string> drives;
+  bool birth;
+};
+
+void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+
+class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<Setup> {
+ protected:
+  RandomScanTest() : ScannedNode(GetParam().shape, GetParam().drives) {
+    reader.without_birth = !GetParam().birth;
+  }
+
+  void change_something() {
+    number_ = random_.below(options.drives.size());
+    switch (random_.below(12)) {
+      case 0:
+      case 1:
+      case 2:
+        return create_file();
+      case 3:
+      case 4:
+        return append();
+      case 5:
+      case 6:
+        return create_directory();
+      case 7:
+        return delete_something();
+      case 8:
+        return rename_to_fresh_name();
+      case 9:
+        return swap_directories();
+      case 10:
+        return replace_by_a_file();
+      default:
+        return move_below_another();
+    }
+  }
+
+  // Directories of the chosen drive, without the root where it can't be meant.
+  std::vector<std::string> directories(bool with_root) const {
+    std::vector<std::string> found;
+    if (with_root) found.emplace_back();
+    const auto root = drive(number_);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (entry.is_directory() && !entry.is_symlink())
+        found.push_back(entry.path().lexically_relative(root).native());
+    }
+    return found;
+  }
+
+  std::string some_directory() { return random_.pick(directories(true)); }
+  std::filesystem::path real(const std::string& path) const { return on_drive(path, number_); }
+  std::string some_name() { return random_.letters(1, 'f'); }
+  std::string fresh_name() { return "fresh-" + std::to_string(++fresh_); }
+
+  // What was found there may be a directory to whoever marks: `dir` is always right.
+  void mark_either_way(const std::string& path) {
+    mark(path, random_.one_in(2) ? MarkKind::file : MarkKind::dir);
+  }
+
+  void create_file() {
+    const std::string path = tracker::join_path(some_directory(), some_name());
+    if (std::filesystem::is_directory(real(path))) return;
+    write_file(real(path), random_.below(10'000));
+    mark_either_way(path);
+  }
+
+  void append() {
+    const std::string directory = some_directory();
+    for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
+      if (!entry.is_regular_file()) continue;
+      std::filesystem::resize_file(entry.path(), entry.file_size() + 1 + random_.below(5000));
+      return mark_either_way(tracker::join_path(directory, entry.path().filename().native()));
+    }
+  }
+
+  void create_directory() {
+    std::string path = some_directory();
+    for (std::uint64_t depth = random_.between(1, 4); depth > 0; --depth)
+      path = tracker::join_path(path, some_name());
+    std::error_code in_the_way;
+    std::filesystem::create_directories(real(path), in_the_way);
+    mark(path);
+  }
+
+  void delete_something() {
+    const auto all = directories(false);
+    if (all.empty()) return;
+    const std::string path = random_.pick(all);
+    std::filesystem::remove_all(real(path));
+    mark(path);
+  }
+
+  // A new name is unknown to the scanner: marking both names is enough.
+  void rename_to_fresh_name() {
+    const auto all = directories(false);
+    if (all.empty()) return;
+    const std::string from = random_.pick(all);
+    const std::string to = tracker::join_path(tracker::parent_path(from), fresh_name());
+    std::filesystem::rename(real(from), real(to));
+    mark(from);
+    mark(to);
+  }
+
+  // A directory that takes a name that is known may have had it before, and have been changed under
+  // another one meanwhile: whoever does that marks the tree.
+  void swap_directories() {
+    const auto all = directories(false);
+    if (all.size() < 2) return;
+    const std::string one = random_.pick(all);
+    const std::string two = random_.pick(all);
+    if (one == two || one.starts_with(two + "/") || two.starts_with(one + "/")) return;
+    const auto aside = temp / "aside";
+    std::filesystem::rename(real(one), aside);
+    std::filesystem::rename(real(two), real(one));
+    std::filesystem::rename(aside, real(two));
+    mark(one, MarkKind::tree);
+    mark(two, MarkKind::tree);
+  }
+
+  void replace_by_a_file() {
+    const auto all = directories(false);
+    if (all.empty()) return;
+    const std::string path = random_.pick(all);
+    std::filesystem::remove_all(real(path));
+    write_file(real(path), random_.below(100));
+    mark(path);
+  }
+
+  void move_below_another() {
+    const auto all = directories(false);
+    if (all.empty()) return;
+    const std::string from = random_.pick(all);
+    const std::string below = random_.pick(all);
+    if (below == from || below.starts_with(from + "/")) return;
+    const std::string to = tracker::join_path(below, fresh_name());
+    std::filesystem::rename(real(from), real(to));
+    mark(from);
+    mark(to);
+  }
+
+  void make_faults() {
+    for (std::uint64_t count = random_.below(4); count > 0; --count) {
+      const std::string path = some_directory();
+      switch (random_.below(5)) {
+        case 0:
+          reader.list_errors[path] = EIO;
+          break;
+        case 1:
+          reader.file_errors[path] = EIO;
+          break;
+        case 2:
+          reader.drive_errors[drive(number_)] = EIO;
+          break;
+        case 3:
+          if (!path.empty()) reader.mount_points.insert(path);
+          break;
+        default:
+          reader.open_errors[path] = random_.one_in(2) ? EACCES : EMFILE;
+          break;
+      }
+    }
+  }
+
+  // A scan that dies somewhere: after as many directories, or at the very end.
+  void scan_killed() {
+    std::uint64_t left = random_.below(30);
+    reader.before_read = [&, left](std::string_view) mutable {
+      if (left-- == 0) stop.request_stop();
+    };
+    const auto report = try_scan();
+    if (!report) {
+      EXPECT_EQ(report.error().code, Errc::interrupted);
+    }
+    reader.before_read = nullptr;
+    stop = {};
+    if (random_.one_in(2)) reopen_database();
+  }
+
+  void round() {
+    for (std::uint64_t count = random_.below(12); count > 0; --count) change_something();
+    number_ = random_.below(options.drives.size());
+    if (random_.one_in(4)) make_faults();
+    if (random_.one_in(4)) return scan_killed();
+    options.full = random_.one_in(40);
+    const ScanReport report = scan();
+    const bool hidden = !reader.mount_points.empty();
+    if (report.record.errors == 0 && !hidden) expect_exact();
+    if (report.record.errors > 0) {
+      EXPECT_FALSE(usage("")->complete);
+    }
+    reader.repair();
+  }
+
+  support::Random random_;
+  std::size_t number_ = 0;
+  std::uint64_t fresh_ = 0;
+};
+
+TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
+  SCOPED_TRACE(random_.trace());
+  for (int count = 0; count < 150; ++count) {
+    SCOPED_TRACE("round " + std::to_string(count));
+    round();
+    if (HasFailure()) return;
+  }
+  // Whatever was left is paid in one scan without faults.
+  reader.repair();
+  options.full = false;
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
+  EXPECT_TRUE(usage("")->complete);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Filters, RandomScanTest,
+    ::testing::Values(Setup{"exact", BloomShape::for_items(100'000, 1e-6), {"one"}, true},
+                      Setup{"two_drives", BloomShape::for_items(10'000, 1e-6), {"one", "two"}, true},
+                      Setup{"tiny", BloomShape{64, 2}, {"one", "two"}, true},
+                      Setup{"saturated", BloomShape{8, 1}, {"one"}, true},
+                      Setup{"without_birth", BloomShape::for_items(10'000, 1e-6), {"one", "two"}, false}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,134 @@
+#include "scanner/scan_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tracker/hash.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::BloomShape;
+
+class ScanPlanTest : public ::testing::Test {
+ protected:
+  void mark(std::string_view path) {
+    tracker::for_each_prefix_hash(path,
+                                  [&](const tracker::PathHash& hash, bool) { marks_.add(hash, shape_); });
+  }
+
+  // Of a directory whose stored inode is 7.
+  Reason reason(std::string_view path, std::uint64_t inode = 7, Reason above = Reason::marked) const {
+    const ScanPlan plan(marks_, full_);
+    tracker::PathHasher hasher;
+    for (tracker::ComponentCursor at(path); at.next();) hasher.descend(at.component());
+    std::optional<Reason> parent = above;
+    if (path.empty()) parent.reset();
+    return plan.reason(path, hasher, inode, known_, parent);
+  }
+
+  const BloomShape shape_ = BloomShape::for_items(1000, 1e-9);
+  tracker::MarkSet marks_;
+  bool full_ = false;
+  std::optional<ScanPlan::Known> known_ = ScanPlan::Known{7, false, false};
+};
+
+TEST_F(ScanPlanTest, KnownAndUnmarkedIsClean) {
+  mark("a/b");
+  EXPECT_EQ(reason("x"), Reason::clean);
+  EXPECT_EQ(reason("a/x"), Reason::clean);
+  EXPECT_EQ(reason("a/b/x"), Reason::clean);
+}
+
+TEST_F(ScanPlanTest, MarkedPathsAndTheirPrefixesAreRead) {
+  mark("a/b");
+  EXPECT_EQ(reason("a"), Reason::marked);
+  EXPECT_EQ(reason("a/b"), Reason::marked);
+}
+
+TEST_F(ScanPlanTest, EveryFilterIsAsked) {
+  mark("a/b");
+  marks_.add(tracker::hash_path("z"), BloomShape::for_items(50, 0.01));
+  EXPECT_EQ(reason("z"), Reason::marked);
+  EXPECT_EQ(reason("a/b"), Reason::marked);
+}
+
+TEST_F(ScanPlanTest, AnyMarkAnywhereReadsTheRoot) {
+  EXPECT_EQ(reason(""), Reason::clean);
+  marks_.add_filter(tracker::BloomFilter(shape_));
+  EXPECT_EQ(reason(""), Reason::clean) << "a filter without a bit marks nothing";
+  mark("a/b");
+  EXPECT_EQ(reason(""), Reason::marked);
+}
+
+TEST_F(ScanPlanTest, TheHashOfTheEmptyPathReadsTheRoot) {
+  marks_.add(tracker::hash_path(""), shape_);
+  EXPECT_EQ(reason(""), Reason::marked);
+  EXPECT_EQ(reason("a"), Reason::clean);
+}
+
+TEST_F(ScanPlanTest, ATreeMarkReadsTheWayToItAndAllBelow) {
+  marks_.add_tree("a/b");
+  EXPECT_EQ(reason(""), Reason::marked);
+  EXPECT_EQ(reason("a"), Reason::marked);
+  EXPECT_EQ(reason("a/b"), Reason::tree_mark);
+  EXPECT_EQ(reason("a/b/c"), Reason::tree_mark);
+  EXPECT_EQ(reason("a/c"), Reason::clean);
+  EXPECT_EQ(reason("a/bc"), Reason::clean);
+  EXPECT_FALSE(reads_all_below(reason("a")));
+  EXPECT_TRUE(reads_all_below(reason("a/b")));
+}
+
+TEST_F(ScanPlanTest, ATreeMarkOnTheRootReadsEverything) {
+  marks_.add_tree("");
+  EXPECT_EQ(reason(""), Reason::tree_mark);
+  EXPECT_EQ(reason("x/y"), Reason::tree_mark);
+}
+
+TEST_F(ScanPlanTest, AFullScanReadsEverything) {
+  full_ = true;
+  EXPECT_EQ(reason(""), Reason::full);
+  EXPECT_EQ(reason("x"), Reason::full);
+}
+
+TEST_F(ScanPlanTest, WhatIsNotStoredIsReadWithAllBelow) {
+  known_.reset();
+  EXPECT_EQ(reason("x"), Reason::unknown);
+  EXPECT_TRUE(reads_all_below(Reason::unknown));
+}
+
+TEST_F(ScanPlanTest, AnotherInodeIsAnotherDirectoryInEveryScan) {
+  EXPECT_EQ(reason("x", 8), Reason::other_directory);
+  EXPECT_TRUE(reads_all_below(Reason::other_directory));
+  full_ = true;
+  EXPECT_EQ(reason("x", 8), Reason::other_directory);
+  mark("x");
+  EXPECT_EQ(reason("x", 8), Reason::other_directory);
+}
+
+TEST_F(ScanPlanTest, ReasonsForAllBelowAreInherited) {
+  for (const Reason above : {Reason::full, Reason::tree_mark, Reason::unknown, Reason::other_directory,
+                             Reason::not_known_below, Reason::below_a_reason}) {
+    EXPECT_EQ(reason("x", 7, above), Reason::below_a_reason);
+  }
+  EXPECT_EQ(reason("x", 7, Reason::marked), Reason::clean);
+  EXPECT_EQ(reason("x", 7, Reason::left_below), Reason::clean);
+}
+
+TEST_F(ScanPlanTest, WhatWasLeftIsReadAgain) {
+  known_ = ScanPlan::Known{7, false, true};
+  EXPECT_EQ(reason("x"), Reason::left_below);
+  EXPECT_FALSE(reads_all_below(Reason::left_below));
+}
+
+TEST_F(ScanPlanTest, BelowWhatWasUnreadEverythingIsRead) {
+  known_ = ScanPlan::Known{7, true, true};
+  EXPECT_EQ(reason("x"), Reason::not_known_below);
+  EXPECT_TRUE(reads_all_below(Reason::not_known_below));
+  mark("x");
+  EXPECT_TRUE(reads_all_below(reason("x"))) << "a mark is no reason to read less";
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,212 @@
+// A scan as a whole: what makes it full, what it keeps, and what an interrupted one leaves.
+
+#include "scanner/scan.h"
+
+#include <gtest/gtest.h>
+
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+class ScanTest : public ScannedNode {
+ protected:
+  tracker::NamespaceRules rules(std::vector<std::string> exclude) const {
+    tracker::NamespaceRules::Options rule_options;
+    rule_options.exclude = std::move(exclude);
+    return tracker::NamespaceRules(rule_options);
+  }
+};
+
+TEST_F(ScanTest, TheFirstIsFullAndSaysWhy) {
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_EQ(report.record.reason, "it is the first scan");
+  EXPECT_EQ(report.record.id, 1U);
+}
+
+TEST_F(ScanTest, LaterOnesAreIncremental) {
+  scan();
+  const ScanReport report = scan();
+  EXPECT_FALSE(report.record.walked_everything);
+  EXPECT_EQ(report.record.reason, "");
+  EXPECT_EQ(report.record.id, 2U);
+}
+
+TEST_F(ScanTest, ChangedRulesWalkEverythingOnce) {
+  make_file("a/keep");
+  make_file("a/1.tmp");
+  make_file("a/trash/1");
+  scan();
+  EXPECT_EQ(files("a"), 3U);
+
+  options.rules = rules({"*.tmp", "trash"});
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_NE(report.record.reason.find("rules"), std::string::npos);
+  EXPECT_EQ(report.record.figures.dirs_deleted, 1U);
+  EXPECT_EQ(files("a"), 1U);
+  EXPECT_FALSE(scan().record.walked_everything);
+
+  options.rules = {};
+  EXPECT_TRUE(scan().record.walked_everything);
+  expect_exact();
+}
+
+TEST_F(ScanTest, ADirectoryUnreadUnderChangedRulesIsReadUnderThemLater) {
+  make_file("a/b/1.tmp");
+  make_file("a/b/c/1.tmp");
+  scan();
+  options.rules = rules({"*.tmp"});
+  reader.open_errors["a/b"] = EIO;
+  scan();
+  EXPECT_EQ(files("a"), 2U);
+  reader.repair();
+  scan();
+  EXPECT_EQ(files("a"), 0U);
+}
+
+TEST_F(ScanTest, AnUnknownPastOfATrackerWalksEverything) {
+  make_file("a/1");
+  scan();
+  make_file("a/2");
+  tracker::Tracker::Options tracker_options;
+  tracker_options.shape = tracker::BloomShape::for_items(100, 0.01);
+  tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
+                                               tracker::Tracker::born(tracker::InstanceId::random(), clock));
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_EQ(report.record.reason, "the tracker can't answer from this cycle on");
+  expect_exact();
+}
+
+TEST_F(ScanTest, ATreeMarkOnTheRootIsAFullScan) {
+  scan();
+  tracker::MarkSet everything;
+  everything.add_tree("");
+  const auto report = run_scan(*database, options, ScanInput{everything}, {reader, clock, waiter});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->record.walked_everything);
+  EXPECT_FALSE(report->record.reason.empty());
+}
+
+TEST_F(ScanTest, TheRecordIsWhatWasReported) {
+  make_file("a/1", 100);
+  partial = true;
+  const ScanReport report = scan();
+  const auto records = database->scans(10).value();
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].id, report.record.id);
+  EXPECT_EQ(records[0].cycle, report.record.cycle);
+  EXPECT_EQ(records[0].bytes, 100U);
+  EXPECT_TRUE(records[0].partial);
+  EXPECT_EQ(records[0].figures.dirs_walked, 2U);
+  EXPECT_EQ(records[0].started_at, report.record.started_at);
+  EXPECT_GT(records[0].finished_at, records[0].started_at) << "gathering counts";
+}
+
+TEST_F(ScanTest, CursorsMoveWithTheResults) {
+  scan();
+  const auto before = database->cursors().value();
+  scan();
+  EXPECT_NE(database->cursors().value(), before);
+}
+
+// The whole of it: what was marked before the scan that was killed is walked by the next one.
+TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
+  for (const char* path : {"a/1", "b/1", "c/1"}) make_file(path);
+  scan();
+  const auto before = database->cursors().value();
+  make_file("a/2");
+  make_file("c/2");
+  mark("a");
+  mark("c");
+  reader.before_read = [&](std::string_view path) {
+    if (path == "c") stop.request_stop();
+  };
+  const auto report = try_scan();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::interrupted);
+  EXPECT_EQ(database->cursors().value(), before);
+  EXPECT_EQ(files(""), 3U);
+  EXPECT_EQ(database->scans(10).value().size(), 1U);
+
+  stop = {};
+  reader.before_read = nullptr;
+  scan();
+  expect_exact();
+}
+
+TEST_F(ScanTest, AStopWhileWaitingForItsTurnEndsTheScan) {
+  make_file("a/b/1");
+  options.max_dirs_per_second = 1;
+  fakes::ManualClock own_clock;
+  class StoppingWaiter final : public Waiter {
+   public:
+    explicit StoppingWaiter(std::stop_source& source) : source_(source) {}
+    void wait(base::SteadyTime, const std::stop_token&) override { source_.request_stop(); }
+
+   private:
+    std::stop_source& source_;
+  } stopping(stop);
+  const tracker::MarkSet none;
+  const auto report =
+      run_scan(*database, options, ScanInput{none}, {reader, clock, stopping, stop.get_token()});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::interrupted);
+  EXPECT_EQ(reader.read_paths.size(), 1U);
+}
+
+TEST_F(ScanTest, TheRateIsKept) {
+  for (int number = 0; number < 20; ++number) make_directory(std::to_string(number));
+  options.max_dirs_per_second = 2;
+  const auto start = clock.steady_now();
+  const ScanReport report = scan();
+  EXPECT_GE(clock.steady_now() - start, std::chrono::seconds(10));
+  EXPECT_GE(report.duration, std::chrono::seconds(10));
+}
+
+TEST_F(ScanTest, ProgressIsTold) {
+  for (int number = 0; number < 10; ++number) make_directory("d/" + std::to_string(number));
+  options.progress_every = 4;
+  std::vector<Progress> told;
+  progress = [&](const Progress& now) { told.push_back(now); };
+  scan();
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].figures.dirs_walked, 4U);
+  EXPECT_EQ(told[0].path, on_drive("d/1").native());
+}
+
+TEST_F(ScanTest, AScanOfAnotherProcessIsNotDisturbed) {
+  scan();
+  auto second = UsageDatabase::open(UsageDatabase::file_in(temp.path()));
+  ASSERT_TRUE(second);
+  second->handle().exec("PRAGMA busy_timeout = 1");
+  auto first = database->begin_scan();
+  ASSERT_TRUE(first);
+  const auto refused = second->begin_scan();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::database_failed);
+  EXPECT_TRUE(second->cursors()) << "reading goes on";
+}
+
+TEST_F(ScanTest, AFullDiskLeavesEverythingAsItWas) {
+  make_file("a/1");
+  scan();
+  const auto before = database->cursors().value();
+  for (int number = 0; number < 2000; ++number) make_directory("many/" + std::to_string(number));
+  mark("many");
+  database->handle().exec("PRAGMA max_page_count = 1");  // clamped to the present size
+  const auto report = try_scan();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::database_failed);
+  EXPECT_NE(report.error().message.find("full"), std::string::npos) << report.error().message;
+  EXPECT_EQ(database->cursors().value(), before);
+  database->handle().exec("PRAGMA max_page_count = 1000000000");
+  scan();
+  expect_exact();
+}
+
+}  // namespace
+}  // namespace spoor::scanner

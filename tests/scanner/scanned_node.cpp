@@ -1,0 +1,154 @@
+#include "tests/scanner/scanned_node.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <ostream>
+
+#include "tracker/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr const char* own_name = "node";
+
+void measure_below(const std::filesystem::path& directory, const std::string& path,
+                   std::map<std::string, Measured>& found) {
+  Measured sum;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().native();
+    if (path.empty() && name == ".spoor") continue;
+    struct stat status{};
+    if (::lstat(entry.path().c_str(), &status) != 0) throw std::runtime_error("lstat " + name);
+    if (S_ISDIR(status.st_mode)) {
+      const std::string below = tracker::join_path(path, name);
+      const Measured before = found[below];
+      measure_below(entry.path(), below, found);
+      const Measured& after = found[below];
+      sum.files += after.files - before.files;
+      sum.dirs += 1 + after.dirs - before.dirs;
+      sum.bytes += after.bytes - before.bytes;
+      sum.allocated += after.allocated - before.allocated;
+      continue;
+    }
+    ++sum.files;
+    if (S_ISREG(status.st_mode)) sum.bytes += static_cast<std::uint64_t>(status.st_size);
+    sum.allocated += static_cast<std::uint64_t>(status.st_blocks) * 512;
+  }
+  Measured& entry = found[path];
+  entry.files += sum.files;
+  entry.dirs += sum.dirs;
+  entry.bytes += sum.bytes;
+  entry.allocated += sum.allocated;
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& path, std::size_t bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << std::string(bytes, 'x');
+}
+
+std::ostream& operator<<(std::ostream& out, const Measured& measured) {
+  return out << measured.files << " files, " << measured.dirs << " dirs, " << measured.bytes << " bytes, "
+             << measured.allocated << " allocated";
+}
+
+std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives) {
+  std::map<std::string, Measured> found;
+  for (const auto& drive : drives) measure_below(drive, "", found);
+  return found;
+}
+
+ScannedNode::ScannedNode(tracker::BloomShape shape, std::vector<std::string> drive_names) {
+  for (const std::string& name : drive_names) {
+    std::filesystem::create_directory(temp / name);
+    options.drives.push_back({temp / name, ""});
+  }
+  tracker::Tracker::Options tracker_options;
+  tracker_options.shape = shape;
+  tracker_options.items_max = 10'000;
+  tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
+                                               tracker::Tracker::born(tracker::InstanceId::random(), clock));
+  reopen_database();
+}
+
+void ScannedNode::reopen_database() {
+  database.reset();
+  auto opened = UsageDatabase::open(UsageDatabase::file_in(temp.path()));
+  database = std::make_unique<UsageDatabase>(std::move(opened.value()));
+  database->handle().exec("PRAGMA synchronous = OFF");  // no power cut here, and hundreds of commits
+}
+
+void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
+  const tracker::Mark mark{path, kind};
+  tracker->mark({&mark, 1});
+}
+
+base::Result<ScanReport> ScannedNode::try_scan() {
+  auto cursors = database->cursors();
+  if (!cursors) return cursors.error();
+  const tracker::Cursor from = (*cursors)[own_name];
+  const auto started_at = clock.wall_now();
+  const auto current = tracker->status().current;
+  const tracker::CycleAnswer answer = tracker->cycle({next(current), from.cycle, from.instance});
+  clock.advance(std::chrono::seconds(1));
+  ScanInput input{answer.marks};
+  input.started_at = clock.wall_now();
+  input.next_cursors[own_name] = answer.next();
+  input.started_at = started_at;
+  input.cycle = answer.current;
+  input.partial = partial;
+  if (answer.gap) input.everything = "the tracker can't answer from this cycle on";
+  return run_scan(*database, options, input, {reader, clock, waiter, stop.get_token(), progress});
+}
+
+ScanReport ScannedNode::scan() {
+  auto report = try_scan();
+  EXPECT_TRUE(report) << report.error().message;
+  return report ? *report : ScanReport();
+}
+
+ScanReport ScannedNode::scan_counting_reads() {
+  reader.read_paths.clear();
+  return scan();
+}
+
+std::optional<Usage> ScannedNode::usage(const std::string& path, std::uint64_t depth) {
+  auto found = query_usage(*database, path, depth);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : std::nullopt;
+}
+
+std::uint64_t ScannedNode::files(const std::string& path) {
+  const auto found = usage(path);
+  EXPECT_TRUE(found) << "nothing is known of '" << path << "'";
+  return found ? found->total.files : 0;
+}
+
+void ScannedNode::expect_exact() {
+  std::vector<std::filesystem::path> paths;
+  for (const Drive& drive : options.drives) paths.push_back(drive.path);
+  const auto expected = measure(paths);
+  const auto all = usage("", 100'000);
+  ASSERT_TRUE(all);
+  std::map<std::string, Measured> stored;
+  stored[""] = {all->total.files, all->total.dirs, all->total.bytes, all->total.allocated};
+  for (const UsageEntry& entry : all->below) {
+    stored[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated};
+  }
+  for (const auto& [path, measured] : expected) {
+    ASSERT_TRUE(stored.contains(path)) << "'" << path << "' is not known";
+    ASSERT_EQ(stored[path], measured) << "at '" << path << "'";
+  }
+  ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";
+  ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + paths.size())) << "rows nobody reaches";
+}
+
+std::int64_t ScannedNode::row_count() {
+  return database->handle().execAndGet("SELECT count(*) FROM directories").getInt64();
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,107 @@
+// A node as the scanner sees it: drives, a tracker that is told of changes, a database.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scanner/scan.h"
+#include "scanner/usage_database.h"
+#include "scanner/usage_query.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/scanner/faulty_reader.h"
+#include "tests/support/temp_directory.h"
+#include "tracker/tracker.h"
+
+namespace spoor::scanner {
+
+void write_file(const std::filesystem::path& path, std::size_t bytes);
+
+// What a walk that knows nothing of Spoor finds.
+struct Measured {
+  std::uint64_t files = 0;
+  std::uint64_t dirs = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocated = 0;
+
+  friend bool operator==(const Measured&, const Measured&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Measured& measured);
+
+// Every directory of the drives, by logical path.
+std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives);
+
+// Time passes when it is waited for.
+class InstantWaiter final : public Waiter {
+ public:
+  explicit InstantWaiter(fakes::ManualClock& clock) : clock_(clock) {}
+  void wait(base::SteadyTime until, const std::stop_token& /*stop*/) override {
+    ++waits;
+    if (until > clock_.steady_now()) clock_.advance(until - clock_.steady_now());
+  }
+
+  int waits = 0;
+
+ private:
+  fakes::ManualClock& clock_;
+};
+
+class ScannedNode : public ::testing::Test {
+ public:
+  explicit ScannedNode(tracker::BloomShape shape = tracker::BloomShape::for_items(10'000, 1e-6),
+                       std::vector<std::string> drive_names = {"drive"});
+
+  std::filesystem::path drive(std::size_t number = 0) const { return options.drives[number].path; }
+  std::filesystem::path on_drive(const std::string& path, std::size_t number = 0) const {
+    return drive(number) / path;
+  }
+
+  // Changes on the drive, without a mark.
+  void make_file(const std::string& path, std::size_t bytes = 10) { write_file(on_drive(path), bytes); }
+  void make_directory(const std::string& path) { std::filesystem::create_directories(on_drive(path)); }
+  void remove(const std::string& path) { std::filesystem::remove_all(on_drive(path)); }
+  void rename(const std::string& from, const std::string& to) {
+    std::filesystem::rename(on_drive(from), on_drive(to));
+  }
+
+  void mark(const std::string& path, tracker::MarkKind kind = tracker::MarkKind::dir);
+
+  // Gathers as `spoor scan` does, and scans.
+  base::Result<ScanReport> try_scan();
+  // The same, which has to succeed.
+  ScanReport scan();
+
+  // Like scan(), with read_paths of this scan alone.
+  ScanReport scan_counting_reads();
+  bool was_read(const std::string& path) const { return reader.read_paths.contains(path); }
+
+  std::optional<Usage> usage(const std::string& path, std::uint64_t depth = 1);
+  std::uint64_t files(const std::string& path);
+
+  // Every directory of the drives has the totals that were measured, and the database holds no others.
+  void expect_exact();
+
+  // Rows of directories, roots included, as the database has them.
+  std::int64_t row_count();
+  void reopen_database();
+
+  support::TempDirectory temp;
+  fakes::ManualClock clock;
+  InstantWaiter waiter{clock};
+  FaultyReader reader;
+  ScanOptions options;
+  std::unique_ptr<tracker::Tracker> tracker;
+  std::unique_ptr<UsageDatabase> database;
+  std::stop_source stop;
+  std::function<void(const Progress&)> progress;
+  bool partial = false;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,239 @@
+#include "scanner/usage_database.h"
+
+#include <SQLiteCpp/Database.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "scanner/errors.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::Cursors;
+using tracker::InstanceId;
+
+class UsageDatabaseTest : public ::testing::Test {
+ protected:
+  std::filesystem::path file() const { return UsageDatabase::file_in(temp_.path()); }
+  UsageDatabase open() const { return std::move(UsageDatabase::open(file()).value()); }
+
+  void expect_refused(const base::Result<UsageDatabase>& opened, Errc code, const std::string& word) const {
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, code);
+    EXPECT_NE(opened.error().message.find(word), std::string::npos) << opened.error().message;
+    EXPECT_NE(opened.error().message.find(file().native()), std::string::npos) << opened.error().message;
+  }
+
+  support::TempDirectory temp_;
+};
+
+TEST_F(UsageDatabaseTest, ANewOneIsEmpty) {
+  UsageDatabase database = open();
+  EXPECT_TRUE(database.cursors().value().empty());
+  EXPECT_TRUE(database.scans(10).value().empty());
+  EXPECT_TRUE(database.drives().value().empty());
+}
+
+TEST_F(UsageDatabaseTest, CursorsComeBackWithTheCommit) {
+  const Cursors cursors = {{"a", {InstanceId::random(), {1}}},
+                           {"b", {InstanceId::random(), {tracker::CycleId::value_max}}}};
+  {
+    UsageDatabase database = open();
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_cursors(cursors));
+    ASSERT_TRUE(transaction->commit({}));
+  }
+  EXPECT_EQ(open().cursors().value(), cursors);
+}
+
+TEST_F(UsageDatabaseTest, CursorsReplaceThoseBefore) {
+  UsageDatabase database = open();
+  for (const char* peer : {"a", "b"}) {
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_cursors({{peer, {InstanceId::random(), {1}}}}));
+    ASSERT_TRUE(transaction->commit({}));
+  }
+  const Cursors cursors = database.cursors().value();
+  EXPECT_EQ(cursors.size(), 1U);
+  EXPECT_TRUE(cursors.contains("b"));
+}
+
+TEST_F(UsageDatabaseTest, WithoutACommitNothingHappened) {
+  UsageDatabase database = open();
+  {
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
+    ASSERT_TRUE(transaction->add_drive("/mnt/a"));
+    ASSERT_TRUE(transaction->set_setting("key", "value"));
+    ASSERT_TRUE(transaction->directories().put(1, DirectoryRow()));
+  }
+  EXPECT_TRUE(database.cursors().value().empty());
+  EXPECT_TRUE(database.drives().value().empty());
+  auto transaction = database.begin_scan().value();
+  EXPECT_TRUE(transaction->is_first());
+  EXPECT_FALSE(transaction->setting("key").value());
+  EXPECT_FALSE(transaction->directories().find(1, "").value());
+}
+
+TEST_F(UsageDatabaseTest, RecordsComeBackNewestFirst) {
+  UsageDatabase database = open();
+  ScanRecord record;
+  record.started_at = base::WallTime(std::chrono::nanoseconds(123));
+  record.finished_at = base::WallTime(std::chrono::nanoseconds(456));
+  record.cycle = {7};
+  record.walked_everything = true;
+  record.partial = true;
+  record.reason = "because";
+  record.figures = {1, 2, 3, 4, 5};
+  record.files = 6;
+  record.bytes = ~std::uint64_t{0};
+  record.errors = 8;
+  ASSERT_TRUE(database.begin_scan().value()->commit(record));
+  ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  const auto records = database.scans(10).value();
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].id, 2U);
+  const ScanRecord& read = records[1];
+  EXPECT_EQ(read.id, 1U);
+  EXPECT_EQ(read.started_at, record.started_at);
+  EXPECT_EQ(read.finished_at, record.finished_at);
+  EXPECT_EQ(read.cycle, record.cycle);
+  EXPECT_TRUE(read.walked_everything && read.partial);
+  EXPECT_EQ(read.reason, "because");
+  EXPECT_EQ(read.figures.dirs_walked, 1U);
+  EXPECT_EQ(read.figures.dirs_deleted, 5U);
+  EXPECT_EQ(read.bytes, record.bytes);
+  EXPECT_EQ(read.errors, 8U);
+  EXPECT_EQ(database.scans(1).value().size(), 1U);
+}
+
+TEST_F(UsageDatabaseTest, OldRecordsGoButNotTheLastThatSawEverything) {
+  UsageDatabase database = open();
+  ScanRecord partial;
+  partial.partial = true;
+  ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  database.handle().exec(
+      "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+      "INSERT INTO scans SELECT i, 0, 0, 0, 0, 1, '', 0, 0, 0, 0, 0, 0, 0, 0 FROM n");
+  ASSERT_TRUE(database.begin_scan().value()->commit(partial));
+  const auto records = database.scans(100'000).value();
+  EXPECT_EQ(records.back().id, 2U);
+  ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  EXPECT_EQ(database.scans(100'000).value().size(), 10'000U);
+}
+
+TEST_F(UsageDatabaseTest, ReadersSeeTheLastCommitWhileAScanWrites) {
+  UsageDatabase database = open();
+  ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  auto transaction = database.begin_scan().value();
+  ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
+  auto reader = UsageDatabase::open_read_only(file());
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_TRUE(reader->cursors().value().empty());
+  EXPECT_EQ(reader->scans(10).value().size(), 1U);
+  ASSERT_TRUE(transaction->commit({}));
+  EXPECT_EQ(reader->cursors().value().size(), 1U);
+}
+
+TEST_F(UsageDatabaseTest, AReaderWritesNothing) {
+  {
+    open();
+  }
+  UsageDatabase reader = std::move(UsageDatabase::open_read_only(file()).value());
+  const auto transaction = reader.begin_scan();
+  if (transaction) {
+    EXPECT_FALSE((*transaction)->set_setting("key", "value"));
+  }
+}
+
+TEST_F(UsageDatabaseTest, NoneYetIsAnAnswerOfItsOwnToAReader) {
+  const auto opened = UsageDatabase::open_read_only(file());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, std::errc::no_such_file_or_directory);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(UsageDatabaseTest, ANewerFormatIsRefusedAndKept) {
+  open().handle().exec("PRAGMA user_version = 99");
+  expect_refused(UsageDatabase::open(file()), Errc::database_unusable, "99");
+  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_unusable, "99");
+}
+
+TEST_F(UsageDatabaseTest, AnotherProgramsDatabaseIsRefusedAndKept) {
+  {
+    SQLite::Database other(file().native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    other.exec("CREATE TABLE things(id INTEGER)");
+  }
+  expect_refused(UsageDatabase::open(file()), Errc::database_unusable, "not a scan database");
+  SQLite::Database other(file().native());
+  EXPECT_FALSE(other.tableExists("directories"));
+}
+
+TEST_F(UsageDatabaseTest, AFileOfGarbageIsAnErrorThatSaysWhatToDo) {
+  std::ofstream(file()) << std::string(10'000, 'g');
+  expect_refused(UsageDatabase::open(file()), Errc::database_failed, "move it aside");
+  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_failed, "move it aside");
+}
+
+TEST_F(UsageDatabaseTest, DamageInsideIsAnErrorAndNotACrash) {
+  {
+    UsageDatabase database = open();
+    auto transaction = database.begin_scan().value();
+    DirectoryRow row;
+    for (int number = 0; number < 5000; ++number) {
+      row.name = std::to_string(number);
+      ASSERT_TRUE(transaction->directories().put(1, row));
+    }
+    ASSERT_TRUE(transaction->commit({}));
+  }
+  // The log goes back into the file with the last connection; then the file is all there is.
+  {
+    UsageDatabase(open()).handle().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  {
+    std::fstream stream(file(), std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = std::filesystem::file_size(file());
+    stream.seekp(8192);
+    stream << std::string(size - 8192, '\x5a');
+  }
+  auto opened = UsageDatabase::open(file());
+  if (!opened) return;
+  auto transaction = opened->begin_scan();
+  if (!transaction) return;
+  const auto children = (*transaction)->directories().children(1, std::nullopt, 10'000);
+  ASSERT_FALSE(children);
+  EXPECT_EQ(children.error().code, Errc::database_failed);
+}
+
+TEST_F(UsageDatabaseTest, ADirectoryThatIsNotThereIsAnError) {
+  const auto opened = UsageDatabase::open("/nonexistent/spoor/scan.db");
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::database_failed);
+}
+
+TEST_F(UsageDatabaseTest, ARowStaysSmall) {
+  UsageDatabase database = open();
+  auto transaction = database.begin_scan().value();
+  DirectoryRow row;
+  constexpr int count = 50'000;
+  for (int number = 0; number < count; ++number) {
+    row.name = "directory-" + std::to_string(1'000'000 + number);
+    row.id = 100'000'000 + number;
+    row.inode = 3'000'000'000U + static_cast<unsigned>(number);
+    row.birth = 0xDEADBEEF;
+    row.read_scan = 5000;
+    row.signature = 0xFEDCBA9876543210U;
+    row.own = row.subtree = {50, 5'000'000'000, 5'000'000'000, 1'700'000'000'123'456'789};
+    row.directories = 3;
+    ASSERT_TRUE(transaction->directories().put(90'000'000 + number / 100, row));
+  }
+  ASSERT_TRUE(transaction->commit({}));
+  database.handle().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  EXPECT_LT(std::filesystem::file_size(file()), 150U * count);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

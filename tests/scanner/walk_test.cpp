@@ -1,0 +1,322 @@
+// What a walk makes of changes on the drive.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::MarkKind;
+
+class WalkTest : public ScannedNode {};
+
+TEST_F(WalkTest, TheFirstScanReadsEverything) {
+  make_file("a/b/1", 10);
+  make_file("a/2", 20);
+  make_directory("c");
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_EQ(report.record.figures.dirs_walked, 4U);
+  EXPECT_EQ(report.record.figures.dirs_new, 4U);
+  EXPECT_EQ(report.record.figures.dirs_changed, 0U);
+  EXPECT_EQ(report.record.files, 2U);
+  EXPECT_EQ(report.record.bytes, 30U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, NothingMarkedReadsNothing) {
+  make_file("a/b/1");
+  scan();
+  const ScanReport report = scan_counting_reads();
+  EXPECT_FALSE(report.record.walked_everything);
+  EXPECT_TRUE(reader.read_paths.empty());
+  EXPECT_EQ(report.record.figures.dirs_walked, 0U);
+  EXPECT_EQ(report.record.figures.dirs_skipped, 3U);
+  EXPECT_EQ(report.record.files, 1U);
+}
+
+TEST_F(WalkTest, OnlyTheMarkedWayIsRead) {
+  for (const char* path : {"a/b/1", "a/c/1", "d/e/1"}) make_file(path);
+  scan();
+  make_file("a/b/2");
+  mark("a/b/2", MarkKind::file);
+  const ScanReport report = scan_counting_reads();
+  EXPECT_EQ(reader.read_paths, (std::multiset<std::string>{"", "a", "a/b"}));
+  EXPECT_EQ(report.record.figures.dirs_walked, 3U);
+  EXPECT_EQ(report.record.figures.dirs_skipped, 3U);  // a/c, d, d/e
+  EXPECT_EQ(report.record.figures.dirs_changed, 1U) << "the directories above read the same as before";
+  EXPECT_EQ(files(""), 4U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, AFileMarkAtTheTopReadsTheRoot) {
+  make_file("a/1");
+  scan();
+  make_file("top");
+  mark("top", MarkKind::file);
+  scan();
+  expect_exact();
+}
+
+TEST_F(WalkTest, AnUnmarkedChangeIsNotSeenAndAFullScanSeesIt) {
+  make_file("a/1");
+  scan();
+  make_file("a/2");
+  scan();
+  EXPECT_EQ(files("a"), 1U);
+  options.full = true;
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_EQ(report.record.figures.dirs_changed, 1U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, ATreeMarkReadsAllBelow) {
+  for (const char* path : {"a/b/c/1", "a/d/1", "x/1"}) make_file(path);
+  scan();
+  make_file("a/b/c/2");
+  make_file("a/d/2");
+  mark("a", MarkKind::tree);
+  scan_counting_reads();
+  EXPECT_EQ(reader.read_paths, (std::multiset<std::string>{"", "a", "a/b", "a/b/c", "a/d"}));
+  expect_exact();
+}
+
+TEST_F(WalkTest, ANewSubtreeIsReadThoughOnlyItsTopWasMarked) {
+  make_file("a/1");
+  scan();
+  make_file("a/new/b/c/1");
+  mark("a/new");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_new, 3U);
+  EXPECT_EQ(report.record.figures.dirs_changed, 1U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, ADeletedSubtreeLeavesWithAllBelow) {
+  for (const char* path : {"a/b/c/d/1", "a/b/e/1", "a/f/1"}) make_file(path);
+  scan();
+  remove("a/b");
+  mark("a/b");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
+  EXPECT_FALSE(usage("a/b"));
+  expect_exact();
+}
+
+TEST_F(WalkTest, DeletedSubdirectoriesBeforeBetweenAndBehindOthersLeave) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) make_file(std::string("top/") + name + "/1");
+  scan();
+  for (const char* name : {"a", "c", "e"}) remove(std::string("top/") + name);
+  mark("top");
+  EXPECT_EQ(scan().record.figures.dirs_deleted, 3U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, AFileInThePlaceOfADirectory) {
+  make_file("a/b/c/1");
+  scan();
+  remove("a/b");
+  make_file("a/b", 100);
+  mark("a/b");
+  EXPECT_EQ(scan().record.figures.dirs_deleted, 2U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirNamesWereMarked) {
+  make_file("a/x/deep/1", 100);
+  make_file("a/x/deep/2", 100);
+  make_file("a/y/deep/1", 5);
+  make_file("a/y/other/1", 7);
+  scan();
+  rename("a/x", "a/aside");
+  rename("a/y", "a/x");
+  rename("a/aside", "a/y");
+  mark("a/x");
+  mark("a/y");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 5U);
+  EXPECT_EQ(report.record.figures.dirs_new, 5U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirParentWasMarked) {
+  make_file("a/x/deep/1", 100);
+  make_file("a/y/deep/1", 5);
+  scan();
+  rename("a/x", "a/aside");
+  rename("a/y", "a/x");
+  rename("a/aside", "a/y");
+  mark("a");
+  scan();
+  expect_exact();
+}
+
+TEST_F(WalkTest, ARecycledInodeNumberIsAnotherDirectory) {
+  if (reader.open_drive(drive())->birth == 0) GTEST_SKIP() << "this file system keeps no time of creation";
+  make_file("a/x/deep/1", 100);
+  scan();
+  // As if the file system had given the number of the old directory to the new one.
+  database->handle().exec("UPDATE directories SET birth = birth + 2 WHERE name = CAST('x' AS BLOB)");
+  write_file(on_drive("a/x/deep/2"), 1);
+  mark("a/x");
+  const ScanReport report = scan_counting_reads();
+  EXPECT_TRUE(was_read("a/x/deep"));
+  EXPECT_EQ(report.record.figures.dirs_new, 2U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, WithoutTimesOfCreationInodesDecide) {
+  reader.without_birth = true;
+  make_file("a/x/1");
+  make_file("a/y/1");
+  scan();
+  make_file("a/x/2");
+  mark("a/x");
+  scan_counting_reads();
+  EXPECT_FALSE(was_read("a/y"));
+  expect_exact();
+}
+
+TEST_F(WalkTest, ADirectoryThatVanishesBeforeItIsOpenedIsGone) {
+  make_file("a/b/c/1");
+  make_file("a/d/1");
+  scan();
+  mark("a/b/c");
+  // Removed once it was listed, before it is opened.
+  progress = [&](const Progress& now) {
+    if (now.path == on_drive("a/b")) remove("a/b/c");
+  };
+  options.progress_every = 1;
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.errors, 0U);
+  EXPECT_FALSE(usage("a/b/c"));
+  expect_exact();
+}
+
+TEST_F(WalkTest, AnEntryThatIsNoDirectoryAnyMoreIsGone) {
+  for (const int number : {ENOENT, ENOTDIR, ELOOP}) {
+    make_file("a/b/c/1");
+    options.full = true;
+    scan();
+    reader.open_errors["a/b"] = number;
+    const ScanReport report = scan();
+    EXPECT_EQ(report.record.errors, 0U);
+    EXPECT_EQ(report.record.figures.dirs_deleted, 2U);
+    EXPECT_FALSE(usage("a/b"));
+    reader.repair();
+  }
+}
+
+TEST_F(WalkTest, ADirectoryRemovedWhileItIsReadIsGone) {
+  make_file("a/b/1");
+  scan();
+  mark("a/b");
+  reader.before_read = [&](std::string_view path) {
+    if (path == "a/b") remove("a/b");
+  };
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.errors, 0U);
+  EXPECT_EQ(report.record.figures.dirs_deleted, 1U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, ManySubdirectoriesOfOneDirectory) {
+  for (int number = 0; number < 3000; ++number) make_directory("flat/" + std::to_string(number));
+  scan();
+  expect_exact();
+  for (int number = 0; number < 3000; number += 3) remove("flat/" + std::to_string(number));
+  for (int number = 3000; number < 4000; ++number) make_directory("flat/" + std::to_string(number));
+  mark("flat");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 1000U);
+  EXPECT_EQ(report.record.figures.dirs_new, 1000U);
+  expect_exact();
+}
+
+TEST_F(WalkTest, NamesAreBytes) {
+  for (const char* name : {"new\nline", "\xc3\x28", "sp ace", "'quoted\"", "%s"}) {
+    make_file(std::string("a/") + name + "/" + name);
+  }
+  make_file(std::string(255, 'n') + "/1");
+  scan();
+  expect_exact();
+  make_file("a/\xc3\x28/2");
+  mark("a/\xc3\x28");
+  scan();
+  expect_exact();
+}
+
+TEST_F(WalkTest, TheNewestTimeGoesUpToTheRoot) {
+  make_file("a/b/1");
+  make_file("c/1");
+  const timespec future[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, on_drive("a/b/1").c_str(), future, 0), 0);
+  scan();
+  EXPECT_EQ(usage("")->total.mtime_ns, 4'000'000'000'000'000'000);
+  EXPECT_LT(usage("c")->total.mtime_ns, 4'000'000'000'000'000'000);
+}
+
+// Paths of such depth can't be named in one piece.
+class DeepTree {
+ public:
+  explicit DeepTree(const std::filesystem::path& top)
+      : descriptors_{::open(top.c_str(), O_RDONLY | O_DIRECTORY)} {}
+  DeepTree(const DeepTree&) = delete;
+  DeepTree& operator=(const DeepTree&) = delete;
+  ~DeepTree() { ::close(descriptors_); }
+
+  void descend() {
+    ASSERT_EQ(::mkdirat(descriptors_, "d", 0755), 0);
+    const int below = ::openat(descriptors_, "d", O_RDONLY | O_DIRECTORY);
+    ASSERT_GE(below, 0);
+    ::close(descriptors_);
+    descriptors_ = below;
+  }
+
+  void make_file() const { ::close(::openat(descriptors_, "file", O_WRONLY | O_CREAT, 0644)); }
+
+ private:
+  int descriptors_;
+};
+
+TEST_F(WalkTest, ATreeOfFourThousandLevels) {
+  DeepTree tree(drive());
+  for (int level = 0; level < 4000; ++level) tree.descend();
+  tree.make_file();
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.errors, 0U) << report.errors.at(0).message;
+  EXPECT_EQ(report.record.figures.dirs_new, 4001U);
+  EXPECT_EQ(usage("")->total.dirs, 4000U);
+  EXPECT_EQ(usage("")->total.files, 1U);
+  EXPECT_EQ(usage("", 5000)->below.size(), 4000U);
+
+  tree.make_file();
+  mark("d", MarkKind::tree);
+  EXPECT_EQ(scan().record.figures.dirs_walked, 4001U);
+
+  std::filesystem::rename(on_drive("d"), temp / "aside");
+  mark("d");
+  EXPECT_EQ(scan().record.figures.dirs_deleted, 4000U);
+  EXPECT_EQ(row_count(), 1);
+}
+
+TEST_F(WalkTest, ADirectoryWithoutADescriptorLeftIsLeftForNextTime) {
+  make_file("a/b/1");
+  scan();
+  mark("a/b");
+  reader.open_errors["a/b"] = EMFILE;
+  EXPECT_EQ(scan().record.errors, 1U);
+  reader.repair();
+  make_file("a/b/2");
+  scan();
+  expect_exact();
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,176 @@
+#include "tracker/bloom_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/random.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr BloomShape level_0{958506, 4};
+
+std::set<std::uint64_t> set_bits(const BloomFilter& filter) {
+  std::set<std::uint64_t> bits;
+  for (std::uint64_t bit = 0; bit < filter.words().size() * 64; ++bit) {
+    if ((filter.words()[bit / 64] >> (bit % 64) & 1U) != 0) bits.insert(bit);
+  }
+  return bits;
+}
+
+PathHash random_hash(support::Random& random) {
+  return {{random.next(), random.next(), random.next(), random.next()}};
+}
+
+TEST(BloomShapeTest, TheDefaultIsTheFormatsLevelZero) {
+  EXPECT_EQ(BloomShape::for_items(200'000, 0.1), level_0);
+  EXPECT_EQ(level_0.word_count(), 14977U);
+  EXPECT_EQ(level_0.byte_count(), 119816U);
+}
+
+TEST(BloomShapeTest, MoreItemsOrFewerFalsePositivesTakeMoreBits) {
+  const BloomShape one = BloomShape::for_items(1'000, 0.1);
+  EXPECT_GT(BloomShape::for_items(2'000, 0.1).bits, one.bits);
+  EXPECT_GT(BloomShape::for_items(1'000, 0.01).bits, one.bits);
+  EXPECT_GT(BloomShape::for_items(1'000, 0.01).hashes, one.hashes);
+}
+
+TEST(BloomShapeTest, ShapesNobodyCanWantAreStillShapes) {
+  for (const double p : {1e-300, 0.5, 0.999999, 1 - 1e-16}) {
+    for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{1} << 40U, std::numeric_limits<std::uint64_t>::max()}) {
+      const BloomShape shape = BloomShape::for_items(n, p);
+      EXPECT_TRUE(BloomShape::checked(shape.bits, shape.hashes)) << n << ' ' << p;
+    }
+  }
+}
+
+// ancestor 4: m = 0 divides by zero, k = 0 answers yes to all.
+TEST(BloomShapeTest, AShapeFromOutsideIsChecked) {
+  EXPECT_TRUE(BloomShape::checked(1, 1));
+  EXPECT_TRUE(BloomShape::checked(BloomShape::bits_max, BloomShape::hashes_max));
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  for (const BloomShape& shape : {BloomShape{0, 4}, BloomShape{958506, 0}, BloomShape{0, 0}, BloomShape{BloomShape::bits_max + 1, 4},
+                                 BloomShape{958506, BloomShape::hashes_max + 1}, BloomShape{most, 4}, BloomShape{64, most}}) {
+    const auto checked = BloomShape::checked(shape.bits, shape.hashes);
+    ASSERT_FALSE(checked) << shape.bits << ' ' << shape.hashes;
+    EXPECT_EQ(checked.error().code, Errc::invalid_shape);
+  }
+}
+
+TEST(BloomFilterTest, ANewFilterContainsNothing) {
+  SPOOR_RANDOM(random);
+  const BloomFilter filter(level_0);
+  EXPECT_EQ(filter.bits_set(), 0U);
+  EXPECT_FALSE(filter.may_contain(random_hash(random)));
+}
+
+TEST(BloomFilterTest, PositionsFollowTheFormatForEveryNumberOfHashes) {
+  SPOOR_RANDOM(random);
+  for (std::uint64_t hashes = 1; hashes <= BloomShape::hashes_max; ++hashes) {
+    const BloomShape shape{random.between(1, 5'000), hashes};
+    const PathHash hash = random_hash(random);
+    BloomFilter filter(shape);
+    filter.add(hash);
+    std::set<std::uint64_t> expected;
+    for (std::uint64_t i = 0; i < hashes; ++i) {
+      expected.insert((hash.words[i % 2] + i * hash.words[2 + (((i + (i % 2)) % 4) / 2)]) % shape.bits);
+    }
+    ASSERT_EQ(set_bits(filter), expected) << shape.bits << ' ' << hashes;
+  }
+}
+
+TEST(BloomFilterTest, WhatWasAddedIsNeverDenied) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 50; ++round) {
+    BloomFilter filter({random.between(1, 20'000), random.between(1, 20)});
+    std::vector<PathHash> added;
+    for (std::uint64_t n = random.below(500); n > 0; --n) filter.add(added.emplace_back(random_hash(random)));
+    for (const PathHash& hash : added) ASSERT_TRUE(filter.may_contain(hash));
+  }
+}
+
+TEST(BloomFilterTest, AddSaysWhetherAnyBitWasNew) {
+  BloomFilter filter(level_0);
+  EXPECT_TRUE(filter.add(hash_path("bucket")));
+  EXPECT_FALSE(filter.add(hash_path("bucket")));
+  // One of four positions unknown is enough, whichever it is.
+  for (std::uint64_t missing = 0; missing < 4; ++missing) {
+    BloomFilter whole(level_0);
+    whole.add(hash_path("bucket"));
+    std::vector<std::uint64_t> words(whole.words().begin(), whole.words().end());
+    const std::set<std::uint64_t> bits = set_bits(whole);
+    const std::uint64_t bit = *std::next(bits.begin(), static_cast<std::ptrdiff_t>(missing));
+    words[bit / 64] &= ~(std::uint64_t{1} << (bit % 64));
+    BloomFilter lacking(level_0, std::move(words));
+    EXPECT_TRUE(lacking.add(hash_path("bucket"))) << missing;
+    EXPECT_EQ(set_bits(lacking), bits);
+  }
+}
+
+TEST(BloomFilterTest, MergingIsTheUnionOfTheBits) {
+  SPOOR_RANDOM(random);
+  BloomFilter one({5'000, 3});
+  BloomFilter two({5'000, 3});
+  for (int i = 0; i < 300; ++i) {
+    one.add(random_hash(random));
+    two.add(random_hash(random));
+  }
+  std::set<std::uint64_t> both = set_bits(one);
+  both.merge(set_bits(two));
+  one.merge(two);
+  EXPECT_EQ(set_bits(one), both);
+}
+
+TEST(BloomFilterTest, WordsReadFromOutsideKeepTheirBits) {
+  SPOOR_RANDOM(random);
+  BloomFilter filter({1'000, 3});
+  for (int i = 0; i < 100; ++i) filter.add(random_hash(random));
+  const BloomFilter copy(filter.shape(), {filter.words().begin(), filter.words().end()});
+  EXPECT_EQ(set_bits(copy), set_bits(filter));
+}
+
+TEST(BloomFilterTest, BitsBeyondTheShapesLastAreDropped) {
+  // They belong to no key, and would count as density and as items.
+  for (const std::uint64_t bits : {1U, 63U, 64U, 65U, 127U, 128U}) {
+    const BloomShape shape{bits, 1};
+    const BloomFilter filter(shape, std::vector<std::uint64_t>(shape.word_count(), ~std::uint64_t{0}));
+    EXPECT_EQ(filter.bits_set(), bits);
+  }
+}
+
+TEST(FilterFiguresTest, AFilterFullAsMeantHoldsWhatItWasMadeFor) {
+  SPOOR_RANDOM(random);
+  BloomFilter filter(level_0);
+  for (int i = 0; i < 200'000; ++i) filter.add(random_hash(random));
+  const auto figures = FilterFigures::of(filter);
+  EXPECT_NEAR(figures.items, 200'000, 2'000);
+  EXPECT_NEAR(figures.density, 0.566, 0.01);
+  EXPECT_NEAR(figures.fp_rate, 0.102, 0.01);
+
+  int false_positives = 0;
+  for (int i = 0; i < 50'000; ++i) false_positives += filter.may_contain(random_hash(random)) ? 1 : 0;
+  EXPECT_NEAR(false_positives / 50'000.0, figures.fp_rate, 0.01);
+}
+
+TEST(FilterFiguresTest, AnEmptyFilterHoldsNothing) {
+  const auto figures = FilterFigures::of(BloomFilter(level_0));
+  EXPECT_EQ(figures.items, 0);
+  EXPECT_EQ(figures.density, 0);
+  EXPECT_EQ(figures.fp_rate, 0);
+}
+
+TEST(FilterFiguresTest, AFilterWithAllBitsSetHasFiniteFigures) {
+  const BloomFilter filter({100, 4}, {~std::uint64_t{0}, ~std::uint64_t{0}});
+  const auto figures = FilterFigures::of(filter);
+  EXPECT_EQ(figures.items, 100);
+  EXPECT_EQ(figures.density, 1);
+  EXPECT_EQ(figures.fp_rate, 1);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

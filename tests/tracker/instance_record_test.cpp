@@ -1,0 +1,69 @@
+#include "tracker/instance_record.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/fakes/memory_file_system.h"
+#include "tests/tracker/samples.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+using Fate = fakes::MemoryFileSystem::Fate;
+
+class InstanceRecordTest : public ::testing::Test {
+ protected:
+  InstanceRecordTest() { files_.make_directory("/data"); }
+
+  base::Result<std::optional<InstanceRecord>> read() { return read_instance_record(files_, "/data"); }
+
+  fakes::MemoryFileSystem files_;
+  const InstanceRecord clean_{instance_of(3), 17};
+  const InstanceRecord running_{instance_of(3), std::nullopt};
+};
+
+TEST_F(InstanceRecordTest, WhereNoneWasThereIsNone) { EXPECT_FALSE(read().value()); }
+
+TEST_F(InstanceRecordTest, WhatWasWrittenIsRead) {
+  for (const InstanceRecord& record : {clean_, running_}) {
+    ASSERT_TRUE(write_instance_record(files_, "/data", record));
+    EXPECT_EQ(read().value(), record);
+  }
+}
+
+TEST_F(InstanceRecordTest, AWrittenRecordSurvivesAPowerCut) {
+  ASSERT_TRUE(write_instance_record(files_, "/data", clean_));
+  ASSERT_TRUE(write_instance_record(files_, "/data", running_));
+  files_.crash(Fate::lost);
+  EXPECT_EQ(read().value(), running_) << "an unclean run would pass for a clean one";
+}
+
+TEST_F(InstanceRecordTest, ARecordThatCannotBeReadIsAnErrorNotNone) {
+  // "None" would let a loss pass for a birth.
+  for (const char* text : {"", "{", "null", "[]", "{}", R"({"instance":7})", R"({"instance":"xyz"})", R"({"instance":"0303"})"}) {
+    files_.put("/data/instance.json", text);
+    const auto record = read();
+    ASSERT_FALSE(record) << text;
+    EXPECT_EQ(record.error().code, Errc::snapshot_corrupt) << text;
+  }
+}
+
+TEST_F(InstanceRecordTest, ADiskErrorIsAnErrorNotNone) {
+  ASSERT_TRUE(write_instance_record(files_, "/data", clean_));
+  files_.fail_below("/data", EIO);
+  EXPECT_FALSE(read());
+}
+
+TEST_F(InstanceRecordTest, AnOddGenerationIsNoCleanStop) {
+  for (const char* generation : {"-1", "1.5", "\"17\"", "null", "true"}) {
+    files_.put("/data/instance.json", R"({"instance":")" + clean_.instance.to_string() + R"(","clean_generation":)" + generation + "}");
+    const auto record = read();
+    ASSERT_TRUE(record) << generation;
+    EXPECT_EQ(*record, running_) << generation;
+  }
+}
+
+}  // namespace
+}  // namespace spoor::tracker

@@ -1,0 +1,154 @@
+#include "tracker/mark_set.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr BloomShape shapes[] = {{4'001, 3}, {4'002, 3}, {4'001, 4}};
+
+// A set with something in each of its parts, and what was put into it.
+MarkSet random_set(support::Random& random, std::vector<std::string>& paths, std::vector<std::string>& trees) {
+  MarkSet marks;
+  for (std::uint64_t n = random.below(40); n > 0; --n) {
+    paths.push_back(random_path(random, 6));
+    marks.add(hash_path(paths.back()), shapes[random.below(3)]);
+  }
+  for (std::uint64_t n = random.below(4); n > 0; --n) {
+    trees.push_back(random_path(random, 4));
+    marks.add_tree(trees.back());
+  }
+  return marks;
+}
+
+bool same_answers(const MarkSet& one, const MarkSet& two, support::Random& random) {
+  for (int probe = 0; probe < 200; ++probe) {
+    const std::string path = random.one_in(50) ? "" : random_path(random, 6);
+    if (contains(one, path) != contains(two, path)) return false;
+    if (one.filters_may_contain(hash_path(path)) != two.filters_may_contain(hash_path(path))) return false;
+    if (one.tree_marks().covers(path) != two.tree_marks().covers(path)) return false;
+  }
+  return true;
+}
+
+MarkSet merged(const MarkSet& one, const MarkSet& two) {
+  MarkSet both = one;
+  both.merge(two);
+  return both;
+}
+
+TEST(MarkSetTest, ANewSetIsEmptyAndContainsNothing) {
+  const MarkSet marks;
+  EXPECT_TRUE(marks.empty());
+  EXPECT_FALSE(contains(marks, ""));
+  EXPECT_FALSE(contains(marks, "bucket"));
+}
+
+TEST(MarkSetTest, AddSaysWhetherThePathWasNew) {
+  MarkSet marks;
+  EXPECT_TRUE(marks.add(hash_path("bucket"), small_shape()));
+  EXPECT_FALSE(marks.add(hash_path("bucket"), small_shape()));
+  EXPECT_FALSE(marks.empty());
+}
+
+TEST(MarkSetTest, ATreeMarkAloneMakesASetNotEmpty) {
+  MarkSet marks;
+  EXPECT_TRUE(marks.add_tree("bucket"));
+  EXPECT_FALSE(marks.add_tree("bucket/a"));
+  EXPECT_FALSE(marks.empty());
+}
+
+// ancestor 19: the way down to a marked tree is marked by the tree itself.
+TEST(MarkSetTest, ATreeIsContainedWithTheWayDownToIt) {
+  MarkSet marks;
+  marks.add_tree("bucket/a/b");
+  for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b", "bucket/a/b/c/d"}) {
+    EXPECT_TRUE(contains(marks, path)) << path;
+  }
+  for (const std::string_view path : {"other", "bucket/b", "bucket/a/c"}) EXPECT_FALSE(contains(marks, path)) << path;
+}
+
+TEST(MarkSetTest, FiltersOfOneShapeAreOne) {
+  MarkSet marks = mark_set_of({"a"});
+  marks.merge(mark_set_of({"b"}));
+  marks.add_filter(mark_set_of({"c"}).filters().front());
+  EXPECT_EQ(marks.filters().size(), 1U);
+  for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
+}
+
+TEST(MarkSetTest, FiltersOfForeignShapesStandSideBySideAndAreAllAsked) {
+  MarkSet marks = mark_set_of({"a"}, shapes[0]);
+  marks.merge(mark_set_of({"b"}, shapes[1]));
+  marks.add_filter(mark_set_of({"c"}, shapes[2]).filters().front());
+  EXPECT_EQ(marks.filters().size(), 3U);
+  for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
+  EXPECT_FALSE(contains(marks, "d"));
+}
+
+TEST(MarkSetTest, MergingIsCommutativeAssociativeAndIdempotent) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::string> paths;
+    std::vector<std::string> trees;
+    const MarkSet a = random_set(random, paths, trees);
+    const MarkSet b = random_set(random, paths, trees);
+    const MarkSet c = random_set(random, paths, trees);
+    ASSERT_TRUE(same_answers(merged(a, b), merged(b, a), random));
+    ASSERT_TRUE(same_answers(merged(merged(a, b), c), merged(a, merged(b, c)), random));
+    ASSERT_TRUE(same_answers(merged(a, a), a, random));
+    ASSERT_TRUE(same_answers(merged(merged(a, b), b), merged(a, b), random));
+    ASSERT_TRUE(same_answers(merged(a, MarkSet()), a, random));
+  }
+}
+
+TEST(MarkSetTest, AMergeContainsAllThatItsPartsContain) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::string> paths;
+    std::vector<std::string> trees;
+    MarkSet all;
+    for (int part = 0; part < 5; ++part) all.merge(random_set(random, paths, trees));
+    for (const std::string& path : paths) ASSERT_TRUE(contains(all, path)) << path;
+    for (const std::string& path : trees) {
+      ASSERT_TRUE(contains(all, path)) << path;
+      ASSERT_TRUE(contains(all, path + "/somewhere/below")) << path;
+      for (ComponentCursor at(path); at.next();) ASSERT_TRUE(contains(all, at.prefix())) << at.prefix();
+    }
+  }
+}
+
+TEST(MarkSetTest, AMergeLeavesItsSourceAsItWas) {
+  const MarkSet source = mark_set_of({"a"});
+  MarkSet marks = mark_set_of({"b"});
+  marks.merge(source);
+  EXPECT_FALSE(contains(source, "b"));
+}
+
+TEST(MarkSetFiguresTest, SumUpAllFilters) {
+  SPOOR_RANDOM(random);
+  MarkSet marks;
+  for (int i = 0; i < 500; ++i) marks.add(hash_path(random.letters(20)), {10'000, 4});
+  for (int i = 0; i < 300; ++i) marks.add(hash_path(random.letters(20)), {20'000, 4});
+  const auto figures = MarkSetFigures::of(marks);
+  const auto one = FilterFigures::of(marks.filters()[0]);
+  const auto two = FilterFigures::of(marks.filters()[1]);
+  EXPECT_EQ(figures.bits, 30'000U);
+  EXPECT_DOUBLE_EQ(figures.items, one.items + two.items);
+  EXPECT_NEAR(figures.items, 800, 60);
+  EXPECT_DOUBLE_EQ(figures.density, (one.density + 2 * two.density) / 3);
+  EXPECT_DOUBLE_EQ(figures.fp_rate, 1 - (1 - one.fp_rate) * (1 - two.fp_rate));
+}
+
+TEST(MarkSetFiguresTest, AnEmptySetHasFigures) {
+  const auto figures = MarkSetFigures::of(MarkSet());
+  EXPECT_EQ(figures.bits, 0U);
+  EXPECT_EQ(figures.density, 0);
+  EXPECT_EQ(figures.fp_rate, 0);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

@@ -1,0 +1,51 @@
+// Files in MinIO's format, made small by hand; those of MinIO's own making are in tests/golden.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracker/bloom_filter.h"
+#include "tracker/hash.h"
+
+namespace spoor::tracker {
+
+inline void put_little(std::string& bytes, std::uint64_t value) {
+  for (unsigned shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(value >> shift & 0xFFU);
+}
+
+inline void put_big(std::string& bytes, std::uint64_t value) {
+  for (unsigned shift = 64; shift > 0; shift -= 8) bytes += static_cast<char>(value >> (shift - 8) & 0xFFU);
+}
+
+// The one path that a cycle of these files holds.
+inline std::string minio_path_of(std::uint64_t cycle) { return "bucket/cycle-" + std::to_string(cycle); }
+
+inline void put_minio_filter(std::string& bytes, const std::string& path) {
+  BloomFilter filter({1'009, 7});
+  filter.add(hash_path(path));
+  put_big(bytes, filter.shape().bits);
+  put_big(bytes, filter.shape().hashes);
+  put_big(bytes, filter.shape().bits);
+  for (const std::uint64_t word : filter.words()) put_big(bytes, word);
+}
+
+inline std::string minio_header(std::uint64_t saved_s, std::uint64_t current) {
+  std::string bytes = "\x07";
+  put_little(bytes, saved_s);
+  put_little(bytes, current);
+  return bytes;
+}
+
+inline std::string minio_file(std::uint64_t saved_s, std::uint64_t current, const std::vector<std::uint64_t>& history) {
+  std::string bytes = minio_header(saved_s, current);
+  put_minio_filter(bytes, minio_path_of(current));
+  put_little(bytes, history.size());
+  for (const std::uint64_t cycle : history) {
+    put_little(bytes, cycle);
+    put_minio_filter(bytes, minio_path_of(cycle));
+  }
+  return bytes;
+}
+
+}  // namespace spoor::tracker

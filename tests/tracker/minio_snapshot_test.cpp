@@ -1,0 +1,143 @@
+#include "tracker/minio_snapshot.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tests/support/largest_allocation.h"
+#include "tests/tracker/minio_samples.h"
+#include "tests/tracker/samples.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+void expect_corrupt(std::string_view bytes) {
+  support::reset_largest_allocation();
+  const auto snapshot = decode_minio_snapshot(bytes);
+  EXPECT_LT(support::largest_allocation_bytes(), 64U * 1024) << "allocated by a length it was told";
+  ASSERT_FALSE(snapshot);
+  EXPECT_EQ(snapshot.error().code, Errc::snapshot_corrupt) << snapshot.error().message;
+}
+
+// The sample up to its current filter, for another one to follow.
+std::string header() { return minio_header(1'677'169'754, 20); }
+
+TEST(MinioSnapshotTest, AWholeFileIsRead) {
+  const auto snapshot = decode_minio_snapshot(minio_file(1'677'169'754, 20, {18, 19}));
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ(snapshot->saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
+  EXPECT_EQ(snapshot->current, CycleId{20});
+  ASSERT_EQ(snapshot->cycles.size(), 3U);
+  EXPECT_TRUE(snapshot->cycles.front().filter.may_contain(hash_path(minio_path_of(18))));
+  EXPECT_TRUE(snapshot->cycles.back().filter.may_contain(hash_path(minio_path_of(20))));
+}
+
+TEST(MinioSnapshotTest, TheHistoryMayStandInAnyOrder) {
+  const auto snapshot = decode_minio_snapshot(minio_file(1, 20, {7, 19, 3}));
+  ASSERT_TRUE(snapshot);
+  std::vector<std::uint64_t> ids;
+  for (const MinioCycle& cycle : snapshot->cycles) {
+    ids.push_back(cycle.id.value);
+    EXPECT_TRUE(cycle.filter.may_contain(hash_path(minio_path_of(cycle.id.value))));
+  }
+  EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 7, 19, 20}));
+}
+
+TEST(MinioSnapshotTest, BytesBehindTheHistoryAreIgnored) {
+  EXPECT_TRUE(decode_minio_snapshot(minio_file(1, 20, {19}) + "trailing"));
+}
+
+// ancestor 2
+TEST(MinioSnapshotTest, AnEmptyFileIsCorruptNotNothing) { expect_corrupt(""); }
+
+// ancestor 2
+TEST(MinioSnapshotTest, EveryTruncationIsCorrupt) {
+  const std::string bytes = minio_file(1'677'169'754, 20, {18, 19});
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    SCOPED_TRACE(size);
+    expect_corrupt(std::string_view(bytes).substr(0, size));
+  }
+}
+
+TEST(MinioSnapshotTest, AnotherVersionIsUnknown) {
+  std::string bytes = minio_file(1, 20, {});
+  for (const char version : {'\0', '\1', '\6', '\10', '\xff'}) {
+    bytes[0] = version;
+    const auto snapshot = decode_minio_snapshot(bytes);
+    ASSERT_FALSE(snapshot);
+    EXPECT_EQ(snapshot.error().code, Errc::snapshot_unknown);
+  }
+}
+
+// ancestor 4: m = 0 divides by zero, k = 0 answers yes to everything.
+TEST(MinioSnapshotTest, AFilterOfNoBitsOrNoHashesIsCorrupt) {
+  for (const auto& [bits, hashes] : {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {0, 0}}) {
+    std::string bytes = header();
+    put_big(bytes, bits);
+    put_big(bytes, hashes);
+    put_big(bytes, bits);
+    bytes.append(64, '\0');
+    expect_corrupt(bytes);
+  }
+}
+
+// ancestor 4
+TEST(MinioSnapshotTest, AFilterLongerThanTheFileIsRefusedBeforeItIsAllocated) {
+  for (const std::uint64_t bits : {std::uint64_t{100'000'000}, BloomShape::bits_max, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
+    std::string bytes = header();
+    put_big(bytes, bits);
+    put_big(bytes, 4);
+    put_big(bytes, bits);
+    bytes.append(64, '\0');
+    expect_corrupt(bytes);
+  }
+}
+
+TEST(MinioSnapshotTest, AFilterWhoseTwoLengthsDifferIsCorrupt) {
+  std::string bytes = header();
+  put_big(bytes, 64);
+  put_big(bytes, 4);
+  put_big(bytes, 128);
+  bytes.append(64, '\0');
+  expect_corrupt(bytes);
+}
+
+// ancestor 4: a history count of 2^60 panics.
+TEST(MinioSnapshotTest, AHistoryCountBeyondTheFileIsRefusedWithoutAllocating) {
+  for (const std::uint64_t count : {std::uint64_t{3}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
+    std::string bytes = minio_file(1, 20, {});
+    bytes.resize(bytes.size() - 8);
+    put_little(bytes, count);
+    expect_corrupt(bytes);
+  }
+}
+
+TEST(MinioSnapshotTest, ATimeBeyondTheClocksIsCorrupt) {
+  expect_corrupt(minio_file(std::numeric_limits<std::uint64_t>::max(), 20, {}));
+  expect_corrupt(minio_file(std::uint64_t{1} << 40U, 20, {}));
+}
+
+TEST(MinioSnapshotTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
+  SPOOR_RANDOM(random);
+  const std::string whole = minio_file(1'677'169'754, 20, {17, 18, 19});
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = whole;
+    for (std::uint64_t n = random.between(1, 4); n > 0; --n) bytes[random.below(bytes.size())] = random.byte();
+    support::reset_largest_allocation();
+    static_cast<void>(decode_minio_snapshot(bytes));
+    ASSERT_LT(support::largest_allocation_bytes(), 64U * 1024);
+  }
+}
+
+TEST(MinioKeyTest, DirectoryObjectsLoseTheirSuffixAtTheEndOnly) {
+  EXPECT_EQ(minio_key("bucket/a__XLDIR__"), "bucket/a");
+  EXPECT_EQ(minio_key("bucket/a__XLDIR__/x"), "bucket/a__XLDIR__/x");
+  EXPECT_EQ(minio_key("bucket/a"), "bucket/a");
+  EXPECT_EQ(minio_key("bucket/a__xldir__"), "bucket/a__xldir__");
+}
+
+}  // namespace
+}  // namespace spoor::tracker

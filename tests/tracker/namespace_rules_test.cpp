@@ -1,0 +1,95 @@
+#include "tracker/namespace_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tracker/samples.h"
+#include "tracker/path.h"
+
+namespace spoor::tracker {
+namespace {
+
+NamespaceRules excluding(std::vector<std::string> globs) { return NamespaceRules({std::move(globs), false}); }
+
+// ancestor 7: reserved names are ignored always, not only while debugging.
+TEST(NamespaceRulesTest, OwnStateIsIgnoredWithAllBelow) {
+  const NamespaceRules rules;
+  for (const std::string_view path : {".spoor", ".spoor/.tracker.bin", ".minio.sys", ".minio.sys/tmp/x"}) {
+    EXPECT_TRUE(rules.ignores(path)) << path;
+  }
+}
+
+TEST(NamespaceRulesTest, ReservedNamesAreReservedAtTheTopOnly) {
+  const NamespaceRules rules;
+  for (const std::string_view path : {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}) {
+    EXPECT_FALSE(rules.ignores(path)) << path;
+  }
+}
+
+TEST(NamespaceRulesTest, AGlobWithoutASlashIsHeldAgainstEachComponent) {
+  const NamespaceRules rules = excluding({"*.tmp", "lost+found"});
+  for (const std::string_view path : {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp"}) {
+    EXPECT_TRUE(rules.ignores(path)) << path;
+  }
+  for (const std::string_view path : {"bucket", "bucket/x.tmp2", "bucket/tmp", "lost+foundx"}) {
+    EXPECT_FALSE(rules.ignores(path)) << path;
+  }
+}
+
+TEST(NamespaceRulesTest, AGlobWithASlashIsHeldAgainstThePathFromTheRoot) {
+  const NamespaceRules rules = excluding({"bucket/*/cache"});
+  for (const std::string_view path : {"bucket/a/cache", "bucket/a/cache/deep/below"}) EXPECT_TRUE(rules.ignores(path)) << path;
+  for (const std::string_view path : {"bucket/cache", "bucket/a/b/cache", "x/bucket/a/cache", "bucket/a"}) {
+    EXPECT_FALSE(rules.ignores(path)) << path;
+  }
+}
+
+TEST(NamespaceRulesTest, BytesThatAreNotUtf8AreMatchedAsBytes) {
+  EXPECT_TRUE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe.tmp"));
+  EXPECT_FALSE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe"));
+}
+
+TEST(NamespaceRulesTest, AnImpossibleGlobExcludesNothing) {
+  EXPECT_FALSE(excluding({"[a"}).ignores("a"));
+  EXPECT_FALSE(excluding({""}).ignores("a"));
+}
+
+TEST(NamespaceRulesTest, AWalkAsksOnlyForTheChildAndGetsTheSameAnswer) {
+  SPOOR_RANDOM(random);
+  const NamespaceRules rules = excluding({"a-", "b/*/c", "\xff*"});
+  for (int round = 0; round < 5'000; ++round) {
+    const std::string path = random_path(random, 5);
+    bool by_walk = false;
+    for (ComponentCursor at(path); !by_walk && at.next();) by_walk = rules.ignores_child(at.prefix(), at.component());
+    ASSERT_EQ(rules.ignores(path), by_walk) << path;
+  }
+}
+
+TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {
+  NamespaceRules::Options options;
+  EXPECT_FALSE(NamespaceRules(options).ignores("No_Bucket/x"));
+  options.s3_bucket_names = true;
+  EXPECT_TRUE(NamespaceRules(options).ignores("No_Bucket/x"));
+  EXPECT_FALSE(NamespaceRules(options).ignores("bucket-1/No_Bucket"));
+}
+
+TEST(NamespaceRulesTest, BucketNamesAreThoseOfS3) {
+  for (const std::string& name : {std::string("abc"), std::string("a-b.c"), std::string("1bucket"), std::string("192.168.1"), std::string(63, 'a')}) {
+    EXPECT_TRUE(is_s3_bucket_name(name)) << name;
+  }
+  for (const std::string& name : {std::string("ab"), std::string(64, 'a'), std::string("Abc"), std::string("a_b"), std::string("-abc"), std::string("abc-"),
+                                  std::string(".abc"), std::string("abc."), std::string("a..b"), std::string("192.168.1.1"), std::string("b\xc3\xbc" "cket"), std::string()}) {
+    EXPECT_FALSE(is_s3_bucket_name(name)) << name;
+  }
+}
+
+TEST(NamespaceRulesTest, TheFingerprintChangesWithTheRulesAndNotWithTheirOrder) {
+  const std::string plain = NamespaceRules().fingerprint();
+  EXPECT_EQ(excluding({"a", "b"}).fingerprint(), excluding({"b", "a"}).fingerprint());
+  EXPECT_NE(excluding({"a"}).fingerprint(), plain);
+  EXPECT_NE(excluding({"a", "b"}).fingerprint(), excluding({"a"}).fingerprint());
+  EXPECT_NE(excluding({"a|1:b"}).fingerprint(), excluding({"a", "b"}).fingerprint());
+  EXPECT_NE(NamespaceRules({{}, true}).fingerprint(), plain);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

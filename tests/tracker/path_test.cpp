@@ -1,0 +1,196 @@
+#include "tracker/path.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/support/random.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+using namespace std::string_view_literals;
+
+// 17 components, none too long: 4,096 bytes in all.
+std::string longest_path() {
+  std::string path;
+  for (int i = 0; i < 15; ++i) path += std::string(255, 'x') + '/';
+  return path + std::string(127, 'y') + '/' + std::string(128, 'z');
+}
+
+// ancestor 18: one way to spell a path is left, whoever marks it.
+TEST(PathTest, EverySpellingIsNormalisedToOne) {
+  const std::vector<std::pair<std::string_view, std::string_view>> cases{
+      {"bucket", "bucket"},
+      {"bucket/a/b.txt", "bucket/a/b.txt"},
+      {"/bucket/a", "bucket/a"},
+      {"///bucket/a", "bucket/a"},
+      {"./bucket/a", "bucket/a"},
+      {"/./bucket/a", "bucket/a"},
+      {"./a//b/./c/", "a/b/c"},
+      {"bucket/a/", "bucket/a"},
+      {"bucket/a///", "bucket/a"},
+      {"bucket/a/.", "bucket/a"},
+      {"bucket//a", "bucket/a"},
+      {"bucket/.//./a", "bucket/a"},
+      {".hidden/..dots/...", ".hidden/..dots/..."},
+      {"bucket/a..b/..c/d..", "bucket/a..b/..c/d.."},
+      {" /\t", " /\t"},
+      {"line\nbreak/back\\slash", "line\nbreak/back\\slash"},
+      {"b\xc3\xbc/\xe6\x97\xa5", "b\xc3\xbc/\xe6\x97\xa5"},
+  };
+  for (const auto& [raw, normal] : cases) {
+    const auto path = normalise_path(raw);
+    ASSERT_TRUE(path) << raw;
+    EXPECT_EQ(*path, normal) << raw;
+  }
+}
+
+TEST(PathTest, BytesThatAreNotUtf8AreKept) {
+  EXPECT_EQ(normalise_path("bucket/\xff\xfe\x80").value(), "bucket/\xff\xfe\x80");
+}
+
+// ancestor 17: a path that climbs marks something else than it says.
+TEST(PathTest, DotDotIsRefusedWhereverItStands) {
+  for (const std::string_view raw : {"..", "../a", "a/..", "a/../b", "/../a", "a/./../b", "a//..//b"}) {
+    const auto path = normalise_path(raw);
+    ASSERT_FALSE(path) << raw;
+    EXPECT_EQ(path.error().code, Errc::invalid_path) << raw;
+  }
+}
+
+TEST(PathTest, WhatNamesNothingIsRefused) {
+  for (const std::string_view raw : {"", "/", "//", ".", "./", "/.", "/././/"}) {
+    const auto path = normalise_path(raw);
+    ASSERT_FALSE(path) << raw;
+    EXPECT_EQ(path.error().code, Errc::invalid_path) << raw;
+  }
+}
+
+TEST(PathTest, ANulByteIsRefusedWhereverItStands) {
+  for (const std::string_view raw : {"\0"sv, "a\0"sv, "\0a"sv, "a/b\0c/d"sv, "a/\0"sv}) {
+    const auto path = normalise_path(raw);
+    ASSERT_FALSE(path);
+    EXPECT_EQ(path.error().code, Errc::invalid_path);
+  }
+}
+
+TEST(PathTest, AComponentOf255BytesIsTakenAndOneMoreRefused) {
+  const std::string longest(255, 'n');
+  EXPECT_EQ(normalise_path("a/" + longest + "/b").value(), "a/" + longest + "/b");
+  const auto path = normalise_path("a/" + longest + "n/b");
+  ASSERT_FALSE(path);
+  EXPECT_EQ(path.error().code, Errc::path_too_long);
+}
+
+// ancestor 17: what one mark can cost is bounded.
+TEST(PathTest, APathOf4096BytesIsTakenAndOneMoreRefused) {
+  const std::string longest = longest_path();
+  ASSERT_EQ(longest.size(), 4096U);
+  EXPECT_EQ(normalise_path(longest).value(), longest);
+  const auto path = normalise_path(longest + "z");
+  ASSERT_FALSE(path);
+  EXPECT_EQ(path.error().code, Errc::path_too_long);
+}
+
+TEST(PathTest, AnEndlessComponentIsRefused) {
+  EXPECT_EQ(normalise_path(std::string(1'000'000, 'x')).error().code, Errc::path_too_long);
+}
+
+TEST(PathTest, TheMessageNamesThePathEscaped) {
+  const auto path = normalise_path("a\n/..");
+  ASSERT_FALSE(path);
+  EXPECT_NE(path.error().message.find("a\\x0a/.."), std::string::npos) << path.error().message;
+}
+
+TEST(PathTest, NormalisingTwiceChangesNothing) {
+  SPOOR_RANDOM(random);
+  const std::vector<std::string> pieces{"/", ".", "..", "a", "b", "/", "\xff", "//", "./", "a/"};
+  for (int round = 0; round < 20'000; ++round) {
+    std::string raw;
+    for (std::uint64_t n = random.below(8); n > 0; --n) raw += random.pick(pieces);
+    const auto once = normalise_path(raw);
+    if (!once) continue;
+    ASSERT_EQ(normalise_path(*once).value(), *once) << raw;
+    for (ComponentCursor at(*once); at.next();) {
+      ASSERT_FALSE(at.component().empty() || at.component() == "." || at.component() == "..") << raw;
+    }
+  }
+}
+
+TEST(PathTest, TheCursorStepsThroughComponentsAndPrefixes) {
+  std::vector<std::pair<std::string, std::string>> steps;
+  for (ComponentCursor at("bucket/a/b.txt"); at.next();) steps.emplace_back(at.component(), at.prefix());
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"bucket", "bucket"}, {"a", "bucket/a"}, {"b.txt", "bucket/a/b.txt"}};
+  EXPECT_EQ(steps, expected);
+}
+
+TEST(PathTest, TheCursorKnowsTheLastComponent) {
+  ComponentCursor at("a/b");
+  ASSERT_TRUE(at.next());
+  EXPECT_FALSE(at.is_last());
+  ASSERT_TRUE(at.next());
+  EXPECT_TRUE(at.is_last());
+  EXPECT_FALSE(at.next());
+}
+
+TEST(PathTest, TheRootHasNoComponents) { EXPECT_FALSE(ComponentCursor("").next()); }
+
+TEST(PathTest, JoiningAndTheParentAreInverse) {
+  EXPECT_EQ(join_path("", "bucket"), "bucket");
+  EXPECT_EQ(join_path("bucket/a", "b"), "bucket/a/b");
+  EXPECT_EQ(parent_path("bucket/a/b"), "bucket/a");
+  EXPECT_EQ(parent_path("bucket"), "");
+  EXPECT_EQ(parent_path(""), "");
+}
+
+TEST(PathTest, KindsAreKnownByNameOnly) {
+  EXPECT_EQ(parse_mark_kind("dir"), MarkKind::dir);
+  EXPECT_EQ(parse_mark_kind("file"), MarkKind::file);
+  EXPECT_EQ(parse_mark_kind("tree"), MarkKind::tree);
+  for (const std::string_view text : {"", "Dir", "dir ", "directory"}) EXPECT_FALSE(parse_mark_kind(text)) << text;
+}
+
+TEST(PrintableTest, Utf8StaysAsItIs) { EXPECT_EQ(printable("bücket/日本語/😀.txt"), "bücket/日本語/😀.txt"); }
+
+TEST(PrintableTest, ControlCharactersAreEscaped) {
+  EXPECT_EQ(printable("a\nb\x1b[31m\x7f\0"sv), "a\\x0ab\\x1b[31m\\x7f\\x00");
+}
+
+TEST(PrintableTest, ControlCharactersBeyondAsciiAreEscapedToo) {
+  // U+009B begins a terminal's escape sequence as ESC [ does, U+0085 is a line break.
+  EXPECT_EQ(printable("\xc2\x9b\xc2\x85\xc2\xa0"), "\\xc2\\x9b\\xc2\\x85\xc2\xa0");
+}
+
+TEST(PrintableTest, BytesThatAreNotUtf8AreEscaped) {
+  EXPECT_EQ(printable("\xff"), "\\xff");
+  EXPECT_EQ(printable("\xc3"), "\\xc3") << "cut off";
+  EXPECT_EQ(printable("\xe6\x97"), "\\xe6\\x97") << "cut off";
+  EXPECT_EQ(printable("\x80" "a"), "\\x80" "a") << "no lead byte";
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
+  EXPECT_EQ(printable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf") << "overlong";
+  EXPECT_EQ(printable("\xf0\x80\x80\xaf"), "\\xf0\\x80\\x80\\xaf") << "overlong";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
+}
+
+TEST(PrintableTest, ALongPathIsCutAndSaysSo) {
+  const std::string text = printable(std::string(5'000, 'x'));
+  EXPECT_LE(text.size(), 210U);
+  EXPECT_TRUE(text.ends_with("..."));
+}
+
+TEST(PrintableTest, RandomBytesComeOutAsUtf8WithoutControlCharacters) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 5'000; ++round) {
+    const std::string text = printable(random.bytes(random.below(60)));
+    ASSERT_EQ(printable(text), text.size() > 200 ? printable(text) : text);
+    for (const char c : text) ASSERT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::tracker

@@ -1,0 +1,335 @@
+#include "tracker/snapshot_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/fakes/memory_file_system.h"
+#include "tests/tracker/minio_samples.h"
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+using fakes::MemoryFileSystem;
+using Fate = MemoryFileSystem::Fate;
+using Paths = std::vector<std::filesystem::path>;
+using ::testing::HasSubstr;
+
+const NodeIdentity owner{"cluster", "node"};
+const base::WallTime now{std::chrono::seconds(1'700'000'000)};
+
+class SnapshotStoreTest : public ::testing::Test {
+ protected:
+  SnapshotStoreTest() {
+    for (const auto& drive : drives_) files_.make_directory(drive);
+  }
+
+  SnapshotStore store() { return {files_, drives_, owner}; }
+
+  // A state told apart by its number: the current cycle, with one mark.
+  static TrackerState state(std::uint64_t number) {
+    TrackerState state;
+    state.instance = instance_of(1);
+    state.current = {number};
+    state.current_marks = std::make_shared<const MarkSet>(mark_set_of({"bucket/" + std::to_string(number)}));
+    return state;
+  }
+
+  void put(const std::filesystem::path& drive, std::string bytes) { files_.put(snapshot_file(drive), std::move(bytes)); }
+  void put_generation(const std::filesystem::path& drive, std::uint64_t generation) {
+    put(drive, encode_snapshot({owner, generation, now, state(generation)}));
+  }
+
+  MemoryFileSystem files_;
+  const Paths drives_{"/mnt/1", "/mnt/2", "/mnt/3"};
+};
+
+TEST_F(SnapshotStoreTest, DrivesThatHoldNothingLoadNothingAndLoseNothing) {
+  const LoadedSnapshot loaded = store().load();
+  EXPECT_FALSE(loaded.newest);
+  EXPECT_FALSE(loaded.any_lost);
+  ASSERT_EQ(loaded.drives.size(), 3U);
+  for (const DriveState& drive : loaded.drives) EXPECT_TRUE(drive.ok) << drive.error;
+}
+
+TEST_F(SnapshotStoreTest, WhatWasSavedIsLoaded) {
+  const SavedSnapshot saved = store().save(varied_state(), now);
+  EXPECT_TRUE(saved.durable());
+  const LoadedSnapshot loaded = store().load();
+  ASSERT_TRUE(loaded.newest);
+  EXPECT_EQ(loaded.newest->generation, saved.generation);
+  EXPECT_EQ(loaded.newest->saved_at, now);
+  EXPECT_TRUE(bytes_of(loaded.newest->state) == bytes_of(varied_state()));
+}
+
+TEST_F(SnapshotStoreTest, EveryDriveGetsTheSameFile) {
+  const SavedSnapshot saved = store().save(varied_state(), now);
+  const auto bytes = files_.content(snapshot_file(drives_[0]));
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(saved.bytes, bytes->size());
+  for (const auto& drive : drives_) EXPECT_TRUE(files_.content(snapshot_file(drive)) == bytes) << drive;
+}
+
+// ancestor 1: the last drive read wins.
+TEST_F(SnapshotStoreTest, TheNewestGenerationWinsInAnyOrderOfTheDrives) {
+  std::vector<std::uint64_t> generations{4, 5, 6};
+  do {
+    for (std::size_t at = 0; at < drives_.size(); ++at) put_generation(drives_[at], generations[at]);
+    const LoadedSnapshot loaded = store().load();
+    ASSERT_TRUE(loaded.newest);
+    EXPECT_EQ(loaded.newest->generation, 6U);
+    EXPECT_EQ(loaded.newest->state.current, CycleId{6});
+    EXPECT_FALSE(loaded.any_lost);
+  } while (std::next_permutation(generations.begin(), generations.end()));
+}
+
+TEST_F(SnapshotStoreTest, GenerationsGoOnFromTheNewestLoaded) {
+  put_generation(drives_[1], 41);
+  SnapshotStore store = this->store();
+  store.load();
+  EXPECT_EQ(store.save(state(2), now).generation, 42U);
+  EXPECT_EQ(store.save(state(2), now).generation, 43U);
+}
+
+struct BadFile {
+  const char* name;
+  std::string bytes;
+  const char* suffix;
+  const char* reason;
+  bool lost;
+};
+
+std::string whole_file() { return encode_snapshot({owner, 5, now, varied_state()}); }
+
+std::string flipped(std::size_t at, char by) {
+  std::string bytes = whole_file();
+  bytes[at] = static_cast<char>(bytes[at] ^ by);
+  return bytes;
+}
+
+std::vector<BadFile> bad_files() {
+  const std::string whole = whole_file();
+  const Snapshot foreign_node{{"cluster", "other"}, 99, now, varied_state()};
+  const Snapshot foreign_cluster{{"other", "node"}, 99, now, varied_state()};
+  return {
+      {"empty", "", "corrupt", "empty", true},
+      {"truncated", whole.substr(0, whole.size() / 2), "corrupt", "checksum", true},
+      {"flipped", flipped(whole.size() / 2, '\x10'), "corrupt", "checksum", true},
+      {"text", std::string("\x08") + "something quite different", "corrupt", "not a tracker's", true},
+      {"flipped into MinIO's version", flipped(0, '\x0f'), "corrupt", "corrupt", true},
+      {"truncated MinIO", minio_file(1, 20, {19}).substr(0, 60), "corrupt", "longer than what is left", true},
+      {"of another node", encode_snapshot(foreign_node), "foreign", "node 'other' of cluster 'cluster'", false},
+      {"of another cluster", encode_snapshot(foreign_cluster), "foreign", "node 'node' of cluster 'other'", false},
+      {"of a newer version", "\x09 from the future", "v9", "version 9", true},
+      {"of MinIO's version 6", "\x06 from the past", "v6", "version 6", true},
+      {"of version 255", "\xff", "v255", "version 255", true},
+  };
+}
+
+// ancestor 2 and 3: a bad file is reported by drive and reason, and kept.
+TEST_F(SnapshotStoreTest, ABadFileIsReportedAndPutAside) {
+  for (const BadFile& bad : bad_files()) {
+    SCOPED_TRACE(bad.name);
+    MemoryFileSystem files;
+    for (const auto& drive : drives_) files.make_directory(drive);
+    const auto file = snapshot_file(drives_[1]);
+    files.put(file, bad.bytes);
+
+    const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner).load();
+
+    EXPECT_FALSE(loaded.newest);
+    EXPECT_EQ(loaded.any_lost, bad.lost);
+    ASSERT_EQ(loaded.drives.size(), 3U);
+    EXPECT_TRUE(loaded.drives[0].ok);
+    EXPECT_TRUE(loaded.drives[2].ok);
+    EXPECT_FALSE(loaded.drives[1].ok);
+    EXPECT_EQ(loaded.drives[1].drive, drives_[1]);
+    EXPECT_THAT(loaded.drives[1].error, HasSubstr(file.native()));
+    EXPECT_THAT(loaded.drives[1].error, HasSubstr(bad.reason));
+    EXPECT_FALSE(files.exists(file));
+    EXPECT_EQ(files.content(file.native() + '.' + bad.suffix), bad.bytes);
+  }
+}
+
+TEST_F(SnapshotStoreTest, ABadFileDoesNotKeepAGoodOneFromBeingLoaded) {
+  for (const BadFile& bad : bad_files()) {
+    SCOPED_TRACE(bad.name);
+    put(drives_[0], bad.bytes);
+    put_generation(drives_[1], 5);
+    put(drives_[2], bad.bytes);
+    const LoadedSnapshot loaded = store().load();
+    ASSERT_TRUE(loaded.newest);
+    EXPECT_EQ(loaded.newest->generation, 5U);
+    EXPECT_EQ(loaded.any_lost, bad.lost);
+  }
+}
+
+TEST_F(SnapshotStoreTest, ABadFileIsReplacedAtTheNextSave) {
+  put(drives_[0], "\x08");
+  SnapshotStore store = this->store();
+  store.load();
+  EXPECT_TRUE(store.save(state(3), now).drives[0].ok);
+  EXPECT_TRUE(store.load().drives[0].ok);
+}
+
+TEST_F(SnapshotStoreTest, ABadFileThatCannotBePutAsideIsReportedWithBothReasons) {
+  put(drives_[0], "\x08");
+  files_.fail_call(2, EROFS);  // the rename, behind the read
+  const LoadedSnapshot loaded = store().load();
+  EXPECT_TRUE(loaded.any_lost);
+  EXPECT_THAT(loaded.drives[0].error, HasSubstr("not a tracker's"));
+  EXPECT_THAT(loaded.drives[0].error, HasSubstr("Read-only"));
+}
+
+TEST_F(SnapshotStoreTest, ADriveThatCannotBeReadIsReportedAndMayHoldWhatIsLost) {
+  put_generation(drives_[1], 5);
+  files_.fail_below(drives_[0], EIO);
+  const LoadedSnapshot loaded = store().load();
+  ASSERT_TRUE(loaded.newest);
+  EXPECT_TRUE(loaded.any_lost);
+  EXPECT_FALSE(loaded.drives[0].ok);
+}
+
+// ancestor 14
+TEST_F(SnapshotStoreTest, AFullDriveIsReportedWhileAnotherOneCounts) {
+  files_.fill(drives_[1]);
+  const SavedSnapshot saved = store().save(state(3), now);
+  EXPECT_TRUE(saved.durable());
+  EXPECT_TRUE(saved.drives[0].ok);
+  EXPECT_FALSE(saved.drives[1].ok);
+  EXPECT_THAT(saved.drives[1].error, HasSubstr("No space"));
+  EXPECT_TRUE(saved.drives[2].ok);
+}
+
+// ancestor 14: a save that reached no drive does not count.
+TEST_F(SnapshotStoreTest, ASaveThatReachesNoDriveIsNotDurable) {
+  for (const auto& drive : drives_) files_.fail_below(drive, EIO);
+  EXPECT_FALSE(store().save(state(3), now).durable());
+}
+
+TEST_F(SnapshotStoreTest, NoDrivesAtAllIsNotDurable) {
+  EXPECT_FALSE(SnapshotStore(files_, {}, owner).save(state(3), now).durable());
+}
+
+TEST_F(SnapshotStoreTest, ASaveAfterFailedOnesIsNewerThanAllBefore) {
+  SnapshotStore store = this->store();
+  store.save(state(3), now);
+  files_.fill(drives_[0]);
+  files_.fill(drives_[1]);
+  store.save(state(4), now);
+  for (const auto& drive : drives_) files_.heal(drive);
+  files_.fill(drives_[2]);
+  store.save(state(5), now);
+  EXPECT_EQ(this->store().load().newest.value().state.current, CycleId{5});
+}
+
+TEST_F(SnapshotStoreTest, ADriveThatIsNotThereIsNotCreated) {
+  // An unmounted drive: a snapshot on the mount point would come to light at the wrong time.
+  const Paths with_missing{"/mnt/1", "/mnt/missing"};
+  const SavedSnapshot saved = SnapshotStore(files_, with_missing, owner).save(state(3), now);
+  EXPECT_TRUE(saved.drives[0].ok);
+  EXPECT_FALSE(saved.drives[1].ok);
+  EXPECT_FALSE(files_.exists("/mnt/missing"));
+}
+
+TEST_F(SnapshotStoreTest, ADurableSaveSurvivesAPowerCutOnAFreshDrive) {
+  // The new directory .spoor must be as durable as the file in it.
+  ASSERT_TRUE(store().save(state(3), now).durable());
+  files_.crash(Fate::lost);
+  const LoadedSnapshot loaded = store().load();
+  ASSERT_TRUE(loaded.newest);
+  EXPECT_EQ(loaded.newest->state.current, CycleId{3});
+}
+
+// ancestor 15: a reader, or a crash, finds the file short during most saves.
+TEST_F(SnapshotStoreTest, APowerCutDuringASaveLeavesAWholeSnapshotOnEveryDrive) {
+  SPOOR_RANDOM(random);
+  const auto prepared = [&](MemoryFileSystem& files) {
+    for (const auto& drive : drives_) {
+      files.put(snapshot_file(drive), encode_snapshot({owner, 7, now, state(7)}));
+    }
+    files.reset_calls();
+  };
+  MemoryFileSystem whole;
+  prepared(whole);
+  SnapshotStore(whole, drives_, owner).save(state(8), now);
+  const std::size_t calls = whole.calls();
+
+  for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
+    for (int round = 0; round < 10; ++round) {
+      MemoryFileSystem files;
+      prepared(files);
+      SnapshotStore store(files, drives_, owner);
+      store.load();
+      files.reset_calls();
+      files.stop_at_call(stop);
+      const SavedSnapshot saved = store.save(state(8), now);
+      files.crash([&](const std::string&) { return static_cast<Fate>(random.below(3)); });
+
+      const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner).load();
+      ASSERT_FALSE(loaded.any_lost) << "power cut before call " << stop;
+      ASSERT_TRUE(loaded.newest);
+      const std::uint64_t cycle = loaded.newest->state.current.value;
+      ASSERT_TRUE(cycle == 8 || (cycle == 7 && !saved.durable())) << "power cut before call " << stop;
+    }
+  }
+}
+
+TEST_F(SnapshotStoreTest, AFileOfMiniosIsLoadedWithItsMarks) {
+  put(drives_[1], minio_file(1'677'169'754, 20, {18, 19}));
+  const LoadedSnapshot loaded = store().load();
+  ASSERT_TRUE(loaded.newest);
+  const TrackerState& state = loaded.newest->state;
+  EXPECT_FALSE(state.complete_since_birth);
+  EXPECT_FALSE(state.instance.is_none());
+  EXPECT_EQ(state.current, CycleId{20});
+  EXPECT_EQ(state.oldest_kept, CycleId{18});
+  EXPECT_TRUE(contains(*state.current_marks, minio_path_of(20)));
+  ASSERT_EQ(state.history.size(), 2U);
+  EXPECT_TRUE(contains(*state.history[0].marks, minio_path_of(18)));
+  EXPECT_TRUE(contains(*state.history[1].marks, minio_path_of(19)));
+}
+
+TEST_F(SnapshotStoreTest, MarksOfMiniosOddlyNumberedCyclesCountAsCurrent) {
+  // Cycles that went backwards (ancestor 8), twice the same, or zero.
+  put(drives_[0], minio_file(1, 20, {19, 19, 0, 25, 20}));
+  const TrackerState state = store().load().newest.value().state;
+  MarkSet all = *state.current_marks;
+  for (const ClosedCycle& cycle : state.history) {
+    EXPECT_LT(cycle.id, state.current);
+    all.merge(*cycle.marks);
+  }
+  for (const std::uint64_t cycle : {0U, 19U, 20U, 25U}) EXPECT_TRUE(contains(all, minio_path_of(cycle))) << cycle;
+  EXPECT_TRUE(decode_snapshot(encode_snapshot(snapshot_of(state)))) << "it can be saved as ours";
+}
+
+TEST_F(SnapshotStoreTest, AFileOfMiniosIsOlderThanAnyOfOurs) {
+  for (const bool ours_first : {true, false}) {
+    put(drives_[ours_first ? 1 : 0], minio_file(1'900'000'000, 900, {}));
+    put_generation(drives_[ours_first ? 0 : 1], 1);
+    EXPECT_EQ(store().load().newest.value().state.current, CycleId{1});
+  }
+}
+
+// ancestor 1
+TEST_F(SnapshotStoreTest, OfSeveralFilesOfMiniosTheLastSavedWinsInAnyOrderOfTheDrives) {
+  std::vector<std::uint64_t> saved_s{1'677'000'001, 1'677'000'002, 1'677'000'003};
+  do {
+    for (std::size_t at = 0; at < drives_.size(); ++at) put(drives_[at], minio_file(saved_s[at], saved_s[at] % 100, {}));
+    EXPECT_EQ(store().load().newest.value().state.current, CycleId{3});
+  } while (std::next_permutation(saved_s.begin(), saved_s.end()));
+}
+
+TEST_F(SnapshotStoreTest, LoadingTouchesNoGoodFile) {
+  put_generation(drives_[0], 4);
+  put(drives_[1], minio_file(1, 20, {19}));
+  store().load();
+  EXPECT_TRUE(files_.exists(snapshot_file(drives_[0])));
+  EXPECT_TRUE(files_.exists(snapshot_file(drives_[1])));
+}
+
+}  // namespace
+}  // namespace spoor::tracker

@@ -1,0 +1,167 @@
+// What holds however threads interleave. No test here waits for a time: the threads race in rounds,
+// each begun by all together, so that they meet even where there are fewer cores than threads; what
+// came of it is checked when they are done.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tracker/samples.h"
+#include "tracker/tracker.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr std::size_t markers = 2;
+constexpr std::size_t rounds = 1'000;
+constexpr std::size_t marks_a_round = 4;
+constexpr std::size_t marks_each = rounds * marks_a_round;
+
+// Runs each of the functions once a round, in a thread of its own.
+void race(const std::vector<std::function<void(std::size_t round)>>& runners) {
+  std::barrier start(static_cast<std::ptrdiff_t>(runners.size()));
+  std::vector<std::thread> threads;
+  for (const auto& run : runners) {
+    threads.emplace_back([&] {
+      for (std::size_t round = 0; round < rounds; ++round) {
+        start.arrive_and_wait();
+        run(round);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Paths that share nothing with each other: a chain can only be whole by its own mark.
+std::string own_path(std::size_t marker, std::size_t number) {
+  return fmt::format("{0}-{1}/a{1}/b{1}/c{1}/d{1}/e{1}", marker, number);
+}
+
+bool holds_whole_chain(const MarkSet& marks, const std::string& path) {
+  bool whole = true;
+  for_each_prefix_hash(path, [&](const PathHash& hash, bool) { whole = whole && marks.filters_may_contain(hash); });
+  return whole;
+}
+
+class TrackerConcurrencyTest : public ::testing::Test {
+ protected:
+  TrackerConcurrencyTest() {
+    options_.shape = BloomShape::for_items(400, 1e-6);
+    options_.items_max = 400;
+    options_.history_max = 1'000'000;  // keep everything, to look at it afterwards
+  }
+
+  fakes::ManualClock clock_;
+  Tracker::Options options_;
+};
+
+TEST_F(TrackerConcurrencyTest, MarkDuringAdvanceLandsInOneCycle) {
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  std::vector<std::vector<CycleId>> told(markers, std::vector<CycleId>(marks_each));
+  const auto marker = [&](std::size_t marker) {
+    return [&, marker](std::size_t round) {
+      for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
+        told[marker][number] = mark(tracker, {dir(own_path(marker, number))}).cycle;
+      }
+    };
+  };
+  std::uint64_t to = 1;
+  race({marker(0), marker(1), [&](std::size_t) {
+          for (std::size_t i = 0; i < marks_a_round; ++i) tracker.advance({++to});
+        }});
+
+  const TrackerState state = tracker.state();
+  std::map<CycleId, const MarkSet*> cycles{{state.current, state.current_marks.get()}};
+  for (const ClosedCycle& cycle : state.history) cycles[cycle.id] = cycle.marks.get();
+  for (std::size_t at = 0; at < markers; ++at) {
+    for (std::size_t number = 0; number < marks_each; ++number) {
+      const CycleId cycle = told[at][number];
+      ASSERT_TRUE(cycles.contains(cycle));
+      ASSERT_TRUE(holds_whole_chain(*cycles[cycle], own_path(at, number))) << own_path(at, number) << " in cycle " << cycle.value;
+    }
+  }
+}
+
+// Scanners that ask while others mark and advance: a mark acknowledged before a request began is in
+// its answer, or was in an earlier one that ran while the mark was made.
+TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) {
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  std::atomic<std::size_t> requests_begun = 0;
+  struct Span {
+    std::size_t before = 0;  // requests begun before the mark
+    std::size_t after = 0;   // and before its acknowledgement
+  };
+  std::vector<std::vector<Span>> spans(markers, std::vector<Span>(marks_each));
+  const auto marker = [&](std::size_t marker) {
+    return [&, marker](std::size_t round) {
+      for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
+        spans[marker][number].before = requests_begun;
+        mark(tracker, {dir(own_path(marker, number))});
+        spans[marker][number].after = requests_begun;
+      }
+    };
+  };
+  // The scanner under test: it opens a cycle, or asks in the one another scanner opened.
+  std::vector<MarkSet> answers;
+  bool any_gap = false;
+  Cursor cursor{instance_of(1), {1}};
+  const auto ask = [&](std::size_t turn) {
+    CycleRequest request;
+    request.current = {cursor.cycle.value + turn % 2};
+    request.oldest = cursor.cycle;
+    request.instance = cursor.instance;
+    ++requests_begun;
+    CycleAnswer answer = tracker.cycle(request);
+    any_gap = any_gap || answer.gap;
+    cursor = answer.next();
+    answers.push_back(std::move(answer.marks));
+  };
+  const auto other_scanner = [&](std::size_t) { tracker.cycle({next(tracker.state().current), {1}, instance_of(1), false}); };
+  race({marker(0), marker(1), ask, other_scanner});
+  ask(0);  // behind the last acknowledgement
+
+  EXPECT_FALSE(any_gap);
+  for (std::size_t at = 0; at < markers; ++at) {
+    for (std::size_t number = 0; number < marks_each; ++number) {
+      // The request that ran when the mark began counts too; number `after` began behind the
+      // acknowledgement.
+      const Span& span = spans[at][number];
+      const std::size_t first = span.before == 0 ? 0 : span.before - 1;
+      bool found = false;
+      for (std::size_t asked = first; asked <= span.after && !found; ++asked) {
+        found = holds_whole_chain(answers.at(asked), own_path(at, number));
+      }
+      ASSERT_TRUE(found) << own_path(at, number) << " in none of the answers " << first << " to " << span.after;
+    }
+  }
+}
+
+// Everything at once, for the thread sanitizer; whatever a state says must be whole.
+TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
+  options_.history_max = 4;
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  const auto marker = [&](std::size_t marker) {
+    return [&, marker](std::size_t round) { mark(tracker, {dir(own_path(marker, round)), tree(fmt::format("tree/{}", round % 50))}); };
+  };
+  bool whole = true;
+  race({marker(0), marker(1), [&](std::size_t round) { tracker.advance({round}); },
+        [&](std::size_t) {
+          const std::uint64_t version = tracker.version();
+          whole = whole && decode_snapshot(encode_snapshot(snapshot_of(tracker.state()))).has_value();
+          whole = whole && tracker.version() >= version;
+          tracker.status();
+          tracker.dirty("tree/1", {});
+          clock_.advance(std::chrono::milliseconds(1));
+        }});
+  EXPECT_TRUE(whole);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

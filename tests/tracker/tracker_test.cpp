@@ -1,0 +1,480 @@
+#include "tracker/tracker.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+class TrackerTest : public ::testing::Test {
+ protected:
+  // What a scanner that holds this cursor asks; it opens `current` where that is ahead.
+  static CycleRequest from(const Cursor& cursor, std::uint64_t current = 0) {
+    CycleRequest request;
+    request.current = {current};
+    request.oldest = cursor.cycle;
+    request.instance = cursor.instance;
+    return request;
+  }
+  Cursor at(std::uint64_t cycle) const { return {instance_, {cycle}}; }
+
+  MarkSet everything() { return tracker_.cycle(read_all(tracker_)).marks; }
+
+  // Closes `count` cycles with one mark in each: `bucket/<number>`.
+  void close_cycles(std::uint64_t count) {
+    for (; count > 0; --count) {
+      const CycleId current = tracker_.state().current;
+      mark(tracker_, {dir("bucket/" + std::to_string(current.value))});
+      tracker_.advance(next(current));
+    }
+  }
+
+  const InstanceId instance_ = instance_of(1);
+  fakes::ManualClock clock_;
+  Tracker tracker_{small_options(), clock_, Tracker::born(instance_, clock_)};
+};
+
+// --- marks ---
+
+TEST_F(TrackerTest, ADirMarksEveryPrefixAndThePathItself) {
+  mark(tracker_, {dir("bucket/a/b")});
+  for (const std::string_view path : {"bucket", "bucket/a", "bucket/a/b"}) EXPECT_TRUE(contains(everything(), path)) << path;
+  for (const std::string_view path : {"a", "bucket/b", "bucket/a/b/c"}) EXPECT_FALSE(contains(everything(), path)) << path;
+}
+
+// ancestor 23: leaves fill the filter.
+TEST_F(TrackerTest, AFileMarksItsParentsOnly) {
+  mark(tracker_, {file("bucket/a/b")});
+  for (const std::string_view path : {"bucket", "bucket/a"}) EXPECT_TRUE(contains(everything(), path)) << path;
+  EXPECT_FALSE(contains(everything(), "bucket/a/b"));
+}
+
+TEST_F(TrackerTest, AFileAtTheTopMarksTheRoot) {
+  mark(tracker_, {file("object")});
+  EXPECT_TRUE(contains(everything(), ""));
+  EXPECT_FALSE(contains(everything(), "object"));
+}
+
+// ancestor 19
+TEST_F(TrackerTest, ATreeMarksAllBelowItAndTheWayDown) {
+  mark(tracker_, {tree("bucket/a")});
+  for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b/c"}) EXPECT_TRUE(contains(everything(), path)) << path;
+  EXPECT_FALSE(contains(everything(), "bucket/b"));
+}
+
+TEST_F(TrackerTest, TheOutcomeCountsWhatWasMarkedAndWhatWasNew) {
+  mark(tracker_, {dir("bucket/a"), tree("bucket/t")});
+  const MarkOutcome outcome = mark(tracker_, {dir("bucket/a"), file("bucket/a"), dir("bucket/b"), tree("bucket/t/below"), tree("bucket/u")});
+  EXPECT_EQ(outcome.marked, 5U);
+  EXPECT_EQ(outcome.added, 2U);
+  EXPECT_EQ(outcome.cycle, CycleId{1});
+}
+
+TEST_F(TrackerTest, NoMarksAtAllIsAnOutcomeToo) {
+  tracker_.advance({4});
+  const MarkOutcome outcome = mark(tracker_, {});
+  EXPECT_EQ(outcome.marked, 0U);
+  EXPECT_EQ(outcome.cycle, CycleId{4});
+}
+
+TEST_F(TrackerTest, APathKnownInAnOlderCycleIsNewInThisOne) {
+  mark(tracker_, {dir("bucket/a")});
+  tracker_.advance({2});
+  EXPECT_EQ(mark(tracker_, {dir("bucket/a")}).added, 1U);
+}
+
+TEST_F(TrackerTest, ThePathsOfAPrefixKnownButThePathItselfNewIsNew) {
+  mark(tracker_, {dir("bucket/a")});
+  EXPECT_EQ(mark(tracker_, {dir("bucket/a/b")}).added, 1U);
+  EXPECT_EQ(mark(tracker_, {dir("bucket")}).added, 0U);
+}
+
+// --- cycles ---
+
+TEST_F(TrackerTest, AnAdvanceClosesTheCurrentCycle) {
+  mark(tracker_, {dir("one")});
+  EXPECT_TRUE(tracker_.advance({2}));
+  mark(tracker_, {dir("two")});
+  const TrackerState state = tracker_.state();
+  EXPECT_EQ(state.current, CycleId{2});
+  EXPECT_FALSE(contains(*state.current_marks, "one"));
+  EXPECT_TRUE(contains(*state.current_marks, "two"));
+  ASSERT_EQ(state.history.size(), 1U);
+  EXPECT_EQ(state.history[0].id, CycleId{1});
+  EXPECT_TRUE(contains(*state.history[0].marks, "one"));
+}
+
+// ancestor 8: a cycle can go backwards, and marks of the overtaken one are not found.
+TEST_F(TrackerTest, ACycleNeverGoesBack) {
+  tracker_.advance({10});
+  mark(tracker_, {dir("ten")});
+  for (const std::uint64_t to : {0U, 1U, 9U, 10U}) {
+    EXPECT_FALSE(tracker_.advance({to})) << to;
+    EXPECT_EQ(tracker_.cycle(from(at(1), to)).current, CycleId{10}) << to;
+  }
+  EXPECT_EQ(tracker_.dirty("ten", {}).latest, CycleId{10});
+}
+
+TEST_F(TrackerTest, AJumpOverNumbersIsNoGap) {
+  const Cursor cursor = tracker_.cycle(read_all(tracker_)).next();
+  mark(tracker_, {dir("before")});
+  tracker_.advance({1'000});
+  mark(tracker_, {dir("after")});
+  const CycleAnswer answer = tracker_.cycle(from(cursor));
+  EXPECT_FALSE(answer.gap);
+  EXPECT_TRUE(contains(answer.marks, "before"));
+  EXPECT_TRUE(contains(answer.marks, "after"));
+}
+
+// ancestor 12: a request for cycle 2^40 holds the lock for hours. This test would not end.
+TEST_F(TrackerTest, AJumpCostsWhatIsKeptNotWhatItSkips) {
+  mark(tracker_, {dir("bucket")});
+  const CycleAnswer answer = tracker_.cycle(from(at(1), std::uint64_t{1} << 40U));
+  EXPECT_EQ(answer.current.value, std::uint64_t{1} << 40U);
+  EXPECT_FALSE(answer.gap);
+  EXPECT_TRUE(contains(answer.marks, "bucket"));
+  EXPECT_EQ(tracker_.state().history.size(), 1U);
+}
+
+TEST_F(TrackerTest, HistoryIsTrimmedByCountNotByNumber) {
+  for (std::uint64_t cycle = 1; cycle <= 17; ++cycle) {
+    mark(tracker_, {dir("bucket/" + std::to_string(cycle))});
+    tracker_.advance({cycle * 1'000'000});
+  }
+  const TrackerState state = tracker_.state();
+  EXPECT_EQ(state.history.size(), 16U);
+  EXPECT_FALSE(contains(everything(), "bucket/1"));
+  for (std::uint64_t cycle = 2; cycle <= 17; ++cycle) EXPECT_TRUE(contains(everything(), "bucket/" + std::to_string(cycle))) << cycle;
+}
+
+TEST_F(TrackerTest, EmptyCyclesAreNotStoredAndPushNothingOut) {
+  mark(tracker_, {dir("bucket/kept")});
+  for (std::uint64_t cycle = 2; cycle < 200; ++cycle) tracker_.advance({cycle});
+  EXPECT_EQ(tracker_.state().history.size(), 1U);
+  const CycleAnswer answer = tracker_.cycle(from(at(1)));
+  EXPECT_FALSE(answer.gap);
+  EXPECT_TRUE(contains(answer.marks, "bucket/kept"));
+}
+
+TEST_F(TrackerTest, ATrackerIsCompleteSinceItsBirthUntilItTrims) {
+  close_cycles(16);
+  EXPECT_TRUE(tracker_.state().complete_since_birth);
+  EXPECT_TRUE(tracker_.cycle(from(at(1))).complete_since_birth);
+  close_cycles(1);
+  EXPECT_FALSE(tracker_.state().complete_since_birth);
+  EXPECT_FALSE(tracker_.cycle(from(at(1))).complete_since_birth);
+}
+
+// ids.h: a number no cluster gets to by counting is refused; what was saved after taking it could
+// not be loaded again.
+TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
+  mark(tracker_, {dir("bucket")});
+  for (const std::uint64_t beyond : {CycleId::value_max + 1, most}) {
+    EXPECT_FALSE(tracker_.advance({beyond}));
+    const CycleAnswer answer = tracker_.cycle(from(at(1), beyond));
+    EXPECT_EQ(answer.current, CycleId{1});
+    EXPECT_FALSE(answer.gap);
+  }
+  EXPECT_TRUE(decode_snapshot(bytes_of(tracker_.state())));
+  EXPECT_TRUE(contains(tracker_.cycle(from(at(1))).marks, "bucket"));
+}
+
+TEST_F(TrackerTest, TheLastPossibleNumberIsTakenAndCanBeSaved) {
+  EXPECT_TRUE(tracker_.advance({CycleId::value_max}));
+  EXPECT_TRUE(decode_snapshot(bytes_of(tracker_.state())));
+}
+
+// --- answers ---
+
+TEST_F(TrackerTest, ARequestThatOpensACycleGetsAllBeforeIt) {
+  mark(tracker_, {dir("one")});
+  const CycleAnswer answer = tracker_.cycle(from(at(1), 2));
+  EXPECT_EQ(answer.current, CycleId{2});
+  EXPECT_TRUE(contains(answer.marks, "one"));
+}
+
+TEST_F(TrackerTest, ARequestForTheCycleThatIsCurrentGetsTheLiveMarks) {
+  // Another scanner opened it; without the live marks, those made since would wait for one more
+  // cycle.
+  tracker_.advance({2});
+  mark(tracker_, {dir("live")});
+  EXPECT_TRUE(contains(tracker_.cycle(from(at(1), 2)).marks, "live"));
+  EXPECT_TRUE(contains(tracker_.cycle(from(at(1), 1)).marks, "live")) << "passed";
+  EXPECT_TRUE(contains(tracker_.cycle(from(at(1), 0)).marks, "live")) << "only read";
+}
+
+TEST_F(TrackerTest, AnAnswerHoldsTheCyclesFromOldestOnAndNoOlderOnes) {
+  close_cycles(5);
+  const CycleAnswer answer = tracker_.cycle(from(at(3)));
+  EXPECT_FALSE(answer.gap);
+  for (const int cycle : {1, 2}) EXPECT_FALSE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+  for (const int cycle : {3, 4, 5}) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+}
+
+// ancestor 16: with no or a gappy history the newest index of an answer is wrong.
+TEST_F(TrackerTest, AnAnswerStatesWhereToReadOnWhateverTheHistoryHolds) {
+  EXPECT_EQ(tracker_.cycle(from(at(1))).next(), at(1)) << "no history";
+  tracker_.advance({5});
+  EXPECT_EQ(tracker_.cycle(from(at(1))).next(), at(5)) << "an empty history";
+  mark(tracker_, {dir("five")});
+  EXPECT_EQ(tracker_.cycle(from(at(1), 9)).next(), at(9)) << "a gappy history";
+}
+
+TEST_F(TrackerTest, TheNextCursorReadsTheLiveCycleAgain) {
+  mark(tracker_, {dir("before")});
+  const Cursor cursor = tracker_.cycle(from(at(1))).next();
+  mark(tracker_, {dir("after")});
+  EXPECT_TRUE(contains(tracker_.cycle(from(cursor, 2)).marks, "after"));
+}
+
+// ancestor 21: a peer's cursor waits for it.
+TEST_F(TrackerTest, AScannerThatWasAwayGetsAllSinceItsCursor) {
+  const Cursor cursor = tracker_.cycle(from(at(1))).next();
+  close_cycles(16);
+  const CycleAnswer answer = tracker_.cycle(from(cursor));
+  EXPECT_FALSE(answer.gap);
+  for (int cycle = 1; cycle <= 16; ++cycle) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+}
+
+TEST_F(TrackerTest, AnotherInstancesCursorIsAGap) {
+  EXPECT_TRUE(tracker_.cycle(from({instance_of(2), {1}})).gap);
+}
+
+TEST_F(TrackerTest, NoCursorIsAGap) { EXPECT_TRUE(tracker_.cycle(CycleRequest()).gap); }
+
+// ancestor 11: a new cluster has no usable filter before cycle 17.
+TEST_F(TrackerTest, TheSecondAnswerOfANewTrackerIsNoGap) {
+  const CycleAnswer first = tracker_.cycle({{2}, {}, {}, true});
+  ASSERT_TRUE(first.gap);
+  EXPECT_FALSE(tracker_.cycle(from(first.next(), 3)).gap);
+}
+
+// ancestor 5 and 20: the check is exact, and what is not kept differs from "no".
+TEST_F(TrackerTest, TheOldestKeptCycleIsNoGapAndTheOneBeforeItIs) {
+  close_cycles(20);
+  const CycleId oldest = tracker_.state().oldest_kept;
+  EXPECT_EQ(oldest, CycleId{5});
+  EXPECT_FALSE(tracker_.cycle(from(at(5))).gap);
+  EXPECT_TRUE(tracker_.cycle(from(at(4))).gap);
+  EXPECT_TRUE(tracker_.cycle(from(at(0))).gap);
+}
+
+TEST_F(TrackerTest, AGapComesWithAllThatIsKept) {
+  close_cycles(20);
+  for (const Cursor& cursor : {at(1), at(most), Cursor{instance_of(2), {19}}, Cursor{}}) {
+    const CycleAnswer answer = tracker_.cycle(from(cursor));
+    ASSERT_TRUE(answer.gap);
+    for (int cycle = 5; cycle <= 20; ++cycle) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+  }
+}
+
+// ancestor 10: `oldest` above `current` answers "complete" with an empty filter.
+TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGap) {
+  tracker_.advance({5});
+  EXPECT_FALSE(tracker_.cycle(from(at(5))).gap);
+  EXPECT_TRUE(tracker_.cycle(from(at(6))).gap);
+  EXPECT_TRUE(tracker_.cycle(from(at(most))).gap);
+}
+
+// ancestor 10, in disguise: this instance never gave such a cursor, so one that comes back is from
+// a future that was rolled back (a data directory restored from a backup), and its marks are gone.
+TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGapThoughTheRequestOpensALaterOne) {
+  tracker_.advance({5});
+  mark(tracker_, {dir("bucket")});
+  const CycleAnswer answer = tracker_.cycle(from(at(8), 10));
+  EXPECT_TRUE(answer.gap);
+  EXPECT_TRUE(contains(answer.marks, "bucket"));
+}
+
+// ancestor 9: a request with a high `oldest` prunes the history for everybody.
+TEST_F(TrackerTest, AReadersRangeNeverChangesTheHistory) {
+  close_cycles(10);
+  mark(tracker_, {dir("live")});
+  const std::string before = bytes_of(tracker_.state());
+  for (const std::uint64_t oldest : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{11}, std::uint64_t{12}, most}) {
+    for (const std::uint64_t current : {0U, 1U, 11U}) {
+      tracker_.cycle(from(at(oldest), current));
+      tracker_.cycle(from({instance_of(9), {oldest}}, current));
+    }
+  }
+  EXPECT_TRUE(bytes_of(tracker_.state()) == before);
+}
+
+TEST_F(TrackerTest, WithoutMarksWantedTheNumbersComeAndTheCycleOpens) {
+  mark(tracker_, {dir("bucket")});
+  CycleRequest request = from(at(1), 3);
+  request.marks_wanted = false;
+  const CycleAnswer answer = tracker_.cycle(request);
+  EXPECT_EQ(answer.current, CycleId{3});
+  EXPECT_EQ(answer.instance, instance_);
+  EXPECT_TRUE(answer.marks.empty());
+}
+
+TEST_F(TrackerTest, AnswersHoldFiltersOfForeignShapesToo) {
+  Tracker restored(small_options(), clock_, varied_state());
+  mark(restored, {dir("own")});
+  const MarkSet marks = restored.cycle(read_all(restored)).marks;
+  EXPECT_TRUE(marks.filters_may_contain(hash_path("own")));
+  EXPECT_TRUE(marks.filters_may_contain(hash_path("foreign")));
+  EXPECT_TRUE(marks.filters_may_contain(hash_path("bucket/three")));
+}
+
+// --- single paths ---
+
+TEST_F(TrackerTest, DirtyNamesTheNewestCycleThatMayContainThePath) {
+  for (const std::uint64_t cycle : {1U, 4U, 6U}) {
+    tracker_.advance({cycle});
+    mark(tracker_, {dir("bucket/a")});
+  }
+  tracker_.advance({9});
+  mark(tracker_, {dir("bucket/b")});
+  EXPECT_EQ(tracker_.dirty("bucket/a", {}).latest, CycleId{6});
+  EXPECT_EQ(tracker_.dirty("bucket", {}).latest, CycleId{9});
+  EXPECT_FALSE(tracker_.dirty("bucket/c", {}).latest);
+}
+
+TEST_F(TrackerTest, DirtyAsksNoCycleBeforeTheOneGiven) {
+  mark(tracker_, {dir("bucket/a")});
+  tracker_.advance({2});
+  EXPECT_TRUE(tracker_.dirty("bucket/a", {1}).latest);
+  EXPECT_FALSE(tracker_.dirty("bucket/a", {2}).latest);
+  mark(tracker_, {dir("bucket/a")});
+  EXPECT_TRUE(tracker_.dirty("bucket/a", {2}).latest);
+  EXPECT_FALSE(tracker_.dirty("bucket/a", {3}).latest);
+}
+
+TEST_F(TrackerTest, DirtyKnowsTreesInClosedCyclesAndInTheCurrentOne) {
+  mark(tracker_, {tree("bucket/old")});
+  tracker_.advance({2});
+  mark(tracker_, {tree("bucket/new")});
+  EXPECT_EQ(tracker_.dirty("bucket/old/x", {}).latest, CycleId{1});
+  EXPECT_EQ(tracker_.dirty("bucket/new/x", {}).latest, CycleId{2});
+}
+
+// ancestor 20: a lookup below the kept history answers as if never marked.
+TEST_F(TrackerTest, DirtySaysFromWhereOnItKnows) {
+  EXPECT_EQ(tracker_.dirty("bucket/1", {}).oldest_kept, CycleId{1});
+  close_cycles(20);
+  const DirtyAnswer answer = tracker_.dirty("bucket/1", {1});
+  EXPECT_FALSE(answer.latest);
+  EXPECT_EQ(answer.oldest_kept, CycleId{5});
+}
+
+// --- age ---
+
+TEST_F(TrackerTest, TheAgeOfACycleIsTheTimeThatPassedSinceItWasOpened) {
+  tracker_.advance({2});
+  clock_.advance(seconds(90));
+  EXPECT_EQ(tracker_.cycle(from(at(2))).current_age, seconds(90));
+  EXPECT_EQ(tracker_.status().current_age, seconds(90));
+  tracker_.advance({3});
+  EXPECT_EQ(tracker_.status().current_age, milliseconds(0));
+}
+
+TEST_F(TrackerTest, AJumpOfTheTimeOfDayDoesNotAgeACycle) {
+  clock_.advance(seconds(10));
+  clock_.set_wall(clock_.wall_now() + hours(1'000));
+  EXPECT_EQ(tracker_.status().current_age, seconds(10));
+  clock_.set_wall(clock_.wall_now() - hours(2'000));
+  EXPECT_EQ(tracker_.status().current_age, seconds(10));
+}
+
+TEST_F(TrackerTest, ARestoredCycleAgedWhileNobodyRan) {
+  const TrackerState state = tracker_.state();
+  clock_.advance(hours(3));
+  EXPECT_EQ(Tracker(small_options(), clock_, state).status().current_age, hours(3));
+}
+
+TEST_F(TrackerTest, ARestoredCycleFromTheFutureIsOfAgeZero) {
+  const TrackerState state = tracker_.state();
+  clock_.set_wall(state.current_opened_at - hours(5));
+  EXPECT_EQ(Tracker(small_options(), clock_, state).status().current_age, milliseconds(0));
+}
+
+// --- state ---
+
+// ancestor 13: what was marked before and after the start is found alike.
+TEST_F(TrackerTest, ARestoredTrackerHoldsTheOldMarksAndTakesNewOnes) {
+  close_cycles(2);
+  mark(tracker_, {dir("live")});
+  Tracker restored(small_options(), clock_, tracker_.state());
+  mark(restored, {dir("new")});
+  const MarkSet marks = restored.cycle(read_all(restored)).marks;
+  for (const std::string_view path : {"bucket/1", "bucket/2", "live", "new"}) EXPECT_TRUE(contains(marks, path)) << path;
+}
+
+TEST_F(TrackerTest, AStateDoesNotChangeWithTheTrackerItCameFrom) {
+  mark(tracker_, {dir("before")});
+  const TrackerState state = tracker_.state();
+  mark(tracker_, {dir("after"), tree("tree")});
+  tracker_.advance({2});
+  EXPECT_TRUE(contains(*state.current_marks, "before"));
+  EXPECT_FALSE(contains(*state.current_marks, "after"));
+  EXPECT_FALSE(contains(*state.current_marks, "tree"));
+  EXPECT_TRUE(state.history.empty());
+}
+
+TEST_F(TrackerTest, ARestoredStateWithTooMuchHistoryIsTrimmedAndSaysSo) {
+  close_cycles(10);
+  Tracker::Options options = small_options();
+  options.history_max = 3;
+  const Tracker restored(options, clock_, tracker_.state());
+  const TrackerState state = restored.state();
+  EXPECT_EQ(state.history.size(), 3U);
+  EXPECT_EQ(state.oldest_kept, CycleId{8});
+  EXPECT_FALSE(state.complete_since_birth);
+}
+
+TEST_F(TrackerTest, TheVersionChangesWithTheStateAndOnlyWithIt) {
+  // A save is skipped where the version stands still (ancestor 14).
+  const auto changed = [&](auto&& act) {
+    const std::uint64_t version = tracker_.version();
+    const std::string state = bytes_of(tracker_.state());
+    act();
+    EXPECT_EQ(tracker_.version() != version, bytes_of(tracker_.state()) != state);
+    return tracker_.version() != version;
+  };
+  EXPECT_TRUE(changed([&] { mark(tracker_, {dir("bucket/a")}); }));
+  EXPECT_FALSE(changed([&] { mark(tracker_, {dir("bucket/a")}); }));
+  EXPECT_TRUE(changed([&] { mark(tracker_, {tree("bucket/a")}); }));
+  EXPECT_FALSE(changed([&] { mark(tracker_, {tree("bucket/a/b")}); }));
+  EXPECT_FALSE(changed([&] { tracker_.cycle(from(at(1))); }));
+  EXPECT_TRUE(changed([&] { tracker_.cycle(from(at(1), 2)); }));
+  EXPECT_TRUE(changed([&] { tracker_.advance({3}); })) << "even where the closed cycle was empty";
+  EXPECT_FALSE(changed([&] { tracker_.advance({3}); }));
+}
+
+TEST_F(TrackerTest, TheStatusListsAllCyclesNewestFirst) {
+  close_cycles(2);
+  mark(tracker_, {dir("bucket/a/b"), tree("x"), tree("y")});
+  const TrackerStatus status = tracker_.status();
+  EXPECT_EQ(status.instance, instance_);
+  EXPECT_EQ(status.current, CycleId{3});
+  ASSERT_EQ(status.cycles.size(), 3U);
+  EXPECT_EQ(status.cycles[0].id, CycleId{3});
+  EXPECT_EQ(status.cycles[1].id, CycleId{2});
+  EXPECT_EQ(status.cycles[2].id, CycleId{1});
+  EXPECT_EQ(status.cycles[0].tree_marks, 2U);
+  EXPECT_EQ(status.cycles[0].levels, 1U);
+  EXPECT_NEAR(status.cycles[0].filter.items, 3, 0.1);
+  EXPECT_FALSE(status.cycles[0].saturated);
+}
+
+TEST_F(TrackerTest, ACycleWithMoreItemsThanItsFilterIsMadeForSaysSo) {
+  for (int i = 0; i < 300; ++i) mark(tracker_, {dir("bucket/" + std::to_string(i))});
+  EXPECT_TRUE(tracker_.status().cycles.front().saturated);
+  tracker_.advance({2});
+  EXPECT_FALSE(tracker_.status().cycles.front().saturated);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

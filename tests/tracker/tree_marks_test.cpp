@@ -1,0 +1,177 @@
+#include "tracker/tree_marks.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+bool lies_below(std::string_view path, std::string_view top) {
+  if (top.empty()) return !path.empty();
+  return path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/';
+}
+
+// All marks ever made, and the answers by their definition.
+struct Oracle {
+  std::vector<std::string> marked;
+
+  bool covers(std::string_view path) const {
+    return std::any_of(marked.begin(), marked.end(),
+                       [&](const std::string& mark) { return path == mark || lies_below(path, mark); });
+  }
+  bool has_below(std::string_view path) const {
+    return std::any_of(marked.begin(), marked.end(), [&](const std::string& mark) { return lies_below(mark, path); });
+  }
+};
+
+TEST(TreeMarksTest, NothingIsCoveredAtFirst) {
+  const TreeMarks marks;
+  EXPECT_FALSE(marks.covers(""));
+  EXPECT_FALSE(marks.covers("bucket"));
+  EXPECT_FALSE(marks.has_below(""));
+}
+
+TEST(TreeMarksTest, AMarkCoversItsPathAndAllBelow) {
+  TreeMarks marks;
+  EXPECT_TRUE(marks.add("bucket/a"));
+  EXPECT_TRUE(marks.covers("bucket/a"));
+  EXPECT_TRUE(marks.covers("bucket/a/b/c"));
+}
+
+TEST(TreeMarksTest, AMarkCoversNothingAboveOrBeside) {
+  TreeMarks marks;
+  marks.add("bucket/a");
+  for (const std::string_view path : {"", "bucket", "bucket/b", "bucket/ab", "bucket/a-", "bucket/a.x", "bucket/a0", "a"}) {
+    EXPECT_FALSE(marks.covers(path)) << path;
+  }
+}
+
+TEST(TreeMarksTest, EveryPathAboveAMarkHasItBelow) {
+  TreeMarks marks;
+  marks.add("bucket/a/b");
+  for (const std::string_view path : {"", "bucket", "bucket/a"}) EXPECT_TRUE(marks.has_below(path)) << path;
+}
+
+TEST(TreeMarksTest, HasBelowIsStrictAndKeepsToTheWayDown) {
+  TreeMarks marks;
+  marks.add("bucket/a/b");
+  for (const std::string_view path : {"bucket/a/b", "bucket/a/b/c", "bucket/b", "buck", "bucket/a/", "bucket/a0"}) {
+    EXPECT_FALSE(marks.has_below(path)) << path;
+  }
+}
+
+TEST(TreeMarksTest, TheRootCoversEverything) {
+  TreeMarks marks;
+  marks.add("bucket/a");
+  EXPECT_TRUE(marks.add(""));
+  EXPECT_TRUE(marks.covers(""));
+  EXPECT_TRUE(marks.covers("anything/at/all"));
+  EXPECT_EQ(marks.size(), 1U);
+}
+
+TEST(TreeMarksTest, AMarkBelowAnotherOneIsNotNewAndNotKept) {
+  TreeMarks marks;
+  marks.add("bucket/a");
+  EXPECT_FALSE(marks.add("bucket/a"));
+  EXPECT_FALSE(marks.add("bucket/a/b"));
+  EXPECT_EQ(marks.size(), 1U);
+}
+
+TEST(TreeMarksTest, AMarkTakesThePlaceOfThoseBelowIt) {
+  TreeMarks marks;
+  marks.add("bucket/a/b");
+  marks.add("bucket/a/c");
+  marks.add("bucket/a0");
+  marks.add("bucket/a-");
+  EXPECT_TRUE(marks.add("bucket/a"));
+  EXPECT_EQ(marks.size(), 3U) << "those beside it stay";
+}
+
+TEST(TreeMarksTest, AnswersEqualThoseOfAllMarksEverMade) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 150; ++round) {
+    TreeMarks marks;
+    Oracle oracle;
+    for (std::uint64_t n = random.below(30); n > 0; --n) {
+      const std::string path = random.one_in(200) ? "" : random_path(random, 5);
+      ASSERT_EQ(marks.add(path), !oracle.covers(path)) << path;
+      oracle.marked.push_back(path);
+      for (int probe = 0; probe < 20; ++probe) {
+        const std::string asked = random.one_in(20) ? "" : random_path(random, 6);
+        ASSERT_EQ(marks.covers(asked), oracle.covers(asked)) << asked;
+        // On the way to a mark it must say so; inside a mark nobody asks.
+        if (!oracle.covers(asked)) {
+          ASSERT_EQ(marks.has_below(asked), oracle.has_below(asked)) << asked;
+        }
+      }
+    }
+  }
+}
+
+TEST(TreeMarksTest, MergingCoversWhatEitherCovers) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 100; ++round) {
+    TreeMarks one;
+    TreeMarks two;
+    Oracle oracle;
+    for (int i = 0; i < 20; ++i) {
+      oracle.marked.push_back(random_path(random, 4));
+      (random.one_in(2) ? one : two).add(oracle.marked.back());
+    }
+    TreeMarks other_way = two;
+    other_way.merge(one);
+    one.merge(two);
+    ASSERT_EQ(one, other_way);
+    for (const std::string& path : oracle.marked) ASSERT_TRUE(one.covers(path)) << path;
+    for (int probe = 0; probe < 50; ++probe) {
+      const std::string asked = random_path(random, 5);
+      ASSERT_EQ(one.covers(asked), oracle.covers(asked)) << asked;
+    }
+  }
+}
+
+TEST(TreeMarksTest, BeyondTheBoundMarksAreJoinedAndNoneIsDropped) {
+  SPOOR_RANDOM(random);
+  TreeMarks marks;
+  std::vector<std::string> made;
+  for (int i = 0; i < 25'000; ++i) {
+    std::string path = random.letters(1);
+    for (std::uint64_t depth = random.below(6); depth > 0; --depth) path = join_path(path, random.letters(3));
+    marks.add(path);
+    made.push_back(std::move(path));
+    ASSERT_LE(marks.size(), TreeMarks::count_max);
+  }
+  for (const std::string& path : made) ASSERT_TRUE(marks.covers(path)) << path;
+}
+
+TEST(TreeMarksTest, UpToTheBoundMarksAreExact) {
+  TreeMarks marks;
+  for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/{:05}", i));
+  EXPECT_EQ(marks.size(), TreeMarks::count_max);
+  EXPECT_FALSE(marks.covers("bucket"));
+  EXPECT_FALSE(marks.covers("bucket/x"));
+}
+
+TEST(TreeMarksTest, TheDeepestAreJoinedFirstAndTheRestStaysExact) {
+  TreeMarks marks;
+  marks.add("shallow");
+  for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/a/{:05}", i));
+  EXPECT_TRUE(marks.covers("bucket/a"));
+  EXPECT_TRUE(marks.covers("shallow"));
+  EXPECT_FALSE(marks.covers("bucket/b"));
+  EXPECT_FALSE(marks.covers("other"));
+}
+
+TEST(TreeMarksTest, TopLevelMarksBeyondTheBoundJoinToTheRoot) {
+  TreeMarks marks;
+  for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("bucket-{:05}", i));
+  EXPECT_TRUE(marks.covers(""));
+}
+
+}  // namespace
+}  // namespace spoor::tracker
