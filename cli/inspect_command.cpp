@@ -97,7 +97,7 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   const auto& filters = cycle.marks.filters();
   const tracker::BloomShape shape = filters.empty() ? tracker::BloomShape{} : filters.front().shape();
   ordered_json json{{"cycle", cycle.id.value},    {"m", shape.bits},
-                    {"k", shape.hashes},          {"items", static_cast<std::uint64_t>(figures.items + 0.5)},
+                    {"k", shape.hashes},          {"items", figures.whole_items()},
                     {"density", figures.density}, {"tree_marks", cycle.marks.tree_marks().size()}};
   for (std::size_t at = 1; at < filters.size(); ++at) {
     json["more_filters"].push_back({{"m", filters[at].shape().bits}, {"k", filters[at].shape().hashes}});
@@ -139,8 +139,8 @@ int print_text(const Inspected& inspected, const std::vector<std::string>& paths
     const auto& filters = cycle.marks.filters();
     table.add({with_commas(cycle.id.value), with_commas(figures.bits),
                filters.empty() ? "0" : std::to_string(filters.front().shape().hashes),
-               with_commas(static_cast<std::uint64_t>(figures.items + 0.5)), percent(figures.density),
-               percent(figures.fp_rate), with_commas(cycle.marks.tree_marks().size())});
+               with_commas(figures.whole_items()), percent(figures.density), percent(figures.fp_rate),
+               with_commas(cycle.marks.tree_marks().size())});
   }
   fmt::print("\n{}", table.to_string());
   if (!paths.empty()) fmt::print("\n");

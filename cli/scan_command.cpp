@@ -122,9 +122,8 @@ ordered_json to_json(const Outcome& outcome) {
                     {"partial", !gathered.complete()},
                     {"peers", peers_json(gathered)},
                     {"gaps", gathered.gaps}};
-  json["filter"] = {{"items", static_cast<std::uint64_t>(filter.items + 0.5)},
-                    {"density", filter.density},
-                    {"fp_rate", filter.fp_rate}};
+  json["filter"] = {
+      {"items", filter.whole_items()}, {"density", filter.density}, {"fp_rate", filter.fp_rate}};
   json["dirs_walked"] = record.figures.dirs_walked;
   json["dirs_skipped"] = record.figures.dirs_skipped;
   json["dirs_changed"] = record.figures.dirs_changed;
@@ -157,8 +156,8 @@ std::string peers_text(const peer::Gathered& gathered) {
 std::string filter_text(const tracker::MarkSet& marks) {
   const auto filter = tracker::MarkSetFigures::of(marks);
   return fmt::format("filter     about {} items, density {}, false positives {}; {} tree marks\n",
-                     with_commas(static_cast<std::uint64_t>(filter.items + 0.5)), percent(filter.density),
-                     percent(filter.fp_rate), with_commas(marks.tree_marks().size()));
+                     with_commas(filter.whole_items()), percent(filter.density), percent(filter.fp_rate),
+                     with_commas(marks.tree_marks().size()));
 }
 
 std::string report_text(const scanner::ScanReport& report) {

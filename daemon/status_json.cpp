@@ -22,7 +22,7 @@ json cycles_json(const tracker::TrackerStatus& status) {
   json cycles = json::array();
   for (const tracker::CycleFigures& cycle : status.cycles) {
     cycles.push_back({{"cycle", cycle.id.value},
-                      {"items", static_cast<std::uint64_t>(cycle.filter.items + 0.5)},
+                      {"items", cycle.filter.whole_items()},
                       {"bits", cycle.filter.bits},
                       {"density", cycle.filter.density},
                       {"fp_rate", cycle.filter.fp_rate},

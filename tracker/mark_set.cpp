@@ -1,6 +1,7 @@
 #include "tracker/mark_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace spoor::tracker {
@@ -60,5 +61,7 @@ MarkSetFigures MarkSetFigures::of(const MarkSet& marks) {
   sum.fp_rate = 1 - all_say_no;
   return sum;
 }
+
+std::uint64_t MarkSetFigures::whole_items() const { return static_cast<std::uint64_t>(std::llround(items)); }
 
 }  // namespace spoor::tracker

@@ -56,6 +56,8 @@ struct MarkSetFigures {
   std::uint64_t bits = 0;
 
   static MarkSetFigures of(const MarkSet& marks);
+
+  std::uint64_t whole_items() const;
 };
 
 }  // namespace spoor::tracker

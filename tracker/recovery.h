@@ -27,6 +27,6 @@ struct Recovery {
 // - Anything else is a loss: what was saved is kept, in a new instance, and a gap at the root covers
 //   what was not. The gap lies in a closed cycle, so that a scanner walks it once.
 Recovery recover(const base::Result<std::optional<InstanceRecord>>& record, LoadedSnapshot loaded,
-                 const base::Clock& clock, std::string_view rules = {});
+                 const base::Clock& clock, std::string_view rules);
 
 }  // namespace spoor::tracker

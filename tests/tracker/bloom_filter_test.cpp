@@ -42,7 +42,8 @@ TEST(BloomShapeTest, MoreItemsOrFewerFalsePositivesTakeMoreBits) {
 
 TEST(BloomShapeTest, ShapesNobodyCanWantAreStillShapes) {
   for (const double p : {1e-300, 0.5, 0.999999, 1 - 1e-16}) {
-    for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{1} << 40U, std::numeric_limits<std::uint64_t>::max()}) {
+    for (const std::uint64_t n :
+         {std::uint64_t{1}, std::uint64_t{1} << 40U, std::numeric_limits<std::uint64_t>::max()}) {
       const BloomShape shape = BloomShape::for_items(n, p);
       EXPECT_TRUE(BloomShape::checked(shape.bits, shape.hashes)) << n << ' ' << p;
     }
@@ -54,8 +55,9 @@ TEST(BloomShapeTest, AShapeFromOutsideIsChecked) {
   EXPECT_TRUE(BloomShape::checked(1, 1));
   EXPECT_TRUE(BloomShape::checked(BloomShape::bits_max, BloomShape::hashes_max));
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-  for (const BloomShape& shape : {BloomShape{0, 4}, BloomShape{958506, 0}, BloomShape{0, 0}, BloomShape{BloomShape::bits_max + 1, 4},
-                                 BloomShape{958506, BloomShape::hashes_max + 1}, BloomShape{most, 4}, BloomShape{64, most}}) {
+  for (const BloomShape& shape :
+       {BloomShape{0, 4}, BloomShape{958506, 0}, BloomShape{0, 0}, BloomShape{BloomShape::bits_max + 1, 4},
+        BloomShape{958506, BloomShape::hashes_max + 1}, BloomShape{most, 4}, BloomShape{64, most}}) {
     const auto checked = BloomShape::checked(shape.bits, shape.hashes);
     ASSERT_FALSE(checked) << shape.bits << ' ' << shape.hashes;
     EXPECT_EQ(checked.error().code, Errc::invalid_shape);

@@ -21,8 +21,9 @@ TEST(InstanceIdTest, TheTextIs32HexDigitsAndParsesBack) {
 }
 
 TEST(InstanceIdTest, AnythingElseDoesNotParse) {
-  for (const std::string_view text : {"", "0", "00112233445566778899aabbccddeef", "00112233445566778899aabbccddeefff",
-                                      "00112233445566778899aabbccddeefg", "0x112233445566778899aabbccddeeff"}) {
+  for (const std::string_view text :
+       {"", "0", "00112233445566778899aabbccddeef", "00112233445566778899aabbccddeefff",
+        "00112233445566778899aabbccddeefg", "0x112233445566778899aabbccddeeff"}) {
     EXPECT_FALSE(InstanceId::parse(text)) << text;
   }
 }

@@ -42,7 +42,8 @@ TEST_F(InstanceRecordTest, AWrittenRecordSurvivesAPowerCut) {
 
 TEST_F(InstanceRecordTest, ARecordThatCannotBeReadIsAnErrorNotNone) {
   // "None" would let a loss pass for a birth.
-  for (const char* text : {"", "{", "null", "[]", "{}", R"({"instance":7})", R"({"instance":"xyz"})", R"({"instance":"0303"})"}) {
+  for (const char* text : {"", "{", "null", "[]", "{}", R"({"instance":7})", R"({"instance":"xyz"})",
+                           R"({"instance":"0303"})"}) {
     files_.put("/data/instance.json", text);
     const auto record = read();
     ASSERT_FALSE(record) << text;
@@ -58,7 +59,8 @@ TEST_F(InstanceRecordTest, ADiskErrorIsAnErrorNotNone) {
 
 TEST_F(InstanceRecordTest, AnOddGenerationIsNoCleanStop) {
   for (const char* generation : {"-1", "1.5", "\"17\"", "null", "true"}) {
-    files_.put("/data/instance.json", R"({"instance":")" + clean_.instance.to_string() + R"(","clean_generation":)" + generation + "}");
+    files_.put("/data/instance.json", R"({"instance":")" + clean_.instance.to_string() +
+                                          R"(","clean_generation":)" + generation + "}");
     const auto record = read();
     ASSERT_TRUE(record) << generation;
     EXPECT_EQ(*record, running_) << generation;

@@ -63,7 +63,8 @@ TEST(MarkSetCodecTest, ReadingStopsBehindTheSet) {
 
 TEST(MarkSetCodecTest, EveryTruncationIsRefused) {
   const std::string bytes = encoded(varied());
-  for (std::size_t size = 0; size < bytes.size(); ++size) expect_corrupt(std::string_view(bytes).substr(0, size));
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    expect_corrupt(std::string_view(bytes).substr(0, size));
 }
 
 TEST(MarkSetCodecTest, AFilterLongerThanTheInputIsRefusedBeforeItIsAllocated) {
@@ -76,7 +77,8 @@ TEST(MarkSetCodecTest, AFilterLongerThanTheInputIsRefusedBeforeItIsAllocated) {
 
 // ancestor 4
 TEST(MarkSetCodecTest, AnImpossibleShapeIsRefused) {
-  for (const auto& [bits, hashes] : {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {64, 65}, {~std::uint64_t{0}, 4}}) {
+  for (const auto& [bits, hashes] :
+       {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {64, 65}, {~std::uint64_t{0}, 4}}) {
     base::ByteWriter out;
     out.u16(1);
     out.u64(bits);
@@ -110,7 +112,8 @@ TEST(MarkSetCodecTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
   const std::string whole = encoded(varied());
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = whole;
-    for (std::uint64_t n = random.between(1, 4); n > 0; --n) bytes[random.below(bytes.size())] = random.byte();
+    for (std::uint64_t n = random.between(1, 4); n > 0; --n)
+      bytes[random.below(bytes.size())] = random.byte();
     support::reset_largest_allocation();
     static_cast<void>(decoded(bytes));
     ASSERT_LT(support::largest_allocation_bytes(), 64U * 1024);

@@ -12,7 +12,8 @@ namespace {
 constexpr BloomShape shapes[] = {{4'001, 3}, {4'002, 3}, {4'001, 4}};
 
 // A set with something in each of its parts, and what was put into it.
-MarkSet random_set(support::Random& random, std::vector<std::string>& paths, std::vector<std::string>& trees) {
+MarkSet random_set(support::Random& random, std::vector<std::string>& paths,
+                   std::vector<std::string>& trees) {
   MarkSet marks;
   for (std::uint64_t n = random.below(40); n > 0; --n) {
     paths.push_back(random_path(random, 6));
@@ -69,7 +70,8 @@ TEST(MarkSetTest, ATreeIsContainedWithTheWayDownToIt) {
   for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b", "bucket/a/b/c/d"}) {
     EXPECT_TRUE(contains(marks, path)) << path;
   }
-  for (const std::string_view path : {"other", "bucket/b", "bucket/a/c"}) EXPECT_FALSE(contains(marks, path)) << path;
+  for (const std::string_view path : {"other", "bucket/b", "bucket/a/c"})
+    EXPECT_FALSE(contains(marks, path)) << path;
 }
 
 TEST(MarkSetTest, FiltersOfOneShapeAreOne) {

@@ -43,9 +43,10 @@ void append_utf8(std::string& text, unsigned long code) {
 
 // A string as Go's strconv.Quote writes it.
 std::string unquote(std::string_view quoted) {
-  if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') throw std::runtime_error("not quoted");
+  if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"')
+    throw std::runtime_error("not quoted");
   quoted = quoted.substr(1, quoted.size() - 2);
-  static const std::map<char, char> plain{{'a', '\a'}, {'b', '\b'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'},
+  static const std::map<char, char> plain{{'a', '\a'}, {'b', '\b'}, {'f', '\f'},  {'n', '\n'}, {'r', '\r'},
                                           {'t', '\t'}, {'v', '\v'}, {'\\', '\\'}, {'"', '"'}};
   static const std::map<char, std::size_t> digits{{'x', 2}, {'u', 4}, {'U', 8}};
   std::string text;
@@ -75,7 +76,8 @@ std::string unquote(std::string_view quoted) {
 
 TEST(UnquoteTest, ReadsGosQuoting) {
   EXPECT_EQ(unquote(R"("")"), "");
-  EXPECT_EQ(unquote(R"("a\n\"\\\x00\xff\u00fc\U0001f600")"), std::string("a\n\"\\\0\xff\xc3\xbc\xf0\x9f\x98\x80", 12));
+  EXPECT_EQ(unquote(R"("a\n\"\\\x00\xff\u00fc\U0001f600")"),
+            std::string("a\n\"\\\0\xff\xc3\xbc\xf0\x9f\x98\x80", 12));
 }
 
 struct Vector {
@@ -124,7 +126,8 @@ TEST(MinioGoldenTest, EveryVectorSetsItsFourBitsAndNoOther) {
     for (const std::uint64_t bit : vector.positions) expected[bit / 64] |= std::uint64_t{1} << (bit % 64);
     BloomFilter filter(default_shape);
     filter.add(hash_path(vector.key));
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), filter.words().begin(), filter.words().end())) << vector.key;
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), filter.words().begin(), filter.words().end()))
+        << vector.key;
   }
 }
 
@@ -170,7 +173,8 @@ TEST_F(MinioSnapshotGoldenTest, AllCyclesAreReadInOrderWithTheTimeOfTheSave) {
   EXPECT_EQ(snapshot_.saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
   EXPECT_EQ(snapshot_.current, CycleId{20});
   ASSERT_EQ(snapshot_.cycles.size(), 16U);
-  for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at) EXPECT_EQ(snapshot_.cycles[at].id.value, 5 + at);
+  for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at)
+    EXPECT_EQ(snapshot_.cycles[at].id.value, 5 + at);
 }
 
 TEST_F(MinioSnapshotGoldenTest, EachCyclesFilterHasItsShapeAndBits) {
@@ -179,7 +183,8 @@ TEST_F(MinioSnapshotGoldenTest, EachCyclesFilterHasItsShapeAndBits) {
     const json& cycle = golden_["cycles"][at];
     const BloomFilter& filter = snapshot_.cycles[at].filter;
     ASSERT_EQ(cycle.at("idx").get<std::uint64_t>(), snapshot_.cycles[at].id.value);
-    EXPECT_EQ(filter.shape(), (BloomShape{cycle.at("m").get<std::uint64_t>(), cycle.at("k").get<std::uint64_t>()}));
+    EXPECT_EQ(filter.shape(),
+              (BloomShape{cycle.at("m").get<std::uint64_t>(), cycle.at("k").get<std::uint64_t>()}));
     EXPECT_EQ(filter.bits_set(), cycle.at("bits_set").get<std::uint64_t>()) << "cycle " << cycle["idx"];
   }
 }
@@ -190,7 +195,8 @@ TEST_F(MinioSnapshotGoldenTest, EveryMarkIsFoundInItsCycle) {
     const BloomFilter& filter = snapshot_.cycles[at].filter;
     for (const json& mark : golden_["cycles"][at].at("marks")) {
       if (mark.at("keys").is_null()) {
-        const std::string path = mark.at("bucket").get<std::string>() + '/' + mark.at("prefix").get<std::string>();
+        const std::string path =
+            mark.at("bucket").get<std::string>() + '/' + mark.at("prefix").get<std::string>();
         for_each_prefix_hash(path, [&](const PathHash& hash, bool) {
           ++keys;
           EXPECT_TRUE(filter.may_contain(hash)) << path;
@@ -212,7 +218,8 @@ TEST_F(MinioSnapshotGoldenTest, AMarkNormalisesToMiniosKeys) {
   for (const json& cycle : golden_.at("cycles")) {
     for (const json& mark : cycle.at("marks")) {
       if (mark.at("keys").is_null()) continue;
-      const auto path = normalise_path(mark.at("bucket").get<std::string>() + '/' + mark.at("prefix").get<std::string>());
+      const auto path =
+          normalise_path(mark.at("bucket").get<std::string>() + '/' + mark.at("prefix").get<std::string>());
       if (!path) continue;
       const std::string key(minio_key(*path));
       std::vector<std::string> prefixes;
@@ -241,7 +248,8 @@ TEST_F(MinioSnapshotGoldenTest, TheMergeOfAllCyclesAnswersEveryProbeAlike) {
   for (const MinioCycle& cycle : snapshot_.cycles) merged.merge(cycle.filter);
   EXPECT_EQ(merged.bits_set(), golden_.at("merged_bits_set").get<std::uint64_t>());
   for (const json& probe : golden_.at("probes")) {
-    EXPECT_EQ(merged.may_contain(key(probe.at("path").get<std::string>())), probe.at("merged").get<bool>()) << probe["path"];
+    EXPECT_EQ(merged.may_contain(key(probe.at("path").get<std::string>())), probe.at("merged").get<bool>())
+        << probe["path"];
   }
 }
 

@@ -37,7 +37,8 @@ inline std::string minio_header(std::uint64_t saved_s, std::uint64_t current) {
   return bytes;
 }
 
-inline std::string minio_file(std::uint64_t saved_s, std::uint64_t current, const std::vector<std::uint64_t>& history) {
+inline std::string minio_file(std::uint64_t saved_s, std::uint64_t current,
+                              const std::vector<std::uint64_t>& history) {
   std::string bytes = minio_header(saved_s, current);
   put_minio_filter(bytes, minio_path_of(current));
   put_little(bytes, history.size());

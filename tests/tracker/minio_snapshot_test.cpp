@@ -86,7 +86,8 @@ TEST(MinioSnapshotTest, AFilterOfNoBitsOrNoHashesIsCorrupt) {
 
 // ancestor 4
 TEST(MinioSnapshotTest, AFilterLongerThanTheFileIsRefusedBeforeItIsAllocated) {
-  for (const std::uint64_t bits : {std::uint64_t{100'000'000}, BloomShape::bits_max, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
+  for (const std::uint64_t bits : {std::uint64_t{100'000'000}, BloomShape::bits_max, std::uint64_t{1} << 60U,
+                                   std::numeric_limits<std::uint64_t>::max()}) {
     std::string bytes = header();
     put_big(bytes, bits);
     put_big(bytes, 4);
@@ -107,7 +108,8 @@ TEST(MinioSnapshotTest, AFilterWhoseTwoLengthsDifferIsCorrupt) {
 
 // ancestor 4: a history count of 2^60 panics.
 TEST(MinioSnapshotTest, AHistoryCountBeyondTheFileIsRefusedWithoutAllocating) {
-  for (const std::uint64_t count : {std::uint64_t{3}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
+  for (const std::uint64_t count :
+       {std::uint64_t{3}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
     std::string bytes = minio_file(1, 20, {});
     bytes.resize(bytes.size() - 8);
     put_little(bytes, count);
@@ -125,7 +127,8 @@ TEST(MinioSnapshotTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
   const std::string whole = minio_file(1'677'169'754, 20, {17, 18, 19});
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = whole;
-    for (std::uint64_t n = random.between(1, 4); n > 0; --n) bytes[random.below(bytes.size())] = random.byte();
+    for (std::uint64_t n = random.between(1, 4); n > 0; --n)
+      bytes[random.below(bytes.size())] = random.byte();
     support::reset_largest_allocation();
     static_cast<void>(decode_minio_snapshot(bytes));
     ASSERT_LT(support::largest_allocation_bytes(), 64U * 1024);

@@ -20,14 +20,16 @@ TEST(NamespaceRulesTest, OwnStateIsIgnoredWithAllBelow) {
 
 TEST(NamespaceRulesTest, ReservedNamesAreReservedAtTheTopOnly) {
   const NamespaceRules rules;
-  for (const std::string_view path : {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}) {
+  for (const std::string_view path :
+       {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}) {
     EXPECT_FALSE(rules.ignores(path)) << path;
   }
 }
 
 TEST(NamespaceRulesTest, AGlobWithoutASlashIsHeldAgainstEachComponent) {
   const NamespaceRules rules = excluding({"*.tmp", "lost+found"});
-  for (const std::string_view path : {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp"}) {
+  for (const std::string_view path :
+       {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp"}) {
     EXPECT_TRUE(rules.ignores(path)) << path;
   }
   for (const std::string_view path : {"bucket", "bucket/x.tmp2", "bucket/tmp", "lost+foundx"}) {
@@ -37,7 +39,8 @@ TEST(NamespaceRulesTest, AGlobWithoutASlashIsHeldAgainstEachComponent) {
 
 TEST(NamespaceRulesTest, AGlobWithASlashIsHeldAgainstThePathFromTheRoot) {
   const NamespaceRules rules = excluding({"bucket/*/cache"});
-  for (const std::string_view path : {"bucket/a/cache", "bucket/a/cache/deep/below"}) EXPECT_TRUE(rules.ignores(path)) << path;
+  for (const std::string_view path : {"bucket/a/cache", "bucket/a/cache/deep/below"})
+    EXPECT_TRUE(rules.ignores(path)) << path;
   for (const std::string_view path : {"bucket/cache", "bucket/a/b/cache", "x/bucket/a/cache", "bucket/a"}) {
     EXPECT_FALSE(rules.ignores(path)) << path;
   }
@@ -59,7 +62,8 @@ TEST(NamespaceRulesTest, AWalkAsksOnlyForTheChildAndGetsTheSameAnswer) {
   for (int round = 0; round < 5'000; ++round) {
     const std::string path = random_path(random, 5);
     bool by_walk = false;
-    for (ComponentCursor at(path); !by_walk && at.next();) by_walk = rules.ignores_child(at.prefix(), at.component());
+    for (ComponentCursor at(path); !by_walk && at.next();)
+      by_walk = rules.ignores_child(at.prefix(), at.component());
     ASSERT_EQ(rules.ignores(path), by_walk) << path;
   }
 }
@@ -73,11 +77,17 @@ TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {
 }
 
 TEST(NamespaceRulesTest, BucketNamesAreThoseOfS3) {
-  for (const std::string& name : {std::string("abc"), std::string("a-b.c"), std::string("1bucket"), std::string("192.168.1"), std::string(63, 'a')}) {
+  for (const std::string& name : {std::string("abc"), std::string("a-b.c"), std::string("1bucket"),
+                                  std::string("192.168.1"), std::string(63, 'a')}) {
     EXPECT_TRUE(is_s3_bucket_name(name)) << name;
   }
-  for (const std::string& name : {std::string("ab"), std::string(64, 'a'), std::string("Abc"), std::string("a_b"), std::string("-abc"), std::string("abc-"),
-                                  std::string(".abc"), std::string("abc."), std::string("a..b"), std::string("192.168.1.1"), std::string("b\xc3\xbc" "cket"), std::string()}) {
+  for (const std::string& name :
+       {std::string("ab"), std::string(64, 'a'), std::string("Abc"), std::string("a_b"), std::string("-abc"),
+        std::string("abc-"), std::string(".abc"), std::string("abc."), std::string("a..b"),
+        std::string("192.168.1.1"),
+        std::string("b\xc3\xbc"
+                    "cket"),
+        std::string()}) {
     EXPECT_FALSE(is_s3_bucket_name(name)) << name;
   }
 }

@@ -151,7 +151,8 @@ TEST(PathTest, KindsAreKnownByNameOnly) {
   EXPECT_EQ(parse_mark_kind("dir"), MarkKind::dir);
   EXPECT_EQ(parse_mark_kind("file"), MarkKind::file);
   EXPECT_EQ(parse_mark_kind("tree"), MarkKind::tree);
-  for (const std::string_view text : {"", "Dir", "dir ", "directory"}) EXPECT_FALSE(parse_mark_kind(text)) << text;
+  for (const std::string_view text : {"", "Dir", "dir ", "directory"})
+    EXPECT_FALSE(parse_mark_kind(text)) << text;
 }
 
 TEST(PrintableTest, Utf8StaysAsItIs) { EXPECT_EQ(printable("bücket/日本語/😀.txt"), "bücket/日本語/😀.txt"); }
@@ -169,7 +170,11 @@ TEST(PrintableTest, BytesThatAreNotUtf8AreEscaped) {
   EXPECT_EQ(printable("\xff"), "\\xff");
   EXPECT_EQ(printable("\xc3"), "\\xc3") << "cut off";
   EXPECT_EQ(printable("\xe6\x97"), "\\xe6\\x97") << "cut off";
-  EXPECT_EQ(printable("\x80" "a"), "\\x80" "a") << "no lead byte";
+  EXPECT_EQ(printable("\x80"
+                      "a"),
+            "\\x80"
+            "a")
+      << "no lead byte";
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
   EXPECT_EQ(printable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf") << "overlong";
   EXPECT_EQ(printable("\xf0\x80\x80\xaf"), "\\xf0\\x80\\x80\\xaf") << "overlong";

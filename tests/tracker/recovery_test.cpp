@@ -23,9 +23,10 @@ const NodeIdentity owner{"cluster", "node"};
 // What the daemon does with recovery and a store, in its shortest form.
 class Node {
  public:
-  Node(MemoryFileSystem& files, const base::Clock& clock) : files_(files), clock_(clock), store_(files, drives, owner) {
+  Node(MemoryFileSystem& files, const base::Clock& clock)
+      : files_(files), clock_(clock), store_(files, drives, owner) {
     const auto record = read_instance_record(files_, data_dir);
-    Recovery recovery = recover(record, store_.load(), clock_);
+    Recovery recovery = recover(record, store_.load(), clock_, "");
     loss_ = recovery.loss;
     tracker_ = std::make_unique<Tracker>(small_options(), clock_, std::move(recovery.state));
     EXPECT_TRUE(write_instance_record(files_, data_dir, {tracker_->state().instance, std::nullopt}));
@@ -77,7 +78,8 @@ class RecoveryTest : public ::testing::Test {
     request.oldest = old_cursor.cycle;
     request.instance = old_cursor.instance;
     EXPECT_TRUE(node.tracker().cycle(request).gap);
-    EXPECT_TRUE(node.tracker().cycle(read_all(node.tracker())).marks.tree_marks().covers("")) << "a gap at the root";
+    EXPECT_TRUE(node.tracker().cycle(read_all(node.tracker())).marks.tree_marks().covers(""))
+        << "a gap at the root";
   }
 
   MemoryFileSystem files_;
@@ -195,7 +197,8 @@ TEST_F(RecoveryTest, AStaleSnapshotIsALoss) {
 TEST_F(RecoveryTest, ASnapshotOfAnotherRunWithTheSameGenerationIsALoss) {
   const Cursor cursor = first_run();
   TrackerState other = varied_state();
-  for (const auto& drive : drives) files_.put(snapshot_file(drive), encode_snapshot({owner, 1, clock_.wall_now(), other}));
+  for (const auto& drive : drives)
+    files_.put(snapshot_file(drive), encode_snapshot({owner, 1, clock_.wall_now(), other}));
   Node node = start();
   expect_loss(node, cursor);
 }
@@ -235,7 +238,9 @@ TEST_F(RecoveryTest, AFileOfMiniosIsTakenOverWithAGap) {
 
 TEST_F(RecoveryTest, WhatWasSavedIsKeptThroughALoss) {
   first_run();
-  { Node crashed = start(); }
+  {
+    Node crashed = start();
+  }
   Node node = start();
   ASSERT_FALSE(node.loss().empty());
   const MarkSet all = node.tracker().cycle(read_all(node.tracker())).marks;
@@ -246,7 +251,9 @@ TEST_F(RecoveryTest, WhatWasSavedIsKeptThroughALoss) {
 // ancestor 11: one full walk by each scanner, once.
 TEST_F(RecoveryTest, TheGapIsMetOnceAndNotAgain) {
   const Cursor cursor = first_run();
-  { Node crashed = start(); }
+  {
+    Node crashed = start();
+  }
   Node node = start();
   CycleRequest request;
   request.oldest = cursor.cycle;
@@ -280,12 +287,26 @@ TEST_F(RecoveryTest, AFullHistoryDoesNotPushTheGapOut) {
 
 TEST_F(RecoveryTest, AGapSurvivesTheNextCleanRestart) {
   first_run();
-  { Node crashed = start(); }
-  { start().stop(); }
+  {
+    Node crashed = start();
+  }
+  {
+    start().stop();
+  }
   Node node = start();
   EXPECT_EQ(node.loss(), "");
   EXPECT_FALSE(node.tracker().state().complete_since_birth);
   EXPECT_TRUE(node.tracker().cycle(read_all(node.tracker())).marks.tree_marks().covers(""));
+}
+
+// What the last run ignored it did not mark: others may have counted it.
+TEST(RecoveryRulesTest, AChangeOfWhatIsIgnoredIsALoss) {
+  const fakes::ManualClock clock;
+  LoadedSnapshot loaded;
+  loaded.newest = Snapshot{{"c", "n"}, 7, {}, Tracker::born(InstanceId::random(), clock)};
+  const InstanceRecord record{loaded.newest->state.instance, 7, "any"};
+  EXPECT_EQ(recover(std::optional(record), loaded, clock, "any").loss, "");
+  EXPECT_NE(recover(std::optional(record), loaded, clock, "s3").loss, "");
 }
 
 }  // namespace

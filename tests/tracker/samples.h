@@ -40,7 +40,9 @@ inline MarkOutcome mark(Tracker& tracker, std::initializer_list<Mark> marks) {
   return tracker.mark(std::vector<Mark>(marks));
 }
 
-inline bool contains(const MarkSet& marks, std::string_view path) { return marks.may_contain(path, hash_path(path)); }
+inline bool contains(const MarkSet& marks, std::string_view path) {
+  return marks.may_contain(path, hash_path(path));
+}
 
 inline MarkSet mark_set_of(std::initializer_list<std::string_view> paths, BloomShape shape = small_shape()) {
   MarkSet marks;
@@ -72,12 +74,14 @@ inline TrackerState varied_state() {
   MarkSet three = mark_set_of({"bucket", "bucket/three"}, {128, 3});
   MarkSet seven;
   seven.add_tree("");
-  state.history = {{{3}, std::make_shared<const MarkSet>(std::move(three))}, {{7}, std::make_shared<const MarkSet>(std::move(seven))}};
+  state.history = {{{3}, std::make_shared<const MarkSet>(std::move(three))},
+                   {{7}, std::make_shared<const MarkSet>(std::move(seven))}};
   return state;
 }
 
 inline Snapshot snapshot_of(TrackerState state, std::uint64_t generation = 1) {
-  return {{"cluster", "node"}, generation, base::WallTime(std::chrono::seconds(1'700'000'100)), std::move(state)};
+  return {
+      {"cluster", "node"}, generation, base::WallTime(std::chrono::seconds(1'700'000'100)), std::move(state)};
 }
 
 // Everything a state says, as bytes, to compare by.
@@ -88,7 +92,8 @@ inline std::string bytes_of(const TrackerState& state) { return encode_snapshot(
 inline std::string random_path(support::Random& random, std::uint64_t depth_max) {
   static const std::vector<std::string> names{"a", "b", "c", "a-", "a.", "a0", "a b", "\xff\xfe", "a!"};
   std::string path;
-  for (std::uint64_t depth = random.between(1, depth_max); depth > 0; --depth) path = join_path(path, random.pick(names));
+  for (std::uint64_t depth = random.between(1, depth_max); depth > 0; --depth)
+    path = join_path(path, random.pick(names));
   return path;
 }
 

@@ -38,7 +38,9 @@ class SnapshotStoreTest : public ::testing::Test {
     return state;
   }
 
-  void put(const std::filesystem::path& drive, std::string bytes) { files_.put(snapshot_file(drive), std::move(bytes)); }
+  void put(const std::filesystem::path& drive, std::string bytes) {
+    files_.put(snapshot_file(drive), std::move(bytes));
+  }
   void put_generation(const std::filesystem::path& drive, std::uint64_t generation) {
     put(drive, encode_snapshot({owner, generation, now, state(generation)}));
   }
@@ -121,8 +123,10 @@ std::vector<BadFile> bad_files() {
       {"text", std::string("\x08") + "something quite different", "corrupt", "not a tracker's", true},
       {"flipped into MinIO's version", flipped(0, '\x0f'), "corrupt", "corrupt", true},
       {"truncated MinIO", minio_file(1, 20, {19}).substr(0, 60), "corrupt", "longer than what is left", true},
-      {"of another node", encode_snapshot(foreign_node), "foreign", "node 'other' of cluster 'cluster'", false},
-      {"of another cluster", encode_snapshot(foreign_cluster), "foreign", "node 'node' of cluster 'other'", false},
+      {"of another node", encode_snapshot(foreign_node), "foreign", "node 'other' of cluster 'cluster'",
+       false},
+      {"of another cluster", encode_snapshot(foreign_cluster), "foreign", "node 'node' of cluster 'other'",
+       false},
       {"of a newer version", "\x09 from the future", "v9", "version 9", true},
       {"of MinIO's version 6", "\x06 from the past", "v6", "version 6", true},
       {"of version 255", "\xff", "v255", "version 255", true},
@@ -302,7 +306,8 @@ TEST_F(SnapshotStoreTest, MarksOfMiniosOddlyNumberedCyclesCountAsCurrent) {
     EXPECT_LT(cycle.id, state.current);
     all.merge(*cycle.marks);
   }
-  for (const std::uint64_t cycle : {0U, 19U, 20U, 25U}) EXPECT_TRUE(contains(all, minio_path_of(cycle))) << cycle;
+  for (const std::uint64_t cycle : {0U, 19U, 20U, 25U})
+    EXPECT_TRUE(contains(all, minio_path_of(cycle))) << cycle;
   EXPECT_TRUE(decode_snapshot(encode_snapshot(snapshot_of(state)))) << "it can be saved as ours";
 }
 
@@ -318,7 +323,8 @@ TEST_F(SnapshotStoreTest, AFileOfMiniosIsOlderThanAnyOfOurs) {
 TEST_F(SnapshotStoreTest, OfSeveralFilesOfMiniosTheLastSavedWinsInAnyOrderOfTheDrives) {
   std::vector<std::uint64_t> saved_s{1'677'000'001, 1'677'000'002, 1'677'000'003};
   do {
-    for (std::size_t at = 0; at < drives_.size(); ++at) put(drives_[at], minio_file(saved_s[at], saved_s[at] % 100, {}));
+    for (std::size_t at = 0; at < drives_.size(); ++at)
+      put(drives_[at], minio_file(saved_s[at], saved_s[at] % 100, {}));
     EXPECT_EQ(store().load().newest.value().state.current, CycleId{3});
   } while (std::next_permutation(saved_s.begin(), saved_s.end()));
 }

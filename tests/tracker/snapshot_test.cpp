@@ -20,7 +20,9 @@ std::string sealed(std::string content) {
   return content + checksum.bytes();
 }
 
-std::string content_of(const std::string& snapshot) { return snapshot.substr(0, snapshot.size() - checksum_bytes); }
+std::string content_of(const std::string& snapshot) {
+  return snapshot.substr(0, snapshot.size() - checksum_bytes);
+}
 
 void expect_refused(std::string_view bytes, Errc code = Errc::snapshot_corrupt) {
   support::reset_largest_allocation();
@@ -154,7 +156,9 @@ TEST(SnapshotTest, RandomMutationsSealedAnewNeverCrashNorAllocateByWhatTheySay) 
       // Whole fields as well as single bytes: lengths just beyond and far beyond the input.
       const std::size_t at = 1 + random.below(bytes.size() - 1);
       const std::size_t width = std::min<std::size_t>(bytes.size() - at, random.one_in(3) ? 8 : 1);
-      bytes.replace(at, width, random.one_in(2) ? random.bytes(width) : std::string(width, random.one_in(2) ? '\xff' : '\0'));
+      bytes.replace(
+          at, width,
+          random.one_in(2) ? random.bytes(width) : std::string(width, random.one_in(2) ? '\xff' : '\0'));
     }
     bytes = sealed(std::move(bytes));
     support::reset_largest_allocation();

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <atomic>
 #include <barrier>
-#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <string>
@@ -46,7 +46,8 @@ std::string own_path(std::size_t marker, std::size_t number) {
 
 bool holds_whole_chain(const MarkSet& marks, const std::string& path) {
   bool whole = true;
-  for_each_prefix_hash(path, [&](const PathHash& hash, bool) { whole = whole && marks.filters_may_contain(hash); });
+  for_each_prefix_hash(path,
+                       [&](const PathHash& hash, bool) { whole = whole && marks.filters_may_contain(hash); });
   return whole;
 }
 
@@ -84,7 +85,8 @@ TEST_F(TrackerConcurrencyTest, MarkDuringAdvanceLandsInOneCycle) {
     for (std::size_t number = 0; number < marks_each; ++number) {
       const CycleId cycle = told[at][number];
       ASSERT_TRUE(cycles.contains(cycle));
-      ASSERT_TRUE(holds_whole_chain(*cycles[cycle], own_path(at, number))) << own_path(at, number) << " in cycle " << cycle.value;
+      ASSERT_TRUE(holds_whole_chain(*cycles[cycle], own_path(at, number)))
+          << own_path(at, number) << " in cycle " << cycle.value;
     }
   }
 }
@@ -123,7 +125,9 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
     cursor = answer.next();
     answers.push_back(std::move(answer.marks));
   };
-  const auto other_scanner = [&](std::size_t) { tracker.cycle({next(tracker.state().current), {1}, instance_of(1), false}); };
+  const auto other_scanner = [&](std::size_t) {
+    tracker.cycle({next(tracker.state().current), {1}, instance_of(1), false});
+  };
   race({marker(0), marker(1), ask, other_scanner});
   ask(0);  // behind the last acknowledgement
 
@@ -138,7 +142,8 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
       for (std::size_t asked = first; asked <= span.after && !found; ++asked) {
         found = holds_whole_chain(answers.at(asked), own_path(at, number));
       }
-      ASSERT_TRUE(found) << own_path(at, number) << " in none of the answers " << first << " to " << span.after;
+      ASSERT_TRUE(found) << own_path(at, number) << " in none of the answers " << first << " to "
+                         << span.after;
     }
   }
 }
@@ -148,7 +153,9 @@ TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
   options_.history_max = 4;
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   const auto marker = [&](std::size_t marker) {
-    return [&, marker](std::size_t round) { mark(tracker, {dir(own_path(marker, round)), tree(fmt::format("tree/{}", round % 50))}); };
+    return [&, marker](std::size_t round) {
+      mark(tracker, {dir(own_path(marker, round)), tree(fmt::format("tree/{}", round % 50))});
+    };
   };
   bool whole = true;
   race({marker(0), marker(1), [&](std::size_t round) { tracker.advance({round}); },

@@ -55,12 +55,27 @@ class TrackerModel {
   void step() {
     const CycleId before = tracker_->state().current;
     switch (random_.below(10)) {
-      case 0: case 1: case 2: case 3: make_marks(); break;
-      case 4: advance(); break;
-      case 5: case 6: ask_as_a_scanner(); break;
-      case 7: ask_with_hostile_numbers(); break;
-      case 8: ask_for_one_path(); break;
-      default: restart();
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        make_marks();
+        break;
+      case 4:
+        advance();
+        break;
+      case 5:
+      case 6:
+        ask_as_a_scanner();
+        break;
+      case 7:
+        ask_with_hostile_numbers();
+        break;
+      case 8:
+        ask_for_one_path();
+        break;
+      default:
+        restart();
     }
     const TrackerState state = tracker_->state();
     ASSERT_GE(state.current, before) << "a cycle went back";
@@ -82,10 +97,13 @@ class TrackerModel {
     for (const MadeMark& made : made_) {
       if (made.cycle < state.oldest_kept) continue;
       marked.insert(made.cycle.value);
-      ASSERT_TRUE(cycles.contains(made.cycle.value)) << "cycle " << made.cycle.value << " is gone though it counts as kept";
-      ASSERT_TRUE(holds(*cycles[made.cycle.value], made.mark)) << made.mark.path << " in cycle " << made.cycle.value;
+      ASSERT_TRUE(cycles.contains(made.cycle.value))
+          << "cycle " << made.cycle.value << " is gone though it counts as kept";
+      ASSERT_TRUE(holds(*cycles[made.cycle.value], made.mark))
+          << made.mark.path << " in cycle " << made.cycle.value;
     }
-    for (const ClosedCycle& cycle : state.history) ASSERT_TRUE(marked.contains(cycle.id.value)) << "nobody marked in it";
+    for (const ClosedCycle& cycle : state.history)
+      ASSERT_TRUE(marked.contains(cycle.id.value)) << "nobody marked in it";
   }
 
  private:
@@ -118,7 +136,8 @@ class TrackerModel {
     if (!answer.gap) {
       // The first answer after a mark holds it.
       for (std::size_t at = scanner.seen; at < made_.size(); ++at) {
-        ASSERT_TRUE(holds(answer.marks, made_[at].mark)) << made_[at].mark.path << " was made and not answered";
+        ASSERT_TRUE(holds(answer.marks, made_[at].mark))
+            << made_[at].mark.path << " was made and not answered";
       }
       ASSERT_FALSE(scanner.cursor.instance.is_none()) << "a first request is a gap";
     }
@@ -131,7 +150,8 @@ class TrackerModel {
     CycleRequest request;
     const CycleId current = tracker_->state().current;
     request.oldest = any_cycle_near(current);
-    request.current = random_.one_in(4) ? CycleId{random_.next() | (CycleId::value_max << 1U)} : any_cycle_near(current);
+    request.current =
+        random_.one_in(4) ? CycleId{random_.next() | (CycleId::value_max << 1U)} : any_cycle_near(current);
     request.instance = random_.one_in(4) ? instance_of(2) : instance_of(1);
     request.marks_wanted = !random_.one_in(8);
     const CycleAnswer answer = tracker_->cycle(request);
@@ -148,7 +168,8 @@ class TrackerModel {
     const CycleId from = answer.gap ? oldest_kept : request.oldest;
     for (const MadeMark& made : made_) {
       if (made.cycle < from) continue;
-      ASSERT_TRUE(holds(answer.marks, made.mark)) << made.mark.path << " of cycle " << made.cycle.value << " is not in the answer from " << from.value;
+      ASSERT_TRUE(holds(answer.marks, made.mark)) << made.mark.path << " of cycle " << made.cycle.value
+                                                  << " is not in the answer from " << from.value;
     }
     if (request.oldest < oldest_kept) {
       ASSERT_TRUE(answer.gap);
@@ -174,10 +195,14 @@ class TrackerModel {
 
   CycleId any_cycle_near(CycleId current) {
     switch (random_.below(12)) {
-      case 0: return {0};
-      case 1: return {1};
-      case 2: return {current.value + (random_.one_in(20) ? std::uint64_t{1} << 40U : random_.below(1'000))};
-      default: return {current.value > 8 ? current.value - 8 + random_.below(12) : random_.below(12)};
+      case 0:
+        return {0};
+      case 1:
+        return {1};
+      case 2:
+        return {current.value + (random_.one_in(20) ? std::uint64_t{1} << 40U : random_.below(1'000))};
+      default:
+        return {current.value > 8 ? current.value - 8 + random_.below(12) : random_.below(12)};
     }
   }
 

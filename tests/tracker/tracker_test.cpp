@@ -47,14 +47,17 @@ class TrackerTest : public ::testing::Test {
 
 TEST_F(TrackerTest, ADirMarksEveryPrefixAndThePathItself) {
   mark(tracker_, {dir("bucket/a/b")});
-  for (const std::string_view path : {"bucket", "bucket/a", "bucket/a/b"}) EXPECT_TRUE(contains(everything(), path)) << path;
-  for (const std::string_view path : {"a", "bucket/b", "bucket/a/b/c"}) EXPECT_FALSE(contains(everything(), path)) << path;
+  for (const std::string_view path : {"bucket", "bucket/a", "bucket/a/b"})
+    EXPECT_TRUE(contains(everything(), path)) << path;
+  for (const std::string_view path : {"a", "bucket/b", "bucket/a/b/c"})
+    EXPECT_FALSE(contains(everything(), path)) << path;
 }
 
 // ancestor 23: leaves fill the filter.
 TEST_F(TrackerTest, AFileMarksItsParentsOnly) {
   mark(tracker_, {file("bucket/a/b")});
-  for (const std::string_view path : {"bucket", "bucket/a"}) EXPECT_TRUE(contains(everything(), path)) << path;
+  for (const std::string_view path : {"bucket", "bucket/a"})
+    EXPECT_TRUE(contains(everything(), path)) << path;
   EXPECT_FALSE(contains(everything(), "bucket/a/b"));
 }
 
@@ -67,13 +70,15 @@ TEST_F(TrackerTest, AFileAtTheTopMarksTheRoot) {
 // ancestor 19
 TEST_F(TrackerTest, ATreeMarksAllBelowItAndTheWayDown) {
   mark(tracker_, {tree("bucket/a")});
-  for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b/c"}) EXPECT_TRUE(contains(everything(), path)) << path;
+  for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b/c"})
+    EXPECT_TRUE(contains(everything(), path)) << path;
   EXPECT_FALSE(contains(everything(), "bucket/b"));
 }
 
 TEST_F(TrackerTest, TheOutcomeCountsWhatWasMarkedAndWhatWasNew) {
   mark(tracker_, {dir("bucket/a"), tree("bucket/t")});
-  const MarkOutcome outcome = mark(tracker_, {dir("bucket/a"), file("bucket/a"), dir("bucket/b"), tree("bucket/t/below"), tree("bucket/u")});
+  const MarkOutcome outcome = mark(tracker_, {dir("bucket/a"), file("bucket/a"), dir("bucket/b"),
+                                              tree("bucket/t/below"), tree("bucket/u")});
   EXPECT_EQ(outcome.marked, 5U);
   EXPECT_EQ(outcome.added, 2U);
   EXPECT_EQ(outcome.cycle, CycleId{1});
@@ -153,7 +158,8 @@ TEST_F(TrackerTest, HistoryIsTrimmedByCountNotByNumber) {
   const TrackerState state = tracker_.state();
   EXPECT_EQ(state.history.size(), 16U);
   EXPECT_FALSE(contains(everything(), "bucket/1"));
-  for (std::uint64_t cycle = 2; cycle <= 17; ++cycle) EXPECT_TRUE(contains(everything(), "bucket/" + std::to_string(cycle))) << cycle;
+  for (std::uint64_t cycle = 2; cycle <= 17; ++cycle)
+    EXPECT_TRUE(contains(everything(), "bucket/" + std::to_string(cycle))) << cycle;
 }
 
 TEST_F(TrackerTest, EmptyCyclesAreNotStoredAndPushNothingOut) {
@@ -216,8 +222,10 @@ TEST_F(TrackerTest, AnAnswerHoldsTheCyclesFromOldestOnAndNoOlderOnes) {
   close_cycles(5);
   const CycleAnswer answer = tracker_.cycle(from(at(3)));
   EXPECT_FALSE(answer.gap);
-  for (const int cycle : {1, 2}) EXPECT_FALSE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
-  for (const int cycle : {3, 4, 5}) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+  for (const int cycle : {1, 2})
+    EXPECT_FALSE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+  for (const int cycle : {3, 4, 5})
+    EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
 }
 
 // ancestor 16: with no or a gappy history the newest index of an answer is wrong.
@@ -242,7 +250,8 @@ TEST_F(TrackerTest, AScannerThatWasAwayGetsAllSinceItsCursor) {
   close_cycles(16);
   const CycleAnswer answer = tracker_.cycle(from(cursor));
   EXPECT_FALSE(answer.gap);
-  for (int cycle = 1; cycle <= 16; ++cycle) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+  for (int cycle = 1; cycle <= 16; ++cycle)
+    EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
 }
 
 TEST_F(TrackerTest, AnotherInstancesCursorIsAGap) {
@@ -273,7 +282,8 @@ TEST_F(TrackerTest, AGapComesWithAllThatIsKept) {
   for (const Cursor& cursor : {at(1), at(most), Cursor{instance_of(2), {19}}, Cursor{}}) {
     const CycleAnswer answer = tracker_.cycle(from(cursor));
     ASSERT_TRUE(answer.gap);
-    for (int cycle = 5; cycle <= 20; ++cycle) EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
+    for (int cycle = 5; cycle <= 20; ++cycle)
+      EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
   }
 }
 
@@ -300,7 +310,8 @@ TEST_F(TrackerTest, AReadersRangeNeverChangesTheHistory) {
   close_cycles(10);
   mark(tracker_, {dir("live")});
   const std::string before = bytes_of(tracker_.state());
-  for (const std::uint64_t oldest : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{11}, std::uint64_t{12}, most}) {
+  for (const std::uint64_t oldest :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{11}, std::uint64_t{12}, most}) {
     for (const std::uint64_t current : {0U, 1U, 11U}) {
       tracker_.cycle(from(at(oldest), current));
       tracker_.cycle(from({instance_of(9), {oldest}}, current));
@@ -409,7 +420,8 @@ TEST_F(TrackerTest, ARestoredTrackerHoldsTheOldMarksAndTakesNewOnes) {
   Tracker restored(small_options(), clock_, tracker_.state());
   mark(restored, {dir("new")});
   const MarkSet marks = restored.cycle(read_all(restored)).marks;
-  for (const std::string_view path : {"bucket/1", "bucket/2", "live", "new"}) EXPECT_TRUE(contains(marks, path)) << path;
+  for (const std::string_view path : {"bucket/1", "bucket/2", "live", "new"})
+    EXPECT_TRUE(contains(marks, path)) << path;
 }
 
 TEST_F(TrackerTest, AStateDoesNotChangeWithTheTrackerItCameFrom) {

@@ -25,7 +25,8 @@ struct Oracle {
                        [&](const std::string& mark) { return path == mark || lies_below(path, mark); });
   }
   bool has_below(std::string_view path) const {
-    return std::any_of(marked.begin(), marked.end(), [&](const std::string& mark) { return lies_below(mark, path); });
+    return std::any_of(marked.begin(), marked.end(),
+                       [&](const std::string& mark) { return lies_below(mark, path); });
   }
 };
 
@@ -46,7 +47,8 @@ TEST(TreeMarksTest, AMarkCoversItsPathAndAllBelow) {
 TEST(TreeMarksTest, AMarkCoversNothingAboveOrBeside) {
   TreeMarks marks;
   marks.add("bucket/a");
-  for (const std::string_view path : {"", "bucket", "bucket/b", "bucket/ab", "bucket/a-", "bucket/a.x", "bucket/a0", "a"}) {
+  for (const std::string_view path :
+       {"", "bucket", "bucket/b", "bucket/ab", "bucket/a-", "bucket/a.x", "bucket/a0", "a"}) {
     EXPECT_FALSE(marks.covers(path)) << path;
   }
 }
@@ -60,7 +62,8 @@ TEST(TreeMarksTest, EveryPathAboveAMarkHasItBelow) {
 TEST(TreeMarksTest, HasBelowIsStrictAndKeepsToTheWayDown) {
   TreeMarks marks;
   marks.add("bucket/a/b");
-  for (const std::string_view path : {"bucket/a/b", "bucket/a/b/c", "bucket/b", "buck", "bucket/a/", "bucket/a0"}) {
+  for (const std::string_view path :
+       {"bucket/a/b", "bucket/a/b/c", "bucket/b", "buck", "bucket/a/", "bucket/a0"}) {
     EXPECT_FALSE(marks.has_below(path)) << path;
   }
 }
