@@ -32,6 +32,12 @@ struct MarkOptions {
   std::vector<std::string> paths;
 };
 
+// Of one try: at most all the time there is, but never too little for an answer.
+milliseconds exchange_timeout(const MarkOptions& options) {
+  const std::chrono::duration<double> all(std::clamp(options.timeout_s, 1.0, 10.0));
+  return std::chrono::duration_cast<milliseconds>(all);
+}
+
 struct MarkTotals {
   std::uint64_t marked = 0;
   std::uint64_t ignored = 0;
@@ -43,7 +49,9 @@ struct MarkTotals {
 class Marker {
  public:
   Marker(peer::Endpoint endpoint, const MarkOptions& options)
-      : endpoint_(std::move(endpoint)), options_(options), transport_({.timeout = milliseconds(10'000)}) {}
+      : endpoint_(std::move(endpoint)),
+        options_(options),
+        transport_({.timeout = exchange_timeout(options)}) {}
 
   // A path that can't be one is reported and left out; the others are not held up by it.
   base::Result<> add(std::string_view raw) {

@@ -102,7 +102,7 @@ ordered_json peers_json(const peer::Gathered& gathered) {
 ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
   ordered_json list = ordered_json::array();
   for (const auto& error : errors) {
-    list.push_back({{"path", tracker::printable(error.path)}, {"message", error.message}});
+    list.push_back({{"path", error.path}, {"message", error.message}});
   }
   return list;
 }

@@ -35,7 +35,7 @@ void sort_entries(std::vector<UsageEntry>& entries, const std::string& by) {
 }
 
 ordered_json entry_json(const UsageEntry& entry) {
-  return {{"path", tracker::printable(entry.path)},
+  return {{"path", entry.path},
           {"files", entry.files},
           {"dirs", entry.dirs},
           {"bytes", entry.bytes},
@@ -70,7 +70,7 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
   const auto config = global.load_config();
   if (!config) return fail(exit_usage, config.error().message);
   std::string path;
-  if (flags.path.find_first_not_of("./") != std::string::npos) {
+  if (!flags.path.empty() && flags.path != "/" && flags.path != ".") {
     auto normal = tracker::normalise_path(flags.path);
     if (!normal) return fail(exit_usage, normal.error().message);
     path = *std::move(normal);
@@ -83,12 +83,15 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
   if (!database) return fail(exit_failed, database.error().message);
   auto usage = scanner::query_usage(*database, path, flags.depth);
   if (!usage) return fail(exit_failed, usage.error().message);
+  if (!*usage && path.empty()) return fail(exit_failed, "there was no scan yet; run 'spoor scan'");
   if (!*usage) {
     return fail(exit_failed,
                 fmt::format("no directory '{}' was found by the last scan", tracker::printable(path)));
   }
   sort_entries((*usage)->below, flags.sort);
-  fmt::print("{}", flags.json ? to_json(**usage).dump(2) + "\n" : to_text(**usage));
+  fmt::print("{}", flags.json
+                       ? to_json(**usage).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                       : to_text(**usage));
   return exit_done;
 }
 

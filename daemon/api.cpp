@@ -111,8 +111,7 @@ HttpResponse Api::dirty(const HttpRequest& request) const {
   if (!path) return to_response(path_problem(path.error(), *raw, 0));
 
   const auto answer = tracker_.dirty(*path, {*since});
-  json body{
-      {"path", tracker::printable(*path)}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
+  json body{{"path", *path}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
   if (answer.latest) body["latest_cycle"] = answer.latest->value;
   // A "no" says nothing of cycles that are no longer kept.
   body["oldest_cycle"] = answer.oldest_kept.value;

@@ -104,6 +104,7 @@ class Gatherer {
 
   CycleId common_cycle() const {
     CycleId highest;
+    if (found_.empty()) return highest;
     std::chrono::milliseconds age{};
     for (const Found& peer : found_) {
       if (peer.current < highest) continue;

@@ -173,10 +173,10 @@ gone=$(find "$top" -mindepth 2 -maxdepth 2 -type d | sort | sed -n 1p)
 rm -r "$gone"
 mkdir -p "$work/incoming/release/notes"
 cp LICENSE README.md "$work/incoming/release/notes/"
-{
-  echo "${gone#"$(drive node3)/"}"
-  rsync -a --out-format='node3-data/copy-1/%n' "$work/incoming/" "$top/"
-} | spoor node1 mark -
+# Marks come after the change: rsync names a file before it is in its place, so its list is kept.
+rsync -a --out-format='node3-data/copy-1/%n' "$work/incoming/" "$top/" >"$work/changed"
+echo "${gone#"$(drive node3)/"}" >>"$work/changed"
+spoor node1 mark - <"$work/changed"
 scan_all
 
 say "A node that is down leaves the scan partial, not full; its marks are walked when it is back:"

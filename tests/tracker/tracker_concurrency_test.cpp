@@ -66,10 +66,10 @@ class TrackerConcurrencyTest : public ::testing::Test {
 TEST_F(TrackerConcurrencyTest, MarkDuringAdvanceLandsInOneCycle) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   std::vector<std::vector<CycleId>> told(markers, std::vector<CycleId>(marks_each));
-  const auto marker = [&](std::size_t marker) {
-    return [&, marker](std::size_t round) {
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
       for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
-        told[marker][number] = mark(tracker, {dir(own_path(marker, number))}).cycle;
+        told[at][number] = mark(tracker, {dir(own_path(at, number))}).cycle;
       }
     };
   };
@@ -101,12 +101,12 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
     std::size_t after = 0;   // and before its acknowledgement
   };
   std::vector<std::vector<Span>> spans(markers, std::vector<Span>(marks_each));
-  const auto marker = [&](std::size_t marker) {
-    return [&, marker](std::size_t round) {
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
       for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
-        spans[marker][number].before = requests_begun;
-        mark(tracker, {dir(own_path(marker, number))});
-        spans[marker][number].after = requests_begun;
+        spans[at][number].before = requests_begun;
+        mark(tracker, {dir(own_path(at, number))});
+        spans[at][number].after = requests_begun;
       }
     };
   };
@@ -152,9 +152,9 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
 TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
   options_.history_max = 4;
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
-  const auto marker = [&](std::size_t marker) {
-    return [&, marker](std::size_t round) {
-      mark(tracker, {dir(own_path(marker, round)), tree(fmt::format("tree/{}", round % 50))});
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
+      mark(tracker, {dir(own_path(at, round)), tree(fmt::format("tree/{}", round % 50))});
     };
   };
   bool whole = true;
