@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct UsageFlags {
 };
 
 void sort_entries(std::vector<UsageEntry>& entries, const std::string& by) {
-  std::stable_sort(entries.begin(), entries.end(), [&](const UsageEntry& a, const UsageEntry& b) {
+  std::sort(entries.begin(), entries.end(), [&](const UsageEntry& a, const UsageEntry& b) {
     if (by == "size" && a.bytes != b.bytes) return a.bytes > b.bytes;
     if (by == "files" && a.files != b.files) return a.files > b.files;
     return a.path < b.path;
@@ -83,15 +84,16 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
   if (!database) return fail(exit_failed, database.error().message);
   auto usage = scanner::query_usage(*database, path, flags.depth);
   if (!usage) return fail(exit_failed, usage.error().message);
-  if (!*usage && path.empty()) return fail(exit_failed, "there was no scan yet; run 'spoor scan'");
-  if (!*usage) {
-    return fail(exit_failed,
-                fmt::format("no directory '{}' was found by the last scan", tracker::printable(path)));
+  std::optional<scanner::Usage> found = *std::move(usage);
+  if (!found) {
+    return fail(exit_failed, path.empty() ? "there was no scan yet; run 'spoor scan'"
+                                          : fmt::format("no directory '{}' was found by the last scan",
+                                                        tracker::printable(path)));
   }
-  sort_entries((*usage)->below, flags.sort);
+  sort_entries(found->below, flags.sort);
   fmt::print("{}", flags.json
-                       ? to_json(**usage).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                       : to_text(**usage));
+                       ? to_json(*found).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
+                       : to_text(*found));
   return exit_done;
 }
 

@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,11 +47,12 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
   }
   auto lock = base::FileLock::try_acquire(data_dir / "spoord.lock");
   if (!lock) return lock.error();
-  if (!*lock) {
+  std::optional<base::FileLock> held = *std::move(lock);
+  if (!held) {
     return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
                        fmt::format("another spoord runs on node.data_dir {}", data_dir.native()));
   }
-  return **std::move(lock);
+  return std::move(*held);
 }
 
 // What the last run left, as the state to go on with; and on disk the note that a run is under way,
@@ -105,6 +107,7 @@ tracker::NamespaceRules rules_of(const config::Config& config) {
 
 std::vector<peer::Endpoint> peers_of(const config::Config& config) {
   std::vector<peer::Endpoint> peers;
+  peers.reserve(config.peers.static_urls.size());
   for (const std::string& url : config.peers.static_urls) peers.push_back(peer::parse_endpoint(url).value());
   return peers;
 }

@@ -43,6 +43,7 @@ asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<p
   only_the_head.marks_wanted = false;
   const std::string body = peer::to_json({std::move(cluster), only_the_head});
   std::vector<peer::HttpRequest> requests;
+  requests.reserve(endpoints.size());
   for (const auto& endpoint : endpoints) {
     requests.push_back({endpoint, "POST", "/v1/peer/cycle", "application/json", body});
   }

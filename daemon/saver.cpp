@@ -44,18 +44,17 @@ asio::awaitable<tracker::SavedSnapshot> Saver::save() {
   auto saved =
       co_await asio::co_spawn(pool_, write(store_, tracker_.state(), clock_.wall_now()), asio::use_awaitable);
   running_ = false;
-  take(std::move(saved), version);
+  const tracker::SavedSnapshot& taken = take(std::move(saved), version);
   finished_.cancel();
-  co_return *last_;
+  co_return taken;
 }
 
 const tracker::SavedSnapshot& Saver::save_here() {
   const std::uint64_t version = tracker_.version();
-  take(store_.save(tracker_.state(), clock_.wall_now()), version);
-  return *last_;
+  return take(store_.save(tracker_.state(), clock_.wall_now()), version);
 }
 
-void Saver::take(tracker::SavedSnapshot saved, std::uint64_t version) {
+const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, std::uint64_t version) {
   for (const tracker::DriveState& drive : saved.drives) {
     if (!drive.ok)
       spdlog::error("cannot save the snapshot to drive {}: {}", drive.drive.native(), drive.error);
@@ -68,7 +67,7 @@ void Saver::take(tracker::SavedSnapshot saved, std::uint64_t version) {
     ++failures_;
     spdlog::error("no drive took the snapshot; trying again");
   }
-  last_ = std::move(saved);
+  return last_.emplace(std::move(saved));
 }
 
 bool Saver::has_news() const { return saved_version_ != tracker_.version(); }

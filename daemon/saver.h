@@ -41,7 +41,7 @@ class Saver {
 
  private:
   boost::asio::awaitable<void> run();
-  void take(tracker::SavedSnapshot saved, std::uint64_t version);
+  const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, std::uint64_t version);
   bool has_news() const;
 
   boost::asio::io_context& context_;

@@ -3,16 +3,16 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace spoor::peer {
 
 base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& request) {
-  std::optional<base::Result<HttpResponse>> answer;
+  base::Result<HttpResponse> answer =
+      base::Error(std::make_error_code(std::errc::io_error), "the transport gave no answer");
   transport.exchange({&request, 1},
                      [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
-  return *std::move(answer);
+  return answer;
 }
 
 std::string problem_detail(const HttpResponse& response) {

@@ -42,6 +42,8 @@ class UsageDatabase {
   // For queries only. Fails with std::errc::no_such_file_or_directory where there is none yet.
   static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
 
+  UsageDatabase(const UsageDatabase&) = delete;
+  UsageDatabase& operator=(const UsageDatabase&) = delete;
   UsageDatabase(UsageDatabase&&) noexcept;
   UsageDatabase& operator=(UsageDatabase&&) noexcept;
   ~UsageDatabase();

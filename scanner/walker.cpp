@@ -123,7 +123,8 @@ base::Result<> Walker::read(Frame& parent, Child child, DirectoryHandle handle) 
 
 base::Result<> Walker::push(DirectoryHandle handle, Listing listing, std::optional<DirectoryRow> stored,
                             const DirectoryRow& fresh, Reason reason, const tracker::PathHasher& hasher) {
-  DirectoryRow row = stored ? std::move(*stored) : fresh;
+  DirectoryRow row = fresh;
+  if (stored) row = std::move(*stored);
   row.inode = fresh.inode;
   row.birth = handle.birth;
   take_listing(row, listing, row.read_scan == 0);

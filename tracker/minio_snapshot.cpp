@@ -67,8 +67,8 @@ base::Result<MinioSnapshot> decode_minio_snapshot(std::string_view bytes) {
   auto current = decode_bloom(in);
   if (!current) return current.error();
   if (auto done = decode_history(in, snapshot); !done) return done.error();
-  std::stable_sort(snapshot.cycles.begin(), snapshot.cycles.end(),
-                   [](const MinioCycle& a, const MinioCycle& b) { return a.id < b.id; });
+  std::sort(snapshot.cycles.begin(), snapshot.cycles.end(),
+            [](const MinioCycle& a, const MinioCycle& b) { return a.id < b.id; });
   snapshot.cycles.push_back({snapshot.current, *std::move(current)});
   return snapshot;
 }
