@@ -118,7 +118,9 @@ std::string Daemon::wait_for(const std::string& text) {
   }
 }
 
-void Daemon::signal(int number) const { ::kill(pid_, number); }
+void Daemon::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);  // -1 would be every process there is
+}
 
 int Daemon::wait() { return wait_for_exit(std::exchange(pid_, -1)); }
 
