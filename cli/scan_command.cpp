@@ -210,30 +210,57 @@ class ScanCommand {
       const bool is_running = lock.error().code == scanner::Errc::scan_running;
       return fail(is_running ? exit_scan_running : exit_failed, lock.error().message);
     }
-    auto database = scanner::UsageDatabase::open(scanner::UsageDatabase::file_in(config_.node.data_dir));
+    return flags_.dry_run ? run_dry() : run_in_earnest();
+  }
+
+ private:
+  // Leaves not even an empty database behind.
+  int run_dry() const {
+    const auto cursors = stored_cursors();
+    if (!cursors) return fail(exit_failed, cursors.error().message);
+    const auto gathered = gather(*cursors);
+    if (!gathered) return fail(exit_failed, gathered.error().message);
+    print({*gathered}, flags_.json);
+    return gathered->complete() ? exit_done : exit_in_part;
+  }
+
+  base::Result<tracker::Cursors> stored_cursors() const {
+    auto database = scanner::UsageDatabase::open_read_only(database_file());
+    if (database) return database->cursors();
+    if (database.error().code == std::errc::no_such_file_or_directory) return tracker::Cursors{};
+    return database.error();
+  }
+
+  int run_in_earnest() const {
+    auto database = scanner::UsageDatabase::open(database_file());
     if (!database) return fail(exit_failed, database.error().message);
     const auto started_at = clock_.wall_now();
-    auto gathered = gather(*database);
+    const auto cursors = database->cursors();
+    if (!cursors) return fail(exit_failed, cursors.error().message);
+    const auto gathered = gather(*cursors);
     if (!gathered) return fail(exit_failed, gathered.error().message);
-    if (flags_.dry_run) {
-      print({*gathered}, flags_.json);
-      return gathered->complete() ? exit_done : exit_in_part;
-    }
     const auto report = walk(*database, *gathered, started_at);
     if (!report) return fail(exit_failed, report.error().message);
     print({*gathered, &*report}, flags_.json);
     return gathered->complete() && !report->left_something() ? exit_done : exit_in_part;
   }
 
- private:
-  base::Result<peer::Gathered> gather(scanner::UsageDatabase& database) const {
-    const auto cursors = database.cursors();
-    if (!cursors) return cursors.error();
+  std::filesystem::path database_file() const {
+    return scanner::UsageDatabase::file_in(config_.node.data_dir);
+  }
+
+  tracker::NamespaceRules rules() const {
+    return tracker::NamespaceRules(
+        {config_.name_space.exclude, config_.name_space.bucket_names == config::BucketNames::s3});
+  }
+
+  base::Result<peer::Gathered> gather(const tracker::Cursors& cursors) const {
     const auto endpoints = endpoints_of(global_, config_);
     if (!endpoints) return endpoints.error();
     peer::HttpTransport transport({.timeout = config_.peers.timeout});
-    auto gathered = peer::gather(transport, *endpoints, *cursors,
+    auto gathered = peer::gather(transport, *endpoints, cursors,
                                  {.cluster = config_.node.cluster,
+                                  .rules_digest = rules().digest(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .read_only = flags_.dry_run});
@@ -254,8 +281,7 @@ class ScanCommand {
                                          base::WallTime started_at) const {
     scanner::ScanOptions options;
     for (const auto& drive : config_.drives) options.drives.push_back({drive, {}});
-    options.rules = tracker::NamespaceRules(
-        {config_.name_space.exclude, config_.name_space.bucket_names == config::BucketNames::s3});
+    options.rules = rules();
     options.full = flags_.full;
     options.max_dirs_per_second = config_.scan.max_dirs_per_second;
 

@@ -78,6 +78,10 @@ void check_exclude(const Config& config, Problems& problems) {
       why = "it contains a NUL byte";
     } else if (glob.starts_with('/')) {
       why = "paths are relative to the namespace root: remove the leading '/'";
+    } else if (glob.ends_with('/')) {
+      why = "a match is excluded with everything below it: remove the trailing '/'";
+    } else if (glob.find("//") != std::string::npos) {
+      why = "no path has an empty component: write one '/' instead of two";
     }
     if (why.empty()) continue;
     const std::string key = fmt::format("namespace.exclude[{}]", i);

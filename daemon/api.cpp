@@ -138,7 +138,7 @@ HttpResponse Api::peer_cycle(const HttpRequest& request) {
                                     options_.node.cluster, tracker::printable(query->cluster))});
   }
   const std::uint64_t version = tracker_.version();
-  const peer::CycleFrame frame{options_.node, tracker_.cycle(query->request)};
+  const peer::CycleFrame frame{options_.node, rules_.digest(), tracker_.cycle(query->request)};
   if (query->request.current.value != 0 && version != tracker_.version()) saver_.save_soon();
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;

@@ -65,7 +65,7 @@ const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, std::uin
     spdlog::debug("saved snapshot {} ({} bytes)", saved.generation, saved.bytes);
   } else {
     ++failures_;
-    spdlog::error("no drive took the snapshot; trying again");
+    spdlog::error("no drive took the snapshot");
   }
   return last_.emplace(std::move(saved));
 }

@@ -2,6 +2,7 @@
 // (docs/formats.md, "Cycle frame").
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ inline constexpr std::string_view cycle_frame_content_type = "application/vnd.sp
 
 struct CycleFrame {
   tracker::NodeIdentity sender;
+  std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules: what it does not remember
   tracker::CycleAnswer answer;
 };
 

@@ -11,12 +11,11 @@ base::Error invalid(std::string_view what) {
   return {std::make_error_code(std::errc::invalid_argument), std::string(what)};
 }
 
-base::Result<tracker::CycleId> cycle_member(const nlohmann::json& json, const char* name) {
+base::Result<tracker::CycleId> cycle_member(const nlohmann::json& json, const char* name, std::uint64_t max) {
   const auto found = json.find(name);
   if (found == json.end()) return tracker::CycleId{};
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > tracker::CycleId::value_max) {
-    return invalid(
-        fmt::format("'{}' must be a cycle number from 0 to {}", name, tracker::CycleId::value_max));
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > max) {
+    return invalid(fmt::format("'{}' must be a cycle number from 0 to {}", name, max));
   }
   return tracker::CycleId{found->get<std::uint64_t>()};
 }
@@ -47,9 +46,9 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   if (!cluster) return cluster.error();
   const auto instance = string_member(json, "instance");
   if (!instance) return instance.error();
-  const auto current = cycle_member(json, "current");
+  const auto current = cycle_member(json, "current", tracker::CycleId::request_max);
   if (!current) return current.error();
-  const auto oldest = cycle_member(json, "oldest");
+  const auto oldest = cycle_member(json, "oldest", tracker::CycleId::value_max);
   if (!oldest) return oldest.error();
   const auto start_level = json.find("start_level");
   if (start_level != json.end() && !start_level->is_number_unsigned()) {

@@ -146,6 +146,11 @@ class Gatherer {
                  : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
                                peer.name));
     }
+    if (frame.rules_digest != options_.rules_digest) {
+      gathered_.gaps.push_back(fmt::format(
+          "peer '{}' ignores other paths than this node: make 'namespace' the same and restart it",
+          peer.name));
+    }
     gathered_.marks.merge(answer.marks);
     gathered_.cursors[peer.name] = answer.next();
     gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});

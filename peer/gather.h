@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace spoor::peer {
 
 struct GatherOptions {
   std::string cluster;
+  // Of the scanner's own NamespaceRules. A peer with others may drop marks that this scanner needs.
+  std::uint64_t rules_digest = 0;
   // A cycle younger than this is joined rather than followed by a new one.
   std::chrono::milliseconds min_cycle_age{60'000};
   // Spares the full walk for a peer never seen before that says its history is complete.

@@ -32,11 +32,10 @@ using Socket = asio::generic::stream_protocol::socket;
 // Errors come back as values: a peer that hangs up is not exceptional.
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
-base::Error failed(const HttpRequest& request, std::string_view what, const error_code& code) {
+base::Error failed(std::string_view what, const error_code& code) {
   const bool timed_out = code == asio::error::timed_out;
   return {static_cast<std::error_code>(code),
-          fmt::format("{}: cannot {}: {}", request.endpoint.to_string(), what,
-                      timed_out ? "no answer in time" : code.message())};
+          fmt::format("cannot {}: {}", what, timed_out ? "no answer in time" : code.message())};
 }
 
 http::request<http::string_body> to_message(const HttpRequest& request) {
@@ -98,24 +97,24 @@ asio::awaitable<error_code> connect(std::shared_ptr<Connection> connection,
   co_return last;
 }
 
-base::Result<std::vector<Socket::endpoint_type>> unix_address(const HttpRequest& request) {
-  if (request.endpoint.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return failed(request, "connect", asio::error::name_too_long);
+base::Result<std::vector<Socket::endpoint_type>> unix_address(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return failed("connect", asio::error::name_too_long);
   }
-  return std::vector<Socket::endpoint_type>{unix_stream::endpoint(request.endpoint.unix_path)};
+  return std::vector<Socket::endpoint_type>{unix_stream::endpoint(path)};
 }
 
 asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request,
                                                          HttpTransport::Options options) {
   const auto connection = std::make_shared<Connection>(co_await asio::this_coro::executor);
   const auto failure = [&](std::string_view what, const error_code& code) {
-    return failed(request, what, connection->timed_out ? error_code(asio::error::timed_out) : code);
+    return failed(what, connection->timed_out ? error_code(asio::error::timed_out) : code);
   };
   arm(connection, options.timeout);
   const Disarm at_the_end(connection->deadline);
   std::vector<Socket::endpoint_type> addresses;
   if (request.endpoint.is_unix()) {
-    auto address = unix_address(request);
+    auto address = unix_address(request.endpoint.unix_path);
     if (!address) co_return address.error();
     addresses = *std::move(address);
   } else {

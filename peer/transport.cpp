@@ -12,6 +12,7 @@ base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& req
       base::Error(std::make_error_code(std::errc::io_error), "the transport gave no answer");
   transport.exchange({&request, 1},
                      [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
+  if (!answer) return base::wrap(request.endpoint.to_string(), answer.error());
   return answer;
 }
 

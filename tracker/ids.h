@@ -15,9 +15,10 @@ namespace spoor::tracker {
 struct CycleId {
   std::uint64_t value = 0;
 
-  // No cluster gets here by counting: a number beyond it is nonsense from outside, and is refused
-  // before it could leave no room to go on.
-  static constexpr std::uint64_t value_max = std::uint64_t{1} << 62U;
+  // No cluster gets to either by counting. What is asked for from outside is refused beyond the
+  // first, which leaves a tracker room to go on by itself; what is stored or answered, beyond the second.
+  static constexpr std::uint64_t request_max = std::uint64_t{1} << 62U;
+  static constexpr std::uint64_t value_max = std::uint64_t{1} << 63U;
 
   friend auto operator<=>(const CycleId&, const CycleId&) = default;
 };

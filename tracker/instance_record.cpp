@@ -26,7 +26,7 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
     return text.error();
   }
   const auto json = nlohmann::json::parse(*text, nullptr, false);
-  const auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
+  auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
   if (!json.is_object() || !json.contains("instance") || !json["instance"].is_string()) return corrupt;
   const auto instance = InstanceId::parse(json["instance"].get<std::string>());
   if (!instance) return corrupt;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/checksum.h"
 #include "tracker/path.h"
 
 namespace spoor::tracker {
@@ -58,5 +59,7 @@ std::string NamespaceRules::fingerprint() const {
   for (const std::string& glob : globs) text += fmt::format("|{}:{}", glob.size(), glob);
   return text;
 }
+
+std::uint64_t NamespaceRules::digest() const { return base::checksum(fingerprint()); }
 
 }  // namespace spoor::tracker

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ class NamespaceRules {
   // Changes whenever a change of the rules changes what is ignored: a scan under other rules than
   // the last one's must walk everything.
   std::string fingerprint() const;
+
+  // The checksum of the fingerprint: what nodes tell each other.
+  std::uint64_t digest() const;
 
  private:
   Options options_;

@@ -215,6 +215,22 @@ TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
   EXPECT_GT(cluster_.scan(node)["filter"]["items"], 0) << "the dry run took nothing away";
 }
 
+TEST_F(EndToEndTest, AFirstDryRunLeavesNoDatabase) {
+  const auto& node = cluster_.nodes()[0];
+  EXPECT_EQ(cluster_.scan(node, 0, {"--dry-run"})["mode"], "full");
+  EXPECT_EQ(cluster_.spoor(node, {"usage"}).code, 1) << "there is nothing to ask yet";
+}
+
+TEST_F(EndToEndTest, AScanUnderOtherRulesThanTheDaemonsWalksEverything) {
+  const auto& node = cluster_.nodes()[0];
+  const std::vector<std::string> other{"--set", R"(namespace.exclude=["x"])"};
+  cluster_.scan(node, 0, other);
+  EXPECT_EQ(cluster_.scan(node, 0, other)["gaps"].size(), 3U)
+      << "a daemon may have dropped what is needed here";
+  cluster_.scan(node);
+  EXPECT_EQ(cluster_.scan(node)["gaps"].size(), 0U);
+}
+
 TEST_F(EndToEndTest, RequireAllWalksNothingWhileAPeerIsDown) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);

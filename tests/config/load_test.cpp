@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/config/support.h"
+#include "tests/support/temp_directory.h"
 
 namespace spoor::config::testing {
 namespace {
@@ -238,20 +239,13 @@ TEST(LoadTest, MessagesStayOnTheirLine) {
 
 class LoadFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "spoor-config-XXXXXX").native();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   std::filesystem::path write(std::string_view text) const {
     const std::filesystem::path path = directory_ / "spoor.json";
     std::ofstream(path) << text;
     return path;
   }
 
-  std::filesystem::path directory_;
+  support::TempDirectory directory_;
 };
 
 TEST_F(LoadFileTest, GivenFileIsRead) {
@@ -271,7 +265,7 @@ TEST_F(LoadFileTest, GivenFileMustExist) {
   EXPECT_THAT(loaded.error().message, HasSubstr("none.json"));
 }
 
-TEST_F(LoadFileTest, DirectoryIsNoFile) { EXPECT_FALSE(load(directory_, {})); }
+TEST_F(LoadFileTest, DirectoryIsNoFile) { EXPECT_FALSE(load(directory_.path(), {})); }
 
 TEST_F(LoadFileTest, FileOverOneMebibyteIsRefused) {
   const std::string text(minimal);

@@ -260,8 +260,10 @@ TEST(ValidateTest, ExcludeGlobsAreRelative) {
   Config config = valid();
   config.name_space.exclude = {"*/tmp/*", "a b", "[x", ""};
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("namespace.exclude[3]: \"\" is wrong")));
-  config.name_space.exclude = {"/a", std::string("a\0", 2)};
-  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("remove the leading '/'"), HasSubstr("NUL")));
+  config.name_space.exclude = {"/a", "a/", "a//b", std::string("a\0", 2)};
+  EXPECT_THAT(validate(config),
+              ElementsAre(HasSubstr("remove the leading '/'"), HasSubstr("remove the trailing '/'"),
+                          HasSubstr("empty component"), HasSubstr("NUL")));
 }
 
 }  // namespace

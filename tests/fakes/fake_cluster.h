@@ -23,6 +23,7 @@ class FakeCluster final : public peer::Transport {
   struct Node {
     tracker::NodeIdentity identity;
     std::unique_ptr<tracker::Tracker> tracker;
+    std::uint64_t rules_digest = 0;
     bool is_down = false;
     std::string garbage;  // answers this instead, where it is not empty
     int requests = 0;
@@ -79,8 +80,9 @@ class FakeCluster final : public peer::Transport {
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
-    return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),
-                              peer::encode_cycle_frame({node.identity, node.tracker->cycle(query->request)})};
+    return peer::HttpResponse{
+        200, std::string(peer::cycle_frame_content_type),
+        peer::encode_cycle_frame({node.identity, node.rules_digest, node.tracker->cycle(query->request)})};
   }
 
   ManualClock& clock_;

@@ -12,6 +12,7 @@ namespace {
 CycleFrame sample() {
   CycleFrame frame;
   frame.sender = {"cluster", "node1"};
+  frame.rules_digest = 0x0123456789abcdef;
   frame.answer.instance = tracker::InstanceId::random();
   frame.answer.current = {13};
   frame.answer.current_age = std::chrono::milliseconds(1234);
@@ -36,6 +37,7 @@ TEST(CycleFrameTest, GoesThereAndBack) {
   const auto decoded = decode_cycle_frame(encode_cycle_frame(frame));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->sender, frame.sender);
+  EXPECT_EQ(decoded->rules_digest, frame.rules_digest);
   EXPECT_EQ(decoded->answer.instance, frame.answer.instance);
   EXPECT_EQ(decoded->answer.current, frame.answer.current);
   EXPECT_EQ(decoded->answer.current_age, frame.answer.current_age);

@@ -235,6 +235,23 @@ TEST_F(GatherTest, ForeignClustersAndGarbageAreReportedNotMerged) {
   EXPECT_TRUE(outcome(gathered, "a").ok);
 }
 
+// What a peer ignores it does not remember for those who do not.
+TEST_F(GatherTest, APeerWithOtherRulesIsAGapUntilTheyAgree) {
+  scan();
+  cluster_["b"].rules_digest = 7;
+  for (int round = 0; round < 2; ++round) {
+    const auto gathered = scan();
+    EXPECT_TRUE(gathered.complete());
+    ASSERT_THAT(gathered.gaps, SizeIs(1));
+    EXPECT_THAT(gathered.gaps[0], HasSubstr("'b' ignores other paths"));
+  }
+  options_.rules_digest = 7;
+  EXPECT_THAT(scan().gaps, SizeIs(2)) << "now the others differ";
+  options_.rules_digest = 0;
+  cluster_["b"].rules_digest = 0;
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
 TEST_F(GatherTest, NobodyAnsweringLeavesEveryCursorAsItWas) {
   scan();
   const auto before = cursors_;

@@ -101,5 +101,10 @@ TEST(NamespaceRulesTest, TheFingerprintChangesWithTheRulesAndNotWithTheirOrder) 
   EXPECT_NE(NamespaceRules({{}, true}).fingerprint(), plain);
 }
 
+TEST(NamespaceRulesTest, TheDigestFollowsTheFingerprint) {
+  EXPECT_EQ(excluding({"a", "b"}).digest(), excluding({"b", "a"}).digest());
+  EXPECT_NE(excluding({"a"}).digest(), NamespaceRules().digest());
+}
+
 }  // namespace
 }  // namespace spoor::tracker

@@ -123,6 +123,18 @@ TEST_F(RecoveryTest, AfterACleanStopAllMarksAreFoundAndNothingElse) {
   EXPECT_FALSE(node.tracker().dirty("bucket/b", {}).latest);
 }
 
+TEST_F(RecoveryTest, ALossInTheHighestCycleThatCanBeAskedForCanBeSaved) {
+  for (int run = 0; run < 3; ++run) {
+    Node crashed = start();
+    crashed.tracker().advance({CycleId::request_max});
+    crashed.save();
+  }
+  Node node = start();
+  const TrackerState state = node.tracker().state();
+  EXPECT_EQ(state.current.value, CycleId::request_max + 3) << "one for each loss";
+  EXPECT_TRUE(decode_snapshot(bytes_of(state)));
+}
+
 // ancestor 6: a crash loses marks, and the answers still say complete.
 TEST_F(RecoveryTest, AfterACrashEverythingMayHaveChanged) {
   const Cursor cursor = first_run();

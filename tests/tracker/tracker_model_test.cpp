@@ -151,11 +151,11 @@ class TrackerModel {
     const CycleId current = tracker_->state().current;
     request.oldest = any_cycle_near(current);
     request.current =
-        random_.one_in(4) ? CycleId{random_.next() | (CycleId::value_max << 1U)} : any_cycle_near(current);
+        random_.one_in(4) ? CycleId{random_.next() | (CycleId::request_max << 1U)} : any_cycle_near(current);
     request.instance = random_.one_in(4) ? instance_of(2) : instance_of(1);
     request.marks_wanted = !random_.one_in(8);
     const CycleAnswer answer = tracker_->cycle(request);
-    ASSERT_LE(answer.current.value, CycleId::value_max);
+    ASSERT_LE(answer.current.value, CycleId::request_max);
     if (request.instance != instance_of(1)) {
       ASSERT_TRUE(answer.gap);
     }

@@ -184,7 +184,7 @@ TEST_F(TrackerTest, ATrackerIsCompleteSinceItsBirthUntilItTrims) {
 // not be loaded again.
 TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
   mark(tracker_, {dir("bucket")});
-  for (const std::uint64_t beyond : {CycleId::value_max + 1, most}) {
+  for (const std::uint64_t beyond : {CycleId::request_max + 1, most}) {
     EXPECT_FALSE(tracker_.advance({beyond}));
     const CycleAnswer answer = tracker_.cycle(from(at(1), beyond));
     EXPECT_EQ(answer.current, CycleId{1});
@@ -195,7 +195,7 @@ TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
 }
 
 TEST_F(TrackerTest, TheLastPossibleNumberIsTakenAndCanBeSaved) {
-  EXPECT_TRUE(tracker_.advance({CycleId::value_max}));
+  EXPECT_TRUE(tracker_.advance({CycleId::request_max}));
   EXPECT_TRUE(decode_snapshot(bytes_of(tracker_.state())));
 }
 
