@@ -25,8 +25,8 @@ int run(int argc, char** argv) {
       "--url", options.url,
       "The daemon to talk to: http://host:port or unix:/path (default: from the configuration)");
   program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
-  program.require_subcommand(1);
-  program.fallthrough();  // the options above may stand behind the command, too
+  program.require_subcommand(0, 1);  // none is told below, so that an unknown one is named
+  program.fallthrough();             // the options above may stand behind the command, too
   add_mark_command(program, options, code);
   add_scan_command(program, options, code);
   add_status_command(program, options, code);
@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? exit_done : exit_usage;
   }
+  if (program.get_subcommands().empty()) return fail(exit_usage, "give a command: see spoor --help");
   return code;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,7 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t batch_bytes_max = std::size_t{256} << 10U;
+constexpr std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
 constexpr milliseconds first_pause{100};
 constexpr milliseconds pause_max{5'000};
 
@@ -48,22 +49,29 @@ struct MarkTotals {
 // Sends marks in batches and repeats each until the daemon has acknowledged it.
 class Marker {
  public:
-  Marker(peer::Endpoint endpoint, const MarkOptions& options)
+  // `config` is that of the node, as far as it is known.
+  Marker(peer::Endpoint endpoint, const MarkOptions& options, const config::Config& config)
       : endpoint_(std::move(endpoint)),
         options_(options),
+        drives_(config.drives),
+        batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
         transport_({.timeout = exchange_timeout(options)}) {}
 
   // A path that can't be one is reported and left out; the others are not held up by it.
   base::Result<> add(std::string_view raw) {
     const auto path = tracker::normalise_path(raw);
-    if (!path) {
-      fmt::print(stderr, "spoor: not marked: {}\n", path.error().message);
+    const std::string problem = path ? on_a_drive(raw, *path) : path.error().message;
+    if (!problem.empty()) {
+      fmt::print(stderr, "spoor: not marked: {}\n", problem);
       ++totals_.refused;
       return {};
     }
+    if (batch_.size() + path->size() + 1 > batch_bytes_) {
+      if (auto done = flush(); !done) return done;
+    }
     batch_ += *path;
     batch_ += '\0';
-    return batch_.size() < batch_bytes_max ? base::Result<>() : flush();
+    return {};
   }
 
   base::Result<> flush() {
@@ -87,6 +95,21 @@ class Marker {
   const MarkTotals& totals() const { return totals_; }
 
  private:
+  // A path of the file system where one of the namespace belongs would be marked, and help nobody.
+  std::string on_a_drive(std::string_view raw, std::string_view path) const {
+    if (!raw.starts_with('/')) return {};
+    for (const auto& drive : drives_) {
+      const auto top = tracker::normalise_path(drive.native());
+      if (!top || !path.starts_with(*top)) continue;
+      if (path.size() > top->size() && path[top->size()] != '/') continue;
+      const auto below = path.substr(std::min(path.size(), top->size() + 1));
+      return fmt::format("'{}' is on the drive {}; give the path below it{}", tracker::printable(raw),
+                         tracker::printable(drive.native()),
+                         below.empty() ? std::string() : fmt::format(": '{}'", tracker::printable(below)));
+    }
+    return {};
+  }
+
   base::Result<> count(const peer::HttpResponse& response) {
     const auto json = nlohmann::json::parse(response.body, nullptr, false);
     if (!json.is_object())
@@ -99,6 +122,8 @@ class Marker {
 
   peer::Endpoint endpoint_;
   const MarkOptions& options_;
+  const std::vector<std::filesystem::path> drives_;
+  const std::uint64_t batch_bytes_;
   peer::HttpTransport transport_;
   std::string batch_;
   MarkTotals totals_;
@@ -143,7 +168,8 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 int run(const GlobalOptions& global, const MarkOptions& options) {
   const auto endpoint = global.own_endpoint();
   if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  Marker marker(*endpoint, options);
+  const auto config = global.load_config();
+  Marker marker(*endpoint, options, config ? *config : config::Config());
   const auto done = mark_all(marker, options);
   const MarkTotals& totals = marker.totals();
   if (options.json) {
@@ -153,7 +179,8 @@ int run(const GlobalOptions& global, const MarkOptions& options) {
                                       {"cycle", totals.cycle}};
     fmt::print("{}\n", json.dump());
   } else if (done) {
-    fmt::print("{} marked, {} ignored, cycle {}\n", totals.marked, totals.ignored, totals.cycle);
+    const std::string cycle = totals.cycle == 0 ? "" : fmt::format(", cycle {}", totals.cycle);
+    fmt::print("{} marked, {} ignored{}\n", totals.marked, totals.ignored, cycle);
   }
   if (!done) return fail(exit_failed, done.error().message);
   return totals.refused == 0 ? exit_done : exit_failed;

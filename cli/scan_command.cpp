@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
@@ -77,15 +78,26 @@ base::Result<std::vector<peer::Endpoint>> endpoints_of(const GlobalOptions& glob
   for (const std::string& url : config.peers.static_urls) {
     const auto peer = peer::parse_endpoint(url);
     if (!peer) return peer.error();
-    endpoints.push_back(*peer);
+    const bool is_listed = std::any_of(endpoints.begin(), endpoints.end(), [&](const peer::Endpoint& other) {
+      return other.to_string() == peer->to_string();
+    });
+    if (!is_listed) endpoints.push_back(*peer);
   }
   return endpoints;
 }
 
-// What a scan has found, in the words of its JSON; a dry run has no report.
+// What a scan has found; a dry run has no report.
 struct Outcome {
   const peer::Gathered& gathered;
   const scanner::ScanReport* report = nullptr;
+  bool full = false;  // as asked for
+
+  // Why everything is walked, as far as it is known before; empty where it need not be.
+  std::string reason() const {
+    if (report != nullptr) return report->record.reason;
+    return full ? "a full scan was asked for" : fmt::format("{}", fmt::join(gathered.gaps, "; "));
+  }
+  bool is_full() const { return report != nullptr ? report->record.walked_everything : !reason().empty(); }
 };
 
 ordered_json peers_json(const peer::Gathered& gathered) {
@@ -113,11 +125,10 @@ ordered_json to_json(const Outcome& outcome) {
   const auto& report = outcome.report != nullptr ? *outcome.report : nothing_walked;
   const auto& record = report.record;
   const auto filter = tracker::MarkSetFigures::of(gathered.marks);
-  const bool is_full = outcome.report != nullptr ? record.walked_everything : !gathered.gaps.empty();
   ordered_json json{{"scan", record.id},
                     {"cycle", gathered.cycle.value},
-                    {"mode", is_full ? "full" : "incremental"},
-                    {"reason", record.reason},
+                    {"mode", outcome.is_full() ? "full" : "incremental"},
+                    {"reason", outcome.reason()},
                     {"dry_run", outcome.report == nullptr},
                     {"partial", !gathered.complete()},
                     {"peers", peers_json(gathered)},
@@ -190,8 +201,9 @@ void print(const Outcome& outcome, bool as_json) {
   }
   if (outcome.report != nullptr) fmt::print("{}", report_text(*outcome.report));
   fmt::print("{}{}", peers_text(outcome.gathered), filter_text(outcome.gathered.marks));
-  for (const std::string& gap : outcome.gathered.gaps) fmt::print("  everything is to be walked: {}\n", gap);
-  if (outcome.report == nullptr) fmt::print("a dry run: nothing was walked, nothing stored\n");
+  if (outcome.report != nullptr) return;
+  fmt::print("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
+             outcome.is_full() ? "full: " + outcome.reason() : "incremental");
 }
 
 // A line on a terminal that is written over and over.
@@ -220,7 +232,7 @@ class ScanCommand {
     if (!cursors) return fail(exit_failed, cursors.error().message);
     const auto gathered = gather(*cursors);
     if (!gathered) return fail(exit_failed, gathered.error().message);
-    print({*gathered}, flags_.json);
+    print({*gathered, nullptr, flags_.full}, flags_.json);
     return gathered->complete() ? exit_done : exit_in_part;
   }
 
@@ -241,7 +253,7 @@ class ScanCommand {
     if (!gathered) return fail(exit_failed, gathered.error().message);
     const auto report = walk(*database, *gathered, started_at);
     if (!report) return fail(exit_failed, report.error().message);
-    print({*gathered, &*report}, flags_.json);
+    print({*gathered, &*report, flags_.full}, flags_.json);
     return gathered->complete() && !report->left_something() ? exit_done : exit_in_part;
   }
 
@@ -261,12 +273,13 @@ class ScanCommand {
     auto gathered = peer::gather(transport, *endpoints, cursors,
                                  {.cluster = config_.node.cluster,
                                   .rules_digest = rules().digest(),
+                                  .own_url = endpoints->front().to_string(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .read_only = flags_.dry_run});
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
-                               : flags_.full || gathered.any_answered();
+                               : flags_.full || gathered.any_answered() || !gathered.gaps.empty();
     if (is_enough) return gathered;
     std::string why = config_.scan.require == config::Require::all
                           ? "not every peer answered (scan.require is \"all\")"

@@ -30,9 +30,12 @@ std::string text_or(const ordered_json& value, const std::string& other) {
 
 std::string snapshot_text(const ordered_json& snapshot) {
   if (snapshot.is_null()) return "none yet\n";
-  std::string text = fmt::format("saved {}, {}, generation {}\n", snapshot["saved_at"].get<std::string>(),
-                                 human_bytes(snapshot["bytes"].get<std::uint64_t>()),
-                                 snapshot["generation"].get<std::uint64_t>());
+  std::string text =
+      snapshot["saved_at"].is_null()
+          ? "never saved\n"
+          : fmt::format("saved {}, {}, generation {}\n", snapshot["saved_at"].get<std::string>(),
+                        human_bytes(snapshot["bytes"].get<std::uint64_t>()),
+                        snapshot["generation"].get<std::uint64_t>());
   for (const auto& drive : snapshot["drives"]) {
     text += fmt::format("           {}: {}\n", drive["path"].get<std::string>(),
                         drive["ok"].get<bool>() ? "ok" : text_or(drive["error"], "failed"));

@@ -60,8 +60,19 @@ double filter_bytes(std::uint64_t items, double fp_rate) {
   return std::ceil(std::ceil(-static_cast<double>(items) * std::log(fp_rate) / (ln2 * ln2)) / 8);
 }
 
+// Answers to peers and snapshots have bounds of their own, in peer/ and tracker/.
+constexpr double filter_bytes_max = 128.0 * 1024 * 1024;
+
 void check_memory(const Config::Tracker& tracker, Problems& problems) {
   const double one = filter_bytes(tracker.items, tracker.fp_rate);
+  if (one > filter_bytes_max) {
+    problems.push_back(
+        {"tracker.items",
+         fmt::format("tracker.items: {} at fp_rate {} need a filter of over 128MiB a cycle, which "
+                     "no answer to a peer can hold; lower it",
+                     tracker.items, tracker.fp_rate)});
+    return;
+  }
   const double needed = (static_cast<double>(tracker.history) + 1) * one;
   if (needed <= static_cast<double>(tracker.memory_limit_bytes)) return;
   constexpr double mebibyte = 1024.0 * 1024;

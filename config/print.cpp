@@ -85,4 +85,15 @@ std::string to_json_text(const Config& config) {
   return document.dump(2) + "\n";
 }
 
+std::vector<std::string> changed_keys(const Config& before, const Config& after) {
+  std::vector<ordered_json> values;
+  visit_settings(before, [&](std::string_view, const auto& value) { values.push_back(to_json(value)); });
+  std::vector<std::string> changed;
+  std::size_t at = 0;
+  visit_settings(after, [&](std::string_view key, const auto& value) {
+    if (values[at++] != to_json(value)) changed.emplace_back(key);
+  });
+  return changed;
+}
+
 }  // namespace spoor::config

@@ -83,7 +83,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("node.data_dir", config.node.data_dir);
   visit("drives", config.drives);
   visit("listen", config.listen);
-  visit("tracker.items", Whole{config.tracker.items, 1, 1'000'000'000});
+  visit("tracker.items", Whole{config.tracker.items, 1, 200'000'000});
   visit("tracker.fp_rate", config.tracker.fp_rate);
   visit("tracker.history", Whole{config.tracker.history, 1, 1024});
   visit("tracker.save_interval", Duration{config.tracker.save_interval, seconds(1)});

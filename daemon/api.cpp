@@ -125,7 +125,8 @@ HttpResponse Api::status() const {
                                     .uptime = uptime,
                                     .tracker = tracker_.status(),
                                     .counters = counters_,
-                                    .snapshot = saver_.last(),
+                                    .last_save = saver_.last(),
+                                    .last_durable_save = saver_.last_durable(),
                                     .peers = peers_.states()}));
 }
 
@@ -138,7 +139,7 @@ HttpResponse Api::peer_cycle(const HttpRequest& request) {
                                     options_.node.cluster, tracker::printable(query->cluster))});
   }
   const std::uint64_t version = tracker_.version();
-  const peer::CycleFrame frame{options_.node, rules_.digest(), tracker_.cycle(query->request)};
+  const peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), tracker_.cycle(query->request)};
   if (query->request.current.value != 0 && version != tracker_.version()) saver_.save_soon();
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;

@@ -31,6 +31,7 @@ class Api {
   struct Options {
     tracker::NodeIdentity node;
     std::string version;
+    std::uint64_t run = 0;  // drawn at this start, see peer/cycle_frame.h
   };
 
   Api(Options options, tracker::Tracker& tracker, const tracker::NamespaceRules& rules, Saver& saver,

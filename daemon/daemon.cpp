@@ -1,6 +1,6 @@
 #include "daemon/daemon.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
 
@@ -13,12 +13,14 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/file_system.h"
+#include "config/print.h"
 #include "daemon/api.h"
 #include "daemon/http_server.h"
 #include "daemon/logging.h"
@@ -100,6 +102,11 @@ base::Result<std::vector<std::string>> listen(HttpServer& server, const config::
   return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");
 }
 
+std::uint64_t draw_run() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
+}
+
 tracker::NamespaceRules rules_of(const config::Config& config) {
   return tracker::NamespaceRules(
       {config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
@@ -118,13 +125,10 @@ void apply_reload(const config::Config& running, const base::Result<config::Conf
     return;
   }
   set_log_level(fresh->log.level);
-  config::Config same_level = *fresh;
-  same_level.log.level = running.log.level;
-  if (same_level == running) {
-    spdlog::info("reloaded: log.level");
-  } else {
-    spdlog::warn("reloaded: log.level; every other change needs a restart");
-  }
+  spdlog::info("reloaded: log.level");
+  auto changed = config::changed_keys(running, *fresh);
+  std::erase(changed, "log.level");
+  if (!changed.empty()) spdlog::warn("changed, but needs a restart: {}", fmt::join(changed, ", "));
 }
 
 asio::awaitable<void> watch_signals(asio::signal_set& signals, const config::Config& config,
@@ -178,7 +182,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Saver saver(context, pool, store, tracker, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
-  Api api({node, version}, tracker, rules, saver, peers, clock);
+  Api api({node, version, draw_run()}, tracker, rules, saver, peers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");

@@ -13,6 +13,7 @@ struct HttpRequest {
   std::string path;                          // percent-decoded, without the query
   std::map<std::string, std::string> query;  // decoded; of a name given twice, the last one
   std::string content_type;
+  std::string content_encoding;
   bool has_length = false;  // Content-Length was given, or the body came in chunks
   std::string body;
 

@@ -1,5 +1,6 @@
 #include "daemon/http_server.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/url.hpp>
+#include <ctime>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -39,6 +41,7 @@ using Socket = asio::generic::stream_protocol::socket;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::size_t first_read_bytes = 4096;
+constexpr std::size_t buffer_bytes_spare = std::size_t{64} << 10U;  // for reading ahead in the body
 constexpr std::size_t lingering_bytes_max = std::size_t{1} << 20U;
 constexpr std::chrono::milliseconds lingering_max{2'000};
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors have run out
@@ -58,6 +61,7 @@ std::optional<HttpRequest> to_request(Parser& parser) {
   for (const auto& parameter : url->params())
     request.query[std::string(parameter.key)] = std::string(parameter.value);
   request.content_type = std::string(message[http::field::content_type]);
+  request.content_encoding = std::string(message[http::field::content_encoding]);
   request.has_length = parser.content_length().has_value() || parser.chunked();
   request.body = std::move(message.body());
   return request;
@@ -66,7 +70,8 @@ std::optional<HttpRequest> to_request(Parser& parser) {
 // What to tell a client whose request could not be read; nothing where it has gone.
 std::optional<Problem> problem_of(const error_code& error, bool timed_out, std::uint64_t body_bytes_max) {
   if (timed_out) return Problem{408, "timeout", "the request did not arrive in time"};
-  if (error == http::error::header_limit) {
+  // Beast bounds neither a chunk's extension nor the trailer; the buffer does.
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     return Problem{431, "headers_too_large", "the header of the request is too large"};
   }
   if (error == http::error::body_limit) {
@@ -109,7 +114,10 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
 class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Impl> server, Socket socket)
-      : server_(std::move(server)), socket_(std::move(socket)), deadline_(server_->context) {
+      : server_(std::move(server)),
+        socket_(std::move(socket)),
+        deadline_(server_->context),
+        buffer_(server_->options.header_bytes_max + buffer_bytes_spare) {
     server_->sessions.insert(this);
   }
   ~Session() {
@@ -221,6 +229,8 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only) {
     http::response<http::string_body> message{http::int_to_status(response.status), 11};
     message.set(http::field::server, "spoord");
+    message.set(http::field::date,
+                fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(std::time(nullptr))));
     if (!response.content_type.empty()) message.set(http::field::content_type, response.content_type);
     for (const auto& [name, value] : response.headers) message.set(name, value);
     message.keep_alive(keep_alive);
@@ -250,7 +260,7 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Impl> server_;
   Socket socket_;
   asio::steady_timer deadline_;
-  boost::beast::flat_buffer buffer_;
+  boost::beast::flat_buffer buffer_;  // what is behind the bytes that were taken; bounded
   bool idle_ = false;
   bool timed_out_ = false;
   bool cancelled_ = false;

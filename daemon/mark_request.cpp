@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
 #include <boost/algorithm/string/trim.hpp>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -140,8 +142,22 @@ class Collector {
   std::optional<Problem> problem_;
 };
 
+// A mark that is not what was meant would be acknowledged all the same.
+std::optional<Problem> unknown_parameter(const HttpRequest& request,
+                                         std::initializer_list<const char*> known) {
+  for (const auto& [name, value] : request.query) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return invalid(
+        fmt::format("the query parameter '{}' is not known for this Content-Type; a JSON body takes none "
+                    "and says 'kind' itself, text/plain takes 'kind' and 'delimiter'",
+                    tracker::printable(name)));
+  }
+  return std::nullopt;
+}
+
 boost::system::result<MarkRequest, Problem> parse_json(const HttpRequest& request,
                                                        const tracker::NamespaceRules& rules) {
+  if (auto unknown = unknown_parameter(request, {})) return *std::move(unknown);
   JsonMarks body;
   static_cast<void>(json::sax_parse(request.body, &body));  // what it says is in body.problem
   if (body.problem) return *body.problem;
@@ -157,6 +173,7 @@ boost::system::result<MarkRequest, Problem> parse_json(const HttpRequest& reques
 
 boost::system::result<MarkRequest, Problem> parse_text(const HttpRequest& request,
                                                        const tracker::NamespaceRules& rules) {
+  if (auto unknown = unknown_parameter(request, {"kind", "delimiter"})) return *std::move(unknown);
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
   const std::string_view delimiter = request.query_value("delimiter").value_or("newline");
@@ -183,6 +200,11 @@ Problem path_problem(const base::Error& error, std::string_view raw, std::size_t
 
 boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
                                                                const tracker::NamespaceRules& rules) {
+  if (!request.content_encoding.empty() && !boost::algorithm::iequals(request.content_encoding, "identity")) {
+    return Problem{415, "unsupported_media_type",
+                   fmt::format("the Content-Encoding '{}' is not known here; send the body as it is",
+                               tracker::printable(request.content_encoding))};
+  }
   std::string type = request.content_type.substr(0, request.content_type.find(';'));
   boost::algorithm::trim(type);
   if (boost::algorithm::iequals(type, "application/json")) return parse_json(request, rules);

@@ -96,8 +96,8 @@ void PeerWatch::take(std::size_t index, PeerState now) {
     if (now.state == "up") {
       spdlog::info("peer {} ({}) is up", now.name, now.url);
     } else {
-      spdlog::warn("peer {} ({}) is down: {}", known.name.empty() ? "never reached" : known.name, now.url,
-                   now.error);
+      const std::string name = known.name.empty() ? "" : known.name + ' ';
+      spdlog::warn("peer {}({}) is down: {}", name, now.url, now.error);
     }
   }
   if (now.name.empty()) now.name = known.name;

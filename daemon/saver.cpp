@@ -16,7 +16,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::milliseconds first_retry{5'000};
+constexpr std::chrono::milliseconds first_retry{1'000};
 constexpr unsigned retry_doublings_max = 6;
 
 asio::awaitable<tracker::SavedSnapshot> write(tracker::SnapshotStore& store, tracker::TrackerState state,
@@ -62,9 +62,11 @@ const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, std::uin
   if (saved.durable()) {
     failures_ = 0;
     saved_version_ = version;
+    last_durable_ = saved;
     spdlog::debug("saved snapshot {} ({} bytes)", saved.generation, saved.bytes);
   } else {
     ++failures_;
+    timer_.cancel();  // it may stand at the whole interval
     spdlog::error("no drive took the snapshot");
   }
   return last_.emplace(std::move(saved));
@@ -87,14 +89,15 @@ void Saver::stop() {
 asio::awaitable<void> Saver::run() {
   while (!stopped_) {
     if (!soon_) {
-      const auto retry = first_retry * (1U << std::min(failures_, retry_doublings_max));
+      const auto retry = first_retry * (1U << std::min(failures_ - 1, retry_doublings_max));
       timer_.expires_after(failures_ == 0 ? interval_
                                           : std::min<std::chrono::milliseconds>(interval_, retry));
-      co_await timer_.async_wait(as_result);
+      const auto [cancelled] = co_await timer_.async_wait(as_result);
+      if (cancelled && !stopped_ && !soon_) continue;
     }
     if (stopped_) break;
     soon_ = false;
-    if (has_news()) co_await save();
+    if (has_news() || failures_ > 0) co_await save();
   }
 }
 

@@ -33,8 +33,9 @@ class Saver {
   void start();
   void stop();
 
-  // The last attempt, durable or not; nothing before the first.
+  // The last attempt, durable or not, and the last that was durable; nothing before the first.
   const std::optional<tracker::SavedSnapshot>& last() const { return last_; }
+  const std::optional<tracker::SavedSnapshot>& last_durable() const { return last_durable_; }
 
   // For the saves at start and at the end, when nothing else runs: saves on the calling thread.
   const tracker::SavedSnapshot& save_here();
@@ -59,6 +60,7 @@ class Saver {
   unsigned failures_ = 0;
   std::optional<std::uint64_t> saved_version_;
   std::optional<tracker::SavedSnapshot> last_;
+  std::optional<tracker::SavedSnapshot> last_durable_;
 };
 
 }  // namespace spoor::daemon

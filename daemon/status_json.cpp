@@ -45,19 +45,32 @@ json peers_json(const std::vector<PeerState>& states) {
   return peers;
 }
 
-}  // namespace
-
-json snapshot_json(const tracker::SavedSnapshot& saved) {
+json drives_json(const std::vector<tracker::DriveState>& states) {
   json drives = json::array();
-  for (const tracker::DriveState& drive : saved.drives) {
+  for (const tracker::DriveState& drive : states) {
     drives.push_back({{"path", tracker::printable(drive.drive.native())},
                       {"ok", drive.ok},
                       {"error", text_or_null(drive.error)}});
   }
+  return drives;
+}
+
+// When something was saved last, and how the drives did in the last attempt.
+json snapshot_status(const StatusInput& input) {
+  if (!input.last_save) return nullptr;
+  json status = {{"saved_at", nullptr}, {"bytes", 0}, {"generation", 0}};
+  if (input.last_durable_save) status = snapshot_json(*input.last_durable_save);
+  status["drives"] = drives_json(input.last_save->drives);
+  return status;
+}
+
+}  // namespace
+
+json snapshot_json(const tracker::SavedSnapshot& saved) {
   return {{"saved_at", time_json(saved.saved_at)},
           {"bytes", saved.bytes},
           {"generation", saved.generation},
-          {"drives", drives}};
+          {"drives", drives_json(saved.drives)}};
 }
 
 json status_json(const StatusInput& input) {
@@ -76,7 +89,7 @@ json status_json(const StatusInput& input) {
             {"ignored", input.counters.ignored},
             {"new", input.counters.added},
             {"rejected", input.counters.rejected}}},
-          {"snapshot", input.snapshot ? snapshot_json(*input.snapshot) : json(nullptr)},
+          {"snapshot", snapshot_status(input)},
           // There is no journal: an unclean stop is a loss, and costs each scanner one full walk.
           {"journal", {{"bytes", 0}, {"durability", "memory"}, {"ok", true}, {"error", nullptr}}},
           {"peers", peers_json(input.peers)}};

@@ -16,13 +16,14 @@ struct StatusInput {
   std::chrono::nanoseconds uptime;
   const tracker::TrackerStatus& tracker;
   const MarkCounters& counters;
-  const std::optional<tracker::SavedSnapshot>& snapshot;
+  const std::optional<tracker::SavedSnapshot>& last_save;
+  const std::optional<tracker::SavedSnapshot>& last_durable_save;
   const std::vector<PeerState>& peers;
 };
 
 nlohmann::ordered_json status_json(const StatusInput& input);
 
-// Its member "snapshot", and the answer to POST /v1/snapshot.
+// One save, as POST /v1/snapshot answers it.
 nlohmann::ordered_json snapshot_json(const tracker::SavedSnapshot& saved);
 
 }  // namespace spoor::daemon

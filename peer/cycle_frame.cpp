@@ -33,6 +33,7 @@ std::string encode_cycle_frame(const CycleFrame& frame) {
   out.raw(magic);
   out.short_string(frame.sender.cluster);
   out.short_string(frame.sender.node);
+  out.u64(frame.run);
   out.u64(frame.rules_digest);
   tracker::encode_instance(out, answer.instance);
   out.u64(answer.current.value);
@@ -63,6 +64,7 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   tracker::CycleAnswer& answer = frame.answer;
   frame.sender.cluster = in.short_string();
   frame.sender.node = in.short_string();
+  frame.run = in.u64();
   frame.rules_digest = in.u64();
   answer.instance = tracker::decode_instance(in);
   answer.current = {in.u64()};

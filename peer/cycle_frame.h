@@ -16,6 +16,8 @@ inline constexpr std::string_view cycle_frame_content_type = "application/vnd.sp
 
 struct CycleFrame {
   tracker::NodeIdentity sender;
+  // Drawn at each start of the sender: two copies of one tracker have the same name and instance.
+  std::uint64_t run = 0;
   std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules: what it does not remember
   tracker::CycleAnswer answer;
 };

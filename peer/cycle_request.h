@@ -1,6 +1,7 @@
 // The body of POST /v1/peer/cycle, as the scanner writes it and the daemon reads it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,9 @@
 #include "tracker/tracker.h"
 
 namespace spoor::peer {
+
+// A longer body is no query.
+inline constexpr std::size_t cycle_query_bytes_max = std::size_t{64} << 10U;
 
 struct CycleQuery {
   std::string cluster;

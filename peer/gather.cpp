@@ -20,6 +20,7 @@ struct Found {
   Endpoint endpoint;
   std::string name;
   tracker::InstanceId instance;
+  std::uint64_t run = 0;
   CycleId current;
   std::chrono::milliseconds age{};
 };
@@ -71,21 +72,29 @@ class Gatherer {
     transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
       const Endpoint& endpoint = endpoints[index];
       const auto frame = read_frame(response, options_.cluster);
+      const std::string url = endpoint.to_string();
       if (!frame) {
-        report(endpoint.to_string(), endpoint, frame.error().message);
+        report(url, endpoint, frame.error().message);
+        if (url != options_.own_url) remember_unread(url);
         return;
       }
+      gathered_.cursors.erase(url);
       const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
-        return other.name == frame->sender.node && other.instance == frame->answer.instance;
+        return other.name == frame->sender.node && other.instance == frame->answer.instance &&
+               other.run == frame->run;
       });
       if (seen) return;
-      found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->answer.current,
-                        frame->answer.current_age});
+      found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->run,
+                        frame->answer.current, frame->answer.current_age});
     });
   }
 
-  // Two living instances under one name can't be told apart by a cursor: a gap, in every scan, until
-  // one of them is gone or renamed.
+  // What was never read may still have acknowledged marks: when it leaves the peers, they are a gap. A
+  // cursor of no instance stands for it, under its name, or under its URL while that is all we know.
+  void remember_unread(const std::string& name_or_url) { gathered_.cursors.try_emplace(name_or_url); }
+
+  // Two living trackers under one name can't be told apart by a cursor: a gap, in every scan, until
+  // one of them is gone or renamed; and once more after that, for what the other took along.
   void drop_twins() {
     std::map<std::string, int> count;
     for (const Found& peer : found_) ++count[peer.name];
@@ -93,12 +102,13 @@ class Gatherer {
       if (instances == 1) continue;
       gathered_.gaps.push_back(fmt::format(
           "{} living trackers call themselves '{}'; give each node a name of its own", instances, name));
-      gathered_.cursors.erase(name);
     }
     std::erase_if(found_, [&](const Found& peer) {
       const bool is_twin = count[peer.name] > 1;
-      if (is_twin) report(peer.name, peer.endpoint, "another living tracker has the same name");
-      return is_twin;
+      if (!is_twin) return false;
+      report(peer.name, peer.endpoint, "another living tracker has the same name");
+      gathered_.cursors[peer.name] = {peer.instance, {}};  // known, and never covered by any history
+      return true;
     });
   }
 
@@ -111,7 +121,9 @@ class Gatherer {
       age = peer.current == highest ? std::max(age, peer.age) : peer.age;
       highest = peer.current;
     }
-    return options_.read_only || age < options_.min_cycle_age ? highest : next(highest);
+    return options_.read_only || age < options_.min_cycle_age
+               ? highest
+               : std::min(next(highest), {CycleId::request_max});
   }
 
   // Round 2: everyone's marks, from where this scanner stands, up to the common cycle.
@@ -129,8 +141,10 @@ class Gatherer {
       auto frame = read_frame(response, options_.cluster);
       if (!frame) {
         report(peer.name, peer.endpoint, frame.error().message);
+        remember_unread(peer.name);
       } else if (frame->sender.node != peer.name) {
         report(peer.name, peer.endpoint, fmt::format("node '{}' answers in its place", frame->sender.node));
+        remember_unread(peer.name);
       } else {
         take(peer, *frame);
       }
@@ -139,7 +153,8 @@ class Gatherer {
 
   void take(const Found& peer, const CycleFrame& frame) {
     const tracker::CycleAnswer& answer = frame.answer;
-    const bool is_new = !known_.contains(peer.name);
+    const auto known = known_.find(peer.name);
+    const bool is_new = known == known_.end() || known->second.instance.is_none();
     if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
       gathered_.gaps.push_back(
           is_new ? fmt::format("peer '{}' was never read before", peer.name)

@@ -17,6 +17,8 @@ struct GatherOptions {
   std::string cluster;
   // Of the scanner's own NamespaceRules. A peer with others may drop marks that this scanner needs.
   std::uint64_t rules_digest = 0;
+  // The endpoint of the node itself, which may be another one next time: no gap when it leaves.
+  std::string own_url;
   // A cycle younger than this is joined rather than followed by a new one.
   std::chrono::milliseconds min_cycle_age{60'000};
   // Spares the full walk for a peer never seen before that says its history is complete.
@@ -39,7 +41,8 @@ struct Gathered {
   // The cycle that all answers reach up to.
   tracker::CycleId cycle;
   // To be stored together with the walk's results: those of the peers that answered moved on, those
-  // of the others as they were.
+  // of the others as they were. One of no instance stands for a peer that was never read; where its
+  // name is not known, under its URL.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
   // Why everything has to be walked; empty where it need not.

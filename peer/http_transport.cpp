@@ -29,6 +29,8 @@ using tcp = asio::ip::tcp;
 using unix_stream = asio::local::stream_protocol;
 using Socket = asio::generic::stream_protocol::socket;
 
+constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // the body is not kept in it
+
 // Errors come back as values: a peer that hangs up is not exceptional.
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
@@ -113,10 +115,14 @@ asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& requ
   arm(connection, options.timeout);
   const Disarm at_the_end(connection->deadline);
   std::vector<Socket::endpoint_type> addresses;
+  error_code not_numeric;
+  const auto numeric = asio::ip::make_address(request.endpoint.host, not_numeric);
   if (request.endpoint.is_unix()) {
     auto address = unix_address(request.endpoint.unix_path);
     if (!address) co_return address.error();
     addresses = *std::move(address);
+  } else if (!not_numeric) {  // names are resolved one after the other: it must not wait for them
+    addresses.emplace_back(tcp::endpoint(numeric, request.endpoint.port));
   } else {
     const auto [error, found] = co_await connection->resolver.async_resolve(
         request.endpoint.host, std::to_string(request.endpoint.port), as_result);
@@ -129,7 +135,7 @@ asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& requ
   const auto message = to_message(request);
   const auto [write_error, written] = co_await http::async_write(connection->socket, message, as_result);
   // A server may answer and close before it has read everything: its answer is still worth reading.
-  beast::flat_buffer buffer;
+  beast::flat_buffer buffer(buffer_bytes_max);
   http::response_parser<http::string_body> parser;
   parser.body_limit(options.body_bytes_max);
   const auto [read_error, read] = co_await http::async_read(connection->socket, buffer, parser, as_result);

@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace spoor::peer {
+namespace {
+
+constexpr std::size_t problem_bytes_max = std::size_t{64} << 10U;
+
+}  // namespace
 
 base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& request) {
   base::Result<HttpResponse> answer =
@@ -17,7 +22,10 @@ base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& req
 }
 
 std::string problem_detail(const HttpResponse& response) {
-  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  // A longer one is no problem of ours, and would take many times its size in memory.
+  const auto json = response.body.size() > problem_bytes_max
+                        ? nlohmann::json()
+                        : nlohmann::json::parse(response.body, nullptr, false);
   const auto text = [&](const char* member) -> std::string {
     if (!json.is_object() || !json.contains(member) || !json[member].is_string()) return {};
     return json[member].get<std::string>();

@@ -20,6 +20,9 @@ struct CycleId {
   static constexpr std::uint64_t request_max = std::uint64_t{1} << 62U;
   static constexpr std::uint64_t value_max = std::uint64_t{1} << 63U;
 
+  // No request moves a tracker further at once: one peer gone mad must not take the cluster along.
+  static constexpr std::uint64_t jump_max = std::uint64_t{1} << 32U;
+
   friend auto operator<=>(const CycleId&, const CycleId&) = default;
 };
 

@@ -19,7 +19,7 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
   TrackerState& state = snapshot.state;
   state.instance = InstanceId::random();
   state.complete_since_birth = false;
-  state.current = {std::clamp<std::uint64_t>(minio.current.value, 1, CycleId::request_max)};
+  state.current = {std::clamp<std::uint64_t>(minio.current.value, 1, CycleId::jump_max)};
   state.current_opened_at = minio.saved_at;
   state.oldest_kept = state.current;
   MarkSet current;

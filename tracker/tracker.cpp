@@ -76,7 +76,9 @@ bool Tracker::advance(CycleId to) {
 }
 
 bool Tracker::advance_locked(CycleId to) {
-  if (to <= current_ || to.value > CycleId::request_max) return false;
+  if (to <= current_ || to.value > CycleId::request_max || to.value - current_.value > CycleId::jump_max) {
+    return false;
+  }
   if (!marks_.empty()) {
     history_.push_back({current_, std::make_shared<const MarkSet>(std::exchange(marks_, {}))});
     trim_history();

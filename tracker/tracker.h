@@ -110,7 +110,8 @@ class Tracker {
   // Paths must be normalised.
   MarkOutcome mark(std::span<const Mark> marks);
 
-  // Opens `to` if it is ahead of the current cycle, and closes that one. Returns whether it did.
+  // Opens `to` if it is ahead of the current cycle, by what can be, and closes that one. Returns
+  // whether it did.
   bool advance(CycleId to);
 
   // Advances as asked and answers with the marks from `oldest` through the last closed cycle, and

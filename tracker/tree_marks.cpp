@@ -2,14 +2,26 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "tracker/path.h"
 
 namespace spoor::tracker {
 namespace {
 
-std::size_t depth(std::string_view path) {
-  return path.empty() ? 0 : 1 + static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+// How many components the paths have in common from the top; neither is the other or above it.
+std::size_t shared_components(std::string_view one, std::string_view other) {
+  const auto differ = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
+  return static_cast<std::size_t>(std::count(one.begin(), differ, '/'));
+}
+
+// The path's first `depth` components.
+std::string_view cut(std::string_view path, std::size_t depth) {
+  ComponentCursor at(path);
+  for (std::size_t taken = 0; taken < depth; ++taken) {
+    if (!at.next()) return path;
+  }
+  return depth == 0 ? std::string_view() : at.prefix();
 }
 
 // Everything below `path` sorts from "path/" up to, and without, "path0": '0' follows '/'.
@@ -56,17 +68,22 @@ bool TreeMarks::has_below(std::string_view path) const {
   return paths_.lower_bound(from) != paths_.lower_bound(to);
 }
 
-// Joining down to three quarters keeps the cost of a stream of marks at the bound amortised.
+// Cuts all marks at the greatest depth at which three quarters of the bound remain, so that a stream
+// of marks at the bound costs little more than one that is not. One pass, however deep they are.
 void TreeMarks::join_deepest() {
-  while (paths_.size() > count_max / 4 * 3) {
-    std::size_t deepest = 0;
-    for (const std::string& path : paths_) deepest = std::max(deepest, depth(path));
-    std::set<std::string, std::less<>> joined;
-    for (const std::string& path : paths_) {
-      if (depth(path) == deepest) joined.emplace(parent_path(path));
-    }
-    for (const std::string& path : joined) insert(path);
+  // In this order a mark is the first of its kind, cut at some depth, if it shares fewer components
+  // than that with the mark before it.
+  std::vector<std::size_t> first_of_kind(path_bytes_max + 1);
+  std::string_view before;
+  for (const std::string& path : paths_) {
+    ++first_of_kind[shared_components(before, path)];
+    before = path;
   }
+  std::size_t depth = 0;
+  for (std::size_t left = first_of_kind[0]; left <= count_max / 4 * 3; left += first_of_kind[depth]) ++depth;
+  std::set<std::string, std::less<>> joined;
+  for (const std::string& path : paths_) joined.emplace_hint(joined.end(), cut(path, depth));
+  paths_ = std::move(joined);
 }
 
 }  // namespace spoor::tracker

@@ -148,7 +148,7 @@ void answer_and_decode_a_cycle_request(benchmark::State& state) {
   for (auto _ : state) {
     const auto answer = tracker.cycle({.current = {17}, .oldest = {1}, .instance = {}});
     benchmark::DoNotOptimize(
-        peer::decode_cycle_frame(peer::encode_cycle_frame({{"cluster", "node"}, 0, answer})));
+        peer::decode_cycle_frame(peer::encode_cycle_frame({{"cluster", "node"}, 0, 0, answer})));
   }
 }
 BENCHMARK(answer_and_decode_a_cycle_request);

@@ -51,10 +51,9 @@ Cluster::Cluster(std::size_t nodes, std::size_t drives) {
 }
 
 void Cluster::write_config(const Node& node) const {
-  const auto socket_of = [this](const Node& each) { return (directory_ / (each.name + ".sock")).native(); };
   json peers = json::array();
   for (const Node& other : nodes_) {
-    if (other.name != node.name) peers.push_back("unix:" + socket_of(other));
+    if (other.name != node.name) peers.push_back("unix:" + socket_of(other).native());
   }
   const json config{
       {"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", directory_ / (node.name + "-data")}}},

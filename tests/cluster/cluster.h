@@ -55,8 +55,10 @@ class Cluster {
   // The totals that the database has.
   Totals usage(const Node& node);
 
- private:
   std::filesystem::path config_of(const Node& node) const { return directory_ / (node.name + ".json"); }
+  std::filesystem::path socket_of(const Node& node) const { return directory_ / (node.name + ".sock"); }
+
+ private:
   void write_config(const Node& node) const;
 
   support::TempDirectory directory_;

@@ -231,6 +231,29 @@ TEST_F(EndToEndTest, AScanUnderOtherRulesThanTheDaemonsWalksEverything) {
   EXPECT_EQ(cluster_.scan(node)["gaps"].size(), 0U);
 }
 
+// What a shell completes: it would be marked, and help nobody.
+TEST_F(EndToEndTest, APathOfTheFileSystemBelowADriveIsNotMarked) {
+  const auto& node = cluster_.nodes()[0];
+  const auto refused = cluster_.spoor(node, {"mark", (node.drives[0] / "bucket/a").native(), node.drives[1]});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("give the path below it: 'bucket/a'"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.out, "0 marked, 0 ignored\n");
+  EXPECT_EQ(cluster_.spoor(node, {"mark", node.drives[0].native() + "-other/bucket", "/bucket/a"}).code, 0);
+}
+
+TEST_F(EndToEndTest, TwinsAloneAreAGapNotAFailure) {
+  auto& nodes = cluster_.nodes();
+  const auto& node = nodes[0];
+  cluster_.stop(nodes[1]);
+  cluster_.stop(nodes[2]);
+  const std::string url = "unix:" + cluster_.socket_of(nodes[1]).native();
+  support::Daemon twin({SPOORD, "--config", cluster_.config_of(nodes[1]).native(), "--set", "node.name=n0"});
+  ASSERT_FALSE(twin.wait_for("listening on unix:").empty()) << twin.log();
+  const auto scan = cluster_.scan(node, 3, {"--set", "peers.static=[\"" + url + "\"]"});
+  EXPECT_EQ(scan["mode"], "full");
+  EXPECT_EQ(scan["gaps"].size(), 1U);
+}
+
 TEST_F(EndToEndTest, RequireAllWalksNothingWhileAPeerIsDown) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);

@@ -68,7 +68,7 @@ TEST(OverrideTest, WrongFormIsExplained) {
   EXPECT_THAT(error_of(load_minimal({""})), HasSubstr("expected key=value"));
   EXPECT_THAT(error_of(load_minimal({"node.name=\xff"})), HasSubstr("in UTF-8"));
   EXPECT_EQ(error_of(load_minimal({"tracker.items=many"})),
-            R"(--set: tracker.items: "many" is wrong: expected a whole number from 1 to 1000000000)");
+            R"(--set: tracker.items: "many" is wrong: expected a whole number from 1 to 200000000)");
   EXPECT_EQ(error_of(load_minimal({"drives=/a"})), R"(--set: drives: "/a" is wrong: expected a list in [ ])");
   EXPECT_EQ(error_of(load_minimal({"tracker=5"})), "--set: tracker: expected an object in { }");
   EXPECT_THAT(error_of(load_minimal({R"(tracker={"items":1,"items":2})"})), HasSubstr("expected an object"));

@@ -26,7 +26,7 @@ TEST(PrintTest, EverySettingComesBack) {
   config.listen = {{.address = "::", .port = 0, .insecure = true},
                    {.unix_path = "/s"},
                    {.unix_path = "/t", .insecure = true}};
-  config.tracker = {.items = 999'999'999,
+  config.tracker = {.items = 199'999'999,
                     .fp_rate = 0.1 + 1e-15,
                     .history = 1,
                     .save_interval = std::chrono::milliseconds(1001),
@@ -44,6 +44,16 @@ TEST(PrintTest, EverySettingComesBack) {
   config.limits = {.max_body_bytes = 1025, .max_connections = 1};
   config.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(reloaded(config), config);
+}
+
+TEST(PrintTest, ChangedKeysAreNamedInTheOrderOfTheFile) {
+  const Config before = load_minimal().value();
+  EXPECT_TRUE(changed_keys(before, before).empty());
+  Config after = before;
+  after.log.level = LogLevel::debug;
+  after.drives.emplace_back("/mnt/another");
+  after.tracker.items += 1;
+  EXPECT_EQ(changed_keys(before, after), (std::vector<std::string>{"drives", "tracker.items", "log.level"}));
 }
 
 TEST(PrintTest, EveryEnumValueComesBack) {

@@ -105,7 +105,7 @@ constexpr std::uint64_t century_ms = 36'500ULL * 86'400'000;
 INSTANTIATE_TEST_SUITE_P(
     All, RangeTest,
     ::testing::Values(
-        Range{"tracker.items", [](Config& c, std::uint64_t v) { c.tracker.items = v; }, 1, 1'000'000'000},
+        Range{"tracker.items", [](Config& c, std::uint64_t v) { c.tracker.items = v; }, 1, 200'000'000},
         Range{"tracker.history",
               [](Config& c, std::uint64_t v) { c.tracker.history = static_cast<std::uint32_t>(v); }, 1, 1024},
         Range{"tracker.save_interval", [](Config& c, std::uint64_t v) { c.tracker.save_interval = ms(v); },
@@ -254,6 +254,16 @@ TEST(ValidateTest, WhatIsNotSupportedIsRefusedRatherThanIgnored) {
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("peers.dns: not supported by this version"),
                                             HasSubstr("peers.etcd: not supported by this version"),
                                             HasSubstr("auth.tokens: not supported by this version")));
+}
+
+TEST(ValidateTest, AFilterThatNoAnswerCanHoldIsRefused) {
+  Config config = valid();
+  config.tracker.memory_limit_bytes = std::uint64_t{1} << 40U;
+  config.tracker.items = 200'000'000;
+  EXPECT_TRUE(validate(config).empty());
+  config.tracker.fp_rate = 0.01;
+  EXPECT_THAT(validate(config),
+              ElementsAre(HasSubstr("tracker.items: 200000000 at fp_rate 0.01 need a filter")));
 }
 
 TEST(ValidateTest, ExcludeGlobsAreRelative) {

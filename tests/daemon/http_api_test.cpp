@@ -56,6 +56,8 @@ TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
   expect_problem(request("POST", "/v1/marks", R"({"paths":[""]})"), 400, "invalid_path");
   expect_problem(request("POST", "/v1/marks", std::string(300, 'x'), "text/plain"), 400, "path_too_long");
   expect_problem(request("POST", "/v1/marks", "a", "text/html"), 415, "unsupported_media_type");
+  expect_problem(request("POST", "/v1/marks?kind=tree", R"({"paths":["a"]})"), 400, "invalid_request");
+  expect_problem(request("POST", "/v1/marks?knid=tree", "a", "text/plain"), 400, "invalid_request");
   expect_problem(request("GET", "/v1/marks"), 405, "method_not_allowed");
   expect_problem(request("POST", "/v1/nothing", "a"), 404, "not_found");
   expect_problem(request("POST", "/v1/marks", std::string((8U << 20U) + 1, 'x'), "text/plain"), 413,
@@ -93,6 +95,13 @@ TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
   EXPECT_EQ(status["snapshot"]["drives"][0]["ok"], true);
 }
 
+TEST_F(HttpApiTest, StatusCountsWhatWasMarkedIgnoredAndRejected) {
+  request("POST", "/v1/marks", R"({"paths":["a","b",".spoor/x"]})");
+  request("POST", "/v1/marks", R"({"paths":["a"]})");
+  request("POST", "/v1/marks", R"({"paths":["a","../x"]})");
+  EXPECT_EQ(get("/v1/status")["marks"], json::parse(R"({"accepted":3,"ignored":1,"new":2,"rejected":1})"));
+}
+
 TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   const auto response =
@@ -106,6 +115,7 @@ TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"other"})"), 409, "wrong_cluster");
   expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":-1})"), 400,
                  "invalid_request");
+  expect_problem(request("POST", "/v1/peer/cycle", std::string(100'000, '[')), 400, "invalid_request");
 }
 
 TEST_F(HttpApiTest, ACycleOnlyReadDoesNotAdvance) {

@@ -1,5 +1,6 @@
 #include "daemon/http_server.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -60,6 +61,13 @@ TEST_F(HttpServerTest, PathAndQueryArriveDecoded) {
   EXPECT_TRUE(answer.ends_with("GET /a b x/y ")) << answer;
 }
 
+// RFC 9110, section 6.6.1.
+TEST_F(HttpServerTest, AnswersCarryTheirDate) {
+  const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, testing::ContainsRegex(
+                          "\r\nDate: [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT\r\n"));
+}
+
 TEST_F(HttpServerTest, RequestsOfOneConnectionAreAnsweredInOrder) {
   const auto answer =
       talk("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
@@ -92,6 +100,16 @@ TEST_F(HttpServerTest, AnAbsurdLengthIsRefusedWithoutWaitingForIt) {
 TEST_F(HttpServerTest, ALargeHeaderIs431) {
   const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(3000, 'x') + "\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << answer;
+}
+
+// They were collected without a bound.
+TEST_F(HttpServerTest, AnEndlessChunkExtensionAndAnEndlessTrailerAre431) {
+  const std::string endless(100'000, 'x');
+  for (const std::string& start : {std::string("1;"), std::string("0\r\nX: ")}) {
+    const auto answer =
+        talk("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + start + endless);
+    EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << start << answer;
+  }
 }
 
 TEST_F(HttpServerTest, ASlowHeaderAndASlowBodyAre408) {

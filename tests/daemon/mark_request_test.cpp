@@ -77,11 +77,25 @@ TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
   for (const char* body :
        {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
         R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
-        R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})", R"({"paths":null})"}) {
+        R"({"paths":["a"],"extra":1})", R"({"paths":["a"],"paths":["b"]})",
+        R"({"paths":["a"],"kind":"dir","kind":"tree"})", R"({"paths":null})"}) {
     EXPECT_EQ(code_of(json_request(body)), "invalid_request") << body;
   }
   EXPECT_EQ(code_of(text_request("a", {{"kind", "x"}})), "invalid_request");
   EXPECT_EQ(code_of(text_request("a", {{"delimiter", "x"}})), "invalid_request");
+}
+
+// It would be acknowledged, and something else marked than was meant.
+TEST(MarkRequestTest, WhatWouldBeOverlookedIsRefused) {
+  EXPECT_EQ(code_of(text_request("a", {{"knid", "tree"}})), "invalid_request");
+  HttpRequest request = json_request(R"({"paths":["a"]})");
+  request.query = {{"kind", "tree"}};
+  EXPECT_EQ(code_of(request), "invalid_request");
+  request = text_request("a");
+  request.content_encoding = "gzip";
+  EXPECT_EQ(code_of(request), "unsupported_media_type");
+  request.content_encoding = "Identity";
+  EXPECT_EQ(code_of(request), "");
 }
 
 TEST(MarkRequestTest, ABadPathIsNamedByItsPlace) {

@@ -84,6 +84,31 @@ TEST_F(SpoordTest, WithoutAnyDriveItServesButIsNotReady) {
   EXPECT_EQ(stop(), 1) << "the marks could not be saved";
 }
 
+// It stayed "not ready" until the next mark after the next interval.
+TEST_F(SpoordTest, ADriveThatComesBackMakesItReadyByItself) {
+  config_["drives"] = {directory_ / "absent"};
+  config_["log"]["level"] = "debug";
+  start();
+  EXPECT_EQ(request("GET", "/readyz").status, 503U);
+  EXPECT_TRUE(get("/v1/status")["snapshot"]["saved_at"].is_null()) << "nothing was ever saved";
+  std::filesystem::create_directory(directory_ / "absent");
+  ASSERT_FALSE(daemon_->wait_for("saved snapshot").empty());
+  EXPECT_EQ(request("GET", "/readyz").status, 200U);
+  EXPECT_TRUE(get("/v1/status")["snapshot"]["saved_at"].is_string());
+}
+
+TEST_F(SpoordTest, AFailedSaveLeavesTheTimeOfTheLastGoodOne) {
+  start();
+  const auto before = get("/v1/status")["snapshot"];
+  std::filesystem::rename(directory_ / "drive", directory_ / "unplugged");
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 503U);
+  const auto after = get("/v1/status")["snapshot"];
+  EXPECT_EQ(after["generation"], before["generation"]);
+  EXPECT_EQ(after["saved_at"], before["saved_at"]);
+  EXPECT_EQ(after["drives"][0]["ok"], false);
+  std::filesystem::rename(directory_ / "unplugged", directory_ / "drive");
+}
+
 TEST_F(SpoordTest, ATakenPortIsAnErrorAndCostsNoGap) {
   start();
   const auto instance = get("/v1/status")["instance"];
@@ -119,9 +144,13 @@ TEST_F(SpoordTest, CheckAndBadConfigurationsExitAtOnce) {
 TEST_F(SpoordTest, ReloadChangesTheLogLevelAndNamesTheRest) {
   start();
   config_["log"]["level"] = "debug";
+  config_["tracker"]["items"] = 1234;
   std::ofstream(directory_ / "spoor.json") << config_;
   daemon_->signal(SIGHUP);
-  EXPECT_FALSE(daemon_->wait_for("reloaded: ").empty());
+  EXPECT_EQ(daemon_->wait_for("reloaded: "), "log.level");
+  EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");
+  request("POST", "/v1/snapshot");
+  EXPECT_FALSE(daemon_->wait_for("saved snapshot").empty()) << "the level took effect";
 }
 
 }  // namespace

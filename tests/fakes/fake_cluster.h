@@ -23,6 +23,7 @@ class FakeCluster final : public peer::Transport {
   struct Node {
     tracker::NodeIdentity identity;
     std::unique_ptr<tracker::Tracker> tracker;
+    std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
     std::string garbage;  // answers this instead, where it is not empty
@@ -47,8 +48,11 @@ class FakeCluster final : public peer::Transport {
   // Everything the node knew is gone.
   void start_anew(Node& node) const {
     node.tracker = std::make_unique<tracker::Tracker>(
-        tracker::Tracker::Options{.shape = tracker::BloomShape::for_items(1000, 0.01), .items_max = 1000},
-        clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
+        tracker_options(), clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
+  }
+
+  static tracker::Tracker::Options tracker_options() {
+    return {.shape = tracker::BloomShape::for_items(1000, 0.01), .items_max = 1000};
   }
 
   Node& operator[](const std::string& host) {
@@ -80,9 +84,9 @@ class FakeCluster final : public peer::Transport {
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
-    return peer::HttpResponse{
-        200, std::string(peer::cycle_frame_content_type),
-        peer::encode_cycle_frame({node.identity, node.rules_digest, node.tracker->cycle(query->request)})};
+    return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),
+                              peer::encode_cycle_frame({node.identity, node.run, node.rules_digest,
+                                                        node.tracker->cycle(query->request)})};
   }
 
   ManualClock& clock_;

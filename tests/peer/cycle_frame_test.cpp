@@ -12,6 +12,7 @@ namespace {
 CycleFrame sample() {
   CycleFrame frame;
   frame.sender = {"cluster", "node1"};
+  frame.run = 0xfedcba9876543210;
   frame.rules_digest = 0x0123456789abcdef;
   frame.answer.instance = tracker::InstanceId::random();
   frame.answer.current = {13};
@@ -37,6 +38,7 @@ TEST(CycleFrameTest, GoesThereAndBack) {
   const auto decoded = decode_cycle_frame(encode_cycle_frame(frame));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->sender, frame.sender);
+  EXPECT_EQ(decoded->run, frame.run);
   EXPECT_EQ(decoded->rules_digest, frame.rules_digest);
   EXPECT_EQ(decoded->answer.instance, frame.answer.instance);
   EXPECT_EQ(decoded->answer.current, frame.answer.current);
@@ -58,6 +60,25 @@ TEST(CycleFrameTest, EveryFlippedBitAndEveryTruncationIsRefused) {
     EXPECT_FALSE(decode_cycle_frame(whole.substr(0, at))) << at;
   }
   EXPECT_FALSE(decode_cycle_frame(whole + '\0'));
+}
+
+TEST(CycleFrameTest, BytesBehindTheEndAreRefused) {
+  std::string longer = encode_cycle_frame(sample());
+  longer.insert(longer.size() - 8, 1, '\0');
+  EXPECT_FALSE(decode_cycle_frame(with_new_checksum(longer)));
+}
+
+TEST(CycleFrameTest, ImpossibleCyclesInstancesAndNamesAreRefused) {
+  const auto is_refused = [](const auto& change) {
+    CycleFrame frame = sample();
+    change(frame);
+    return !decode_cycle_frame(encode_cycle_frame(frame));
+  };
+  EXPECT_TRUE(is_refused([](CycleFrame& frame) { frame.answer.current = {}; }));
+  EXPECT_TRUE(
+      is_refused([](CycleFrame& frame) { frame.answer.current = {tracker::CycleId::value_max + 1}; }));
+  EXPECT_TRUE(is_refused([](CycleFrame& frame) { frame.answer.instance = {}; }));
+  EXPECT_TRUE(is_refused([](CycleFrame& frame) { frame.sender.node.clear(); }));
 }
 
 TEST(CycleFrameTest, ANewerVersionIsRefusedByNameOfVersion) {

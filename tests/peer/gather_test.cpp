@@ -10,6 +10,7 @@ namespace spoor::peer {
 namespace {
 
 using fakes::FakeCluster;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -93,6 +94,18 @@ TEST_F(GatherTest, EveryTrackerIsBroughtToTheHighestCycle) {
   for (const auto& host : hosts_) EXPECT_EQ(cluster_[host].tracker->status().current.value, 42U) << host;
 }
 
+// A tracker that was brought to a cycle late says nothing of how long the others have been in it.
+TEST_F(GatherTest, TheCycleIsAsOldAsItIsAnywhere) {
+  std::uint64_t cycle = 5;
+  for (const auto& [first, second] : {std::pair("a", "b"), std::pair("b", "a")}) {
+    cluster_[first].tracker->advance({cycle});
+    clock_.advance(std::chrono::seconds(70));
+    cluster_[second].tracker->advance({cycle});
+    EXPECT_EQ(scan().cycle.value, cycle + 1);
+    cycle += 5;
+  }
+}
+
 TEST_F(GatherTest, MarksOfAJoinedLiveCycleAreIncluded) {
   scan();
   mark("b", "bucket/live");
@@ -104,9 +117,14 @@ TEST_F(GatherTest, MarksOfAJoinedLiveCycleAreIncluded) {
 TEST_F(GatherTest, AReadOnlyGatherLeavesTheCyclesAsTheyAre) {
   clock_.advance(std::chrono::hours(1));
   mark("a", "bucket/x");
+  cluster_["b"].tracker->advance({41});
   options_.read_only = true;
-  EXPECT_TRUE(holds(gather(), "bucket/x"));
+  clock_.advance(std::chrono::hours(1));
+  const auto gathered = gather();
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  EXPECT_EQ(gathered.cycle.value, 41U);
   EXPECT_EQ(cluster_["a"].tracker->status().current.value, 1U);
+  EXPECT_EQ(cluster_["b"].tracker->status().current.value, 41U);
 }
 
 // ancestor 21: one absent peer voided the filter of everybody.
@@ -181,11 +199,87 @@ TEST_F(GatherTest, TwoLivingInstancesUnderOneNameAreReportedAndAGapUntilOneIsGon
     EXPECT_FALSE(gathered.complete());
     ASSERT_THAT(gathered.gaps, SizeIs(1));
     EXPECT_THAT(gathered.gaps[0], HasSubstr("'a'"));
-    EXPECT_FALSE(cursors_.contains("a"));
   }
   hosts_.pop_back();
+  options_.trust_new_peers = true;
   EXPECT_THAT(scan().gaps, SizeIs(1)) << "what the twin knew is gone with it";
   EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// A cloned machine, both copies started after a clean stop.
+TEST_F(GatherTest, TwoLivingCopiesOfOneTrackerAreTwins) {
+  scan();
+  auto& clone = cluster_.add("clone", "a");
+  clone.tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
+                                                     cluster_["a"].tracker->state());
+  clone.run = 1;
+  hosts_.push_back("clone");
+  mark("clone", "bucket/only-the-clone-knows");
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("2 living trackers call themselves 'a'")));
+}
+
+TEST_F(GatherTest, APeerThatNeverAnsweredAndLeavesIsAGapOnce) {
+  scan();
+  cluster_.add("d").is_down = true;
+  hosts_.push_back("d");
+  EXPECT_THAT(scan().gaps, IsEmpty());
+  mark("d", "bucket/only-d-knows");  // it answers its clients, not us
+  EXPECT_THAT(scan().gaps, IsEmpty());
+  hosts_.pop_back();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://d:7420' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, APeerThatFailsAtItsFirstReadIsAsNewAtItsSecond) {
+  scan();
+  auto& d = cluster_.add("d");
+  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
+  hosts_.push_back("d");
+  options_.trust_new_peers = true;
+  EXPECT_FALSE(scan().complete());
+  mark("d", "bucket/on-d");
+  const auto second = scan();
+  EXPECT_THAT(second.gaps, IsEmpty()) << "trusted: its history is complete";
+  EXPECT_TRUE(holds(second, "bucket/on-d"));
+  EXPECT_TRUE(second.complete());
+}
+
+TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoLongerRemembered) {
+  scan();
+  cluster_["b"].is_down = true;
+  scan();
+  EXPECT_TRUE(cursors_.contains("http://b:7420"));
+  cluster_["b"].is_down = false;
+  scan();
+  EXPECT_FALSE(cursors_.contains("http://b:7420"));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, TheNodesOwnAddressMayChange) {
+  scan();
+  cluster_["a"].is_down = true;
+  options_.own_url = "http://a:7420";
+  scan();
+  cluster_["a"].is_down = false;
+  cluster_.alias("a", "other-socket-of-a");
+  hosts_ = {"other-socket-of-a", "b", "c"};
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// One peer that reports a mad cycle would have pinned the whole cluster to it for ever.
+TEST_F(GatherTest, APeerFarAheadOfAllTakesNobodyAlong) {
+  scan();
+  tracker::TrackerState state = cluster_["c"].tracker->state();
+  state.current = {tracker::CycleId::value_max};
+  cluster_["c"].tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, state);
+  clock_.advance(std::chrono::hours(1));
+  mark("a", "bucket/x");
+  EXPECT_TRUE(holds(scan(), "bucket/x"));
+  EXPECT_TRUE(scan().complete());
+  hosts_.pop_back();
+  EXPECT_EQ(scan().cycle.value, 2U);
 }
 
 TEST_F(GatherTest, APeerThatLeftThePeersIsAGapOnce) {
@@ -214,6 +308,47 @@ TEST_F(GatherTest, TrustSparesTheFullWalkForANewPeerWithACompleteHistory) {
   options_.trust_new_peers = true;
   const auto gathered = scan();
   EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/on-d"));
+}
+
+TEST_F(GatherTest, TrustDoesNotCoverANewPeerThatLostSomethingBefore) {
+  scan();
+  tracker::TrackerState state = tracker::Tracker::born(tracker::InstanceId::random(), clock_);
+  state.complete_since_birth = false;
+  cluster_.add("d").tracker =
+      std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, state);
+  hosts_.push_back("d");
+  options_.trust_new_peers = true;
+  EXPECT_THAT(scan().gaps, SizeIs(1));
+}
+
+TEST_F(GatherTest, AnotherNodeThatAnswersInAPeersPlaceIsNotTakenForIt) {
+  scan();
+  const auto before = cursors_;
+  auto& b = cluster_["b"];
+  b.before_answer = [&b, round = 0]() mutable {
+    if (++round == 2) b.identity.node = "other";
+  };
+  const auto gathered = scan();
+  EXPECT_FALSE(outcome(gathered, "b").ok);
+  EXPECT_EQ(gathered.cursors, before);
+}
+
+TEST_F(GatherTest, AFrameOfAnotherClusterIsReportedNotMerged) {
+  scan();
+  peer::CycleFrame frame{{"other", "b"}, 0, 0, cluster_["b"].tracker->cycle({})};
+  cluster_["b"].garbage = encode_cycle_frame(frame);
+  EXPECT_THAT(outcome(scan(), "http://b:7420").error, HasSubstr("belongs to cluster 'other'"));
+}
+
+// A copy that was given a name of its own while it ran on the same memory.
+TEST_F(GatherTest, TwoNamesWithOneInstanceAreTwoPeers) {
+  cluster_.add("d").tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
+                                                                 cluster_["a"].tracker->state());
+  hosts_.push_back("d");
+  mark("d", "bucket/on-d");
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.peers, SizeIs(4));
   EXPECT_TRUE(holds(gathered, "bucket/on-d"));
 }
 
@@ -257,7 +392,7 @@ TEST_F(GatherTest, NobodyAnsweringLeavesEveryCursorAsItWas) {
   const auto before = cursors_;
   for (const auto& host : hosts_) cluster_[host].is_down = true;
   const auto gathered = scan();
-  EXPECT_EQ(gathered.cursors, before);
+  for (const auto& [name, cursor] : before) EXPECT_EQ(gathered.cursors.at(name), cursor);
   EXPECT_THAT(gathered.gaps, IsEmpty());
 }
 

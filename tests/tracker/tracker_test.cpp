@@ -143,8 +143,8 @@ TEST_F(TrackerTest, AJumpOverNumbersIsNoGap) {
 // ancestor 12: a request for cycle 2^40 holds the lock for hours. This test would not end.
 TEST_F(TrackerTest, AJumpCostsWhatIsKeptNotWhatItSkips) {
   mark(tracker_, {dir("bucket")});
-  const CycleAnswer answer = tracker_.cycle(from(at(1), std::uint64_t{1} << 40U));
-  EXPECT_EQ(answer.current.value, std::uint64_t{1} << 40U);
+  const CycleAnswer answer = tracker_.cycle(from(at(1), CycleId::jump_max));
+  EXPECT_EQ(answer.current.value, CycleId::jump_max);
   EXPECT_FALSE(answer.gap);
   EXPECT_TRUE(contains(answer.marks, "bucket"));
   EXPECT_EQ(tracker_.state().history.size(), 1U);
@@ -194,8 +194,15 @@ TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
   EXPECT_TRUE(contains(tracker_.cycle(from(at(1))).marks, "bucket"));
 }
 
-TEST_F(TrackerTest, TheLastPossibleNumberIsTakenAndCanBeSaved) {
-  EXPECT_TRUE(tracker_.advance({CycleId::request_max}));
+TEST_F(TrackerTest, AJumpBeyondWhatCanBeIsRefusedAndLosesNothing) {
+  mark(tracker_, {dir("bucket")});
+  EXPECT_FALSE(tracker_.advance({2 + CycleId::jump_max}));
+  const CycleAnswer answer = tracker_.cycle(from(at(1), 2 + CycleId::jump_max));
+  EXPECT_EQ(answer.current, CycleId{1});
+  EXPECT_FALSE(answer.gap);
+  EXPECT_TRUE(contains(answer.marks, "bucket"))
+      << "the cycle stays open, so its live marks belong to the answer";
+  EXPECT_TRUE(tracker_.advance({1 + CycleId::jump_max}));
   EXPECT_TRUE(decode_snapshot(bytes_of(tracker_.state())));
 }
 

@@ -170,6 +170,28 @@ TEST(TreeMarksTest, TheDeepestAreJoinedFirstAndTheRestStaysExact) {
   EXPECT_FALSE(marks.covers("other"));
 }
 
+// All marks are cut at one depth: the greatest at which three quarters of the bound remain.
+TEST(TreeMarksTest, JoiningCutsNoDeeperThanItMust) {
+  TreeMarks marks;
+  marks.add("a-b/shallow");
+  for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("a/{}/b/{:05}/c/d", i % 5, i));
+  EXPECT_EQ(marks.size(), 6U);
+  EXPECT_TRUE(marks.covers("a/4/b"));
+  EXPECT_FALSE(marks.covers("a/4"));
+  EXPECT_FALSE(marks.covers("a/5"));
+  EXPECT_TRUE(marks.covers("a-b/shallow"));
+  EXPECT_FALSE(marks.covers("a-b"));
+}
+
+// Each level cost a pass over all marks; these took minutes, under the tracker's lock.
+TEST(TreeMarksTest, VeryDeepMarksAreJoinedToo) {
+  std::string deep;
+  for (int level = 0; level < 1'000; ++level) deep += "/x";
+  TreeMarks marks;
+  for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("t{:05}", i) + deep);
+  EXPECT_TRUE(marks.covers(""));
+}
+
 TEST(TreeMarksTest, TopLevelMarksBeyondTheBoundJoinToTheRoot) {
   TreeMarks marks;
   for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("bucket-{:05}", i));
