@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,8 +19,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::seconds interval{30};
-constexpr std::chrono::milliseconds timeout{2'000};  // short: a stop waits for it
+constexpr std::chrono::milliseconds interval{30'000};
+constexpr std::chrono::milliseconds first_pause{500};  // while some peer is down: nodes start one by one
+constexpr std::chrono::milliseconds timeout{2'000};    // short: a stop waits for it
 
 PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::HttpResponse>& response) {
   PeerState state;
@@ -81,11 +83,15 @@ void PeerWatch::stop() {
 }
 
 asio::awaitable<void> PeerWatch::run() {
+  std::chrono::milliseconds pause = first_pause;
   while (!stopped_) {
     auto states = co_await asio::co_spawn(pool_, probe(cluster_, endpoints_), asio::use_awaitable);
     for (std::size_t at = 0; at < states.size(); ++at) take(at, std::move(states[at]));
     if (stopped_) break;
-    timer_.expires_after(interval);
+    const bool all_up =
+        std::all_of(states_.begin(), states_.end(), [](const PeerState& peer) { return peer.state == "up"; });
+    timer_.expires_after(all_up ? interval : pause);
+    pause = all_up ? first_pause : std::min(2 * pause, interval);
     co_await timer_.async_wait(as_result);
   }
 }

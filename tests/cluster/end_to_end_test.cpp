@@ -182,6 +182,17 @@ TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
   }
 }
 
+TEST_F(EndToEndTest, PeersThatStartLaterAreSeen) {
+  auto& node = cluster_.nodes()[0];
+  EXPECT_FALSE(node.daemon->wait_for("peer n1 (").empty());
+  EXPECT_FALSE(node.daemon->wait_for("peer n2 (").empty());
+  const auto status = nlohmann::json::parse(cluster_.spoor(node, {"status", "--json"}).out);
+  for (const auto& peer : status["peers"]) {
+    EXPECT_EQ(peer["state"], "up");
+    EXPECT_TRUE(peer["last_seen"].is_string());
+  }
+}
+
 TEST_F(EndToEndTest, AnIdleClustersScanReadsNothing) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
