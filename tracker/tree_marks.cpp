@@ -21,7 +21,7 @@ std::string_view cut(std::string_view path, std::size_t depth) {
   for (std::size_t taken = 0; taken < depth; ++taken) {
     if (!at.next()) return path;
   }
-  return depth == 0 ? std::string_view() : at.prefix();
+  return at.prefix();
 }
 
 // Everything below `path` sorts from "path/" up to, and without, "path0": '0' follows '/'.

@@ -153,6 +153,20 @@ TEST_F(HttpServerTest, BeyondTheConnectionLimitTheAnswerIs503) {
   EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
 }
 
+TEST(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
+  constexpr std::chrono::hours never{1};  // nothing but the stop may end it
+  boost::asio::io_context context(1);
+  HttpServer server(context, {.idle_max = never, .request_max = never, .grace_max = never});
+  const auto url = server.listen_tcp("127.0.0.1", 0);
+  server.start(echo);
+  const std::jthread thread([&] { context.run(); });
+  RawClient client(static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1))));
+  client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.receive_until("GET / - ");
+  boost::asio::post(context, [&] { server.stop(); });
+  EXPECT_TRUE(client.receive_all().ends_with("GET / - ")) << "the end of the connection";
+}
+
 TEST_F(HttpServerTest, AUnixSocketServesTooAndAStaleOneIsReplaced) {
   const support::TempDirectory directory;
   const auto path = directory / "run/spoor.sock";

@@ -109,6 +109,13 @@ TEST_F(SpoordTest, AFailedSaveLeavesTheTimeOfTheLastGoodOne) {
   std::filesystem::rename(directory_ / "unplugged", directory_ / "drive");
 }
 
+TEST_F(SpoordTest, AnAdvanceIsSavedAtOnce) {
+  config_["log"]["level"] = "debug";
+  start();
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9})");
+  EXPECT_FALSE(daemon_->wait_for("saved snapshot 2 ").empty());
+}
+
 TEST_F(SpoordTest, ATakenPortIsAnErrorAndCostsNoGap) {
   start();
   const auto instance = get("/v1/status")["instance"];

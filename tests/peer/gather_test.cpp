@@ -246,6 +246,17 @@ TEST_F(GatherTest, APeerThatFailsAtItsFirstReadIsAsNewAtItsSecond) {
   EXPECT_TRUE(second.complete());
 }
 
+TEST_F(GatherTest, APeerThatFailedAtItsFirstReadAndLeavesIsAGapOnce) {
+  scan();
+  auto& d = cluster_.add("d");
+  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
+  hosts_.push_back("d");
+  EXPECT_FALSE(scan().complete());
+  hosts_.pop_back();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'d' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
 TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoLongerRemembered) {
   scan();
   cluster_["b"].is_down = true;

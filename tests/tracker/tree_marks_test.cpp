@@ -181,6 +181,10 @@ TEST(TreeMarksTest, JoiningCutsNoDeeperThanItMust) {
   EXPECT_FALSE(marks.covers("a/5"));
   EXPECT_TRUE(marks.covers("a-b/shallow"));
   EXPECT_FALSE(marks.covers("a-b"));
+
+  TreeMarks more;
+  for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) more.add(fmt::format("a/{}/b/{:05}", i % 7'500, i));
+  EXPECT_EQ(more.size(), 7'500U);
 }
 
 // Each level cost a pass over all marks; these took minutes, under the tracker's lock.
