@@ -98,6 +98,11 @@ TEST(MarkRequestTest, WhatWouldBeOverlookedIsRefused) {
   EXPECT_EQ(code_of(request), "");
 }
 
+TEST(MarkRequestTest, OfTwoBadPathsTheFirstIsNamed) {
+  EXPECT_EQ(parse_mark_request(json_request(R"({"paths":["x","a/..","b/.."]})"), {}).error().index, 1U);
+  EXPECT_EQ(parse_mark_request(text_request("x\na/..\nb/..\n"), {}).error().index, 1U);
+}
+
 TEST(MarkRequestTest, ABadPathIsNamedByItsPlace) {
   const auto parsed = parse_mark_request(json_request(R"({"paths":["a","b/../c"]})"), {});
   ASSERT_FALSE(parsed);
