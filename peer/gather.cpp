@@ -47,6 +47,7 @@ class Gatherer {
   }
 
   Gathered run(std::span<const Endpoint> endpoints) {
+    endpoints_ = endpoints;
     find(endpoints);
     drop_twins();
     collect(common_cycle());
@@ -78,7 +79,7 @@ class Gatherer {
         if (url != options_.own_url) remember_unread(url);
         return;
       }
-      gathered_.cursors.erase(url);
+      if (url != options_.own_url) take_address(url, *frame);
       const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
         return other.name == frame->sender.node && other.instance == frame->answer.instance &&
                other.run == frame->run;
@@ -92,6 +93,16 @@ class Gatherer {
   // What was never read may still have acknowledged marks: when it leaves the peers, they are a gap. A
   // cursor of no instance stands for it, under its name, or under its URL while that is all we know.
   void remember_unread(const std::string& name_or_url) { gathered_.cursors.try_emplace(name_or_url); }
+
+  // Remembers who answers there. An address that never answered may have been another node's until now,
+  // with marks that nobody read.
+  void take_address(const std::string& url, const CycleFrame& frame) {
+    const auto before = known_.find(url);
+    if (before != known_.end() && before->second.instance.is_none()) {
+      gathered_.gaps.push_back(fmt::format("'{}' never answered before", url));
+    }
+    gathered_.cursors[url] = {frame.answer.instance, {}};
+  }
 
   // Two living trackers under one name can't be told apart by a cursor: a gap, in every scan, until
   // one of them is gone or renamed; and once more after that, for what the other took along.
@@ -177,11 +188,19 @@ class Gatherer {
     if (!gathered_.complete()) return;
     std::erase_if(gathered_.cursors, [&](const auto& entry) {
       const std::string& name = entry.first;
+      // Whoever answered at an address that is gone is known by name.
+      const bool is_address = name.find(':') != std::string::npos;
+      if (is_address && !entry.second.instance.is_none()) return !is_listed(name);
       const bool is_there = std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
                                         [&](const PeerOutcome& peer) { return peer.name == name; });
       if (!is_there) gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
       return !is_there;
     });
+  }
+
+  bool is_listed(const std::string& url) const {
+    return std::any_of(endpoints_.begin(), endpoints_.end(),
+                       [&](const Endpoint& endpoint) { return endpoint.to_string() == url; });
   }
 
   void report(const std::string& name, const Endpoint& endpoint, const std::string& error) {
@@ -191,6 +210,7 @@ class Gatherer {
   Transport& transport_;
   const tracker::Cursors& known_;
   const GatherOptions& options_;
+  std::span<const Endpoint> endpoints_;
   Gathered gathered_;
   std::vector<Found> found_;
 };

@@ -42,7 +42,7 @@ struct Gathered {
   tracker::CycleId cycle;
   // To be stored together with the walk's results: those of the peers that answered moved on, those
   // of the others as they were. One of no instance stands for a peer that was never read; where its
-  // name is not known, under its URL.
+  // name is not known, under its URL. Under other URLs stands the instance that answered there last.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
   // Why everything has to be walked; empty where it need not.

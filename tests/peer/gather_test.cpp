@@ -257,14 +257,25 @@ TEST_F(GatherTest, APeerThatFailedAtItsFirstReadAndLeavesIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoLongerRemembered) {
+TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoGap) {
   scan();
   cluster_["b"].is_down = true;
   scan();
-  EXPECT_TRUE(cursors_.contains("http://b:7420"));
   cluster_["b"].is_down = false;
+  EXPECT_THAT(scan().gaps, IsEmpty());
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// Whoever was there before took its marks along, unread, though a peer we know answers there now.
+TEST_F(GatherTest, AnAddressThatNeverAnsweredAndIsNowAnothersIsAGapOnce) {
   scan();
-  EXPECT_FALSE(cursors_.contains("http://b:7420"));
+  cluster_.add("d").is_down = true;
+  hosts_.push_back("d");
+  scan();
+  mark("d", "bucket/only-d-knows");
+  cluster_.remove("d");
+  cluster_.alias("a", "d");
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://d:7420' never answered before")));
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
