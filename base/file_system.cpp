@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -51,7 +52,8 @@ class PosixOutputFile final : public OutputFile {
   }
 
   Result<> sync() override {
-    if (::fsync(fd_.get()) != 0) return failed("sync", path_);
+    // Enough to read back every byte, its length included; the times of the file may wait.
+    if (::fdatasync(fd_.get()) != 0) return failed("sync", path_);
     return {};
   }
 
@@ -130,6 +132,26 @@ Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync the directory", path);
   return {};
+}
+
+Result<std::vector<std::string>> PosixFileSystem::list_directory(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().native());
+  }
+  if (error) return system_error(error.value(), fmt::format("cannot list the directory {}", path.native()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::filesystem::path& path,
+                                                 std::uint64_t bytes_max) {
+  auto bytes = files.read(path, bytes_max);
+  if (bytes) return std::optional(*std::move(bytes));
+  if (bytes.error().code == std::errc::no_such_file_or_directory) return std::optional<std::string>{};
+  return bytes.error();
 }
 
 Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes) {

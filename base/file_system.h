@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -46,6 +48,9 @@ class FileSystem {
   // Creates one directory; its parent must exist. An existing directory is a success.
   virtual Result<> create_directory(const std::filesystem::path& path) = 0;
 
+  // The names of what is in the directory, sorted, without "." and "..".
+  virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) = 0;
+
   // Makes creations, renames and removals in the directory durable.
   virtual Result<> sync_directory(const std::filesystem::path& path) = 0;
 };
@@ -57,8 +62,13 @@ class PosixFileSystem final : public FileSystem {
   Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   Result<> remove(const std::filesystem::path& path) override;
   Result<> create_directory(const std::filesystem::path& path) override;
+  Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   Result<> sync_directory(const std::filesystem::path& path) override;
 };
+
+// The whole file, or nothing where there is none.
+Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::filesystem::path& path,
+                                                 std::uint64_t bytes_max);
 
 // Puts `bytes` in the place of `path` so that any reader, and any crash, finds the whole old file
 // or the whole new one: written aside, synced, renamed, directory synced. On failure the old file

@@ -80,7 +80,8 @@ base::Result<std::string> MemoryFileSystem::read(const fs::path& path, std::uint
   if (node == nullptr) return failed(ENOENT, "open", path);
   if (!node->file) return failed(EISDIR, "read", path);
   if (node->file->content.size() > bytes_max) return failed(EFBIG, "read", path);
-  return node->file->content;
+  const std::string& content = node->file->content;
+  return calls_ == shortened_call_ ? content.substr(0, content.size() / 2) : content;
 }
 
 base::Result<std::unique_ptr<base::OutputFile>> MemoryFileSystem::create(const fs::path& path) {
@@ -137,6 +138,17 @@ base::Result<> MemoryFileSystem::create_directory(const fs::path& path) {
   return {};
 }
 
+base::Result<std::vector<std::string>> MemoryFileSystem::list_directory(const fs::path& path) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (auto done = begin_call("list the directory", path); !done) return done.error();
+    const Node* node = find(path);
+    if (node == nullptr) return failed(ENOENT, "list the directory", path);
+    if (node->file) return failed(ENOTDIR, "list the directory", path);
+  }
+  return names_in(path);
+}
+
 base::Result<> MemoryFileSystem::sync_directory(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
   if (auto done = begin_call("sync the directory", path); !done) return done;
@@ -189,6 +201,27 @@ std::vector<std::string> MemoryFileSystem::names_in(const fs::path& directory) c
   return names;
 }
 
+std::unique_ptr<MemoryFileSystem> MemoryFileSystem::clone() const {
+  const std::scoped_lock lock(mutex_);
+  auto other = std::make_unique<MemoryFileSystem>();
+  std::map<const File*, std::shared_ptr<File>> copies;  // a file can be in several places
+  const auto copy = [&](const Node& node) {
+    if (!node.file) return Node{};
+    auto& its = copies[node.file.get()];
+    if (!its) its = std::make_shared<File>(*node.file);
+    return Node{its};
+  };
+  for (const auto& [path, node] : live_) other->live_[path] = copy(node);
+  for (const auto& [path, node] : durable_) other->durable_[path] = copy(node);
+  for (Change change : unsynced_) {
+    for (auto& [path, node] : change.edits) {
+      if (node) node = copy(*node);
+    }
+    other->unsynced_.push_back(std::move(change));
+  }
+  return other;
+}
+
 std::size_t MemoryFileSystem::calls() const {
   const std::scoped_lock lock(mutex_);
   return calls_;
@@ -198,12 +231,18 @@ void MemoryFileSystem::reset_calls() {
   const std::scoped_lock lock(mutex_);
   calls_ = 0;
   failing_calls_.clear();
+  shortened_call_.reset();
   stopped_at_.reset();
 }
 
 void MemoryFileSystem::fail_call(std::size_t number, int error) {
   const std::scoped_lock lock(mutex_);
   failing_calls_[calls_ + number] = error;
+}
+
+void MemoryFileSystem::shorten_call(std::size_t number) {
+  const std::scoped_lock lock(mutex_);
+  shortened_call_ = calls_ + number;
 }
 
 void MemoryFileSystem::stop_at_call(std::size_t number) {
@@ -258,6 +297,7 @@ std::size_t MemoryFileSystem::crash(const Chooser& choose) {
   }
   live_ = durable_;
   failing_calls_.clear();
+  shortened_call_.reset();
   stopped_at_.reset();
   failing_below_.clear();
   full_.clear();

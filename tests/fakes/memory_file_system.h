@@ -33,6 +33,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   base::Result<> remove(const std::filesystem::path& path) override;
   base::Result<> create_directory(const std::filesystem::path& path) override;
+  base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   base::Result<> sync_directory(const std::filesystem::path& path) override;
 
   // --- for the test: what is there. These neither count as calls nor fail ---
@@ -45,6 +46,10 @@ class MemoryFileSystem final : public base::FileSystem {
   bool exists(const std::filesystem::path& path) const;
   std::vector<std::string> names_in(const std::filesystem::path& directory) const;
 
+  // The same tree, with the same things not synced, apart from this one; without its failures. Files
+  // that are open stay with this one.
+  std::unique_ptr<MemoryFileSystem> clone() const;
+
   // --- for the test: failures ---
 
   // Calls made of the file system and its open files since the last reset, failed ones included.
@@ -53,6 +58,9 @@ class MemoryFileSystem final : public base::FileSystem {
 
   // The `number`-th call from now, from 1, fails with this errno, and does nothing.
   void fail_call(std::size_t number, int error);
+
+  // The `number`-th call from now, from 1, if it is a read, brings only the first half of the file.
+  void shorten_call(std::size_t number);
 
   // That call and all behind it fail with EIO and do nothing: the power goes just before it. The
   // machine is back with crash().
@@ -112,6 +120,7 @@ class MemoryFileSystem final : public base::FileSystem {
   std::vector<Change> unsynced_;
   std::size_t calls_ = 0;
   std::map<std::size_t, int> failing_calls_;
+  std::optional<std::size_t> shortened_call_;
   std::optional<std::size_t> stopped_at_;
   std::map<std::filesystem::path, int> failing_below_;
   std::vector<std::filesystem::path> full_;
