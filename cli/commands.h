@@ -13,6 +13,7 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_drives_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_config_command(CLI::App& program, const GlobalOptions& options, int& code);
 
 }  // namespace spoor::cli

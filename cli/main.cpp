@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   add_status_command(program, options, code);
   add_usage_command(program, options, code);
   add_inspect_command(program, options, code);
+  add_drives_command(program, options, code);
   add_config_command(program, options, code);
   try {
     program.parse(argc, argv);

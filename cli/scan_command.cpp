@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file_system.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -24,6 +25,7 @@
 #include "scanner/scan.h"
 #include "scanner/scan_lock.h"
 #include "scanner/usage_database.h"
+#include "tracker/drive_registry.h"
 #include "tracker/namespace_rules.h"
 #include "tracker/path.h"
 
@@ -293,7 +295,7 @@ class ScanCommand {
   base::Result<scanner::ScanReport> walk(scanner::UsageDatabase& database, const peer::Gathered& gathered,
                                          base::WallTime started_at) const {
     scanner::ScanOptions options;
-    for (const auto& drive : config_.drives) options.drives.push_back({drive, {}});
+    options.drives = drives();
     options.rules = rules();
     options.full = flags_.full;
     options.max_dirs_per_second = config_.scan.max_dirs_per_second;
@@ -317,6 +319,19 @@ class ScanCommand {
                                      .progress = on_terminal ? show_progress : nullptr});
     if (on_terminal) fmt::print(stderr, "\r\x1b[K");
     return report;
+  }
+
+  // A drive that is not the one the daemon knows by its path is left alone.
+  std::vector<scanner::Drive> drives() const {
+    base::PosixFileSystem files;
+    tracker::DriveRegistry registry(files, config_.node.data_dir);
+    // What it says of a damaged registry the daemon says too; drives without a word of their own are refused.
+    static_cast<void>(registry.load(config_.drives));
+    std::vector<scanner::Drive> drives;
+    for (const auto& path : config_.drives) {
+      drives.push_back({path, registry.check(path).error, registry.id_of(path)});
+    }
+    return drives;
   }
 
   const GlobalOptions& global_;

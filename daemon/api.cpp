@@ -25,8 +25,11 @@ struct Route {
 };
 
 constexpr Route routes[] = {
-    {"/v1/marks", "POST"},    {"/v1/dirty", "GET"}, {"/v1/status", "GET"}, {"/v1/peer/cycle", "POST"},
-    {"/v1/snapshot", "POST"}, {"/livez", "GET"},    {"/healthz", "GET"},   {"/readyz", "GET"},
+    {"/v1/marks", "POST"},         {"/v1/dirty", "GET"},
+    {"/v1/status", "GET"},         {"/v1/peer/cycle", "POST"},
+    {"/v1/snapshot", "POST"},      {"/v1/drives", "GET"},
+    {"/v1/drives/accept", "POST"}, {"/livez", "GET"},
+    {"/healthz", "GET"},           {"/readyz", "GET"},
 };
 
 HttpResponse json_response(const json& body) {
@@ -64,41 +67,60 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 
 }  // namespace
 
-Api::Api(Options options, tracker::Tracker& tracker, const tracker::NamespaceRules& rules, Saver& saver,
-         const PeerWatch& peers, const base::Clock& clock)
+Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
+         Saver& saver, Committer& committer, const PeerWatch& peers, const base::Clock& clock)
     : options_(std::move(options)),
-      tracker_(tracker),
+      persistence_(persistence),
+      tracker_(persistence.tracker()),
       rules_(rules),
       saver_(saver),
+      committer_(committer),
       peers_(peers),
       clock_(clock),
       started_at_(clock.steady_now()) {}
 
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (auto refused = refuse_unrouted(request)) co_return *std::move(refused);
-  if (request.path == "/v1/marks") co_return mark(request);
-  if (request.path == "/v1/dirty") co_return dirty(request);
-  if (request.path == "/v1/status") co_return status();
-  if (request.path == "/v1/peer/cycle") co_return peer_cycle(request);
+  if (request.path == "/v1/marks") {
+    auto marked = co_await mark(request);
+    co_return marked;
+  }
+  if (request.path == "/v1/peer/cycle") {
+    auto answered = co_await peer_cycle(request);
+    co_return answered;
+  }
   if (request.path == "/v1/snapshot") {
     auto saved = co_await save_snapshot();
     co_return saved;
   }
+  if (request.path == "/v1/drives/accept") {
+    auto accepted = co_await accept_drive(request);
+    co_return accepted;
+  }
+  if (request.path == "/v1/drives") co_return drives();
+  if (request.path == "/v1/dirty") co_return dirty(request);
+  if (request.path == "/v1/status") co_return status();
   if (request.path == "/readyz") co_return ready();
   co_return alive();
 }
 
-HttpResponse Api::mark(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
   const auto parsed = parse_mark_request(request, rules_);
   if (!parsed) {
     ++counters_.rejected;
-    return to_response(parsed.error());
+    co_return to_response(parsed.error());
   }
+  // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
   const auto outcome = tracker_.mark(parsed->marks);
+  const auto durable = co_await committer_.wait(outcome.position);
+  if (!durable) {
+    ++counters_.rejected;
+    co_return to_response({503, "not_durable", durable.error().message});
+  }
   counters_.accepted += outcome.marked;
   counters_.added += outcome.added;
   counters_.ignored += parsed->ignored;
-  return json_response(
+  co_return json_response(
       {{"marked", outcome.marked}, {"ignored", parsed->ignored}, {"cycle", outcome.cycle.value}});
 }
 
@@ -127,24 +149,33 @@ HttpResponse Api::status() const {
                                     .counters = counters_,
                                     .last_save = saver_.last(),
                                     .last_durable_save = saver_.last_durable(),
+                                    .failed_saves = saver_.failures(),
+                                    .durability = persistence_.durability(),
+                                    .journal = persistence_.journal_status(),
+                                    .trouble = committer_.trouble(),
                                     .peers = peers_.states()}));
 }
 
-HttpResponse Api::peer_cycle(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request) {
   const auto query = peer::parse_cycle_query(request.body);
-  if (!query) return to_response({400, "invalid_request", query.error().message});
+  if (!query) co_return to_response({400, "invalid_request", query.error().message});
   if (query->cluster != options_.node.cluster) {
-    return to_response({409, "wrong_cluster",
-                        fmt::format("node '{}' belongs to cluster '{}', not to '{}'", options_.node.node,
-                                    options_.node.cluster, tracker::printable(query->cluster))});
+    co_return to_response({409, "wrong_cluster",
+                           fmt::format("node '{}' belongs to cluster '{}', not to '{}'", options_.node.node,
+                                       options_.node.cluster, tracker::printable(query->cluster))});
   }
-  const std::uint64_t version = tracker_.version();
-  const peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), tracker_.cycle(query->request)};
-  if (query->request.current.value != 0 && version != tracker_.version()) saver_.save_soon();
+  tracker::CycleRequest asked = query->request;
+  // A cycle whose opening a crash would undo must not be answered for; what is there can be read.
+  if (!committer_.trouble().empty()) asked.current = {};
+  const tracker::JournalPosition before = tracker_.position();
+  const peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), tracker_.cycle(asked)};
+  if (asked.current.value != 0 && before != tracker_.position()) saver_.save_soon();
+  const auto durable = co_await committer_.wait(frame.answer.position);
+  if (!durable) co_return to_response({503, "not_durable", durable.error().message});
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;
   response.body = peer::encode_cycle_frame(frame);
-  return response;
+  co_return response;
 }
 
 boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
@@ -156,17 +187,42 @@ boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
   co_return json_response(snapshot_json(saved));
 }
 
+HttpResponse Api::drives() const {
+  json list = json::array();
+  if (const auto& last = saver_.last()) list = drives_json(last->drives);
+  return json_response({{"drives", list}});
+}
+
+boost::asio::awaitable<HttpResponse> Api::accept_drive(const HttpRequest& request) {
+  const auto path = request.query_value("path");
+  if (!path || path->empty()) {
+    co_return to_response({400, "invalid_request", "give the drive: /v1/drives/accept?path=/mnt/disk1"});
+  }
+  const auto done = co_await saver_.accept_drive(std::filesystem::path(*path));
+  if (!done && done.error().code == std::errc::invalid_argument) {
+    co_return to_response({404, "not_found", done.error().message});
+  }
+  if (!done) co_return to_response({409, "drive_refused", done.error().message});
+  spdlog::warn("the drive at {} was accepted: it is the one from now on", tracker::printable(*path));
+  co_return drives();
+}
+
 HttpResponse Api::alive() const { return json_response({{"status", "ok"}}); }
 
 HttpResponse Api::ready() const {
-  const auto& last = saver_.last();
-  if (!last || last->durable()) return json_response({{"status", "ready"}});
-  auto response = to_response({503, "not_ready", "no drive takes the snapshot"});
-  json body = json::parse(response.body);
-  for (const auto& drive : last->drives) {
-    body["reasons"].push_back(
-        fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
+  std::vector<std::string> reasons;
+  if (const auto& last = saver_.last(); last && !last->durable()) {
+    for (const auto& drive : last->drives) {
+      reasons.push_back(fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
+    }
   }
+  if (auto trouble = committer_.trouble(); !trouble.empty()) {
+    reasons.push_back(fmt::format("journal: {}", trouble));
+  }
+  if (reasons.empty()) return json_response({{"status", "ready"}});
+  auto response = to_response({503, "not_ready", "what is marked can't be kept"});
+  json body = json::parse(response.body);
+  body["reasons"] = reasons;
   response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
   return response;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/committer.h"
 #include "daemon/http_message.h"
 #include "daemon/peer_watch.h"
 #include "daemon/saver.h"
@@ -34,24 +35,28 @@ class Api {
     std::uint64_t run = 0;  // drawn at this start, see peer/cycle_frame.h
   };
 
-  Api(Options options, tracker::Tracker& tracker, const tracker::NamespaceRules& rules, Saver& saver,
-      const PeerWatch& peers, const base::Clock& clock);
+  Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
+      Committer& committer, const PeerWatch& peers, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
  private:
-  HttpResponse mark(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request);
   HttpResponse dirty(const HttpRequest& request) const;
   HttpResponse status() const;
-  HttpResponse peer_cycle(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> peer_cycle(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> save_snapshot();
+  HttpResponse drives() const;
+  boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
   HttpResponse alive() const;
   HttpResponse ready() const;
 
   const Options options_;
+  tracker::Persistence& persistence_;
   tracker::Tracker& tracker_;
   const tracker::NamespaceRules& rules_;
   Saver& saver_;
+  Committer& committer_;
   const PeerWatch& peers_;
   const base::Clock& clock_;
   const base::SteadyTime started_at_;

@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <utility>
@@ -22,23 +23,21 @@
 #include "base/file_system.h"
 #include "config/print.h"
 #include "daemon/api.h"
+#include "daemon/committer.h"
 #include "daemon/http_server.h"
 #include "daemon/logging.h"
 #include "daemon/peer_watch.h"
 #include "daemon/saver.h"
 #include "daemon/task.h"
 #include "peer/endpoint.h"
-#include "tracker/instance_record.h"
-#include "tracker/recovery.h"
-#include "tracker/snapshot_store.h"
-#include "tracker/tracker.h"
+#include "tracker/persistence.h"
 
 namespace spoor::daemon {
 namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t pool_threads = 2;  // one saves, one asks the peers
+constexpr std::size_t pool_threads = 3;  // one saves, one commits, one asks the peers
 
 base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir) {
   std::error_code error;
@@ -57,28 +56,51 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
   return std::move(*held);
 }
 
-// What the last run left, as the state to go on with; and on disk the note that a run is under way,
-// so that a crash from here on is seen for one.
-base::Result<tracker::TrackerState> start_state(base::FileSystem& files, tracker::SnapshotStore& store,
-                                                const std::filesystem::path& data_dir,
-                                                const base::Clock& clock, const std::string& rules) {
-  const auto record = tracker::read_instance_record(files, data_dir);
-  auto loaded = store.load();
-  for (const auto& drive : loaded.drives) {
-    if (!drive.ok) spdlog::error("drive {}: {}", drive.drive.native(), drive.error);
+// Which start of the machine this is; empty where the system does not tell.
+std::string read_boot_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
+}
+
+tracker::Durability durability_of(const config::Config& config) {
+  switch (config.tracker.durability) {
+    case config::Durability::os:
+      return tracker::Durability::os;
+    case config::Durability::memory:
+      return tracker::Durability::memory;
+    case config::Durability::disk:
+      break;
   }
-  auto recovery = tracker::recover(record, std::move(loaded), clock, rules);
-  if (!recovery.loss.empty()) {
-    spdlog::warn("marks may have been lost ({}): every scanner will walk everything once", recovery.loss);
+  return tracker::Durability::disk;
+}
+
+// What the last run left, and on disk the note that a run is under way, so that a crash from here on is
+// seen for one.
+base::Result<std::unique_ptr<tracker::Persistence>> load(base::FileSystem& files, const base::Clock& clock,
+                                                         const config::Config& config,
+                                                         const std::string& rules) {
+  tracker::Persistence::Options options;
+  options.data_dir = config.node.data_dir;
+  options.drives = config.drives;
+  options.owner = {config.node.cluster, config.node.name};
+  options.durability = durability_of(config);
+  options.boot_id = read_boot_id();
+  options.rules = rules;
+  options.tracker = {.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
+                     .items_max = static_cast<double>(config.tracker.items),
+                     .history_max = config.tracker.history};
+  auto persistence = tracker::Persistence::start(files, clock, std::move(options));
+  if (!persistence) return persistence;
+  const tracker::StartReport& report = (*persistence)->report();
+  for (const std::string& note : report.notes) spdlog::error("{}", note);
+  if (!report.loss.empty()) {
+    spdlog::warn("marks may have been lost ({}): every scanner will walk everything once", report.loss);
   }
-  spdlog::info("instance {}, cycle {}, {} cycles of history", recovery.state.instance.to_string(),
-               recovery.state.current.value, recovery.state.history.size());
-  if (auto done =
-          tracker::write_instance_record(files, data_dir, {recovery.state.instance, std::nullopt, rules});
-      !done) {
-    return done.error();
-  }
-  return std::move(recovery.state);
+  const tracker::TrackerState state = (*persistence)->tracker().state();
+  spdlog::info("instance {}, cycle {}, {} cycles of history", state.instance.to_string(), state.current.value,
+               state.history.size());
+  return persistence;
 }
 
 // Binds every listener; gives the lines to log when they serve.
@@ -150,10 +172,6 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
                    const std::string& version) {
   const tracker::NodeIdentity node{config.node.cluster, config.node.name};
   spdlog::info("spoord {}: node '{}' of cluster '{}'", version, node.node, node.cluster);
-  if (config.tracker.durability != config::Durability::memory) {
-    spdlog::warn(
-        "there is no journal in this version: after an unclean stop every scanner walks everything once");
-  }
   const auto lock = lock_data_dir(config.node.data_dir);
   if (!lock) return lock.error();
 
@@ -167,22 +185,16 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
 
   const base::SystemClock clock;
   base::PosixFileSystem files;
-  tracker::SnapshotStore store(files, config.drives, node);
   const tracker::NamespaceRules rules = rules_of(config);
-  auto state = start_state(files, store, config.node.data_dir, clock, rules.fingerprint());
-  if (!state) return state.error();
-  const tracker::InstanceId instance = state->instance;
-  tracker::Tracker tracker(
-      {.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
-       .items_max = static_cast<double>(config.tracker.items),
-       .history_max = config.tracker.history},
-      clock, *std::move(state));
+  const auto persistence = load(files, clock, config, rules.fingerprint());
+  if (!persistence) return persistence.error();
 
   asio::thread_pool pool(pool_threads);
-  Saver saver(context, pool, store, tracker, clock, config.tracker.save_interval);
+  Saver saver(context, pool, **persistence, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
+  Committer committer(context, pool, **persistence, saver, clock);
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
-  Api api({node, version, draw_run()}, tracker, rules, saver, peers, clock);
+  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");
@@ -197,15 +209,13 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   ::sd_notify(0, "READY=1");
   context.run();
 
-  const auto& last = saver.save_here();
-  if (!last.durable()) {
-    return base::Error(
-        std::make_error_code(std::errc::io_error),
-        "stopped, but no drive took the last snapshot: every scanner will walk everything once");
+  const auto last = (*persistence)->stop();
+  if (!last) return last.error();
+  if (!last->durable()) {
+    return base::Error(std::make_error_code(std::errc::io_error),
+                       "stopped, but no drive took the last snapshot: the next start is one after a crash");
   }
-  const tracker::InstanceRecord record{instance, last.generation, rules.fingerprint()};
-  if (auto done = tracker::write_instance_record(files, config.node.data_dir, record); !done) return done;
-  spdlog::info("stopped cleanly with snapshot {}", last.generation);
+  spdlog::info("stopped cleanly with snapshot {}", last->generation);
   return {};
 }
 

@@ -17,65 +17,93 @@ namespace asio = boost::asio;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds first_retry{1'000};
-constexpr unsigned retry_doublings_max = 6;
+constexpr unsigned retry_doublings_max = 3;
 
-asio::awaitable<tracker::SavedSnapshot> write(tracker::SnapshotStore& store, tracker::TrackerState state,
-                                              base::WallTime now) {
-  co_return store.save(state, now);
+asio::awaitable<tracker::SavedSnapshot> write(tracker::Persistence& persistence) {
+  co_return persistence.save();
+}
+
+asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::filesystem::path drive) {
+  co_return persistence.accept_drive(drive);
 }
 
 }  // namespace
 
-Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::SnapshotStore& store,
-             const tracker::Tracker& tracker, const base::Clock& clock, std::chrono::milliseconds interval)
+Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
+             std::chrono::milliseconds interval)
     : context_(context),
       pool_(pool),
-      store_(store),
-      tracker_(tracker),
-      clock_(clock),
+      persistence_(persistence),
       interval_(interval),
       timer_(context),
       finished_(context, asio::steady_timer::time_point::max()) {}
 
-asio::awaitable<tracker::SavedSnapshot> Saver::save() {
+asio::awaitable<void> Saver::wait_for_turn() {
   while (running_) co_await finished_.async_wait(as_result);
   running_ = true;
-  const std::uint64_t version = tracker_.version();
-  auto saved =
-      co_await asio::co_spawn(pool_, write(store_, tracker_.state(), clock_.wall_now()), asio::use_awaitable);
+}
+
+void Saver::end_turn() {
   running_ = false;
-  const tracker::SavedSnapshot& taken = take(std::move(saved), version);
   finished_.cancel();
+}
+
+asio::awaitable<tracker::SavedSnapshot> Saver::save() {
+  co_await wait_for_turn();
+  const tracker::JournalPosition position = persistence_.tracker().position();
+  auto saved = co_await asio::co_spawn(pool_, write(persistence_), asio::use_awaitable);
+  const tracker::SavedSnapshot& taken = take(std::move(saved), position);
+  end_turn();
   co_return taken;
 }
 
-const tracker::SavedSnapshot& Saver::save_here() {
-  const std::uint64_t version = tracker_.version();
-  return take(store_.save(tracker_.state(), clock_.wall_now()), version);
+asio::awaitable<base::Result<>> Saver::accept_drive(std::filesystem::path drive) {
+  co_await wait_for_turn();
+  auto done = co_await asio::co_spawn(pool_, accept(persistence_, std::move(drive)), asio::use_awaitable);
+  end_turn();
+  if (done) co_await save();
+  co_return done;
 }
 
-const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, std::uint64_t version) {
+void Saver::save_here() {
+  const tracker::JournalPosition position = persistence_.tracker().position();
+  take(persistence_.save(), position);
+}
+
+const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, tracker::JournalPosition position) {
+  for (const std::string& note : saved.put_aside) spdlog::warn("{}", note);
   for (const tracker::DriveState& drive : saved.drives) {
-    if (!drive.ok)
-      spdlog::error("cannot save the snapshot to drive {}: {}", drive.drive.native(), drive.error);
+    if (!drive.ok) {
+      spdlog::error("cannot save the snapshot to drive {}: {}", tracker::printable(drive.drive.native()),
+                    drive.error);
+    }
   }
+  const std::string journal_error = persistence_.journal_status().error;
   if (saved.durable()) {
-    failures_ = 0;
-    saved_version_ = version;
+    saved_position_ = position;
     last_durable_ = saved;
     spdlog::debug("saved snapshot {} ({} bytes)", saved.generation, saved.bytes);
   } else {
+    ++failures_total_;
+    spdlog::error("no drive took the snapshot");
+  }
+  if (!journal_error.empty()) spdlog::error("marks are not acknowledged: {}", journal_error);
+  if (saved.durable() && journal_error.empty()) {
+    failures_ = 0;
+  } else {
     ++failures_;
     timer_.cancel();  // it may stand at the whole interval
-    spdlog::error("no drive took the snapshot");
   }
   return last_.emplace(std::move(saved));
 }
 
-bool Saver::has_news() const { return saved_version_ != tracker_.version(); }
-
 void Saver::save_soon() {
   soon_ = true;
+  timer_.cancel();
+}
+
+void Saver::mend_journal() {
+  failures_ = std::max(failures_, 1U);
   timer_.cancel();
 }
 
@@ -86,18 +114,23 @@ void Saver::stop() {
   timer_.cancel();
 }
 
+std::chrono::milliseconds Saver::pause() const {
+  if (failures_ == 0) return interval_;
+  return std::min<std::chrono::milliseconds>(
+      interval_, first_retry * (1U << std::min(failures_ - 1, retry_doublings_max)));
+}
+
 asio::awaitable<void> Saver::run() {
   while (!stopped_) {
     if (!soon_) {
-      const auto retry = first_retry * (1U << std::min(failures_ - 1, retry_doublings_max));
-      timer_.expires_after(failures_ == 0 ? interval_
-                                          : std::min<std::chrono::milliseconds>(interval_, retry));
+      timer_.expires_after(pause());
       const auto [cancelled] = co_await timer_.async_wait(as_result);
       if (cancelled && !stopped_ && !soon_) continue;
     }
     if (stopped_) break;
     soon_ = false;
-    if (has_news() || failures_ > 0) co_await save();
+    const bool has_news = saved_position_ != persistence_.tracker().position();
+    if (has_news || failures_ > 0) co_await save();
   }
 }
 

@@ -5,29 +5,35 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 
-#include "base/clock.h"
-#include "tracker/snapshot_store.h"
-#include "tracker/tracker.h"
+#include "base/error.h"
+#include "tracker/persistence.h"
 
 namespace spoor::daemon {
 
-// Saves the tracker's state: when asked, and every interval if something changed. A save that no
-// drive took is tried again, with growing pauses; it counts only when it is durable.
+// Saves the tracker's state: when asked, and every interval if something changed. A save that no drive
+// took, or that did not mend a journal that had failed, is tried again, with growing pauses.
 //
 // Lives on the thread of `context`; the writing itself is done on `pool`, and marking goes on
 // meanwhile. One save at a time. All references must outlive it.
 class Saver {
  public:
-  Saver(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::SnapshotStore& store,
-        const tracker::Tracker& tracker, const base::Clock& clock, std::chrono::milliseconds interval);
+  Saver(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::Persistence& persistence,
+        std::chrono::milliseconds interval);
 
   // Saves what is known when it begins, after a save that is under way.
   boost::asio::awaitable<tracker::SavedSnapshot> save();
 
   // Begins a save if something changed; does not wait for it.
   void save_soon();
+
+  // The journal can't be written: begins to try again.
+  void mend_journal();
+
+  // Takes the disk at this path for the drive from now on, and saves to it.
+  boost::asio::awaitable<base::Result<>> accept_drive(std::filesystem::path drive);
 
   // Saves every interval, until stop().
   void start();
@@ -37,19 +43,22 @@ class Saver {
   const std::optional<tracker::SavedSnapshot>& last() const { return last_; }
   const std::optional<tracker::SavedSnapshot>& last_durable() const { return last_durable_; }
 
-  // For the saves at start and at the end, when nothing else runs: saves on the calling thread.
-  const tracker::SavedSnapshot& save_here();
+  // Attempts that no drive took, since the start.
+  std::uint64_t failures() const { return failures_total_; }
+
+  // For the first save, when nothing else runs yet: on the calling thread.
+  void save_here();
 
  private:
   boost::asio::awaitable<void> run();
-  const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, std::uint64_t version);
-  bool has_news() const;
+  boost::asio::awaitable<void> wait_for_turn();
+  const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, tracker::JournalPosition position);
+  void end_turn();
+  std::chrono::milliseconds pause() const;
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
-  tracker::SnapshotStore& store_;
-  const tracker::Tracker& tracker_;
-  const base::Clock& clock_;
+  tracker::Persistence& persistence_;
   const std::chrono::milliseconds interval_;
 
   boost::asio::steady_timer timer_;     // ends the pause before the next save
@@ -57,8 +66,9 @@ class Saver {
   bool running_ = false;
   bool stopped_ = false;
   bool soon_ = false;
-  unsigned failures_ = 0;
-  std::optional<std::uint64_t> saved_version_;
+  unsigned failures_ = 0;  // in a row
+  std::uint64_t failures_total_ = 0;
+  std::optional<tracker::JournalPosition> saved_position_;
   std::optional<tracker::SavedSnapshot> last_;
   std::optional<tracker::SavedSnapshot> last_durable_;
 };

@@ -45,26 +45,28 @@ json peers_json(const std::vector<PeerState>& states) {
   return peers;
 }
 
-json drives_json(const std::vector<tracker::DriveState>& states) {
-  json drives = json::array();
-  for (const tracker::DriveState& drive : states) {
-    drives.push_back({{"path", tracker::printable(drive.drive.native())},
-                      {"ok", drive.ok},
-                      {"error", text_or_null(drive.error)}});
-  }
-  return drives;
-}
-
 // When something was saved last, and how the drives did in the last attempt.
 json snapshot_status(const StatusInput& input) {
   if (!input.last_save) return nullptr;
   json status = {{"saved_at", nullptr}, {"bytes", 0}, {"generation", 0}};
   if (input.last_durable_save) status = snapshot_json(*input.last_durable_save);
   status["drives"] = drives_json(input.last_save->drives);
+  status["failures"] = input.failed_saves;
   return status;
 }
 
 }  // namespace
+
+json drives_json(const std::vector<tracker::DriveState>& states) {
+  json drives = json::array();
+  for (const tracker::DriveState& drive : states) {
+    drives.push_back({{"path", tracker::printable(drive.drive.native())},
+                      {"ok", drive.ok},
+                      {"error", text_or_null(drive.error)},
+                      {"id", text_or_null(drive.id)}});
+  }
+  return drives;
+}
 
 json snapshot_json(const tracker::SavedSnapshot& saved) {
   return {{"saved_at", time_json(saved.saved_at)},
@@ -90,8 +92,12 @@ json status_json(const StatusInput& input) {
             {"new", input.counters.added},
             {"rejected", input.counters.rejected}}},
           {"snapshot", snapshot_status(input)},
-          // There is no journal: an unclean stop is a loss, and costs each scanner one full walk.
-          {"journal", {{"bytes", 0}, {"durability", "memory"}, {"ok", true}, {"error", nullptr}}},
+          {"journal",
+           {{"bytes", input.journal.bytes},
+            {"durability", tracker::to_string(input.durability)},
+            {"ok", input.trouble.empty()},
+            {"error", text_or_null(input.trouble)},
+            {"failures", input.journal.failures}}},
           {"peers", peers_json(input.peers)}};
 }
 

@@ -18,10 +18,16 @@ struct StatusInput {
   const MarkCounters& counters;
   const std::optional<tracker::SavedSnapshot>& last_save;
   const std::optional<tracker::SavedSnapshot>& last_durable_save;
+  std::uint64_t failed_saves;
+  tracker::Durability durability;
+  const tracker::JournalStatus& journal;
+  const std::string& trouble;  // why nothing is acknowledged at present
   const std::vector<PeerState>& peers;
 };
 
 nlohmann::ordered_json status_json(const StatusInput& input);
+
+nlohmann::ordered_json drives_json(const std::vector<tracker::DriveState>& states);
 
 // One save, as POST /v1/snapshot answers it.
 nlohmann::ordered_json snapshot_json(const tracker::SavedSnapshot& saved);

@@ -15,6 +15,9 @@ struct Drive {
   // Why it must not be walked this time, as a sentence to be shown; empty where it may be. For a
   // caller that knows that it is not the drive it should be.
   std::string refused;
+  // The identity it carries; empty where that is not known. Another one than at the last scan is another
+  // drive: what is stored of it is forgotten, and all of it walked.
+  std::string identity = {};
 };
 
 // A drive that could not be walked: its totals stay as they were, and all of it is walked once it can

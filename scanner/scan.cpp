@@ -13,7 +13,6 @@ namespace spoor::scanner {
 namespace {
 
 constexpr const char* rules_key = "rules";
-
 // One spelling for each: "/mnt/a/" and "/mnt/./a" are "/mnt/a".
 base::Result<std::vector<Drive>> checked_drives(const std::vector<Drive>& given) {
   std::vector<Drive> drives;
@@ -29,7 +28,7 @@ base::Result<std::vector<Drive>> checked_drives(const std::vector<Drive>& given)
           std::make_error_code(std::errc::invalid_argument),
           fmt::format("the drive {} {}; correct the list of drives", drive.path.native(), wrong));
     }
-    drives.push_back({std::move(path), drive.refused});
+    drives.push_back({std::move(path), drive.refused, drive.identity});
   }
   return drives;
 }
@@ -112,6 +111,7 @@ class Scan {
   }
 
   base::Result<> walk_one(WalkContext& context, const Drive& drive, std::int64_t id) {
+    if (auto told = tell_apart(context, drive, id); !told) return told;
     auto failed = walk_drive(context, drive, id, options_.full);
     if (!failed) return failed.error();
     if (*failed) report_.failed_drives.push_back(std::move(**failed));
@@ -124,14 +124,31 @@ class Scan {
     return {};
   }
 
-  // Its directories are not gone: nobody looks at them any more.
-  base::Result<> forget(WalkContext& context, const StoredDrive& drive) {
-    const std::int64_t parent = DirectoryStore::parent_of_root(drive.id);
+  // Forgets what is stored where another drive stands at the path now.
+  base::Result<> tell_apart(WalkContext& context, const Drive& drive, std::int64_t id) {
+    if (!drive.refused.empty() || drive.identity.empty()) return {};
+    const auto before = transaction_.drive_identity(id);
+    if (!before) return before.error();
+    if (*before == drive.identity) return {};
+    if (*before) {
+      const auto erased = erase_all(context, id);
+      if (!erased) return erased.error();
+      context.figures.dirs_deleted += *erased;
+    }
+    return transaction_.set_drive_identity(id, drive.identity);
+  }
+
+  base::Result<std::uint64_t> erase_all(WalkContext& context, std::int64_t id) {
+    const std::int64_t parent = DirectoryStore::parent_of_root(id);
     auto root = context.store.find(parent, "");
     if (!root) return root.error();
-    if (*root) {
-      if (auto erased = context.store.erase(parent, **root, context.stop); !erased) return erased.error();
-    }
+    if (!*root) return std::uint64_t{0};
+    return context.store.erase(parent, **root, context.stop);
+  }
+
+  // Its directories are not gone: nobody looks at them any more.
+  base::Result<> forget(WalkContext& context, const StoredDrive& drive) {
+    if (auto erased = erase_all(context, drive.id); !erased) return erased.error();
     return transaction_.forget_drive(drive);
   }
 

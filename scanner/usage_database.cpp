@@ -22,6 +22,8 @@ constexpr int busy_timeout_ms = 10'000;
 constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
 
+std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
+
 std::int64_t to_ns(base::WallTime time) { return time.time_since_epoch().count(); }
 base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nanoseconds(ns)); }
 
@@ -168,7 +170,18 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
     SQLite::Statement statement(database_, "DELETE FROM drives WHERE id = ?");
     statement.bind(1, drive.id);
     statement.exec();
+    SQLite::Statement identity(database_, "DELETE FROM settings WHERE key = ?");  // ids can come again
+    identity.bind(1, identity_key(drive.id));
+    identity.exec();
   });
+}
+
+base::Result<std::optional<std::string>> ScanTransaction::drive_identity(std::int64_t drive) {
+  return setting(identity_key(drive));
+}
+
+base::Result<> ScanTransaction::set_drive_identity(std::int64_t drive, std::string_view identity) {
+  return set_setting(identity_key(drive), identity);
 }
 
 base::Result<std::optional<std::string>> ScanTransaction::setting(std::string_view key) {

@@ -91,6 +91,10 @@ class ScanTransaction {
   base::Result<std::vector<StoredDrive>> drives();
   base::Result<StoredDrive> add_drive(const std::string& path);
 
+  // The identity the drive had when it was walked last; nothing where that was not known.
+  base::Result<std::optional<std::string>> drive_identity(std::int64_t drive);
+  base::Result<> set_drive_identity(std::int64_t drive, std::string_view identity);
+
   // The row of the drive itself; its directories are erased before.
   base::Result<> forget_drive(const StoredDrive& drive);
 

@@ -22,7 +22,13 @@ class Category final : public std::error_category {
       case Errc::snapshot_foreign:
         return "snapshot of another node";
       case Errc::snapshot_unknown:
-        return "snapshot of an unknown version";
+        return "unknown version";
+      case Errc::journal_corrupt:
+        return "journal corrupt";
+      case Errc::not_durable:
+        return "not durable";
+      case Errc::drive_refused:
+        return "not the known drive";
     }
     return "unknown error";
   }

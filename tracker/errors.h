@@ -11,7 +11,10 @@ enum class Errc {
   invalid_shape,     // A filter's size or number of hashes is outside what can be.
   snapshot_corrupt,  // Length, checksum or a field of a saved state is wrong.
   snapshot_foreign,  // A whole snapshot, of another node or cluster.
-  snapshot_unknown,  // A format version this program does not know.
+  snapshot_unknown,  // A format version this program does not know, of a snapshot or a journal.
+  journal_corrupt,   // Length, checksum or a field in the journal is wrong.
+  not_durable,       // The journal can't be written: what was marked may not survive.
+  drive_refused,     // Another drive than the one known by this path, or none.
 };
 
 const std::error_category& tracker_category();

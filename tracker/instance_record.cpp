@@ -15,7 +15,32 @@ std::filesystem::path record_file(const std::filesystem::path& data_dir) {
   return data_dir / "instance.json";
 }
 
+// Anything that is not known here promises nothing.
+Durability parse_durability(std::string_view text) {
+  for (const Durability each : {Durability::disk, Durability::os}) {
+    if (text == to_string(each)) return each;
+  }
+  return Durability::memory;
+}
+
+std::string text_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 }  // namespace
+
+std::string_view to_string(Durability durability) {
+  switch (durability) {
+    case Durability::disk:
+      return "disk";
+    case Durability::os:
+      return "os";
+    case Durability::memory:
+      break;
+  }
+  return "memory";
+}
 
 base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
                                                                  const std::filesystem::path& data_dir) {
@@ -27,20 +52,25 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   }
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
-  if (!json.is_object() || !json.contains("instance") || !json["instance"].is_string()) return corrupt;
-  const auto instance = InstanceId::parse(json["instance"].get<std::string>());
+  if (!json.is_object()) return corrupt;
+  const auto instance = InstanceId::parse(text_member(json, "instance"));
   if (!instance) return corrupt;
   InstanceRecord record{*instance, std::nullopt};
   if (json.contains("clean_generation") && json["clean_generation"].is_number_unsigned()) {
     record.clean_generation = json["clean_generation"].get<std::uint64_t>();
   }
-  if (json.contains("rules") && json["rules"].is_string()) record.rules = json["rules"].get<std::string>();
+  record.rules = text_member(json, "rules");
+  record.durability = parse_durability(text_member(json, "durability"));
+  record.boot_id = text_member(json, "boot_id");
   return std::optional(record);
 }
 
 base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
                                      const InstanceRecord& record) {
-  nlohmann::json json{{"instance", record.instance.to_string()}, {"rules", record.rules}};
+  nlohmann::json json{{"instance", record.instance.to_string()},
+                      {"rules", record.rules},
+                      {"durability", to_string(record.durability)},
+                      {"boot_id", record.boot_id}};
   if (record.clean_generation) json["clean_generation"] = *record.clean_generation;
   return base::replace_file(files, record_file(data_dir),
                             json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

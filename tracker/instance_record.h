@@ -7,12 +7,22 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file_system.h"
 #include "tracker/ids.h"
 
 namespace spoor::tracker {
+
+// What an acknowledgement is worth (docs/durability.md).
+enum class Durability {
+  disk,    // It survives a power cut.
+  os,      // It survives the end of the process, however it comes; a power cut is a loss.
+  memory,  // It survives a clean stop; anything else is a loss.
+};
+
+std::string_view to_string(Durability durability);
 
 struct InstanceRecord {
   InstanceId instance;
@@ -22,6 +32,11 @@ struct InstanceRecord {
 
   // NamespaceRules::fingerprint() of the run: what it ignored, it did not mark.
   std::string rules = {};
+
+  // How the run kept what it acknowledged, and on which boot of the machine (base::boot_id): they decide
+  // what is lost where it did not end cleanly.
+  Durability durability = Durability::memory;
+  std::string boot_id = {};
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };

@@ -48,6 +48,7 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
   state.oldest_kept = {in.u64()};
   state.current = {in.u64()};
   state.current_opened_at = decode_time(in);
+  state.position = in.u64();
   const bool numbers_ok = state.oldest_kept.value >= 1 && state.oldest_kept <= state.current &&
                           state.current.value <= CycleId::value_max && !state.instance.is_none();
   if (!in.ok() || !numbers_ok) return corrupt("impossible cycle numbers");
@@ -74,6 +75,7 @@ std::string encode_snapshot(const Snapshot& snapshot) {
   out.u64(state.oldest_kept.value);
   out.u64(state.current.value);
   encode_time(out, state.current_opened_at);
+  out.u64(state.position);
   encode_mark_set(out, *state.current_marks);
   out.u32(static_cast<std::uint32_t>(state.history.size()));
   for (const ClosedCycle& cycle : state.history) {

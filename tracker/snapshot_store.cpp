@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "tracker/errors.h"
@@ -38,8 +39,12 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
   return snapshot;
 }
 
-// Files of MinIO's have no generation, only the time of the save.
-auto age_of(const Snapshot& snapshot) { return std::pair(snapshot.generation, snapshot.saved_at); }
+// The greater, the better. A drive that was away may hold an instance that has ended since, under a
+// high generation. Files of MinIO's have no generation, only the time of the save.
+auto rank_of(const Snapshot& snapshot, const std::optional<InstanceId>& living) {
+  return std::tuple(snapshot.state.instance == living, snapshot.generation, snapshot.state.position,
+                    snapshot.saved_at);
+}
 
 base::Result<Snapshot> decode_any(const std::string& bytes, const NodeIdentity& owner) {
   if (!bytes.empty() && static_cast<std::uint8_t>(bytes[0]) == minio_snapshot_version) {
@@ -56,62 +61,66 @@ base::Result<Snapshot> decode_any(const std::string& bytes, const NodeIdentity& 
   return snapshot;
 }
 
+// How the name of a file that is no snapshot of ours is changed to keep it.
+std::string suffix_of(const base::Error& error, std::string_view bytes) {
+  if (error.code == Errc::snapshot_foreign) return ".foreign";
+  if (error.code == Errc::snapshot_unknown) {
+    return fmt::format(".v{}", static_cast<unsigned char>(bytes.front()));
+  }
+  return ".corrupt";
+}
+
 }  // namespace
 
 std::filesystem::path snapshot_file(const std::filesystem::path& drive) {
-  return drive / ".spoor" / ".tracker.bin";
+  return spoor_directory(drive) / ".tracker.bin";
+}
+
+SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives,
+                             NodeIdentity owner, const std::filesystem::path& data_dir)
+    : files_(files), drives_(std::move(drives)), owner_(std::move(owner)), registry_(files, data_dir) {}
+
+LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
+  LoadedSnapshot loaded;
+  ours_.clear();
+  if (auto known = registry_.load(drives_); !known) loaded.registry_error = known.error().message;
+  for (const auto& drive : drives_) loaded.drives.push_back(load_from(drive, living, loaded));
+  return loaded;
+}
+
+DriveState SnapshotStore::load_from(const std::filesystem::path& drive,
+                                    const std::optional<InstanceId>& living, LoadedSnapshot& loaded) {
+  const DriveCheck check = registry_.check(drive);
+  if (check.identity == DriveIdentity::refused) {
+    loaded.any_lost = true;
+    return {drive, false, check.error, registry_.id_of(drive)};
+  }
+  auto snapshot = read_from(drive);
+  if (!snapshot) {
+    loaded.any_lost = loaded.any_lost || snapshot.error().code != Errc::snapshot_foreign;
+    return {drive, false, snapshot.error().message, registry_.id_of(drive)};
+  }
+  if (*snapshot) {
+    generation_ = std::max(generation_, (*snapshot)->generation);
+    const bool is_better = !loaded.newest || rank_of(*loaded.newest, living) < rank_of(**snapshot, living);
+    if (is_better) loaded.newest = **std::move(snapshot);
+  }
+  ours_.insert(drive);
+  return {drive, true, {}, registry_.id_of(drive)};
+}
+
+base::Result<std::optional<Snapshot>> SnapshotStore::read_from(const std::filesystem::path& drive) {
+  const auto file = snapshot_file(drive);
+  const auto bytes = base::read_if_there(files_, file, snapshot_bytes_max);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return std::optional<Snapshot>{};
+  auto snapshot = decode_any(**bytes, owner_);
+  if (snapshot) return std::optional(*std::move(snapshot));
+  return base::wrap(file.native(), snapshot.error());
 }
 
 bool SavedSnapshot::durable() const {
   return std::any_of(drives.begin(), drives.end(), [](const DriveState& drive) { return drive.ok; });
-}
-
-SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives,
-                             NodeIdentity owner)
-    : files_(files), drives_(std::move(drives)), owner_(std::move(owner)) {}
-
-LoadedSnapshot SnapshotStore::load() {
-  LoadedSnapshot loaded;
-  for (const auto& drive : drives_) {
-    auto snapshot = load_from(drive);
-    if (!snapshot) {
-      loaded.drives.push_back({drive, false, snapshot.error().message});
-      loaded.any_lost = loaded.any_lost || snapshot.error().code != Errc::snapshot_foreign;
-      continue;
-    }
-    loaded.drives.push_back({drive, true, {}});
-    if (!*snapshot) continue;
-    const bool is_newer = !loaded.newest || age_of(*loaded.newest) < age_of(**snapshot);
-    if (is_newer) loaded.newest = **std::move(snapshot);
-  }
-  if (loaded.newest) generation_ = loaded.newest->generation;
-  return loaded;
-}
-
-base::Result<std::optional<Snapshot>> SnapshotStore::load_from(const std::filesystem::path& drive) const {
-  const auto file = snapshot_file(drive);
-  const auto bytes = files_.read(file, snapshot_bytes_max);
-  if (!bytes) {
-    if (bytes.error().code == std::errc::no_such_file_or_directory) return std::optional<Snapshot>{};
-    return bytes.error();
-  }
-  auto snapshot = decode_any(*bytes, owner_);
-  if (snapshot) return std::optional(*std::move(snapshot));
-
-  const base::Error& error = snapshot.error();
-  std::string suffix = "corrupt";
-  if (error.code == Errc::snapshot_foreign) suffix = "foreign";
-  if (error.code == Errc::snapshot_unknown)
-    suffix = fmt::format("v{}", static_cast<unsigned char>(bytes->front()));
-  return base::Error(error.code,
-                     fmt::format("{}: {}{}", file.native(), error.message, put_aside(drive, suffix)));
-}
-
-std::string SnapshotStore::put_aside(const std::filesystem::path& drive, const std::string& suffix) const {
-  const auto file = snapshot_file(drive);
-  const auto aside = std::filesystem::path(file.native() + '.' + suffix);
-  if (auto done = files_.rename(file, aside); !done) return fmt::format("; {}", done.error().message);
-  return fmt::format("; kept as {}", aside.native());
 }
 
 SavedSnapshot SnapshotStore::save(const TrackerState& state, base::WallTime now) {
@@ -121,17 +130,51 @@ SavedSnapshot SnapshotStore::save(const TrackerState& state, base::WallTime now)
   const std::string bytes = encode_snapshot({owner_, saved.generation, now, state});
   saved.bytes = bytes.size();
   for (const auto& drive : drives_) {
-    auto done = save_to(drive, bytes);
-    saved.drives.push_back({drive, done.has_value(), done ? std::string{} : done.error().message});
+    const auto done = save_to(drive, saved, bytes);
+    saved.drives.push_back(
+        {drive, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(drive)});
   }
   return saved;
 }
 
-base::Result<> SnapshotStore::save_to(const std::filesystem::path& drive, const std::string& bytes) const {
+base::Result<> SnapshotStore::save_to(const std::filesystem::path& drive, SavedSnapshot& saved,
+                                      const std::string& bytes) {
+  auto done = take_in(drive);
+  if (done && !ours_.contains(drive)) done = make_way(drive, saved);
+  if (done) done = base::replace_file(files_, snapshot_file(drive), bytes);
+  if (done) {
+    ours_.insert(drive);
+  } else {
+    ours_.erase(drive);  // it may come back with something else on it
+  }
+  return done;
+}
+
+base::Result<> SnapshotStore::take_in(const std::filesystem::path& drive) {
+  const DriveCheck check = registry_.check(drive);
+  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
+  if (check.identity == DriveIdentity::known) return {};
+  return registry_.admit(drive);
+}
+
+base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, SavedSnapshot& saved) {
   const auto file = snapshot_file(drive);
-  if (auto done = files_.create_directory(file.parent_path()); !done) return done;
-  if (auto done = files_.sync_directory(drive); !done) return done;  // or a power cut takes it away again
-  return base::replace_file(files_, file, bytes);
+  const auto bytes = base::read_if_there(files_, file, snapshot_bytes_max);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return {};
+  const auto snapshot = decode_any(**bytes, owner_);
+  if (snapshot) return {};
+  const std::filesystem::path aside = file.native() + suffix_of(snapshot.error(), **bytes);
+  if (auto done = files_.rename(file, aside); !done) return done;
+  saved.put_aside.push_back(
+      fmt::format("{}: {}; kept as {}", file.native(), snapshot.error().message, aside.native()));
+  return {};
+}
+
+base::Result<> SnapshotStore::accept(const std::filesystem::path& drive) {
+  if (std::find(drives_.begin(), drives_.end(), drive) != drives_.end()) return registry_.admit(drive);
+  return base::Error(std::make_error_code(std::errc::invalid_argument),
+                     fmt::format("{} is not among the configured drives", printable(drive.native())));
 }
 
 }  // namespace spoor::tracker

@@ -34,7 +34,8 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
       current_(state.current),
       opened_at_(state.current_opened_at),
       marks_(*state.current_marks),
-      history_(std::move(state.history)) {
+      history_(std::move(state.history)),
+      position_(state.position) {
   // From here on the cycle's age is measured, not computed from the time of day, which may jump.
   const auto age = std::max(clock.wall_now() - opened_at_, std::chrono::nanoseconds{0});
   opened_at_steady_ = clock.steady_now() - age;
@@ -55,6 +56,7 @@ MarkOutcome Tracker::mark(std::span<const Mark> marks) {
     if (add(mark)) ++outcome.added;
     ++outcome.marked;
     outcome.cycle = current_;
+    outcome.position = position_;
   }
   if (marks.empty()) {
     const std::scoped_lock lock(mutex_);
@@ -66,8 +68,14 @@ MarkOutcome Tracker::mark(std::span<const Mark> marks) {
 bool Tracker::add(const Mark& mark) {
   const bool is_new =
       mark.kind == MarkKind::tree ? marks_.add_tree(mark.path) : add_path(marks_, mark, options_.shape);
-  if (is_new) ++version_;
+  if (is_new) record(mark, record_bytes(mark));
   return is_new;
+}
+
+template <class Record>
+void Tracker::record(const Record& record, std::size_t bytes) {
+  position_ += bytes;
+  if (recording_) append_record(records_, record);
 }
 
 bool Tracker::advance(CycleId to) {
@@ -86,7 +94,8 @@ bool Tracker::advance_locked(CycleId to) {
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
-  ++version_;
+  record(AdvanceRecord{to, opened_at_}, advance_record_bytes);
+  last_advance_ = position_;
   return true;
 }
 
@@ -113,6 +122,7 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
     const bool is_opened = advance_locked(request.current);
     answer.instance = instance_;
     answer.current = current_;
+    answer.position = last_advance_;
     answer.current_age = current_age();
     answer.complete_since_birth = complete_since_birth_;
     answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
@@ -187,14 +197,35 @@ TrackerState Tracker::state() const {
   state.oldest_kept = oldest_kept_;
   state.current = current_;
   state.current_opened_at = opened_at_;
+  state.position = position_;
   state.current_marks = std::make_shared<const MarkSet>(marks_);
   state.history = history_;
   return state;
 }
 
-std::uint64_t Tracker::version() const {
+JournalPosition Tracker::position() const {
   const std::scoped_lock lock(mutex_);
-  return version_;
+  return position_;
+}
+
+Tracker::Recorded Tracker::take_records() {
+  const std::scoped_lock lock(mutex_);
+  Recorded recorded{position_ - records_.size(), {}};
+  recorded.records.swap(records_);
+  return recorded;
+}
+
+JournalPosition Tracker::start_recording() {
+  const std::scoped_lock lock(mutex_);
+  records_.clear();
+  recording_ = true;
+  return position_;
+}
+
+void Tracker::stop_recording() {
+  const std::scoped_lock lock(mutex_);
+  records_ = {};
+  recording_ = false;
 }
 
 }  // namespace spoor::tracker

@@ -14,6 +14,7 @@
 #include "tracker/bloom_filter.h"
 #include "tracker/cursor.h"
 #include "tracker/ids.h"
+#include "tracker/journal_record.h"
 #include "tracker/mark_set.h"
 #include "tracker/path.h"
 
@@ -35,6 +36,7 @@ struct TrackerState {
   CycleId oldest_kept{1};
   CycleId current{1};
   base::WallTime current_opened_at{};
+  JournalPosition position = 0;  // holds everything that the journal has before it
   std::shared_ptr<const MarkSet> current_marks = std::make_shared<MarkSet>();
   std::vector<ClosedCycle> history;  // oldest first; a cycle without marks need not be there
 };
@@ -43,6 +45,9 @@ struct MarkOutcome {
   std::uint64_t marked = 0;
   std::uint64_t added = 0;  // of those, how many said something that was not known yet
   CycleId cycle;            // the current cycle when the last of them was made
+  // What the marks rely on: once the journal is durable up to here, so are they, also those that added
+  // nothing to what others had marked just before.
+  JournalPosition position = 0;
 };
 
 // What a scan asks of a tracker (design: "Cycles in a cluster").
@@ -62,6 +67,8 @@ struct CycleAnswer {
   // may have changed too.
   bool gap = false;
   MarkSet marks;
+  // What the cursor relies on: that this tracker got as far as its current cycle.
+  JournalPosition position = 0;
 
   // From where to read on next time.
   Cursor next() const { return {instance, current}; }
@@ -124,12 +131,28 @@ class Tracker {
   // A consistent copy; costs a copy of the current cycle's filter, whatever the history holds.
   TrackerState state() const;
 
-  // Grows with everything that makes state() differ: equal numbers, equal states.
-  std::uint64_t version() const;
+  // Grows with everything that makes state() differ: equal positions, equal states.
+  JournalPosition position() const;
+
+  // --- for the journal ---
+
+  // What was recorded since the last time, and the position of the first of it.
+  struct Recorded {
+    JournalPosition start = 0;
+    std::string records;
+  };
+  Recorded take_records();
+
+  // Begins to record from here on, and gives that position; what was recorded and not taken is
+  // forgotten. A tracker that does not record counts positions all the same.
+  JournalPosition start_recording();
+  void stop_recording();
 
  private:
   bool add(const Mark& mark);
   bool advance_locked(CycleId to);
+  template <class Record>
+  void record(const Record& record, std::size_t bytes);
   void trim_history();
   std::chrono::milliseconds current_age() const;
   CycleFigures figures_of(CycleId id, const MarkSet& marks) const;
@@ -146,7 +169,10 @@ class Tracker {
   base::SteadyTime opened_at_steady_;
   MarkSet marks_;
   std::vector<ClosedCycle> history_;
-  std::uint64_t version_ = 0;
+  JournalPosition position_;
+  JournalPosition last_advance_ = 0;  // the position behind its record
+  bool recording_ = false;
+  std::string records_;  // those before position_ that nobody has taken
 };
 
 }  // namespace spoor::tracker

@@ -56,6 +56,7 @@ class Cluster {
   Totals usage(const Node& node);
 
   std::filesystem::path config_of(const Node& node) const { return directory_ / (node.name + ".json"); }
+  std::filesystem::path data_dir_of(const Node& node) const { return directory_ / (node.name + "-data"); }
   std::filesystem::path socket_of(const Node& node) const { return directory_ / (node.name + ".sock"); }
 
  private:

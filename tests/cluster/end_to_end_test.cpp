@@ -161,12 +161,14 @@ TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
       mark(writer.take_changed(), random);
     }
     auto& victim = cluster_.nodes()[random.below(3)];
-    const bool hard = random.one_in(2);
-    if (hard) {
+    const bool killed = random.one_in(2);
+    if (killed) {
       cluster_.kill_hard(victim);
     } else {
       EXPECT_EQ(cluster_.stop(victim), 0);
     }
+    const bool lost = killed && random.one_in(2);
+    if (lost) fs::remove_all(cluster_.data_dir_of(victim) / "journal");
     // While it is away: what it was told is pending, and everybody says so.
     const auto& other = cluster_.nodes()[random.below(3)];
     const auto partial = cluster_.scan(other, 3);
@@ -175,7 +177,7 @@ TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
 
     cluster_.start(victim);
     for (const auto& node : cluster_.nodes()) {
-      EXPECT_EQ(cluster_.scan(node)["mode"], hard ? "full" : "incremental");
+      EXPECT_EQ(cluster_.scan(node)["mode"], lost ? "full" : "incremental") << "a kill alone costs nothing";
       expect_truth(node);
       EXPECT_EQ(cluster_.scan(node)["mode"], "incremental") << "a loss costs one full walk, once";
     }
@@ -191,6 +193,48 @@ TEST_F(EndToEndTest, PeersThatStartLaterAreSeen) {
     EXPECT_EQ(peer["state"], "up");
     EXPECT_TRUE(peer["last_seen"].is_string());
   }
+}
+
+// A disk mounted in another's place, with files of its own, is neither walked nor written to.
+TEST_F(EndToEndTest, ASwappedDriveIsLeftAloneUntilItIsAccepted) {
+  auto& node = cluster_.nodes()[0];
+  const fs::path drive = node.drives[1];
+  fs::create_directories(drive / "bucket/a");
+  std::ofstream(drive / "bucket/a/file") << "12345";
+  cluster_.scan(node);
+  expect_truth(node);
+
+  const fs::path unplugged = drive.native() + "-unplugged";
+  fs::rename(drive, unplugged);
+  fs::create_directories(drive / "bucket/other");
+  std::ofstream(drive / "bucket/other/file") << "1";
+  cluster_.spoor(node, {"mark", "bucket/other"});
+  const auto before = cluster_.usage(node);
+  const auto refused = cluster_.scan(node, 3);
+  EXPECT_NE(refused["error_details"][0]["message"].get<std::string>().find("carries no identity"),
+            std::string::npos);
+  EXPECT_EQ(cluster_.usage(node), before) << "it keeps its totals";
+  EXPECT_FALSE(fs::exists(drive / ".spoor"));
+
+  const auto accepted = cluster_.spoor(node, {"drives", "accept", drive.native(), "--json"});
+  EXPECT_EQ(accepted.code, 0) << accepted.err;
+  EXPECT_TRUE(nlohmann::json::parse(accepted.out)["drives"][1]["ok"]);
+  cluster_.scan(node);
+  expect_truth(node);
+
+  // And back: the first disk is the other one now.
+  fs::rename(drive, drive.native() + "-second");
+  fs::rename(unplugged, drive);
+  const auto back = cluster_.scan(node, 3);
+  EXPECT_NE(back["error_details"][0]["message"].get<std::string>().find("another drive's identity"),
+            std::string::npos);
+  EXPECT_EQ(cluster_.spoor(node, {"drives", "accept", drive.native()}).code, 0);
+  cluster_.scan(node);
+  expect_truth(node);
+  EXPECT_EQ(cluster_.spoor(node, {"drives", "accept", "/not/a/drive"}).code, 1);
+  const auto shown = cluster_.spoor(node, {"drives"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_NE(shown.out.find(drive.native()), std::string::npos);
 }
 
 TEST_F(EndToEndTest, AnIdleClustersScanReadsNothing) {

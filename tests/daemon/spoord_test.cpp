@@ -20,8 +20,25 @@ TEST_F(SpoordTest, ACleanStopKeepsInstanceMarksAndCycle) {
   EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
 }
 
-// ancestor 6: a crash lost marks, and the answers still said complete.
-TEST_F(SpoordTest, AfterAKillANewInstanceWithAGapCoversWhatWasNotSaved) {
+// ancestor 6: a crash lost marks.
+TEST_F(SpoordTest, AKillCostsNothing) {
+  start();
+  const auto instance = get("/v1/status")["instance"];
+  EXPECT_EQ(get("/v1/status")["journal"]["durability"], "disk");
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":7})");
+  EXPECT_EQ(request("POST", "/v1/marks", R"({"paths":["b/kept"]})").status, 200U);
+  daemon_->signal(SIGKILL);
+  EXPECT_EQ(daemon_->wait(), 128 + SIGKILL);
+  start();
+  EXPECT_EQ(get("/v1/status")["instance"], instance);
+  EXPECT_EQ(get("/v1/status")["cycle"]["current"], 7);
+  EXPECT_TRUE(get("/v1/dirty?path=b/kept")["dirty"]);
+  EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
+}
+
+// ancestor 6: and the answers still said complete.
+TEST_F(SpoordTest, AfterAKillWithoutAJournalANewInstanceWithAGapCoversWhatWasNotSaved) {
+  config_["tracker"]["durability"] = "memory";
   start();
   const auto instance = get("/v1/status")["instance"];
   request("POST", "/v1/marks", R"({"paths":["b/lost"]})");

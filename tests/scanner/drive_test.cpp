@@ -168,6 +168,56 @@ TEST_F(DriveTest, ARefusedDriveIsLeftAlone) {
   expect_exact();
 }
 
+// A copy of the old drive, down to the inodes as far as anybody can tell: only its identity differs.
+TEST_F(DriveTest, AnotherIdentityIsAnotherDriveWalkedInFull) {
+  options.drives[1].identity = "first";
+  scan();
+  write_file(on_drive("a/c/2", 1), 7);  // nobody marks it
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+  options.drives[1].identity = "second";
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
+  EXPECT_EQ(report.record.figures.dirs_new, 4U);
+  expect_exact();
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty()) << "once";
+}
+
+TEST_F(DriveTest, AnIdentityThatBecomesKnownChangesNothing) {
+  scan();
+  options.drives[1].identity = "first";
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+  options.drives[1].identity.clear();  // and one that is not told does not either
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+}
+
+TEST_F(DriveTest, AnAcceptedEmptyDriveIsTakenAsEmpty) {
+  options.drives[1].identity = "first";
+  scan();
+  unmount(1, true);
+  options.drives[1].identity = "second";
+  const ScanReport report = scan();
+  EXPECT_TRUE(report.failed_drives.empty());
+  expect_exact();
+}
+
+// Ids of drives are given again; what was known of the one before must not be.
+TEST_F(DriveTest, AForgottenDrivesIdentityIsForgottenToo) {
+  options.drives[1].identity = "first";
+  scan();
+  const Drive second = options.drives.back();
+  options.drives.pop_back();
+  scan();
+  options.drives.push_back(second);
+  options.drives[1].identity = "second";
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_deleted, 0U);
+  expect_exact();
+}
+
 TEST_F(DriveTest, ADriveThatCannotBeListedIsAFailedOne) {
   scan();
   mark("a");

@@ -4,59 +4,22 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-
-#include "tests/fakes/memory_file_system.h"
 #include "tests/tracker/minio_samples.h"
-#include "tests/tracker/samples.h"
+#include "tests/tracker/node.h"
 
 namespace spoor::tracker {
 namespace {
 
 using fakes::MemoryFileSystem;
 
-const std::filesystem::path data_dir = "/data";
-const std::filesystem::path record_file = data_dir / "instance.json";
-const std::vector<std::filesystem::path> drives{"/mnt/1", "/mnt/2"};
-const NodeIdentity owner{"cluster", "node"};
-
-// What the daemon does with recovery and a store, in its shortest form.
-class Node {
- public:
-  Node(MemoryFileSystem& files, const base::Clock& clock)
-      : files_(files), clock_(clock), store_(files, drives, owner) {
-    const auto record = read_instance_record(files_, data_dir);
-    Recovery recovery = recover(record, store_.load(), clock_, "");
-    loss_ = recovery.loss;
-    tracker_ = std::make_unique<Tracker>(small_options(), clock_, std::move(recovery.state));
-    EXPECT_TRUE(write_instance_record(files_, data_dir, {tracker_->state().instance, std::nullopt}));
-  }
-
-  Tracker& tracker() { return *tracker_; }
-  const std::string& loss() const { return loss_; }
-  SavedSnapshot save() { return store_.save(tracker_->state(), clock_.wall_now()); }
-  void stop() {
-    const SavedSnapshot saved = save();
-    EXPECT_TRUE(saved.durable());
-    EXPECT_TRUE(write_instance_record(files_, data_dir, {tracker_->state().instance, saved.generation}));
-  }
-
- private:
-  MemoryFileSystem& files_;
-  const base::Clock& clock_;
-  SnapshotStore store_;
-  std::string loss_;
-  std::unique_ptr<Tracker> tracker_;
-};
+const std::filesystem::path record_file = node_data_dir / "instance.json";
 
 class RecoveryTest : public ::testing::Test {
  protected:
-  RecoveryTest() {
-    files_.make_directory(data_dir);
-    for (const auto& drive : drives) files_.make_directory(drive);
-  }
+  RecoveryTest() { make_directories(files_); }
 
-  Node start() { return {files_, clock_}; }
+  // Without a journal: what holds of every start is seen best without one.
+  Node start() { return {files_, clock_, node_options(Durability::memory)}; }
 
   // A first run that marks `bucket/a` in cycle 1, opens cycle 2 and stops. Its scanner's cursor.
   Cursor first_run() {
@@ -99,8 +62,8 @@ TEST_F(RecoveryTest, ANodeThatNeverWasIsBornComplete) {
 TEST_F(RecoveryTest, TwoBirthsAreTwoInstances) {
   Node one = start();
   MemoryFileSystem other_files;
-  other_files.make_directory(data_dir);
-  Node two(other_files, clock_);
+  make_directories(other_files);
+  Node two(other_files, clock_, node_options(Durability::memory));
   EXPECT_NE(one.tracker().state().instance, two.tracker().state().instance);
 }
 
@@ -126,7 +89,7 @@ TEST_F(RecoveryTest, AfterACleanStopAllMarksAreFoundAndNothingElse) {
 TEST_F(RecoveryTest, ALossInTheHighestCycleThatCanBeAskedForCanBeSaved) {
   TrackerState highest = Tracker::born(InstanceId::random(), clock_);
   highest.current = {CycleId::request_max};
-  SnapshotStore(files_, drives, owner).save(highest, clock_.wall_now());
+  SnapshotStore(files_, node_drives, node_owner, node_data_dir).save(highest, clock_.wall_now());
   for (int run = 0; run < 3; ++run) {
     Node crashed = start();
     crashed.save();
@@ -173,7 +136,7 @@ TEST_F(RecoveryTest, ACrashBeforeTheFirstSaveIsALossNotABirth) {
 
 TEST_F(RecoveryTest, ALostSnapshotIsALoss) {
   const Cursor cursor = first_run();
-  for (const auto& drive : drives) ASSERT_TRUE(files_.remove(snapshot_file(drive)));
+  for (const auto& drive : node_drives) ASSERT_TRUE(files_.remove(snapshot_file(drive)));
   Node node = start();
   expect_loss(node, cursor);
 }
@@ -199,11 +162,11 @@ TEST_F(RecoveryTest, AStaleSnapshotIsALoss) {
     Node node = start();
     mark(node.tracker(), {dir("bucket/on-the-other-drive")});
     cursor = node.tracker().cycle(read_all(node.tracker())).next();
-    files_.fill(drives[1]);
+    files_.fill(node_drives[1]);
     node.stop();
   }
-  ASSERT_TRUE(files_.remove(snapshot_file(drives[0])));
-  files_.heal(drives[1]);
+  ASSERT_TRUE(files_.remove(snapshot_file(node_drives[0])));
+  files_.heal(node_drives[1]);
   Node node = start();
   expect_loss(node, cursor);
 }
@@ -211,8 +174,8 @@ TEST_F(RecoveryTest, AStaleSnapshotIsALoss) {
 TEST_F(RecoveryTest, ASnapshotOfAnotherRunWithTheSameGenerationIsALoss) {
   const Cursor cursor = first_run();
   TrackerState other = varied_state();
-  for (const auto& drive : drives)
-    files_.put(snapshot_file(drive), encode_snapshot({owner, 1, clock_.wall_now(), other}));
+  for (const auto& drive : node_drives)
+    files_.put(snapshot_file(drive), encode_snapshot({node_owner, 1, clock_.wall_now(), other}));
   Node node = start();
   expect_loss(node, cursor);
 }
@@ -221,14 +184,14 @@ TEST_F(RecoveryTest, ASnapshotOfAnotherRunWithTheSameGenerationIsALoss) {
 TEST_F(RecoveryTest, OnlyCorruptSnapshotsAreALossEvenWithoutARecord) {
   const Cursor cursor = first_run();
   ASSERT_TRUE(files_.remove(record_file));
-  for (const auto& drive : drives) files_.put(snapshot_file(drive), "");
+  for (const auto& drive : node_drives) files_.put(snapshot_file(drive), "");
   Node node = start();
   expect_loss(node, cursor);
 }
 
 TEST_F(RecoveryTest, OneCorruptSnapshotOfTwoIsNoLoss) {
   const Cursor cursor = first_run();
-  files_.put(snapshot_file(drives[0]), "");
+  files_.put(snapshot_file(node_drives[0]), "");
   Node node = start();
   EXPECT_EQ(node.loss(), "");
   EXPECT_EQ(node.tracker().state().instance, cursor.instance);
@@ -236,14 +199,14 @@ TEST_F(RecoveryTest, OneCorruptSnapshotOfTwoIsNoLoss) {
 
 TEST_F(RecoveryTest, ADriveOfAnotherNodeIsNoLossOfThisOne) {
   const Snapshot foreign{{"cluster", "other"}, 9, clock_.wall_now(), varied_state()};
-  files_.put(snapshot_file(drives[0]), encode_snapshot(foreign));
+  files_.put(snapshot_file(node_drives[0]), encode_snapshot(foreign));
   Node node = start();
   EXPECT_EQ(node.loss(), "");
   EXPECT_TRUE(node.tracker().state().complete_since_birth);
 }
 
 TEST_F(RecoveryTest, AFileOfMiniosIsTakenOverWithAGap) {
-  files_.put(snapshot_file(drives[0]), minio_file(1'677'169'754, 20, {18, 19}));
+  files_.put(snapshot_file(node_drives[0]), minio_file(1'677'169'754, 20, {18, 19}));
   Node node = start();
   EXPECT_FALSE(node.loss().empty());
   EXPECT_EQ(node.tracker().state().current, CycleId{21});
@@ -314,13 +277,13 @@ TEST_F(RecoveryTest, AGapSurvivesTheNextCleanRestart) {
 }
 
 // What the last run ignored it did not mark: others may have counted it.
-TEST(RecoveryRulesTest, AChangeOfWhatIsIgnoredIsALoss) {
-  const fakes::ManualClock clock;
-  LoadedSnapshot loaded;
-  loaded.newest = Snapshot{{"c", "n"}, 7, {}, Tracker::born(InstanceId::random(), clock)};
-  const InstanceRecord record{loaded.newest->state.instance, 7, "any"};
-  EXPECT_EQ(recover(std::optional(record), loaded, clock, "any").loss, "");
-  EXPECT_NE(recover(std::optional(record), loaded, clock, "s3").loss, "");
+TEST_F(RecoveryTest, AChangeOfWhatIsIgnoredIsALoss) {
+  auto options = node_options(Durability::disk);
+  options.rules = "any";
+  { Node(files_, clock_, options).stop(); }
+  EXPECT_EQ(Node(files_, clock_, options).loss(), "");
+  options.rules = "s3";
+  EXPECT_NE(Node(files_, clock_, options).loss(), "");
 }
 
 }  // namespace

@@ -24,10 +24,11 @@ const base::WallTime now{std::chrono::seconds(1'700'000'000)};
 class SnapshotStoreTest : public ::testing::Test {
  protected:
   SnapshotStoreTest() {
+    files_.make_directory("/data");
     for (const auto& drive : drives_) files_.make_directory(drive);
   }
 
-  SnapshotStore store() { return {files_, drives_, owner}; }
+  SnapshotStore store() { return {files_, drives_, owner, "/data"}; }
 
   // A state told apart by its number: the current cycle, with one mark.
   static TrackerState state(std::uint64_t number) {
@@ -88,6 +89,17 @@ TEST_F(SnapshotStoreTest, TheNewestGenerationWinsInAnyOrderOfTheDrives) {
   } while (std::next_permutation(generations.begin(), generations.end()));
 }
 
+// A drive that was away while the node lost its memory holds more saves of the one that ended.
+TEST_F(SnapshotStoreTest, ASnapshotOfTheLivingInstanceIsNewerThanAnyOther) {
+  TrackerState living = state(2);
+  living.instance = instance_of(9);
+  put(drives_[0], encode_snapshot({owner, 3, now, living}));
+  put_generation(drives_[1], 100);
+  SnapshotStore store = this->store();
+  EXPECT_EQ(store.load(instance_of(9)).newest.value().generation, 3U);
+  EXPECT_EQ(store.save(living, now).generation, 101U);
+}
+
 TEST_F(SnapshotStoreTest, GenerationsGoOnFromTheNewestLoaded) {
   put_generation(drives_[1], 41);
   SnapshotStore store = this->store();
@@ -138,11 +150,13 @@ TEST_F(SnapshotStoreTest, ABadFileIsReportedAndPutAside) {
   for (const BadFile& bad : bad_files()) {
     SCOPED_TRACE(bad.name);
     MemoryFileSystem files;
+    files.make_directory("/data");
     for (const auto& drive : drives_) files.make_directory(drive);
     const auto file = snapshot_file(drives_[1]);
     files.put(file, bad.bytes);
 
-    const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner).load();
+    SnapshotStore store(files, drives_, owner, "/data");
+    const LoadedSnapshot loaded = store.load();
 
     EXPECT_FALSE(loaded.newest);
     EXPECT_EQ(loaded.any_lost, bad.lost);
@@ -153,7 +167,12 @@ TEST_F(SnapshotStoreTest, ABadFileIsReportedAndPutAside) {
     EXPECT_EQ(loaded.drives[1].drive, drives_[1]);
     EXPECT_THAT(loaded.drives[1].error, HasSubstr(file.native()));
     EXPECT_THAT(loaded.drives[1].error, HasSubstr(bad.reason));
-    EXPECT_FALSE(files.exists(file));
+    EXPECT_EQ(files.content(file), bad.bytes) << "its loss is not on record yet";
+
+    const SavedSnapshot saved = store.save(state(3), now);
+    EXPECT_TRUE(saved.drives[1].ok);
+    ASSERT_EQ(saved.put_aside.size(), 1U);
+    EXPECT_THAT(saved.put_aside[0], HasSubstr(bad.reason));
     EXPECT_EQ(files.content(file.native() + '.' + bad.suffix), bad.bytes);
   }
 }
@@ -179,13 +198,30 @@ TEST_F(SnapshotStoreTest, ABadFileIsReplacedAtTheNextSave) {
   EXPECT_TRUE(store.load().drives[0].ok);
 }
 
-TEST_F(SnapshotStoreTest, ABadFileThatCannotBePutAsideIsReportedWithBothReasons) {
-  put(drives_[0], "\x08");
-  files_.fail_call(2, EROFS);  // the rename, behind the read
-  const LoadedSnapshot loaded = store().load();
-  EXPECT_TRUE(loaded.any_lost);
-  EXPECT_THAT(loaded.drives[0].error, HasSubstr("not a tracker's"));
-  EXPECT_THAT(loaded.drives[0].error, HasSubstr("Read-only"));
+TEST_F(SnapshotStoreTest, ABadFileThatCannotBePutAsideIsNotReplaced) {
+  put(drives_[0], "\x09 from the future");
+  files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");
+  SnapshotStore store = this->store();
+  store.load();
+  ASSERT_TRUE(store.accept(drives_[0]));
+  files_.reset_calls();
+  files_.fail_call(3, EROFS);  // the rename, behind the identity and the file
+  const SavedSnapshot saved = store.save(state(3), now);
+  EXPECT_FALSE(saved.drives[0].ok);
+  EXPECT_THAT(saved.drives[0].error, HasSubstr("Read-only"));
+  EXPECT_EQ(files_.content(snapshot_file(drives_[0])), "\x09 from the future");
+}
+
+// It was away at the start: nobody has looked at what it holds.
+TEST_F(SnapshotStoreTest, AFileOnADriveThatComesBackLaterIsPutAsideToo) {
+  SnapshotStore store = this->store();
+  files_.fail_below(drives_[0], EIO);
+  store.load();
+  EXPECT_FALSE(store.save(state(3), now).drives[0].ok);
+  files_.heal(drives_[0]);
+  put(drives_[0], "\x09 from the future");
+  EXPECT_TRUE(store.save(state(4), now).drives[0].ok);
+  EXPECT_EQ(files_.content(snapshot_file(drives_[0]).native() + ".v9"), "\x09 from the future");
 }
 
 TEST_F(SnapshotStoreTest, ADriveThatCannotBeReadIsReportedAndMayHoldWhatIsLost) {
@@ -215,7 +251,7 @@ TEST_F(SnapshotStoreTest, ASaveThatReachesNoDriveIsNotDurable) {
 }
 
 TEST_F(SnapshotStoreTest, NoDrivesAtAllIsNotDurable) {
-  EXPECT_FALSE(SnapshotStore(files_, {}, owner).save(state(3), now).durable());
+  EXPECT_FALSE(SnapshotStore(files_, {}, owner, "/data").save(state(3), now).durable());
 }
 
 TEST_F(SnapshotStoreTest, ASaveAfterFailedOnesIsNewerThanAllBefore) {
@@ -233,7 +269,7 @@ TEST_F(SnapshotStoreTest, ASaveAfterFailedOnesIsNewerThanAllBefore) {
 TEST_F(SnapshotStoreTest, ADriveThatIsNotThereIsNotCreated) {
   // An unmounted drive: a snapshot on the mount point would come to light at the wrong time.
   const Paths with_missing{"/mnt/1", "/mnt/missing"};
-  const SavedSnapshot saved = SnapshotStore(files_, with_missing, owner).save(state(3), now);
+  const SavedSnapshot saved = SnapshotStore(files_, with_missing, owner, "/data").save(state(3), now);
   EXPECT_TRUE(saved.drives[0].ok);
   EXPECT_FALSE(saved.drives[1].ok);
   EXPECT_FALSE(files_.exists("/mnt/missing"));
@@ -252,6 +288,7 @@ TEST_F(SnapshotStoreTest, ADurableSaveSurvivesAPowerCutOnAFreshDrive) {
 TEST_F(SnapshotStoreTest, APowerCutDuringASaveLeavesAWholeSnapshotOnEveryDrive) {
   SPOOR_RANDOM(random);
   const auto prepared = [&](MemoryFileSystem& files) {
+    files.make_directory("/data");
     for (const auto& drive : drives_) {
       files.put(snapshot_file(drive), encode_snapshot({owner, 7, now, state(7)}));
     }
@@ -259,21 +296,21 @@ TEST_F(SnapshotStoreTest, APowerCutDuringASaveLeavesAWholeSnapshotOnEveryDrive) 
   };
   MemoryFileSystem whole;
   prepared(whole);
-  SnapshotStore(whole, drives_, owner).save(state(8), now);
+  SnapshotStore(whole, drives_, owner, "/data").save(state(8), now);
   const std::size_t calls = whole.calls();
 
   for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
     for (int round = 0; round < 10; ++round) {
       MemoryFileSystem files;
       prepared(files);
-      SnapshotStore store(files, drives_, owner);
+      SnapshotStore store(files, drives_, owner, "/data");
       store.load();
       files.reset_calls();
       files.stop_at_call(stop);
       const SavedSnapshot saved = store.save(state(8), now);
       files.crash([&](const std::string&) { return static_cast<Fate>(random.below(3)); });
 
-      const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner).load();
+      const LoadedSnapshot loaded = SnapshotStore(files, drives_, owner, "/data").load();
       ASSERT_FALSE(loaded.any_lost) << "power cut before call " << stop;
       ASSERT_TRUE(loaded.newest);
       const std::uint64_t cycle = loaded.newest->state.current.value;

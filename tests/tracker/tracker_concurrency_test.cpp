@@ -160,9 +160,9 @@ TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
   bool whole = true;
   race({marker(0), marker(1), [&](std::size_t round) { tracker.advance({round}); },
         [&](std::size_t) {
-          const std::uint64_t version = tracker.version();
+          const JournalPosition position = tracker.position();
           whole = whole && decode_snapshot(encode_snapshot(snapshot_of(tracker.state()))).has_value();
-          whole = whole && tracker.version() >= version;
+          whole = whole && tracker.position() >= position;
           tracker.status();
           tracker.dirty("tree/1", {});
           clock_.advance(std::chrono::milliseconds(1));

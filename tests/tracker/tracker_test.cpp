@@ -453,14 +453,14 @@ TEST_F(TrackerTest, ARestoredStateWithTooMuchHistoryIsTrimmedAndSaysSo) {
   EXPECT_FALSE(state.complete_since_birth);
 }
 
-TEST_F(TrackerTest, TheVersionChangesWithTheStateAndOnlyWithIt) {
-  // A save is skipped where the version stands still (ancestor 14).
+TEST_F(TrackerTest, ThePositionChangesWithTheStateAndOnlyWithIt) {
+  // A save is skipped where the position stands still (ancestor 14).
   const auto changed = [&](auto&& act) {
-    const std::uint64_t version = tracker_.version();
+    const JournalPosition position = tracker_.position();
     const std::string state = bytes_of(tracker_.state());
     act();
-    EXPECT_EQ(tracker_.version() != version, bytes_of(tracker_.state()) != state);
-    return tracker_.version() != version;
+    EXPECT_EQ(tracker_.position() != position, bytes_of(tracker_.state()) != state);
+    return tracker_.position() != position;
   };
   EXPECT_TRUE(changed([&] { mark(tracker_, {dir("bucket/a")}); }));
   EXPECT_FALSE(changed([&] { mark(tracker_, {dir("bucket/a")}); }));

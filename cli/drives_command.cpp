@@ -1,0 +1,69 @@
+#include <fmt/core.h>
+
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/format.h"
+#include "peer/http_transport.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string text_or(const ordered_json& value, const std::string& other) {
+  return value.is_string() ? value.get<std::string>() : other;
+}
+
+std::string drives_text(const ordered_json& drives) {
+  Table table({"drive", "identity", "state"}, {0, 1, 2});
+  for (const auto& drive : drives) {
+    table.add({drive["path"].get<std::string>(), text_or(drive["id"], "none yet"),
+               drive["ok"].get<bool>() ? "ok" : text_or(drive["error"], "failed")});
+  }
+  return table.to_string();
+}
+
+int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
+  const auto endpoint = global.own_endpoint();
+  if (!endpoint) return fail(exit_usage, endpoint.error().message);
+  // An acceptance saves to the drive before it is answered.
+  peer::HttpTransport transport({.timeout = std::chrono::minutes(1)});
+  const auto response = peer::exchange(transport, {*endpoint, method, target, {}, {}});
+  if (!response) return fail(exit_failed, response.error().message);
+  if (!response->is_success()) return fail(exit_failed, peer::problem_detail(*response));
+  const auto json = ordered_json::parse(response->body, nullptr, false);
+  if (!json.is_object() || !json.contains("drives"))
+    return fail(exit_failed, "the daemon's answer is no JSON");
+  fmt::print("{}", as_json ? json.dump(2) + "\n" : drives_text(json["drives"]));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_drives_command(CLI::App& program, const GlobalOptions& global, int& code) {
+  struct Flags {
+    bool json = false;
+    std::string path;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = program.add_subcommand("drives", "Shows the drives, their identity and state");
+  command->add_flag("--json", flags->json, "Prints JSON");
+  CLI::App* accept =
+      command->add_subcommand("accept", "Takes what is at a drive's path for the drive from now on");
+  accept->add_option("PATH", flags->path, "The drive, as in the configuration")->required();
+  accept->callback([flags, &global, &code] {
+    const auto path = boost::urls::encode(flags->path, boost::urls::unreserved_chars);
+    code = ask(global, "POST", "/v1/drives/accept?path=" + path, flags->json);
+  });
+  command->callback([command, flags, &global, &code] {
+    if (command->get_subcommands().empty()) code = ask(global, "GET", "/v1/drives", flags->json);
+  });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,156 @@
+#include "tracker/drive_registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/fakes/memory_file_system.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::filesystem::path one = "/mnt/one";
+const std::filesystem::path two = "/mnt/\xff two";
+const std::vector<std::filesystem::path> drives{one, two};
+
+class DriveRegistryTest : public ::testing::Test {
+ protected:
+  DriveRegistryTest() {
+    files_.make_directory("/data");
+    for (const auto& drive : drives) files_.make_directory(drive);
+  }
+
+  DriveRegistry loaded() {
+    DriveRegistry registry(files_, "/data");
+    EXPECT_TRUE(registry.load(drives));
+    return registry;
+  }
+
+  static std::filesystem::path identity(const std::filesystem::path& drive) {
+    return spoor_directory(drive) / "drive.json";
+  }
+
+  void expect_refused(const DriveRegistry& registry, const std::filesystem::path& drive, const char* why) {
+    const DriveCheck check = registry.check(drive);
+    EXPECT_EQ(check.identity, DriveIdentity::refused);
+    EXPECT_THAT(check.error, HasSubstr(why));
+    EXPECT_THAT(check.error, HasSubstr("spoor drives accept"));
+  }
+
+  fakes::MemoryFileSystem files_;
+};
+
+TEST_F(DriveRegistryTest, ADriveNeverSeenIsFreshAndKnownOnceAdmitted) {
+  DriveRegistry registry = loaded();
+  for (const auto& drive : drives) {
+    EXPECT_EQ(registry.check(drive).identity, DriveIdentity::fresh);
+    ASSERT_TRUE(registry.admit(drive));
+    EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
+    EXPECT_EQ(registry.id_of(drive).size(), 32U);
+  }
+  EXPECT_NE(registry.id_of(one), registry.id_of(two));
+  files_.crash();
+  const DriveRegistry next = loaded();
+  for (const auto& drive : drives) {
+    EXPECT_EQ(next.check(drive).identity, DriveIdentity::known);
+    EXPECT_EQ(next.id_of(drive), registry.id_of(drive));
+  }
+}
+
+TEST_F(DriveRegistryTest, AnEmptyDirectoryInItsPlaceIsRefused) {
+  DriveRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  ASSERT_TRUE(files_.remove(identity(one)));
+  expect_refused(registry, one, "carries no identity");
+  expect_refused(loaded(), one, "carries no identity");
+}
+
+TEST_F(DriveRegistryTest, AnotherDriveInItsPlaceIsRefusedUntilAdmitted) {
+  DriveRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  files_.put(identity(one), R"({"id":"00112233445566778899aabbccddeeff"})");
+  expect_refused(registry, one, "another drive's identity");
+  ASSERT_TRUE(registry.admit(one));
+  EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
+  EXPECT_EQ(registry.id_of(one), "00112233445566778899aabbccddeeff") << "its own word is kept";
+}
+
+TEST_F(DriveRegistryTest, ADriveThatCannotBeReadIsRefusedNotFresh) {
+  DriveRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  files_.fail_below(one, EIO);
+  expect_refused(registry, one, "Input/output error");
+  EXPECT_FALSE(registry.admit(one));
+  files_.heal(one);
+  EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
+}
+
+TEST_F(DriveRegistryTest, ADamagedIdentityIsRefusedAndNotReplaced) {
+  DriveRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  for (const char* text : {"", "{}", R"({"id":"short"})", R"({"id":7})", "\xff\xff"}) {
+    files_.put(identity(one), text);
+    expect_refused(registry, one, "is corrupt");
+    EXPECT_FALSE(registry.admit(one));
+    EXPECT_EQ(files_.content(identity(one)), text);
+  }
+}
+
+TEST_F(DriveRegistryTest, OneDiskAtTwoPathsIsRefusedAtTheSecond) {
+  DriveRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  files_.put(identity(two), files_.content(identity(one)).value());
+  const auto admitted = registry.admit(two);
+  ASSERT_FALSE(admitted);
+  EXPECT_THAT(admitted.error().message, HasSubstr("same identity"));
+}
+
+TEST_F(DriveRegistryTest, SwappedDrivesAreRefusedBothAndCanBeAccepted) {
+  DriveRegistry registry = loaded();
+  for (const auto& drive : drives) ASSERT_TRUE(registry.admit(drive));
+  const std::string first = files_.content(identity(one)).value();
+  files_.put(identity(one), files_.content(identity(two)).value());
+  files_.put(identity(two), first);
+  for (const auto& drive : drives) expect_refused(registry, drive, "another drive's identity");
+  for (const auto& drive : drives) EXPECT_TRUE(registry.admit(drive));
+  for (const auto& drive : drives) EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
+}
+
+TEST_F(DriveRegistryTest, WhereTheRegistryIsDamagedOnlyDrivesWithAnIdentityAreTakenIn) {
+  {
+    DriveRegistry registry = loaded();
+    ASSERT_TRUE(registry.admit(one));
+  }
+  for (const char* text : {"", "{", "[]", R"({"drives":[]})"}) {
+    files_.put("/data/drives.json", text);
+    DriveRegistry registry(files_, "/data");
+    EXPECT_FALSE(registry.load(drives)) << text;
+    EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);
+    expect_refused(registry, two, "carries no identity");
+    ASSERT_TRUE(registry.admit(one));
+    expect_refused(loaded(), two, "carries no identity");
+  }
+}
+
+TEST_F(DriveRegistryTest, ADriveThatIsNotThereIsNotCreated) {
+  DriveRegistry registry(files_, "/data");
+  ASSERT_TRUE(registry.load({"/mnt/absent"}));
+  EXPECT_FALSE(registry.admit("/mnt/absent"));
+  EXPECT_FALSE(files_.exists("/mnt/absent"));
+}
+
+TEST_F(DriveRegistryTest, AnAdmissionThatCannotBeRememberedIsNone) {
+  DriveRegistry registry = loaded();
+  files_.fill("/data");
+  EXPECT_FALSE(registry.admit(one));
+  EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);
+  files_.heal("/data");
+  EXPECT_TRUE(registry.admit(one));
+}
+
+}  // namespace
+}  // namespace spoor::tracker

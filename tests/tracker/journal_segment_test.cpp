@@ -1,0 +1,180 @@
+#include "tracker/journal_segment.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tracker/samples.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+const InstanceId instance = instance_of(4);
+const SegmentHeader header{{"cluster", "node"}, instance, 1000, 900, {{3}, false}};
+
+std::string records_of(std::initializer_list<Mark> marks) {
+  std::string records;
+  for (const Mark& mark : marks) append_record(records, mark);
+  return records;
+}
+
+// Three frames from position 1000 on.
+struct Sample {
+  std::string one = records_of({dir("bucket/a")});
+  std::string two = records_of({file("bucket/b/c"), tree("bucket/d")});
+  std::string three = records_of({dir("bucket/e")});
+  std::string bytes = encode_frame(instance, 1000, one) + encode_frame(instance, 1000 + one.size(), two) +
+                      encode_frame(instance, 1000 + one.size() + two.size(), three);
+  std::size_t second = encode_frame(instance, 0, one).size();
+  std::size_t third = second + encode_frame(instance, 0, two).size();
+};
+
+TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
+  const std::vector<JournalRecord> all{dir("bucket/a"), file("b/\xff\x01"), tree(""), tree("x"),
+                                       AdvanceRecord{{7}, base::WallTime(std::chrono::nanoseconds(-5))}};
+  std::string records;
+  for (const JournalRecord& record : all) {
+    const std::size_t before = records.size();
+    std::visit([&](const auto& its) { append_record(records, its); }, record);
+    if (const auto* mark = std::get_if<Mark>(&record)) {
+      EXPECT_EQ(records.size() - before, record_bytes(*mark));
+    } else {
+      EXPECT_EQ(records.size() - before, advance_record_bytes);
+    }
+  }
+  std::string_view rest = records;
+  for (const JournalRecord& record : all) {
+    const auto taken = take_record(rest);
+    ASSERT_TRUE(taken);
+    ASSERT_EQ(taken->index(), record.index());
+    if (const auto* mark = std::get_if<Mark>(&record)) {
+      EXPECT_EQ(std::get<Mark>(*taken).path, mark->path);
+      EXPECT_EQ(std::get<Mark>(*taken).kind, mark->kind);
+    } else {
+      EXPECT_EQ(std::get<AdvanceRecord>(*taken), std::get<AdvanceRecord>(record));
+    }
+  }
+  EXPECT_TRUE(rest.empty());
+}
+
+TEST(JournalRecordTest, WhatCannotBeARecordIsAnErrorAndStays) {
+  std::string too_long = records_of({dir(std::string(255, 'x'))});
+  too_long[2] = 1;  // longer than what follows
+  const std::string impossible_cycle("\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
+  for (const std::string& bad :
+       {std::string(), std::string("\x05"), std::string("\x01\x03"), too_long, records_of({dir("")}),
+        records_of({dir("a//b")}), records_of({dir("../a")}), records_of({file("a/")}), impossible_cycle}) {
+    std::string_view rest = bad;
+    const auto record = take_record(rest);
+    ASSERT_FALSE(record);
+    EXPECT_EQ(record.error().code, Errc::journal_corrupt);
+    EXPECT_EQ(rest, bad);
+  }
+}
+
+TEST(JournalSegmentTest, AHeaderIsReadAsItWasWritten) {
+  const std::string bytes = encode_segment_header(header) + "frames";
+  std::string_view rest = bytes;
+  const auto read = take_segment_header(rest);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, header);
+  EXPECT_EQ(rest, "frames");
+}
+
+TEST(JournalSegmentTest, AnyFlippedBitAndAnyCutOfAHeaderIsSeen) {
+  const std::string whole = encode_segment_header(header);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    std::string_view rest = flipped;
+    EXPECT_FALSE(take_segment_header(rest)) << at;
+    rest = std::string_view(whole).substr(0, at);
+    EXPECT_FALSE(take_segment_header(rest)) << at;
+  }
+}
+
+TEST(JournalSegmentTest, ANewerVersionIsToldFromDamage) {
+  std::string newer = encode_segment_header(header);
+  newer[0] = 2;
+  std::string_view rest = newer;
+  EXPECT_EQ(take_segment_header(rest).error().code, Errc::snapshot_unknown);
+}
+
+TEST(JournalSegmentTest, PositionsThatCannotBeAreRefused) {
+  for (SegmentHeader bad : {SegmentHeader{{"c", "n"}, instance, 10, 11, {}},
+                            SegmentHeader{{"c", "n"}, instance, journal_position_max + 1, 0, {}},
+                            SegmentHeader{{"c", "n"}, instance, 0, 0, {{0}, true}},
+                            SegmentHeader{{"c", "n"}, instance, 0, 0, {{1}, false}}}) {
+    const std::string bytes = encode_segment_header(bad);
+    std::string_view rest = bytes;
+    EXPECT_FALSE(take_segment_header(rest));
+  }
+}
+
+TEST(JournalSegmentTest, FramesFollowOnEachOther) {
+  const Sample sample;
+  const auto read = read_frames(instance, 1000, sample.bytes);
+  EXPECT_EQ(read.how, SegmentEnd::whole);
+  ASSERT_EQ(read.frames.size(), 3U);
+  EXPECT_EQ(read.frames[1].records, sample.two);
+  EXPECT_EQ(read.frames[1].position, 1000 + sample.one.size());
+  EXPECT_EQ(read.end, 1000 + sample.one.size() + sample.two.size() + sample.three.size());
+}
+
+TEST(JournalSegmentTest, ACutAnywhereInTheLastFrameIsATornEnd) {
+  const Sample sample;
+  for (std::size_t size = sample.third + 1; size < sample.bytes.size(); ++size) {
+    const auto read = read_frames(instance, 1000, std::string_view(sample.bytes).substr(0, size));
+    EXPECT_EQ(read.frames.size(), 2U);
+    EXPECT_EQ(read.how, SegmentEnd::torn) << size;
+  }
+}
+
+TEST(JournalSegmentTest, DamageBeforeTheLastFrameIsNoTornEnd) {
+  const Sample sample;
+  for (std::size_t at = 0; at < sample.third; ++at) {
+    std::string flipped = sample.bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
+    const auto read = read_frames(instance, 1000, flipped);
+    EXPECT_EQ(read.frames.size(), at < sample.second ? 0U : 1U);
+    EXPECT_EQ(read.how, SegmentEnd::damaged) << at;
+  }
+}
+
+TEST(JournalSegmentTest, OtherBytesInTheLastFrameAreABrokenEnd) {
+  const Sample sample;
+  // Behind the length, which could not be told from one that is cut off.
+  for (std::size_t at = sample.third + 8; at < sample.bytes.size(); ++at) {
+    std::string flipped = sample.bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
+    EXPECT_EQ(read_frames(instance, 1000, flipped).how, SegmentEnd::broken) << at;
+  }
+  const std::string zeros = sample.bytes + std::string(100, '\0');
+  EXPECT_EQ(read_frames(instance, 1000, zeros).how, SegmentEnd::broken);
+}
+
+TEST(JournalSegmentTest, AMissingFrameIsDamage) {
+  const Sample sample;
+  const std::string without_second =
+      sample.bytes.substr(0, sample.second) + sample.bytes.substr(sample.third);
+  const auto read = read_frames(instance, 1000, without_second);
+  EXPECT_EQ(read.frames.size(), 1U);
+  EXPECT_EQ(read.how, SegmentEnd::damaged);
+}
+
+TEST(JournalSegmentTest, FramesOfAnotherInstanceAreNone) {
+  const Sample sample;
+  EXPECT_TRUE(read_frames(instance_of(5), 1000, sample.bytes).frames.empty());
+  EXPECT_FALSE(holds_frame(instance_of(5), sample.bytes));
+  EXPECT_TRUE(holds_frame(instance, "x" + sample.bytes));
+}
+
+// A marked path can hold any bytes but NUL; what looks like a frame must not pass for one.
+TEST(JournalSegmentTest, AFrameCutOffIsTornWhateverItsPathsHold) {
+  const std::string other = encode_frame(instance_of(5), 7, "records");
+  const std::string frame = encode_frame(instance, 1000, "SPJF" + other + other);
+  const auto read = read_frames(instance, 1000, std::string_view(frame).substr(0, frame.size() - 1));
+  EXPECT_EQ(read.how, SegmentEnd::torn);
+}
+
+}  // namespace
+}  // namespace spoor::tracker

@@ -1,0 +1,394 @@
+// What an acknowledgement is worth, and what becomes of it when disks fail and files are damaged.
+#include "tracker/persistence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/tracker/node.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+using fakes::MemoryFileSystem;
+using ::testing::HasSubstr;
+
+class PersistenceTest : public ::testing::Test {
+ protected:
+  PersistenceTest() { make_directories(files_); }
+
+  Node start(Durability durability = Durability::disk, const std::string& boot_id = "this boot") {
+    auto options = node_options(durability);
+    options.boot_id = boot_id;
+    return {files_, clock_, options};
+  }
+
+  // The files of the journal, oldest first.
+  std::vector<std::filesystem::path> segments() const {
+    std::vector<std::filesystem::path> found;
+    for (const std::string& name : files_.names_in("/data/journal")) {
+      if (name.ends_with(".log")) found.push_back("/data/journal/" + name);
+    }
+    return found;
+  }
+
+  void flip(const std::filesystem::path& file, std::size_t at) {
+    std::string bytes = files_.content(file).value();
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+    files_.put(file, bytes);
+  }
+
+  MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+};
+
+TEST_F(PersistenceTest, AnAcknowledgedMarkSurvivesAPowerCutAtOnce) {
+  Node(start()).mark_durably(dir("bucket/a"));
+  files_.crash();
+  Node node = start(Durability::disk, "another boot");
+  EXPECT_EQ(node.loss(), "");
+  EXPECT_TRUE(node.is_dirty("bucket/a"));
+  EXPECT_FALSE(node.is_dirty("bucket/b"));
+}
+
+// The mark that adds nothing would be acknowledged at once, and lost with the one it relies on.
+TEST_F(PersistenceTest, AMarkThatAddsNothingWaitsForTheOneItReliesOn) {
+  Node node = start();
+  const std::vector<Mark> marks{dir("bucket/a")};
+  node.tracker().mark(marks);
+  const MarkOutcome again = node.tracker().mark(marks);
+  EXPECT_EQ(again.added, 0U);
+  EXPECT_GT(again.position, node.persistence().durable_position());
+  ASSERT_TRUE(node.persistence().commit());
+  EXPECT_LE(again.position, node.persistence().durable_position());
+}
+
+TEST_F(PersistenceTest, OneThatAddsNothingToWhatIsDurableWaitsForNothing) {
+  Node node = start();
+  ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+  const std::size_t calls = files_.calls();
+  EXPECT_TRUE(node.mark_durably(dir("bucket/a")));
+  EXPECT_EQ(files_.calls(), calls);
+}
+
+TEST_F(PersistenceTest, MarksThatComeTogetherAreWrittenTogether) {
+  Node node = start();
+  const std::size_t calls = files_.calls();
+  for (int i = 0; i < 100; ++i) mark(node.tracker(), {dir("bucket/" + std::to_string(i))});
+  ASSERT_TRUE(node.persistence().commit());
+  EXPECT_EQ(files_.calls() - calls, 2U) << "one write, one sync";
+}
+
+// A scanner has the cycle's number as its cursor: if it went back, marks made in between were missed.
+TEST_F(PersistenceTest, AnAdvanceSurvivesAPowerCut) {
+  {
+    Node node = start();
+    node.tracker().advance({7});
+    ASSERT_TRUE(node.persistence().commit());
+  }
+  files_.crash();
+  EXPECT_EQ(start(Durability::disk, "another boot").tracker().state().current, CycleId{7});
+}
+
+TEST_F(PersistenceTest, WithTheSystemAKillCostsNothingAndAPowerCutIsAGap) {
+  InstanceId instance;
+  {
+    Node node = start(Durability::os);
+    instance = node.instance();
+    EXPECT_TRUE(node.mark_durably(dir("bucket/a")));
+  }
+  {
+    Node node = start(Durability::os);
+    EXPECT_EQ(node.loss(), "");
+    EXPECT_EQ(node.instance(), instance);
+    EXPECT_TRUE(node.is_dirty("bucket/a"));
+  }
+  Node node = start(Durability::os, "another boot");
+  EXPECT_THAT(node.loss(), HasSubstr("durability was 'os'"));
+  EXPECT_TRUE(node.is_dirty("anything"));
+}
+
+// What counts is how the run that crashed kept its marks, not how the next one will.
+TEST_F(PersistenceTest, TheDurabilityOfTheLastRunDecides) {
+  {
+    Node node = start(Durability::memory);
+  }
+  EXPECT_NE(start(Durability::disk).loss(), "");
+  {
+    Node node = start(Durability::disk);
+  }
+  EXPECT_EQ(start(Durability::memory).loss(), "");
+}
+
+TEST_F(PersistenceTest, ASaveFreesTheJournal) {
+  Node node = start();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(node.mark_durably(dir("bucket/" + std::to_string(i))));
+    ASSERT_TRUE(node.save().durable());
+    EXPECT_EQ(segments().size(), 1U);
+  }
+}
+
+TEST_F(PersistenceTest, WhileNoDriveTakesASnapshotTheJournalKeepsEverything) {
+  {
+    Node node = start();
+    for (const auto& drive : node_drives) files_.fail_below(drive, EIO);
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(node.mark_durably(dir("bucket/" + std::to_string(i))));
+      EXPECT_FALSE(node.save().durable());
+    }
+    EXPECT_LE(segments().size(), 3U) << "not one for each failed save";
+  }
+  files_.crash();  // the drives are back as well
+  Node node = start(Durability::disk, "another boot");
+  EXPECT_EQ(node.loss(), "");
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.is_dirty("bucket/" + std::to_string(i)));
+}
+
+TEST_F(PersistenceTest, AJournalAtItsBoundRefusesUntilASnapshotFreesIt) {
+  auto options = node_options(Durability::disk);
+  options.journal_bytes_max = 1000;
+  Node node(files_, clock_, options);
+  for (const auto& drive : node_drives) files_.fill(drive);
+  int marked = 0;
+  while (node.mark_durably(dir("bucket/" + std::to_string(marked)))) ASSERT_LT(++marked, 1000);
+  EXPECT_THAT(node.persistence().journal_status().error, HasSubstr("no drive takes the snapshot"));
+  EXPECT_FALSE(node.save().durable());
+  EXPECT_FALSE(node.mark_durably(dir("bucket/x")));
+  for (const auto& drive : node_drives) files_.heal(drive);
+  EXPECT_TRUE(node.save().durable());
+  EXPECT_TRUE(node.mark_durably(dir("bucket/x")));
+  EXPECT_EQ(node.persistence().journal_status().error, "");
+}
+
+// At every call of a small life, once with each error: whatever was acknowledged is there after a power
+// cut, or covered by a gap; and once the disk is well again, marks are acknowledged again without a
+// restart.
+TEST_F(PersistenceTest, NoFailedCallMakesAFalseAcknowledgement) {
+  const auto live = [](MemoryFileSystem& files, fakes::ManualClock& clock, std::size_t failing, int error,
+                       std::vector<std::string>& acknowledged, bool& is_over) {
+    Node node(files, clock, node_options(Durability::disk));
+    files.reset_calls();
+    if (failing != 0) files.fail_call(failing, error);
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 3; ++i) {
+        const std::string path = "bucket/" + std::to_string(round) + "/" + std::to_string(i);
+        if (node.mark_durably(dir(path))) acknowledged.push_back(path);
+      }
+      node.tracker().advance({static_cast<std::uint64_t>(round) + 2});
+      node.save();
+    }
+    is_over = files.calls() < failing;
+    node.save();  // the next attempt, as the daemon makes it
+    EXPECT_EQ(node.persistence().journal_status().error, "");
+    EXPECT_TRUE(node.mark_durably(dir("bucket/after"))) << "call " << failing << " failed";
+    acknowledged.emplace_back("bucket/after");
+  };
+  std::size_t points = 0;
+  for (const int error : {EIO, ENOSPC}) {
+    bool is_over = false;
+    for (std::size_t failing = 1; !is_over; ++failing) {
+      MemoryFileSystem files;
+      make_directories(files);
+      std::vector<std::string> acknowledged;
+      live(files, clock_, failing, error, acknowledged, is_over);
+      files.crash();
+      auto options = node_options(Durability::disk);
+      options.boot_id = "another boot";
+      Node node(files, clock_, options);
+      EXPECT_EQ(node.loss(), "") << "call " << failing;
+      for (const std::string& path : acknowledged)
+        EXPECT_TRUE(node.is_dirty(path)) << path << ", call " << failing;
+      ++points;
+    }
+  }
+  std::cout << "[ POINTS   ] " << points << " failed calls" << std::endl;
+  EXPECT_GT(points, 100U);
+}
+
+TEST_F(PersistenceTest, AFullDataDirectoryRefusesAndRecoversByItself) {
+  Node node = start();
+  ASSERT_TRUE(node.save().durable());
+  ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+  files_.fill("/data");
+  EXPECT_FALSE(node.mark_durably(dir("bucket/refused")));
+  EXPECT_THAT(node.persistence().journal_status().error, HasSubstr("No space"));
+  EXPECT_FALSE(node.mark_durably(dir("bucket/refused too")));
+  EXPECT_TRUE(node.is_dirty("bucket/refused")) << "marked in memory all the same";
+  EXPECT_TRUE(node.save().durable());
+  EXPECT_TRUE(node.mark_durably(dir("bucket/refused"))) << "a snapshot holds it now";
+  EXPECT_FALSE(node.mark_durably(dir("bucket/still refused")));
+  files_.heal("/data");
+  EXPECT_TRUE(node.save().durable());
+  EXPECT_TRUE(node.mark_durably(dir("bucket/after")));
+  EXPECT_EQ(node.persistence().journal_status().failures, 2U) << "the second when it was begun anew";
+  files_.crash();
+  Node next = start(Durability::disk, "another boot");
+  EXPECT_EQ(next.loss(), "");
+  for (const char* path : {"bucket/before", "bucket/refused", "bucket/after"})
+    EXPECT_TRUE(next.is_dirty(path));
+}
+
+TEST_F(PersistenceTest, DamageInTheJournalBeforeItsEndIsALoss) {
+  {
+    Node node = start();
+    for (int i = 0; i < 4; ++i) node.mark_durably(dir("bucket/" + std::to_string(i)));
+  }
+  const auto file = segments().at(0);
+  const std::size_t size = files_.content(file)->size();
+  for (std::size_t at = 0; at < size; ++at) {
+    const auto files = files_.clone();
+    std::string bytes = files->content(file).value();
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
+    files->put(file, bytes);
+    Node node(*files, clock_, node_options(Durability::disk));
+    // The same boot: nothing was cut off by the power, so that other bytes are damage wherever they are.
+    EXPECT_NE(node.loss(), "") << at;
+    EXPECT_TRUE(node.is_dirty("anything")) << at;
+    EXPECT_TRUE(node.mark_durably(dir("bucket/after"))) << at;
+  }
+}
+
+TEST_F(PersistenceTest, AJournalCutShortKeepsWhatIsWhole) {
+  {
+    Node node = start();
+    for (int i = 0; i < 2; ++i) node.mark_durably(dir("bucket/" + std::to_string(i)));
+  }
+  const auto file = segments().at(0);
+  const std::string whole = files_.content(file).value();
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    const auto files = files_.clone();
+    files->put(file, whole.substr(0, size));
+    Node node(*files, clock_, node_options(Durability::disk));
+    EXPECT_EQ(node.loss(), "") << size << ": it can't be told from a write that was not finished";
+    EXPECT_TRUE(node.mark_durably(dir("bucket/after"))) << size;
+  }
+}
+
+TEST_F(PersistenceTest, ARemovedJournalIsALoss) {
+  {
+    Node node = start();
+    node.mark_durably(dir("bucket/a"));
+  }
+  ASSERT_TRUE(files_.remove(segments().at(0)));
+  EXPECT_THAT(start().loss(), HasSubstr("no segment of the journal"));
+}
+
+TEST_F(PersistenceTest, AJournalThatCannotBeReadIsALoss) {
+  {
+    Node node = start();
+    node.mark_durably(dir("bucket/a"));
+  }
+  files_.fail_below(segments().at(0), EIO);
+  Node node = start();
+  EXPECT_THAT(node.loss(), HasSubstr("Input/output error"));
+  EXPECT_TRUE(node.is_dirty("bucket/a"));
+}
+
+TEST_F(PersistenceTest, AShortReadIsNeverTakenForAll) {
+  {
+    Node node = start();
+    node.mark_durably(dir("bucket/a"));
+    node.save();
+    node.mark_durably(dir("bucket/b"));
+  }
+  const auto count = files_.clone();
+  count->reset_calls();
+  {
+    Node node(*count, clock_, node_options(Durability::disk));
+  }
+  for (std::size_t call = 1; call <= count->calls(); ++call) {
+    const auto files = files_.clone();
+    files->shorten_call(call);
+    Node node(*files, clock_, node_options(Durability::disk));
+    EXPECT_TRUE(node.is_dirty("bucket/a")) << call;
+    // Half of the last frame can't be told from a write that was not finished.
+    if (node.loss().empty()) continue;
+    EXPECT_TRUE(node.is_dirty("anything")) << call;
+  }
+}
+
+TEST_F(PersistenceTest, ASegmentOfANewerVersionIsKeptAside) {
+  {
+    Node node = start();
+    node.mark_durably(dir("bucket/a"));
+  }
+  const auto file = segments().at(0);
+  std::string bytes = files_.content(file).value();
+  bytes[0] = 9;
+  files_.put(file, bytes);
+  Node node = start();
+  EXPECT_THAT(node.loss(), HasSubstr("version 9"));
+  EXPECT_EQ(files_.content("/data/journal/aside.v9"), bytes);
+}
+
+TEST_F(PersistenceTest, ADamagedSegmentIsKeptAside) {
+  {
+    Node node = start();
+    node.mark_durably(dir("bucket/a"));
+    node.mark_durably(dir("bucket/b"));
+  }
+  flip(segments().at(0), files_.content(segments().at(0))->find("bucket/a"));
+  Node node = start();
+  EXPECT_THAT(node.loss(), HasSubstr("is damaged"));
+  EXPECT_TRUE(files_.exists("/data/journal/aside.corrupt"));
+  ASSERT_EQ(segments().size(), 1U) << "only the new instance's";
+}
+
+// A drive that was away while the journal failed holds a snapshot that got ahead of it; the positions
+// behind the journal's end must not have been given to other marks since.
+TEST_F(PersistenceTest, ASnapshotAheadOfTheJournalOnADriveThatWasAwayHidesNothing) {
+  {
+    Node node = start();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+    ASSERT_TRUE(node.save().durable());
+    ASSERT_TRUE(node.mark_durably(dir("bucket/b")));
+    files_.fail_below(node_drives[0], EIO);
+    files_.fail_below("/data/journal", EIO);
+    for (int i = 0; i < 50; ++i) EXPECT_FALSE(node.mark_durably(dir("bucket/never/" + std::to_string(i))));
+    ASSERT_TRUE(node.save().drives[1].ok) << "it is ahead of the journal";
+  }
+  files_.crash();
+  files_.fail_below(node_drives[1], EIO);
+  InstanceId instance;
+  {
+    Node node = start(Durability::disk, "another boot");
+    instance = node.instance();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/c")));
+    files_.fail_below(node_drives[0], EIO);  // no later snapshot
+  }
+  files_.crash();
+  Node node = start(Durability::disk, "a third boot");
+  EXPECT_TRUE(node.is_dirty("bucket/b"));
+  EXPECT_TRUE(node.is_dirty("bucket/c"));
+  EXPECT_EQ(node.loss().empty(), node.instance() == instance);
+}
+
+TEST_F(PersistenceTest, AStartThatCannotWriteChangesNothing) {
+  {
+    start().stop();
+  }
+  files_.fill("/data");
+  EXPECT_FALSE(Persistence::start(files_, clock_, node_options(Durability::disk)));
+  files_.heal("/data");
+  EXPECT_EQ(start().loss(), "");
+}
+
+TEST_F(PersistenceTest, CrashesInALoopCostNothing) {
+  InstanceId instance;
+  for (int round = 0; round < 50; ++round) {
+    Node node = start(Durability::disk, "boot " + std::to_string(round));
+    if (round == 0) instance = node.instance();
+    EXPECT_EQ(node.instance(), instance) << node.loss();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/" + std::to_string(round))));
+    for (int marked = 0; marked <= round; ++marked)
+      EXPECT_TRUE(node.is_dirty("bucket/" + std::to_string(marked)));
+    if (round % 7 == 3) node.save();
+    files_.crash();
+  }
+}
+
+}  // namespace
+}  // namespace spoor::tracker

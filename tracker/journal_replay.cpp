@@ -1,0 +1,106 @@
+#include "tracker/journal_replay.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spoor::tracker {
+namespace {
+
+class Replayer {
+ public:
+  Replayer(TrackerState base, const Tracker::Options& options, const base::Clock& clock, bool same_boot)
+      : position_(base.position),
+        opened_at_(base.current_opened_at),
+        tracker_(options, clock, std::move(base)),
+        same_boot_(same_boot) {}
+
+  void run(const LoadedJournal& journal) {
+    if (!journal.error.empty()) return miss(journal.error);
+    // Segments that end before the state begins say nothing new.
+    const auto& segments = journal.segments;
+    auto from = std::find_if(segments.rbegin(), segments.rend(),
+                             [&](const LoadedSegment& segment) { return segment.start <= position_; });
+    if (from == segments.rend()) return miss("no segment of the journal reaches back to the snapshot");
+    for (auto segment = from.base() - 1; segment != segments.end(); ++segment) {
+      take(*segment, segment + 1 == segments.end());
+    }
+  }
+
+  Replay finish() && {
+    Replay replay{tracker_.state(), position_, std::move(missing_), std::move(cut_off_)};
+    replay.state.current_opened_at = opened_at_;
+    replay.state.position = position_;
+    return replay;
+  }
+
+ private:
+  void take(const LoadedSegment& segment, bool is_last) {
+    if (!segment.header) {
+      // One that was just being created holds nothing that anybody relied on.
+      const bool is_empty = segment.bytes != nullptr && !segment.had_frames;
+      if (!is_empty) miss(segment.error);
+      return;
+    }
+    if (segment.header->follows > position_) {
+      miss(fmt::format("a part of the journal before {} is missing", segment.file_name));
+    }
+    for (const SegmentFrames::Frame& frame : segment.frames.frames) take(frame, segment.file_name);
+    position_ = std::max(position_, segment.frames.end);
+    if (segment.frames.how != SegmentEnd::whole) judge_end(segment, is_last);
+  }
+
+  void judge_end(const LoadedSegment& segment, bool is_last) {
+    const SegmentEnd how = segment.frames.how;
+    // Without a power cut, what is missing at the end is only what was not written yet.
+    if (how == SegmentEnd::damaged || (how == SegmentEnd::broken && is_last && same_boot_)) {
+      miss(fmt::format("{} is damaged behind position {}", segment.file_name, segment.frames.end));
+    } else if (is_last) {
+      cut_off_ = fmt::format("an unfinished write at the end of {} was cut off", segment.file_name);
+    }
+  }
+
+  void take(const SegmentFrames::Frame& frame, const std::string& file_name) {
+    JournalPosition at = frame.position;
+    for (std::string_view records = frame.records; !records.empty();) {
+      const std::size_t before = records.size();
+      const auto record = take_record(records);
+      if (!record) return miss(fmt::format("{} at position {}: {}", file_name, at, record.error().message));
+      // Before the state's position it is known already; it would do no harm, but mark a later cycle.
+      if (at >= position_) apply(*record);
+      at += before - records.size();
+    }
+    position_ = std::max(position_, at);
+  }
+
+  void apply(const JournalRecord& record) {
+    if (const auto* mark = std::get_if<Mark>(&record)) {
+      tracker_.mark({mark, 1});
+    } else if (const auto& advance = std::get<AdvanceRecord>(record); tracker_.advance(advance.to)) {
+      opened_at_ = advance.opened_at;
+    }
+  }
+
+  void miss(std::string what) {
+    if (missing_.empty()) missing_ = std::move(what);
+  }
+
+  JournalPosition position_;
+  base::WallTime opened_at_;
+  Tracker tracker_;
+  const bool same_boot_;
+  std::string missing_;
+  std::string cut_off_;
+};
+
+}  // namespace
+
+Replay replay_journal(const LoadedJournal& journal, TrackerState base, const Tracker::Options& options,
+                      const base::Clock& clock, bool same_boot) {
+  Replayer replayer(std::move(base), options, clock, same_boot);
+  replayer.run(journal);
+  return std::move(replayer).finish();
+}
+
+}  // namespace spoor::tracker

@@ -1,0 +1,172 @@
+#include "tracker/persistence.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+
+Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Options options)
+    : files_(files),
+      clock_(clock),
+      options_(std::move(options)),
+      store_(files, options_.drives, options_.owner, options_.data_dir),
+      journal_(files, {options_.data_dir, options_.owner, options_.durability == Durability::disk}) {}
+
+base::Result<std::unique_ptr<Persistence>> Persistence::start(base::FileSystem& files,
+                                                              const base::Clock& clock, Options options) {
+  std::unique_ptr<Persistence> persistence(new Persistence(files, clock, std::move(options)));
+  if (auto done = persistence->begin(); !done) return done.error();
+  return persistence;
+}
+
+base::Result<> Persistence::begin() {
+  Remains remains;
+  remains.record = read_instance_record(files_, options_.data_dir);
+  std::optional<InstanceId> living;
+  if (remains.record && *remains.record) living = (*remains.record)->instance;
+  remains.snapshot = store_.load(living);
+  if (living) remains.journal = load_journal(files_, options_.data_dir, options_.owner, *living);
+  report_loaded(remains.snapshot);
+
+  const Circumstances now{clock_, options_.tracker, options_.rules, options_.boot_id};
+  auto recovery = recover(remains, now);
+  instance_ = recovery.state.instance;
+  birth_ = recovery.birth;
+  report_.loss = std::move(recovery.loss);
+  if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
+
+  const JournalPosition start = recovery.state.position;
+  tracker_ = std::make_unique<Tracker>(options_.tracker, clock_, std::move(recovery.state));
+  const bool has_journal = options_.durability != Durability::memory;
+  durable_ = has_journal ? start : std::numeric_limits<JournalPosition>::max();
+  if (has_journal) {
+    if (report_.loss.empty()) journal_.adopt(remains.journal);
+    tracker_->start_recording();
+    if (auto done = begin_journal(start, recovery.follows); !done) static_cast<void>(fail(done.error()));
+  }
+  // Once this is written, a start after a crash looks for this instance's journal: it is there. Before,
+  // nothing that the last run left may be touched.
+  if (auto done = write_record(std::nullopt); !done) return done;
+  for (std::string& note : journal_.remove_leftovers()) report_.notes.push_back(std::move(note));
+  return {};
+}
+
+void Persistence::report_loaded(const LoadedSnapshot& loaded) {
+  if (!loaded.registry_error.empty()) report_.notes.push_back(loaded.registry_error);
+  for (const DriveState& drive : loaded.drives) {
+    if (!drive.ok)
+      report_.notes.push_back(fmt::format("drive {}: {}", printable(drive.drive.native()), drive.error));
+  }
+}
+
+base::Result<> Persistence::begin_journal(JournalPosition start, JournalPosition follows) {
+  return journal_.begin({options_.owner, instance_, start, follows, birth_});
+}
+
+base::Result<> Persistence::write_record(std::optional<std::uint64_t> clean_generation) {
+  return write_instance_record(
+      files_, options_.data_dir,
+      {instance_, clean_generation, options_.rules, options_.durability, options_.boot_id});
+}
+
+base::Result<> Persistence::commit() {
+  const std::scoped_lock lock(writing_);
+  return commit_locked();
+}
+
+base::Result<> Persistence::commit_locked() {
+  if (options_.durability == Durability::memory) return {};
+  if (const auto status = journal_status(); !status.error.empty()) {
+    return base::Error(Errc::not_durable, status.error);
+  }
+  const auto recorded = tracker_->take_records();
+  if (recorded.records.empty()) return {};
+  if (journal_.bytes() + recorded.records.size() > options_.journal_bytes_max) {
+    return fail({Errc::not_durable,
+                 fmt::format("the journal in {} holds {} bytes, and no drive takes the snapshot that would "
+                             "free it",
+                             options_.data_dir.native(), journal_.bytes())});
+  }
+  if (auto done = journal_.append(recorded.records); !done) return fail(done.error());
+  durable_ = std::max<JournalPosition>(durable_, recorded.start + recorded.records.size());
+  return {};
+}
+
+// From here on marks are kept in memory only, until a snapshot holds them.
+base::Result<> Persistence::fail(const base::Error& error) {
+  tracker_->stop_recording();
+  recording_anew_from_.reset();
+  const std::scoped_lock lock(status_mutex_);
+  failure_ = error.message;
+  ++failures_;
+  return base::Error(Errc::not_durable, failure_);
+}
+
+bool Persistence::is_failed() const {
+  const std::scoped_lock lock(status_mutex_);
+  return !failure_.empty();
+}
+
+JournalPosition Persistence::durable_position() const { return durable_; }
+
+SavedSnapshot Persistence::save() {
+  prepare_save();
+  const TrackerState state = tracker_->state();
+  auto saved = store_.save(state, clock_.wall_now());
+  finish_save(saved, state.position);
+  return saved;
+}
+
+void Persistence::prepare_save() {
+  if (options_.durability == Durability::memory) return;
+  const std::scoped_lock lock(writing_);
+  // A new segment for what the snapshot will not hold. While no drive takes one there would be more and
+  // more of them.
+  if (!is_failed() && last_save_durable_) {
+    auto done = commit_locked();
+    if (done) done = journal_.rotate();
+    if (!done && !is_failed()) static_cast<void>(fail(done.error()));
+  }
+  if (is_failed()) recording_anew_from_ = tracker_->start_recording();
+}
+
+void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covered) {
+  if (options_.durability == Durability::memory) return;
+  const std::scoped_lock lock(writing_);
+  last_save_durable_ = saved.durable();
+  const auto anew_from = std::exchange(recording_anew_from_, std::nullopt);
+  if (!saved.durable()) {
+    if (anew_from) tracker_->stop_recording();
+    return;
+  }
+  durable_ = std::max<JournalPosition>(durable_, covered);
+  if (anew_from) {
+    // The snapshot holds all before it, so a hole in the journal there does not matter.
+    if (auto done = begin_journal(*anew_from, *anew_from); !done) {
+      static_cast<void>(fail(done.error()));
+      return;
+    }
+    const std::scoped_lock status_lock(status_mutex_);
+    failure_.clear();
+  }
+  journal_.cut(covered);
+}
+
+base::Result<SavedSnapshot> Persistence::stop() {
+  auto saved = save();
+  if (!saved.durable()) return saved;
+  if (auto done = write_record(saved.generation); !done) return done.error();
+  return saved;
+}
+
+JournalStatus Persistence::journal_status() const {
+  const std::scoped_lock lock(status_mutex_);
+  return {journal_.bytes(), failures_, failure_};
+}
+
+}  // namespace spoor::tracker
