@@ -210,12 +210,7 @@ boost::asio::awaitable<HttpResponse> Api::accept_drive(const HttpRequest& reques
 HttpResponse Api::alive() const { return json_response({{"status", "ok"}}); }
 
 HttpResponse Api::ready() const {
-  std::vector<std::string> reasons;
-  if (const auto& last = saver_.last(); last && !last->durable()) {
-    for (const auto& drive : last->drives) {
-      reasons.push_back(fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
-    }
-  }
+  std::vector<std::string> reasons = saver_.trouble();
   if (auto trouble = committer_.trouble(); !trouble.empty()) {
     reasons.push_back(fmt::format("journal: {}", trouble));
   }

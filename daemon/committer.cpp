@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <utility>
 
 #include "daemon/task.h"
 #include "tracker/errors.h"
@@ -35,7 +36,10 @@ Committer::Committer(asio::io_context& context, asio::thread_pool& pool, tracker
 asio::awaitable<base::Result<>> Committer::wait(tracker::JournalPosition position) {
   while (persistence_.durable_position() < position) {
     if (auto why = trouble(); !why.empty()) co_return base::Error(tracker::Errc::not_durable, std::move(why));
-    if (!running_) asio::co_spawn(context_, commit(), rethrow);
+    if (!std::exchange(running_, true)) {
+      started_at_ = clock_.steady_now();
+      asio::co_spawn(context_, commit(), rethrow);
+    }
     co_await finished_.async_wait(as_result);
   }
   co_return base::Result<>();
@@ -50,8 +54,6 @@ std::string Committer::trouble() const {
 }
 
 asio::awaitable<void> Committer::commit() {
-  running_ = true;
-  started_at_ = clock_.steady_now();
   watchdog_.expires_after(write_max);
   watchdog_.async_wait([this](const boost::system::error_code& cancelled) {
     if (!cancelled) finished_.cancel();

@@ -190,7 +190,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   if (!persistence) return persistence.error();
 
   asio::thread_pool pool(pool_threads);
-  Saver saver(context, pool, **persistence, config.tracker.save_interval);
+  Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   Committer committer(context, pool, **persistence, saver, clock);
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);

@@ -1,5 +1,6 @@
 #include "daemon/saver.h"
 
+#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace asio = boost::asio;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds first_retry{1'000};
 constexpr unsigned retry_doublings_max = 3;
+constexpr std::chrono::minutes save_max{1};
 
 asio::awaitable<tracker::SavedSnapshot> write(tracker::Persistence& persistence) {
   co_return persistence.save();
@@ -30,10 +32,11 @@ asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::f
 }  // namespace
 
 Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-             std::chrono::milliseconds interval)
+             const base::Clock& clock, std::chrono::milliseconds interval)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
+      clock_(clock),
       interval_(interval),
       timer_(context),
       finished_(context, asio::steady_timer::time_point::max()) {}
@@ -41,6 +44,7 @@ Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persis
 asio::awaitable<void> Saver::wait_for_turn() {
   while (running_) co_await finished_.async_wait(as_result);
   running_ = true;
+  started_at_ = clock_.steady_now();
 }
 
 void Saver::end_turn() {
@@ -95,6 +99,20 @@ const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, tracker:
     timer_.cancel();  // it may stand at the whole interval
   }
   return last_.emplace(std::move(saved));
+}
+
+std::vector<std::string> Saver::trouble() const {
+  std::vector<std::string> reasons;
+  const auto busy = clock_.steady_now() - started_at_;
+  if (running_ && busy >= save_max) {
+    reasons.push_back(fmt::format("a save has been under way for {} s: some drive hangs",
+                                  std::chrono::floor<std::chrono::seconds>(busy).count()));
+  }
+  if (!last_ || last_->durable()) return reasons;
+  for (const tracker::DriveState& drive : last_->drives) {
+    reasons.push_back(fmt::format("drive {}: {}", tracker::printable(drive.drive.native()), drive.error));
+  }
+  return reasons;
 }
 
 void Saver::save_soon() {

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "tracker/persistence.h"
 
@@ -21,7 +24,7 @@ namespace spoor::daemon {
 class Saver {
  public:
   Saver(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::Persistence& persistence,
-        std::chrono::milliseconds interval);
+        const base::Clock& clock, std::chrono::milliseconds interval);
 
   // Saves what is known when it begins, after a save that is under way.
   boost::asio::awaitable<tracker::SavedSnapshot> save();
@@ -46,6 +49,9 @@ class Saver {
   // Attempts that no drive took, since the start.
   std::uint64_t failures() const { return failures_total_; }
 
+  // Why what is marked may not get to the drives at present; empty where all is well.
+  std::vector<std::string> trouble() const;
+
   // For the first save, when nothing else runs yet: on the calling thread.
   void save_here();
 
@@ -59,11 +65,13 @@ class Saver {
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
   tracker::Persistence& persistence_;
+  const base::Clock& clock_;
   const std::chrono::milliseconds interval_;
 
   boost::asio::steady_timer timer_;     // ends the pause before the next save
   boost::asio::steady_timer finished_;  // cancelled whenever a save has finished
   bool running_ = false;
+  base::SteadyTime started_at_{};
   bool stopped_ = false;
   bool soon_ = false;
   unsigned failures_ = 0;  // in a row

@@ -26,9 +26,9 @@ base::Result<JournalRecord> decode_mark(base::ByteReader& in, MarkKind kind) {
   const std::string_view path = in.short_string();
   if (!in.ok()) return corrupt("a mark is cut off");
   // Only a tree mark may be of the root. Anything else that is no path can't have been marked.
-  const auto normal = path.empty() && kind == MarkKind::tree ? std::string() : normalise_path(path);
-  if (!normal || *normal != path) return corrupt("a mark of an impossible path");
-  return JournalRecord(Mark{*normal, kind});
+  const bool is_root = path.empty() && kind == MarkKind::tree;
+  if (!is_root && !is_normalised(path)) return corrupt("a mark of an impossible path");
+  return JournalRecord(Mark{std::string(path), kind});
 }
 
 base::Result<JournalRecord> decode_advance(base::ByteReader& in) {

@@ -20,10 +20,13 @@ class Replayer {
     if (!journal.error.empty()) return miss(journal.error);
     // Segments that end before the state begins say nothing new.
     const auto& segments = journal.segments;
-    auto from = std::find_if(segments.rbegin(), segments.rend(),
-                             [&](const LoadedSegment& segment) { return segment.start <= position_; });
-    if (from == segments.rend()) return miss("no segment of the journal reaches back to the snapshot");
-    for (auto segment = from.base() - 1; segment != segments.end(); ++segment) {
+    if (segments.empty()) return miss("there is no journal behind the snapshot");
+    const auto covering = std::find_if(segments.rbegin(), segments.rend(), [&](const LoadedSegment& segment) {
+      return segment.start <= position_;
+    });
+    // Where all begin later, the first one's header tells whether anything is missing before it.
+    const auto first = covering == segments.rend() ? segments.begin() : covering.base() - 1;
+    for (auto segment = first; segment != segments.end(); ++segment) {
       take(*segment, segment + 1 == segments.end());
     }
   }

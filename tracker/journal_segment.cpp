@@ -95,6 +95,7 @@ base::Result<SegmentHeader> take_segment_header(std::string_view& bytes) {
   header.birth.complete = in.u8() != 0;
   const std::string_view content = bytes.substr(0, bytes.size() - in.remaining());
   if (in.u64() != base::checksum(content) || !in.ok()) return corrupt("the header's checksum does not match");
+  if (header.instance.is_none()) return corrupt("a header of no instance");
   if (header.follows > header.start || header.start > journal_position_max) {
     return corrupt("an impossible position in the header");
   }

@@ -44,7 +44,8 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in) {
   const std::uint32_t trees = in.u32();
   for (std::uint32_t i = 0; i < trees && in.ok(); ++i) {
     const std::string_view path = in.short_string();
-    if (path.size() > path_bytes_max) return corrupt("a tree mark over the longest path");
+    // One that is not would cover nothing.
+    if (!path.empty() && !is_normalised(path)) return corrupt("a tree mark of an impossible path");
     marks.add_tree(path);
   }
   if (!in.ok()) return corrupt("cut off in the marks");

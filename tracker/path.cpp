@@ -69,6 +69,11 @@ base::Result<std::string> normalise_path(std::string_view raw) {
   return path;
 }
 
+bool is_normalised(std::string_view path) {
+  const auto normal = normalise_path(path);
+  return normal && *normal == path;
+}
+
 bool ComponentCursor::next() {
   if (started_ && is_last()) return false;
   begin_ = started_ ? end_ + 1 : 0;

@@ -33,6 +33,10 @@ struct Mark {
 // Fails with Errc::invalid_path (`..`, a NUL byte, nothing left) or Errc::path_too_long.
 base::Result<std::string> normalise_path(std::string_view raw);
 
+// Whether normalising the path would leave it as it is: for paths that were normalised before they were
+// stored or sent.
+bool is_normalised(std::string_view path);
+
 // Steps through the components of a normalised path.
 //
 //   for (ComponentCursor at(path); at.next();) use(at.component(), at.prefix());

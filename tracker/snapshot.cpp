@@ -50,8 +50,9 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
   state.current_opened_at = decode_time(in);
   state.position = in.u64();
   const bool numbers_ok = state.oldest_kept.value >= 1 && state.oldest_kept <= state.current &&
-                          state.current.value <= CycleId::value_max && !state.instance.is_none();
-  if (!in.ok() || !numbers_ok) return corrupt("impossible cycle numbers");
+                          state.current.value <= CycleId::value_max &&
+                          state.position <= journal_position_max && !state.instance.is_none();
+  if (!in.ok() || !numbers_ok) return corrupt("impossible numbers");
   auto current = decode_mark_set(in);
   if (!current) return current.error();
   state.current_marks = std::make_shared<const MarkSet>(*std::move(current));

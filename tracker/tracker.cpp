@@ -37,8 +37,9 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
       history_(std::move(state.history)),
       position_(state.position) {
   // From here on the cycle's age is measured, not computed from the time of day, which may jump.
-  const auto age = std::max(clock.wall_now() - opened_at_, std::chrono::nanoseconds{0});
-  opened_at_steady_ = clock.steady_now() - age;
+  // It may be any number, as read from a file: outside of what has been, it says nothing.
+  const base::WallTime now = std::max(clock.wall_now(), base::WallTime{});
+  opened_at_steady_ = clock.steady_now() - (now - std::clamp(opened_at_, base::WallTime{}, now));
   trim_history();
 }
 

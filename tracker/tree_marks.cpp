@@ -41,31 +41,41 @@ void TreeMarks::merge(const TreeMarks& other) {
   for (const std::string& path : other) add(path);
 }
 
+TreeMarks::Paths::const_iterator TreeMarks::first_from(std::string_view path) const {
+  return std::lower_bound(paths_.begin(), paths_.end(), path,
+                          [](const auto& each, std::string_view from) { return *each < from; });
+}
+
+bool TreeMarks::contains(std::string_view path) const {
+  const auto found = first_from(path);
+  return found != paths_.end() && **found == path;
+}
+
 bool TreeMarks::insert(std::string_view path) {
   if (covers(path)) return false;
   if (path.empty()) {
     paths_.clear();
   } else {
     const auto [from, to] = range_below(path);
-    paths_.erase(paths_.lower_bound(from), paths_.lower_bound(to));
+    paths_.erase(first_from(from), first_from(to));
   }
-  paths_.emplace(path);
+  paths_.insert(first_from(path), std::make_shared<const std::string>(path));
   return true;
 }
 
 bool TreeMarks::covers(std::string_view path) const {
   if (paths_.empty()) return false;
-  if (paths_.contains(std::string_view{})) return true;
+  if (contains({})) return true;
   for (ComponentCursor at(path); at.next();) {
-    if (paths_.contains(at.prefix())) return true;
+    if (contains(at.prefix())) return true;
   }
   return false;
 }
 
 bool TreeMarks::has_below(std::string_view path) const {
-  if (path.empty()) return !paths_.empty() && !paths_.contains(std::string_view{});
+  if (path.empty()) return !paths_.empty() && !contains({});
   const auto [from, to] = range_below(path);
-  return paths_.lower_bound(from) != paths_.lower_bound(to);
+  return first_from(from) != first_from(to);
 }
 
 // Cuts all marks at the greatest depth at which three quarters of the bound remain, so that a stream
@@ -75,15 +85,20 @@ void TreeMarks::join_deepest() {
   // than that with the mark before it.
   std::vector<std::size_t> first_of_kind(path_bytes_max + 1);
   std::string_view before;
-  for (const std::string& path : paths_) {
+  for (const std::string& path : *this) {
     ++first_of_kind[shared_components(before, path)];
     before = path;
   }
   std::size_t depth = 0;
   for (std::size_t left = first_of_kind[0]; left <= count_max / 4 * 3; left += first_of_kind[depth]) ++depth;
-  std::set<std::string, std::less<>> joined;
-  for (const std::string& path : paths_) joined.emplace_hint(joined.end(), cut(path, depth));
-  paths_ = std::move(joined);
+  for (auto& path : paths_) {
+    const std::string_view joined = cut(*path, depth);
+    if (joined.size() != path->size()) path = std::make_shared<const std::string>(joined);
+  }
+  // Cut paths can sort otherwise: "a!/b" comes before "a/b", "a!" behind "a".
+  std::sort(paths_.begin(), paths_.end(), [](const auto& one, const auto& other) { return *one < *other; });
+  const auto same = [](const auto& one, const auto& other) { return *one == *other; };
+  paths_.erase(std::unique(paths_.begin(), paths_.end(), same), paths_.end());
 }
 
 }  // namespace spoor::tracker

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <boost/iterator/indirect_iterator.hpp>
 #include <cstddef>
-#include <set>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spoor::tracker {
 
@@ -12,6 +15,9 @@ namespace spoor::tracker {
 // No mark is ever dropped. Marks under another one are redundant and are not kept; beyond
 // `count_max` marks, the deepest are joined to their parents, so that the set stays bounded and only
 // ever covers more.
+//
+// Copying is cheap (the paths are shared, and never change): it happens under the tracker's lock, at every
+// save and every scan.
 //
 // Not thread-safe.
 class TreeMarks {
@@ -30,16 +36,25 @@ class TreeMarks {
 
   bool empty() const { return paths_.empty(); }
   std::size_t size() const { return paths_.size(); }
-  auto begin() const { return paths_.begin(); }
-  auto end() const { return paths_.end(); }
 
-  friend bool operator==(const TreeMarks&, const TreeMarks&) = default;
+  // The paths, sorted bytewise.
+  auto begin() const { return boost::make_indirect_iterator(paths_.begin()); }
+  auto end() const { return boost::make_indirect_iterator(paths_.end()); }
+
+  friend bool operator==(const TreeMarks& one, const TreeMarks& other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end());
+  }
 
  private:
+  using Paths = std::vector<std::shared_ptr<const std::string>>;
+
+  // The first path that is not before this one.
+  Paths::const_iterator first_from(std::string_view path) const;
+  bool contains(std::string_view path) const;
   bool insert(std::string_view path);
   void join_deepest();
 
-  std::set<std::string, std::less<>> paths_;
+  Paths paths_;
 };
 
 }  // namespace spoor::tracker

@@ -33,6 +33,22 @@ class FileSystemTest : public ::testing::Test {
   PosixFileSystem files_;
 };
 
+TEST_F(FileSystemTest, ADirectoryIsListedByName) {
+  write_plainly(directory_ / "b", "");
+  write_plainly(directory_ / ".a", "");
+  fs::create_directory(directory_ / "sub");
+  EXPECT_EQ(files_.list_directory(directory_.path()).value(), (std::vector<std::string>{".a", "b", "sub"}));
+  EXPECT_EQ(files_.list_directory(directory_ / "none").error().code, std::errc::no_such_file_or_directory);
+  EXPECT_EQ(files_.list_directory(directory_ / "b").error().code, std::errc::not_a_directory);
+}
+
+TEST_F(FileSystemTest, AFileThatIsNotThereIsNothingAndOneThatCannotBeReadAnError) {
+  EXPECT_FALSE(read_if_there(files_, file_, 100).value());
+  write_plainly(file_, "12345");
+  EXPECT_EQ(read_if_there(files_, file_, 100).value(), "12345");
+  EXPECT_EQ(read_if_there(files_, file_, 4).error().code, std::errc::file_too_large);
+}
+
 TEST_F(FileSystemTest, AFileReadsAsWritten) {
   write_plainly(file_, std::string("a\0b\n", 4));
   EXPECT_EQ(files_.read(file_, 100).value(), std::string("a\0b\n", 4));

@@ -230,7 +230,8 @@ class Runner {
     for_each_crash(cut_off, [&](const World& crashed, const std::string& fates) {
       const std::string where = fmt::format("cut before call {}, fates {}", stop, fates);
       const std::size_t calls = check(World(crashed), "boot 2", where);
-      if (matrix_.crash_in_recovery) crash_recovery(crashed, calls, where);
+      if (matrix_.recovery_stride != 0 && stop % matrix_.recovery_stride == 0)
+        crash_recovery(crashed, calls, where);
     });
   }
 

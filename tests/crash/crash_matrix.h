@@ -24,7 +24,7 @@ enum class Fault {
 struct Matrix {
   tracker::Durability durability = tracker::Durability::disk;
   Fault fault = Fault::power_cut;
-  bool crash_in_recovery = false;
+  std::size_t recovery_stride = 0;  // crashes in the recovery from every so many-th cut, too; 0: in none
   bool until_first_violation = false;
   // Puts something between the node and the file system; may be empty.
   std::function<std::unique_ptr<base::FileSystem>(base::FileSystem&)> wrap = {};

@@ -11,6 +11,13 @@ namespace {
 
 using tracker::Durability;
 
+// The sanitizers see nothing at one cut that they would not see at the next.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t stride = 10;
+#else
+constexpr std::size_t stride = 1;
+#endif
+
 Outcome run_and_tell(const Matrix& matrix) {
   auto outcome = run(matrix);
   std::cout << "[ POINTS   ] " << outcome.points << " recoveries, " << outcome.losses << " with a gap, "
@@ -30,15 +37,15 @@ TEST(CrashMatrixTest, OnDiskNoPowerCutCostsAnythingAcknowledgedNorAGap) {
 }
 
 TEST(CrashMatrixTest, NorDoesASecondPowerCutDuringTheRecovery) {
-  const auto outcome = run_and_tell({Durability::disk, Fault::power_cut, true});
+  const auto outcome = run_and_tell({Durability::disk, Fault::power_cut, stride});
   expect_no_violation(outcome);
   EXPECT_EQ(outcome.losses, 0U);
-  EXPECT_GE(outcome.points, 10'000U);
+  EXPECT_GE(outcome.points, 10'000U / stride);
 }
 
 TEST(CrashMatrixTest, AKillCostsNothingOnDiskNorWithTheSystem) {
   for (const Durability durability : {Durability::disk, Durability::os}) {
-    const auto outcome = run_and_tell({durability, Fault::kill, true});
+    const auto outcome = run_and_tell({durability, Fault::kill, stride});
     expect_no_violation(outcome);
     EXPECT_EQ(outcome.losses, 0U);
   }

@@ -256,5 +256,38 @@ TEST_F(MemoryFileSystemTest, AFullDriveWritesPartOfWhatItWasGiven) {
   EXPECT_EQ(files_.content("/d/f"), "123");
 }
 
+TEST_F(MemoryFileSystemTest, AShortenedReadBringsHalfOnce) {
+  files_.put("/d/f", "123456");
+  files_.shorten_call(2);
+  EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
+  EXPECT_EQ(files_.read("/d/f", 100).value(), "123");
+  EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
+}
+
+TEST_F(MemoryFileSystemTest, ADirectoryIsListedByName) {
+  files_.put("/d/b", "");
+  files_.put("/d/a", "");
+  files_.put("/d/sub/c", "");
+  EXPECT_EQ(files_.list_directory("/d").value(), (std::vector<std::string>{"a", "b", "sub"}));
+  EXPECT_EQ(files_.list_directory("/none").error().code, std::errc::no_such_file_or_directory);
+  EXPECT_EQ(files_.list_directory("/d/a").error().code, std::errc::not_a_directory);
+  files_.fail_call(1, EIO);
+  EXPECT_FALSE(files_.list_directory("/d"));
+}
+
+TEST_F(MemoryFileSystemTest, ACloneHasTheSameThingsUnsyncedAndGoesItsOwnWay) {
+  files_.put("/d/f", "synced");
+  auto open = files_.create("/d/f").value();
+  ASSERT_TRUE(open->append("new"));
+  ASSERT_TRUE(files_.rename("/d/f", "/d/g"));
+  const auto clone = files_.clone();
+  ASSERT_TRUE(open->append(" more"));
+  EXPECT_EQ(clone->content("/d/g"), "new");
+  EXPECT_EQ(clone->crash(Fate::kept), 2U) << "the rename and the content";
+  EXPECT_EQ(clone->content("/d/g"), "new");
+  EXPECT_EQ(files_.clone()->crash(Fate::lost), 2U);
+  EXPECT_EQ(files_.content("/d/g"), "new more");
+}
+
 }  // namespace
 }  // namespace spoor::fakes

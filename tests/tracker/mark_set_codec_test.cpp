@@ -107,6 +107,17 @@ TEST(MarkSetCodecTest, ATreeMarkOverTheLongestPathIsRefused) {
   expect_corrupt(out.bytes());
 }
 
+// One that ends in a slash would cover nothing.
+TEST(MarkSetCodecTest, ATreeMarkThatIsNoNormalisedPathIsRefused) {
+  for (const std::string_view path : {"a/", "a//b", "/", "../x", "."}) {
+    base::ByteWriter out;
+    out.u16(0);
+    out.u32(1);
+    out.short_string(path);
+    expect_corrupt(out.bytes());
+  }
+}
+
 TEST(MarkSetCodecTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
   SPOOR_RANDOM(random);
   const std::string whole = encoded(varied());

@@ -197,5 +197,11 @@ TEST(PrintableTest, RandomBytesComeOutAsUtf8WithoutControlCharacters) {
   }
 }
 
+TEST(NormalisePathTest, WhatIsNormalisedIsToldFromWhatIsNot) {
+  for (const char* path : {"a", "a/b", "a b/.c/..d"}) EXPECT_TRUE(is_normalised(path)) << path;
+  for (const char* path : {"", "/", "a/", "/a", "a//b", "a/./b", "a/../b"})
+    EXPECT_FALSE(is_normalised(path)) << path;
+}
+
 }  // namespace
 }  // namespace spoor::tracker

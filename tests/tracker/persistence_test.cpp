@@ -273,7 +273,7 @@ TEST_F(PersistenceTest, ARemovedJournalIsALoss) {
     node.mark_durably(dir("bucket/a"));
   }
   ASSERT_TRUE(files_.remove(segments().at(0)));
-  EXPECT_THAT(start().loss(), HasSubstr("no segment of the journal"));
+  EXPECT_THAT(start().loss(), HasSubstr("there is no journal"));
 }
 
 TEST_F(PersistenceTest, AJournalThatCannotBeReadIsALoss) {

@@ -280,7 +280,9 @@ TEST_F(RecoveryTest, AGapSurvivesTheNextCleanRestart) {
 TEST_F(RecoveryTest, AChangeOfWhatIsIgnoredIsALoss) {
   auto options = node_options(Durability::disk);
   options.rules = "any";
-  { Node(files_, clock_, options).stop(); }
+  {
+    Node(files_, clock_, options).stop();
+  }
   EXPECT_EQ(Node(files_, clock_, options).loss(), "");
   options.rules = "s3";
   EXPECT_NE(Node(files_, clock_, options).loss(), "");

@@ -1,0 +1,13 @@
+// The disk that the benchmarks write to.
+#pragma once
+
+#include <string>
+
+namespace spoor::bench {
+
+// Makes $TMPDIR, or the build folder where it is not set, the place of every TempDirectory from here on,
+// and names its file system: "ext4 on /dev/sda1". Throws where that is memory: syncing costs nothing there.
+// Before any thread starts.
+std::string use_disk();
+
+}  // namespace spoor::bench

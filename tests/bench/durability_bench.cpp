@@ -1,0 +1,205 @@
+// What it costs that an acknowledged mark outlives a crash: marks acknowledged a second over HTTP, one path
+// a request, beside what the disk can do (docs/durability.md).
+//
+// The variants take turns, so that what else the machine does meets all of them alike, and ratios are taken
+// between runs of one turn: a disk that others use as well may be ten times slower a second later.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "tests/bench/disk.h"
+#include "tests/bench/figures.h"
+#include "tests/bench/mark_load.h"
+#include "tests/support/process.h"
+#include "tests/support/raw_client.h"
+#include "tests/support/temp_directory.h"
+
+namespace {
+
+using namespace spoor;
+using namespace std::chrono_literals;
+
+constexpr int rounds = 7;
+constexpr auto run_time = 300ms;
+constexpr std::array<std::size_t, 3> connection_counts = {1, 16, 64};
+constexpr std::size_t known_paths = 1000;
+constexpr std::size_t record_bytes = 100;
+
+enum class Paths { made_up, known };
+
+// A spoord of its own for each variant.
+class Node {
+ public:
+  Node(const support::TempDirectory& directory, const std::string& durability, Paths paths)
+      : durability_(durability), paths_(paths) {
+    const auto folder = directory / (durability + (paths == Paths::known ? "-known" : ""));
+    std::filesystem::create_directories(folder / "drive");
+    // No save falls into a run, and the filter is so wide that every path made up sets bits.
+    std::ofstream(folder / "spoor.json")
+        << fmt::format(R"({{"node":{{"name":"bench","data_dir":"{0}/data"}},"drives":["{0}/drive"],)"
+                       R"("tracker":{{"durability":"{1}","save_interval":"1h","items":4000000}},)"
+                       R"("listen":[{{"address":"127.0.0.1","port":0}}]}})",
+                       folder.native(), durability);
+    daemon_ = std::make_unique<support::Daemon>(
+        std::vector<std::string>{SPOORD, "--config", (folder / "spoor.json").native()});
+    const std::string url = daemon_->wait_for("listening on http://127.0.0.1:");
+    if (url.empty()) throw std::runtime_error(daemon_->log());
+    port_ = static_cast<std::uint16_t>(std::stoul(url));
+  }
+
+  const std::string& durability() const { return durability_; }
+  Paths paths() const { return paths_; }
+
+  double acknowledged_per_second(std::size_t connections) {
+    bench::MarkLoad load(port_, connections, [this] { return next_path(); });
+    return load.run(run_time);
+  }
+
+  // Whether what was sent as new was new to the daemon, or another thing was measured.
+  void check_all_were_new() const {
+    const double accepted = status_figure("accepted");
+    if (status_figure("new") < accepted * 0.999) {
+      throw std::runtime_error("paths that should have been new to the daemon were known to it");
+    }
+  }
+
+ private:
+  std::string next_path() {
+    const std::size_t number = paths_ == Paths::known ? made_++ % known_paths : made_++;
+    return fmt::format("bucket/holidays/album-{:03}/picture-{:010}.jpeg", number % 100, number);
+  }
+
+  double status_figure(const std::string& name) const {
+    support::RawClient client(port_);
+    client.send("GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    const std::string status = client.receive_all();
+    const std::string member = "\"" + name + "\":";
+    const std::size_t at = status.find(member);
+    if (at == std::string::npos) throw std::runtime_error("no " + member + " in " + status);
+    return std::stod(status.substr(at + member.size()));
+  }
+
+  std::string durability_;
+  Paths paths_;
+  std::unique_ptr<support::Daemon> daemon_;
+  std::uint16_t port_ = 0;
+  std::size_t made_ = 0;
+};
+
+// Small records appended to one file, each synced: what one client at a time can get of the disk at most.
+double syncs_per_second(const std::filesystem::path& file) {
+  using Clock = std::chrono::steady_clock;
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const std::string record(record_bytes, 'r');
+  const auto start = Clock::now();
+  std::size_t count = 0;
+  bool done = fd >= 0;
+  for (; done && Clock::now() < start + run_time; ++count) {
+    done = ::write(fd, record.data(), record.size()) == static_cast<ssize_t>(record.size()) &&
+           ::fdatasync(fd) == 0;
+  }
+  if (!done) throw std::system_error(errno, std::system_category(), file.native());
+  const std::chrono::duration<double> taken = Clock::now() - start;
+  ::close(fd);
+  return static_cast<double>(count) / taken.count();
+}
+
+using Nodes = std::vector<std::unique_ptr<Node>>;  // the first is the one to compare with
+
+// What one node came to with some number of connections.
+struct Row {
+  bench::Figures per_second;
+  bench::Figures to_syncs;
+  bench::Figures to_first;
+};
+
+struct Measured {
+  bench::Figures syncs_per_second;
+  std::map<const Node*, std::map<std::size_t, Row>> rows;
+};
+
+// Once around.
+void take_turns(const Nodes& nodes, std::size_t connections, const std::filesystem::path& sync_file,
+                Measured& measured) {
+  const double syncs = syncs_per_second(sync_file);
+  measured.syncs_per_second.add(syncs);
+  double first = 0;
+  for (const auto& node : nodes) {
+    const double marks = node->acknowledged_per_second(connections);
+    if (node == nodes.front()) first = marks;
+    Row& row = measured.rows[node.get()][connections];
+    row.per_second.add(marks);
+    row.to_syncs.add(marks / syncs);
+    row.to_first.add(marks / first);
+  }
+}
+
+Measured measure(const Nodes& nodes, const std::filesystem::path& sync_file) {
+  Measured measured;
+  for (const auto& node : nodes) node->acknowledged_per_second(16);  // warms up; makes the known paths known
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::size_t connections : connection_counts) {
+      take_turns(nodes, connections, sync_file, measured);
+    }
+  }
+  return measured;
+}
+
+void print(const Nodes& nodes, const Measured& measured) {
+  const bench::Figures& syncs = measured.syncs_per_second;
+  fmt::print("fdatasync after each {} bytes appended: {:.0f} a second ({:.0f} .. {:.0f})\n\n", record_bytes,
+             syncs.median(), syncs.min(), syncs.max());
+  fmt::print("{:<11}{:<7}{:>12}{:>10}   {:<18}{:>11}{:>10}\n", "durability", "paths", "connections", "acks/s",
+             "(min .. max)", "/fdatasync", "/memory");
+  for (const auto& node : nodes) {
+    for (const auto& [connections, row] : measured.rows.at(node.get())) {
+      const bench::Figures& marks = row.per_second;
+      fmt::print("{:<11}{:<7}{:>12}{:>10.0f}   {:<18}{:>11.2f}{:>10.2f}\n", node->durability(),
+                 node->paths() == Paths::known ? "known" : "new", connections, marks.median(),
+                 fmt::format("({:.0f} .. {:.0f})", marks.min(), marks.max()), row.to_syncs.median(),
+                 row.to_first.median());
+    }
+  }
+}
+
+void run() {
+  const std::string disk = bench::use_disk();
+  const support::TempDirectory directory;
+  Nodes nodes;
+  nodes.push_back(std::make_unique<Node>(directory, "memory", Paths::made_up));
+  nodes.push_back(std::make_unique<Node>(directory, "os", Paths::made_up));
+  nodes.push_back(std::make_unique<Node>(directory, "disk", Paths::made_up));
+  nodes.push_back(std::make_unique<Node>(directory, "disk", Paths::known));
+  fmt::print("Acknowledged marks over HTTP on loopback, one path a request: median of {} runs of {} ms.\n",
+             rounds, run_time.count());
+  fmt::print("{}, {} processors\n", disk, std::thread::hardware_concurrency());
+  print(nodes, measure(nodes, directory / "synced"));
+  for (const auto& node : nodes) {
+    if (node->paths() == Paths::made_up) node->check_all_were_new();
+  }
+}
+
+}  // namespace
+
+int main() {
+  try {
+    run();
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "durability_bench: {}\n", failure.what());
+    return 1;
+  }
+}
