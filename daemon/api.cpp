@@ -32,6 +32,8 @@ constexpr Route routes[] = {
     {"/healthz", "GET"},           {"/readyz", "GET"},
 };
 
+constexpr unsigned saves_waiting_max = 16;
+
 HttpResponse json_response(const json& body) {
   HttpResponse response;
   response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -105,13 +107,18 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
 }
 
 boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
-  const auto parsed = parse_mark_request(request, rules_);
-  if (!parsed) {
-    ++counters_.rejected;
-    co_return to_response(parsed.error());
-  }
-  // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
-  const auto outcome = tracker_.mark(parsed->marks);
+  tracker::MarkOutcome outcome;
+  std::uint64_t ignored = 0;
+  {
+    const auto parsed = parse_mark_request(request, rules_);
+    if (!parsed) {
+      ++counters_.rejected;
+      co_return to_response(parsed.error());
+    }
+    // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
+    outcome = tracker_.mark(parsed->marks);
+    ignored = parsed->ignored;
+  }  // the paths need not stay in memory for as long as the disk takes
   const auto durable = co_await committer_.wait(outcome.position);
   if (!durable) {
     ++counters_.rejected;
@@ -119,9 +126,8 @@ boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
   }
   counters_.accepted += outcome.marked;
   counters_.added += outcome.added;
-  counters_.ignored += parsed->ignored;
-  co_return json_response(
-      {{"marked", outcome.marked}, {"ignored", parsed->ignored}, {"cycle", outcome.cycle.value}});
+  counters_.ignored += ignored;
+  co_return json_response({{"marked", outcome.marked}, {"ignored", ignored}, {"cycle", outcome.cycle.value}});
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
@@ -178,8 +184,17 @@ boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request)
   co_return response;
 }
 
+// Behind a disk that hangs they would fill all connections.
+std::optional<HttpResponse> Api::refuse_more_saves() const {
+  if (saves_waiting_ < saves_waiting_max) return std::nullopt;
+  return to_response({503, "overloaded", "too many requests wait for a save already"});
+}
+
 boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
   const auto saved = co_await saver_.save();
+  --saves_waiting_;
   if (!saved.durable()) {
     const Problem problem{503, "not_durable", "no drive took the snapshot; see 'snapshot' in /v1/status"};
     co_return to_response(problem);
@@ -198,7 +213,10 @@ boost::asio::awaitable<HttpResponse> Api::accept_drive(const HttpRequest& reques
   if (!path || path->empty()) {
     co_return to_response({400, "invalid_request", "give the drive: /v1/drives/accept?path=/mnt/disk1"});
   }
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
   const auto done = co_await saver_.accept_drive(std::filesystem::path(*path));
+  --saves_waiting_;
   if (!done && done.error().code == std::errc::invalid_argument) {
     co_return to_response({404, "not_found", done.error().message});
   }

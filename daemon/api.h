@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Api {
   HttpResponse status() const;
   boost::asio::awaitable<HttpResponse> peer_cycle(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> save_snapshot();
+  std::optional<HttpResponse> refuse_more_saves() const;
   HttpResponse drives() const;
   boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
   HttpResponse alive() const;
@@ -61,6 +63,7 @@ class Api {
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
   MarkCounters counters_;
+  unsigned saves_waiting_ = 0;
 };
 
 }  // namespace spoor::daemon

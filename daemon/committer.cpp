@@ -64,6 +64,8 @@ asio::awaitable<void> Committer::commit() {
   if (!done) {
     spdlog::error("marks are not acknowledged: {}", done.error().message);
     saver_.mend_journal();
+  } else if (persistence_.wants_save()) {
+    saver_.free_journal();
   }
   finished_.cancel();
 }

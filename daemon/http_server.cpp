@@ -192,7 +192,7 @@ class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
     const HttpResponse response = co_await server_->handler(*request);
     arm(server_->options.request_max);
     const bool is_sent = co_await answer(response, keep_alive && !server_->stopping, is_head);
-    co_return is_sent&& keep_alive;
+    co_return is_sent&& keep_alive && !server_->stopping;
   }
 
   asio::awaitable<bool> wait_for_request() {

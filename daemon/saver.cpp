@@ -105,7 +105,7 @@ std::vector<std::string> Saver::trouble() const {
   std::vector<std::string> reasons;
   const auto busy = clock_.steady_now() - started_at_;
   if (running_ && busy >= save_max) {
-    reasons.push_back(fmt::format("a save has been under way for {} s: some drive hangs",
+    reasons.push_back(fmt::format("a save has been under way for {} s: a disk hangs",
                                   std::chrono::floor<std::chrono::seconds>(busy).count()));
   }
   if (!last_ || last_->durable()) return reasons;
@@ -118,6 +118,10 @@ std::vector<std::string> Saver::trouble() const {
 void Saver::save_soon() {
   soon_ = true;
   timer_.cancel();
+}
+
+void Saver::free_journal() {
+  if (!running_ && failures_ == 0) save_soon();
 }
 
 void Saver::mend_journal() {

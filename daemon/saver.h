@@ -32,6 +32,9 @@ class Saver {
   // Begins a save if something changed; does not wait for it.
   void save_soon();
 
+  // The journal has grown long: begins a save, unless one is under way or drives fail anyway.
+  void free_journal();
+
   // The journal can't be written: begins to try again.
   void mend_journal();
 

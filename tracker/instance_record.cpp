@@ -28,6 +28,12 @@ std::string text_member(const nlohmann::json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+std::optional<std::uint64_t> number_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<std::uint64_t>();
+}
+
 }  // namespace
 
 std::string_view to_string(Durability durability) {
@@ -56,9 +62,13 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   const auto instance = InstanceId::parse(text_member(json, "instance"));
   if (!instance) return corrupt;
   InstanceRecord record{*instance, std::nullopt};
-  if (json.contains("clean_generation") && json["clean_generation"].is_number_unsigned()) {
-    record.clean_generation = json["clean_generation"].get<std::uint64_t>();
-  }
+  const auto generation = number_member(json, "clean_generation");
+  const auto position = number_member(json, "clean_position");
+  if (generation && position) record.clean_stop = {*generation, *position};
+  const auto birth = number_member(json, "birth_cycle");
+  const bool is_complete = json.value("birth_complete", nlohmann::json()) == true;
+  const std::uint64_t first = is_complete ? 1 : 2;  // the gap is in the cycle before
+  if (birth && *birth >= first && *birth <= CycleId::value_max) record.birth = {{*birth}, is_complete};
   record.rules = text_member(json, "rules");
   record.durability = parse_durability(text_member(json, "durability"));
   record.boot_id = text_member(json, "boot_id");
@@ -71,7 +81,14 @@ base::Result<> write_instance_record(base::FileSystem& files, const std::filesys
                       {"rules", record.rules},
                       {"durability", to_string(record.durability)},
                       {"boot_id", record.boot_id}};
-  if (record.clean_generation) json["clean_generation"] = *record.clean_generation;
+  if (record.clean_stop) {
+    json["clean_generation"] = record.clean_stop->generation;
+    json["clean_position"] = record.clean_stop->position;
+  }
+  if (record.birth) {
+    json["birth_cycle"] = record.birth->cycle.value;
+    json["birth_complete"] = record.birth->complete;
+  }
   return base::replace_file(files, record_file(data_dir),
                             json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

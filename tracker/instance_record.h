@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "tracker/ids.h"
+#include "tracker/journal_record.h"
 
 namespace spoor::tracker {
 
@@ -24,11 +25,26 @@ enum class Durability {
 
 std::string_view to_string(Durability durability);
 
+// How an instance began, for whoever has its whole journal and no snapshot.
+struct Birth {
+  CycleId cycle{1};
+  bool complete = true;  // false: the cycle before it holds a gap over everything
+
+  friend bool operator==(const Birth&, const Birth&) = default;
+};
+
+// The snapshot that holds everything.
+struct CleanStop {
+  std::uint64_t generation = 0;
+  JournalPosition position = 0;
+
+  friend bool operator==(const CleanStop&, const CleanStop&) = default;
+};
+
 struct InstanceRecord {
   InstanceId instance;
-  // The generation of the snapshot that holds everything, written as the last act of a clean stop.
-  // Nothing while a daemon runs, and after a crash.
-  std::optional<std::uint64_t> clean_generation;
+  // Written as the last act of a clean stop. Nothing while a daemon runs, and after a crash.
+  std::optional<CleanStop> clean_stop;
 
   // NamespaceRules::fingerprint() of the run: what it ignored, it did not mark.
   std::string rules = {};
@@ -37,6 +53,8 @@ struct InstanceRecord {
   // what is lost where it did not end cleanly.
   Durability durability = Durability::memory;
   std::string boot_id = {};
+
+  std::optional<Birth> birth = {};
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };

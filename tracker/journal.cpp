@@ -58,7 +58,9 @@ LoadedSegment read_segment(base::FileSystem& files, const fs::path& file, const 
   const auto header = take_segment_header(rest);
   if (!header) {
     segment.error = fmt::format("{}: {}", file.native(), header.error().message);
-    segment.had_frames = header.error().code == Errc::snapshot_unknown || holds_frame(name.instance, rest);
+    // A file that was just being created ends with its header, however little of that is there.
+    const std::size_t header_bytes = encode_segment_header({owner, name.instance, name.start, 0}).size();
+    segment.had_frames = header.error().code == Errc::snapshot_unknown || rest.size() > header_bytes;
   } else if (header->owner != owner || header->instance != name.instance || header->start != name.start) {
     segment.error = fmt::format("{}: the header is not that of a file of this name and node", file.native());
     segment.had_frames = true;
@@ -108,15 +110,19 @@ base::Result<> Journal::begin_locked(const SegmentHeader& header) {
   const fs::path file = directory() / file_name_of(header.start, header.instance);
   auto output = files_.create(file);
   if (!output) return output.error();
-  const std::string bytes = encode_segment_header(header);
-  if (auto done = (*output)->append(bytes); !done) return done;
-  if (auto done = (*output)->sync(); !done) return done;
-  if (auto done = files_.sync_directory(directory()); !done) return done;
   std::erase_if(segments_, [&](const Segment& segment) {
     if (segment.file != file) return false;
     bytes_ -= segment.bytes;  // begun before, and never written to
     return true;
   });
+  const std::string bytes = encode_segment_header(header);
+  auto done = (*output)->append(bytes);
+  if (done) done = (*output)->sync();
+  if (done) done = files_.sync_directory(directory());
+  if (!done) {
+    static_cast<void>(files_.remove(file));  // or every attempt would leave one behind
+    return done;
+  }
   segments_.push_back({file, header.start, bytes.size()});
   bytes_ += bytes.size();
   header_ = header;
@@ -153,6 +159,18 @@ base::Result<> Journal::rotate() {
 base::Result<> Journal::fail(base::Error error) {
   output_.reset();
   return error;
+}
+
+base::Result<> Journal::sync_adopted() {
+  const std::scoped_lock lock(mutex_);
+  if (segments_.empty()) return {};
+  if (auto done = files_.sync_file(segments_.back().file); !done) return done;
+  return files_.sync_directory(directory());
+}
+
+void Journal::abandon() {
+  const std::scoped_lock lock(mutex_);
+  if (std::exchange(output_, nullptr)) static_cast<void>(files_.remove(segments_.back().file));
 }
 
 void Journal::cut(JournalPosition position) {

@@ -25,7 +25,7 @@ struct LoadedSegment {
   // Nothing where the file can't be used; then `error` says why.
   std::optional<SegmentHeader> header;
   SegmentFrames frames;     // they view `bytes`
-  bool had_frames = false;  // of a file whose header is broken: something was written behind it
+  bool had_frames = false;  // of a file without a header: it was more than just being created
   std::string error;
 };
 
@@ -55,6 +55,13 @@ class Journal {
 
   // Takes over what the last run of the instance left, to be cut with the rest. Before begin().
   void adopt(const LoadedJournal& loaded);
+
+  // Makes durable what was adopted: a process that was killed leaves behind what the next power cut may
+  // take.
+  base::Result<> sync_adopted();
+
+  // Removes the segment just begun, since the run it was for will not be.
+  void abandon();
 
   // Opens a new segment, durable when it returns. Older ones stay until they are cut.
   base::Result<> begin(const SegmentHeader& header);

@@ -18,14 +18,18 @@ class Replayer {
 
   void run(const LoadedJournal& journal) {
     if (!journal.error.empty()) return miss(journal.error);
-    // Segments that end before the state begins say nothing new.
+    // One without a header proves nothing: the journal has to begin with one that has.
     const auto& segments = journal.segments;
-    if (segments.empty()) return miss("there is no journal behind the snapshot");
-    const auto covering = std::find_if(segments.rbegin(), segments.rend(), [&](const LoadedSegment& segment) {
-      return segment.start <= position_;
-    });
-    // Where all begin later, the first one's header tells whether anything is missing before it.
-    const auto first = covering == segments.rend() ? segments.begin() : covering.base() - 1;
+    const auto has_header = [](const LoadedSegment& segment) { return segment.header.has_value(); };
+    auto first = std::find_if(segments.begin(), segments.end(), has_header);
+    if (first == segments.end()) {
+      return miss(segments.empty() ? "there is no journal behind the snapshot" : segments.back().error);
+    }
+    // Segments that end before the state begins say nothing new. Where all begin later, the first one's
+    // header tells whether anything is missing before it.
+    for (auto segment = first; segment != segments.end() && segment->start <= position_; ++segment) {
+      if (has_header(*segment)) first = segment;
+    }
     for (auto segment = first; segment != segments.end(); ++segment) {
       take(*segment, segment + 1 == segments.end());
     }

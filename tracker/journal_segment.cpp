@@ -52,8 +52,9 @@ SegmentEnd classify_end(const InstanceId& instance, JournalPosition position, st
   if (holds_frame(instance, rest.substr(1))) return SegmentEnd::damaged;
   const auto header = read_frame_header(instance, rest);
   if (header && header->position != position) return SegmentEnd::damaged;  // the right one is missing
-  const bool is_cut_off = rest.size() < frame_header_bytes ||
-                          (header && rest.size() < frame_header_bytes + std::size_t{header->length});
+  const std::size_t whole_bytes = frame_header_bytes + (header ? std::size_t{header->length} : 0);
+  if (header && rest.size() > whole_bytes) return SegmentEnd::damaged;  // something was written behind it
+  const bool is_cut_off = rest.size() < whole_bytes;
   return is_cut_off ? SegmentEnd::torn : SegmentEnd::broken;
 }
 
@@ -68,8 +69,6 @@ std::string encode_segment_header(const SegmentHeader& header) {
   encode_instance(out, header.instance);
   out.u64(header.start);
   out.u64(header.follows);
-  out.u64(header.birth.cycle.value);
-  out.u8(header.birth.complete ? 1 : 0);
   out.u64(base::checksum(out.bytes()));
   return out.take();
 }
@@ -91,17 +90,11 @@ base::Result<SegmentHeader> take_segment_header(std::string_view& bytes) {
   header.instance = decode_instance(in);
   header.start = in.u64();
   header.follows = in.u64();
-  header.birth.cycle = {in.u64()};
-  header.birth.complete = in.u8() != 0;
   const std::string_view content = bytes.substr(0, bytes.size() - in.remaining());
   if (in.u64() != base::checksum(content) || !in.ok()) return corrupt("the header's checksum does not match");
   if (header.instance.is_none()) return corrupt("a header of no instance");
   if (header.follows > header.start || header.start > journal_position_max) {
     return corrupt("an impossible position in the header");
-  }
-  if (header.birth.cycle.value < (header.birth.complete ? 1U : 2U) ||
-      header.birth.cycle.value > CycleId::value_max) {
-    return corrupt("an impossible cycle in the header");
   }
   bytes.remove_prefix(bytes.size() - in.remaining());
   return header;

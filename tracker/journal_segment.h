@@ -16,14 +16,6 @@ namespace spoor::tracker {
 
 inline constexpr std::uint8_t journal_version = 1;
 
-// How an instance began, for whoever has its whole journal and no snapshot.
-struct Birth {
-  CycleId cycle{1};
-  bool complete = true;  // false: the cycle before it holds a gap over everything
-
-  friend bool operator==(const Birth&, const Birth&) = default;
-};
-
 struct SegmentHeader {
   NodeIdentity owner;
   InstanceId instance;
@@ -31,7 +23,6 @@ struct SegmentHeader {
   // Up to where the journal must be known for nothing to be missing before `start`. Positions between the
   // two were never given: a run begins far behind the last one's end, which a snapshot may have passed.
   JournalPosition follows = 0;
-  Birth birth;
 
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
@@ -66,7 +57,7 @@ struct SegmentFrames {
 // Takes time in proportion to the bytes, whatever they are.
 SegmentFrames read_frames(const InstanceId& instance, JournalPosition start, std::string_view bytes);
 
-// Whether anything in `bytes` looks like a frame of this instance, for a file whose header is broken.
+// Whether anything in `bytes` is the header of a frame of this instance.
 bool holds_frame(const InstanceId& instance, std::string_view bytes);
 
 }  // namespace spoor::tracker

@@ -46,12 +46,16 @@ base::Result<> Persistence::begin() {
   durable_ = has_journal ? start : std::numeric_limits<JournalPosition>::max();
   if (has_journal) {
     if (report_.loss.empty()) journal_.adopt(remains.journal);
+    if (auto done = journal_.sync_adopted(); !done) return done;
     tracker_->start_recording();
-    if (auto done = begin_journal(start, recovery.follows); !done) static_cast<void>(fail(done.error()));
+    if (auto done = begin_journal(start, recovery.follows); !done) return done;
   }
   // Once this is written, a start after a crash looks for this instance's journal: it is there. Before,
   // nothing that the last run left may be touched.
-  if (auto done = write_record(std::nullopt); !done) return done;
+  if (auto done = write_record(std::nullopt); !done) {
+    journal_.abandon();
+    return done;
+  }
   for (std::string& note : journal_.remove_leftovers()) report_.notes.push_back(std::move(note));
   return {};
 }
@@ -65,13 +69,13 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
 }
 
 base::Result<> Persistence::begin_journal(JournalPosition start, JournalPosition follows) {
-  return journal_.begin({options_.owner, instance_, start, follows, birth_});
+  return journal_.begin({options_.owner, instance_, start, follows});
 }
 
-base::Result<> Persistence::write_record(std::optional<std::uint64_t> clean_generation) {
+base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
   return write_instance_record(
       files_, options_.data_dir,
-      {instance_, clean_generation, options_.rules, options_.durability, options_.boot_id});
+      {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id, birth_});
 }
 
 base::Result<> Persistence::commit() {
@@ -85,11 +89,15 @@ base::Result<> Persistence::commit_locked() {
     return base::Error(Errc::not_durable, status.error);
   }
   const auto recorded = tracker_->take_records();
+  if (recorded.is_cut_off) {
+    return fail(
+        {Errc::not_durable, "more was marked while the journal did not answer than can be kept for it"});
+  }
   if (recorded.records.empty()) return {};
   if (journal_.bytes() + recorded.records.size() > options_.journal_bytes_max) {
     return fail({Errc::not_durable,
-                 fmt::format("the journal in {} holds {} bytes, and no drive takes the snapshot that would "
-                             "free it",
+                 fmt::format("the journal in {} is at its bound ({} bytes) until a drive takes a snapshot, "
+                             "which frees it",
                              options_.data_dir.native(), journal_.bytes())});
   }
   if (auto done = journal_.append(recorded.records); !done) return fail(done.error());
@@ -144,13 +152,14 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
     if (anew_from) tracker_->stop_recording();
     return;
   }
-  durable_ = std::max<JournalPosition>(durable_, covered);
   if (anew_from) {
-    // The snapshot holds all before it, so a hole in the journal there does not matter.
+    // The snapshot holds all before it. Without the new segment nobody could tell, where an older snapshot
+    // is all that is left, that there is a hole in the journal: only with it is what it covers durable.
     if (auto done = begin_journal(*anew_from, *anew_from); !done) {
       static_cast<void>(fail(done.error()));
       return;
     }
+    durable_ = std::max<JournalPosition>(durable_, *anew_from);
     const std::scoped_lock status_lock(status_mutex_);
     failure_.clear();
   }
@@ -160,9 +169,11 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
 base::Result<SavedSnapshot> Persistence::stop() {
   auto saved = save();
   if (!saved.durable()) return saved;
-  if (auto done = write_record(saved.generation); !done) return done.error();
+  if (auto done = write_record(CleanStop{saved.generation, tracker_->position()}); !done) return done.error();
   return saved;
 }
+
+bool Persistence::wants_save() const { return journal_.bytes() > options_.journal_bytes_max / 2; }
 
 JournalStatus Persistence::journal_status() const {
   const std::scoped_lock lock(status_mutex_);

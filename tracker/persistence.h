@@ -74,6 +74,9 @@ class Persistence {
   // can't be written: the next start is then one after a crash.
   base::Result<SavedSnapshot> stop();
 
+  // Whether the journal has grown so far that a save should free it. Never waits.
+  bool wants_save() const;
+
   // Never waits for the disk.
   JournalStatus journal_status() const;
 
@@ -85,7 +88,7 @@ class Persistence {
 
   base::Result<> begin();
   void report_loaded(const LoadedSnapshot& loaded);
-  base::Result<> write_record(std::optional<std::uint64_t> clean_generation);
+  base::Result<> write_record(std::optional<CleanStop> clean_stop);
   base::Result<> begin_journal(JournalPosition start, JournalPosition follows);
   base::Result<> commit_locked();
   base::Result<> fail(const base::Error& error);
@@ -99,7 +102,7 @@ class Persistence {
   SnapshotStore store_;
   Journal journal_;
   InstanceId instance_;
-  Birth birth_;
+  std::optional<Birth> birth_;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;
 

@@ -28,8 +28,9 @@ TrackerState with_root_gap(TrackerState state) {
 }
 
 // The state that the instance began with, as its journal tells.
-TrackerState born_as(const InstanceRecord& record, const Birth& birth, const base::Clock& clock) {
+TrackerState born_as(const InstanceRecord& record, const base::Clock& clock) {
   TrackerState state = Tracker::born(record.instance, clock);
+  const Birth birth = record.birth.value_or(Birth());
   if (birth.complete) {
     state.current = birth.cycle;
     return state;
@@ -67,13 +68,12 @@ class Recoverer {
       recovery_.loss = "no snapshot could be loaded";
     }
     recovery_.state = newest ? newest->state : Tracker::born(InstanceId::random(), now_.clock);
+    recovery_.birth = Birth{recovery_.state.current, true};
   }
 
   void go_on() {
-    for (const LoadedSegment& segment : remains_.journal.segments) {
-      if (segment.header) recovery_.birth = segment.header->birth;
-    }
-    if (record().clean_generation) {
+    recovery_.birth = record().birth;
+    if (record().clean_stop) {
       go_on_after_clean_stop();
     } else {
       recovery_.loss = loss_by_durability();
@@ -99,15 +99,18 @@ class Recoverer {
     const auto& newest = remains_.snapshot.newest;
     if (!newest) {
       recovery_.loss = "the last run's snapshot is gone";
-    } else if (!newest_is_ours() || newest->generation != *record().clean_generation) {
+    } else if (!newest_is_ours() ||
+               CleanStop{newest->generation, newest->state.position} != *record().clean_stop) {
       recovery_.loss = "the snapshot found is not the one the last run ended with";
     }
     recovery_.state = newest ? newest->state : Tracker::born(record().instance, now_.clock);
   }
 
   void replay() {
-    TrackerState base =
-        newest_is_ours() ? remains_.snapshot.newest->state : born_as(record(), recovery_.birth, now_.clock);
+    if (!newest_is_ours() && !record().birth && recovery_.loss.empty()) {
+      recovery_.loss = "no snapshot of the last run could be loaded";
+    }
+    TrackerState base = newest_is_ours() ? remains_.snapshot.newest->state : born_as(record(), now_.clock);
     auto replayed = replay_journal(remains_.journal, std::move(base), now_.tracker, now_.clock, same_boot());
     recovery_.state = std::move(replayed.state);
     recovery_.cut_off = std::move(replayed.cut_off);
@@ -136,7 +139,7 @@ class Recoverer {
     state.current_opened_at = now_.clock.wall_now();
     state = with_root_gap(std::move(state));
     state.position = 0;
-    recovery_.birth = {state.current, false};
+    recovery_.birth = Birth{state.current, false};
     recovery_.follows = 0;
   }
 

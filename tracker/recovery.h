@@ -33,9 +33,8 @@ struct Recovery {
   TrackerState state;
   // Why a new instance with a gap over everything was started; empty where nothing was lost.
   std::string loss;
-  // How the instance began, and up to where its journal goes: what the next segment's header says.
-  Birth birth;
-  JournalPosition follows = 0;
+  std::optional<Birth> birth;   // of the instance, where it is known
+  JournalPosition follows = 0;  // up to where its journal goes
   // Bytes of an unfinished write at the end of the journal that nobody relied on, in a sentence; empty
   // where there were none.
   std::string cut_off;

@@ -42,7 +42,9 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
 // The greater, the better. A drive that was away may hold an instance that has ended since, under a
 // high generation. Files of MinIO's have no generation, only the time of the save.
 auto rank_of(const Snapshot& snapshot, const std::optional<InstanceId>& living) {
-  return std::tuple(snapshot.state.instance == living, snapshot.generation, snapshot.state.position,
+  const bool is_living = snapshot.state.instance == living;
+  // Generations of one instance can come twice, where drives were away by turns; positions can't.
+  return std::tuple(is_living, is_living ? snapshot.state.position : 0, snapshot.generation,
                     snapshot.saved_at);
 }
 
@@ -91,22 +93,33 @@ LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
 DriveState SnapshotStore::load_from(const std::filesystem::path& drive,
                                     const std::optional<InstanceId>& living, LoadedSnapshot& loaded) {
   const DriveCheck check = registry_.check(drive);
+  const std::string id = registry_.id_of(drive);
   if (check.identity == DriveIdentity::refused) {
     loaded.any_lost = true;
-    return {drive, false, check.error, registry_.id_of(drive)};
+    return {drive, false, check.error, id};
   }
   auto snapshot = read_from(drive);
   if (!snapshot) {
     loaded.any_lost = loaded.any_lost || snapshot.error().code != Errc::snapshot_foreign;
-    return {drive, false, snapshot.error().message, registry_.id_of(drive)};
+    return {drive, false, snapshot.error().message, id};
   }
+  if (auto synced = sync_what_was_read(drive); !synced) return {drive, false, synced.error().message, id};
   if (*snapshot) {
     generation_ = std::max(generation_, (*snapshot)->generation);
     const bool is_better = !loaded.newest || rank_of(*loaded.newest, living) < rank_of(**snapshot, living);
     if (is_better) loaded.newest = **std::move(snapshot);
   }
   ours_.insert(drive);
-  return {drive, true, {}, registry_.id_of(drive)};
+  return {drive, true, {}, id};
+}
+
+// A process that was killed leaves behind what only the next power cut may take: it must not be built on.
+base::Result<> SnapshotStore::sync_what_was_read(const std::filesystem::path& drive) {
+  const auto directory = spoor_directory(drive);
+  auto done = files_.sync_directory(directory);
+  if (!done && done.error().code == std::errc::no_such_file_or_directory) return {};  // there was nothing
+  if (done) done = files_.sync_directory(drive);
+  return done;
 }
 
 base::Result<std::optional<Snapshot>> SnapshotStore::read_from(const std::filesystem::path& drive) {
@@ -171,7 +184,9 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, Saved
   return {};
 }
 
-base::Result<> SnapshotStore::accept(const std::filesystem::path& drive) {
+base::Result<> SnapshotStore::accept(const std::filesystem::path& given) {
+  std::filesystem::path drive = given.lexically_normal();
+  if (!drive.has_filename()) drive = drive.parent_path();
   if (std::find(drives_.begin(), drives_.end(), drive) != drives_.end()) return registry_.admit(drive);
   return base::Error(std::make_error_code(std::errc::invalid_argument),
                      fmt::format("{} is not among the configured drives", printable(drive.native())));

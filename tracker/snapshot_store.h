@@ -66,11 +66,12 @@ class SnapshotStore {
   SavedSnapshot save(const TrackerState& state, base::WallTime now);
 
   // Takes the drive at this path, one of the store's, for the one to be known from now on.
-  base::Result<> accept(const std::filesystem::path& drive);
+  base::Result<> accept(const std::filesystem::path& given);
 
  private:
   DriveState load_from(const std::filesystem::path& drive, const std::optional<InstanceId>& living,
                        LoadedSnapshot& loaded);
+  base::Result<> sync_what_was_read(const std::filesystem::path& drive);
   base::Result<std::optional<Snapshot>> read_from(const std::filesystem::path& drive);
   base::Result<> save_to(const std::filesystem::path& drive, SavedSnapshot& saved, const std::string& bytes);
   base::Result<> take_in(const std::filesystem::path& drive);

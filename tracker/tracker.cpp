@@ -76,7 +76,14 @@ bool Tracker::add(const Mark& mark) {
 template <class Record>
 void Tracker::record(const Record& record, std::size_t bytes) {
   position_ += bytes;
-  if (recording_) append_record(records_, record);
+  if (!recording_) return;
+  if (records_.size() + bytes > recorded_bytes_max) {
+    records_ = {};
+    recording_ = false;
+    recording_cut_off_ = true;
+    return;
+  }
+  append_record(records_, record);
 }
 
 bool Tracker::advance(CycleId to) {
@@ -211,7 +218,7 @@ JournalPosition Tracker::position() const {
 
 Tracker::Recorded Tracker::take_records() {
   const std::scoped_lock lock(mutex_);
-  Recorded recorded{position_ - records_.size(), {}};
+  Recorded recorded{position_ - records_.size(), {}, recording_cut_off_};
   recorded.records.swap(records_);
   return recorded;
 }
@@ -220,6 +227,7 @@ JournalPosition Tracker::start_recording() {
   const std::scoped_lock lock(mutex_);
   records_.clear();
   recording_ = true;
+  recording_cut_off_ = false;
   return position_;
 }
 
@@ -227,6 +235,7 @@ void Tracker::stop_recording() {
   const std::scoped_lock lock(mutex_);
   records_ = {};
   recording_ = false;
+  recording_cut_off_ = false;
 }
 
 }  // namespace spoor::tracker

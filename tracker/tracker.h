@@ -140,7 +140,10 @@ class Tracker {
   struct Recorded {
     JournalPosition start = 0;
     std::string records;
+    bool is_cut_off = false;  // more came than is kept for whoever does not take it; recording has ended
   };
+  static constexpr std::size_t recorded_bytes_max = std::size_t{64} << 20U;
+
   Recorded take_records();
 
   // Begins to record from here on, and gives that position; what was recorded and not taken is
@@ -172,6 +175,7 @@ class Tracker {
   JournalPosition position_;
   JournalPosition last_advance_ = 0;  // the position behind its record
   bool recording_ = false;
+  bool recording_cut_off_ = false;
   std::string records_;  // those before position_ that nobody has taken
 };
 

@@ -227,9 +227,9 @@ class Runner {
     World cut_off(matrix_);
     cut_off.files().stop_at_call(stop);
     cut_off.run_steps("boot 1");
-    for_each_crash(cut_off, [&](const World& crashed, const std::string& fates) {
+    for_each_crash(matrix_.fault, cut_off, [&](const World& crashed, const std::string& fates) {
       const std::string where = fmt::format("cut before call {}, fates {}", stop, fates);
-      const std::size_t calls = check(World(crashed), "boot 2", where);
+      const std::size_t calls = check(World(crashed), boot_after_first(), where);
       if (matrix_.recovery_stride != 0 && stop % matrix_.recovery_stride == 0)
         crash_recovery(crashed, calls, where);
     });
@@ -240,21 +240,21 @@ class Runner {
       World cut_off(crashed);
       cut_off.files().reset_calls();
       cut_off.files().stop_at_call(stop);
-      cut_off.start(boot("boot 2"));
-      for_each_crash(cut_off, [&](const World& again, const std::string& fates) {
-        check(World(again), "boot 3",
+      cut_off.start(boot_after_first());
+      for_each_crash(second_fault(), cut_off, [&](const World& again, const std::string& fates) {
+        check(World(again), second_fault() == Fault::kill ? boot_after_first() : "boot 3",
               fmt::format("{}; the start cut before call {}, fates {}", where, stop, fates));
       });
     }
   }
 
   template <class Visit>
-  void for_each_crash(const World& cut_off, Visit&& visit) {
+  void for_each_crash(Fault fault, const World& cut_off, Visit&& visit) {
     Choices choices;
     do {
       World crashed(cut_off);
-      if (matrix_.fault == Fault::kill) {
-        crashed.files().crash(Fate::kept);
+      if (fault == Fault::kill) {
+        crashed.files().kill();
       } else {
         crashed.files().crash([&](const std::string& what) { return choices.choose(what); });
       }
@@ -264,23 +264,22 @@ class Runner {
 
   bool is_enough() const { return matrix_.until_first_violation && outcome_.violation_count > 0; }
 
-  std::string boot(const char* next_boot) const {
-    return matrix_.fault == Fault::kill ? "boot 1" : next_boot;
-  }
+  const char* boot_after_first() const { return matrix_.fault == Fault::kill ? "boot 1" : "boot 2"; }
+  Fault second_fault() const { return matrix_.fault_in_recovery.value_or(matrix_.fault); }
 
   // Returns how many calls the start took.
-  std::size_t check(World world, const char* next_boot, const std::string& where) {
+  std::size_t check(World world, const char* boot, const std::string& where) {
     ++outcome_.points;
     where_ = where;
     world.files().reset_calls();
-    auto node = world.start(boot(next_boot));
+    auto node = world.start(boot);
     const std::size_t calls = world.files().calls();
     if (!node) {
       violation("the node does not start");
       return calls;
     }
     hold_against(world.oracle(), *node);
-    check_that_it_goes_on(world, std::move(node), boot(next_boot));
+    check_that_it_goes_on(world, std::move(node), boot);
     return calls;
   }
 
@@ -290,7 +289,7 @@ class Runner {
     if (!node->mark_durably(later)) return violation("nothing is acknowledged after the recovery");
     const auto instance = node->instance();
     node.reset();
-    world.files().crash(Fate::kept);
+    world.files().kill();
     node = world.start(boot_id);
     if (!node) return violation("the node does not start again");
     if (matrix_.durability != Durability::memory) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Matrix {
   tracker::Durability durability = tracker::Durability::disk;
   Fault fault = Fault::power_cut;
   std::size_t recovery_stride = 0;  // crashes in the recovery from every so many-th cut, too; 0: in none
+  std::optional<Fault> fault_in_recovery = {};  // the same as the first unless said otherwise
   bool until_first_violation = false;
   // Puts something between the node and the file system; may be empty.
   std::function<std::unique_ptr<base::FileSystem>(base::FileSystem&)> wrap = {};

@@ -51,6 +51,13 @@ TEST(CrashMatrixTest, AKillCostsNothingOnDiskNorWithTheSystem) {
   }
 }
 
+// What the killed process had written and not synced was taken over; it must not be built on sand.
+TEST(CrashMatrixTest, NorDoesAPowerCutAfterAKill) {
+  const auto outcome = run_and_tell({Durability::disk, Fault::kill, stride, Fault::power_cut});
+  expect_no_violation(outcome);
+  EXPECT_EQ(outcome.losses, 0U);
+}
+
 TEST(CrashMatrixTest, WhatMayBeLostIsCoveredByAGap) {
   expect_no_violation(run_and_tell({Durability::os, Fault::power_cut}));
   expect_no_violation(run_and_tell({Durability::memory, Fault::power_cut}));

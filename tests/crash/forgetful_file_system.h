@@ -35,6 +35,10 @@ class ForgetfulFileSystem final : public base::FileSystem {
   base::Result<> create_directory(const std::filesystem::path& path) override {
     return inner_.create_directory(path);
   }
+  base::Result<> sync_file(const std::filesystem::path& path) override {
+    if (forgets_(path)) return {};
+    return inner_.sync_file(path);
+  }
   base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override {
     return inner_.list_directory(path);
   }

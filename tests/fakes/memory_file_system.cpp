@@ -138,6 +138,15 @@ base::Result<> MemoryFileSystem::create_directory(const fs::path& path) {
   return {};
 }
 
+base::Result<> MemoryFileSystem::sync_file(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("sync", path); !done) return done;
+  const Node* node = find(path);
+  if (node == nullptr) return failed(ENOENT, "sync", path);
+  if (node->file) node->file->synced = node->file->content;
+  return {};
+}
+
 base::Result<std::vector<std::string>> MemoryFileSystem::list_directory(const fs::path& path) {
   {
     const std::scoped_lock lock(mutex_);
@@ -266,6 +275,20 @@ void MemoryFileSystem::heal(const fs::path& path) {
   std::erase(full_, path);
 }
 
+void MemoryFileSystem::kill() {
+  const std::scoped_lock lock(mutex_);
+  forget_process();
+}
+
+void MemoryFileSystem::forget_process() {
+  failing_calls_.clear();
+  shortened_call_.reset();
+  stopped_at_.reset();
+  failing_below_.clear();
+  full_.clear();
+  ++boot_;
+}
+
 std::size_t MemoryFileSystem::crash(Fate all) {
   return crash([all](const std::string&) { return all; });
 }
@@ -296,12 +319,7 @@ std::size_t MemoryFileSystem::crash(const Chooser& choose) {
     ++entry;
   }
   live_ = durable_;
-  failing_calls_.clear();
-  shortened_call_.reset();
-  stopped_at_.reset();
-  failing_below_.clear();
-  full_.clear();
-  ++boot_;
+  forget_process();
   return asked;
 }
 

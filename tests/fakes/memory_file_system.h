@@ -33,6 +33,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   base::Result<> remove(const std::filesystem::path& path) override;
   base::Result<> create_directory(const std::filesystem::path& path) override;
+  base::Result<> sync_file(const std::filesystem::path& path) override;
   base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   base::Result<> sync_directory(const std::filesystem::path& path) override;
 
@@ -72,7 +73,11 @@ class MemoryFileSystem final : public base::FileSystem {
   void fill(const std::filesystem::path& path);
   void heal(const std::filesystem::path& path);
 
-  // --- for the test: power cuts ---
+  // --- for the test: crashes ---
+
+  // The process ends: its files are closed for good, and failures asked for are forgotten. Nothing is
+  // lost, and nothing more synced than was.
+  void kill();
 
   enum class Fate {
     lost,  // as if it never happened; a content is the last synced one
@@ -113,6 +118,7 @@ class MemoryFileSystem final : public base::FileSystem {
     std::vector<std::pair<std::filesystem::path, std::optional<Node>>> edits;
   };
 
+  void forget_process();
   static void apply(Entries& entries, const Change& change);
   void make(Change change);
   const Node* find(const std::filesystem::path& path) const;

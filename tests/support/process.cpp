@@ -122,6 +122,13 @@ void Daemon::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);  // -1 would be every process there is
 }
 
+void Daemon::freeze() const {
+  signal(SIGSTOP);
+  siginfo_t stopped{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED) < 0 && errno == EINTR) {
+  }
+}
+
 int Daemon::wait() { return wait_for_exit(std::exchange(pid_, -1)); }
 
 std::string Daemon::log() {

@@ -35,7 +35,8 @@ class Daemon {
   std::string wait_for(const std::string& text);
 
   void signal(int number) const;
-  int wait();  // the exit code, as above
+  void freeze() const;  // SIGSTOP; returns when it has stopped. SIGCONT, or the end, is for the caller.
+  int wait();           // the exit code, as above
   std::string log();
 
  private:

@@ -20,7 +20,8 @@ class InstanceRecordTest : public ::testing::Test {
   base::Result<std::optional<InstanceRecord>> read() { return read_instance_record(files_, "/data"); }
 
   fakes::MemoryFileSystem files_;
-  const InstanceRecord clean_{instance_of(3), 17};
+  const InstanceRecord clean_{instance_of(3), CleanStop{17, 1234}, "any", Durability::os,
+                              "boot",         Birth{{5}, false}};
   const InstanceRecord running_{instance_of(3), std::nullopt};
 };
 
@@ -60,7 +61,7 @@ TEST_F(InstanceRecordTest, ADiskErrorIsAnErrorNotNone) {
 TEST_F(InstanceRecordTest, AnOddGenerationIsNoCleanStop) {
   for (const char* generation : {"-1", "1.5", "\"17\"", "null", "true"}) {
     files_.put("/data/instance.json", R"({"instance":")" + clean_.instance.to_string() +
-                                          R"(","clean_generation":)" + generation + "}");
+                                          R"(","clean_position":7,"clean_generation":)" + generation + "}");
     const auto record = read();
     ASSERT_TRUE(record) << generation;
     EXPECT_EQ(*record, running_) << generation;

@@ -9,7 +9,7 @@ namespace spoor::tracker {
 namespace {
 
 const InstanceId instance = instance_of(4);
-const SegmentHeader header{{"cluster", "node"}, instance, 1000, 900, {{3}, false}};
+const SegmentHeader header{{"cluster", "node"}, instance, 1000, 900};
 
 std::string records_of(std::initializer_list<Mark> marks) {
   std::string records;
@@ -100,10 +100,9 @@ TEST(JournalSegmentTest, ANewerVersionIsToldFromDamage) {
 }
 
 TEST(JournalSegmentTest, PositionsThatCannotBeAreRefused) {
-  for (SegmentHeader bad : {SegmentHeader{{"c", "n"}, instance, 10, 11, {}},
-                            SegmentHeader{{"c", "n"}, instance, journal_position_max + 1, 0, {}},
-                            SegmentHeader{{"c", "n"}, instance, 0, 0, {{0}, true}},
-                            SegmentHeader{{"c", "n"}, instance, 0, 0, {{1}, false}}}) {
+  for (const SegmentHeader& bad : {SegmentHeader{{"c", "n"}, instance, 10, 11},
+                                   SegmentHeader{{"c", "n"}, instance, journal_position_max + 1, 0},
+                                   SegmentHeader{{"c", "n"}, {}, 0, 0}}) {
     const std::string bytes = encode_segment_header(bad);
     std::string_view rest = bytes;
     EXPECT_FALSE(take_segment_header(rest));
@@ -150,6 +149,15 @@ TEST(JournalSegmentTest, OtherBytesInTheLastFrameAreABrokenEnd) {
   }
   const std::string zeros = sample.bytes + std::string(100, '\0');
   EXPECT_EQ(read_frames(instance, 1000, zeros).how, SegmentEnd::broken);
+}
+
+// One bad sector across two frames: that there was a second one shows that the first was done.
+TEST(JournalSegmentTest, BytesBehindABadFrameAreDamageWhateverTheyAre) {
+  const Sample sample;
+  std::string flipped = sample.bytes;
+  flipped[sample.third - 1] = static_cast<char>(flipped[sample.third - 1] ^ 0x01);
+  flipped[sample.third + 5] = static_cast<char>(flipped[sample.third + 5] ^ 0x01);
+  EXPECT_EQ(read_frames(instance, 1000, flipped).how, SegmentEnd::damaged);
 }
 
 TEST(JournalSegmentTest, AMissingFrameIsDamage) {

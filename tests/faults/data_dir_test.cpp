@@ -1,0 +1,85 @@
+// A disk under node.data_dir that is full, read-only, broken or silent while writers mark: what can't be
+// kept is not acknowledged, what was acknowledged is kept, and all goes on by itself once the disk is well.
+#include "tests/faults/data_dir_fixture.h"
+
+namespace spoor::faults {
+namespace {
+
+TEST_F(DataDirTest, AFullTmpfsStopsAcknowledgementsUntilThereIsSpaceAgain) {
+  data().mount_tmpfs("4m");
+  fills_up();
+  expect_an_outage_loses_nothing();
+}
+
+TEST_F(DataDirTest, AKillOnAFullTmpfsLosesNothing) {
+  data().mount_tmpfs("4m");
+  fills_up();
+  expect_a_kill_in_an_outage_loses_nothing();
+}
+
+// A mark that adds nothing to one that was refused is refused as well: neither is on the disk.
+TEST_F(DataDirTest, OnAFullDiskTheRepeatOfARefusedMarkIsRefused) {
+  data().mount_tmpfs("1m");
+  start();
+  const Filler filler(data_dir() / "filler");
+  const std::string body = R"({"paths":["bucket/refused"]})";
+  mark_alone_until_refused();
+  EXPECT_EQ(request("POST", "/v1/marks", body).status, 503U);
+  EXPECT_EQ(request("POST", "/v1/marks", body).status, 503U);
+  EXPECT_EQ(get("/v1/dirty?path=bucket/refused")["dirty"], true) << "it may be true, so it counts at once";
+}
+
+// A cycle that is opened and forgotten would be given again, to a scan that has seen it.
+TEST_F(DataDirTest, OnAFullDiskNoCycleIsOpened) {
+  data().mount_tmpfs("1m");
+  start();
+  const Filler filler(data_dir() / "filler");
+  mark_alone_until_refused();
+  request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9})");
+  EXPECT_EQ(get("/v1/status")["cycle"]["current"], 1);
+}
+
+// What a remount does not allow while files are written to, a read-only mount on top does: the journal's
+// open file goes on, and the next one can't be made.
+TEST_F(DataDirTest, AReadOnlyDataDirStopsAcknowledgementsUntilItIsWritable) {
+  MountPoint on_top(data_dir());
+  break_disk_ = [&] {
+    on_top.mount_directory_read_only(data_dir());
+    request("POST", "/v1/snapshot");
+  };
+  mend_disk_ = [&] { on_top.unmount(); };
+  expect_an_outage_loses_nothing();
+}
+
+TEST_F(DataImageTest, AFullDiskStopsAcknowledgementsUntilThereIsSpaceAgain) {
+  fills_up();
+  expect_an_outage_loses_nothing();
+}
+
+TEST_F(DataImageTest, AKillOnAFullDiskLosesNothing) {
+  fills_up();
+  expect_a_kill_in_an_outage_loses_nothing();
+}
+
+// What ext4 does when the disk fails it (errors=remount-ro). Not while a sync is under way: ext4 may report
+// success for it then, and nobody could tell.
+TEST_F(DataImageTest, AFileSystemThatTurnsReadOnlyKeepsWhatWasAcknowledged) {
+  break_disk_ = [this] {
+    daemon_->freeze();
+    data().abort();
+    daemon_->signal(SIGCONT);
+  };
+  mend_disk_ = [this] { mount_anew(); };
+  expect_a_kill_in_an_outage_loses_nothing();
+}
+
+// A write that hangs must not hang the clients, nor what does not write.
+TEST_F(DataImageTest, ADiskThatDoesNotAnswerStopsAcknowledgementsUntilItDoes) {
+  std::optional<FrozenDisk> frozen;
+  break_disk_ = [&] { frozen.emplace(data_dir()); };
+  mend_disk_ = [&] { frozen.reset(); };
+  expect_an_outage_loses_nothing();
+}
+
+}  // namespace
+}  // namespace spoor::faults

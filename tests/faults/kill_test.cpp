@@ -1,0 +1,106 @@
+// kill -9 and SIGTERM while writers mark: no acknowledged mark may be missing afterwards, and none may
+// cost a full walk.
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/faults/fault_fixture.h"
+
+namespace spoor::faults {
+namespace {
+
+std::size_t kill_rounds() {
+  const char* given = std::getenv("SPOOR_KILL_ROUNDS");
+  return given == nullptr ? 12 : std::strtoull(given, nullptr, 10);
+}
+
+class KillTest : public FaultTest {
+ protected:
+  nlohmann::json scan() {
+    const auto result =
+        support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan", "--json"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+};
+
+TEST_F(KillTest, EveryAcknowledgedMarkOutlivesKills) {
+  SPOOR_RANDOM(random);
+  Load load(random);
+  start();
+  const std::string born = instance();
+  EXPECT_EQ(scan()["mode"], "full") << "nothing was ever walked";
+
+  const std::size_t rounds = kill_rounds();
+  for (std::size_t round = 0; round < rounds && !HasFailure(); ++round) {
+    const std::size_t before = load.acknowledged().size();
+    load.start(port());
+    ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 400))) << daemon_->log();
+    kill_hard();
+    load.stop();
+    start();
+    EXPECT_EQ(instance(), born) << "in round " << round << '\n' << daemon_->log();
+    expect_kept(load, before);
+  }
+
+  expect_kept(load);  // nor was anything lost rounds later
+  EXPECT_EQ(load.refused(), 0U);
+  const auto last = scan();
+  EXPECT_EQ(last["mode"], "incremental") << last;
+  std::cout << "[ FIGURES  ] " << rounds << " kills, " << load.acknowledged().size()
+            << " acknowledged marks, cycle " << load.newest_cycle() << std::endl;
+}
+
+TEST_F(KillTest, EveryAcknowledgedMarkOutlivesStops) {
+  SPOOR_RANDOM(random);
+  Load load(random);
+  start();
+  const std::string born = instance();
+  for (int round = 0; round < 5 && !HasFailure(); ++round) {
+    load.start(port());
+    ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 400))) << daemon_->log();
+    EXPECT_EQ(stop(), 0) << daemon_->log();
+    load.stop();
+    start();
+    EXPECT_EQ(instance(), born) << daemon_->log();
+    expect_kept(load);
+  }
+}
+
+// As a machine does it that sleeps, or is moved.
+TEST_F(KillTest, AFrozenDaemonGoesOnWhereItWas) {
+  SPOOR_RANDOM(random);
+  Load load(random);
+  start();
+  const std::string born = instance();
+  load.start(port());
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 100))) << daemon_->log();
+    daemon_->freeze();
+    daemon_->signal(SIGCONT);
+  }
+  ASSERT_TRUE(load.wait_for_acknowledged(100)) << daemon_->log();
+  load.stop();
+  EXPECT_EQ(instance(), born);
+  expect_kept(load);
+  EXPECT_EQ(load.refused(), 0U);
+}
+
+TEST_F(KillTest, AKillOfAFrozenDaemonLosesNothing) {
+  SPOOR_RANDOM(random);
+  Load load(random);
+  start();
+  for (int round = 0; round < 4 && !HasFailure(); ++round) {
+    const std::string before = instance();
+    load.start(port());
+    ASSERT_TRUE(load.wait_for_acknowledged(random.between(1, 200))) << daemon_->log();
+    daemon_->freeze();
+    kill_hard();
+    load.stop();
+    start();
+    EXPECT_EQ(instance(), before) << daemon_->log();
+    expect_kept(load);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::faults

@@ -1,0 +1,152 @@
+// Drives that are unmounted, fill up or turn read-only while the daemon runs: another one takes the
+// snapshot, nothing is written to the directory beneath, and the drive is saved to once it is well again.
+#include <optional>
+
+#include "tests/faults/drive_fixture.h"
+#include "tests/faults/mounts.h"
+
+namespace spoor::faults {
+namespace {
+
+class MountedDriveTest : public DriveTest {
+ protected:
+  void SetUp() override {
+    if (auto why = why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+    add_drive();
+    disk_.emplace(directory_ / "disk");
+    disk_->mount_tmpfs("4m");
+    drive_.emplace(drive(1));
+    drive_->mount_directory(disk_->path());
+  }
+
+  MountPoint& mounted() { return *drive_; }
+
+ private:
+  std::optional<MountPoint> disk_;  // the disk; it keeps what is on it while it is not mounted as a drive
+  std::optional<MountPoint> drive_;
+
+ protected:
+  const fs::path disk_path_ = directory_ / "disk";
+};
+
+TEST_F(MountedDriveTest, NothingIsWrittenBelowAnUnmountedDrive) {
+  start();
+  mounted().unmount();
+  EXPECT_TRUE(mark("bucket/a"));
+  EXPECT_TRUE(save());
+  expect_refused(1, "not mounted");
+  EXPECT_TRUE(fs::is_empty(drive(1)));
+
+  mounted().mount_directory(disk_path_);
+  EXPECT_TRUE(save());
+  expect_saved(1);
+}
+
+TEST_F(MountedDriveTest, NothingIsWrittenBelowADriveThatIsNotMountedAtTheStart) {
+  start();
+  const std::string before = instance();
+  EXPECT_TRUE(mark("bucket/a"));
+  kill_hard();
+  mounted().unmount();
+  start();
+  EXPECT_EQ(instance(), before) << daemon_->log();
+  expect_refused(1, "not mounted");
+  EXPECT_TRUE(fs::is_empty(drive(1)));
+  EXPECT_EQ(stop(), 0) << "one drive that takes it is enough";
+  EXPECT_TRUE(fs::is_empty(drive(1)));
+}
+
+TEST_F(MountedDriveTest, AnotherDiskMountedInItsPlaceIsNotWrittenTo) {
+  start();
+  mounted().unmount();
+  MountPoint other(drive(1));
+  other.mount_tmpfs("1m");
+  EXPECT_TRUE(save());
+  expect_refused(1, "carries no identity");
+  EXPECT_TRUE(fs::is_empty(drive(1)));
+}
+
+// Mounts that came up in another order.
+TEST_F(MountedDriveTest, OneDiskAtTwoPathsIsWrittenToOnce) {
+  start();
+  mounted().unmount();
+  mounted().mount_directory(drive(0));
+  EXPECT_TRUE(save());
+  expect_refused(1, "carries another drive's identity");
+  EXPECT_EQ(accept(drive(1)), 409U);
+}
+
+class ImageDriveTest : public DriveTest {
+ protected:
+  void SetUp() override {
+    if (auto why = why_no_images(); !why.empty()) GTEST_SKIP() << why;
+    add_drive();
+    make_image(directory_ / "image", std::size_t{16} << 20U);
+    disk_.emplace(drive(1));
+    disk_->mount_image(directory_ / "image");
+  }
+
+  MountPoint& disk() { return *disk_; }
+
+ private:
+  std::optional<MountPoint> disk_;
+};
+
+TEST_F(ImageDriveTest, AFullDriveKeepsItsOldSnapshotAndTakesTheNextOnceThereIsSpace) {
+  start();
+  const std::string old = content(snapshot_on(drive(1)));
+  {
+    const Filler filler(drive(1) / "filler");
+    EXPECT_TRUE(mark("bucket/a"));
+    EXPECT_TRUE(save()) << "the other drive is fine";
+    expect_refused(1, "No space left");
+    EXPECT_EQ(content(snapshot_on(drive(1))), old) << "whole or not at all";
+    EXPECT_EQ(request("GET", "/readyz").status, 200U);
+    EXPECT_TRUE(mark("bucket/b"));
+  }
+  EXPECT_TRUE(save());
+  expect_saved(1);
+}
+
+TEST_F(ImageDriveTest, AReadOnlyDriveTakesTheNextSnapshotOnceItIsWritable) {
+  start();
+  disk().make_read_only();
+  EXPECT_TRUE(mark("bucket/a"));
+  EXPECT_TRUE(save());
+  expect_refused(1, "Read-only file system");
+  disk().make_writable();
+  EXPECT_TRUE(save());
+  expect_saved(1);
+}
+
+TEST_F(ImageDriveTest, ABrokenDriveIsSavedToOnceItIsMountedAnew) {
+  start();
+  disk().abort();
+  EXPECT_TRUE(mark("bucket/a"));
+  EXPECT_TRUE(save());
+  expect_refused(1, "Read-only file system");
+  disk().unmount();
+  EXPECT_TRUE(save());
+  expect_refused(1, "not mounted");
+  disk().mount_image(directory_ / "image");
+  EXPECT_TRUE(save());
+  expect_saved(1);
+}
+
+TEST_F(ImageDriveTest, TheOnlyDriveIsSavedToByItselfOnceItIsWritable) {
+  SPOOR_RANDOM(random);
+  Load load(random);
+  config_["drives"] = {drive(1)};
+  start();
+  load.start(port());
+  disk().make_read_only();
+  EXPECT_FALSE(save());
+  EXPECT_EQ(request("GET", "/readyz").status, 503U);
+  ASSERT_TRUE(load.wait_for_acknowledged(50)) << "the journal is elsewhere";
+  disk().make_writable();
+  wait_until_ready();
+  expect_kill_loses_nothing(load);
+}
+
+}  // namespace
+}  // namespace spoor::faults
