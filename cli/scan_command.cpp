@@ -328,6 +328,7 @@ class ScanCommand {
     // What it says of a damaged registry the daemon says too; drives without a word of their own are refused.
     static_cast<void>(registry.load(config_.drives));
     std::vector<scanner::Drive> drives;
+    drives.reserve(config_.drives.size());
     for (const auto& path : config_.drives) {
       drives.push_back({path, registry.check(path).error, registry.id_of(path)});
     }

@@ -133,7 +133,7 @@ base::Result<std::string> DriveRegistry::give_id(const fs::path& drive) {
   const fs::path directory = spoor_directory(drive);
   if (auto done = files_.create_directory(directory); !done) return done.error();
   if (auto done = files_.sync_directory(drive); !done) return done.error();  // or a power cut takes it away
-  const std::string id = InstanceId::random().to_string();
+  std::string id = InstanceId::random().to_string();
   const std::string text = nlohmann::json{{"id", id}}.dump() + "\n";
   if (auto done = base::replace_file(files_, identity_file(drive), text); !done) return done.error();
   return id;

@@ -34,8 +34,11 @@ struct SegmentName {
 std::optional<SegmentName> parse_file_name(std::string_view name) {
   SegmentName parsed;
   if (!name.ends_with(suffix) || name.size() < start_digits + 1 + suffix.size()) return std::nullopt;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + start_digits, parsed.start);
-  if (error != std::errc{} || end != name.data() + start_digits || *end != '-') return std::nullopt;
+  if (name[start_digits] != '-') return std::nullopt;
+  const std::string start(name.substr(0, start_digits));
+  const char* const behind = start.data() + start.size();
+  const auto [end, error] = std::from_chars(start.data(), behind, parsed.start);
+  if (error != std::errc{} || end != behind) return std::nullopt;
   name.remove_suffix(suffix.size());
   const auto instance = InstanceId::parse(name.substr(start_digits + 1));
   if (!instance) return std::nullopt;
