@@ -85,6 +85,7 @@ base::Result<std::string> MemoryFileSystem::read(const fs::path& path, std::uint
 }
 
 base::Result<std::unique_ptr<base::OutputFile>> MemoryFileSystem::create(const fs::path& path) {
+  if (before_create) before_create(path);
   const std::scoped_lock lock(mutex_);
   if (auto done = begin_call("create", path); !done) return done.error();
   if (auto done = in_directory("create", path); !done) return done.error();

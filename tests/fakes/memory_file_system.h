@@ -47,6 +47,9 @@ class MemoryFileSystem final : public base::FileSystem {
   bool exists(const std::filesystem::path& path) const;
   std::vector<std::string> names_in(const std::filesystem::path& directory) const;
 
+  // Called at the beginning of each create(), for what happens meanwhile; may be empty.
+  std::function<void(const std::filesystem::path&)> before_create;
+
   // The same tree, with the same things not synced, apart from this one; without its failures. Files
   // that are open stay with this one.
   std::unique_ptr<MemoryFileSystem> clone() const;

@@ -532,6 +532,28 @@ TEST_F(PersistenceTest, AFailedJournalLeavesNoFilesBehind) {
   EXPECT_LE(segments().size(), 2U);
 }
 
+// Marking goes on while the snapshot is written that mends the journal.
+TEST_F(PersistenceTest, WhatIsMarkedDuringTheMendingSaveIsInTheNewJournal) {
+  {
+    Node node = start();
+    ASSERT_TRUE(node.save().durable());
+    files_.fill("/data");
+    EXPECT_FALSE(node.mark_durably(dir("bucket/refused")));
+    files_.heal("/data");
+    files_.before_create = [&](const std::filesystem::path& file) {
+      if (file.filename() == ".tracker.bin.tmp") mark(node.tracker(), {dir("bucket/meanwhile")});
+    };
+    EXPECT_TRUE(node.save().durable());
+    files_.before_create = nullptr;
+    EXPECT_TRUE(node.mark_durably(dir("bucket/meanwhile")));
+    EXPECT_TRUE(node.mark_durably(dir("bucket/refused")));
+  }
+  files_.crash();
+  Node node = start(Durability::disk, "another boot");
+  EXPECT_EQ(node.loss(), "");
+  for (const char* path : {"bucket/refused", "bucket/meanwhile"}) EXPECT_TRUE(node.is_dirty(path)) << path;
+}
+
 // While the disk hangs nobody takes what is recorded.
 TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
   auto options = node_options(Durability::disk);

@@ -1,0 +1,112 @@
+#include "tracker/journal.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/fakes/memory_file_system.h"
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+const NodeIdentity owner{"cluster", "node"};
+
+class JournalTest : public ::testing::Test {
+ protected:
+  JournalTest() {
+    files_.make_directory("/data");
+    EXPECT_TRUE(journal_.begin({owner, instance_of(1), 1000, 1000}));
+  }
+
+  // Ten bytes of records in a segment of their own, so often.
+  void fill(int segments) {
+    for (int i = 0; i < segments; ++i) {
+      ASSERT_TRUE(journal_.append("0123456789"));
+      ASSERT_TRUE(journal_.rotate());
+    }
+  }
+
+  std::vector<JournalPosition> starts() {
+    std::vector<JournalPosition> found;
+    for (const auto& segment : load_journal(files_, "/data", owner, instance_of(1)).segments) {
+      found.push_back(segment.start);
+    }
+    return found;
+  }
+
+  using Starts = std::vector<JournalPosition>;
+
+  fakes::MemoryFileSystem files_;
+  Journal journal_{files_, {"/data", owner, true}};
+};
+
+TEST_F(JournalTest, ACutRemovesWhatIsCoveredAndNothingElse) {
+  fill(3);
+  EXPECT_EQ(starts(), (Starts{1000, 1010, 1020, 1030}));
+  journal_.cut(1009);
+  EXPECT_EQ(starts(), (Starts{1000, 1010, 1020, 1030})) << "a record before 1010 is not covered";
+  journal_.cut(1010);
+  EXPECT_EQ(starts(), (Starts{1010, 1020, 1030}));
+  journal_.cut(1025);
+  EXPECT_EQ(starts(), (Starts{1020, 1030}));
+  journal_.cut(5000);
+  EXPECT_EQ(starts(), (Starts{1030})) << "the one that is written to stays";
+}
+
+TEST_F(JournalTest, WhatCannotBeRemovedIsTriedAgain) {
+  fill(2);
+  files_.fail_call(1, EIO);
+  journal_.cut(1020);
+  EXPECT_EQ(starts(), (Starts{1000, 1020}));
+  journal_.cut(1020);
+  EXPECT_EQ(starts(), (Starts{1020}));
+}
+
+TEST_F(JournalTest, AnEmptySegmentIsNotRotated) {
+  ASSERT_TRUE(journal_.rotate());
+  EXPECT_EQ(starts(), (Starts{1000}));
+}
+
+TEST_F(JournalTest, AfterAFailedWriteNothingIsAppendedUntilItIsBegunAnew) {
+  files_.fail_call(2, EIO);  // the sync
+  EXPECT_FALSE(journal_.append("0123456789"));
+  EXPECT_FALSE(journal_.append("0123456789"));
+  EXPECT_FALSE(journal_.rotate());
+  ASSERT_TRUE(journal_.begin({owner, instance_of(1), 2000, 2000}));
+  EXPECT_TRUE(journal_.append("0123456789"));
+}
+
+TEST_F(JournalTest, ItsBytesAreThoseOfItsFiles) {
+  const auto on_disk = [&] {
+    std::uint64_t bytes = 0;
+    for (const auto& segment : load_journal(files_, "/data", owner, instance_of(1)).segments) {
+      bytes += segment.bytes->size();
+    }
+    return bytes;
+  };
+  fill(3);
+  EXPECT_EQ(journal_.bytes(), on_disk());
+  journal_.cut(1020);
+  EXPECT_EQ(journal_.bytes(), on_disk());
+}
+
+TEST_F(JournalTest, AnotherNodesFilesAreNotRead) {
+  ASSERT_TRUE(journal_.append("0123456789"));
+  const auto journal = load_journal(files_, "/data", {"cluster", "other"}, instance_of(1));
+  ASSERT_EQ(journal.segments.size(), 1U);
+  EXPECT_FALSE(journal.segments[0].header);
+  EXPECT_FALSE(journal.segments[0].error.empty());
+  EXPECT_TRUE(load_journal(files_, "/data", owner, instance_of(2)).segments.empty());
+}
+
+TEST_F(JournalTest, LeftoversOfOtherInstancesAreRemovedAndOnlyThose) {
+  files_.put("/data/journal/notes.txt", "of the operator");
+  Journal next(files_, {"/data", owner, true});
+  ASSERT_TRUE(next.begin({owner, instance_of(2), 0, 0}));
+  EXPECT_TRUE(next.remove_leftovers().empty());
+  EXPECT_TRUE(starts().empty());
+  EXPECT_EQ(files_.names_in("/data/journal").size(), 2U);
+  EXPECT_TRUE(files_.exists("/data/journal/notes.txt"));
+}
+
+}  // namespace
+}  // namespace spoor::tracker
