@@ -79,7 +79,13 @@ std::string status_text(const ordered_json& status) {
   text += fmt::format("marks      {} accepted, {} of them new, {} ignored; {} requests rejected\n",
                       count("accepted"), count("new"), count("ignored"), count("rejected"));
   text += "snapshot   " + snapshot_text(status["snapshot"]);
-  text += fmt::format("durability {}\n\n", status["journal"]["durability"].get<std::string>());
+  const auto& journal = status["journal"];
+  text += fmt::format("durability {}, journal {}\n", journal["durability"].get<std::string>(),
+                      human_bytes(journal["bytes"].get<std::uint64_t>()));
+  if (!journal["ok"].get<bool>()) {
+    text += fmt::format("           marks are NOT acknowledged: {}\n", text_or(journal["error"], "?"));
+  }
+  text += '\n';
   return text + cycles_text(status["cycles"]) + peers_text(status["peers"]);
 }
 

@@ -233,7 +233,7 @@ HttpResponse Api::ready() const {
     reasons.push_back(fmt::format("journal: {}", trouble));
   }
   if (reasons.empty()) return json_response({{"status", "ready"}});
-  auto response = to_response({503, "not_ready", "what is marked can't be kept"});
+  auto response = to_response({503, "not_ready", "some of what is marked may not be kept; see the reasons"});
   json body = json::parse(response.body);
   body["reasons"] = reasons;
   response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);

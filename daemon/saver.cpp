@@ -93,6 +93,7 @@ const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, tracker:
   }
   if (!journal_error.empty()) spdlog::error("marks are not acknowledged: {}", journal_error);
   if (saved.durable() && journal_error.empty()) {
+    if (failures_ > 0) spdlog::info("all is well again: saved snapshot {}", saved.generation);
     failures_ = 0;
   } else {
     ++failures_;
@@ -136,6 +137,12 @@ void Saver::stop() {
   timer_.cancel();
 }
 
+bool Saver::some_drive_missed_it() const {
+  if (!last_) return false;
+  return std::any_of(last_->drives.begin(), last_->drives.end(),
+                     [](const tracker::DriveState& drive) { return !drive.ok; });
+}
+
 std::chrono::milliseconds Saver::pause() const {
   if (failures_ == 0) return interval_;
   return std::min<std::chrono::milliseconds>(
@@ -152,7 +159,7 @@ asio::awaitable<void> Saver::run() {
     if (stopped_) break;
     soon_ = false;
     const bool has_news = saved_position_ != persistence_.tracker().position();
-    if (has_news || failures_ > 0) co_await save();
+    if (has_news || failures_ > 0 || some_drive_missed_it()) co_await save();
   }
 }
 

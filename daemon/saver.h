@@ -16,7 +16,8 @@
 
 namespace spoor::daemon {
 
-// Saves the tracker's state: when asked, and every interval if something changed. A save that no drive
+// Saves the tracker's state: when asked, and every interval if something changed or some drive missed the
+// last save. A save that no drive
 // took, or that did not mend a journal that had failed, is tried again, with growing pauses.
 //
 // Lives on the thread of `context`; the writing itself is done on `pool`, and marking goes on
@@ -64,6 +65,7 @@ class Saver {
   const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, tracker::JournalPosition position);
   void end_turn();
   std::chrono::milliseconds pause() const;
+  bool some_drive_missed_it() const;
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;

@@ -169,7 +169,12 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
 base::Result<SavedSnapshot> Persistence::stop() {
   auto saved = save();
   if (!saved.durable()) return saved;
-  if (auto done = write_record(CleanStop{saved.generation, tracker_->position()}); !done) return done.error();
+  if (auto done = write_record(CleanStop{saved.generation, tracker_->position()}); !done) {
+    return base::wrap(
+        "stopped, and the snapshot is saved, but that it was a clean stop could not be noted: the "
+        "next start is one after a crash",
+        done.error());
+  }
   return saved;
 }
 
