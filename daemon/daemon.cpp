@@ -87,9 +87,9 @@ base::Result<std::unique_ptr<tracker::Persistence>> load(base::FileSystem& files
   options.durability = durability_of(config);
   options.boot_id = read_boot_id();
   options.rules = rules;
-  options.tracker = {.shape = tracker::BloomShape::for_items(config.tracker.items, config.tracker.fp_rate),
-                     .items_max = static_cast<double>(config.tracker.items),
-                     .history_max = config.tracker.history};
+  options.tracker = {.levels = tracker::LevelSchedule(config.tracker.items, config.tracker.fp_rate),
+                     .history_max = config.tracker.history,
+                     .memory_bytes_max = config.tracker.memory_limit_bytes};
   auto persistence = tracker::Persistence::start(files, clock, std::move(options));
   if (!persistence) return persistence;
   const tracker::StartReport& report = (*persistence)->report();

@@ -68,7 +68,7 @@ MarkOutcome Tracker::mark(std::span<const Mark> marks) {
 
 bool Tracker::add(const Mark& mark) {
   const bool is_new =
-      mark.kind == MarkKind::tree ? marks_.add_tree(mark.path) : add_path(marks_, mark, options_.shape);
+      mark.kind == MarkKind::tree ? marks_.add_tree(mark.path) : add_path(marks_, mark, options_.levels.shape(0));
   if (is_new) record(mark, record_bytes(mark));
   return is_new;
 }
@@ -175,7 +175,8 @@ CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
   figures.tree_marks = marks.tree_marks().size();
   figures.saturated =
       std::any_of(marks.filters().begin(), marks.filters().end(), [&](const BloomFilter& filter) {
-        return filter.shape() == options_.shape && FilterFigures::of(filter).items > options_.items_max;
+        return filter.shape() == options_.levels.shape(0) &&
+               FilterFigures::of(filter).items > options_.levels.items_max(0);
       });
   return figures;
 }

@@ -15,6 +15,7 @@
 #include "tracker/cursor.h"
 #include "tracker/ids.h"
 #include "tracker/journal_record.h"
+#include "tracker/level_schedule.h"
 #include "tracker/mark_set.h"
 #include "tracker/path.h"
 
@@ -103,9 +104,9 @@ struct TrackerStatus {
 class Tracker {
  public:
   struct Options {
-    BloomShape shape;              // of the filters that new marks go to
-    double items_max = 0;          // how many items such a filter is made for
-    std::size_t history_max = 16;  // closed cycles with marks to keep
+    LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
+    std::size_t history_max = 16;        // closed cycles with marks to keep
+    std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;  // of all filters kept
   };
 
   // `clock` must outlive the tracker.

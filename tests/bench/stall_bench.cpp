@@ -67,7 +67,7 @@ class FullNode {
     options.drives = {directory_ / "drive"};
     options.owner = {"cluster", "bench"};
     options.durability = tracker::Durability::disk;
-    options.tracker = {.shape = tracker::BloomShape::for_items(items, 0.1), .items_max = items};
+    options.tracker = {.levels = tracker::LevelSchedule(items, 0.1)};
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
     fill(tree_marks);
   }

@@ -37,7 +37,7 @@ std::vector<Mark> paths(std::size_t depth, std::size_t count) {
 }
 
 tracker::Tracker make_tracker(const base::Clock& clock) {
-  return tracker::Tracker({.shape = level_0(), .items_max = items}, clock,
+  return tracker::Tracker({.levels = tracker::LevelSchedule(items, 0.1)}, clock,
                           tracker::Tracker::born(tracker::InstanceId::random(), clock));
 }
 

@@ -52,7 +52,7 @@ class FakeCluster final : public peer::Transport {
   }
 
   static tracker::Tracker::Options tracker_options() {
-    return {.shape = tracker::BloomShape::for_items(1000, 0.01), .items_max = 1000};
+    return {.levels = tracker::LevelSchedule(1000, 0.01)};
   }
 
   Node& operator[](const std::string& host) {

@@ -173,7 +173,7 @@ class Model {
 
   base::ByteReader script_;
   fakes::ManualClock clock_;
-  const Tracker::Options options_{{1021, 4}, 100, 4};
+  const Tracker::Options options_{LevelSchedule(200, 0.1), 4};
   SegmentHeader header_;
   std::unique_ptr<Tracker> tracker_;
   std::vector<std::string> segments_;

@@ -9,7 +9,7 @@ namespace {
 
 class DriveTest : public ScannedNode {
  protected:
-  DriveTest() : ScannedNode(tracker::BloomShape::for_items(10'000, 1e-6), {"one", "two"}) {
+  DriveTest() : ScannedNode({"one", "two"}) {
     write_file(on_drive("a/b/1", 0), 10);
     write_file(on_drive("a/b/1", 1), 20);
     write_file(on_drive("a/c/1", 1), 30);
@@ -106,7 +106,7 @@ TEST_F(DriveTest, AGapOverEverythingDoesNotTakeAnEmptyMountPointAsItIs) {
   unmount(1, true);
   mark("x", tracker::MarkKind::tree);
   tracker::Tracker::Options tracker_options;
-  tracker_options.shape = tracker::BloomShape::for_items(100, 0.01);
+  tracker_options.levels = tracker::LevelSchedule(100, 0.01);
   tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
                                                tracker::Tracker::born(tracker::InstanceId::random(), clock));
   const ScanReport report = scan();

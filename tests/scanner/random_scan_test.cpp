@@ -15,12 +15,12 @@
 namespace spoor::scanner {
 namespace {
 
-using tracker::BloomShape;
+using tracker::LevelSchedule;
 using tracker::MarkKind;
 
 struct Setup {
   const char* name;
-  BloomShape shape;
+  tracker::Tracker::Options tracker;
   std::vector<std::string> drives;
   bool birth;
 };
@@ -29,7 +29,7 @@ void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 
 class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<Setup> {
  protected:
-  RandomScanTest() : ScannedNode(GetParam().shape, GetParam().drives) {
+  RandomScanTest() : ScannedNode(GetParam().drives, GetParam().tracker) {
     reader.without_birth = !GetParam().birth;
   }
 
@@ -237,11 +237,11 @@ TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
 
 INSTANTIATE_TEST_SUITE_P(
     Filters, RandomScanTest,
-    ::testing::Values(Setup{"exact", BloomShape::for_items(100'000, 1e-6), {"one"}, true},
-                      Setup{"two_drives", BloomShape::for_items(10'000, 1e-6), {"one", "two"}, true},
-                      Setup{"tiny", BloomShape{64, 2}, {"one", "two"}, true},
-                      Setup{"saturated", BloomShape{8, 1}, {"one"}, true},
-                      Setup{"without_birth", BloomShape::for_items(10'000, 1e-6), {"one", "two"}, false}),
+    ::testing::Values(Setup{"exact", {.levels = LevelSchedule(100'000, 1e-6)}, {"one"}, true},
+                      Setup{"two_drives", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true},
+                      Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
+                      Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
+                      Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

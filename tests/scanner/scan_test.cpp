@@ -72,7 +72,7 @@ TEST_F(ScanTest, AnUnknownPastOfATrackerWalksEverything) {
   scan();
   make_file("a/2");
   tracker::Tracker::Options tracker_options;
-  tracker_options.shape = tracker::BloomShape::for_items(100, 0.01);
+  tracker_options.levels = tracker::LevelSchedule(100, 0.01);
   tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
                                                tracker::Tracker::born(tracker::InstanceId::random(), clock));
   const ScanReport report = scan();

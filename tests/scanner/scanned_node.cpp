@@ -62,14 +62,12 @@ std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>
   return found;
 }
 
-ScannedNode::ScannedNode(tracker::BloomShape shape, std::vector<std::string> drive_names) {
+ScannedNode::ScannedNode(std::vector<std::string> drive_names,
+                         const tracker::Tracker::Options& tracker_options) {
   for (const std::string& name : drive_names) {
     std::filesystem::create_directory(temp / name);
     options.drives.push_back({temp / name, ""});
   }
-  tracker::Tracker::Options tracker_options;
-  tracker_options.shape = shape;
-  tracker_options.items_max = 10'000;
   tracker = std::make_unique<tracker::Tracker>(tracker_options, clock,
                                                tracker::Tracker::born(tracker::InstanceId::random(), clock));
   reopen_database();

@@ -55,8 +55,9 @@ class InstantWaiter final : public Waiter {
 
 class ScannedNode : public ::testing::Test {
  public:
-  explicit ScannedNode(tracker::BloomShape shape = tracker::BloomShape::for_items(10'000, 1e-6),
-                       std::vector<std::string> drive_names = {"drive"});
+  explicit ScannedNode(std::vector<std::string> drive_names = {"drive"},
+                       const tracker::Tracker::Options& tracker_options = {
+                           .levels = tracker::LevelSchedule(10'000, 1e-6)});
 
   std::filesystem::path drive(std::size_t number = 0) const { return options.drives[number].path; }
   std::filesystem::path on_drive(const std::string& path, std::size_t number = 0) const {

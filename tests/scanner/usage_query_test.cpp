@@ -9,7 +9,7 @@ namespace {
 
 class UsageQueryTest : public ScannedNode {
  protected:
-  UsageQueryTest() : ScannedNode(tracker::BloomShape::for_items(10'000, 1e-6), {"one", "two"}) {}
+  UsageQueryTest() : ScannedNode({"one", "two"}) {}
 
   static std::vector<std::string> paths(const Usage& usage) {
     std::vector<std::string> found;

@@ -33,7 +33,7 @@ class BadSnapshotTest : public ::testing::Test {
   // Small snapshots: their false positives do not matter here.
   static Persistence::Options options() {
     auto options = node_options(Durability::disk);
-    options.tracker.shape = {128, 3};
+    options.tracker.levels = LevelSchedule(30, 0.15);
     return options;
   }
 

@@ -557,7 +557,7 @@ TEST_F(PersistenceTest, WhatIsMarkedDuringTheMendingSaveIsInTheNewJournal) {
 // While the disk hangs nobody takes what is recorded.
 TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
   auto options = node_options(Durability::disk);
-  options.tracker.shape = BloomShape::for_items(400'000, 0.01);
+  options.tracker.levels = LevelSchedule(400'000, 0.01);
   Node node(files_, clock_, options);
   const std::string name(250, 'x');
   for (int i = 0; i < 300'000; ++i) mark(node.tracker(), {dir(name + "/" + std::to_string(i))});

@@ -21,8 +21,7 @@ inline BloomShape small_shape() { return BloomShape::for_items(200, 1e-9); }
 
 inline Tracker::Options small_options() {
   Tracker::Options options;
-  options.shape = small_shape();
-  options.items_max = 200;
+  options.levels = LevelSchedule(200, 1e-9);
   return options;
 }
 

@@ -54,8 +54,7 @@ bool holds_whole_chain(const MarkSet& marks, const std::string& path) {
 class TrackerConcurrencyTest : public ::testing::Test {
  protected:
   TrackerConcurrencyTest() {
-    options_.shape = BloomShape::for_items(400, 1e-6);
-    options_.items_max = 400;
+    options_.levels = LevelSchedule(400, 1e-6);
     options_.history_max = 1'000'000;  // keep everything, to look at it afterwards
   }
 

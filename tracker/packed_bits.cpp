@@ -1,0 +1,1 @@
+#include "tracker/packed_bits.h"
