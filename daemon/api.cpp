@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -60,6 +62,18 @@ std::optional<HttpResponse> refuse_unrouted(const HttpRequest& request) {
   return std::nullopt;
 }
 
+struct EncodedAnswer {
+  std::string frame;
+  bool has_advanced = false;
+  tracker::JournalPosition position = 0;
+};
+
+boost::asio::awaitable<EncodedAnswer> answer(tracker::Tracker& tracker, tracker::CycleRequest asked,
+                                             peer::CycleFrame frame) {
+  frame.answer = tracker.cycle(asked);
+  co_return EncodedAnswer{peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
+}
+
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -70,7 +84,8 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 }  // namespace
 
 Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
-         Saver& saver, Committer& committer, const PeerWatch& peers, const base::Clock& clock)
+         Saver& saver, Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers,
+         const base::Clock& clock)
     : options_(std::move(options)),
       persistence_(persistence),
       tracker_(persistence.tracker()),
@@ -78,6 +93,7 @@ Api::Api(Options options, tracker::Persistence& persistence, const tracker::Name
       saver_(saver),
       committer_(committer),
       peers_(peers),
+      answers_(answers),
       clock_(clock),
       started_at_(clock.steady_now()) {}
 
@@ -173,14 +189,15 @@ boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request)
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be answered for; what is there can be read.
   if (!committer_.trouble().empty()) asked.current = {};
-  const tracker::JournalPosition before = tracker_.position();
-  const peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), tracker_.cycle(asked)};
-  if (asked.current.value != 0 && before != tracker_.position()) saver_.save_soon();
-  const auto durable = co_await committer_.wait(frame.answer.position);
+  auto answered = co_await boost::asio::co_spawn(
+      answers_, answer(tracker_, asked, {options_.node, options_.run, rules_.digest(), {}}),
+      boost::asio::use_awaitable);
+  if (answered.has_advanced) saver_.save_soon();
+  const auto durable = co_await committer_.wait(answered.position);
   if (!durable) co_return to_response({503, "not_durable", durable.error().message});
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;
-  response.body = peer::encode_cycle_frame(frame);
+  response.body = std::move(answered.frame);
   co_return response;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -37,7 +38,7 @@ class Api {
   };
 
   Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
-      Committer& committer, const PeerWatch& peers, const base::Clock& clock);
+      Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
@@ -60,6 +61,7 @@ class Api {
   Saver& saver_;
   Committer& committer_;
   const PeerWatch& peers_;
+  boost::asio::thread_pool& answers_;  // merges the marks for peers, while marking goes on here
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
   MarkCounters counters_;

@@ -190,11 +190,12 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   if (!persistence) return persistence.error();
 
   asio::thread_pool pool(pool_threads);
+  asio::thread_pool answers(1);  // one large merge at a time, for the memory it takes
   Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   Committer committer(context, pool, **persistence, saver, clock);
   PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
-  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, clock);
+  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, answers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");

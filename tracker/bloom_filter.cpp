@@ -79,10 +79,10 @@ std::uint64_t BloomFilter::bits_set() const {
                          });
 }
 
-FilterFigures FilterFigures::of(const BloomFilter& filter) {
-  const double bits = static_cast<double>(filter.shape().bits);
-  const double hashes = static_cast<double>(filter.shape().hashes);
-  const double set = static_cast<double>(filter.bits_set());
+FilterFigures FilterFigures::of(BloomShape shape, std::uint64_t bits_set) {
+  const double bits = static_cast<double>(shape.bits);
+  const double hashes = static_cast<double>(shape.hashes);
+  const double set = static_cast<double>(bits_set);
   FilterFigures figures;
   figures.density = set / bits;
   figures.items = set < bits ? -bits / hashes * std::log1p(-figures.density) : bits;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tracker/fast_modulo.h"
 #include "tracker/hash.h"
 
 namespace spoor::tracker {
@@ -27,6 +28,24 @@ struct BloomShape {
   std::uint64_t byte_count() const { return word_count() * 8; }
 
   friend auto operator<=>(const BloomShape&, const BloomShape&) = default;
+};
+
+// Which bits a key has in a filter: those of bits-and-blooms v3 (location() and its caller).
+class BloomPositions {
+ public:
+  explicit BloomPositions(BloomShape shape) : hashes_(shape.hashes), modulo_(shape.bits) {}
+
+  std::uint64_t hashes() const { return hashes_; }
+
+  // 0 <= i < hashes().
+  std::uint64_t at(const PathHash& hash, std::uint64_t i) const {
+    const std::uint64_t parity = i % 2;
+    return modulo_(hash.words[parity] + i * hash.words[2 + ((i + parity) % 4) / 2]);
+  }
+
+ private:
+  std::uint64_t hashes_;
+  FastModulo modulo_;
 };
 
 // A set of paths. Says "maybe" for some paths never added, and never "no" for a path that was.
@@ -64,7 +83,8 @@ struct FilterFigures {
   double density = 0;  // share of bits set, 0..1; about 0.5 when it holds what it was made for
   double fp_rate = 0;  // estimated chance that a key never added answers "maybe": density^k
 
-  static FilterFigures of(const BloomFilter& filter);
+  static FilterFigures of(BloomShape shape, std::uint64_t bits_set);
+  static FilterFigures of(const BloomFilter& filter) { return of(filter.shape(), filter.bits_set()); }
 };
 
 }  // namespace spoor::tracker

@@ -47,14 +47,20 @@ bool MarkSet::may_contain(std::string_view path, const PathHash& hash) const {
 }
 
 MarkSetFigures MarkSetFigures::of(const MarkSet& marks) {
+  std::vector<Filter> filters;
+  for (const BloomFilter& filter : marks.filters()) filters.push_back({filter.shape(), filter.bits_set()});
+  return of(filters);
+}
+
+MarkSetFigures MarkSetFigures::of(std::span<const Filter> filters) {
   MarkSetFigures sum;
   double bits_set = 0;
   double all_say_no = 1;
-  for (const BloomFilter& filter : marks.filters()) {
-    const auto figures = FilterFigures::of(filter);
+  for (const Filter& filter : filters) {
+    const auto figures = FilterFigures::of(filter.shape, filter.bits_set);
     sum.items += figures.items;
-    sum.bits += filter.shape().bits;
-    bits_set += figures.density * static_cast<double>(filter.shape().bits);
+    sum.bits += filter.shape.bits;
+    bits_set += static_cast<double>(filter.bits_set);
     all_say_no *= 1 - figures.fp_rate;
   }
   if (sum.bits != 0) sum.density = bits_set / static_cast<double>(sum.bits);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tracker/bloom_filter.h"
@@ -24,6 +25,8 @@ class MarkSet {
   // Returns whether the tree was not covered before.
   bool add_tree(std::string_view path) { return tree_marks_.add(path); }
 
+  void add_trees(const TreeMarks& trees) { tree_marks_.merge(trees); }
+
   // Adds a whole filter, as read from outside.
   void add_filter(BloomFilter filter);
 
@@ -35,6 +38,9 @@ class MarkSet {
   // Whether the path, or something below or above it in a way that concerns it, may have changed:
   // it is in a filter, in a marked tree, or on the way to one.
   bool may_contain(std::string_view path, const PathHash& hash) const;
+
+  MarkSet packed() const { return *this; }
+  std::uint64_t memory_bytes() const { std::uint64_t n=0; for (auto& f: filters_) n+=f.shape().byte_count(); return n; }
 
   const std::vector<BloomFilter>& filters() const { return filters_; }
   const TreeMarks& tree_marks() const { return tree_marks_; }
@@ -50,12 +56,19 @@ class MarkSet {
 // The figures of a whole set: items are summed (an upper estimate where filters share keys), a
 // false positive is one of any filter, density is that of all bits together.
 struct MarkSetFigures {
+  // One filter of a set: all that its figures need.
+  struct Filter {
+    BloomShape shape;
+    std::uint64_t bits_set = 0;
+  };
+
   double items = 0;
   double density = 0;
   double fp_rate = 0;
   std::uint64_t bits = 0;
 
   static MarkSetFigures of(const MarkSet& marks);
+  static MarkSetFigures of(std::span<const Filter> filters);
 
   std::uint64_t whole_items() const;
 };

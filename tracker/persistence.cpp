@@ -123,11 +123,24 @@ bool Persistence::is_failed() const {
 JournalPosition Persistence::durable_position() const { return durable_; }
 
 SavedSnapshot Persistence::save() {
-  prepare_save();
-  const TrackerState state = tracker_->state();
+  const TrackerState state = state_to_save();
   auto saved = store_.save(state, clock_.wall_now());
   finish_save(saved, state.position);
   return saved;
+}
+
+// What a snapshot holds and the journal doesn't must not be: a mark that adds nothing to it is acknowledged
+// at once, and is gone with the drive that has it, unnoticed where an older snapshot and the journal go on
+// without a hole. While the journal has failed nobody is acknowledged, and may as well wait for the copy.
+TrackerState Persistence::state_to_save() {
+  prepare_save();
+  if (options_.durability == Durability::memory) return tracker_->state();
+  if (!is_failed()) {
+    TrackerState state = tracker_->state();
+    if (commit()) return state;
+    prepare_save();
+  }
+  return tracker_->exact_state();
 }
 
 void Persistence::prepare_save() {

@@ -92,6 +92,7 @@ class Persistence {
   base::Result<> begin_journal(JournalPosition start, JournalPosition follows);
   base::Result<> commit_locked();
   base::Result<> fail(const base::Error& error);
+  TrackerState state_to_save();
   void prepare_save();
   void finish_save(const SavedSnapshot& saved, JournalPosition covered);
   bool is_failed() const;

@@ -1,6 +1,7 @@
 #include "tracker/tracker.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <utility>
 
 namespace spoor::tracker {
@@ -8,40 +9,47 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Whether one mark on this path said something new to the filters of `marks`.
-bool add_path(MarkSet& marks, const Mark& mark, BloomShape shape) {
+// More of it than a usual path needs is not kept for the next marks.
+constexpr std::size_t kept_capacity_max = std::size_t{1} << 20U;
+
+// Room for the prefixes of all but very deep paths without an allocation.
+using Hashes = boost::container::small_vector<PathHash, 32>;
+
+// Of all prefixes that a mark of this path adds.
+Hashes hashes_of(const Mark& mark) {
+  Hashes hashes;
   const bool skip_last = mark.kind == MarkKind::file;
-  bool is_new = false;
-  bool has_parent = false;
   for_each_prefix_hash(mark.path, [&](const PathHash& hash, bool is_last) {
-    if (is_last && skip_last) return;
-    has_parent = true;
-    if (marks.add(hash, shape)) is_new = true;
+    if (!is_last || !skip_last) hashes.push_back(hash);
   });
   // The parent of a file at the top is the root, whose key is the empty path.
-  if (!has_parent && marks.add(hash_path(""), shape)) is_new = true;
-  return is_new;
+  if (hashes.empty()) hashes.push_back(hash_path(""));
+  return hashes;
 }
 
 }  // namespace
 
 Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
-    : options_(options),
+    : options_(std::move(options)),
       clock_(clock),
       instance_(state.instance),
       complete_since_birth_(state.complete_since_birth),
       oldest_kept_(state.oldest_kept),
       current_(state.current),
       opened_at_(state.current_opened_at),
-      marks_(*state.current_marks),
-      history_(std::move(state.history)),
+      live_(*state.current_marks, options_.levels),
+      taken_up_to_(state.position),
       position_(state.position) {
   // From here on the cycle's age is measured, not computed from the time of day, which may jump.
   // It may be any number, as read from a file: outside of what has been, it says nothing.
   const base::WallTime now = std::max(clock.wall_now(), base::WallTime{});
   opened_at_steady_ = clock.steady_now() - (now - std::clamp(opened_at_, base::WallTime{}, now));
+  for (ClosedCycle& cycle : state.history) history_.push_back(make_closed(cycle.id, std::move(cycle.marks)));
   trim_history();
+  start_level_ = live_.newest_level().value_or(0);
 }
+
+Tracker::~Tracker() = default;
 
 TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
   TrackerState state;
@@ -50,61 +58,196 @@ TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
   return state;
 }
 
+// --- marking ---
+
 MarkOutcome Tracker::mark(std::span<const Mark> marks) {
   MarkOutcome outcome;
-  for (const Mark& mark : marks) {
-    const std::scoped_lock lock(mutex_);  // for each: a large request must not hold up the others
-    if (add(mark)) ++outcome.added;
-    ++outcome.marked;
-    outcome.cycle = current_;
-    outcome.position = position_;
-  }
+  for (const Mark& mark : marks) mark_one(mark, outcome);
   if (marks.empty()) {
-    const std::scoped_lock lock(mutex_);
+    const auto inside = gate_.enter();
     outcome.cycle = current_;
   }
   return outcome;
 }
 
-bool Tracker::add(const Mark& mark) {
-  const bool is_new =
-      mark.kind == MarkKind::tree ? marks_.add_tree(mark.path) : add_path(marks_, mark, options_.levels.shape(0));
-  if (is_new) record(mark, record_bytes(mark));
-  return is_new;
+void Tracker::mark_one(const Mark& mark, MarkOutcome& outcome) {
+  ++outcome.marked;
+  if (mark.kind == MarkKind::tree) return mark_tree(mark, outcome);
+  mark_path(mark, outcome);
 }
 
-template <class Record>
-void Tracker::record(const Record& record, std::size_t bytes) {
-  position_ += bytes;
-  if (!recording_) return;
-  if (records_.size() + bytes > recorded_bytes_max) {
-    records_ = {};
-    recording_ = false;
-    recording_cut_off_ = true;
+// All of a mark's prefixes are looked up and added in one stay inside the gate, hence in one cycle.
+void Tracker::mark_path(const Mark& mark, MarkOutcome& outcome) {
+  const Hashes hashes = hashes_of(mark);
+  const auto is_new = [this](const PathHash& hash) { return !live_.knows(hash); };
+  for (;; make_room()) {
+    auto inside = gate_.enter();
+    auto hash = std::find_if(hashes.begin(), hashes.end(), is_new);
+    const bool adds = hash != hashes.end();
+    if (adds && !has_room()) continue;
+    outcome.cycle = current_;
+    if (!adds) {
+      outcome.position = position();
+      return;
+    }
+    ++outcome.added;
+    outcome.position = record(inside.local(), mark, record_bytes(mark));
+    std::uint64_t& bits_added = inside.local().bits_added;
+    for (; hash != hashes.end(); ++hash) {
+      if (is_new(*hash)) bits_added += live_.add(*hash);
+    }
+    // Seldom, since all markers write to the same counter; often enough to notice a full level.
+    const std::uint64_t often = options_.levels.bits_set_max(*live_.newest_level()) / 1024;
+    if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
     return;
   }
-  append_record(records_, record);
 }
+
+void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
+  auto inside = gate_.enter();
+  outcome.cycle = current_;
+  outcome.position = 0;
+  const bool is_new = live_.add_tree(
+      mark.path, [&] { outcome.position = record(inside.local(), mark, record_bytes(mark)); });
+  if (is_new) {
+    ++outcome.added;
+  } else {
+    outcome.position = position();
+  }
+}
+
+// Must come before the bits of the mark: see position_.
+template <class Record>
+JournalPosition Tracker::record(Marked& marked, const Record& record, std::size_t bytes) {
+  const JournalPosition behind = position_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+  if (!recording_ || recording_cut_off_) return behind;
+  if (behind - taken_up_to_ > recorded_bytes_max) {
+    recording_cut_off_ = true;
+  } else {
+    append_record(marked.records, record);
+  }
+  return behind;
+}
+
+// --- levels ---
+
+bool Tracker::has_room() const {
+  const auto level = live_.newest_level();
+  return level && (saturated_ || live_.bits_in_newest() < options_.levels.bits_set_max(*level));
+}
+
+// Outside the gate: opens the level that is due. A large filter takes a while to get hold of, hence
+// beforehand.
+void Tracker::make_room() {
+  const auto due = [this] {
+    auto alone = gate_.enter_alone();
+    count_bits(alone);
+    return level_to_open();
+  }();
+  if (!due) return;
+  auto filter = std::make_shared<LiveFilter>(options_.levels.shape(*due));
+  auto alone = gate_.enter_alone();
+  count_bits(alone);
+  if (level_to_open() == due) live_.open(*due, std::move(filter));
+}
+
+// Nothing where there is room, or where the cycle has to stay as it is.
+std::optional<std::size_t> Tracker::level_to_open() {
+  const std::uint64_t bytes_max = live_memory_bytes_max();
+  const std::uint64_t bytes = live_.memory_bytes();
+  const auto fits = [&](std::size_t level) {
+    return bytes + options_.levels.shape(level).byte_count() <= bytes_max;
+  };
+  const auto newest = live_.newest_level();
+  if (!newest) {
+    std::size_t level = std::min(start_level_, options_.levels.last());
+    while (level > 0 && !fits(level)) --level;
+    return level;
+  }
+  if (has_room()) return std::nullopt;
+  if (*newest < options_.levels.last() && fits(*newest + 1)) return *newest + 1;
+  saturated_ = true;
+  return std::nullopt;
+}
+
+// One filter of level 0, which always is there to be had, and half of what the closed cycles leave: so a
+// burst gets much, and what comes after it something.
+std::uint64_t Tracker::live_memory_bytes_max() const {
+  const std::uint64_t smallest = options_.levels.shape(0).byte_count();
+  std::uint64_t taken = smallest * (options_.history_max + 1);
+  for (const Closed& cycle : history_) taken += cycle.memory_bytes - std::min(cycle.memory_bytes, smallest);
+  const std::uint64_t left = options_.memory_bytes_max - std::min(options_.memory_bytes_max, taken);
+  return smallest + left / 2;
+}
+
+void Tracker::count_bits(Gate::Solitude& alone) {
+  alone.for_each_local([this](Marked& marked) {
+    if (marked.bits_added != 0) live_.count_bits(std::exchange(marked.bits_added, 0));
+  });
+}
+
+std::size_t Tracker::next_start_level() {
+  const std::size_t asked = std::exchange(asked_level_, 0);
+  if (asked != 0) return asked;
+  return start_level_ == 0 ? 0 : start_level_ - 1;
+}
+
+// --- cycles ---
 
 bool Tracker::advance(CycleId to) {
-  const std::scoped_lock lock(mutex_);
-  return advance_locked(to);
+  CycleId before;
+  {
+    auto alone = gate_.enter_alone();
+    before = current_;
+    if (!advance_alone(alone, to)) return false;
+  }
+  pack(before);
+  return true;
 }
 
-bool Tracker::advance_locked(CycleId to) {
+bool Tracker::advance_alone(Gate::Solitude& alone, CycleId to) {
   if (to <= current_ || to.value > CycleId::request_max || to.value - current_.value > CycleId::jump_max) {
     return false;
   }
-  if (!marks_.empty()) {
-    history_.push_back({current_, std::make_shared<const MarkSet>(std::exchange(marks_, {}))});
+  count_bits(alone);
+  auto view = std::make_shared<const LiveMarks::View>(live_.view());
+  if (!view->empty()) {
+    Closed closed;
+    closed.id = current_;
+    closed.memory_bytes = live_.memory_bytes();
+    closed.figures = live_figures(0);
+    closed.view = std::move(view);
+    history_.push_back(std::move(closed));
     trim_history();
   }
+  live_.clear();
+  saturated_ = false;
+  start_level_ = next_start_level();
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
-  record(AdvanceRecord{to, opened_at_}, advance_record_bytes);
-  last_advance_ = position_;
+  // Behind the marks of the cycle that it closes.
+  seal_records(alone);
+  Marked marked;
+  last_advance_ = record(marked, AdvanceRecord{to, opened_at_}, advance_record_bytes);
+  sealed_ += marked.records;
   return true;
+}
+
+// Outside the gate: a closed cycle never changes.
+void Tracker::pack(CycleId closed) {
+  const auto its = [&](const Closed& cycle) { return cycle.id == closed && cycle.view != nullptr; };
+  std::shared_ptr<const LiveMarks::View> view;
+  {
+    const auto inside = gate_.enter();
+    const auto found = std::find_if(history_.begin(), history_.end(), its);
+    if (found != history_.end()) view = found->view;
+  }
+  if (!view) return;
+  Closed packed = make_closed(closed, std::make_shared<const MarkSet>(view->copy().packed()));
+  const auto alone = gate_.enter_alone();
+  const auto found = std::find_if(history_.begin(), history_.end(), its);
+  if (found != history_.end()) *found = std::move(packed);
 }
 
 void Tracker::trim_history() {
@@ -115,33 +258,58 @@ void Tracker::trim_history() {
   }
 }
 
+Tracker::Closed Tracker::make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const {
+  Closed closed;
+  closed.id = id;
+  closed.figures = figures_of(id, *marks);
+  closed.memory_bytes = marks->memory_bytes();
+  closed.marks = std::move(marks);
+  return closed;
+}
+
+std::shared_ptr<const MarkSet> Tracker::Closed::get() const {
+  return marks != nullptr ? marks : std::make_shared<const MarkSet>(view->copy());
+}
+
+bool Tracker::Closed::may_contain(std::string_view path, const PathHash& hash) const {
+  return marks != nullptr ? marks->may_contain(path, hash) : view->may_contain(path, hash);
+}
+
 milliseconds Tracker::current_age() const {
   return std::chrono::duration_cast<milliseconds>(clock_.steady_now() - opened_at_steady_);
 }
 
 CycleAnswer Tracker::cycle(const CycleRequest& request) {
   CycleAnswer answer;
-  std::vector<ClosedCycle> closed;
+  std::vector<Closed> closed;
+  std::optional<LiveMarks::View> live;
+  std::optional<CycleId> just_closed;
   CycleId oldest = request.oldest;
   {
-    const std::scoped_lock lock(mutex_);
+    auto alone = gate_.enter_alone();
     // This memory never gave such a cursor, even if the request now opens a cycle beyond it.
     const bool is_ahead = oldest > current_;
-    const bool is_opened = advance_locked(request.current);
+    const CycleId before = current_;
+    asked_level_ = std::max(asked_level_, std::min(request.start_level, options_.levels.last()));
+    answer.has_advanced = advance_alone(alone, request.current);
+    if (answer.has_advanced) just_closed = before;
     answer.instance = instance_;
     answer.current = current_;
     answer.position = last_advance_;
     answer.current_age = current_age();
     answer.complete_since_birth = complete_since_birth_;
     answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
-    if (!request.marks_wanted) return answer;
     if (answer.gap) oldest = oldest_kept_;
-    closed = history_;
-    if (!is_opened) answer.marks = marks_;  // a cycle just opened is empty
+    if (request.marks_wanted) {
+      closed = history_;
+      if (!answer.has_advanced) live = live_.view();  // a cycle just opened is empty
+    }
   }
-  // Closed cycles never change: merging them needs no lock.
-  for (const ClosedCycle& cycle : closed) {
-    if (cycle.id >= oldest) answer.marks.merge(*cycle.marks);
+  // All of it can be read without anybody having to wait.
+  if (just_closed) pack(*just_closed);
+  if (live) answer.marks = live->copy();
+  for (const Closed& cycle : closed) {
+    if (cycle.id >= oldest) answer.marks.merge(*cycle.get());
   }
   return answer;
 }
@@ -149,23 +317,25 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
 DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
   const PathHash hash = hash_path(path);
   DirtyAnswer answer;
-  std::vector<ClosedCycle> closed;
+  std::vector<Closed> closed;
   {
-    const std::scoped_lock lock(mutex_);
+    const auto inside = gate_.enter();
     answer.oldest_kept = oldest_kept_;
-    if (current_ >= since && marks_.may_contain(path, hash)) {
+    if (current_ >= since && live_.may_contain(path, hash)) {
       answer.latest = current_;
       return answer;
     }
     closed = history_;
   }
   for (auto cycle = closed.rbegin(); cycle != closed.rend() && cycle->id >= since; ++cycle) {
-    if (!cycle->marks->may_contain(path, hash)) continue;
+    if (!cycle->may_contain(path, hash)) continue;
     answer.latest = cycle->id;
     break;
   }
   return answer;
 }
+
+// --- what is to be seen of it ---
 
 CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
   CycleFigures figures;
@@ -173,70 +343,135 @@ CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
   figures.filter = MarkSetFigures::of(marks);
   figures.levels = marks.filters().size();
   figures.tree_marks = marks.tree_marks().size();
-  figures.saturated =
-      std::any_of(marks.filters().begin(), marks.filters().end(), [&](const BloomFilter& filter) {
-        return filter.shape() == options_.levels.shape(0) &&
-               FilterFigures::of(filter).items > options_.levels.items_max(0);
-      });
+  figures.saturated = is_saturated(marks);
+  return figures;
+}
+
+// Whether its newest level holds clearly more than it is made for: then there was no room for the next one.
+bool Tracker::is_saturated(const MarkSet& marks) const {
+  const BloomFilter* newest = nullptr;
+  std::optional<std::size_t> newest_level;
+  for (const BloomFilter& filter : marks.filters()) {
+    const auto level = options_.levels.level_of(filter.shape());
+    if (!level || level < newest_level) continue;
+    newest = &filter;
+    newest_level = level;
+  }
+  if (newest == nullptr) return false;
+  constexpr double clearly = 1.05;
+  return FilterFigures::of(*newest).items > clearly * options_.levels.items_max(*newest_level);
+}
+
+CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
+  CycleFigures figures;
+  figures.id = current_;
+  figures.filter = live_.figures(uncounted);
+  figures.levels = live_.level_count();
+  figures.tree_marks = live_.tree_mark_count();
+  figures.saturated = saturated_;
   return figures;
 }
 
 TrackerStatus Tracker::status() const {
-  const TrackerState now = state();
   TrackerStatus status;
-  status.instance = now.instance;
-  status.current = now.current;
-  status.current_opened_at = now.current_opened_at;
-  {
-    const std::scoped_lock lock(mutex_);
-    status.current_age = current_age();
-  }
-  status.cycles.push_back(figures_of(now.current, *now.current_marks));
-  for (auto cycle = now.history.rbegin(); cycle != now.history.rend(); ++cycle) {
-    status.cycles.push_back(figures_of(cycle->id, *cycle->marks));
+  auto alone = gate_.enter_alone();
+  status.instance = instance_;
+  status.current = current_;
+  status.current_opened_at = opened_at_;
+  status.current_age = current_age();
+  std::uint64_t uncounted = 0;
+  alone.for_each_local([&](const Marked& marked) { uncounted += marked.bits_added; });
+  status.cycles.push_back(live_figures(uncounted));
+  for (auto cycle = history_.rbegin(); cycle != history_.rend(); ++cycle) {
+    status.cycles.push_back(cycle->figures);
   }
   return status;
 }
 
-TrackerState Tracker::state() const {
-  TrackerState state;
-  const std::scoped_lock lock(mutex_);
-  state.instance = instance_;
-  state.complete_since_birth = complete_since_birth_;
-  state.oldest_kept = oldest_kept_;
-  state.current = current_;
-  state.current_opened_at = opened_at_;
-  state.position = position_;
-  state.current_marks = std::make_shared<const MarkSet>(marks_);
-  state.history = history_;
+Tracker::Cut Tracker::cut() const {
+  Cut cut;
+  cut.state.instance = instance_;
+  cut.state.complete_since_birth = complete_since_birth_;
+  cut.state.oldest_kept = oldest_kept_;
+  cut.state.current = current_;
+  cut.state.current_opened_at = opened_at_;
+  cut.state.position = position();
+  cut.marks = live_.view();
+  cut.history = history_;
+  return cut;
+}
+
+TrackerState Tracker::copy(const Cut& cut) {
+  TrackerState state = cut.state;
+  state.current_marks = std::make_shared<const MarkSet>(cut.marks.copy());
+  for (const Closed& cycle : cut.history) state.history.push_back({cycle.id, cycle.get()});
   return state;
 }
 
-JournalPosition Tracker::position() const {
-  const std::scoped_lock lock(mutex_);
-  return position_;
+TrackerState Tracker::state() const {
+  const Cut made = [this] {
+    const auto alone = gate_.enter_alone();
+    return cut();
+  }();
+  return copy(made);
 }
 
+TrackerState Tracker::exact_state() const {
+  const auto alone = gate_.enter_alone();
+  return copy(cut());
+}
+
+// --- for the journal ---
+
 Tracker::Recorded Tracker::take_records() {
-  const std::scoped_lock lock(mutex_);
-  Recorded recorded{position_ - records_.size(), {}, recording_cut_off_};
-  recorded.records.swap(records_);
+  const std::scoped_lock taking(taking_);
+  Recorded recorded;
+  std::vector<std::string*> pieces;
+  {
+    auto alone = gate_.enter_alone();
+    recorded.is_cut_off = recording_cut_off_;
+    if (recorded.is_cut_off) forget_records(alone);
+    recorded.start = std::exchange(taken_up_to_, position());
+    recorded.records = std::exchange(sealed_, {});
+    alone.for_each_local([&](Marked& marked) {
+      if (marked.records.empty()) return;
+      marked.taken.clear();
+      marked.records.swap(marked.taken);
+      pieces.push_back(&marked.taken);
+    });
+  }
+  for (std::string* piece : pieces) {
+    recorded.records += *piece;
+    if (piece->capacity() > kept_capacity_max) *piece = {};
+  }
   return recorded;
 }
 
 JournalPosition Tracker::start_recording() {
-  const std::scoped_lock lock(mutex_);
-  records_.clear();
+  auto alone = gate_.enter_alone();
+  forget_records(alone);
   recording_ = true;
-  recording_cut_off_ = false;
-  return position_;
+  return taken_up_to_;
 }
 
 void Tracker::stop_recording() {
-  const std::scoped_lock lock(mutex_);
-  records_ = {};
+  auto alone = gate_.enter_alone();
+  forget_records(alone);
+}
+
+void Tracker::forget_records(Gate::Solitude& alone) {
+  alone.for_each_local([](Marked& marked) { marked.records = {}; });
+  sealed_ = {};
+  taken_up_to_ = position();
   recording_ = false;
   recording_cut_off_ = false;
+}
+
+void Tracker::seal_records(Gate::Solitude& alone) {
+  alone.for_each_local([this](Marked& marked) {
+    sealed_ += marked.records;
+    marked.records.clear();
+  });
 }
 
 }  // namespace spoor::tracker

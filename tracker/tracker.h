@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,8 @@
 #include "tracker/ids.h"
 #include "tracker/journal_record.h"
 #include "tracker/level_schedule.h"
+#include "tracker/live_marks.h"
+#include "tracker/mark_gate.h"
 #include "tracker/mark_set.h"
 #include "tracker/path.h"
 
@@ -57,6 +60,8 @@ struct CycleRequest {
   CycleId oldest;            // the first cycle wanted
   InstanceId instance;       // the instance for which `oldest` was given; none for a first request
   bool marks_wanted = true;  // false asks for the cycle's number and age only
+  // The level of filters that the next cycle should begin with; 0 where the scanner has no opinion.
+  std::size_t start_level = 0;
 };
 
 struct CycleAnswer {
@@ -68,6 +73,7 @@ struct CycleAnswer {
   // may have changed too.
   bool gap = false;
   MarkSet marks;
+  bool has_advanced = false;  // this request opened the current cycle
   // What the cursor relies on: that this tracker got as far as its current cycle.
   JournalPosition position = 0;
 
@@ -98,19 +104,27 @@ struct TrackerStatus {
 
 // The marks of one node, by cycle. No I/O, no timers.
 //
-// Thread-safe. One mark is atomic against an advance: all its prefixes land in one cycle, since a
-// chain split over two would never be descended. Cycle numbers never go back, and no request makes
-// work beyond what is kept.
+// Thread-safe; threads that mark hardly meet, and nothing that reads holds them up for longer than it takes
+// to copy some pointers. One mark is atomic against an advance: all its prefixes land in one cycle, since a
+// chain split over two would never be descended. Cycle numbers never go back, and no request makes work
+// beyond what is kept.
+//
+// How large the filters get (docs/filters.md): a cycle begins with the level that scans asked for, and opens
+// the next one whenever the newest is full, as far as memory_bytes_max allows; there it is saturated.
 class Tracker {
  public:
   struct Options {
     LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
     std::size_t history_max = 16;        // closed cycles with marks to keep
-    std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;  // of all filters kept
+    // Of all filters kept. Filters of level 0 are kept for each cycle in any case.
+    std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
   };
 
   // `clock` must outlive the tracker.
   Tracker(Options options, const base::Clock& clock, TrackerState state);
+  Tracker(Tracker&&) = delete;
+  Tracker& operator=(Tracker&&) = delete;
+  ~Tracker();
 
   // The state of a tracker that never was before: cycle 1, nothing marked.
   static TrackerState born(InstanceId instance, const base::Clock& clock);
@@ -129,11 +143,15 @@ class Tracker {
   DirtyAnswer dirty(std::string_view path, CycleId since) const;
   TrackerStatus status() const;
 
-  // A consistent copy; costs a copy of the current cycle's filter, whatever the history holds.
+  // A copy that holds everything before its position, and may hold more of what is marked meanwhile: marking
+  // goes on while the current cycle's filters are copied.
   TrackerState state() const;
 
-  // Grows with everything that makes state() differ: equal positions, equal states.
-  JournalPosition position() const;
+  // A copy that holds nothing but what is before its position. Marking waits until it is made.
+  TrackerState exact_state() const;
+
+  // Grows with everything that makes the state differ.
+  JournalPosition position() const { return position_.load(std::memory_order_acquire); }
 
   // --- for the journal ---
 
@@ -153,31 +171,87 @@ class Tracker {
   void stop_recording();
 
  private:
-  bool add(const Mark& mark);
-  bool advance_locked(CycleId to);
+  // What the markers of one processor leave behind.
+  struct Marked {
+    std::string records;           // that nobody has taken
+    std::string taken;             // what take_records() took last; its memory is used again
+    std::uint64_t bits_added = 0;  // to the newest level, and not counted yet
+  };
+  using Gate = MarkGate<Marked>;
+
+  // A cycle of the history. When it has just been closed, it is as the marks left it: `view`.
+  struct Closed {
+    CycleId id;
+    std::shared_ptr<const LiveMarks::View> view;  // none once it is packed
+    std::shared_ptr<const MarkSet> marks;         // none before
+    CycleFigures figures;                         // of the marks
+    std::uint64_t memory_bytes = 0;
+
+    std::shared_ptr<const MarkSet> get() const;
+    bool may_contain(std::string_view path, const PathHash& hash) const;
+  };
+
+  // What a copy of the state is made from, once marking goes on.
+  struct Cut {
+    TrackerState state;  // without marks and history
+    LiveMarks::View marks;
+    std::vector<Closed> history;
+  };
+
+  void mark_one(const Mark& mark, MarkOutcome& outcome);
+  void mark_path(const Mark& mark, MarkOutcome& outcome);
+  void mark_tree(const Mark& mark, MarkOutcome& outcome);
   template <class Record>
-  void record(const Record& record, std::size_t bytes);
+  JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);
+
+  bool has_room() const;
+  void make_room();
+  std::optional<std::size_t> level_to_open();
+  std::uint64_t live_memory_bytes_max() const;
+  void count_bits(Gate::Solitude& alone);
+
+  bool advance_alone(Gate::Solitude& alone, CycleId to);
+  void pack(CycleId closed);
+  std::size_t next_start_level();
   void trim_history();
+  Closed make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const;
+  void seal_records(Gate::Solitude& alone);
+  void forget_records(Gate::Solitude& alone);
+
+  Cut cut() const;
+  static TrackerState copy(const Cut& cut);
   std::chrono::milliseconds current_age() const;
   CycleFigures figures_of(CycleId id, const MarkSet& marks) const;
+  CycleFigures live_figures(std::uint64_t uncounted) const;
+  bool is_saturated(const MarkSet& marks) const;
 
   const Options options_;
   const base::Clock& clock_;
 
-  mutable std::mutex mutex_;  // guards all below
+  // Whoever is inside may read all below, add to live_, and leave its records; all else is for who is alone.
+  mutable Gate gate_;
   InstanceId instance_;
   bool complete_since_birth_;
   CycleId oldest_kept_;
   CycleId current_;
   base::WallTime opened_at_;
   base::SteadyTime opened_at_steady_;
-  MarkSet marks_;
-  std::vector<ClosedCycle> history_;
-  JournalPosition position_;
+  LiveMarks live_;
+  bool saturated_ = false;        // the current cycle has to stay at its newest level
+  std::size_t start_level_ = 0;   // of the current cycle
+  std::size_t asked_level_ = 0;   // the largest for the next one
+  std::vector<Closed> history_;
   JournalPosition last_advance_ = 0;  // the position behind its record
   bool recording_ = false;
-  bool recording_cut_off_ = false;
-  std::string records_;  // those before position_ that nobody has taken
+  std::string sealed_;                // records older than those of the markers
+  JournalPosition taken_up_to_ = 0;   // the position of the first record that nobody has taken
+
+  std::mutex taking_;  // held by take_records(), for Marked::taken
+
+  // Raised before the bits of a mark are set: who sees them, and reads the position then, sees one behind
+  // the mark's record.
+  alignas(64) std::atomic<JournalPosition> position_;
+  std::atomic<bool> recording_cut_off_ = false;
 };
 
 }  // namespace spoor::tracker

@@ -38,6 +38,10 @@ bool TreeMarks::add(std::string_view path) {
 }
 
 void TreeMarks::merge(const TreeMarks& other) {
+  if (paths_.empty()) {
+    *this = other;
+    return;
+  }
   for (const std::string& path : other) add(path);
 }
 

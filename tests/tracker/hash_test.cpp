@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/support/random.h"
+#include "tracker/path.h"
 
 namespace spoor::tracker {
 namespace {

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "tests/tracker/node.h"
 #include "tracker/errors.h"
@@ -564,6 +567,36 @@ TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
   ASSERT_FALSE(node.persistence().commit()) << "nobody may believe that they are kept";
   EXPECT_TRUE(node.save().durable());
   EXPECT_TRUE(node.mark_durably(dir("bucket/after")));
+}
+
+// It would be acknowledged without a record, and gone with the one drive that has the snapshot.
+TEST_F(PersistenceTest, ASnapshotHoldsNothingThatTheJournalDoesNot) {
+  auto options = node_options(Durability::disk);
+  options.tracker.levels = LevelSchedule(100'000, 1e-9);
+  Node node(files_, clock_, options);
+  constexpr std::size_t count = 50'000;
+  std::vector<JournalPosition> positions;
+  positions.reserve(count);
+  std::atomic<bool> is_over = false;
+  std::jthread marker([&] {
+    for (std::size_t number = 0; number < count; ++number) {
+      positions.push_back(mark(node.tracker(), {dir(std::to_string(number))}).position);
+    }
+    is_over = true;
+  });
+  std::vector<std::pair<Snapshot, JournalPosition>> saves;
+  while (!is_over) {
+    ASSERT_TRUE(node.save().durable());
+    saves.emplace_back(decode_snapshot(files_.content(snapshot_file(node_drives[0])).value()).value(),
+                       node.persistence().durable_position());
+  }
+  marker.join();
+  for (const auto& [snapshot, durable] : saves) {
+    const auto behind = std::upper_bound(positions.begin(), positions.end(), durable);
+    for (auto position = behind; position != positions.end() && position - behind < 1000; ++position) {
+      ASSERT_FALSE(contains(*snapshot.state.current_marks, std::to_string(position - positions.begin())));
+    }
+  }
 }
 
 TEST_F(PersistenceTest, CrashesInALoopCostNothing) {

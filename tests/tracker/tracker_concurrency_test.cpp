@@ -11,6 +11,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "tests/tracker/samples.h"
@@ -56,6 +57,7 @@ class TrackerConcurrencyTest : public ::testing::Test {
   TrackerConcurrencyTest() {
     options_.levels = LevelSchedule(400, 1e-6);
     options_.history_max = 1'000'000;  // keep everything, to look at it afterwards
+    options_.memory_bytes_max = std::uint64_t{1} << 40U;
   }
 
   fakes::ManualClock clock_;
@@ -143,6 +145,83 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
       }
       ASSERT_TRUE(found) << own_path(at, number) << " in none of the answers " << first << " to "
                          << span.after;
+    }
+  }
+}
+
+// Levels open while others mark: whatever was told to be marked is there.
+TEST_F(TrackerConcurrencyTest, MarksWhileLevelsOpenAreAllThere) {
+  options_.levels = LevelSchedule(5, 1e-6);
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) { mark(tracker, {dir(own_path(at, round))}); };
+  };
+  race({marker(0), marker(1)});
+  const TrackerState state = tracker.state();
+  EXPECT_GT(state.current_marks->filters().size(), 5U);
+  for (std::size_t at = 0; at < markers; ++at) {
+    for (std::size_t number = 0; number < rounds; ++number) {
+      ASSERT_TRUE(holds_whole_chain(*state.current_marks, own_path(at, number))) << own_path(at, number);
+    }
+  }
+}
+
+// Else the second could be acknowledged, and lost with the first, whose record is not written yet.
+TEST_F(TrackerConcurrencyTest, AMarkThatAddsNothingComesBehindTheRecordOfTheOneThatDid) {
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  std::vector<std::vector<MarkOutcome>> outcomes(markers, std::vector<MarkOutcome>(marks_each));
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
+      for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
+        outcomes[at][number] = mark(tracker, {dir(own_path(0, number))});
+      }
+    };
+  };
+  race({marker(0), marker(1)});
+  std::size_t known = 0;
+  for (std::size_t number = 0; number < marks_each; ++number) {
+    const MarkOutcome& one = outcomes[0][number];
+    const MarkOutcome& other = outcomes[1][number];
+    ASSERT_TRUE(one.added + other.added >= 1) << own_path(0, number);
+    if (one.added + other.added == 2) continue;
+    ++known;
+    const auto& [did, did_not] = one.added == 1 ? std::tie(one, other) : std::tie(other, one);
+    ASSERT_GE(did_not.position, did.position) << own_path(0, number);
+  }
+  EXPECT_GT(known, 0U);
+}
+
+// What a copy of the state holds beyond its position was recorded before the copy was made.
+TEST_F(TrackerConcurrencyTest, AStateHoldsWhatIsBeforeItsPositionAndNothingBehindThePositionAfterIt) {
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  std::vector<std::vector<JournalPosition>> positions(markers, std::vector<JournalPosition>(marks_each));
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
+      for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
+        positions[at][number] = mark(tracker, {dir(own_path(at, number))}).position;
+      }
+    };
+  };
+  struct Taken {
+    TrackerState state;
+    JournalPosition after = 0;
+    bool is_exact = false;
+  };
+  std::vector<Taken> taken;
+  race({marker(0), marker(1), [&](std::size_t round) {
+          Taken state{round % 2 == 0 ? tracker.exact_state() : tracker.state(), 0, round % 2 == 0};
+          state.after = state.is_exact ? state.state.position : tracker.position();
+          if (round % 20 < 2) taken.push_back(std::move(state));
+        }});
+  for (const Taken& each : taken) {
+    for (std::size_t at = 0; at < markers; ++at) {
+      for (std::size_t number = 0; number < marks_each; ++number) {
+        const JournalPosition behind = positions[at][number];
+        const bool holds = holds_whole_chain(*each.state.current_marks, own_path(at, number));
+        const bool must = behind <= each.state.position;
+        const bool may = behind <= each.after;
+        ASSERT_TRUE(must ? holds : may || !holds) << own_path(at, number);
+      }
     }
   }
 }

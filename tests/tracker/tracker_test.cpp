@@ -488,12 +488,5 @@ TEST_F(TrackerTest, TheStatusListsAllCyclesNewestFirst) {
   EXPECT_FALSE(status.cycles[0].saturated);
 }
 
-TEST_F(TrackerTest, ACycleWithMoreItemsThanItsFilterIsMadeForSaysSo) {
-  for (int i = 0; i < 300; ++i) mark(tracker_, {dir("bucket/" + std::to_string(i))});
-  EXPECT_TRUE(tracker_.status().cycles.front().saturated);
-  tracker_.advance({2});
-  EXPECT_FALSE(tracker_.status().cycles.front().saturated);
-}
-
 }  // namespace
 }  // namespace spoor::tracker

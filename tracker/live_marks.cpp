@@ -1,0 +1,77 @@
+#include "tracker/live_marks.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spoor::tracker {
+
+bool LiveMarks::View::may_contain(std::string_view path, const PathHash& hash) const {
+  return std::any_of(filters_.begin(), filters_.end(),
+                     [&](const auto& filter) { return filter->may_contain(hash); }) ||
+         trees_->covers(path) || trees_->has_below(path);
+}
+
+MarkSet LiveMarks::View::copy() const {
+  MarkSet marks;
+  for (const auto& filter : filters_) marks.add_filter(filter->copy());
+  marks.add_trees(*trees_);
+  return marks;
+}
+
+LiveMarks::LiveMarks(const MarkSet& marks, const LevelSchedule& levels)
+    : trees_(std::make_shared<TreeMarks>(marks.tree_marks())) {
+  for (const BloomFilter& filter : marks.filters()) {
+    filters_.push_back(std::make_shared<LiveFilter>(filter));
+    newest_level_ = std::max(newest_level_, levels.level_of(filter.shape()));
+  }
+  const auto is_newest = [&](const auto& filter) { return levels.level_of(filter->shape()) == newest_level_; };
+  if (newest_level_) std::iter_swap(std::find_if(filters_.begin(), filters_.end(), is_newest), filters_.end() - 1);
+}
+
+TreeMarks& LiveMarks::own_trees() {
+  if (std::exchange(trees_lent_, false)) trees_ = std::make_shared<TreeMarks>(*trees_);
+  return *trees_;
+}
+
+std::uint64_t LiveMarks::memory_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& filter : filters_) bytes += filter->shape().byte_count();
+  return bytes;
+}
+
+bool LiveMarks::may_contain(std::string_view path, const PathHash& hash) const {
+  if (knows(hash)) return true;
+  const std::scoped_lock lock(trees_mutex_);
+  return trees_->covers(path) || trees_->has_below(path);
+}
+
+std::size_t LiveMarks::tree_mark_count() const {
+  const std::scoped_lock lock(trees_mutex_);
+  return trees_->size();
+}
+
+MarkSetFigures LiveMarks::figures(std::uint64_t uncounted) const {
+  std::vector<MarkSetFigures::Filter> filters;
+  for (const auto& filter : filters_) filters.push_back({filter->shape(), filter->bits_counted()});
+  if (!filters.empty()) filters.back().bits_set += uncounted;
+  return MarkSetFigures::of(filters);
+}
+
+LiveMarks::View LiveMarks::view() const {
+  View view;
+  view.filters_.assign(filters_.begin(), filters_.end());
+  const std::scoped_lock lock(trees_mutex_);
+  view.trees_ = trees_;
+  trees_lent_ = true;
+  return view;
+}
+
+void LiveMarks::clear() {
+  filters_.clear();
+  newest_level_.reset();
+  const std::scoped_lock lock(trees_mutex_);
+  trees_ = std::make_shared<TreeMarks>();
+  trees_lent_ = false;
+}
+
+}  // namespace spoor::tracker

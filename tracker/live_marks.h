@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tracker/level_schedule.h"
+#include "tracker/live_filter.h"
+#include "tracker/mark_set.h"
+
+namespace spoor::tracker {
+
+// The marks of the current cycle while they are made: filters that many threads add to side by side, and
+// tree marks. New marks go to the newest level; a lookup asks all filters.
+//
+// Thread-safe, but for open(): nobody else may be in any function then.
+class LiveMarks {
+ public:
+  // What it holds, for reading on while marks go on: the filters themselves, and the tree marks as they were.
+  class View {
+   public:
+    bool may_contain(std::string_view path, const PathHash& hash) const;
+    bool empty() const { return filters_.empty() && trees_->empty(); }
+
+    // At least what was there when the view was taken.
+    MarkSet copy() const;
+
+   private:
+    friend class LiveMarks;
+    std::vector<std::shared_ptr<const LiveFilter>> filters_;
+    std::shared_ptr<const TreeMarks> trees_;
+  };
+
+  LiveMarks() = default;
+
+  // The newest level is the highest one of the schedule among the filters; none where there is none.
+  LiveMarks(const MarkSet& marks, const LevelSchedule& levels);
+
+  LiveMarks(LiveMarks&&) = delete;
+  LiveMarks& operator=(LiveMarks&&) = delete;
+  ~LiveMarks() = default;
+
+  // Whether some filter may contain the path of this hash.
+  bool knows(const PathHash& hash) const {
+    // The newest one first: what is marked now is usually there.
+    for (auto filter = filters_.rbegin(); filter != filters_.rend(); ++filter) {
+      if ((*filter)->may_contain(hash)) return true;
+    }
+    return false;
+  }
+
+  // To the newest level, which must be there. Returns how many bits were new, to be counted by the caller.
+  std::uint64_t add(const PathHash& hash) { return filters_.back()->add(hash); }
+  void count_bits(std::uint64_t added) { filters_.back()->count_bits(added); }
+
+  // Calls before_adding() and adds, unless the tree is covered already. Returns whether it was not.
+  template <class BeforeAdding>
+  bool add_tree(std::string_view path, BeforeAdding before_adding) {
+    const std::scoped_lock lock(trees_mutex_);
+    if (trees_->covers(path)) return false;
+    before_adding();
+    own_trees().add(path);
+    return true;
+  }
+
+  // The newest level, and the bits counted in it.
+  std::optional<std::size_t> newest_level() const { return newest_level_; }
+  std::uint64_t bits_in_newest() const { return filters_.back()->bits_counted(); }
+
+  // Makes a level the newest one.
+  void open(std::size_t level, std::shared_ptr<LiveFilter> filter) {
+    filters_.push_back(std::move(filter));
+    newest_level_ = level;
+  }
+
+  // The path itself, or something above or below it that concerns it.
+  bool may_contain(std::string_view path, const PathHash& hash) const;
+
+  std::uint64_t memory_bytes() const;
+  std::size_t level_count() const { return filters_.size(); }
+  std::size_t tree_mark_count() const;
+
+  // Counting, in the newest level, these bits as well.
+  MarkSetFigures figures(std::uint64_t uncounted) const;
+
+  View view() const;
+
+  // Back to nothing.
+  void clear();
+
+ private:
+  TreeMarks& own_trees();
+
+  std::vector<std::shared_ptr<LiveFilter>> filters_;  // the newest level last
+  std::optional<std::size_t> newest_level_;
+
+  mutable std::mutex trees_mutex_;  // guards the rest
+  std::shared_ptr<TreeMarks> trees_ = std::make_shared<TreeMarks>();
+  mutable bool trees_lent_ = false;  // to a view: not to be changed any more
+};
+
+}  // namespace spoor::tracker
