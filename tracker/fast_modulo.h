@@ -1,18 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace spoor::tracker {
 
-// x mod d for one d and many x, without a division.
+// x mod d for a d that stays the same, by multiplications instead of a division (Granlund, Montgomery 1994).
+// Exact for every x.
+//
+// Immutable; thread-safe.
 class FastModulo {
  public:
   // 1 <= divisor <= 2^63.
   explicit FastModulo(std::uint64_t divisor)
-      : divisor_(divisor), inverse_(divisor == 1 ? ~std::uint64_t{0} : static_cast<std::uint64_t>((Wide{1} << 64U) / divisor)) {}
+      : divisor_(divisor), inverse_(std::numeric_limits<std::uint64_t>::max() / divisor) {}
 
+  // Let 2^64 - 1 = c d + e, 0 <= e < d. Then c x / 2^64 = x / d - (x / 2^64) ((e + 1) / d), and what is taken
+  // off x / d is at least 0 and less than 1, since x < 2^64 and e + 1 <= d. Rounded down this is floor(x / d)
+  // or one less, so that 0 <= rest < 2 d: one subtraction is enough. None of it asks what d is, be it 1 or a
+  // power of two, where 2^64 / d itself would be a whole number and c is one less.
   std::uint64_t operator()(std::uint64_t x) const {
-    const auto quotient = static_cast<std::uint64_t>((Wide{x} * inverse_) >> 64U);
+    const auto quotient = static_cast<std::uint64_t>(Wide{x} * inverse_ >> 64U);
     const std::uint64_t rest = x - quotient * divisor_;
     return rest >= divisor_ ? rest - divisor_ : rest;
   }
