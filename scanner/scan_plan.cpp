@@ -5,10 +5,7 @@
 namespace spoor::scanner {
 namespace {
 
-bool holds_any(const tracker::BloomFilter& filter) {
-  const auto words = filter.words();
-  return std::any_of(words.begin(), words.end(), [](std::uint64_t word) { return word != 0; });
-}
+bool holds_any(const tracker::BloomFilter& filter) { return filter.bits_set() != 0; }
 
 }  // namespace
 

@@ -3,26 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
+#include "tracker/count_bits.h"
 #include "tracker/errors.h"
 
 namespace spoor::tracker {
-namespace {
-
-// Position i of bits-and-blooms v3: location() and its caller, modulo m.
-std::uint64_t position(const PathHash& hash, std::uint64_t i, std::uint64_t bits) {
-  const std::uint64_t parity = i % 2;
-  const std::uint64_t step = hash.words[2 + ((i + parity) % 4) / 2];
-  return (hash.words[parity] + i * step) % bits;
-}
-
-}  // namespace
-
 BloomShape BloomShape::for_items(std::uint64_t items, double fp_rate) {
   constexpr double ln2 = std::numbers::ln2;
   const double n = static_cast<double>(items);
@@ -42,16 +30,17 @@ base::Result<BloomShape> BloomShape::checked(std::uint64_t bits, std::uint64_t h
 }
 
 BloomFilter::BloomFilter(BloomShape shape, std::vector<std::uint64_t> words)
-    : shape_(shape), words_(std::move(words)) {
+    : shape_(shape), positions_(shape), words_(std::move(words)) {
   words_.resize(shape_.word_count());
   const std::uint64_t used = shape_.bits % 64;
   if (used != 0) words_.back() &= (std::uint64_t{1} << used) - 1;
 }
 
 bool BloomFilter::add(const PathHash& hash) {
+  make_dense();
   bool is_new = false;
   for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-    const std::uint64_t bit = position(hash, i, shape_.bits);
+    const std::uint64_t bit = positions_.at(hash, i);
     const std::uint64_t mask = std::uint64_t{1} << (bit % 64);
     std::uint64_t& word = words_[bit / 64];
     is_new = is_new || (word & mask) == 0;
@@ -62,21 +51,44 @@ bool BloomFilter::add(const PathHash& hash) {
 
 bool BloomFilter::may_contain(const PathHash& hash) const {
   for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-    const std::uint64_t bit = position(hash, i, shape_.bits);
-    if ((words_[bit / 64] >> (bit % 64) & 1U) == 0) return false;
+    if (!has_bit(positions_.at(hash, i))) return false;
   }
   return true;
 }
 
+bool BloomFilter::has_bit(std::uint64_t position) const {
+  if (packed_) return packed_->test(position);
+  return (words_[position / 64] >> (position % 64) & 1U) != 0;
+}
+
 void BloomFilter::merge(const BloomFilter& other) {
+  make_dense();
+  if (other.packed_) {
+    other.packed_->unpack_into(words_);
+    return;
+  }
   for (std::size_t at = 0; at < words_.size(); ++at) words_[at] |= other.words_[at];
 }
 
-std::uint64_t BloomFilter::bits_set() const {
-  return std::accumulate(words_.begin(), words_.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, std::uint64_t word) {
-                           return sum + static_cast<std::uint64_t>(std::popcount(word));
-                         });
+void BloomFilter::make_dense() {
+  if (!packed_) return;
+  words_.resize(shape_.word_count());
+  packed_->unpack_into(words_);
+  packed_.reset();
+}
+
+BloomFilter BloomFilter::packed() const {
+  if (packed_) return *this;
+  const std::uint64_t bytes_max = shape_.byte_count() / 8 * 7;
+  auto bits = PackedBits::pack(words_, bytes_max);
+  if (!bits || bits->memory_bytes() >= bytes_max) return *this;
+  return {shape_, *std::move(bits)};
+}
+
+std::uint64_t BloomFilter::bits_set() const { return packed_ ? packed_->count() : count_bits(words_); }
+
+std::uint64_t BloomFilter::memory_bytes() const {
+  return packed_ ? packed_->memory_bytes() : words_.capacity() * sizeof(std::uint64_t);
 }
 
 FilterFigures FilterFigures::of(BloomShape shape, std::uint64_t bits_set) {
@@ -85,7 +97,9 @@ FilterFigures FilterFigures::of(BloomShape shape, std::uint64_t bits_set) {
   const double set = static_cast<double>(bits_set);
   FilterFigures figures;
   figures.density = set / bits;
-  figures.items = set < bits ? -bits / hashes * std::log1p(-figures.density) : bits;
+  // A full one would hold infinitely many; less than half a bit more than one that lacks its last can't be
+  // told.
+  figures.items = -bits / hashes * std::log1p(-std::min(set, bits - 0.5) / bits);
   figures.fp_rate = std::pow(figures.density, hashes);
   return figures;
 }

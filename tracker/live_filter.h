@@ -20,7 +20,7 @@ class LiveFilter {
 
   bool may_contain(const PathHash& hash) const {
     bool all = true;
-    for (std::uint64_t i = 0; i < positions_.hashes(); ++i) {
+    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
       const std::uint64_t bit = positions_.at(hash, i);
       all = all && (word(bit).load(std::memory_order_acquire) >> (bit % 64) & 1U) != 0;
     }
@@ -31,7 +31,7 @@ class LiveFilter {
   // all marks wrote to would pass from one processor to the other for each of them.
   std::uint64_t add(const PathHash& hash) {
     std::uint64_t added = 0;
-    for (std::uint64_t i = 0; i < positions_.hashes(); ++i) {
+    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
       const std::uint64_t bit = positions_.at(hash, i);
       const std::uint64_t mask = std::uint64_t{1} << (bit % 64);
       if ((word(bit).load(std::memory_order_relaxed) & mask) != 0) continue;

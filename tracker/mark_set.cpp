@@ -2,24 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string>
 #include <utility>
 
 namespace spoor::tracker {
 
-BloomFilter* MarkSet::filter_of(BloomShape shape) {
+namespace {
+
+// A string, its count of owners and the pointer to it, about.
+constexpr std::uint64_t tree_mark_bytes = 100;
+
+std::uint64_t bytes_of(const TreeMarks& marks) {
+  return std::accumulate(
+      marks.begin(), marks.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const std::string& path) { return sum + tree_mark_bytes + path.size(); });
+}
+
+}  // namespace
+
+const BloomFilter* MarkSet::filter_of(BloomShape shape) const {
   const auto found = std::find_if(filters_.begin(), filters_.end(),
                                   [&](const BloomFilter& filter) { return filter.shape() == shape; });
   return found == filters_.end() ? nullptr : &*found;
 }
 
+BloomFilter* MarkSet::own_filter_of(BloomShape shape) {
+  return const_cast<BloomFilter*>(filter_of(shape));  // of this set, which is not const
+}
+
 bool MarkSet::add(const PathHash& hash, BloomShape shape) {
-  BloomFilter* filter = filter_of(shape);
+  BloomFilter* filter = own_filter_of(shape);
   if (filter == nullptr) filter = &filters_.emplace_back(shape);
   return filter->add(hash);
 }
 
 void MarkSet::add_filter(BloomFilter filter) {
-  if (BloomFilter* own = filter_of(filter.shape())) {
+  if (BloomFilter* own = own_filter_of(filter.shape())) {
     own->merge(filter);
   } else {
     filters_.push_back(std::move(filter));
@@ -28,13 +47,38 @@ void MarkSet::add_filter(BloomFilter filter) {
 
 void MarkSet::merge(const MarkSet& other) {
   for (const BloomFilter& filter : other.filters_) {
-    if (BloomFilter* own = filter_of(filter.shape())) {
+    if (BloomFilter* own = own_filter_of(filter.shape())) {
       own->merge(filter);
     } else {
       filters_.push_back(filter);
     }
   }
   tree_marks_.merge(other.tree_marks_);
+}
+
+bool MarkSet::try_merge(const MarkSet& other, std::uint64_t bytes_max) {
+  std::uint64_t bytes = bytes_of(tree_marks_) + bytes_of(other.tree_marks_);
+  for (const BloomFilter& filter : filters_) bytes += filter.shape().byte_count();
+  for (const BloomFilter& filter : other.filters_) {
+    if (filter_of(filter.shape()) == nullptr) bytes += filter.shape().byte_count();
+  }
+  if (bytes > bytes_max) return false;
+  merge(other);
+  return true;
+}
+
+MarkSet MarkSet::packed() const {
+  MarkSet marks;
+  marks.filters_.reserve(filters_.size());
+  for (const BloomFilter& filter : filters_) marks.filters_.push_back(filter.packed());
+  marks.tree_marks_ = tree_marks_;
+  return marks;
+}
+
+std::uint64_t MarkSet::memory_bytes() const {
+  return std::accumulate(
+      filters_.begin(), filters_.end(), bytes_of(tree_marks_),
+      [](std::uint64_t sum, const BloomFilter& filter) { return sum + filter.memory_bytes(); });
 }
 
 bool MarkSet::filters_may_contain(const PathHash& hash) const {

@@ -32,6 +32,18 @@ class MarkSet {
 
   void merge(const MarkSet& other);
 
+  // For sets from outside, where a packed filter of a few bytes may be one of 8 GiB: merges unless the result
+  // could take more than this in memory, were all its filters dense. Returns false then, and the set is
+  // unchanged.
+  static constexpr std::uint64_t memory_bytes_max = std::uint64_t{1} << 30U;
+  bool try_merge(const MarkSet& other, std::uint64_t bytes_max = memory_bytes_max);
+
+  // The same set with all filters packed that take less memory so.
+  MarkSet packed() const;
+
+  // What it takes on the heap, about.
+  std::uint64_t memory_bytes() const;
+
   // Whether some filter may contain the path of this hash. Tree marks are not asked.
   bool filters_may_contain(const PathHash& hash) const;
 
@@ -39,15 +51,14 @@ class MarkSet {
   // it is in a filter, in a marked tree, or on the way to one.
   bool may_contain(std::string_view path, const PathHash& hash) const;
 
-  MarkSet packed() const { return *this; }
-  std::uint64_t memory_bytes() const { std::uint64_t n=0; for (auto& f: filters_) n+=f.shape().byte_count(); return n; }
-
   const std::vector<BloomFilter>& filters() const { return filters_; }
+  // Null where there is none of this shape.
+  const BloomFilter* filter_of(BloomShape shape) const;
   const TreeMarks& tree_marks() const { return tree_marks_; }
   bool empty() const { return filters_.empty() && tree_marks_.empty(); }
 
  private:
-  BloomFilter* filter_of(BloomShape shape);
+  BloomFilter* own_filter_of(BloomShape shape);
 
   std::vector<BloomFilter> filters_;
   TreeMarks tree_marks_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <set>
 #include <string>
@@ -21,6 +22,12 @@ std::set<std::uint64_t> set_bits(const BloomFilter& filter) {
     if ((filter.words()[bit / 64] >> (bit % 64) & 1U) != 0) bits.insert(bit);
   }
   return bits;
+}
+
+BloomFilter dense(const BloomFilter& filter) {
+  BloomFilter words(filter.shape());
+  words.merge(filter);
+  return words;
 }
 
 PathHash random_hash(support::Random& random) {
@@ -169,9 +176,124 @@ TEST(FilterFiguresTest, AnEmptyFilterHoldsNothing) {
 TEST(FilterFiguresTest, AFilterWithAllBitsSetHasFiniteFigures) {
   const BloomFilter filter({100, 4}, {~std::uint64_t{0}, ~std::uint64_t{0}});
   const auto figures = FilterFigures::of(filter);
-  EXPECT_EQ(figures.items, 100);
+  EXPECT_DOUBLE_EQ(figures.items, 25 * std::log(200));  // as with half a bit left
   EXPECT_EQ(figures.density, 1);
   EXPECT_EQ(figures.fp_rate, 1);
+}
+
+TEST(FilterFiguresTest, EveryBitMoreMakesMoreItemsUpToTheLast) {
+  for (const std::uint64_t bits : {1U, 2U, 64U, 130U}) {
+    const BloomShape shape{bits, 3};
+    std::vector<std::uint64_t> words(shape.word_count());
+    double items = 0;
+    for (std::uint64_t bit = 0; bit < bits; ++bit) {
+      words[bit / 64] |= std::uint64_t{1} << (bit % 64);
+      const double more = FilterFigures::of(BloomFilter(shape, words)).items;
+      ASSERT_GT(more, items) << bit << " of " << bits;
+      items = more;
+    }
+  }
+}
+
+TEST(FilterFiguresTest, AreTheSameOfAPackedFilter) {
+  SPOOR_RANDOM(random);
+  BloomFilter filter(level_0);
+  for (int i = 0; i < 5'000; ++i) filter.add(random_hash(random));
+  const auto dense = FilterFigures::of(filter);
+  const auto packed = FilterFigures::of(filter.packed());
+  EXPECT_EQ(packed.items, dense.items);
+  EXPECT_EQ(packed.density, dense.density);
+  EXPECT_EQ(packed.fp_rate, dense.fp_rate);
+}
+
+// A filter and the same one packed, over all densities that are packed.
+TEST(PackedFilterTest, GivesTheSameAnswers) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 60; ++round) {
+    BloomFilter filter({random.between(200, 60'000), random.between(1, 12)});
+    const std::uint64_t most = filter.shape().bits / filter.shape().hashes / 8;
+    std::vector<PathHash> added;
+    for (std::uint64_t n = random.below(most + 1); n > 0; --n)
+      filter.add(added.emplace_back(random_hash(random)));
+    const BloomFilter packed = filter.packed();
+    ASSERT_TRUE(packed.is_packed());
+    ASSERT_EQ(packed.shape(), filter.shape());
+    ASSERT_EQ(packed.bits_set(), filter.bits_set());
+    ASSERT_LT(packed.memory_bytes(), filter.memory_bytes());
+    ASSERT_EQ(set_bits(dense(packed)), set_bits(filter));
+    for (const PathHash& hash : added) ASSERT_TRUE(packed.may_contain(hash));
+    for (int probe = 0; probe < 200; ++probe) {
+      const PathHash hash = random_hash(random);
+      ASSERT_EQ(packed.may_contain(hash), filter.may_contain(hash));
+    }
+  }
+}
+
+TEST(PackedFilterTest, IsMadeOnlyWhereItTakesLess) {
+  SPOOR_RANDOM(random);
+  BloomFilter filter(level_0);
+  EXPECT_FALSE(filter.is_packed());
+  EXPECT_TRUE(filter.packed().is_packed());
+  EXPECT_TRUE(filter.packed().packed().is_packed());
+  double density = 0;
+  while (filter.packed().is_packed()) {
+    EXPECT_LT(filter.packed().memory_bytes(), level_0.byte_count() * 7 / 8);
+    for (int i = 0; i < 2'000; ++i) filter.add(random_hash(random));
+    density = FilterFigures::of(filter).density;
+    ASSERT_LT(density, 0.3);
+  }
+  EXPECT_GT(density, 0.2);
+  EXPECT_EQ(set_bits(filter.packed()), set_bits(filter));
+  EXPECT_FALSE(BloomFilter({64, 1}).packed().is_packed());
+}
+
+TEST(PackedFilterTest, IsAddedToLikeAnyOther) {
+  SPOOR_RANDOM(random);
+  BloomFilter filter({5'000, 3});
+  for (int i = 0; i < 50; ++i) filter.add(random_hash(random));
+  BloomFilter packed = filter.packed();
+  ASSERT_TRUE(packed.is_packed());
+  const PathHash hash = random_hash(random);
+  EXPECT_EQ(packed.add(hash), filter.add(hash));
+  EXPECT_FALSE(packed.add(hash));
+  EXPECT_FALSE(packed.is_packed());
+  EXPECT_EQ(set_bits(packed), set_bits(filter));
+}
+
+TEST(PackedFilterTest, MergesWithBothKinds) {
+  SPOOR_RANDOM(random);
+  const BloomShape shape{9'001, 3};
+  BloomFilter one(shape);
+  BloomFilter two(shape);
+  for (int i = 0; i < 100; ++i) {
+    one.add(random_hash(random));
+    two.add(random_hash(random));
+  }
+  ASSERT_TRUE(one.packed().is_packed() && two.packed().is_packed());
+  std::set<std::uint64_t> both = set_bits(one);
+  both.merge(set_bits(two));
+  for (const BloomFilter& into : {one, one.packed()}) {
+    for (const BloomFilter& from : {two, two.packed()}) {
+      BloomFilter merged = into;
+      merged.merge(from);
+      EXPECT_FALSE(merged.is_packed());
+      EXPECT_EQ(set_bits(merged), both);
+    }
+  }
+}
+
+TEST(PackedFilterTest, OfTheLargestShapeTakesAFewBytes) {
+  // Its only position is 0, and the one of the hash that is all zeros.
+  const BloomShape shape{BloomShape::bits_max, 4};
+  const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
+  ASSERT_TRUE(bits);
+  const BloomFilter filter(shape, *bits);
+  EXPECT_TRUE(filter.may_contain(PathHash{}));
+  EXPECT_FALSE(filter.may_contain(PathHash{{1, 0, 0, 0}}));
+  EXPECT_FALSE(filter.may_contain(PathHash{{0, 0, 0, 1}}));
+  EXPECT_EQ(filter.bits_set(), 1U);
+  EXPECT_LT(filter.memory_bytes(), 100U);
+  EXPECT_TRUE(filter.packed().is_packed());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tests/tracker/samples.h"
@@ -11,7 +13,7 @@ namespace {
 
 constexpr BloomShape shapes[] = {{4'001, 3}, {4'002, 3}, {4'001, 4}};
 
-// A set with something in each of its parts, and what was put into it.
+// A set with something in each of its parts, some packed, and what was put into it.
 MarkSet random_set(support::Random& random, std::vector<std::string>& paths,
                    std::vector<std::string>& trees) {
   MarkSet marks;
@@ -23,10 +25,29 @@ MarkSet random_set(support::Random& random, std::vector<std::string>& paths,
     trees.push_back(random_path(random, 4));
     marks.add_tree(trees.back());
   }
-  return marks;
+  if (random.one_in(4)) return marks;
+  // All of them packed, or some.
+  MarkSet mixed;
+  for (const BloomFilter& filter : marks.filters())
+    mixed.add_filter(random.one_in(3) ? filter : filter.packed());
+  for (const std::string& path : marks.tree_marks()) mixed.add_tree(path);
+  return mixed;
+}
+
+using Bits = std::map<BloomShape, std::vector<std::uint64_t>>;
+
+Bits bits_of(const MarkSet& marks) {
+  Bits bits;
+  for (const BloomFilter& filter : marks.filters()) {
+    BloomFilter dense(filter.shape());
+    dense.merge(filter);
+    bits[filter.shape()].assign(dense.words().begin(), dense.words().end());
+  }
+  return bits;
 }
 
 bool same_answers(const MarkSet& one, const MarkSet& two, support::Random& random) {
+  if (bits_of(one) != bits_of(two) || one.filters().size() != two.filters().size()) return false;
   for (int probe = 0; probe < 200; ++probe) {
     const std::string path = random.one_in(50) ? "" : random_path(random, 6);
     if (contains(one, path) != contains(two, path)) return false;
@@ -104,6 +125,9 @@ TEST(MarkSetTest, MergingIsCommutativeAssociativeAndIdempotent) {
     ASSERT_TRUE(same_answers(merged(a, a), a, random));
     ASSERT_TRUE(same_answers(merged(merged(a, b), b), merged(a, b), random));
     ASSERT_TRUE(same_answers(merged(a, MarkSet()), a, random));
+    ASSERT_TRUE(same_answers(merged(MarkSet(), a), a, random));
+    ASSERT_TRUE(same_answers(a.packed(), a, random));
+    ASSERT_TRUE(same_answers(merged(a.packed(), b.packed()), merged(a, b), random));
   }
 }
 
@@ -128,6 +152,82 @@ TEST(MarkSetTest, AMergeLeavesItsSourceAsItWas) {
   MarkSet marks = mark_set_of({"b"});
   marks.merge(source);
   EXPECT_FALSE(contains(source, "b"));
+}
+
+TEST(MarkSetTest, PackingPacksWhatIsSparse) {
+  SPOOR_RANDOM(random);
+  MarkSet marks = mark_set_of({"sparse"}, shapes[0]);
+  for (int i = 0; i < 1'000; ++i) marks.add(hash_path(random.letters(20)), shapes[1]);
+  marks.add_tree("tree");
+  const MarkSet packed = marks.packed();
+  ASSERT_EQ(packed.filters().size(), 2U);
+  EXPECT_TRUE(packed.filter_of(shapes[0])->is_packed());
+  EXPECT_FALSE(packed.filter_of(shapes[1])->is_packed());
+  EXPECT_EQ(packed.filter_of(shapes[2]), nullptr);
+  EXPECT_TRUE(packed.tree_marks().covers("tree"));
+  EXPECT_LT(packed.memory_bytes(), marks.memory_bytes());
+}
+
+TEST(MarkSetTest, MergingUnpacksOnlyWhatMeets) {
+  MarkSet marks;
+  marks.merge(mark_set_of({"a"}, shapes[0]).packed());
+  EXPECT_TRUE(marks.filters().front().is_packed());
+  marks.add_filter(mark_set_of({"b"}, shapes[1]).packed().filters().front());
+  EXPECT_TRUE(marks.filter_of(shapes[0])->is_packed());
+  EXPECT_TRUE(marks.filter_of(shapes[1])->is_packed());
+  marks.merge(mark_set_of({"c"}, shapes[0]).packed());
+  EXPECT_FALSE(marks.filter_of(shapes[0])->is_packed());
+  EXPECT_TRUE(marks.filter_of(shapes[1])->is_packed());
+  for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
+}
+
+TEST(MarkSetTest, MemoryIsThatOfFiltersAndTreeMarks) {
+  MarkSet marks;
+  EXPECT_EQ(marks.memory_bytes(), 0U);
+  marks.add(hash_path("a"), {64'000, 3});
+  EXPECT_EQ(marks.memory_bytes(), 8'000U);
+  marks.add_tree("0123456789");
+  EXPECT_EQ(marks.memory_bytes(), 8'110U);
+}
+
+TEST(MarkSetTest, ABoundedMergeIsAMergeOrNothing) {
+  constexpr BloomShape one{64'000, 3};
+  constexpr BloomShape two{128'000, 3};
+  MarkSet marks = mark_set_of({"a"}, one).packed();
+  marks.add_tree("0123456789");
+  MarkSet other = mark_set_of({"b"}, one).packed();
+  other.merge(mark_set_of({"c"}, two).packed());
+  constexpr std::uint64_t needed = 8'000 + 16'000 + 110;
+  const Bits before = bits_of(marks);
+  EXPECT_FALSE(marks.try_merge(other, needed - 1));
+  EXPECT_EQ(bits_of(marks), before);
+  EXPECT_TRUE(marks.filters().front().is_packed());
+
+  MarkSet expected = marks;
+  expected.merge(other);
+  EXPECT_TRUE(marks.try_merge(other, needed));
+  EXPECT_EQ(bits_of(marks), bits_of(expected));
+  EXPECT_LE(marks.memory_bytes(), needed);
+  EXPECT_TRUE(marks.try_merge(mark_set_of({"d"}, two).packed(), needed));
+  EXPECT_TRUE(marks.try_merge(MarkSet(), needed));
+
+  MarkSet trees;
+  trees.add_tree("other");
+  EXPECT_FALSE(marks.try_merge(trees, needed));
+  EXPECT_FALSE(marks.tree_marks().covers("other"));
+}
+
+TEST(MarkSetTest, AFewBytesThatClaimTheLargestShapeAreNotMerged) {
+  const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
+  MarkSet huge;
+  huge.add_filter(BloomFilter({BloomShape::bits_max, 4}, *bits));
+  MarkSet marks;
+  EXPECT_FALSE(marks.try_merge(huge));
+  EXPECT_TRUE(marks.empty());
+  marks.merge(huge);  // alone it stays packed
+  EXPECT_LT(marks.memory_bytes(), 1'000U);
+  EXPECT_FALSE(marks.try_merge(huge));
+  EXPECT_TRUE(marks.filters().front().is_packed());
 }
 
 TEST(MarkSetFiguresTest, SumUpAllFilters) {
