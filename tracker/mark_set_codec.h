@@ -8,9 +8,11 @@
 
 namespace spoor::tracker {
 
+// Packs what is shorter so: sparse filters are never long, whether packed in memory or not.
 void encode_mark_set(base::ByteWriter& out, const MarkSet& marks);
 
-// Fails with Errc::snapshot_corrupt; never allocates more than what is left to read.
+// What came packed stays packed. Fails with Errc::snapshot_corrupt; never allocates more than in proportion
+// to what is left to read.
 base::Result<MarkSet> decode_mark_set(base::ByteReader& in);
 
 void encode_instance(base::ByteWriter& out, const InstanceId& id);
