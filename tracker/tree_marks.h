@@ -21,7 +21,11 @@ namespace spoor::tracker {
 //
 // Not thread-safe.
 class TreeMarks {
+  using Paths = std::vector<std::shared_ptr<const std::string>>;
+
  public:
+  using Iterator = boost::indirect_iterator<Paths::const_iterator>;
+
   static constexpr std::size_t count_max = 10'000;
 
   // Returns whether the mark was new, that is, not covered before.
@@ -38,16 +42,14 @@ class TreeMarks {
   std::size_t size() const { return paths_.size(); }
 
   // The paths, sorted bytewise.
-  auto begin() const { return boost::make_indirect_iterator(paths_.begin()); }
-  auto end() const { return boost::make_indirect_iterator(paths_.end()); }
+  Iterator begin() const { return Iterator(paths_.begin()); }
+  Iterator end() const { return Iterator(paths_.end()); }
 
   friend bool operator==(const TreeMarks& one, const TreeMarks& other) {
     return std::equal(one.begin(), one.end(), other.begin(), other.end());
   }
 
  private:
-  using Paths = std::vector<std::shared_ptr<const std::string>>;
-
   // The first path that is not before this one.
   Paths::const_iterator first_from(std::string_view path) const;
   bool contains(std::string_view path) const;

@@ -1,0 +1,142 @@
+#include "tracker/mark_cursor.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tracker/samples.h"
+
+namespace spoor::tracker {
+namespace {
+
+MarkCursor at(const MarkSet& marks, std::string_view path) {
+  MarkCursor cursor(marks);
+  for (ComponentCursor component(path); component.next();) cursor.descend(component.component());
+  return cursor;
+}
+
+MarkSet tree_marks_of(std::initializer_list<std::string_view> paths) {
+  MarkSet marks;
+  for (const std::string_view path : paths) marks.add_tree(path);
+  return marks;
+}
+
+// What the set itself answers, asked for the whole path.
+void expect_what_the_set_says(const MarkCursor& cursor, const MarkSet& marks, const std::string& path) {
+  ASSERT_EQ(cursor.covered(), marks.tree_marks().covers(path)) << path;
+  ASSERT_EQ(cursor.leads_to_tree_mark(), marks.tree_marks().has_below(path)) << path;
+  ASSERT_EQ(cursor.in_filter(), marks.filters_may_contain(hash_path(path))) << path;
+}
+
+TEST(MarkCursorTest, WithoutMarksNothingIsMarked) {
+  MarkSet marks;
+  for (const std::string_view path : {"", "a", "a/b"}) {
+    const MarkCursor cursor = at(marks, path);
+    EXPECT_FALSE(cursor.in_filter() || cursor.covered() || cursor.leads_to_tree_mark()) << path;
+  }
+  marks.add_filter(BloomFilter(small_shape()));
+  EXPECT_FALSE(at(marks, "").in_filter()) << "a filter without a bit marks nothing";
+}
+
+TEST(MarkCursorTest, AnyMarkAnywhereIsAboutTheRoot) {
+  EXPECT_TRUE(at(mark_set_of({"a/b"}), "").in_filter());
+  EXPECT_TRUE(at(tree_marks_of({"a/b"}), "").in_filter());
+}
+
+TEST(MarkCursorTest, EveryFilterIsAsked) {
+  MarkSet marks = mark_set_of({"a"});
+  marks.merge(mark_set_of({"b"}, {128, 3}));
+  for (const std::string_view path : {"a", "b"}) EXPECT_TRUE(at(marks, path).in_filter()) << path;
+  EXPECT_FALSE(at(marks, "c").in_filter());
+}
+
+TEST(MarkCursorTest, TheWayToATreeMarkLeadsToItAndAllBelowIsCovered) {
+  const MarkSet marks = tree_marks_of({"a/b"});
+  for (const std::string_view path : {"", "a"}) {
+    EXPECT_TRUE(at(marks, path).leads_to_tree_mark()) << path;
+    EXPECT_FALSE(at(marks, path).covered()) << path;
+  }
+  for (const std::string_view path : {"a/b", "a/b/c", "a/b/c/d"}) {
+    EXPECT_TRUE(at(marks, path).covered()) << path;
+    EXPECT_FALSE(at(marks, path).leads_to_tree_mark()) << path;
+  }
+  for (const std::string_view path : {"b", "a/a", "a/bb", "a/c", "ab", "b/a/b"}) {
+    EXPECT_FALSE(at(marks, path).covered() || at(marks, path).leads_to_tree_mark()) << path;
+  }
+}
+
+// "a!" and "a-" sort between "a" and "a/b", "a0" behind them.
+TEST(MarkCursorTest, NamesThatSortBesideTheSeparatorAreOthers) {
+  const MarkSet marks = tree_marks_of({"x/a!", "x/a-/c", "x/a/b", "x/a0", "x/a\xff"});
+  EXPECT_TRUE(at(marks, "x/a").leads_to_tree_mark());
+  EXPECT_TRUE(at(marks, "x/a/b").covered());
+  EXPECT_FALSE(at(marks, "x/a/c").covered());
+  EXPECT_TRUE(at(marks, "x/a-").leads_to_tree_mark());
+  for (const std::string_view path : {"x/a!", "x/a-/c/d", "x/a0", "x/a\xff"})
+    EXPECT_TRUE(at(marks, path).covered()) << path;
+}
+
+TEST(MarkCursorTest, ATreeMarkOnTheRootCoversEverything) {
+  const MarkSet marks = tree_marks_of({""});
+  for (const std::string_view path : {"", "a", "a/b"}) {
+    EXPECT_TRUE(at(marks, path).covered()) << path;
+    EXPECT_FALSE(at(marks, path).leads_to_tree_mark()) << path;
+  }
+}
+
+TEST(MarkCursorTest, ACopyDescendsWithoutItsOriginal) {
+  MarkSet marks = tree_marks_of({"a/b", "c"});
+  marks.merge(mark_set_of({"a"}));
+  const MarkCursor root(marks);
+  MarkCursor child = root;
+  child.descend("a");
+  const MarkCursor parent = child;
+  child.descend("b");
+  EXPECT_TRUE(child.covered());
+  EXPECT_TRUE(parent.in_filter() && parent.leads_to_tree_mark() && !parent.covered());
+  child = root;
+  child.descend("c");
+  EXPECT_TRUE(child.covered());
+}
+
+TEST(MarkCursorTest, AnswersAsTheSetDoesForWholePaths) {
+  SPOOR_RANDOM(random);
+  for (int round = 0; round < 300; ++round) {
+    MarkSet marks;
+    for (std::uint64_t count = random.below(60); count > 0; --count) marks.add_tree(random_path(random, 6));
+    for (std::uint64_t count = random.below(30); count > 0; --count) {
+      marks.add(hash_path(random_path(random, 6)), random.one_in(3) ? BloomShape{67, 2} : small_shape());
+    }
+    for (int walk = 0; walk < 40; ++walk) {
+      const std::string path = random_path(random, 8);
+      MarkCursor cursor(marks);
+      ASSERT_EQ(cursor.in_filter(), !marks.empty());
+      for (ComponentCursor component(path); component.next();) {
+        cursor.descend(component.component());
+        ASSERT_NO_FATAL_FAILURE(expect_what_the_set_says(cursor, marks, std::string(component.prefix())));
+      }
+    }
+  }
+}
+
+// Any byte but the two that no name has.
+TEST(MarkCursorTest, NamesOfAnyBytesAreTakenForWhatTheyAre) {
+  SPOOR_RANDOM(random);
+  const auto name = [&] {
+    std::string bytes = random.bytes(random.between(1, 2));
+    std::replace(bytes.begin(), bytes.end(), '\0', '!');
+    std::replace(bytes.begin(), bytes.end(), '/', '0');
+    return bytes == "." || bytes == ".." ? std::string("-") : bytes;
+  };
+  MarkSet marks;
+  std::vector<std::string> paths;
+  for (int count = 0; count < 3'000; ++count) {
+    const std::string top = count % 2 == 0 || paths.empty() ? name() : random.pick(paths);
+    paths.push_back(join_path(top, name()));
+    if (random.one_in(2)) marks.add_tree(join_path(paths.back(), name()));
+  }
+  for (const std::string& path : paths) {
+    ASSERT_NO_FATAL_FAILURE(expect_what_the_set_says(at(marks, path), marks, path));
+  }
+}
+
+}  // namespace
+}  // namespace spoor::tracker
