@@ -79,7 +79,7 @@ class DriveWalk {
     known.inode = stored_->read_scan == 0 ? handle.inode : stored_->inode;
     known.all_below_dirty = stored_->state == DirectoryState::unread;
     known.left_below = stored_->pending + stored_->mount_points > 0;
-    return context_.plan.reason("", {}, handle.inode, known, std::nullopt);
+    return context_.plan.reason(context_.plan.root(), handle.inode, known, std::nullopt);
   }
 
   base::Result<std::optional<FailedDrive>> walk(OpenRoot root) {

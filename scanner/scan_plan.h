@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
-#include "tracker/hash.h"
+#include "tracker/mark_cursor.h"
 #include "tracker/mark_set.h"
 
 namespace spoor::scanner {
@@ -39,20 +38,17 @@ class ScanPlan {
 
   ScanPlan(const tracker::MarkSet& marks, bool full);
 
-  // `hasher` stands at `path`, the logical path; "" is a drive's root. `inode` is the one found now.
-  // `above` is the reason of the parent; nothing for the root.
-  Reason reason(std::string_view path, const tracker::PathHasher& hasher, std::uint64_t inode,
-                const std::optional<Known>& known, std::optional<Reason> above) const;
+  // At the root of every drive.
+  const tracker::MarkCursor& root() const { return root_; }
 
-  bool full() const { return full_; }
+  // Of the directory at which `marks`, come down from the root, stands. `inode` is the one found now;
+  // `above` is the reason of the parent, nothing for the root.
+  Reason reason(const tracker::MarkCursor& marks, std::uint64_t inode, const std::optional<Known>& known,
+                std::optional<Reason> above) const;
 
  private:
-  bool in_a_filter(std::string_view path, const tracker::PathHasher& hasher) const;
-
-  const tracker::MarkSet& marks_;
+  const tracker::MarkCursor root_;
   const bool full_;
-  const bool any_tree_mark_;
-  const bool any_mark_;
 };
 
 }  // namespace spoor::scanner

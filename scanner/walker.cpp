@@ -51,10 +51,9 @@ base::Result<> Walker::walk(DirectoryHandle root, Listing listing, std::optional
   path_.clear();
   DirectoryRow fresh;
   fresh.inode = root.inode;
-  if (auto pushed = push(std::move(root), std::move(listing), std::move(stored), fresh, reason, {});
-      !pushed) {
-    return pushed;
-  }
+  auto pushed =
+      push(std::move(root), std::move(listing), std::move(stored), fresh, reason, context_.plan.root());
+  if (!pushed) return pushed;
   while (!open_.empty()) {
     if (context_.stop.stop_requested()) return interrupted_error();
     if (auto stepped = step(); !stepped) return stepped;
@@ -73,15 +72,15 @@ base::Result<> Walker::visit(Frame& parent) {
   const Subdirectory& entry = parent.listing.subdirectories[parent.next++];
   auto stored = take_stored(parent, entry.name);
   if (!stored) return stored.error();
-  Child child{entry, std::move(*stored), parent.hasher};
-  child.hasher.descend(entry.name);
+  Child child{entry, std::move(*stored), parent.marks};
+  child.marks.descend(entry.name);
   path_.resize(parent.path_bytes);
   if (!path_.empty()) path_ += '/';
   path_ += entry.name;
 
   std::optional<ScanPlan::Known> known;
   if (child.stored) known = known_of(*child.stored);
-  child.reason = context_.plan.reason(path_, child.hasher, entry.inode, known, parent.reason);
+  child.reason = context_.plan.reason(child.marks, entry.inode, known, parent.reason);
   if (child.reason != Reason::clean) return enter(parent, std::move(child));
   context_.figures.dirs_skipped += 1 + child.stored->directories;
   parent.row.add_child(*child.stored);
@@ -113,7 +112,7 @@ base::Result<> Walker::read(Frame& parent, Child child, DirectoryHandle handle) 
   auto listing = context_.reader.read(handle, path_, context_.rules, context_.stop);
   if (listing) {
     return push(std::move(handle), std::move(*listing), std::move(child.stored), fresh_row(child.entry),
-                child.reason, child.hasher);
+                child.reason, child.marks);
   }
   const base::Error& error = listing.error();
   if (error.code == Errc::interrupted) return error;
@@ -122,14 +121,14 @@ base::Result<> Walker::read(Frame& parent, Child child, DirectoryHandle handle) 
 }
 
 base::Result<> Walker::push(DirectoryHandle handle, Listing listing, std::optional<DirectoryRow> stored,
-                            const DirectoryRow& fresh, Reason reason, const tracker::PathHasher& hasher) {
+                            const DirectoryRow& fresh, Reason reason, const tracker::MarkCursor& marks) {
   DirectoryRow row = fresh;
   if (stored) row = std::move(*stored);
   row.inode = fresh.inode;
   row.birth = handle.birth;
   take_listing(row, listing, row.read_scan == 0);
   StoredChildren children(context_.store, row.id);
-  Frame& frame = open_.emplace_back(std::move(handle), std::move(listing), std::move(row), reason, hasher,
+  Frame& frame = open_.emplace_back(std::move(handle), std::move(listing), std::move(row), reason, marks,
                                     std::move(children));
   frame.path_bytes = path_.size();
   if (frame.all_seen()) frame.handle.close();

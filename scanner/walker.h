@@ -17,7 +17,7 @@
 #include "scanner/scan_plan.h"
 #include "scanner/scan_record.h"
 #include "scanner/stored_children.h"
-#include "tracker/hash.h"
+#include "tracker/mark_cursor.h"
 #include "tracker/namespace_rules.h"
 
 namespace spoor::scanner {
@@ -87,12 +87,12 @@ class Walker {
   // A directory that has been read, some of its subdirectories not yet.
   struct Frame {
     Frame(DirectoryHandle open, Listing found, DirectoryRow its_row, Reason why,
-          tracker::PathHasher path_hasher, StoredChildren children)
+          const tracker::MarkCursor& its_marks, StoredChildren children)
         : handle(std::move(open)),
           listing(std::move(found)),
           row(std::move(its_row)),
           reason(why),
-          hasher(path_hasher),
+          marks(its_marks),
           stored(std::move(children)) {}
 
     bool all_seen() const { return next == listing.subdirectories.size(); }
@@ -102,7 +102,7 @@ class Walker {
     std::size_t next = 0;  // of the listing's subdirectories
     DirectoryRow row;
     Reason reason;
-    tracker::PathHasher hasher;
+    tracker::MarkCursor marks;
     StoredChildren stored;
     std::size_t path_bytes = 0;
     std::vector<DirectoryRow> written;  // children whose rows are to be put
@@ -112,7 +112,7 @@ class Walker {
   struct Child {
     const Subdirectory& entry;
     std::optional<DirectoryRow> stored;
-    tracker::PathHasher hasher;
+    tracker::MarkCursor marks;
     Reason reason = Reason::clean;
   };
 
@@ -121,7 +121,7 @@ class Walker {
   base::Result<> enter(Frame& parent, Child child);
   base::Result<> read(Frame& parent, Child child, DirectoryHandle handle);
   base::Result<> push(DirectoryHandle handle, Listing listing, std::optional<DirectoryRow> stored,
-                      const DirectoryRow& fresh, Reason reason, const tracker::PathHasher& hasher);
+                      const DirectoryRow& fresh, Reason reason, const tracker::MarkCursor& marks);
   base::Result<> finish();
 
   // The stored row of that name; rows that sort before it are of directories that are gone.

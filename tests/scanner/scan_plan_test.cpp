@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tracker/hash.h"
+#include "tracker/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -21,11 +22,11 @@ class ScanPlanTest : public ::testing::Test {
   // Of a directory whose stored inode is 7.
   Reason reason(std::string_view path, std::uint64_t inode = 7, Reason above = Reason::marked) const {
     const ScanPlan plan(marks_, full_);
-    tracker::PathHasher hasher;
-    for (tracker::ComponentCursor at(path); at.next();) hasher.descend(at.component());
+    tracker::MarkCursor marks = plan.root();
+    for (tracker::ComponentCursor at(path); at.next();) marks.descend(at.component());
     std::optional<Reason> parent = above;
     if (path.empty()) parent.reset();
-    return plan.reason(path, hasher, inode, known_, parent);
+    return plan.reason(marks, inode, known_, parent);
   }
 
   const BloomShape shape_ = BloomShape::for_items(1000, 1e-9);
