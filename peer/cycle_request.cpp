@@ -11,13 +11,13 @@ base::Error invalid(std::string_view what) {
   return {std::make_error_code(std::errc::invalid_argument), std::string(what)};
 }
 
-base::Result<tracker::CycleId> cycle_member(const nlohmann::json& json, const char* name, std::uint64_t max) {
+base::Result<std::uint64_t> number_member(const nlohmann::json& json, const char* name, std::uint64_t max) {
   const auto found = json.find(name);
-  if (found == json.end()) return tracker::CycleId{};
+  if (found == json.end()) return std::uint64_t{0};
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() > max) {
-    return invalid(fmt::format("'{}' must be a cycle number from 0 to {}", name, max));
+    return invalid(fmt::format("'{}' must be a number from 0 to {}", name, max));
   }
-  return tracker::CycleId{found->get<std::uint64_t>()};
+  return found->get<std::uint64_t>();
 }
 
 base::Result<std::string> string_member(const nlohmann::json& json, const char* name) {
@@ -33,7 +33,7 @@ std::string to_json(const CycleQuery& query) {
   nlohmann::json json{{"cluster", query.cluster},
                       {"current", query.request.current.value},
                       {"oldest", query.request.oldest.value},
-                      {"start_level", 0},
+                      {"start_level", query.request.start_level},
                       {"marks", query.request.marks_wanted}};
   json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
   return json.dump();
@@ -47,22 +47,23 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   if (!cluster) return cluster.error();
   const auto instance = string_member(json, "instance");
   if (!instance) return instance.error();
-  const auto current = cycle_member(json, "current", tracker::CycleId::request_max);
+  const auto current = number_member(json, "current", tracker::CycleId::request_max);
   if (!current) return current.error();
-  const auto oldest = cycle_member(json, "oldest", tracker::CycleId::value_max);
+  const auto oldest = number_member(json, "oldest", tracker::CycleId::value_max);
   if (!oldest) return oldest.error();
-  const auto start_level = json.find("start_level");
-  if (start_level != json.end() && !start_level->is_number_unsigned()) {
-    return invalid("'start_level' must be a number from 0 on");
-  }
+  const auto start_level = number_member(json, "start_level", tracker::LevelSchedule::level_max);
+  if (!start_level) return start_level.error();
   const auto marks = json.find("marks");
   if (marks != json.end() && !marks->is_boolean()) return invalid("'marks' must be true or false");
 
   CycleQuery query;
   query.cluster = *cluster;
   // An id this program cannot read is some other instance, hence a gap: no error.
-  query.request = {*current, *oldest, tracker::InstanceId::parse(*instance).value_or(tracker::InstanceId{}),
-                   marks == json.end() || marks->get<bool>()};
+  query.request = {.current = {*current},
+                   .oldest = {*oldest},
+                   .instance = tracker::InstanceId::parse(*instance).value_or(tracker::InstanceId{}),
+                   .marks_wanted = marks == json.end() || marks->get<bool>(),
+                   .start_level = *start_level};
   return query;
 }
 

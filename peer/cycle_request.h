@@ -21,8 +21,8 @@ struct CycleQuery {
 // {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true}
 std::string to_json(const CycleQuery& query);
 
-// Members that are left out are 0, "" and true. Fails with std::errc::invalid_argument (not JSON,
-// or a member of the wrong type or beyond what can be), saying which.
+// Members that are left out are 0, "" and true. `start_level` is at most LevelSchedule::level_max. Fails with
+// std::errc::invalid_argument (not JSON, or a member of the wrong type or beyond what can be), saying which.
 base::Result<CycleQuery> parse_cycle_query(std::string_view text);
 
 }  // namespace spoor::peer

@@ -15,6 +15,9 @@ namespace {
 
 using tracker::CycleId;
 
+// A filter with hardly a bit left to set tells little of how many items have set the others.
+constexpr double telling_density_max = 0.95;
+
 // A living tracker, as it answered the first round.
 struct Found {
   Endpoint endpoint;
@@ -52,6 +55,7 @@ class Gatherer {
     drop_twins();
     collect(common_cycle());
     forget_the_gone();
+    gathered_.items = merged_items() + unmerged_items_;
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
     std::sort(gathered_.peers.begin(), gathered_.peers.end(),
               [](const PeerOutcome& a, const PeerOutcome& b) { return a.name < b.name; });
@@ -144,8 +148,12 @@ class Gatherer {
     for (const Found& peer : found_) {
       const auto known = known_.find(peer.name);
       const tracker::Cursor cursor = known == known_.end() ? tracker::Cursor{} : known->second;
-      requests.push_back(request_to(
-          peer.endpoint, {options_.read_only ? CycleId{} : cycle, cursor.cycle, cursor.instance, true}));
+      requests.push_back(
+          request_to(peer.endpoint, {.current = options_.read_only ? CycleId{} : cycle,
+                                     .oldest = cursor.cycle,
+                                     .instance = cursor.instance,
+                                     .marks_wanted = true,
+                                     .start_level = options_.read_only ? 0 : options_.start_level}));
     }
     transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
       const Found& peer = found_[index];
@@ -177,9 +185,32 @@ class Gatherer {
           "peer '{}' ignores other paths than this node: make 'namespace' the same and restart it",
           peer.name));
     }
-    gathered_.marks.merge(answer.marks);
+    merge(peer, answer.marks);
     gathered_.cursors[peer.name] = answer.next();
     gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});
+  }
+
+  void merge(const Found& peer, const tracker::MarkSet& marks) {
+    const double items = tracker::MarkSetFigures::of(marks).items;
+    if (gathered_.marks.try_merge(marks, options_.marks_bytes_max)) {
+      answered_items_ += items;
+      return;
+    }
+    unmerged_items_ += items;
+    gathered_.gaps.push_back(
+        fmt::format("peer '{}' sent filters of more than {} bytes, those of others included", peer.name,
+                    options_.marks_bytes_max));
+  }
+
+  // Of what was merged. The sum over the answers counts twice what two of them hold, but knows of
+  // items that a full filter does not show.
+  double merged_items() const {
+    const auto& filters = gathered_.marks.filters();
+    const bool is_telling = std::all_of(filters.begin(), filters.end(), [](const auto& filter) {
+      return tracker::FilterFigures::of(filter).density <= telling_density_max;
+    });
+    const double merged = tracker::MarkSetFigures::of(gathered_.marks).items;
+    return is_telling ? merged : std::max(merged, answered_items_);
   }
 
   // A peer that was read before and is at none of the endpoints any more took its marks along. While
@@ -213,6 +244,8 @@ class Gatherer {
   std::span<const Endpoint> endpoints_;
   Gathered gathered_;
   std::vector<Found> found_;
+  double answered_items_ = 0;  // the sum over the answers merged
+  double unmerged_items_ = 0;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,8 +24,12 @@ struct GatherOptions {
   std::chrono::milliseconds min_cycle_age{60'000};
   // Spares the full walk for a peer never seen before that says its history is complete.
   bool trust_new_peers = false;
-  // Leaves the trackers' cycles as they are: for a dry run.
+  // The level at which the trackers are to open the next cycle; 0 is no opinion.
+  std::size_t start_level = 0;
+  // Leaves the trackers as they are, the start level included: for a dry run.
   bool read_only = false;
+  // What all filters may take of memory. A peer whose answer would pass it is a gap.
+  std::uint64_t marks_bytes_max = tracker::MarkSet::memory_bytes_max;
 };
 
 // What became of one peer; `name` is its URL where it never said its name.
@@ -38,6 +43,8 @@ struct PeerOutcome {
 struct Gathered {
   // Everything that may have changed. A gap at the root stands in it as the tree mark "".
   tracker::MarkSet marks;
+  // How many distinct items the peers sent, estimated: those of an answer that was too large included.
+  double items = 0;
   // The cycle that all answers reach up to.
   tracker::CycleId cycle;
   // To be stored together with the walk's results: those of the peers that answered moved on, those

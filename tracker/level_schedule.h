@@ -16,6 +16,9 @@ namespace spoor::tracker {
 // Immutable; thread-safe.
 class LevelSchedule {
  public:
+  // No schedule of any node goes further: the bound on levels that come from outside.
+  static constexpr std::size_t level_max = 63;
+
   // `items` >= 1, 0 < `fp_rate` < 1. It ends with the last level that a filter can have the shape of.
   LevelSchedule(std::uint64_t items, double fp_rate);
 
@@ -35,6 +38,11 @@ class LevelSchedule {
 
   // The smallest level made for at least so many items; the last one where none is.
   std::size_t level_for(double items) const;
+
+  // Where the next cycle is to start if scans merge so many items from the whole cluster: the smallest
+  // level made for twice as many. Of a filter at its limit a scan reads four times what it does of one
+  // that is half as full.
+  std::size_t start_level_for(double merged_items) const { return level_for(2 * merged_items); }
 
   // The rate of false positives that a cycle which was not held back by the memory limit stays under.
   double fp_rate_max() const { return 2 * fp_rate_; }

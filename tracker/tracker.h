@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -60,7 +61,8 @@ struct CycleRequest {
   CycleId oldest;            // the first cycle wanted
   InstanceId instance;       // the instance for which `oldest` was given; none for a first request
   bool marks_wanted = true;  // false asks for the cycle's number and age only
-  // The level of filters that the next cycle should begin with; 0 where the scanner has no opinion.
+  // The level that the next cycle opened is to start at, by what this scanner merges from the whole
+  // cluster; 0 is no opinion.
   std::size_t start_level = 0;
 };
 

@@ -26,8 +26,8 @@ class FakeCluster final : public peer::Transport {
     std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
-    std::string garbage;  // answers this instead, where it is not empty
-    int requests = 0;
+    std::string garbage;                       // answers this instead, where it is not empty
+    std::vector<tracker::CycleRequest> asked;  // of it so far
     // Called before each answer: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -76,12 +76,12 @@ class FakeCluster final : public peer::Transport {
  private:
   base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
     Node& node = (*this)[request.endpoint.host];
-    ++node.requests;
     node.before_answer();
     if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
     if (!node.garbage.empty()) return peer::HttpResponse{200, "text/plain", node.garbage};
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
+    node.asked.push_back(query->request);
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
     return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),

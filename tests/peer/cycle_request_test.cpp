@@ -8,7 +8,7 @@ namespace {
 TEST(CycleRequestTest, GoesThereAndBack) {
   CycleQuery query;
   query.cluster = "c";
-  query.request = {{13}, {5}, tracker::InstanceId::random(), false};
+  query.request = {{13}, {5}, tracker::InstanceId::random(), false, 63};
   const auto parsed = parse_cycle_query(to_json(query));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->cluster, "c");
@@ -16,6 +16,7 @@ TEST(CycleRequestTest, GoesThereAndBack) {
   EXPECT_EQ(parsed->request.oldest.value, 5U);
   EXPECT_EQ(parsed->request.instance, query.request.instance);
   EXPECT_FALSE(parsed->request.marks_wanted);
+  EXPECT_EQ(parsed->request.start_level, 63U);
 }
 
 TEST(CycleRequestTest, WhatIsLeftOutHasItsDefault) {
@@ -24,6 +25,7 @@ TEST(CycleRequestTest, WhatIsLeftOutHasItsDefault) {
   EXPECT_EQ(parsed->request.current.value, 0U);
   EXPECT_TRUE(parsed->request.instance.is_none());
   EXPECT_TRUE(parsed->request.marks_wanted);
+  EXPECT_EQ(parsed->request.start_level, 0U);
 }
 
 TEST(CycleRequestTest, AnUnreadableInstanceIsNoneRatherThanAnError) {
@@ -36,7 +38,8 @@ TEST(CycleRequestTest, WrongShapesAndImpossibleNumbersAreRefused) {
   for (const char* text :
        {"", "[]", "{", R"({"current":-1})", R"({"current":1.5})", R"({"current":"1"})",
         R"({"current":4611686018427387905})", R"({"oldest":18446744073709551615})", R"({"cluster":1})",
-        R"({"instance":7})", R"({"start_level":-1})", R"({"marks":1})"}) {
+        R"({"instance":7})", R"({"start_level":-1})", R"({"start_level":64})", R"({"start_level":"1"})",
+        R"({"start_level":18446744073709551615})", R"({"marks":1})"}) {
     EXPECT_FALSE(parse_cycle_query(text)) << text;
   }
 }

@@ -38,6 +38,24 @@ class GatherTest : public testing::Test {
     return gathered;
   }
 
+  // Gives the host's current cycle these marks, whatever its tracker would have made of them.
+  void put(const std::string& host, tracker::MarkSet marks) {
+    auto& tracker = cluster_[host].tracker;
+    tracker::TrackerState state = tracker->state();
+    state.current_marks = std::make_shared<const tracker::MarkSet>(std::move(marks));
+    tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, std::move(state));
+  }
+
+  // So many items, in one filter that is made for 1000.
+  static tracker::MarkSet items_named(const std::string& name, int count) {
+    tracker::MarkSet marks;
+    for (int number = 0; number < count; ++number) {
+      marks.add(tracker::hash_path(name + std::to_string(number)),
+                FakeCluster::tracker_options().levels.shape(0));
+    }
+    return marks;
+  }
+
   static bool holds(const Gathered& gathered, std::string_view path) {
     return gathered.marks.may_contain(path, tracker::hash_path(path));
   }
@@ -187,7 +205,7 @@ TEST_F(GatherTest, APeerAtTwoEndpointsIsAskedForItsMarksOnce) {
   hosts_.push_back("alias-of-a");
   const auto gathered = scan();
   EXPECT_THAT(gathered.peers, SizeIs(3));
-  EXPECT_EQ(cluster_["a"].requests, 3);  // twice who it is, once the marks
+  EXPECT_THAT(cluster_["a"].asked, SizeIs(3));  // twice who it is, once the marks
 }
 
 TEST_F(GatherTest, TwoLivingInstancesUnderOneNameAreReportedAndAGapUntilOneIsGone) {
@@ -406,6 +424,74 @@ TEST_F(GatherTest, APeerWithOtherRulesIsAGapUntilTheyAgree) {
   EXPECT_THAT(scan().gaps, SizeIs(2)) << "now the others differ";
   options_.rules_digest = 0;
   cluster_["b"].rules_digest = 0;
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(GatherTest, TheStartLevelGoesToAllWithTheCycleToOpen) {
+  options_.start_level = 5;
+  scan();
+  for (const auto& host : hosts_) {
+    const auto& asked = cluster_[host].asked;
+    ASSERT_THAT(asked, SizeIs(2));
+    EXPECT_EQ(asked[0].start_level, 0U) << "who only asks for the cycle wants nothing of it";
+    EXPECT_EQ(asked[1].start_level, 5U);
+  }
+}
+
+TEST_F(GatherTest, AReadOnlyGatherHasNoOpinionOnTheStartLevel) {
+  options_.start_level = 5;
+  options_.read_only = true;
+  gather();
+  for (const auto& host : hosts_) {
+    for (const auto& request : cluster_[host].asked) EXPECT_EQ(request.start_level, 0U);
+  }
+}
+
+TEST_F(GatherTest, WhatSeveralPeersHoldIsCountedOnce) {
+  scan();
+  for (const auto& host : hosts_) put(host, items_named("shared", 500));
+  EXPECT_NEAR(scan().items, 500, 25);
+}
+
+TEST_F(GatherTest, NoMarksAreNoItems) {
+  EXPECT_EQ(scan().items, 0);
+  hosts_.clear();
+  EXPECT_EQ(gather().items, 0);
+}
+
+// 18,000 items leave no bit of the merged filter unset: by itself it would tell of 9,586.
+TEST_F(GatherTest, AFullMergeIsEstimatedByTheAnswersItIsMadeOf) {
+  scan();
+  for (const auto& host : hosts_) put(host, items_named(host, 6'000));
+  const auto gathered = scan();
+  EXPECT_LT(tracker::MarkSetFigures::of(gathered.marks).items, 10'000);
+  EXPECT_NEAR(gathered.items, 18'000, 900);
+}
+
+TEST_F(GatherTest, TheNextCycleStartsAtALevelForTwiceTheUnion) {
+  scan();
+  const tracker::LevelSchedule levels = FakeCluster::tracker_options().levels;
+  put("a", items_named("x", 400));
+  EXPECT_EQ(levels.start_level_for(scan().items), 0U);
+  put("a", items_named("x", 400));
+  put("b", items_named("y", 300));
+  EXPECT_EQ(levels.start_level_for(scan().items), 1U);
+}
+
+TEST_F(GatherTest, APeerWhoseFiltersAreTooLargeIsAGapOnce) {
+  scan();
+  const auto before = cursors_.at("b");
+  clock_.advance(std::chrono::hours(1));
+  mark("b", "bucket/x");
+  options_.marks_bytes_max = 1;
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'b' sent filters of more than 1 bytes")));
+  EXPECT_TRUE(gathered.marks.tree_marks().covers("bucket/x"));
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_NEAR(gathered.items, 2, 0.1) << "what could not be merged counts";
+  EXPECT_NE(cursors_.at("b"), before) << "the full walk covers it";
+  clock_.advance(std::chrono::hours(1));
+  scan();  // of the cycle that was current then, once more
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
