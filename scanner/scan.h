@@ -39,6 +39,8 @@ struct ScanInput {
   // From where to read on next time, for every peer known: those that were heard moved on, the others
   // as they were. One that is missing here has no cursor afterwards.
   tracker::Cursors next_cursors = {};
+  // The level at which the next cycle is to open; 0 is no opinion.
+  std::size_t start_level = 0;
   // When gathering began: changes from then on are not promised to be seen.
   base::WallTime started_at = {};
   tracker::CycleId cycle = {};

@@ -14,6 +14,7 @@
 #include "scanner/database_schema.h"
 #include "scanner/errors.h"
 #include "scanner/sqlite_guard.h"
+#include "tracker/level_schedule.h"
 
 namespace spoor::scanner {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 constexpr int busy_timeout_ms = 10'000;
 constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
+constexpr const char* start_level_key = "start_level";
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
 
@@ -42,6 +44,13 @@ std::int64_t number_setting(SQLite::Database& database, const char* key, std::in
   SQLite::Statement query(database, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = ?");
   query.bind(1, key);
   return query.executeStep() ? query.getColumn(0).getInt64() : otherwise;
+}
+
+std::optional<std::string> text_setting(SQLite::Database& database, std::string_view key) {
+  SQLite::Statement query(database, "SELECT value FROM settings WHERE key = ?");
+  query.bind(1, std::string(key));
+  if (!query.executeStep()) return std::nullopt;
+  return query.getColumn(0).getString();
 }
 
 std::vector<StoredDrive> read_drives(SQLite::Database& database) {
@@ -118,6 +127,17 @@ base::Result<tracker::Cursors> UsageDatabase::cursors() {
   });
 }
 
+base::Result<std::size_t> UsageDatabase::start_level() {
+  return guarded("read a setting", database_->getFilename(), [&] {
+    const std::string text = text_setting(*database_, start_level_key).value_or("");
+    std::size_t level = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), level);
+    const bool is_level = failure == std::errc() && end == text.data() + text.size() &&
+                          level <= tracker::LevelSchedule::level_max;
+    return is_level ? level : 0;
+  });
+}
+
 base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max) {
   return guarded("list the scans", database_->getFilename(), [&] {
     SQLite::Statement query(
@@ -185,12 +205,7 @@ base::Result<> ScanTransaction::set_drive_identity(std::int64_t drive, std::stri
 }
 
 base::Result<std::optional<std::string>> ScanTransaction::setting(std::string_view key) {
-  return guarded("read a setting", database_.getFilename(), [&]() -> std::optional<std::string> {
-    SQLite::Statement query(database_, "SELECT value FROM settings WHERE key = ?");
-    query.bind(1, std::string(key));
-    if (!query.executeStep()) return std::nullopt;
-    return query.getColumn(0).getString();
-  });
+  return guarded("read a setting", database_.getFilename(), [&] { return text_setting(database_, key); });
 }
 
 base::Result<> ScanTransaction::set_setting(std::string_view key, std::string_view value) {
@@ -214,6 +229,10 @@ base::Result<> ScanTransaction::set_cursors(const tracker::Cursors& cursors) {
       insert.reset();
     }
   });
+}
+
+base::Result<> ScanTransaction::set_start_level(std::size_t level) {
+  return set_setting(start_level_key, std::to_string(level));
 }
 
 base::Result<> ScanTransaction::commit(const ScanRecord& record) {

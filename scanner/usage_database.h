@@ -51,6 +51,10 @@ class UsageDatabase {
   // As the last committed scan left them: none before the first.
   base::Result<tracker::Cursors> cursors();
 
+  // The level at which the last committed scan wants the next cycle to open; 0 where there is none that
+  // can be.
+  base::Result<std::size_t> start_level();
+
   // Newest first.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max);
 
@@ -103,6 +107,8 @@ class ScanTransaction {
 
   // In the place of all stored ones.
   base::Result<> set_cursors(const tracker::Cursors& cursors);
+
+  base::Result<> set_start_level(std::size_t level);
 
   // Adds the record, and makes everything durable. After a failure, everything is as before.
   base::Result<> commit(const ScanRecord& record);

@@ -113,6 +113,19 @@ TEST_F(ScanTest, CursorsMoveWithTheResults) {
   EXPECT_NE(database->cursors().value(), before);
 }
 
+TEST_F(ScanTest, TheStartLevelIsKeptByEveryKindOfScan) {
+  const auto kept_by_a_scan = [&](std::size_t level) {
+    start_level = level;
+    scan();
+    return database->start_level().value();
+  };
+  EXPECT_EQ(kept_by_a_scan(3), 3U) << "a full one";
+  EXPECT_EQ(kept_by_a_scan(4), 4U);
+  partial = true;
+  EXPECT_EQ(kept_by_a_scan(5), 5U);
+  EXPECT_EQ(kept_by_a_scan(0), 0U);
+}
+
 // The whole of it: what was marked before the scan that was killed is walked by the next one.
 TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
   for (const char* path : {"a/1", "b/1", "c/1"}) make_file(path);
@@ -122,6 +135,7 @@ TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
   make_file("c/2");
   mark("a");
   mark("c");
+  start_level = 5;
   reader.before_read = [&](std::string_view path) {
     if (path == "c") stop.request_stop();
   };
@@ -129,6 +143,7 @@ TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Errc::interrupted);
   EXPECT_EQ(database->cursors().value(), before);
+  EXPECT_EQ(database->start_level().value(), 0U);
   EXPECT_EQ(files(""), 3U);
   EXPECT_EQ(database->scans(10).value().size(), 1U);
 

@@ -99,6 +99,7 @@ base::Result<ScanReport> ScannedNode::try_scan() {
   input.started_at = started_at;
   input.cycle = answer.current;
   input.partial = partial;
+  input.start_level = start_level;
   if (answer.gap) input.everything = "the tracker can't answer from this cycle on";
   return run_scan(*database, options, input, {reader, clock, waiter, stop.get_token(), progress});
 }

@@ -103,6 +103,7 @@ class ScannedNode : public ::testing::Test {
   std::stop_source stop;
   std::function<void(const Progress&)> progress;
   bool partial = false;
+  std::size_t start_level = 0;
 };
 
 }  // namespace spoor::scanner

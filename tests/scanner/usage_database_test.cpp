@@ -60,17 +60,44 @@ TEST_F(UsageDatabaseTest, CursorsReplaceThoseBefore) {
   EXPECT_TRUE(cursors.contains("b"));
 }
 
+TEST_F(UsageDatabaseTest, TheStartLevelComesBackWithTheCommit) {
+  EXPECT_EQ(open().start_level().value(), 0U);
+  for (const std::size_t level : {63U, 7U}) {
+    UsageDatabase database = open();
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_start_level(level));
+    ASSERT_TRUE(transaction->commit({}));
+    EXPECT_EQ(database.start_level().value(), level);
+    EXPECT_EQ(UsageDatabase::open_read_only(file()).value().start_level().value(), level);
+  }
+}
+
+TEST_F(UsageDatabaseTest, AStartLevelThatCannotBeIsNone) {
+  for (const char* text : {"", "64", "-1", "7x", " 7", "x", "18446744073709551616"}) {
+    UsageDatabase database = open();
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_setting("start_level", text));
+    ASSERT_TRUE(transaction->commit({}));
+    EXPECT_EQ(database.start_level().value(), 0U) << text;
+  }
+  UsageDatabase database = open();
+  database.handle().exec("UPDATE settings SET value = NULL WHERE key = 'start_level'");
+  EXPECT_EQ(database.start_level().value(), 0U);
+}
+
 TEST_F(UsageDatabaseTest, WithoutACommitNothingHappened) {
   UsageDatabase database = open();
   {
     auto transaction = database.begin_scan().value();
     ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
+    ASSERT_TRUE(transaction->set_start_level(7));
     ASSERT_TRUE(transaction->add_drive("/mnt/a"));
     ASSERT_TRUE(transaction->set_setting("key", "value"));
     ASSERT_TRUE(transaction->directories().put(1, DirectoryRow()));
   }
   EXPECT_TRUE(database.cursors().value().empty());
   EXPECT_TRUE(database.drives().value().empty());
+  EXPECT_EQ(database.start_level().value(), 0U);
   auto transaction = database.begin_scan().value();
   EXPECT_TRUE(transaction->is_first());
   EXPECT_FALSE(transaction->setting("key").value());
