@@ -16,10 +16,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string text_or(const ordered_json& value, const std::string& other) {
-  return value.is_string() ? value.get<std::string>() : other;
-}
-
 std::string drives_text(const ordered_json& drives) {
   Table table({"drive", "identity", "state"}, {0, 1, 2});
   for (const auto& drive : drives) {

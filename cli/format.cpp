@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace spoor::cli {
@@ -39,6 +40,10 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 
 std::string iso_time(base::WallTime time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+std::string text_or(const nlohmann::ordered_json& value, const std::string& other) {
+  return value.is_string() ? value.get<std::string>() : other;
 }
 
 Table::Table(std::vector<std::string> header, std::vector<std::size_t> left)

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ std::string percent(double share);
 
 // "2026-11-21T04:05:06Z"
 std::string iso_time(base::WallTime time);
+
+// The text, or the other one where the value is something else, as null is.
+std::string text_or(const nlohmann::ordered_json& value, const std::string& other);
 
 // Columns as wide as what is in them; the first one flush left, the others flush right, unless
 // `left` names them.

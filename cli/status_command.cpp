@@ -24,10 +24,6 @@ std::chrono::nanoseconds seconds(const ordered_json& value) {
       std::chrono::duration<double>(value.get<double>()));
 }
 
-std::string text_or(const ordered_json& value, const std::string& other) {
-  return value.is_string() ? value.get<std::string>() : other;
-}
-
 std::string snapshot_text(const ordered_json& snapshot) {
   if (snapshot.is_null()) return "none yet\n";
   std::string text =

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace spoor::cli {
 namespace {
 
@@ -28,6 +30,12 @@ TEST(FormatTest, DurationsAreRoundedToWhatMatters) {
   EXPECT_EQ(human_duration(5min), "5 min");
   EXPECT_EQ(human_duration(130min), "2 h 10 min");
   EXPECT_EQ(human_duration(76h), "3 d 4 h");
+}
+
+TEST(FormatTest, WhatIsNoTextIsShownAsTheOther) {
+  EXPECT_EQ(text_or("text", "other"), "text");
+  EXPECT_EQ(text_or(nullptr, "other"), "other");
+  EXPECT_EQ(text_or(7, "other"), "other");
 }
 
 TEST(FormatTest, ColumnsAreAsWideAsTheirContent) {
