@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -92,6 +93,15 @@ base::Result<std::vector<std::uint64_t>> cycles_with(const Inspected& inspected,
   return cycles;
 }
 
+ordered_json level_json(const tracker::BloomFilter& filter) {
+  const auto figures = tracker::FilterFigures::of(filter);
+  return {{"m", filter.shape().bits},
+          {"k", filter.shape().hashes},
+          {"items", std::llround(figures.items)},
+          {"density", figures.density}};
+}
+
+// `m` and `k` are those of the first level, the other figures those of all.
 ordered_json cycle_json(const InspectedCycle& cycle) {
   const auto figures = tracker::MarkSetFigures::of(cycle.marks);
   const auto& filters = cycle.marks.filters();
@@ -99,9 +109,8 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   ordered_json json{{"cycle", cycle.id.value},    {"m", shape.bits},
                     {"k", shape.hashes},          {"items", figures.whole_items()},
                     {"density", figures.density}, {"tree_marks", cycle.marks.tree_marks().size()}};
-  for (std::size_t at = 1; at < filters.size(); ++at) {
-    json["more_filters"].push_back({{"m", filters[at].shape().bits}, {"k", filters[at].shape().hashes}});
-  }
+  json["levels"] = ordered_json::array();
+  for (const tracker::BloomFilter& filter : filters) json["levels"].push_back(level_json(filter));
   return json;
 }
 
@@ -128,18 +137,24 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
   return code;
 }
 
+// Of each level.
+std::string hashes_text(const tracker::MarkSet& marks) {
+  std::vector<std::uint64_t> hashes;
+  for (const tracker::BloomFilter& filter : marks.filters()) hashes.push_back(filter.shape().hashes);
+  return hashes.empty() ? "0" : fmt::format("{}", fmt::join(hashes, " "));
+}
+
 int print_text(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
   fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor",
              inspected.version, iso_time(inspected.saved_at));
   if (!inspected.owner.empty()) fmt::print("{}\n", inspected.owner);
-  Table table({"cycle", "bits", "hashes", "items", "density", "false positives", "tree marks"});
+  Table table({"cycle", "levels", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {
     const auto figures = tracker::MarkSetFigures::of(cycle.marks);
-    const auto& filters = cycle.marks.filters();
-    table.add({with_commas(cycle.id.value), with_commas(figures.bits),
-               filters.empty() ? "0" : std::to_string(filters.front().shape().hashes),
-               with_commas(figures.whole_items()), percent(figures.density), percent(figures.fp_rate),
+    table.add({with_commas(cycle.id.value), std::to_string(cycle.marks.filters().size()),
+               with_commas(figures.bits), hashes_text(cycle.marks), with_commas(figures.whole_items()),
+               percent(figures.density), percent(figures.fp_rate),
                with_commas(cycle.marks.tree_marks().size())});
   }
   fmt::print("\n{}", table.to_string());

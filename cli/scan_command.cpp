@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
+#include "cli/scan_report.h"
 #include "peer/gather.h"
 #include "peer/http_transport.h"
 #include "scanner/errors.h"
@@ -26,13 +26,11 @@
 #include "scanner/scan_lock.h"
 #include "scanner/usage_database.h"
 #include "tracker/drive_registry.h"
+#include "tracker/level_schedule.h"
 #include "tracker/namespace_rules.h"
-#include "tracker/path.h"
 
 namespace spoor::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct ScanFlags {
   bool full = false;
@@ -88,126 +86,6 @@ base::Result<std::vector<peer::Endpoint>> endpoints_of(const GlobalOptions& glob
   return endpoints;
 }
 
-// What a scan has found; a dry run has no report.
-struct Outcome {
-  const peer::Gathered& gathered;
-  const scanner::ScanReport* report = nullptr;
-  bool full = false;  // as asked for
-
-  // Why everything is walked, as far as it is known before; empty where it need not be.
-  std::string reason() const {
-    if (report != nullptr) return report->record.reason;
-    return full ? "a full scan was asked for" : fmt::format("{}", fmt::join(gathered.gaps, "; "));
-  }
-  bool is_full() const { return report != nullptr ? report->record.walked_everything : !reason().empty(); }
-};
-
-ordered_json peers_json(const peer::Gathered& gathered) {
-  ordered_json peers = ordered_json::array();
-  for (const auto& peer : gathered.peers) {
-    peers.push_back({{"name", peer.name},
-                     {"url", peer.url},
-                     {"ok", peer.ok},
-                     {"error", peer.error.empty() ? ordered_json(nullptr) : ordered_json(peer.error)}});
-  }
-  return peers;
-}
-
-ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
-  ordered_json list = ordered_json::array();
-  for (const auto& error : errors) {
-    list.push_back({{"path", error.path}, {"message", error.message}});
-  }
-  return list;
-}
-
-ordered_json to_json(const Outcome& outcome) {
-  static const scanner::ScanReport nothing_walked;
-  const auto& gathered = outcome.gathered;
-  const auto& report = outcome.report != nullptr ? *outcome.report : nothing_walked;
-  const auto& record = report.record;
-  const auto filter = tracker::MarkSetFigures::of(gathered.marks);
-  ordered_json json{{"scan", record.id},
-                    {"cycle", gathered.cycle.value},
-                    {"mode", outcome.is_full() ? "full" : "incremental"},
-                    {"reason", outcome.reason()},
-                    {"dry_run", outcome.report == nullptr},
-                    {"partial", !gathered.complete()},
-                    {"peers", peers_json(gathered)},
-                    {"gaps", gathered.gaps}};
-  json["filter"] = {
-      {"items", filter.whole_items()}, {"density", filter.density}, {"fp_rate", filter.fp_rate}};
-  json["dirs_walked"] = record.figures.dirs_walked;
-  json["dirs_skipped"] = record.figures.dirs_skipped;
-  json["dirs_changed"] = record.figures.dirs_changed;
-  json["dirs_new"] = record.figures.dirs_new;
-  json["dirs_deleted"] = record.figures.dirs_deleted;
-  json["audited"] = 0;  // there is no audit
-  json["missed_changes"] = 0;
-  json["files"] = record.files;
-  json["bytes"] = record.bytes;
-  json["errors"] = record.errors;
-  json["error_details"] = errors_json(report.errors);
-  json["duration_s"] = std::chrono::duration<double>(report.duration).count();
-  return json;
-}
-
-std::string peers_text(const peer::Gathered& gathered) {
-  std::size_t answered = 0;
-  std::string failures;
-  for (const auto& peer : gathered.peers) {
-    if (peer.ok) {
-      ++answered;
-    } else {
-      failures += fmt::format("  left for next time: {}: {}\n", peer.name, peer.error);
-    }
-  }
-  return fmt::format("peers      {} of {} answered, cycle {}\n{}", answered, gathered.peers.size(),
-                     gathered.cycle.value, failures);
-}
-
-std::string filter_text(const tracker::MarkSet& marks) {
-  const auto filter = tracker::MarkSetFigures::of(marks);
-  return fmt::format("filter     about {} items, density {}, false positives {}; {} tree marks\n",
-                     with_commas(filter.whole_items()), percent(filter.density), percent(filter.fp_rate),
-                     with_commas(marks.tree_marks().size()));
-}
-
-std::string report_text(const scanner::ScanReport& report) {
-  const auto& record = report.record;
-  const auto& figures = record.figures;
-  const std::uint64_t all = figures.dirs_walked + figures.dirs_skipped;
-  const double share = all == 0 ? 0 : static_cast<double>(figures.dirs_walked) / static_cast<double>(all);
-  std::string text = record.walked_everything
-                         ? fmt::format("scan {}     full: {}\n", record.id, record.reason)
-                         : fmt::format("scan {}     incremental\n", record.id);
-  text += fmt::format("walked     {} of {} directories ({}): {} changed, {} new, {} deleted\n",
-                      with_commas(figures.dirs_walked), with_commas(all), percent(share),
-                      with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
-                      with_commas(figures.dirs_deleted));
-  text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
-  text += fmt::format("took       {}\n", human_duration(report.duration));
-  for (const auto& error : report.errors) {
-    text += fmt::format("  left for next time: {}: {}\n", tracker::printable(error.path), error.message);
-  }
-  if (record.errors > report.errors.size()) {
-    text += fmt::format("  and {} more\n", with_commas(record.errors - report.errors.size()));
-  }
-  return text;
-}
-
-void print(const Outcome& outcome, bool as_json) {
-  if (as_json) {
-    fmt::print("{}\n", to_json(outcome).dump(2, ' ', false, ordered_json::error_handler_t::replace));
-    return;
-  }
-  if (outcome.report != nullptr) fmt::print("{}", report_text(*outcome.report));
-  fmt::print("{}{}", peers_text(outcome.gathered), filter_text(outcome.gathered.marks));
-  if (outcome.report != nullptr) return;
-  fmt::print("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
-             outcome.is_full() ? "full: " + outcome.reason() : "incremental");
-}
-
 // A line on a terminal that is written over and over.
 void show_progress(const scanner::Progress& progress) {
   fmt::print(stderr, "\r{} directories read  ", with_commas(progress.figures.dirs_walked));
@@ -216,7 +94,10 @@ void show_progress(const scanner::Progress& progress) {
 class ScanCommand {
  public:
   ScanCommand(const GlobalOptions& global, const ScanFlags& flags, const config::Config& config)
-      : global_(global), flags_(flags), config_(config) {}
+      : global_(global),
+        flags_(flags),
+        config_(config),
+        levels_(config.tracker.items, config.tracker.fp_rate) {}
 
   int run() {
     const auto lock = scanner::lock_scan(config_.node.data_dir);
@@ -230,18 +111,33 @@ class ScanCommand {
  private:
   // Leaves not even an empty database behind.
   int run_dry() const {
-    const auto cursors = stored_cursors();
-    if (!cursors) return fail(exit_failed, cursors.error().message);
-    const auto gathered = gather(*cursors);
+    const auto stored = read_stored();
+    if (!stored) return fail(exit_failed, stored.error().message);
+    const auto gathered = gather(*stored);
     if (!gathered) return fail(exit_failed, gathered.error().message);
-    print({*gathered, nullptr, flags_.full}, flags_.json);
+    print(
+        {.gathered = *gathered, .levels = levels_, .start_level = stored->start_level, .full = flags_.full});
     return gathered->complete() ? exit_done : exit_in_part;
   }
 
-  base::Result<tracker::Cursors> stored_cursors() const {
+  // What the last scan left for this one.
+  struct Stored {
+    tracker::Cursors cursors;
+    std::size_t start_level = 0;
+  };
+
+  static base::Result<Stored> read_stored(scanner::UsageDatabase& database) {
+    auto cursors = database.cursors();
+    if (!cursors) return cursors.error();
+    const auto start_level = database.start_level();
+    if (!start_level) return start_level.error();
+    return Stored{std::move(*cursors), *start_level};
+  }
+
+  base::Result<Stored> read_stored() const {
     auto database = scanner::UsageDatabase::open_read_only(database_file());
-    if (database) return database->cursors();
-    if (database.error().code == std::errc::no_such_file_or_directory) return tracker::Cursors{};
+    if (database) return read_stored(*database);
+    if (database.error().code == std::errc::no_such_file_or_directory) return Stored();
     return database.error();
   }
 
@@ -249,13 +145,20 @@ class ScanCommand {
     auto database = scanner::UsageDatabase::open(database_file());
     if (!database) return fail(exit_failed, database.error().message);
     const auto started_at = clock_.wall_now();
-    const auto cursors = database->cursors();
-    if (!cursors) return fail(exit_failed, cursors.error().message);
-    const auto gathered = gather(*cursors);
+    const auto stored = read_stored(*database);
+    if (!stored) return fail(exit_failed, stored.error().message);
+    const auto gathered = gather(*stored);
     if (!gathered) return fail(exit_failed, gathered.error().message);
-    const auto report = walk(*database, *gathered, started_at);
+    // Who heard nobody has nothing new to say.
+    const std::size_t start_level =
+        gathered->any_answered() ? levels_.start_level_for(gathered->items) : stored->start_level;
+    const auto report = walk(*database, *gathered, started_at, start_level);
     if (!report) return fail(exit_failed, report.error().message);
-    print({*gathered, &*report, flags_.full}, flags_.json);
+    print({.gathered = *gathered,
+           .levels = levels_,
+           .report = &*report,
+           .start_level = start_level,
+           .full = flags_.full});
     return gathered->complete() && !report->left_something() ? exit_done : exit_in_part;
   }
 
@@ -268,16 +171,21 @@ class ScanCommand {
         {config_.name_space.exclude, config_.name_space.bucket_names == config::BucketNames::s3});
   }
 
-  base::Result<peer::Gathered> gather(const tracker::Cursors& cursors) const {
+  void print(const ScanOutcome& outcome) const {
+    fmt::print("{}", flags_.json ? scan_json(outcome) : scan_text(outcome));
+  }
+
+  base::Result<peer::Gathered> gather(const Stored& stored) const {
     const auto endpoints = endpoints_of(global_, config_);
     if (!endpoints) return endpoints.error();
     peer::HttpTransport transport({.timeout = config_.peers.timeout});
-    auto gathered = peer::gather(transport, *endpoints, cursors,
+    auto gathered = peer::gather(transport, *endpoints, stored.cursors,
                                  {.cluster = config_.node.cluster,
                                   .rules_digest = rules().digest(),
                                   .own_url = endpoints->front().to_string(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
+                                  .start_level = stored.start_level,
                                   .read_only = flags_.dry_run});
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
@@ -293,7 +201,7 @@ class ScanCommand {
   }
 
   base::Result<scanner::ScanReport> walk(scanner::UsageDatabase& database, const peer::Gathered& gathered,
-                                         base::WallTime started_at) const {
+                                         base::WallTime started_at, std::size_t start_level) const {
     scanner::ScanOptions options;
     options.drives = drives();
     options.rules = rules();
@@ -308,6 +216,7 @@ class ScanCommand {
     auto report = scanner::run_scan(database, options,
                                     {.marks = gathered.marks,
                                      .next_cursors = gathered.cursors,
+                                     .start_level = start_level,
                                      .started_at = started_at,
                                      .cycle = gathered.cycle,
                                      .partial = !gathered.complete(),
@@ -338,6 +247,7 @@ class ScanCommand {
   const GlobalOptions& global_;
   const ScanFlags& flags_;
   const config::Config& config_;
+  const tracker::LevelSchedule levels_;
   const base::SystemClock clock_;
 };
 

@@ -7,6 +7,8 @@
 #include "tests/golden/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
+#include "tracker/level_schedule.h"
+#include "tracker/snapshot.h"
 
 namespace spoor::cli {
 namespace {
@@ -61,6 +63,54 @@ TEST(InspectTest, AnswersEveryGoldenProbeExactly) {
     }
     EXPECT_EQ(contains[i]["cycles"], json(expected)) << probes[i]["path"];
   }
+}
+
+// A cycle of three levels, the third of a shape of its own, and one without marks.
+tracker::Snapshot snapshot_of_levels() {
+  const tracker::LevelSchedule levels(100, 1e-6);
+  tracker::MarkSet marks;
+  marks.add(tracker::hash_path("first"), levels.shape(0));
+  marks.add(tracker::hash_path("second"), levels.shape(1));
+  marks.add(tracker::hash_path("foreign"), {9'973, 11});
+  tracker::Snapshot snapshot;
+  snapshot.owner = {"cluster", "node"};
+  snapshot.generation = 1;
+  snapshot.state.instance = tracker::InstanceId::random();
+  snapshot.state.current = {2};
+  snapshot.state.history = {{{1}, std::make_shared<const tracker::MarkSet>(marks)}};
+  return snapshot;
+}
+
+TEST(InspectTest, ACycleOfSeveralLevelsShowsAndAsksThemAll) {
+  const support::TempDirectory directory;
+  const std::string file = (directory / "snapshot").native();
+  std::ofstream(file, std::ios::binary) << tracker::encode_snapshot(snapshot_of_levels());
+  std::vector<std::string> command{SPOOR, "inspect", file};
+  for (const char* path : {"first", "second", "foreign", "none"})
+    command.insert(command.end(), {"--contains", path});
+  const auto text = run_command(command);
+  EXPECT_EQ(text.code, 0) << text.err;
+  for (const char* found :
+       {"first: may be in 1\n", "second: may be in 1\n", "foreign: may be in 1\n", "none: in no"})
+    EXPECT_NE(text.out.find(found), std::string::npos) << text.out;
+
+  command.emplace_back("--json");
+  const auto inspected = json::parse(run_command(command).out);
+  const tracker::LevelSchedule levels(100, 1e-6);
+  const auto& cycle = inspected["cycles"][0];
+  EXPECT_EQ(cycle["m"], levels.shape(0).bits);
+  EXPECT_EQ(cycle["k"], levels.shape(0).hashes);
+  EXPECT_EQ(cycle["items"], 3);
+  ASSERT_EQ(cycle["levels"].size(), 3U);
+  EXPECT_EQ(cycle["levels"][1]["m"], levels.shape(1).bits);
+  EXPECT_EQ(cycle["levels"][2]["k"], 11);
+  for (const auto& level : cycle["levels"]) {
+    EXPECT_EQ(level["items"], 1);
+    EXPECT_GT(level["density"], 0);
+  }
+  EXPECT_EQ(inspected["cycles"][1]["levels"], json::array());
+  EXPECT_EQ(inspected["contains"][1]["cycles"], json({1}));
+  EXPECT_EQ(inspected["contains"][3]["cycles"], json::array());
 }
 
 TEST(InspectTest, WhatIsNoSnapshotIsAClearError) {

@@ -1,0 +1,153 @@
+#include "cli/scan_report.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/format.h"
+#include "tracker/path.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json peers_json(const peer::Gathered& gathered) {
+  ordered_json peers = ordered_json::array();
+  for (const auto& peer : gathered.peers) {
+    peers.push_back({{"name", peer.name},
+                     {"url", peer.url},
+                     {"ok", peer.ok},
+                     {"error", peer.error.empty() ? ordered_json(nullptr) : ordered_json(peer.error)}});
+  }
+  return peers;
+}
+
+ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
+  ordered_json list = ordered_json::array();
+  for (const auto& error : errors) {
+    list.push_back({{"path", error.path}, {"message", error.message}});
+  }
+  return list;
+}
+
+// Whether it finds more false positives than any cycle that was given the memory it asked for.
+bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSchedule& levels) {
+  return filter.fp_rate > levels.fp_rate_max();
+}
+
+ordered_json filter_json(const ScanOutcome& outcome) {
+  const auto filter = tracker::MarkSetFigures::of(outcome.gathered.marks);
+  return {{"items", filter.whole_items()},
+          {"bits", filter.bits},
+          {"levels", outcome.gathered.marks.filters().size()},
+          {"density", filter.density},
+          {"fp_rate", filter.fp_rate},
+          {"saturated", is_saturated(filter, outcome.levels)},
+          {"start_level", outcome.start_level}};
+}
+
+ordered_json to_json(const ScanOutcome& outcome) {
+  static const scanner::ScanReport nothing_walked;
+  const auto& gathered = outcome.gathered;
+  const auto& report = outcome.report != nullptr ? *outcome.report : nothing_walked;
+  const auto& record = report.record;
+  ordered_json json{{"scan", record.id},
+                    {"cycle", gathered.cycle.value},
+                    {"mode", outcome.is_full() ? "full" : "incremental"},
+                    {"reason", outcome.reason()},
+                    {"dry_run", outcome.report == nullptr},
+                    {"partial", !gathered.complete()},
+                    {"peers", peers_json(gathered)},
+                    {"gaps", gathered.gaps}};
+  json["filter"] = filter_json(outcome);
+  json["dirs_walked"] = record.figures.dirs_walked;
+  json["dirs_skipped"] = record.figures.dirs_skipped;
+  json["dirs_changed"] = record.figures.dirs_changed;
+  json["dirs_new"] = record.figures.dirs_new;
+  json["dirs_deleted"] = record.figures.dirs_deleted;
+  json["audited"] = 0;  // there is no audit
+  json["missed_changes"] = 0;
+  json["files"] = record.files;
+  json["bytes"] = record.bytes;
+  json["errors"] = record.errors;
+  json["error_details"] = errors_json(report.errors);
+  json["duration_s"] = std::chrono::duration<double>(report.duration).count();
+  return json;
+}
+
+std::string peers_text(const peer::Gathered& gathered) {
+  std::size_t answered = 0;
+  std::string failures;
+  for (const auto& peer : gathered.peers) {
+    if (peer.ok) {
+      ++answered;
+    } else {
+      failures += fmt::format("  left for next time: {}: {}\n", peer.name, peer.error);
+    }
+  }
+  return fmt::format("peers      {} of {} answered, cycle {}\n{}", answered, gathered.peers.size(),
+                     gathered.cycle.value, failures);
+}
+
+std::string filter_text(const ScanOutcome& outcome) {
+  const tracker::MarkSet& marks = outcome.gathered.marks;
+  const auto filter = tracker::MarkSetFigures::of(marks);
+  const std::size_t levels = marks.filters().size();
+  std::string text =
+      fmt::format("filter     about {} items in {} level{}, density {}, false positives {}; {} tree marks\n",
+                  with_commas(filter.whole_items()), levels, levels == 1 ? "" : "s", percent(filter.density),
+                  percent(filter.fp_rate), with_commas(marks.tree_marks().size()));
+  if (is_saturated(filter, outcome.levels)) {
+    text += "           saturated: directories are walked in which nothing changed;\n";
+    text += "           raise tracker.memory_limit on the nodes, or scan more often\n";
+  }
+  if (outcome.start_level != 0) {
+    text += fmt::format("           the next cycle is asked to open at level {}\n", outcome.start_level);
+  }
+  return text;
+}
+
+std::string report_text(const scanner::ScanReport& report) {
+  const auto& record = report.record;
+  const auto& figures = record.figures;
+  const std::uint64_t all = figures.dirs_walked + figures.dirs_skipped;
+  const double share = all == 0 ? 0 : static_cast<double>(figures.dirs_walked) / static_cast<double>(all);
+  std::string text = record.walked_everything
+                         ? fmt::format("scan {}     full: {}\n", record.id, record.reason)
+                         : fmt::format("scan {}     incremental\n", record.id);
+  text += fmt::format("walked     {} of {} directories ({}): {} changed, {} new, {} deleted\n",
+                      with_commas(figures.dirs_walked), with_commas(all), percent(share),
+                      with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
+                      with_commas(figures.dirs_deleted));
+  text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
+  text += fmt::format("took       {}\n", human_duration(report.duration));
+  for (const auto& error : report.errors) {
+    text += fmt::format("  left for next time: {}: {}\n", tracker::printable(error.path), error.message);
+  }
+  if (record.errors > report.errors.size()) {
+    text += fmt::format("  and {} more\n", with_commas(record.errors - report.errors.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ScanOutcome::reason() const {
+  if (report != nullptr) return report->record.reason;
+  return full ? "a full scan was asked for" : fmt::format("{}", fmt::join(gathered.gaps, "; "));
+}
+
+std::string scan_json(const ScanOutcome& outcome) {
+  return to_json(outcome).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string scan_text(const ScanOutcome& outcome) {
+  const std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
+  if (outcome.report != nullptr) return report_text(*outcome.report) + gathered;
+  return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
+                                outcome.is_full() ? "full: " + outcome.reason() : "incremental");
+}
+
+}  // namespace spoor::cli

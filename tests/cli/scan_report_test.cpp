@@ -1,0 +1,74 @@
+#include "cli/scan_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tracker/hash.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class ScanReportTest : public testing::Test {
+ protected:
+  // So many items in the filter of one level.
+  void gather(int count, std::size_t level) {
+    for (int number = 0; number < count; ++number) {
+      gathered_.marks.add(tracker::hash_path(std::to_string(number)), levels_.shape(level));
+    }
+  }
+
+  ScanOutcome outcome() const {
+    return {.gathered = gathered_, .levels = levels_, .report = &report_, .start_level = start_level_};
+  }
+  json filter() const { return json::parse(scan_json(outcome()))["filter"]; }
+
+  const tracker::LevelSchedule levels_{1000, 0.1};
+  peer::Gathered gathered_;
+  scanner::ScanReport report_;
+  std::size_t start_level_ = 0;
+};
+
+TEST_F(ScanReportTest, AFilterWithinItsBoundIsNotSaturated) {
+  gather(500, 0);
+  gather(1500, 1);
+  EXPECT_FALSE(filter()["saturated"]);
+  EXPECT_EQ(filter()["levels"], 2);
+  EXPECT_EQ(filter()["bits"], levels_.shape(0).bits + levels_.shape(1).bits);
+  EXPECT_NEAR(filter()["items"].get<double>(), 2000, 100);
+  EXPECT_EQ(filter()["start_level"], 0);
+  const std::string text = scan_text(outcome());
+  EXPECT_THAT(text, HasSubstr(" items in 2 levels, density "));
+  EXPECT_THAT(text, Not(HasSubstr("saturated")));
+  EXPECT_THAT(text, Not(HasSubstr("is asked to open")));
+}
+
+TEST_F(ScanReportTest, AFilterBeyondItsBoundIsSaturatedAndSaysWhatToDo) {
+  gather(2'000, 0);
+  EXPECT_TRUE(filter()["saturated"]);
+  EXPECT_GT(filter()["fp_rate"], 0.2);
+  const std::string text = scan_text(outcome());
+  EXPECT_THAT(text, HasSubstr(" items in 1 level, density "));
+  EXPECT_THAT(text, HasSubstr("saturated"));
+  EXPECT_THAT(text, HasSubstr("raise tracker.memory_limit"));
+}
+
+TEST_F(ScanReportTest, TheStartLevelIsShownWhereThereIsOne) {
+  start_level_ = 3;
+  EXPECT_EQ(filter()["start_level"], 3);
+  EXPECT_THAT(scan_text(outcome()), HasSubstr("the next cycle is asked to open at level 3\n"));
+}
+
+// What an older version, or another configuration, asked for may be a level this schedule does not have.
+TEST_F(ScanReportTest, AStartLevelOfNoLevelHereIsShownToo) {
+  start_level_ = tracker::LevelSchedule::level_max;
+  EXPECT_THAT(scan_text(outcome()), HasSubstr("at level 63\n"));
+}
+
+}  // namespace
+}  // namespace spoor::cli
