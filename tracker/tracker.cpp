@@ -187,9 +187,9 @@ void Tracker::count_bits(Gate::Solitude& alone) {
 }
 
 std::size_t Tracker::next_start_level() {
-  const std::size_t asked = std::exchange(asked_level_, 0);
-  if (asked != 0) return asked;
-  return start_level_ == 0 ? 0 : start_level_ - 1;
+  // A level a cycle, however little is asked for: another scanner's turn to ask may come less often.
+  const std::size_t sunk = start_level_ == 0 ? 0 : start_level_ - 1;
+  return std::max(std::exchange(asked_level_, 0), sunk);
 }
 
 // --- cycles ---
