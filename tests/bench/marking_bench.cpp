@@ -1,0 +1,135 @@
+// What a mark costs, and its parts.
+#include <benchmark/benchmark.h>
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "tests/bench/paths.h"
+#include "tracker/hash.h"
+#include "tracker/path.h"
+#include "tracker/tracker.h"
+
+namespace {
+
+using namespace spoor;
+using tracker::Mark;
+
+constexpr std::size_t known_paths = 1000;
+// Two threads at depth 8 add at most 140,000 items before either opens a new cycle, made for 200,000.
+constexpr std::size_t cycle_paths = 10'000;
+constexpr std::size_t taken_after = 256;
+
+// What the threads of one benchmark mark.
+class Node {
+ public:
+  tracker::Tracker& tracker() { return tracker_; }
+
+  // Nothing the calling thread marked before is known in the cycle that is current afterwards.
+  void open_cycle() { tracker_.advance({++cycle_}); }
+
+ private:
+  base::SystemClock clock_;
+  tracker::Tracker tracker_{{}, clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_)};
+  std::atomic<std::uint64_t> cycle_ = 1;
+};
+
+std::optional<Node> node;
+
+void start(const benchmark::State&) { node.emplace(); }
+
+void start_recording(const benchmark::State&) {
+  node.emplace();
+  node->tracker().start_recording();
+}
+
+void end(const benchmark::State&) { node.reset(); }
+
+std::vector<Mark> marks_of(const benchmark::State& state, std::size_t count) {
+  return bench::random_marks(static_cast<std::size_t>(state.range(0)), count,
+                             static_cast<std::size_t>(state.thread_index()));
+}
+
+void normalise(benchmark::State& state) {
+  const auto marks = marks_of(state, known_paths);
+  std::size_t at = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(tracker::normalise_path(marks[at++ % marks.size()].path));
+}
+
+void hash_all_prefixes(benchmark::State& state) {
+  const auto marks = marks_of(state, known_paths);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    tracker::for_each_prefix_hash(marks[at++ % marks.size()].path, [](const tracker::PathHash& hash, bool) {
+      benchmark::DoNotOptimize(hash);
+    });
+  }
+}
+
+// As the daemon does beside its markers.
+void take_records(const benchmark::State& state, std::size_t marked) {
+  if (state.thread_index() == 0 && marked % taken_after == 0) {
+    benchmark::DoNotOptimize(node->tracker().take_records());
+  }
+}
+
+template <bool is_recorded>
+void mark_known(benchmark::State& state) {
+  const auto marks = marks_of(state, known_paths);
+  node->tracker().mark(marks);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(node->tracker().mark({&marks[at++ % marks.size()], 1}));
+    if constexpr (is_recorded) take_records(state, at);
+  }
+}
+
+template <bool is_recorded>
+void mark_new(benchmark::State& state) {
+  const auto marks = marks_of(state, cycle_paths);
+  std::size_t at = 0;
+  std::uint64_t added = 0;
+  for (auto _ : state) {
+    if (at == marks.size()) {
+      state.PauseTiming();
+      node->open_cycle();
+      at = 0;
+      state.ResumeTiming();
+    }
+    added += node->tracker().mark({&marks[at++], 1}).added;
+    if constexpr (is_recorded) take_records(state, at);
+  }
+  // A few are taken for known by the filter.
+  if (static_cast<double>(added) < 0.99 * static_cast<double>(state.iterations())) {
+    state.SkipWithError("marks that should have been new were known");
+  }
+}
+
+void at_depths(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("depth")->Arg(3)->Arg(5)->Arg(8);
+}
+
+// The threads wait for each other: processor time would not show it.
+void with_threads(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Teardown(end)->UseRealTime()->Threads(1)->Threads(2);
+}
+
+BENCHMARK(normalise)->Apply(at_depths);
+BENCHMARK(hash_all_prefixes)->Apply(at_depths);
+BENCHMARK(mark_known<false>)->Name("mark_known")->Apply(at_depths)->Setup(start)->Apply(with_threads);
+BENCHMARK(mark_new<false>)->Name("mark_new")->Apply(at_depths)->Setup(start)->Apply(with_threads);
+BENCHMARK(mark_known<true>)
+    ->Name("mark_known_recorded")
+    ->ArgName("depth")
+    ->Arg(5)
+    ->Setup(start_recording)
+    ->Apply(with_threads);
+BENCHMARK(mark_new<true>)
+    ->Name("mark_new_recorded")
+    ->ArgName("depth")
+    ->Arg(5)
+    ->Setup(start_recording)
+    ->Apply(with_threads);
+
+}  // namespace
