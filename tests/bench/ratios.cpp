@@ -31,7 +31,7 @@ void RatioReporter::ReportRuns(const std::vector<Run>& runs) {
     Measured& measured = measured_[run.run_name.str()];
     measured.processor_ns.add(nanoseconds(run.GetAdjustedCPUTime(), run));
     measured.real_ns.add(nanoseconds(run.GetAdjustedRealTime(), run));
-    measured.is_real = run.run_name.time_type == "real_time";
+    measured.has_threads = run.threads > 1;
     if (const auto rate = run.counters.find("fp_rate"); rate != run.counters.end()) {
       measured.fp_rate = rate->second.value;
     }
@@ -52,7 +52,7 @@ std::string RatioReporter::line(const Comparison& comparison) const {
   const Measured* own = find(comparison.name);
   const Measured* peer = find(comparison.peer);
   if (own == nullptr || (peer == nullptr && comparison.published_ns == 0)) return {};
-  const bool is_real = own->is_real && peer != nullptr && peer->is_real;
+  const bool is_real = own->has_threads || (peer != nullptr && peer->has_threads);
   const Figures& ns = is_real ? own->real_ns : own->processor_ns;
   const double peer_ns = peer == nullptr ? comparison.published_ns
                          : is_real       ? peer->real_ns.median()

@@ -22,8 +22,8 @@ struct Comparison {
 };
 
 // Shows the median of each benchmark on the console, and at the end the comparisons whose both sides
-// were run. What counts is processor time; real time where both sides ask for it, as threads that wait
-// for each other do.
+// were run. What counts is processor time; real time where either side has several threads, which may
+// wait for each other.
 class RatioReporter : public benchmark::ConsoleReporter {
  public:
   // The comparisons must outlive the reporter.
@@ -36,7 +36,7 @@ class RatioReporter : public benchmark::ConsoleReporter {
   struct Measured {
     Figures processor_ns;
     Figures real_ns;
-    bool is_real = false;
+    bool has_threads = false;       // several
     std::optional<double> fp_rate;  // the counter of that name
   };
 
