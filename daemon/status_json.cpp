@@ -86,6 +86,7 @@ json status_json(const StatusInput& input) {
             {"opened_at", time_json(input.tracker.current_opened_at)},
             {"age_s", seconds(input.tracker.current_age)}}},
           {"cycles", cycles_json(input.tracker)},
+          {"filters", {{"bytes", input.tracker.memory_bytes}, {"bytes_max", input.tracker.memory_bytes_max}}},
           {"marks",
            {{"accepted", input.counters.accepted},
             {"ignored", input.counters.ignored},

@@ -382,8 +382,11 @@ TrackerStatus Tracker::status() const {
   std::uint64_t uncounted = 0;
   alone.for_each_local([&](const Marked& marked) { uncounted += marked.bits_added; });
   status.cycles.push_back(live_figures(uncounted));
+  status.memory_bytes = live_.memory_bytes();
+  status.memory_bytes_max = options_.memory_bytes_max;
   for (auto cycle = history_.rbegin(); cycle != history_.rend(); ++cycle) {
     status.cycles.push_back(cycle->figures);
+    status.memory_bytes += cycle->memory_bytes;
   }
   return status;
 }

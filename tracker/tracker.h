@@ -102,6 +102,8 @@ struct TrackerStatus {
   base::WallTime current_opened_at{};
   std::chrono::milliseconds current_age{};
   std::vector<CycleFigures> cycles;  // newest first, the current one included
+  std::uint64_t memory_bytes = 0;    // of all filters kept
+  std::uint64_t memory_bytes_max = 0;
 };
 
 // The marks of one node, by cycle. No I/O, no timers.

@@ -58,7 +58,7 @@ struct Gathered {
 
   void add(const bench::NodeAnswer& answer) {
     marks.merge(answer.marks);
-    answers_items += answer.items;
+    answers_items += tracker::MarkSetFigures::of(answer.marks).items;
     tracker_bytes = std::max(tracker_bytes, answer.memory_bytes);
     is_saturated = is_saturated || answer.is_saturated;
   }
@@ -181,7 +181,7 @@ class Table {
 
 void run_fixed(const Cell& cell, Table& table) {
   const auto gathered = gather(cell.nodes, [&](std::uint64_t node) {
-    return bench::run_fixed_node({0, node, 0, cell.objects}, {.cycles = cell.cycles});
+    return bench::run_node({0, node, 0, cell.objects}, {.cycles = cell.cycles});
   });
   table.add(cell, "level 0 only", gathered, false_positives(cell, 0, gathered.marks));
 }
@@ -189,10 +189,11 @@ void run_fixed(const Cell& cell, Table& table) {
 // Each round's cycles are opened at the level that the scan before asked for.
 void run_growing(const Cell& cell, std::uint64_t memory_limit_mib, const tracker::LevelSchedule& levels,
                  Table& table) {
-  bench::NodeOptions options{.cycles = cell.cycles, .memory_bytes_max = memory_limit_mib * MiB};
+  bench::NodeOptions options{
+      .cycles = cell.cycles, .levels = levels, .memory_bytes_max = memory_limit_mib * MiB};
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     const auto gathered = gather(cell.nodes, [&](std::uint64_t node) {
-      return bench::run_growing_node({round, node, 0, cell.objects}, options, levels);
+      return bench::run_node({round, node, 0, cell.objects}, options);
     });
     table.add(cell, fmt::format("round {}, {} MiB", round, memory_limit_mib), gathered,
               false_positives(cell, round, gathered.marks));

@@ -13,23 +13,18 @@ namespace spoor::bench {
 
 struct NodeAnswer {
   tracker::MarkSet marks;  // of all its cycles
-  double items = 0;        // as estimated
-  // The most that all its filters took at any time.
+  // The most that all its filters took, of the times when a cycle was full.
   std::uint64_t memory_bytes = 0;
   bool is_saturated = false;
 };
 
 struct NodeOptions {
   std::size_t cycles = 1;
-  std::size_t start_level = 0;  // at which every cycle is opened
-  std::uint64_t memory_bytes_max = 0;
+  std::size_t start_level = 0;  // that is asked for each cycle
+  tracker::LevelSchedule levels{200'000, 0.1};
+  std::uint64_t memory_bytes_max = 0;  // 0 leaves nothing but level 0: the ancestor
 };
 
-// A tracker that keeps one level, however full it gets: the ancestor.
-NodeAnswer run_fixed_node(SaturationLoad load, const NodeOptions& options);
-
-// One that grows by the schedule, within its memory.
-NodeAnswer run_growing_node(SaturationLoad load, const NodeOptions& options,
-                            const tracker::LevelSchedule& levels);
+NodeAnswer run_node(SaturationLoad load, const NodeOptions& options);
 
 }  // namespace spoor::bench
