@@ -50,8 +50,8 @@ class LevelSchedule {
  private:
   struct Level {
     BloomShape shape;
-    double items_max;
-    std::uint64_t bits_set_max;
+    double items_max = 0;
+    std::uint64_t bits_set_max = 0;
   };
 
   double fp_rate_;

@@ -36,7 +36,6 @@ void MarkCursor::descend_tree_marks(std::string_view name) {
   below_ = std::partition_point(below_, below_end_,
                                 [&](const std::string& mark) { return from_name(mark) < name; });
   covered_ = below_ != below_end_ && from_name(*below_) == name;
-  if (covered_) below_ = below_end_;  // nothing is kept below a tree mark
   below_ = std::partition_point(below_, below_end_, [&](const std::string& mark) {
     return compare_to_those_below(from_name(mark), name) < 0;
   });

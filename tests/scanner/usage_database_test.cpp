@@ -81,7 +81,7 @@ TEST_F(UsageDatabaseTest, AStartLevelThatCannotBeIsNone) {
     EXPECT_EQ(database.start_level().value(), 0U) << text;
   }
   UsageDatabase database = open();
-  database.handle().exec("UPDATE settings SET value = NULL WHERE key = 'start_level'");
+  database.handle().exec("UPDATE settings SET value = 7.5 WHERE key = 'start_level'");
   EXPECT_EQ(database.start_level().value(), 0U);
 }
 
