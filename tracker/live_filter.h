@@ -1,11 +1,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <span>
 
 #include "tracker/bloom_filter.h"
+#include "tracker/processor.h"
 
 namespace spoor::tracker {
 
@@ -19,24 +22,29 @@ class LiveFilter {
   explicit LiveFilter(const BloomFilter& filter);
 
   bool may_contain(const PathHash& hash) const {
-    bool all = true;
-    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-      const std::uint64_t bit = positions_.at(hash, i);
-      all = all && (word(bit).load(std::memory_order_acquire) >> (bit % 64) & 1U) != 0;
+    if (shape_.hashes == 4) {  // the usual number, without a loop
+      return (bit(positions_.at(hash, 0)) & bit(positions_.at(hash, 1)) & bit(positions_.at(hash, 2)) &
+              bit(positions_.at(hash, 3))) != 0;
     }
-    return all;
+    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
+      if (bit(positions_.at(hash, i)) == 0) return false;
+    }
+    return true;
   }
+
+  // How many of the first of them it may contain, up to the first that it does not. `wide` only where
+  // has_avx512().
+  std::size_t may_contain_first(std::span<const PathHash> hashes, bool wide = has_avx512()) const;
 
   // Returns how many bits were new. The caller counts them with count_bits(), many at a time: a counter that
   // all marks wrote to would pass from one processor to the other for each of them.
   std::uint64_t add(const PathHash& hash) {
-    std::uint64_t added = 0;
-    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-      const std::uint64_t bit = positions_.at(hash, i);
-      const std::uint64_t mask = std::uint64_t{1} << (bit % 64);
-      if ((word(bit).load(std::memory_order_relaxed) & mask) != 0) continue;
-      if ((word(bit).fetch_or(mask, std::memory_order_release) & mask) == 0) ++added;
+    if (shape_.hashes == 4) {
+      return set(positions_.at(hash, 0)) + set(positions_.at(hash, 1)) + set(positions_.at(hash, 2)) +
+             set(positions_.at(hash, 3));
     }
+    std::uint64_t added = 0;
+    for (std::uint64_t i = 0; i < shape_.hashes; ++i) added += set(positions_.at(hash, i));
     return added;
   }
 
@@ -53,12 +61,27 @@ class LiveFilter {
     void operator()(std::uint64_t* words) const { std::free(words); }
   };
 
+  std::size_t may_contain_first_wide(std::span<const PathHash> hashes) const;
+
   std::atomic_ref<std::uint64_t> word(std::uint64_t bit) const {
     return std::atomic_ref<std::uint64_t>(words_.get()[bit / 64]);
   }
 
+  // Returns 1 where it was not set. Looks first: writing takes the word from all others who read it.
+  std::uint64_t set(std::uint64_t at) {
+    const std::uint64_t mask = std::uint64_t{1} << (at % 64);
+    if ((word(at).load(std::memory_order_relaxed) & mask) != 0) return 0;
+    return (word(at).fetch_or(mask, std::memory_order_release) & mask) == 0 ? 1 : 0;
+  }
+
+  // 1 where it is set.
+  std::uint64_t bit(std::uint64_t at) const {
+    return word(at).load(std::memory_order_acquire) >> (at % 64) & 1U;
+  }
+
   BloomShape shape_;
   BloomPositions positions_;
+  double inverse_;  // a bit less than 1 / shape_.bits
   std::unique_ptr<std::uint64_t[], Free> words_;
   std::atomic<std::uint64_t> bits_set_ = 0;
 };

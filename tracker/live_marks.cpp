@@ -24,8 +24,11 @@ LiveMarks::LiveMarks(const MarkSet& marks, const LevelSchedule& levels)
     filters_.push_back(std::make_shared<LiveFilter>(filter));
     newest_level_ = std::max(newest_level_, levels.level_of(filter.shape()));
   }
-  const auto is_newest = [&](const auto& filter) { return levels.level_of(filter->shape()) == newest_level_; };
-  if (newest_level_) std::iter_swap(std::find_if(filters_.begin(), filters_.end(), is_newest), filters_.end() - 1);
+  const auto is_newest = [&](const auto& filter) {
+    return levels.level_of(filter->shape()) == newest_level_;
+  };
+  if (newest_level_)
+    std::iter_swap(std::find_if(filters_.begin(), filters_.end(), is_newest), filters_.end() - 1);
 }
 
 TreeMarks& LiveMarks::own_trees() {
@@ -52,6 +55,7 @@ std::size_t LiveMarks::tree_mark_count() const {
 
 MarkSetFigures LiveMarks::figures(std::uint64_t uncounted) const {
   std::vector<MarkSetFigures::Filter> filters;
+  filters.reserve(filters_.size());
   for (const auto& filter : filters_) filters.push_back({filter->shape(), filter->bits_counted()});
   if (!filters.empty()) filters.back().bits_set += uncounted;
   return MarkSetFigures::of(filters);

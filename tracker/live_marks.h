@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,21 +42,27 @@ class LiveMarks {
   // The newest level is the highest one of the schedule among the filters; none where there is none.
   LiveMarks(const MarkSet& marks, const LevelSchedule& levels);
 
-  LiveMarks(LiveMarks&&) = delete;
-  LiveMarks& operator=(LiveMarks&&) = delete;
-  ~LiveMarks() = default;
-
   // Whether some filter may contain the path of this hash.
   bool knows(const PathHash& hash) const {
-    // The newest one first: what is marked now is usually there.
-    for (auto filter = filters_.rbegin(); filter != filters_.rend(); ++filter) {
-      if ((*filter)->may_contain(hash)) return true;
-    }
-    return false;
+    return !filters_.empty() && (filters_.back()->may_contain(hash) || older_know(hash));
   }
 
-  // To the newest level, which must be there. Returns how many bits were new, to be counted by the caller.
-  std::uint64_t add(const PathHash& hash) { return filters_.back()->add(hash); }
+  // How many of the first of them it knows, up to the first that it does not.
+  std::size_t knows_first(std::span<const PathHash> hashes) const {
+    if (filters_.empty()) return 0;
+    // The newest filter first: what is marked now is usually there.
+    const LiveFilter& newest = *filters_.back();
+    std::size_t known = newest.may_contain_first(hashes);
+    while (known < hashes.size() && older_know(hashes[known])) {
+      ++known;
+      known += newest.may_contain_first(hashes.subspan(known));
+    }
+    return known;
+  }
+
+  // What is not known, to the newest level, which must be there. Returns how many bits were new, to be
+  // counted by the caller.
+  std::uint64_t add(const PathHash& hash) { return older_know(hash) ? 0 : filters_.back()->add(hash); }
   void count_bits(std::uint64_t added) { filters_.back()->count_bits(added); }
 
   // Calls before_adding() and adds, unless the tree is covered already. Returns whether it was not.
@@ -94,6 +101,12 @@ class LiveMarks {
   void clear();
 
  private:
+  // Whether a filter other than the newest may contain it.
+  bool older_know(const PathHash& hash) const {
+    return std::any_of(filters_.begin(), filters_.end() - 1,
+                       [&](const auto& filter) { return filter->may_contain(hash); });
+  }
+
   TreeMarks& own_trees();
 
   std::vector<std::shared_ptr<LiveFilter>> filters_;  // the newest level last

@@ -77,6 +77,10 @@ struct Pair {
 // What all blocks of a key so far come to.
 class State {
  public:
+  static constexpr std::uint64_t c1 = 0x87c37b91114253d5U;
+  static constexpr std::uint64_t c2 = 0x4cf5ad432745937fU;
+  static constexpr std::array<std::uint64_t, 2> final_factors{0xff51afd7ed558ccdU, 0xc4ceb9fe1a85ec53U};
+
   void mix(Block block) {
     h1_ ^= mix_low(block.low);
     h1_ = (std::rotl(h1_, 27) + h2_) * 5 + 0x52dce729U;
@@ -99,15 +103,11 @@ class State {
   }
 
  private:
-  static constexpr std::uint64_t c1 = 0x87c37b91114253d5U;
-  static constexpr std::uint64_t c2 = 0x4cf5ad432745937fU;
-
   static std::uint64_t mix_low(std::uint64_t k) { return std::rotl(k * c1, 31) * c2; }
   static std::uint64_t mix_high(std::uint64_t k) { return std::rotl(k * c2, 33) * c1; }
 
   static std::uint64_t final_mix(std::uint64_t k) {
-    k = (k ^ (k >> 33U)) * 0xff51afd7ed558ccdU;
-    k = (k ^ (k >> 33U)) * 0xc4ceb9fe1a85ec53U;
+    for (const std::uint64_t factor : final_factors) k = (k ^ (k >> 33U)) * factor;
     return k ^ (k >> 33U);
   }
 

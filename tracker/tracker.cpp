@@ -1,8 +1,9 @@
 #include "tracker/tracker.h"
 
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
 #include <utility>
+
+#include "tracker/prefix_hashes.h"
 
 namespace spoor::tracker {
 namespace {
@@ -11,21 +12,6 @@ using std::chrono::milliseconds;
 
 // More of it than a usual path needs is not kept for the next marks.
 constexpr std::size_t kept_capacity_max = std::size_t{1} << 20U;
-
-// Room for the prefixes of all but very deep paths without an allocation.
-using Hashes = boost::container::small_vector<PathHash, 32>;
-
-// Of all prefixes that a mark of this path adds.
-Hashes hashes_of(const Mark& mark) {
-  Hashes hashes;
-  const bool skip_last = mark.kind == MarkKind::file;
-  for_each_prefix_hash(mark.path, [&](const PathHash& hash, bool is_last) {
-    if (!is_last || !skip_last) hashes.push_back(hash);
-  });
-  // The parent of a file at the top is the root, whose key is the empty path.
-  if (hashes.empty()) hashes.push_back(hash_path(""));
-  return hashes;
-}
 
 }  // namespace
 
@@ -48,8 +34,6 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
   trim_history();
   start_level_ = live_.newest_level().value_or(0);
 }
-
-Tracker::~Tracker() = default;
 
 TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
   TrackerState state;
@@ -78,24 +62,22 @@ void Tracker::mark_one(const Mark& mark, MarkOutcome& outcome) {
 
 // All of a mark's prefixes are looked up and added in one stay inside the gate, hence in one cycle.
 void Tracker::mark_path(const Mark& mark, MarkOutcome& outcome) {
-  const Hashes hashes = hashes_of(mark);
-  const auto is_new = [this](const PathHash& hash) { return !live_.knows(hash); };
+  PrefixHashes prefixes(mark.path);
+  if (mark.kind == MarkKind::file) prefixes.drop_last();
+  const std::span<const PathHash> hashes = prefixes.all();
   for (;; make_room()) {
     auto inside = gate_.enter();
-    auto hash = std::find_if(hashes.begin(), hashes.end(), is_new);
-    const bool adds = hash != hashes.end();
-    if (adds && !has_room()) continue;
+    const auto unknown = hashes.subspan(live_.knows_first(hashes));
+    if (!unknown.empty() && !has_room()) continue;
     outcome.cycle = current_;
-    if (!adds) {
+    if (unknown.empty()) {
       outcome.position = position();
       return;
     }
     ++outcome.added;
     outcome.position = record(inside.local(), mark, record_bytes(mark));
     std::uint64_t& bits_added = inside.local().bits_added;
-    for (; hash != hashes.end(); ++hash) {
-      if (is_new(*hash)) bits_added += live_.add(*hash);
-    }
+    for (const PathHash& hash : unknown) bits_added += live_.add(hash);
     // Seldom, since all markers write to the same counter; often enough to notice a full level.
     const std::uint64_t often = options_.levels.bits_set_max(*live_.newest_level()) / 1024;
     if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
@@ -107,8 +89,8 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
   auto inside = gate_.enter();
   outcome.cycle = current_;
   outcome.position = 0;
-  const bool is_new = live_.add_tree(
-      mark.path, [&] { outcome.position = record(inside.local(), mark, record_bytes(mark)); });
+  const bool is_new =
+      live_.add_tree(mark.path, [&] { outcome.position = record(inside.local(), mark, record_bytes(mark)); });
   if (is_new) {
     ++outcome.added;
   } else {

@@ -126,9 +126,6 @@ class Tracker {
 
   // `clock` must outlive the tracker.
   Tracker(Options options, const base::Clock& clock, TrackerState state);
-  Tracker(Tracker&&) = delete;
-  Tracker& operator=(Tracker&&) = delete;
-  ~Tracker();
 
   // The state of a tracker that never was before: cycle 1, nothing marked.
   static TrackerState born(InstanceId instance, const base::Clock& clock);
@@ -241,14 +238,14 @@ class Tracker {
   base::WallTime opened_at_;
   base::SteadyTime opened_at_steady_;
   LiveMarks live_;
-  bool saturated_ = false;        // the current cycle has to stay at its newest level
-  std::size_t start_level_ = 0;   // of the current cycle
-  std::size_t asked_level_ = 0;   // the largest for the next one
+  bool saturated_ = false;       // the current cycle has to stay at its newest level
+  std::size_t start_level_ = 0;  // of the current cycle
+  std::size_t asked_level_ = 0;  // the largest for the next one
   std::vector<Closed> history_;
   JournalPosition last_advance_ = 0;  // the position behind its record
   bool recording_ = false;
-  std::string sealed_;                // records older than those of the markers
-  JournalPosition taken_up_to_ = 0;   // the position of the first record that nobody has taken
+  std::string sealed_;               // records older than those of the markers
+  JournalPosition taken_up_to_ = 0;  // the position of the first record that nobody has taken
 
   std::mutex taking_;  // held by take_records(), for Marked::taken
 

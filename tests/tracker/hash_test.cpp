@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <span>
 #include <vector>
 
 #include "tests/support/random.h"
 #include "tracker/path.h"
+#include "tracker/prefix_hashes.h"
 
 namespace spoor::tracker {
 namespace {
@@ -101,6 +104,63 @@ TEST(HashTest, EveryPrefixOfAPathHasItsOwnHash) {
     });
     ASSERT_EQ(seen, expected) << path;
     ASSERT_TRUE(last_seen) << path;
+  }
+}
+
+// As the processor has it, and as all have it.
+std::vector<bool> widths() { return has_avx512() ? std::vector{false, true} : std::vector{false}; }
+
+void expect_prefixes(const std::string& path, const std::vector<PathHash>& expected) {
+  for (const bool wide : widths()) {
+    PrefixHashes hashes(path, wide);
+    ASSERT_TRUE(std::ranges::equal(hashes.all(), expected)) << path << (wide ? ", wide" : "");
+    hashes.drop_last();
+    if (expected.size() == 1) {
+      ASSERT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")})) << path;
+    } else {
+      ASSERT_TRUE(std::ranges::equal(hashes.all(), std::span(expected).first(expected.size() - 1))) << path;
+    }
+  }
+}
+
+TEST(PrefixHashesTest, AreThoseOfEveryPrefixWhateverItsLength) {
+  SPOOR_RANDOM(random);
+  for (std::size_t length = 1; length <= 300; ++length) {
+    for (int round = 0; round < 8; ++round) {
+      // From hardly any separators to as many as can be.
+      const std::uint64_t name_max = std::uint64_t{1} << random.below(7);
+      std::string path;
+      std::vector<PathHash> expected;
+      while (path.size() < length) {
+        const std::size_t left = length - path.size() - (path.empty() ? 0 : 1);
+        std::size_t name = std::min<std::size_t>(left, random.between(1, name_max));
+        if (left - name == 1) ++name;  // not room for a separator only
+        path = join_path(path, random.letters(name));
+        expected.push_back(reference(path));
+      }
+      ASSERT_EQ(path.size(), length);
+      ASSERT_NO_FATAL_FAILURE(expect_prefixes(path, expected));
+    }
+  }
+}
+
+TEST(PrefixHashesTest, AreThoseOfVeryDeepPaths) {
+  SPOOR_RANDOM(random);
+  std::string path;
+  std::vector<PathHash> expected;
+  for (int depth = 1; depth <= 200; ++depth) {
+    path = join_path(path, random.letters(random.between(1, 20)));
+    expected.push_back(reference(path));
+    ASSERT_NO_FATAL_FAILURE(expect_prefixes(path, expected));
+  }
+}
+
+TEST(PrefixHashesTest, OfTheRootAreItsOwn) {
+  for (const bool wide : widths()) {
+    PrefixHashes hashes("", wide);
+    EXPECT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")}));
+    hashes.drop_last();
+    EXPECT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")}));
   }
 }
 
