@@ -4,6 +4,7 @@
 // Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <boost/endian/conversion.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +29,13 @@ class ByteWriter {
     raw(value);
   }
 
+  // All at once: there can be many.
   void words(std::span<const std::uint64_t> values) {
-    bytes_.reserve(bytes_.size() + values.size_bytes());
-    for (const std::uint64_t value : values) put(value);
+    if constexpr (boost::endian::order::native == boost::endian::order::little) {
+      raw({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+    } else {
+      for (const std::uint64_t value : values) put(value);
+    }
   }
 
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
@@ -60,6 +65,14 @@ class ByteReader {
   std::uint64_t u64() { return get<std::uint64_t>(); }
   std::uint64_t u64_big() { return get<std::uint64_t, boost::endian::order::big>(); }
   std::string_view short_string() { return raw(u16()); }
+
+  // As many as `values` has room for.
+  void words(std::span<std::uint64_t> values) {
+    const std::string_view taken = raw(values.size_bytes());
+    if (taken.size() != values.size_bytes()) return std::fill(values.begin(), values.end(), 0);
+    taken.copy(reinterpret_cast<char*>(values.data()), taken.size());
+    for (std::uint64_t& value : values) boost::endian::little_to_native_inplace(value);
+  }
 
   std::string_view raw(std::uint64_t size) {
     if (size > rest_.size()) {

@@ -15,6 +15,9 @@ namespace {
 
 using tracker::CycleId;
 
+// A larger filter stays as it came, if it came packed: it may be next to empty.
+constexpr std::uint64_t unpacked_bytes_max = std::uint64_t{128} << 20U;
+
 // A filter with hardly a bit left to set tells little of how many items have set the others.
 constexpr double telling_density_max = 0.95;
 
@@ -56,6 +59,7 @@ class Gatherer {
     collect(common_cycle());
     forget_the_gone();
     gathered_.items = merged_items() + unmerged_items_;
+    gathered_.marks.unpack(unpacked_bytes_max);
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
     std::sort(gathered_.peers.begin(), gathered_.peers.end(),
               [](const PeerOutcome& a, const PeerOutcome& b) { return a.name < b.name; });

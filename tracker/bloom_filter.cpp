@@ -97,8 +97,7 @@ FilterFigures FilterFigures::of(BloomShape shape, std::uint64_t bits_set) {
   const double set = static_cast<double>(bits_set);
   FilterFigures figures;
   figures.density = set / bits;
-  // A full one would hold infinitely many; less than half a bit more than one that lacks its last can't be
-  // told.
+  // A full one could hold any number: it counts as half a bit short of full.
   figures.items = -bits / hashes * std::log1p(-std::min(set, bits - 0.5) / bits);
   figures.fp_rate = std::pow(figures.density, hashes);
   return figures;

@@ -76,6 +76,9 @@ class BloomFilter {
   bool add(const PathHash& hash);
   bool may_contain(const PathHash& hash) const;
 
+  // The same set, not packed.
+  void make_dense();
+
   // Adds everything in `other`, which must be of the same shape.
   void merge(const BloomFilter& other);
 
@@ -102,7 +105,6 @@ class BloomFilter {
   std::uint64_t memory_bytes() const;
 
  private:
-  void make_dense();
   bool has_bit(std::uint64_t position) const;
 
   BloomShape shape_;

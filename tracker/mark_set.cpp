@@ -75,6 +75,12 @@ MarkSet MarkSet::packed() const {
   return marks;
 }
 
+void MarkSet::unpack(std::uint64_t filter_bytes_max) {
+  for (BloomFilter& filter : filters_) {
+    if (filter.shape().byte_count() <= filter_bytes_max) filter.make_dense();
+  }
+}
+
 std::uint64_t MarkSet::memory_bytes() const {
   return std::accumulate(
       filters_.begin(), filters_.end(), bytes_of(tree_marks_),

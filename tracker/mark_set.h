@@ -41,6 +41,9 @@ class MarkSet {
   // The same set with all filters packed that take less memory so.
   MarkSet packed() const;
 
+  // Makes the filters dense that take at most so many bytes then: a lookup in a packed one is dear.
+  void unpack(std::uint64_t filter_bytes_max);
+
   // What it takes on the heap, about.
   std::uint64_t memory_bytes() const;
 

@@ -42,7 +42,7 @@ void encode_filter(base::ByteWriter& out, const BloomFilter& filter) {
 base::Result<BloomFilter> decode_words(base::ByteReader& in, BloomShape shape) {
   if (shape.byte_count() > in.remaining()) return corrupt("a filter longer than what is left");
   std::vector<std::uint64_t> words(shape.word_count());
-  for (std::uint64_t& word : words) word = in.u64();
+  in.words(words);
   return BloomFilter(shape, std::move(words));
 }
 

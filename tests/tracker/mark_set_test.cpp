@@ -252,5 +252,16 @@ TEST(MarkSetFiguresTest, AnEmptySetHasFigures) {
   EXPECT_EQ(figures.fp_rate, 0);
 }
 
+TEST(MarkSetTest, UnpackingKeepsTheAnswersAndLeavesLargeFiltersPacked) {
+  MarkSet marks = mark_set_of({"small"}, {100'000, 3});
+  marks.merge(mark_set_of({"large"}, {1'000'000, 3}));
+  MarkSet packed = marks.packed();
+  packed.unpack(100'000);
+  EXPECT_FALSE(packed.filters()[0].is_packed());
+  EXPECT_TRUE(packed.filters()[1].is_packed());
+  for (const char* path : {"small", "large"}) EXPECT_TRUE(contains(packed, path)) << path;
+  EXPECT_FALSE(contains(packed, "neither"));
+}
+
 }  // namespace
 }  // namespace spoor::tracker
