@@ -189,9 +189,9 @@ boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request)
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be answered for; what is there can be read.
   if (!committer_.trouble().empty()) asked.current = {};
-  auto answered = co_await boost::asio::co_spawn(
-      answers_, answer(tracker_, asked, {options_.node, options_.run, rules_.digest(), {}}),
-      boost::asio::use_awaitable);
+  peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), {}};
+  auto answering = answer(tracker_, asked, std::move(frame));
+  auto answered = co_await boost::asio::co_spawn(answers_, std::move(answering), boost::asio::use_awaitable);
   if (answered.has_advanced) saver_.save_soon();
   const auto durable = co_await committer_.wait(answered.position);
   if (!durable) co_return to_response({503, "not_durable", durable.error().message});

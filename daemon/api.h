@@ -38,7 +38,8 @@ class Api {
   };
 
   Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
-      Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers, const base::Clock& clock);
+      Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers,
+      const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
