@@ -12,7 +12,8 @@ namespace spoor::bench {
 NodeAnswer run_node(SaturationLoad load, const NodeOptions& options) {
   const base::SystemClock clock;
   const auto born = tracker::Tracker::born(tracker::InstanceId::random(), clock);
-  tracker::Tracker tracker({.levels = options.levels, .memory_bytes_max = options.memory_bytes_max}, clock, born);
+  tracker::Tracker tracker({.levels = options.levels, .memory_bytes_max = options.memory_bytes_max}, clock,
+                           born);
   NodeAnswer answer;
   SaturationPaths paths;
   std::vector<tracker::Mark> marks(1);

@@ -270,6 +270,22 @@ TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
   EXPECT_GT(cluster_.scan(node)["filter"]["items"], 0) << "the dry run took nothing away";
 }
 
+// ancestor: merged filters got saturated, and stayed so.
+TEST_F(EndToEndTest, AScanOfManyMarksHasTheNextCyclesOpenLarger) {
+  const auto& node = cluster_.nodes()[0];
+  std::string paths;
+  for (int i = 0; i < 130'000; ++i) paths += "bucket/" + std::to_string(i) + '\n';
+  ASSERT_EQ(cluster_.spoor(node, {"mark"}, paths).code, 0);
+  EXPECT_EQ(cluster_.scan(node)["filter"]["start_level"], 1) << "130,000 are over half of level 0";
+  cluster_.scan(node);
+  for (const auto& other : cluster_.nodes()) {
+    cluster_.spoor(other, {"mark", "bucket/a"});
+    const auto status = nlohmann::json::parse(cluster_.spoor(other, {"status", "--json"}).out);
+    EXPECT_EQ(status["cycles"][0]["bits"], 2'494'090) << other.name;
+    EXPECT_EQ(status["cycles"][0]["levels"], 1) << other.name;
+  }
+}
+
 TEST_F(EndToEndTest, AFirstDryRunLeavesNoDatabase) {
   const auto& node = cluster_.nodes()[0];
   EXPECT_EQ(cluster_.scan(node, 0, {"--dry-run"})["mode"], "full");

@@ -118,6 +118,19 @@ TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   expect_problem(request("POST", "/v1/peer/cycle", std::string(100'000, '[')), 400, "invalid_request");
 }
 
+TEST_F(HttpApiTest, TheNextCycleOpensAtTheLevelAskedForAndTheOnesBehindItSink) {
+  const auto bits_after = [&](const std::string& query) {
+    EXPECT_EQ(request("POST", "/v1/peer/cycle", query).status, 200U);
+    request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+    return get("/v1/status")["cycles"][0]["bits"];
+  };
+  EXPECT_EQ(bits_after(R"({"cluster":"default","current":2,"start_level":2})"), 6'142'336);
+  EXPECT_EQ(bits_after(R"({"cluster":"default","current":3,"start_level":0})"), 2'494'090);
+  EXPECT_EQ(bits_after(R"({"cluster":"default","current":4})"), 958'506);
+  expect_problem(request("POST", "/v1/peer/cycle", R"({"cluster":"default","start_level":64})"), 400,
+                 "invalid_request");
+}
+
 TEST_F(HttpApiTest, ACycleOnlyReadDoesNotAdvance) {
   request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":0})");
   EXPECT_EQ(get("/v1/status")["cycle"]["current"], 1);

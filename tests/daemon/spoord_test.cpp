@@ -1,4 +1,6 @@
 // The life of a spoord: how it starts, stops, and what it remembers.
+#include <fmt/format.h>
+
 #include <thread>
 
 #include "tests/daemon/spoord_fixture.h"
@@ -19,6 +21,32 @@ TEST_F(SpoordTest, ACleanStopKeepsInstanceMarksAndCycle) {
   EXPECT_TRUE(get("/v1/dirty?path=b/a")["dirty"]);
   EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
 }
+
+// A sanitizer's memory is its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(SpoordTest, SixteenFullCyclesTakeLittleMemory) {
+  config_["tracker"]["durability"] = "memory";  // what the journal does is the same for few marks and many
+  start();
+  constexpr int cycles = 17;
+  for (int cycle = 1; cycle <= cycles; ++cycle) {
+    request("POST", "/v1/peer/cycle",
+            fmt::format(R"({{"cluster":"default","marks":false,"current":{}}})", cycle));
+    for (int body = 0; body < 199; ++body) {
+      std::string paths;
+      for (int i = 0; i < 1000; ++i) paths += fmt::format("{}-{}-{}\n", cycle, body, i);
+      ASSERT_EQ(request("POST", "/v1/marks", paths, "text/plain").status, 200U);
+    }
+  }
+  // As a first scan asks, and a save.
+  EXPECT_EQ(request("POST", "/v1/peer/cycle", R"({"cluster":"default"})").status, 200U);
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
+  const auto status = get("/v1/status");
+  ASSERT_EQ(status["cycles"].size(), cycles);
+  for (const auto& cycle : status["cycles"]) EXPECT_GT(cycle["density"], 0.55) << cycle;
+  EXPECT_LE(status["filters"]["bytes"], cycles * 119'816 + 1'000'000);
+  EXPECT_LT(daemon_->resident_bytes(), std::uint64_t{32} << 20U);
+}
+#endif
 
 // ancestor 6: a crash lost marks.
 TEST_F(SpoordTest, AKillCostsNothing) {

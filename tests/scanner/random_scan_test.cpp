@@ -237,11 +237,12 @@ TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
 
 INSTANTIATE_TEST_SUITE_P(
     Filters, RandomScanTest,
-    ::testing::Values(Setup{"exact", {.levels = LevelSchedule(100'000, 1e-6)}, {"one"}, true},
-                      Setup{"two_drives", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true},
-                      Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
-                      Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
-                      Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false}),
+    ::testing::Values(
+        Setup{"exact", {.levels = LevelSchedule(100'000, 1e-6)}, {"one"}, true},
+        Setup{"two_drives", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true},
+        Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
+        Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
+        Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

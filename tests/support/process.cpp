@@ -122,6 +122,14 @@ void Daemon::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);  // -1 would be every process there is
 }
 
+std::uint64_t Daemon::resident_bytes() const {
+  std::ifstream statm("/proc/" + std::to_string(pid_) + "/statm");
+  std::uint64_t pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 void Daemon::freeze() const {
   signal(SIGSTOP);
   siginfo_t stopped{};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,9 @@ class Daemon {
   void freeze() const;  // SIGSTOP; returns when it has stopped. SIGCONT, or the end, is for the caller.
   int wait();           // the exit code, as above
   std::string log();
+
+  // What it holds of the machine's memory (VmRSS).
+  std::uint64_t resident_bytes() const;
 
  private:
   struct CloseFile {

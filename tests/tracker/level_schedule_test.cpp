@@ -19,7 +19,8 @@ TEST(LevelScheduleTest, EachLevelHoldsTwiceAsManyItemsAtHalfTheRate) {
   for (std::size_t level = 0; level < levels.count(); ++level) {
     const auto items = static_cast<std::uint64_t>(levels.items_max(level));
     EXPECT_EQ(items, 200'000U << level);
-    EXPECT_EQ(levels.shape(level), BloomShape::for_items(items, 0.1 / std::ldexp(1.0, static_cast<int>(level))));
+    EXPECT_EQ(levels.shape(level),
+              BloomShape::for_items(items, 0.1 / std::ldexp(1.0, static_cast<int>(level))));
     EXPECT_EQ(levels.level_of(levels.shape(level)), level);
   }
 }

@@ -165,7 +165,8 @@ TEST_F(TrackerLevelsTest, ClosedCyclesArePackedWhereTheyAreSparse) {
 class BoundedTrackerTest : public TrackerLevelsTest {
  protected:
   BoundedTrackerTest()
-      : TrackerLevelsTest({.levels = LevelSchedule(items, 0.1), .history_max = 3, .memory_bytes_max = 8'000}) {}
+      : TrackerLevelsTest(
+            {.levels = LevelSchedule(items, 0.1), .history_max = 3, .memory_bytes_max = 8'000}) {}
 };
 
 TEST_F(BoundedTrackerTest, AtTheBoundACycleStaysAsItIsAndSaysSo) {
