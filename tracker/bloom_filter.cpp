@@ -49,16 +49,11 @@ bool BloomFilter::add(const PathHash& hash) {
   return is_new;
 }
 
-bool BloomFilter::may_contain(const PathHash& hash) const {
+bool BloomFilter::packed_may_contain(const PathHash& hash) const {
   for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-    if (!has_bit(positions_.at(hash, i))) return false;
+    if (!packed_->test(positions_.at(hash, i))) return false;
   }
   return true;
-}
-
-bool BloomFilter::has_bit(std::uint64_t position) const {
-  if (packed_) return packed_->test(position);
-  return (words_[position / 64] >> (position % 64) & 1U) != 0;
 }
 
 void BloomFilter::merge(const BloomFilter& other) {

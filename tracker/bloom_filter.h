@@ -48,6 +48,18 @@ class BloomPositions {
     return modulo_(hash.words[parity] + i * step);
   }
 
+  // Whether bit(position) is 1 for all `hashes` positions of a key.
+  template <class Bit>
+  bool all(const PathHash& hash, std::uint64_t hashes, Bit bit) const {
+    if (hashes == 4) {  // the usual number: without a branch for each, which can't be foretold
+      return (bit(at(hash, 0)) & bit(at(hash, 1)) & bit(at(hash, 2)) & bit(at(hash, 3))) != 0;
+    }
+    for (std::uint64_t i = 0; i < hashes; ++i) {
+      if (bit(at(hash, i)) == 0) return false;
+    }
+    return true;
+  }
+
  private:
   FastModulo modulo_;
 };
@@ -74,7 +86,11 @@ class BloomFilter {
   // Returns whether any bit was new. A packed filter becomes a dense one, here and in merge(): it takes
   // shape().byte_count() bytes then.
   bool add(const PathHash& hash);
-  bool may_contain(const PathHash& hash) const;
+  bool may_contain(const PathHash& hash) const {
+    if (packed_) return packed_may_contain(hash);
+    return positions_.all(hash, shape_.hashes,
+                          [this](std::uint64_t at) { return words_[at / 64] >> (at % 64) & 1U; });
+  }
 
   // The same set, not packed.
   void make_dense();
@@ -105,7 +121,7 @@ class BloomFilter {
   std::uint64_t memory_bytes() const;
 
  private:
-  bool has_bit(std::uint64_t position) const;
+  bool packed_may_contain(const PathHash& hash) const;
 
   BloomShape shape_;
   BloomPositions positions_;

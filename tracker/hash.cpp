@@ -32,9 +32,11 @@ void PathHasher::descend(std::string_view name) {
 }
 
 PathHash hash_path(std::string_view path) {
-  PathHasher hasher;
-  hasher.append(path);
-  return hasher.hash();
+  murmur3::State state;
+  const auto* at = reinterpret_cast<const unsigned char*>(path.data());
+  std::size_t left = path.size();
+  for (; left >= block_bytes; at += block_bytes, left -= block_bytes) state.mix(Block::load(at));
+  return finish_hash(state, Block::load_part(at, left), left, path.size());
 }
 
 }  // namespace spoor::tracker

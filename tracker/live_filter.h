@@ -22,14 +22,7 @@ class LiveFilter {
   explicit LiveFilter(const BloomFilter& filter);
 
   bool may_contain(const PathHash& hash) const {
-    if (shape_.hashes == 4) {  // the usual number, without a loop
-      return (bit(positions_.at(hash, 0)) & bit(positions_.at(hash, 1)) & bit(positions_.at(hash, 2)) &
-              bit(positions_.at(hash, 3))) != 0;
-    }
-    for (std::uint64_t i = 0; i < shape_.hashes; ++i) {
-      if (bit(positions_.at(hash, i)) == 0) return false;
-    }
-    return true;
+    return positions_.all(hash, shape_.hashes, [this](std::uint64_t at) { return bit(at); });
   }
 
   // How many of the first of them it may contain, up to the first that it does not. `wide` only where
