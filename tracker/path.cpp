@@ -38,6 +38,7 @@ std::optional<MarkKind> parse_mark_kind(std::string_view text) {
 }
 
 base::Result<std::string> normalise_path(std::string_view raw) {
+  if (is_normalised(raw)) return std::string(raw);  // the usual case
   if (raw.find('\0') != std::string_view::npos) {
     return base::Error(Errc::invalid_path, fmt::format("the path '{}' holds a NUL byte", printable(raw)));
   }
@@ -70,8 +71,13 @@ base::Result<std::string> normalise_path(std::string_view raw) {
 }
 
 bool is_normalised(std::string_view path) {
-  const auto normal = normalise_path(path);
-  return normal && *normal == path;
+  if (path.empty() || path.size() > path_bytes_max || path.find('\0') != std::string_view::npos) return false;
+  for (ComponentCursor at(path); at.next();) {
+    const std::string_view component = at.component();
+    if (component.empty() || component.size() > component_bytes_max) return false;
+    if (component == "." || component == "..") return false;
+  }
+  return true;
 }
 
 bool ComponentCursor::next() {

@@ -17,8 +17,9 @@ NodeAnswer run_node(SaturationLoad load, const NodeOptions& options) {
   NodeAnswer answer;
   SaturationPaths paths;
   std::vector<tracker::Mark> marks(1);
-  for (load.cycle = 2; load.cycle <= options.cycles + 1; ++load.cycle) {
-    tracker.cycle({.current = {load.cycle},
+  for (load.cycle = 1; load.cycle <= options.cycles; ++load.cycle) {
+    // The first cycle there is was not opened by anybody who asked for a level.
+    tracker.cycle({.current = {load.cycle + 1},
                    .oldest = {},
                    .instance = {},
                    .marks_wanted = false,
