@@ -139,10 +139,12 @@ class Table {
     const std::string levels = levels_of(gathered.marks);
     const double tracker_mib = mib(gathered.tracker_bytes);
     const double merged_mib = mib(figures.bits / 8);
+    // What the nodes' status says, or the scan's report.
+    const bool is_saturated = gathered.is_saturated || figures.fp_rate > levels_.fp_rate_max();
     fmt::print("{:>5}{:>7}{:>9}  {:<20}{:>7}{:>13.0f}{:>9.3f}{:>8.2f} %{:>8.2f} %{:>13.1f}{:>12.1f}  {}\n",
                cell.nodes, cell.cycles, cell.objects, name, levels, gathered.items(), figures.density,
                rates.asked_directly * 100, rates.met_by_a_walk * 100, tracker_mib, merged_mib,
-               gathered.is_saturated ? "saturated" : "");
+               is_saturated ? "saturated" : "");
     std::fflush(stdout);
     rows_.push_back({{"nodes", cell.nodes},
                      {"cycles", cell.cycles},
@@ -155,7 +157,7 @@ class Table {
                      {"fp_rate_walked", rates.met_by_a_walk},
                      {"tracker_bytes", gathered.tracker_bytes},
                      {"merged_bytes", figures.bits / 8},
-                     {"saturated", gathered.is_saturated}});
+                     {"saturated", is_saturated}});
   }
 
   void skip(const Cell& cell, const std::string& why) {
