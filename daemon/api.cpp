@@ -191,7 +191,12 @@ boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request)
   if (!committer_.trouble().empty()) asked.current = {};
   peer::CycleFrame frame{options_.node, options_.run, rules_.digest(), {}};
   auto answering = answer(tracker_, asked, std::move(frame));
-  auto answered = co_await boost::asio::co_spawn(answers_, std::move(answering), boost::asio::use_awaitable);
+  EncodedAnswer answered;
+  if (asked.marks_wanted) {
+    answered = co_await boost::asio::co_spawn(answers_, std::move(answering), boost::asio::use_awaitable);
+  } else {
+    answered = co_await std::move(answering);  // costs nothing, and need not wait behind merges
+  }
   if (answered.has_advanced) saver_.save_soon();
   const auto durable = co_await committer_.wait(answered.position);
   if (!durable) co_return to_response({503, "not_durable", durable.error().message});

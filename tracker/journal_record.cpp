@@ -6,7 +6,7 @@
 namespace spoor::tracker {
 namespace {
 
-enum class RecordType : std::uint8_t { dir = 1, file = 2, tree = 3, advance = 4 };
+enum class RecordType : std::uint8_t { dir = 1, file = 2, tree = 3, advance = 4, level = 5 };
 
 RecordType type_of(MarkKind kind) {
   switch (kind) {
@@ -39,6 +39,15 @@ base::Result<JournalRecord> decode_advance(base::ByteReader& in) {
   return JournalRecord(AdvanceRecord{to, opened_at});
 }
 
+base::Result<JournalRecord> decode_level(base::ByteReader& in) {
+  const std::uint64_t bits = in.u64();
+  const std::uint64_t hashes = in.u64();
+  if (!in.ok()) return corrupt("a level is cut off");
+  const auto shape = BloomShape::checked(bits, hashes);
+  if (!shape) return corrupt("a level of an impossible shape");
+  return JournalRecord(LevelRecord{*shape});
+}
+
 base::Result<JournalRecord> decode_record(base::ByteReader& in) {
   switch (static_cast<RecordType>(in.u8())) {
     case RecordType::dir:
@@ -49,6 +58,8 @@ base::Result<JournalRecord> decode_record(base::ByteReader& in) {
       return decode_mark(in, MarkKind::tree);
     case RecordType::advance:
       return decode_advance(in);
+    case RecordType::level:
+      return decode_level(in);
   }
   return corrupt("a record of an unknown type");
 }
@@ -71,6 +82,14 @@ void append_record(std::string& records, const AdvanceRecord& advance) {
   out.u8(static_cast<std::uint8_t>(RecordType::advance));
   out.u64(advance.to.value);
   out.u64(static_cast<std::uint64_t>(advance.opened_at.time_since_epoch().count()));
+  records += out.bytes();
+}
+
+void append_record(std::string& records, const LevelRecord& level) {
+  base::ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(RecordType::level));
+  out.u64(level.shape.bits);
+  out.u64(level.shape.hashes);
   records += out.bytes();
 }
 

@@ -1,5 +1,5 @@
-// What the journal keeps: one record for each mark that said something new and for each advance, in
-// the order in which the tracker took them (docs/formats.md, "Journal").
+// What the journal keeps: one record for each mark that said something new, for each advance and for each
+// level opened, in the order in which the tracker took them (docs/formats.md, "Journal").
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "tracker/bloom_filter.h"
 #include "tracker/ids.h"
 #include "tracker/path.h"
 
@@ -29,14 +30,24 @@ struct AdvanceRecord {
   friend bool operator==(const AdvanceRecord&, const AdvanceRecord&) = default;
 };
 
-using JournalRecord = std::variant<Mark, AdvanceRecord>;
+// New marks go to a filter of this shape from here on. A mark that adds nothing, be it by a false positive,
+// has no record: it is there again only if a replay sets the very bits that were set.
+struct LevelRecord {
+  BloomShape shape;
 
-// How many bytes a record of this mark takes, and one of any advance.
+  friend bool operator==(const LevelRecord&, const LevelRecord&) = default;
+};
+
+using JournalRecord = std::variant<Mark, AdvanceRecord, LevelRecord>;
+
+// How many bytes a record of this mark takes, one of any advance, and one of any level.
 std::size_t record_bytes(const Mark& mark);
 inline constexpr std::size_t advance_record_bytes = 1 + 8 + 8;
+inline constexpr std::size_t level_record_bytes = 1 + 8 + 8;
 
 void append_record(std::string& records, const Mark& mark);
 void append_record(std::string& records, const AdvanceRecord& advance);
+void append_record(std::string& records, const LevelRecord& level);
 
 // Takes the first record off `records`. Fails with Errc::journal_corrupt, and leaves them as they are,
 // where there is no whole one.

@@ -13,7 +13,7 @@ class Replayer {
   Replayer(TrackerState base, const Tracker::Options& options, const base::Clock& clock, bool same_boot)
       : position_(base.position),
         opened_at_(base.current_opened_at),
-        tracker_(options, clock, std::move(base)),
+        tracker_(as_told(options), clock, std::move(base)),
         same_boot_(same_boot) {}
 
   void run(const LoadedJournal& journal) {
@@ -43,6 +43,12 @@ class Replayer {
   }
 
  private:
+  // Levels open where they did, whatever is configured now.
+  static Tracker::Options as_told(Tracker::Options options) {
+    options.opens_levels = false;
+    return options;
+  }
+
   void take(const LoadedSegment& segment, bool is_last) {
     if (!segment.header) {
       // One that was just being created holds nothing that anybody relied on.
@@ -75,18 +81,24 @@ class Replayer {
       const auto record = take_record(records);
       if (!record) return miss(fmt::format("{} at position {}: {}", file_name, at, record.error().message));
       // Before the state's position it is known already; it would do no harm, but mark a later cycle.
-      if (at >= position_) apply(*record);
+      if (at >= position_ && !apply(*record)) {
+        return miss(fmt::format("{} at position {}: a level that does not fit in tracker.memory_limit",
+                                file_name, at));
+      }
       at += before - records.size();
     }
     position_ = std::max(position_, at);
   }
 
-  void apply(const JournalRecord& record) {
+  bool apply(const JournalRecord& record) {
     if (const auto* mark = std::get_if<Mark>(&record)) {
       tracker_.mark({mark, 1});
+    } else if (const auto* level = std::get_if<LevelRecord>(&record)) {
+      return tracker_.open_level(level->shape);
     } else if (const auto& advance = std::get<AdvanceRecord>(record); tracker_.advance(advance.to)) {
       opened_at_ = advance.opened_at;
     }
+    return true;
   }
 
   void miss(std::string what) {

@@ -18,17 +18,22 @@ MarkSet LiveMarks::View::copy() const {
   return marks;
 }
 
-LiveMarks::LiveMarks(const MarkSet& marks, const LevelSchedule& levels)
+LiveMarks::LiveMarks(const MarkSet& marks, const LevelSchedule& levels, bool is_replay)
     : trees_(std::make_shared<TreeMarks>(marks.tree_marks())) {
-  for (const BloomFilter& filter : marks.filters()) {
-    filters_.push_back(std::make_shared<LiveFilter>(filter));
-    newest_level_ = std::max(newest_level_, levels.level_of(filter.shape()));
-  }
-  const auto is_newest = [&](const auto& filter) {
-    return levels.level_of(filter->shape()) == newest_level_;
-  };
-  if (newest_level_)
-    std::iter_swap(std::find_if(filters_.begin(), filters_.end(), is_newest), filters_.end() - 1);
+  for (const BloomFilter& filter : marks.filters()) filters_.push_back(std::make_shared<LiveFilter>(filter));
+  if (filters_.empty()) return;
+  newest_level_ = levels.level_of(filters_.back()->shape());
+  takes_marks_ = is_replay || newest_level_;
+}
+
+bool LiveMarks::has(BloomShape shape) const {
+  return std::any_of(filters_.begin(), filters_.end(),
+                     [&](const auto& filter) { return filter->shape() == shape; });
+}
+
+bool LiveMarks::add_tree(std::string_view path) {
+  if (trees_->covers(path)) return false;
+  return own_trees().add(path);
 }
 
 TreeMarks& LiveMarks::own_trees() {
@@ -43,14 +48,7 @@ std::uint64_t LiveMarks::memory_bytes() const {
 }
 
 bool LiveMarks::may_contain(std::string_view path, const PathHash& hash) const {
-  if (knows(hash)) return true;
-  const std::scoped_lock lock(trees_mutex_);
-  return trees_->covers(path) || trees_->has_below(path);
-}
-
-std::size_t LiveMarks::tree_mark_count() const {
-  const std::scoped_lock lock(trees_mutex_);
-  return trees_->size();
+  return knows(hash) || trees_->covers(path) || trees_->has_below(path);
 }
 
 MarkSetFigures LiveMarks::figures(std::uint64_t uncounted) const {
@@ -64,7 +62,6 @@ MarkSetFigures LiveMarks::figures(std::uint64_t uncounted) const {
 LiveMarks::View LiveMarks::view() const {
   View view;
   view.filters_.assign(filters_.begin(), filters_.end());
-  const std::scoped_lock lock(trees_mutex_);
   view.trees_ = trees_;
   trees_lent_ = true;
   return view;
@@ -73,7 +70,7 @@ LiveMarks::View LiveMarks::view() const {
 void LiveMarks::clear() {
   filters_.clear();
   newest_level_.reset();
-  const std::scoped_lock lock(trees_mutex_);
+  takes_marks_ = false;
   trees_ = std::make_shared<TreeMarks>();
   trees_lent_ = false;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -19,7 +18,7 @@ namespace spoor::tracker {
 // The marks of the current cycle while they are made: filters that many threads add to side by side, and
 // tree marks. New marks go to the newest level; a lookup asks all filters.
 //
-// Thread-safe, but for open(): nobody else may be in any function then.
+// Thread-safe, but for open(), add_tree(), view() and clear(): nobody else may be in any function then.
 class LiveMarks {
  public:
   // What it holds, for reading on while marks go on: the filters themselves, and the tree marks as they were.
@@ -39,8 +38,8 @@ class LiveMarks {
 
   LiveMarks() = default;
 
-  // The newest level is the highest one of the schedule among the filters; none where there is none.
-  LiveMarks(const MarkSet& marks, const LevelSchedule& levels);
+  // The last filter is the one that new marks go to, if it is of the schedule, or in any case for a replay.
+  LiveMarks(const MarkSet& marks, const LevelSchedule& levels, bool is_replay);
 
   // Whether some filter may contain the path of this hash.
   bool knows(const PathHash& hash) const {
@@ -65,32 +64,33 @@ class LiveMarks {
   std::uint64_t add(const PathHash& hash) { return older_know(hash) ? 0 : filters_.back()->add(hash); }
   void count_bits(std::uint64_t added) { filters_.back()->count_bits(added); }
 
-  // Calls before_adding() and adds, unless the tree is covered already. Returns whether it was not.
-  template <class BeforeAdding>
-  bool add_tree(std::string_view path, BeforeAdding before_adding) {
-    const std::scoped_lock lock(trees_mutex_);
-    if (trees_->covers(path)) return false;
-    before_adding();
-    own_trees().add(path);
-    return true;
-  }
+  // Returns whether the tree was not covered before. Only where nobody else is in any function.
+  bool add_tree(std::string_view path);
+  bool trees_cover(std::string_view path) const { return trees_->covers(path); }
 
-  // The newest level, and the bits counted in it.
+  // Whether there is a filter that new marks go to.
+  bool takes_marks() const { return takes_marks_; }
+
+  // The level that new marks go to; none where there is none, or one that is not of the schedule. The bits
+  // counted in it.
   std::optional<std::size_t> newest_level() const { return newest_level_; }
   std::uint64_t bits_in_newest() const { return filters_.back()->bits_counted(); }
 
   // Makes a level the newest one.
-  void open(std::size_t level, std::shared_ptr<LiveFilter> filter) {
+  void open(std::optional<std::size_t> level, std::shared_ptr<LiveFilter> filter) {
     filters_.push_back(std::move(filter));
     newest_level_ = level;
+    takes_marks_ = true;
   }
+
+  bool has(BloomShape shape) const;
 
   // The path itself, or something above or below it that concerns it.
   bool may_contain(std::string_view path, const PathHash& hash) const;
 
   std::uint64_t memory_bytes() const;
   std::size_t level_count() const { return filters_.size(); }
-  std::size_t tree_mark_count() const;
+  std::size_t tree_mark_count() const { return trees_->size(); }
 
   // Counting, in the newest level, these bits as well.
   MarkSetFigures figures(std::uint64_t uncounted) const;
@@ -111,8 +111,7 @@ class LiveMarks {
 
   std::vector<std::shared_ptr<LiveFilter>> filters_;  // the newest level last
   std::optional<std::size_t> newest_level_;
-
-  mutable std::mutex trees_mutex_;  // guards the rest
+  bool takes_marks_ = false;
   std::shared_ptr<TreeMarks> trees_ = std::make_shared<TreeMarks>();
   mutable bool trees_lent_ = false;  // to a view: not to be changed any more
 };

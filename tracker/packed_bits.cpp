@@ -17,6 +17,8 @@ namespace spoor::tracker {
 namespace {
 
 constexpr std::size_t head_bytes = 9;
+// No gap takes more zeros in a row: else a lookup could be made to read megabytes.
+constexpr std::uint64_t zeros_max = std::uint64_t{1} << 18U;
 constexpr unsigned rice_max = 36;  // no gap is longer than the largest filter
 
 struct Gap {
@@ -172,6 +174,7 @@ std::optional<PackedBits> PackedBits::pack(std::span<const std::uint64_t> words,
         until_entry = positions_per_entry;
       }
       const std::uint64_t position = at * 64 + static_cast<std::uint64_t>(std::countr_zero(word));
+      if ((position - after) >> plan.rice > zeros_max) return {};
       stream.put(position - after);
       after = position + 1;
     }
@@ -199,6 +202,8 @@ base::Result<PackedBits> PackedBits::parse(std::string_view bytes, std::uint64_t
     if (i % positions_per_entry == 0) packed.index_.push_back(next);
     const Gap gap = stream.read(next.at_bit);
     if (gap.next_bit > stream.bits) return invalid("cut off in a position");
+    if (gap.length < bits && gap.length >> stream.rice > zeros_max)
+      return invalid("a gap longer than its code is for");
     if (gap.length >= bits - next.after) return invalid(fmt::format("a position beyond {} bits", bits));
     next = {next.after + gap.length + 1, gap.next_bit};
   }

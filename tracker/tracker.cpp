@@ -23,7 +23,7 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
       oldest_kept_(state.oldest_kept),
       current_(state.current),
       opened_at_(state.current_opened_at),
-      live_(*state.current_marks, options_.levels),
+      live_(*state.current_marks, options_.levels, !options_.opens_levels),
       taken_up_to_(state.position),
       position_(state.position) {
   // From here on the cycle's age is measured, not computed from the time of day, which may jump.
@@ -79,23 +79,27 @@ void Tracker::mark_path(const Mark& mark, MarkOutcome& outcome) {
     std::uint64_t& bits_added = inside.local().bits_added;
     for (const PathHash& hash : unknown) bits_added += live_.add(hash);
     // Seldom, since all markers write to the same counter; often enough to notice a full level.
-    const std::uint64_t often = options_.levels.bits_set_max(*live_.newest_level()) / 1024;
+    const auto level = live_.newest_level();
+    const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
     if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
     return;
   }
 }
 
+// Alone: which tree marks are joined depends on their order, and so does what a replay comes to.
 void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
-  auto inside = gate_.enter();
-  outcome.cycle = current_;
-  outcome.position = 0;
-  const bool is_new =
-      live_.add_tree(mark.path, [&] { outcome.position = record(inside.local(), mark, record_bytes(mark)); });
-  if (is_new) {
-    ++outcome.added;
-  } else {
+  {
+    const auto inside = gate_.enter();
+    outcome.cycle = current_;
     outcome.position = position();
+    if (live_.trees_cover(mark.path)) return;
   }
+  auto alone = gate_.enter_alone();
+  outcome.cycle = current_;
+  outcome.position = position();
+  if (!live_.add_tree(mark.path)) return;
+  ++outcome.added;
+  outcome.position = record_alone(alone, mark, record_bytes(mark));
 }
 
 // Must come before the bits of the mark: see position_.
@@ -111,11 +115,22 @@ JournalPosition Tracker::record(Marked& marked, const Record& record, std::size_
   return behind;
 }
 
+// Behind everything that was recorded before.
+template <class Record>
+JournalPosition Tracker::record_alone(Gate::Solitude& alone, const Record& what, std::size_t bytes) {
+  seal_records(alone);
+  Marked marked;
+  const JournalPosition behind = record(marked, what, bytes);
+  sealed_ += marked.records;
+  return behind;
+}
+
 // --- levels ---
 
 bool Tracker::has_room() const {
-  const auto level = live_.newest_level();
-  return level && (saturated_ || live_.bits_in_newest() < options_.levels.bits_set_max(*level));
+  if (!live_.takes_marks()) return false;
+  return saturated_ || !options_.opens_levels ||
+         live_.bits_in_newest() < options_.levels.bits_set_max(*live_.newest_level());
 }
 
 // Outside the gate: opens the level that is due. A large filter takes a while to get hold of, hence
@@ -130,7 +145,9 @@ void Tracker::make_room() {
   auto filter = std::make_shared<LiveFilter>(options_.levels.shape(*due));
   auto alone = gate_.enter_alone();
   count_bits(alone);
-  if (level_to_open() == due) live_.open(*due, std::move(filter));
+  if (level_to_open() != due) return;
+  live_.open(*due, std::move(filter));
+  record_alone(alone, LevelRecord{options_.levels.shape(*due)}, level_record_bytes);
 }
 
 // Nothing where there is room, or where the cycle has to stay as it is.
@@ -140,16 +157,28 @@ std::optional<std::size_t> Tracker::level_to_open() {
   const auto fits = [&](std::size_t level) {
     return bytes + options_.levels.shape(level).byte_count() <= bytes_max;
   };
-  const auto newest = live_.newest_level();
-  if (!newest) {
+  if (has_room()) return std::nullopt;
+  if (!live_.takes_marks()) {
     std::size_t level = std::min(start_level_, options_.levels.last());
     while (level > 0 && !fits(level)) --level;
+    // After a change of the configuration and back one of that shape may be there, but not as the newest.
+    while (live_.has(options_.levels.shape(level)) && level < options_.levels.last()) ++level;
     return level;
   }
-  if (has_room()) return std::nullopt;
-  if (*newest < options_.levels.last() && fits(*newest + 1)) return *newest + 1;
+  const std::size_t newest = *live_.newest_level();
+  if (newest < options_.levels.last() && fits(newest + 1)) return newest + 1;
   saturated_ = true;
   return std::nullopt;
+}
+
+bool Tracker::open_level(BloomShape shape) {
+  auto filter = std::make_shared<LiveFilter>(shape);
+  const auto alone = gate_.enter_alone();
+  if (live_.has(shape)) return true;
+  const std::uint64_t bytes_max = std::max(options_.memory_bytes_max, options_.levels.shape(0).byte_count());
+  if (shape.byte_count() > bytes_max || live_.memory_bytes() > bytes_max - shape.byte_count()) return false;
+  live_.open(options_.levels.level_of(shape), std::move(filter));
+  return true;
 }
 
 // One filter of level 0, which always is there to be had, and half of what the closed cycles leave: so a
@@ -208,11 +237,7 @@ bool Tracker::advance_alone(Gate::Solitude& alone, CycleId to) {
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
-  // Behind the marks of the cycle that it closes.
-  seal_records(alone);
-  Marked marked;
-  last_advance_ = record(marked, AdvanceRecord{to, opened_at_}, advance_record_bytes);
-  sealed_ += marked.records;
+  last_advance_ = record_alone(alone, AdvanceRecord{to, opened_at_}, advance_record_bytes);
   return true;
 }
 
@@ -373,7 +398,9 @@ TrackerStatus Tracker::status() const {
   return status;
 }
 
-Tracker::Cut Tracker::cut() const {
+// The records before the position come before all others in the journal, too: a replay leaves them out.
+Tracker::Cut Tracker::cut(Gate::Solitude& alone) const {
+  seal_records(alone);
   Cut cut;
   cut.state.instance = instance_;
   cut.state.complete_since_birth = complete_since_birth_;
@@ -395,15 +422,15 @@ TrackerState Tracker::copy(const Cut& cut) {
 
 TrackerState Tracker::state() const {
   const Cut made = [this] {
-    const auto alone = gate_.enter_alone();
-    return cut();
+    auto alone = gate_.enter_alone();
+    return cut(alone);
   }();
   return copy(made);
 }
 
 TrackerState Tracker::exact_state() const {
-  const auto alone = gate_.enter_alone();
-  return copy(cut());
+  auto alone = gate_.enter_alone();
+  return copy(cut(alone));
 }
 
 // --- for the journal ---
@@ -452,7 +479,7 @@ void Tracker::forget_records(Gate::Solitude& alone) {
   recording_cut_off_ = false;
 }
 
-void Tracker::seal_records(Gate::Solitude& alone) {
+void Tracker::seal_records(Gate::Solitude& alone) const {
   alone.for_each_local([this](Marked& marked) {
     sealed_ += marked.records;
     marked.records.clear();

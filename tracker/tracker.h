@@ -122,6 +122,8 @@ class Tracker {
     std::size_t history_max = 16;        // closed cycles with marks to keep
     // Of all filters kept. Filters of level 0 are kept for each cycle in any case.
     std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
+    // Else only open_level() opens any, but for a first one: for a replay.
+    bool opens_levels = true;
   };
 
   // `clock` must outlive the tracker.
@@ -136,6 +138,10 @@ class Tracker {
   // Opens `to` if it is ahead of the current cycle, by what can be, and closes that one. Returns
   // whether it did.
   bool advance(CycleId to);
+
+  // For a replay: makes a filter of this shape the one that new marks go to. Returns false where it would
+  // take more memory than there may be.
+  bool open_level(BloomShape shape);
 
   // Advances as asked and answers with the marks from `oldest` through the last closed cycle, and
   // through the live one where `current` was already current or passed.
@@ -204,6 +210,8 @@ class Tracker {
   void mark_tree(const Mark& mark, MarkOutcome& outcome);
   template <class Record>
   JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);
+  template <class Record>
+  JournalPosition record_alone(Gate::Solitude& alone, const Record& what, std::size_t bytes);
 
   bool has_room() const;
   void make_room();
@@ -216,10 +224,10 @@ class Tracker {
   std::size_t next_start_level();
   void trim_history();
   Closed make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const;
-  void seal_records(Gate::Solitude& alone);
+  void seal_records(Gate::Solitude& alone) const;
   void forget_records(Gate::Solitude& alone);
 
-  Cut cut() const;
+  Cut cut(Gate::Solitude& alone) const;
   static TrackerState copy(const Cut& cut);
   std::chrono::milliseconds current_age() const;
   CycleFigures figures_of(CycleId id, const MarkSet& marks) const;
@@ -244,7 +252,7 @@ class Tracker {
   std::vector<Closed> history_;
   JournalPosition last_advance_ = 0;  // the position behind its record
   bool recording_ = false;
-  std::string sealed_;               // records older than those of the markers
+  mutable std::string sealed_;       // records older than those of the markers
   JournalPosition taken_up_to_ = 0;  // the position of the first record that nobody has taken
 
   std::mutex taking_;  // held by take_records(), for Marked::taken

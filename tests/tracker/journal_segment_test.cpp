@@ -29,8 +29,12 @@ struct Sample {
 };
 
 TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
-  const std::vector<JournalRecord> all{dir("bucket/a"), file("b/\xff\x01"), tree(""), tree("x"),
-                                       AdvanceRecord{{7}, base::WallTime(std::chrono::nanoseconds(-5))}};
+  const std::vector<JournalRecord> all{dir("bucket/a"),
+                                       file("b/\xff\x01"),
+                                       tree(""),
+                                       tree("x"),
+                                       AdvanceRecord{{7}, base::WallTime(std::chrono::nanoseconds(-5))},
+                                       LevelRecord{{958'506, 4}}};
   std::string records;
   for (const JournalRecord& record : all) {
     const std::size_t before = records.size();
@@ -38,7 +42,8 @@ TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
     if (const auto* mark = std::get_if<Mark>(&record)) {
       EXPECT_EQ(records.size() - before, record_bytes(*mark));
     } else {
-      EXPECT_EQ(records.size() - before, advance_record_bytes);
+      EXPECT_EQ(records.size() - before,
+                std::holds_alternative<LevelRecord>(record) ? level_record_bytes : advance_record_bytes);
     }
   }
   std::string_view rest = records;
@@ -49,6 +54,8 @@ TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
     if (const auto* mark = std::get_if<Mark>(&record)) {
       EXPECT_EQ(std::get<Mark>(*taken).path, mark->path);
       EXPECT_EQ(std::get<Mark>(*taken).kind, mark->kind);
+    } else if (const auto* level = std::get_if<LevelRecord>(&record)) {
+      EXPECT_EQ(std::get<LevelRecord>(*taken), *level);
     } else {
       EXPECT_EQ(std::get<AdvanceRecord>(*taken), std::get<AdvanceRecord>(record));
     }
@@ -59,10 +66,11 @@ TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
 TEST(JournalRecordTest, WhatCannotBeARecordIsAnErrorAndStays) {
   std::string too_long = records_of({dir(std::string(255, 'x'))});
   too_long[2] = 1;  // longer than what follows
+  const std::string impossible_shape("\x05\0\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0", 17);
   const std::string impossible_cycle("\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 17);
-  for (const std::string& bad :
-       {std::string(), std::string("\x05"), std::string("\x01\x03"), too_long, records_of({dir("")}),
-        records_of({dir("a//b")}), records_of({dir("../a")}), records_of({file("a/")}), impossible_cycle}) {
+  for (const std::string& bad : {std::string(), std::string("\x05"), std::string("\x01\x03"), too_long,
+                                 records_of({dir("")}), records_of({dir("a//b")}), records_of({dir("../a")}),
+                                 records_of({file("a/")}), impossible_cycle, impossible_shape}) {
     std::string_view rest = bad;
     const auto record = take_record(rest);
     ASSERT_FALSE(record);

@@ -569,6 +569,33 @@ TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
   EXPECT_TRUE(node.mark_durably(dir("bucket/after")));
 }
 
+// One that adds nothing by a false positive has no record: a replay has to set the very same bits.
+TEST_F(PersistenceTest, MarksKnownByFalsePositivesSurviveACrashOfACycleThatGrew) {
+  auto options = node_options(Durability::disk);
+  options.tracker.levels = LevelSchedule(20, 0.5);
+  std::size_t known = 0;
+  {
+    Node node(files_, clock_, options);
+    CycleRequest request = read_all(node.tracker());
+    request.current = {2};
+    request.start_level = 1;
+    node.tracker().cycle(request);
+    node.save();
+    for (int number = 0; number < 2000; ++number) {
+      if (mark(node.tracker(), {dir(std::to_string(number))}).added == 0) ++known;
+    }
+    ASSERT_TRUE(node.persistence().commit());
+    EXPECT_GT(node.tracker().status().cycles.front().levels, 2U);
+  }
+  EXPECT_GT(known, 20U);
+  files_.crash();
+  options.tracker.levels =
+      LevelSchedule(33, 0.3);  // not even a change of the configuration makes a difference
+  Node node(files_, clock_, options);
+  EXPECT_EQ(node.loss(), "");
+  for (int number = 0; number < 2000; ++number) ASSERT_TRUE(node.is_dirty(std::to_string(number))) << number;
+}
+
 // It would be acknowledged without a record, and gone with the one drive that has the snapshot.
 TEST_F(PersistenceTest, ASnapshotHoldsNothingThatTheJournalDoesNot) {
   auto options = node_options(Durability::disk);

@@ -226,6 +226,43 @@ TEST_F(TrackerConcurrencyTest, AStateHoldsWhatIsBeforeItsPositionAndNothingBehin
   }
 }
 
+// Records are taken processor by processor; but those before a state's position come first.
+TEST_F(TrackerConcurrencyTest, AStateAndTheRecordsBehindItHoldEverything) {
+  Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
+  tracker.start_recording();
+  std::vector<TrackerState> states;
+  const auto marker = [&](std::size_t at) {
+    return [&, at](std::size_t round) {
+      for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
+        mark(tracker, {dir(own_path(at, number))});
+      }
+    };
+  };
+  race({marker(0), marker(1), [&](std::size_t round) {
+          TrackerState state = round % 2 == 0 ? tracker.exact_state() : tracker.state();
+          if (round % 50 < 2) states.push_back(std::move(state));
+        }});
+  const auto recorded = tracker.take_records();
+  ASSERT_EQ(recorded.start + recorded.records.size(), tracker.position());
+  for (const TrackerState& state : states) {
+    Tracker replayed(options_, clock_, state);
+    JournalPosition position = recorded.start;
+    for (std::string_view rest = recorded.records; !rest.empty();) {
+      const std::size_t before = rest.size();
+      const auto record = take_record(rest).value();
+      const auto* its = std::get_if<Mark>(&record);
+      if (position >= state.position && its != nullptr) replayed.mark({its, 1});
+      position += before - rest.size();
+    }
+    const auto marks = replayed.state().current_marks;
+    for (std::size_t at = 0; at < markers; ++at) {
+      for (std::size_t number = 0; number < marks_each; number += 3) {
+        ASSERT_TRUE(holds_whole_chain(*marks, own_path(at, number))) << own_path(at, number);
+      }
+    }
+  }
+}
+
 // Everything at once, for the thread sanitizer; whatever a state says must be whole.
 TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
   options_.history_max = 4;
