@@ -146,7 +146,7 @@ void Tracker::make_room() {
   auto alone = gate_.enter_alone();
   count_bits(alone);
   if (level_to_open() != due) return;
-  live_.open(*due, std::move(filter));
+  live_.open(due, std::move(filter));
   record_alone(alone, LevelRecord{options_.levels.shape(*due)}, level_record_bytes);
 }
 
