@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "peer/cycle_frame.h"
@@ -45,18 +47,49 @@ base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, 
   return frame;
 }
 
-class Gatherer {
+}  // namespace
+
+class Gathering::State {
  public:
-  Gatherer(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options)
-      : transport_(transport), known_(cursors), options_(options) {
+  State(std::span<const Endpoint> endpoints, const tracker::Cursors& cursors, GatherOptions options)
+      : known_(cursors), options_(std::move(options)), endpoints_(endpoints.begin(), endpoints.end()) {
+    for (const Endpoint& endpoint : endpoints_) urls_.insert(endpoint.to_string());
+    first_lingering_ = endpoints_.size();
+    for (const Endpoint& endpoint : options_.lingering) {
+      if (urls_.insert(endpoint.to_string()).second) endpoints_.push_back(endpoint);
+    }
     gathered_.cursors = cursors;
   }
 
-  Gathered run(std::span<const Endpoint> endpoints) {
-    endpoints_ = endpoints;
-    find(endpoints);
-    drop_twins();
-    collect(common_cycle());
+  std::vector<HttpRequest> next_round() {
+    switch (round_) {
+      case Round::none:
+        round_ = Round::find;
+        return requests_to_find();
+      case Round::find:
+        round_ = Round::collect;
+        settle_silent();
+        drop_twins();
+        gathered_.cycle = common_cycle();
+        return requests_to_collect();
+      case Round::collect:
+        break;
+    }
+    return {};
+  }
+
+  void take(std::size_t index, const base::Result<HttpResponse>& response) {
+    if (round_ == Round::find) {
+      take_found(index, response);
+    } else {
+      take_marks(index, response);
+    }
+  }
+
+  Gathered finish() {
+    for (const std::string& source : options_.unknown_sources) {
+      gathered_.peers.push_back({source, {}, false, "who is there could not be found out"});
+    }
     forget_the_gone();
     gathered_.items = merged_items() + unmerged_items_;
     gathered_.marks.unpack(unpacked_bytes_max);
@@ -67,35 +100,72 @@ class Gatherer {
   }
 
  private:
+  enum class Round { none, find, collect };
+
   HttpRequest request_to(const Endpoint& endpoint, const tracker::CycleRequest& request) const {
     return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json({options_.cluster, request})};
   }
 
   // Round 1: who lives at the endpoints, and in which cycle.
-  void find(std::span<const Endpoint> endpoints) {
+  std::vector<HttpRequest> requests_to_find() const {
     std::vector<HttpRequest> requests;
-    for (const Endpoint& endpoint : endpoints) {
+    requests.reserve(endpoints_.size());
+    for (const Endpoint& endpoint : endpoints_) {
       requests.push_back(
           request_to(endpoint, {.current = {}, .oldest = {}, .instance = {}, .marks_wanted = false}));
     }
-    transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
-      const Endpoint& endpoint = endpoints[index];
-      const auto frame = read_frame(response, options_.cluster);
-      const std::string url = endpoint.to_string();
-      if (!frame) {
-        report(url, endpoint, frame.error().message);
-        if (url != options_.own_url) remember_unread(url);
-        return;
-      }
-      if (url != options_.own_url) take_address(url, *frame);
-      const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
-        return other.name == frame->sender.node && other.instance == frame->answer.instance &&
-               other.run == frame->run;
-      });
-      if (seen) return;
-      found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->run,
-                        frame->answer.current, frame->answer.current_age});
+    return requests;
+  }
+
+  void take_found(std::size_t index, const base::Result<HttpResponse>& response) {
+    const Endpoint& endpoint = endpoints_[index];
+    const auto frame = read_frame(response, options_.cluster);
+    const std::string url = endpoint.to_string();
+    if (!frame) {
+      silent_.push_back({index, frame.error().message});
+      return;
+    }
+    if (url != options_.own_url) take_address(url, *frame);
+    const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
+      return other.name == frame->sender.node && other.instance == frame->answer.instance &&
+             other.run == frame->run;
     });
+    if (seen) return;
+    found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->run, frame->answer.current,
+                      frame->answer.current_age});
+  }
+
+  // Once it is known who was found: what to make of the endpoints that did not answer.
+  void settle_silent() {
+    for (const auto& [index, error] : silent_) {
+      const Endpoint& endpoint = endpoints_[index];
+      const std::string url = endpoint.to_string();
+      const bool has_moved = has_moved_from(url);
+      if (index >= first_lingering_ && has_moved) {
+        settle_left(url);
+        continue;
+      }
+      report(url, endpoint, error);
+      if (url == options_.own_url) continue;
+      remember_unread(url);
+      if (has_moved) gathered_.cursors[url].cycle = unknown_since;
+    }
+  }
+
+  // Whether the tracker that answered there last is found at another endpoint.
+  bool has_moved_from(const std::string& url) const {
+    const auto last = known_.find(url);
+    return last != known_.end() && !last->second.instance.is_none() &&
+           std::any_of(found_.begin(), found_.end(),
+                       [&](const Found& peer) { return peer.instance == last->second.instance; });
+  }
+
+  // Nobody is there any more. Waiting would not help: who was there after the one that moved was never read.
+  void settle_left(const std::string& url) {
+    CycleId& state = gathered_.cursors[url].cycle;
+    if (state == unknown_since)
+      gathered_.gaps.push_back(fmt::format("'{}' was left before it answered", url));
+    state = {};
   }
 
   // What was never read may still have acknowledged marks: when it leaves the peers, they are a gap. A
@@ -106,9 +176,11 @@ class Gatherer {
   // with marks that nobody read.
   void take_address(const std::string& url, const CycleFrame& frame) {
     const auto before = known_.find(url);
-    if (before != known_.end() && before->second.instance.is_none()) {
-      gathered_.gaps.push_back(fmt::format("'{}' never answered before", url));
-    }
+    const bool is_unread =
+        before != known_.end() &&
+        (before->second.instance.is_none() ||
+         (before->second.cycle == unknown_since && before->second.instance != frame.answer.instance));
+    if (is_unread) gathered_.gaps.push_back(fmt::format("'{}' never answered before", url));
     gathered_.cursors[url] = {frame.answer.instance, {}};
   }
 
@@ -140,41 +212,42 @@ class Gatherer {
       age = peer.current == highest ? std::max(age, peer.age) : peer.age;
       highest = peer.current;
     }
-    return options_.read_only || age < options_.min_cycle_age
-               ? highest
-               : std::min(next(highest), {CycleId::request_max});
+    const bool opens = options_.may_open_cycle && !options_.read_only && age >= options_.min_cycle_age;
+    return opens ? std::min(next(highest), {CycleId::request_max}) : highest;
   }
 
   // Round 2: everyone's marks, from where this scanner stands, up to the common cycle.
-  void collect(CycleId cycle) {
-    gathered_.cycle = cycle;
+  std::vector<HttpRequest> requests_to_collect() const {
     std::vector<HttpRequest> requests;
+    requests.reserve(found_.size());
     for (const Found& peer : found_) {
       const auto known = known_.find(peer.name);
       const tracker::Cursor cursor = known == known_.end() ? tracker::Cursor{} : known->second;
       requests.push_back(
-          request_to(peer.endpoint, {.current = options_.read_only ? CycleId{} : cycle,
+          request_to(peer.endpoint, {.current = options_.read_only ? CycleId{} : gathered_.cycle,
                                      .oldest = cursor.cycle,
                                      .instance = cursor.instance,
                                      .marks_wanted = true,
                                      .start_level = options_.read_only ? 0 : options_.start_level}));
     }
-    transport_.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
-      const Found& peer = found_[index];
-      auto frame = read_frame(response, options_.cluster);
-      if (!frame) {
-        report(peer.name, peer.endpoint, frame.error().message);
-        remember_unread(peer.name);
-      } else if (frame->sender.node != peer.name) {
-        report(peer.name, peer.endpoint, fmt::format("node '{}' answers in its place", frame->sender.node));
-        remember_unread(peer.name);
-      } else {
-        take(peer, *frame);
-      }
-    });
+    return requests;
   }
 
-  void take(const Found& peer, const CycleFrame& frame) {
+  void take_marks(std::size_t index, const base::Result<HttpResponse>& response) {
+    const Found& peer = found_[index];
+    const auto frame = read_frame(response, options_.cluster);
+    if (!frame) {
+      report(peer.name, peer.endpoint, frame.error().message);
+      remember_unread(peer.name);
+    } else if (frame->sender.node != peer.name) {
+      report(peer.name, peer.endpoint, fmt::format("node '{}' answers in its place", frame->sender.node));
+      remember_unread(peer.name);
+    } else {
+      take_answer(peer, *frame);
+    }
+  }
+
+  void take_answer(const Found& peer, const CycleFrame& frame) {
     const tracker::CycleAnswer& answer = frame.answer;
     const auto known = known_.find(peer.name);
     const bool is_new = known == known_.end() || known->second.instance.is_none();
@@ -225,7 +298,8 @@ class Gatherer {
       const std::string& name = entry.first;
       // Whoever answered at an address that is gone is known by name.
       const bool is_address = name.find(':') != std::string::npos;
-      if (is_address && !entry.second.instance.is_none()) return !is_listed(name);
+      const bool is_read = !entry.second.instance.is_none() && entry.second.cycle != unknown_since;
+      if (is_address && is_read) return !urls_.contains(name);
       const bool is_there = std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
                                         [&](const PeerOutcome& peer) { return peer.name == name; });
       if (!is_there) gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
@@ -233,26 +307,46 @@ class Gatherer {
     });
   }
 
-  bool is_listed(const std::string& url) const {
-    return std::any_of(endpoints_.begin(), endpoints_.end(),
-                       [&](const Endpoint& endpoint) { return endpoint.to_string() == url; });
-  }
-
   void report(const std::string& name, const Endpoint& endpoint, const std::string& error) {
     gathered_.peers.push_back({name, endpoint.to_string(), false, error});
   }
 
-  Transport& transport_;
-  const tracker::Cursors& known_;
-  const GatherOptions& options_;
-  std::span<const Endpoint> endpoints_;
+  struct Silent {
+    std::size_t index = 0;  // of the endpoint
+    std::string error;
+  };
+
+  // In the cursor of an address, which else has no cycle: the tracker that answered there last is elsewhere,
+  // and whoever is there since has not answered.
+  static constexpr CycleId unknown_since{1};
+
+  const tracker::Cursors known_;
+  const GatherOptions options_;
+  std::vector<Endpoint> endpoints_;  // those that linger last
+  std::set<std::string> urls_;       // of them
+  std::size_t first_lingering_ = 0;
+  Round round_ = Round::none;
   Gathered gathered_;
   std::vector<Found> found_;
+  std::vector<Silent> silent_;
   double answered_items_ = 0;  // the sum over the answers merged
   double unmerged_items_ = 0;
 };
 
-}  // namespace
+Gathering::Gathering(std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
+                     GatherOptions options)
+    : state_(std::make_unique<State>(endpoints, cursors, std::move(options))) {}
+Gathering::Gathering(Gathering&&) noexcept = default;
+Gathering& Gathering::operator=(Gathering&&) noexcept = default;
+Gathering::~Gathering() = default;
+
+std::vector<HttpRequest> Gathering::next_round() { return state_->next_round(); }
+
+void Gathering::take(std::size_t index, const base::Result<HttpResponse>& response) {
+  state_->take(index, response);
+}
+
+Gathered Gathering::finish() { return state_->finish(); }
 
 bool Gathered::complete() const {
   return std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
@@ -264,7 +358,13 @@ bool Gathered::any_answered() const {
 
 Gathered gather(Transport& transport, std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
                 const GatherOptions& options) {
-  return Gatherer(transport, cursors, options).run(endpoints);
+  Gathering gathering(endpoints, cursors, options);
+  for (auto requests = gathering.next_round(); !requests.empty(); requests = gathering.next_round()) {
+    transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+      gathering.take(index, response);
+    });
+  }
+  return gathering.finish();
 }
 
 }  // namespace spoor::peer

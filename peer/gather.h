@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,12 +23,21 @@ struct GatherOptions {
   std::string own_url;
   // A cycle younger than this is joined rather than followed by a new one.
   std::chrono::milliseconds min_cycle_age{60'000};
+  // Else the highest cycle is joined, however old it is: while somebody else opens the next one.
+  bool may_open_cycle = true;
   // Spares the full walk for a peer never seen before that says its history is complete.
   bool trust_new_peers = false;
   // The level at which the trackers are to open the next cycle; 0 is no opinion.
   std::size_t start_level = 0;
   // Leaves the trackers as they are, the start level included: for a dry run.
   bool read_only = false;
+  // Endpoints that a source of members listed once, and does not any more: their nodes may be down. Asked
+  // like the others; but one that does not answer is of no account where the tracker that answered there
+  // last is found at another endpoint.
+  std::vector<Endpoint> lingering;
+  // Sources of members that could not be asked, in words. Nobody is taken to be gone then, and the scan is
+  // partial: somebody may be missing from the endpoints.
+  std::vector<std::string> unknown_sources;
   // What all filters may take of memory. A peer whose answer would pass it is a gap.
   std::uint64_t marks_bytes_max = tracker::MarkSet::memory_bytes_max;
 };
@@ -49,7 +59,8 @@ struct Gathered {
   tracker::CycleId cycle;
   // To be stored together with the walk's results: those of the peers that answered moved on, those
   // of the others as they were. One of no instance stands for a peer that was never read; where its
-  // name is not known, under its URL. Under other URLs stands the instance that answered there last.
+  // name is not known, under its URL. Under other URLs stands the instance that answered there last; with
+  // cycle 1 where it is elsewhere now, and nobody answers there.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
   // Why everything has to be walked; empty where it need not.
@@ -63,6 +74,30 @@ struct Gathered {
 // Asks all endpoints, the node's own among them, in two rounds: for their cycles, then for their
 // marks up to a common one. A peer found at two endpoints is asked once. A peer that fails keeps its
 // cursor, so that its marks are walked another time. Needs no clock and no leader.
+//
+// Does no I/O: whoever drives it sends the requests of a round, and gives it what came of each, in any order;
+// gather() does so over a transport. Holds one answer at a time beside what is merged. Not thread-safe.
+class Gathering {
+ public:
+  Gathering(std::span<const Endpoint> endpoints, const tracker::Cursors& cursors, GatherOptions options);
+  Gathering(Gathering&&) noexcept;
+  Gathering& operator=(Gathering&&) noexcept;
+  ~Gathering();
+
+  // The requests of the next round, once everything of the one before was taken; none when all is done.
+  std::vector<HttpRequest> next_round();
+
+  // What came of a request of this round, once for each.
+  void take(std::size_t index, const base::Result<HttpResponse>& response);
+
+  // After the last round; once.
+  Gathered finish();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
 Gathered gather(Transport& transport, std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
                 const GatherOptions& options);
 

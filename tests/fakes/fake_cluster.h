@@ -44,6 +44,7 @@ class FakeCluster final : public peer::Transport {
 
   // Another host name for the same node.
   void alias(const std::string& host, const std::string& other) { aliases_[other] = host; }
+  void remove_alias(const std::string& other) { aliases_.erase(other); }
 
   // Everything the node knew is gone.
   void start_anew(Node& node) const {
@@ -75,7 +76,9 @@ class FakeCluster final : public peer::Transport {
 
  private:
   base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
-    Node& node = (*this)[request.endpoint.host];
+    const std::string& host = request.endpoint.host;
+    if (!nodes_.contains(host) && !aliases_.contains(host)) return base::system_error(ECONNREFUSED, host);
+    Node& node = (*this)[host];
     node.before_answer();
     if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
     if (!node.garbage.empty()) return peer::HttpResponse{200, "text/plain", node.garbage};

@@ -1,0 +1,183 @@
+// Members whose addresses come and go: nobody's marks may be forgotten with an address, and nobody who only
+// moved may cost a full walk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "peer/gather.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using fakes::FakeCluster;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Node "b" stands at the addresses "b1" and later "b2".
+class LingeringTest : public testing::Test {
+ protected:
+  LingeringTest() {
+    for (const char* host : {"a", "b"}) cluster_.add(host);
+    cluster_.alias("b", "b1");
+    options_.cluster = "c";
+    scan();
+  }
+
+  Gathered scan() {
+    clock_.advance(std::chrono::hours(1));
+    options_.lingering = FakeCluster::endpoints(lingering_);
+    auto gathered = gather(cluster_, FakeCluster::endpoints(listed_), cursors_, options_);
+    cursors_ = gathered.cursors;
+    return gathered;
+  }
+
+  void move_b() {
+    cluster_.remove_alias("b1");
+    cluster_.alias("b", "b2");
+  }
+
+  void mark(const std::string& host, const std::string& path) {
+    const tracker::Mark mark{path, tracker::MarkKind::dir};
+    cluster_[host].tracker->mark({&mark, 1});
+  }
+
+  static bool holds(const Gathered& gathered, std::string_view path) {
+    return gathered.marks.may_contain(path, tracker::hash_path(path));
+  }
+
+  fakes::ManualClock clock_;
+  FakeCluster cluster_{clock_};
+  std::vector<std::string> listed_{"a", "b1"};
+  std::vector<std::string> lingering_;
+  tracker::Cursors cursors_;
+  GatherOptions options_;
+};
+
+TEST_F(LingeringTest, ANodeThatIsNoLongerListedIsStillAsked) {
+  listed_ = {"a"};
+  lingering_ = {"b1"};
+  mark("b", "bucket/x");
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+}
+
+TEST_F(LingeringTest, ANodeThatIsNoLongerListedAndDownKeepsItsCursor) {
+  mark("b", "bucket/x");
+  cluster_["b"].is_down = true;
+  listed_ = {"a"};
+  lingering_ = {"b1"};
+  for (int times = 0; times < 3; ++times) {
+    const auto gathered = scan();
+    EXPECT_FALSE(gathered.complete());
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+  }
+  cluster_["b"].is_down = false;
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+}
+
+TEST_F(LingeringTest, ANodeThatLingersNoMoreIsAGapOnce) {
+  listed_ = {"a"};
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'b' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(LingeringTest, AnAddressWhoseNodeMovedIsOfNoAccount) {
+  move_b();
+  mark("b", "bucket/x");
+  listed_ = {"a", "b2"};
+  lingering_ = {"b1"};
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  lingering_.clear();
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// Listed still, though its node is elsewhere: somebody else may be there, and take marks.
+TEST_F(LingeringTest, AnAddressThatWasListedAfterItsNodeMovedIsAGapOnceItIsLeft) {
+  move_b();
+  listed_ = {"a", "b1", "b2"};
+  EXPECT_FALSE(scan().complete());
+  listed_ = {"a", "b2"};
+  lingering_ = {"b1"};
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("was left before it answered")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(LingeringTest, AnAddressThatWasListedAfterItsNodeMovedAndIsTakenFromTheListIsAGap) {
+  move_b();
+  listed_ = {"a", "b1", "b2"};
+  scan();
+  listed_ = {"a", "b2"};
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("b1:7420' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(LingeringTest, ANodeAtTwoAddressesIsNoGapWhenOneOfThemFailsForAWhile) {
+  cluster_.alias("b", "b2");
+  listed_ = {"a", "b1", "b2"};
+  scan();
+  cluster_.remove_alias("b2");
+  EXPECT_FALSE(scan().complete());
+  cluster_.alias("b", "b2");
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(LingeringTest, AnotherNodeAtAnAddressThatWasSilentSinceItsNodeMovedIsAGap) {
+  cluster_.add("d");
+  listed_ = {"a", "d", "b1"};
+  scan();
+  move_b();
+  listed_ = {"a", "d", "b1", "b2"};
+  scan();
+  cluster_.alias("d", "b1");
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("b1:7420' never answered before")));
+}
+
+TEST_F(LingeringTest, AnAddressThatLingersWithoutEverHavingBeenReadIsReported) {
+  lingering_ = {"x"};
+  EXPECT_FALSE(scan().complete());
+  lingering_.clear();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("x:7420' is no longer among the peers")));
+}
+
+TEST_F(LingeringTest, WhileASourceIsUnknownNobodyIsTakenForGone) {
+  mark("b", "bucket/x");
+  listed_ = {"a"};
+  options_.unknown_sources = {"dns nodes.example: no answer in time"};
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  const bool is_named = std::any_of(gathered.peers.begin(), gathered.peers.end(), [](const auto& peer) {
+    return !peer.ok && peer.name == "dns nodes.example: no answer in time";
+  });
+  EXPECT_TRUE(is_named);
+  options_.unknown_sources.clear();
+  listed_ = {"a", "b1"};
+  EXPECT_TRUE(holds(scan(), "bucket/x"));
+}
+
+TEST_F(LingeringTest, WhoMayNotOpenACycleJoinsTheHighestHoweverOld) {
+  const auto before = cluster_["a"].tracker->status().current;
+  mark("b", "bucket/x");
+  options_.may_open_cycle = false;
+  const auto gathered = scan();
+  EXPECT_EQ(gathered.cycle, before);
+  EXPECT_EQ(cluster_["b"].tracker->status().current, before);
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+}
+
+}  // namespace
+}  // namespace spoor::peer
