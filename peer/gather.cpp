@@ -336,8 +336,6 @@ class Gathering::State {
 Gathering::Gathering(std::span<const Endpoint> endpoints, const tracker::Cursors& cursors,
                      GatherOptions options)
     : state_(std::make_unique<State>(endpoints, cursors, std::move(options))) {}
-Gathering::Gathering(Gathering&&) noexcept = default;
-Gathering& Gathering::operator=(Gathering&&) noexcept = default;
 Gathering::~Gathering() = default;
 
 std::vector<HttpRequest> Gathering::next_round() { return state_->next_round(); }

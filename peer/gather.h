@@ -80,8 +80,8 @@ struct Gathered {
 class Gathering {
  public:
   Gathering(std::span<const Endpoint> endpoints, const tracker::Cursors& cursors, GatherOptions options);
-  Gathering(Gathering&&) noexcept;
-  Gathering& operator=(Gathering&&) noexcept;
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
   ~Gathering();
 
   // The requests of the next round, once everything of the one before was taken; none when all is done.

@@ -1,0 +1,204 @@
+#include "tests/simulation/node.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "peer/cycle_frame.h"
+#include "peer/cycle_request.h"
+#include "tracker/path.h"
+
+namespace spoor::simulation {
+namespace {
+
+using tracker::CycleId;
+using tracker::Durability;
+using Fate = fakes::MemoryFileSystem::Fate;
+
+constexpr const char* cluster = "c";
+constexpr const char* data_dir = "/data";
+constexpr const char* drive = "/drive";
+
+std::unique_ptr<fakes::MemoryFileSystem> new_disks() {
+  auto files = std::make_unique<fakes::MemoryFileSystem>();
+  files->make_directory(data_dir);
+  files->make_directory(drive);
+  return files;
+}
+
+}  // namespace
+
+Node::Node(std::uint32_t number, const Setup& setup, Bug bug)
+    : bug_(bug), name_(fmt::format("n{}", number)), setup_(setup), files_(new_disks()) {
+  start(0);
+}
+
+// Mostly as at first: each change of the filters costs a filter more in what is merged.
+tracker::Persistence::Options Node::options() const {
+  tracker::Persistence::Options options;
+  options.data_dir = data_dir;
+  options.drives = {drive};
+  options.owner = {cluster, name_};
+  options.boot_id = fmt::format("boot {}", boot_);
+  const std::uint64_t items = choice_ % 8 == 1 ? 2 * std::uint64_t{setup_.items} + 1 : setup_.items;
+  const double fp_rate = choice_ % 8 == 2 ? 0.01 : 0.1;
+  options.tracker = {.levels = tracker::LevelSchedule(items, fp_rate), .history_max = setup_.history};
+  const std::uint32_t kept = choice_ / 8 % 16;
+  options.durability = kept == 1 ? Durability::memory : kept == 2 ? Durability::os : Durability::disk;
+  return options;
+}
+
+void Node::start(std::uint32_t choice) {
+  if (runs()) return;
+  choice_ = choice;
+  auto started = tracker::Persistence::start(*files_, clock_, options());
+  if (!started) return;  // its disk is full
+  persistence_ = *std::move(started);
+  ++runs_;
+  marked_in_current_ = true;  // perhaps
+  if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
+    const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
+                                            (last_durability_ == Durability::os && lost_power_));
+    if (!is_due) violation_ = fmt::format("{} lost its memory without a reason: {}", name_, loss);
+    ++losses_;
+    closed_ = {{tracker().status().current.value - 1}};  // holds the gap
+  }
+  last_durability_ = persistence_->durability();
+  ended_cleanly_ = false;
+  lost_power_ = false;
+}
+
+void Node::end_run() {
+  persistence_.reset();
+  split_off_.clear();
+  wants_save_ = false;
+}
+
+void Node::kill() {
+  if (!runs()) return;
+  end_run();
+  files_->kill();
+}
+
+void Node::lose_power(std::uint32_t fates) {
+  end_run();
+  lost_power_ = true;
+  ++boot_;
+  std::uint32_t number = 0;
+  files_->crash([&](const std::string&) {
+    constexpr Fate all[] = {Fate::lost, Fate::kept, Fate::torn};
+    if (fates % 4 < 2) return all[fates % 4];
+    ++number;
+    return all[(fates / 4 * 2654435761U + number * 40503U) % 65536U % 3U];
+  });
+}
+
+void Node::stop() {
+  if (!runs()) return;
+  const auto last = persistence_->stop();
+  ended_cleanly_ = last && last->durable();
+  end_run();
+  files_->kill();
+}
+
+void Node::wipe() {
+  end_run();
+  files_ = new_disks();
+  ended_cleanly_ = true;  // nothing is known of it
+  lost_power_ = false;
+  ++losses_;
+  closed_.clear();
+  split_marks_.clear();
+}
+
+tracker::JournalPosition Node::mark(const std::vector<tracker::Mark>& marks) {
+  marked_in_current_ = true;
+  if (bug_ != Bug::split_chain) return tracker().mark(marks).position;
+  place_split_marks();
+  tracker::JournalPosition position = 0;
+  for (const tracker::Mark& mark : marks) {
+    const bool splits = mark.kind != tracker::MarkKind::tree;
+    // Of a file its directory is what has to be found.
+    const std::string last =
+        mark.kind == tracker::MarkKind::file ? std::string(tracker::parent_path(mark.path)) : mark.path;
+    const tracker::Mark parents{last, tracker::MarkKind::file};
+    if (splits && !last.empty()) split_off_.push_back(last);
+    const tracker::Mark& made = splits && !last.empty() ? parents : mark;
+    position = std::max(position, tracker().mark({&made, 1}).position);
+  }
+  return position;
+}
+
+// Whatever happened meanwhile.
+void Node::place_split_marks() {
+  for (const std::string& path : split_off_) {
+    tracker::MarkSet set;
+    set.add(tracker::hash_path(path), options().tracker.levels.shape(0));
+    split_marks_.emplace_back(tracker().status().current, std::move(set));
+  }
+  split_off_.clear();
+}
+
+bool Node::is_durable(tracker::JournalPosition position) const {
+  return persistence_->durable_position() >= position;
+}
+
+bool Node::commit() {
+  place_split_marks();
+  return persistence_->commit().has_value();
+}
+
+void Node::save() { wants_save_ = !persistence_->save().durable(); }
+
+// As daemon/api.cpp does.
+Node::Answer Node::answer(const std::string& body) {
+  const auto query = peer::parse_cycle_query(body);
+  Answer made;
+  if (!query) {
+    violation_ = fmt::format("{} does not understand '{}'", name_, body);
+    return made;
+  }
+  tracker::CycleRequest asked = query->request;
+  if (!persistence_->journal_status().error.empty()) asked.current = {};
+  const CycleId before = tracker().status().current;
+  peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
+  if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
+    asked.instance = tracker().status().instance;
+  frame.answer = tracker().cycle(asked);
+  made.may_be_trimmed =
+      std::count_if(closed_.begin(), closed_.end(), [&](CycleId id) { return id >= asked.oldest; }) +
+          (frame.answer.has_advanced ? 1 : 0) >
+      std::int64_t{setup_.history};
+  if (frame.answer.has_advanced) note_advance(before);
+  apply_bug(asked, frame.answer);
+  made.position = frame.answer.position;
+  made.losses = losses_;
+  made.response = {200, std::string(peer::cycle_frame_content_type), peer::encode_cycle_frame(frame)};
+  return made;
+}
+
+void Node::note_advance(CycleId before) {
+  wants_save_ = true;
+  if (marked_in_current_) closed_.push_back(before);
+  marked_in_current_ = false;
+}
+
+void Node::apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer) {
+  for (const auto& [cycle, marks] : split_marks_) {
+    if (asked.marks_wanted && (answer.gap || cycle >= asked.oldest)) answer.marks.merge(marks);
+  }
+  if (!asked.marks_wanted || (bug_ != Bug::live_excluded && bug_ != Bug::trimmed_by_number)) return;
+  const CycleId oldest = answer.gap ? CycleId{} : asked.oldest;
+  const std::uint64_t span = setup_.history;
+  const auto is_forgotten = [&](CycleId id) {
+    return bug_ == Bug::trimmed_by_number && id.value + span < answer.current.value;
+  };
+  const tracker::TrackerState state = tracker().state();
+  answer.marks = {};
+  for (const tracker::ClosedCycle& closed : state.history) {
+    if (closed.id >= oldest && !is_forgotten(closed.id)) answer.marks.merge(*closed.marks);
+  }
+  if (bug_ == Bug::trimmed_by_number) answer.marks.merge(*state.current_marks);
+}
+
+}  // namespace spoor::simulation

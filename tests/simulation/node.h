@@ -1,0 +1,111 @@
+// A machine of a simulation: disks and a clock that outlive its daemon, and the daemon, made of the real
+// tracker and what keeps it on disk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "peer/transport.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/memory_file_system.h"
+#include "tests/simulation/script.h"
+#include "tracker/persistence.h"
+
+namespace spoor::simulation {
+
+// Put in on purpose, to see whether it is noticed.
+enum class Bug {
+  none,
+  cursor_before_walk,  // a scanner keeps its cursors before it has walked
+  split_chain,         // the prefixes of a mark may land in two cycles
+  instance_ignored,    // cycle numbers are believed whoever gave them
+  live_excluded,       // only closed cycles are answered
+  trimmed_by_number,   // cycles are forgotten by number, not by how many are kept
+};
+
+class Node {
+ public:
+  Node(std::uint32_t number, const Setup& setup, Bug bug);
+
+  const std::string& name() const { return name_; }
+  bool runs() const { return persistence_ != nullptr; }
+  fakes::ManualClock& clock() { return clock_; }
+
+  // How often its memory was lost: all that it acknowledged before may be gone.
+  std::uint64_t losses() const { return losses_; }
+
+  // What is wrong with its memory, in words; empty where nothing is.
+  const std::string& violation() const { return violation_; }
+
+  // --- the machine ---
+
+  // `choice` decides the filters and the durability of this run.
+  void start(std::uint32_t choice);
+  void kill();
+  void lose_power(std::uint32_t fates);
+  void stop();
+  void wipe();
+  void fill_disk() { files_->fill("/"); }
+  void free_disk() { files_->heal("/"); }
+
+  // --- the daemon; only while it runs ---
+
+  // Gives the position up to which the journal has to be durable before this may be acknowledged.
+  tracker::JournalPosition mark(const std::vector<tracker::Mark>& marks);
+
+  bool is_durable(tracker::JournalPosition position) const;
+  // Whether the journal took it; else nothing is acknowledged.
+  bool commit();
+  void save();
+  bool wants_save() const { return wants_save_; }
+
+  struct Answer {
+    peer::HttpResponse response;
+    tracker::JournalPosition position = 0;  // what it relies on
+    // Whether a gap in it is due: how often memory had been lost until then, and whether more cycles had
+    // been closed since the cursor than are kept.
+    std::uint64_t losses = 0;
+    bool may_be_trimmed = false;
+  };
+  Answer answer(const std::string& body);
+
+ private:
+  tracker::Persistence::Options options() const;
+  void end_run();
+  tracker::Tracker& tracker() const { return persistence_->tracker(); }
+  void note_advance(tracker::CycleId before);
+  void place_split_marks();
+  void apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer);
+
+  const Bug bug_;
+  const std::string name_;
+  const Setup setup_;
+  fakes::ManualClock clock_;
+  std::unique_ptr<fakes::MemoryFileSystem> files_;
+  std::uint64_t boot_ = 1;
+  std::uint32_t choice_ = 0;
+  std::uint64_t runs_ = 0;
+  std::unique_ptr<tracker::Persistence> persistence_;
+  bool wants_save_ = false;
+
+  // For whether a loss is due at the next start.
+  tracker::Durability last_durability_ = tracker::Durability::disk;
+  bool ended_cleanly_ = true;
+  bool lost_power_ = false;
+  std::uint64_t losses_ = 0;
+  std::string violation_;
+
+  bool marked_in_current_ = false;
+  std::vector<tracker::CycleId> closed_;  // with marks, since the last loss
+
+  // Bug::split_chain: what was marked apart from its parents, and in which cycle.
+  std::vector<std::string> split_off_;
+  std::vector<std::pair<tracker::CycleId, tracker::MarkSet>> split_marks_;
+};
+
+}  // namespace spoor::simulation

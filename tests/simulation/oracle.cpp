@@ -1,0 +1,92 @@
+#include "tests/simulation/oracle.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace spoor::simulation {
+namespace {
+
+std::set<std::string> heard_by(const Scan& scan) {
+  std::set<std::string> names;
+  for (const peer::PeerOutcome& peer : scan.gathered().peers) {
+    if (peer.ok) names.insert(peer.name);
+  }
+  return names;
+}
+
+// What stands between the first quotes.
+std::string name_in(const std::string& gap) {
+  const auto from = gap.find('\'');
+  const auto to = gap.find('\'', from + 1);
+  return from == std::string::npos || to == std::string::npos ? gap : gap.substr(from + 1, to - from - 1);
+}
+
+}  // namespace
+
+std::optional<std::string> Oracle::check(const Scan& scan, const Database& database) {
+  ++scans_;
+  if (!scan.gathered().gaps.empty()) ++full_scans_;
+  if (!scan.gathered().complete()) ++partial_scans_;
+  auto broken = check_promises(scan, database);
+  if (!broken) broken = check_gaps(scan);
+  remember(scan);
+  return broken;
+}
+
+std::optional<std::string> Oracle::check_promises(const Scan& scan, const Database& database) {
+  const auto heard = heard_by(scan);
+  const bool complete = scan.gathered().complete();
+  std::optional<std::string> broken;
+  std::erase_if(promised_, [&](const Promise& promise) {
+    if (database.seen[promise.directory].value_or(0) >= promise.version) return true;
+    const bool was_before = promise.moment < scan.input().started_at;
+    if (was_before && (complete || heard.contains(promise.through)) && !broken) {
+      broken = fmt::format(
+          "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}",
+          Tree::path(promise.directory), promise.through, promise.moment, complete ? "complete" : "partial",
+          scan.input().started_at);
+    }
+    return false;
+  });
+  return broken;
+}
+
+std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
+  for (const std::string& gap : scan.gathered().gaps) {
+    if (!is_due(gap, scan)) return fmt::format("a full walk without a loss of knowledge: {}", gap);
+  }
+  return std::nullopt;
+}
+
+bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
+  const std::string name = name_in(gap);
+  const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
+  if (says("was never read before")) return !read_.contains(name);
+  if (says("lost, or no longer keeps")) {
+    const auto now = scan.answered().find(name);
+    const auto before = read_.find(name);
+    if (now == scan.answered().end() || before == read_.end()) return false;
+    return now->second.losses != before->second || now->second.may_be_trimmed;
+  }
+  if (says("is no longer among the peers"))
+    return unheard_.contains(name) || !scan.input().names.contains(name);
+  return (says("never answered before") || says("was left before it answered")) && unheard_.contains(name);
+}
+
+void Oracle::remember(const Scan& scan) {
+  last_started_at_ = std::max(last_started_at_.value_or(0), scan.input().started_at);
+  const auto heard = heard_by(scan);
+  for (const std::string& name : heard) {
+    const auto answered = scan.answered().find(name);
+    if (answered != scan.answered().end()) read_[name] = answered->second.losses;
+  }
+  if (scan.gathered().complete()) {
+    std::erase_if(read_, [&](const auto& entry) { return !heard.contains(entry.first); });
+  }
+  for (const peer::PeerOutcome& peer : scan.gathered().peers) {
+    if (!peer.ok) unheard_.insert(peer.url);
+  }
+}
+
+}  // namespace spoor::simulation

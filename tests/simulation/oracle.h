@@ -1,0 +1,75 @@
+// What was promised: knows every acknowledged mark, and holds each commit of a scan against them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/scanner.h"
+
+namespace spoor::simulation {
+
+// For the scanner of one node. The promise (design: "The promise", "Cycles in a cluster"):
+// - a change whose mark was acknowledged before a scan began is seen by it, if the scan is complete, or if it
+//   heard the node that acknowledged;
+// - everything is walked only where knowledge was really lost, or never was there.
+class Oracle {
+ public:
+  void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
+                   std::uint64_t moment) {
+    promised_.push_back({directory, version, through, moment});
+  }
+
+  // After the scan's commit. In words what was broken.
+  std::optional<std::string> check(const Scan& scan, const Database& database);
+
+  // scan.db is gone, or the node has new disks.
+  void forget_scans() {
+    read_.clear();
+    unheard_.clear();
+    last_started_at_.reset();
+  }
+
+  // Its own directories are gone.
+  void forget_everything() {
+    forget_scans();
+    promised_.clear();
+  }
+
+  bool has_promises() const { return !promised_.empty(); }
+  std::uint64_t full_scans() const { return full_scans_; }
+  std::uint64_t scans() const { return scans_; }
+  std::uint64_t partial_scans() const { return partial_scans_; }
+
+  // Whether a scan that began at or after that moment was committed.
+  bool has_scanned_since(std::uint64_t moment) const {
+    return last_started_at_ && *last_started_at_ >= moment;
+  }
+
+ private:
+  struct Promise {
+    std::size_t directory = 0;
+    std::uint64_t version = 0;
+    std::string through;
+    std::uint64_t moment = 0;
+  };
+
+  std::optional<std::string> check_promises(const Scan& scan, const Database& database);
+  std::optional<std::string> check_gaps(const Scan& scan) const;
+  bool is_due(const std::string& gap, const Scan& scan) const;
+  void remember(const Scan& scan);
+
+  std::vector<Promise> promised_;
+  std::map<std::string, std::uint64_t> read_;  // how often each node read had lost its memory until then
+  std::set<std::string> unheard_;              // URLs that once did not answer
+  std::optional<std::uint64_t> last_started_at_;
+  std::uint64_t scans_ = 0;
+  std::uint64_t full_scans_ = 0;
+  std::uint64_t partial_scans_ = 0;
+};
+
+}  // namespace spoor::simulation

@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "tests/simulation/world.h"
+
+namespace spoor::simulation {
+namespace {
+
+constexpr std::size_t steps = 10'000;
+
+// In how many of the first seeds a bug is noticed.
+int noticed_in(Bug bug, std::uint64_t seeds) {
+  int count = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    if (run(random_script(seed, steps), bug).violation) ++count;
+  }
+  return count;
+}
+
+TEST(SimulationTest, NothingIsMissedAndNoFullWalkIsNeedless) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Outcome outcome = run(random_script(seed, steps));
+    ASSERT_FALSE(outcome.violation) << "seed " << seed << ": " << *outcome.violation;
+    EXPECT_GT(outcome.figures.marks, 100U);
+    EXPECT_GT(outcome.figures.scans, 5U);
+  }
+}
+
+// Each of them is a line of code away, and found in about every other seed.
+TEST(SimulationTest, ACursorKeptBeforeTheWalkIsNoticed) {
+  EXPECT_GE(noticed_in(Bug::cursor_before_walk, 8), 2);
+}
+TEST(SimulationTest, AChainSplitOverTwoCyclesIsNoticed) { EXPECT_GE(noticed_in(Bug::split_chain, 8), 2); }
+TEST(SimulationTest, AnIgnoredInstanceIsNoticed) { EXPECT_GE(noticed_in(Bug::instance_ignored, 8), 2); }
+TEST(SimulationTest, AnExcludedLiveCycleIsNoticed) { EXPECT_GE(noticed_in(Bug::live_excluded, 8), 2); }
+TEST(SimulationTest, TrimmingByNumberIsNoticed) { EXPECT_GE(noticed_in(Bug::trimmed_by_number, 8), 2); }
+
+TEST(ScriptTest, AScriptSurvivesBeingWrittenDown) {
+  const Script script = random_script(7, 500);
+  const auto again = parse_script(to_text(script));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->setup, script.setup);
+  EXPECT_EQ(again->actions, script.actions);
+  EXPECT_FALSE(parse_script("setup 0 1 1 1 1"));
+  EXPECT_FALSE(parse_script("deliver 1 2"));
+  EXPECT_FALSE(parse_script("nothing 1 2 3"));
+}
+
+TEST(ScriptTest, ALongerScriptBeginsWithAShorterOne) {
+  const Script shorter = random_script(7, 10);
+  Script longer = random_script(7, 20);
+  longer.actions.resize(10);
+  EXPECT_EQ(longer.actions, shorter.actions);
+}
+
+TEST(SimulationTest, WhatFailsIsShortened) {
+  const Script script = random_script(1, steps);
+  const Script shorter = shrink(script, Bug::live_excluded);
+  EXPECT_TRUE(run(shorter, Bug::live_excluded).violation);
+  EXPECT_LT(shorter.actions.size(), 200U);
+  EXPECT_FALSE(run(shorter).violation) << "without the bug all is well";
+}
+
+}  // namespace
+}  // namespace spoor::simulation

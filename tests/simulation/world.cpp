@@ -1,0 +1,513 @@
+#include "tests/simulation/world.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace spoor::simulation {
+namespace {
+
+constexpr std::size_t hosts_max = 60;
+constexpr std::size_t writes_max = 200;
+
+base::Error no_answer() { return {std::make_error_code(std::errc::timed_out), "no answer in time"}; }
+
+peer::Endpoint endpoint(const std::string& address) { return {address, peer::default_port, {}}; }
+std::string url(const std::string& address) { return endpoint(address).to_string(); }
+
+}  // namespace
+
+World::World(const Setup& setup, Bug bug) : setup_(setup), bug_(bug) {
+  for (std::uint32_t i = 0; i < setup.nodes; ++i) add(0);
+}
+
+World::~World() = default;
+
+void World::note(const std::string& violation) {
+  if (!violation_) violation_ = fmt::format("in action {}: {}", moment_, violation);
+}
+
+std::vector<std::size_t> World::members() const {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (hosts_[at]->is_member) found.push_back(at);
+  }
+  return found;
+}
+
+std::size_t World::member(std::uint32_t choice) const {
+  const auto all = members();
+  return all[choice % all.size()];
+}
+
+void World::act(const Action& action) {
+  ++moment_;
+  const auto [act, a, b, c] = action;
+  const std::size_t at = member(a);
+  Host& host = *hosts_[at];
+  switch (act) {
+    case Act::write:
+      return write(at, b, c);
+    case Act::retry:
+      if (!writes_.empty()) send_mark(writes_[a % writes_.size()], b);
+      return;
+    case Act::deliver:
+      if (!messages_.empty()) deliver(a % messages_.size());
+      return;
+    case Act::drop:
+      if (!messages_.empty()) drop(a % messages_.size());
+      return;
+    case Act::time_out:
+      if (host.scan && host.scan->gathers()) {
+        const std::size_t index = b % host.scan->requests().size();
+        if (host.scan->is_outstanding(host.scan->round(), index)) take(at, index, no_answer());
+      }
+      return;
+    case Act::duplicate:
+      if (!messages_.empty()) messages_.push_back(messages_[a % messages_.size()]);
+      return;
+    case Act::commit:
+      if (const auto due = committers(); !due.empty()) commit(due[a % due.size()]);
+      return;
+    case Act::save:
+      if (host.node.runs()) host.node.save();
+      return;
+    case Act::scan:
+      return begin_scan(at);
+    case Act::step_scan:
+      if (const auto walking = walkers(); !walking.empty()) step_scan(walking[a % walking.size()]);
+      return;
+    case Act::kill_scan:
+      host.scan.reset();
+      return;
+    case Act::lose_database:
+      host.scan.reset();
+      host.database = {};
+      host.oracle.forget_scans();
+      return;
+    case Act::forget:
+      if (!host.lingering.empty()) {
+        host.lingering.erase(
+            std::next(host.lingering.begin(), static_cast<std::ptrdiff_t>(b % host.lingering.size())));
+      }
+      return;
+    case Act::wait:
+      for (const auto& each : hosts_) each->node.clock().advance(std::chrono::seconds(b % 90));
+      return;
+    case Act::jump_clock: {
+      const auto by = std::chrono::hours(static_cast<std::int64_t>(b) - (1 << 15U));
+      host.node.clock().set_wall(host.node.clock().wall_now() + by);
+      return;
+    }
+    case Act::cut:
+      if (const std::size_t other = member(b); other != at) cuts_.emplace(at, other);
+      return;
+    case Act::heal:
+      cuts_.clear();
+      return;
+    case Act::kill:
+      host.node.kill();
+      return down(host);
+    case Act::lose_power:
+      host.node.lose_power(c);
+      host.scan.reset();
+      return down(host);
+    case Act::stop:
+      host.node.stop();
+      return down(host);
+    case Act::start:
+      if (const auto idle = without_daemon(); !idle.empty()) hosts_[idle[a % idle.size()]]->node.start(b);
+      return;
+    case Act::fill_disk:
+      return host.node.fill_disk();
+    case Act::free_disk:
+      for (const std::size_t each : members()) hosts_[each]->node.free_disk();
+      return;
+    case Act::wipe:
+      return wipe(host);
+    case Act::add:
+      return add(b);
+    case Act::remove:
+      return remove(at);
+    case Act::move:
+      return move(at);
+  }
+}
+
+// --- writers ---
+
+void World::write(std::size_t at, std::uint32_t where, std::uint32_t how) {
+  Host& host = *hosts_[at];
+  if (writes_.size() >= writes_max) writes_.erase(writes_.begin());
+  Write made{.number = ++numbers_, .host = at, .changes = {}, .marks = {}};
+  const std::size_t directory = where % Tree::count;
+  made.changes.emplace_back(directory, host.tree.change(directory));
+  const std::string& path = Tree::path(directory);
+  const std::string object = path.empty() ? "object" : path + "/object";
+  if (how % 8 == 0 && !path.empty()) {
+    for (std::size_t child = 0; Tree::has_children(directory) && child < Tree::fan_out; ++child) {
+      const std::size_t below = Tree::first_child(directory) + child;
+      made.changes.emplace_back(below, host.tree.change(below));
+    }
+    made.marks.push_back({path, tracker::MarkKind::tree});
+  } else if (how % 8 < 4 || path.empty()) {
+    made.marks.push_back({object, tracker::MarkKind::file});
+  } else {
+    made.marks.push_back({path, tracker::MarkKind::dir});
+  }
+  writes_.push_back(made);
+  send_mark(made, how / 8);
+}
+
+void World::send_mark(const Write& write, std::uint32_t through) {
+  const Host& to = *hosts_[member(through)];
+  messages_.push_back(
+      {.kind = Kind::mark, .from = write.host, .address = to.address, .number = write.number});
+}
+
+// --- the network ---
+
+std::optional<std::size_t> World::host_at(const std::string& address) const {
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (hosts_[at]->address == address) return at;
+  }
+  return std::nullopt;
+}
+
+bool World::is_cut(std::size_t from, std::size_t to) const { return cuts_.contains({from, to}); }
+
+World::Message World::take_message(std::size_t at) {
+  Message message = std::move(messages_[at]);
+  messages_[at] = std::move(messages_.back());
+  messages_.pop_back();
+  return message;
+}
+
+void World::deliver(std::size_t at) {
+  const Message message = take_message(at);
+  const bool is_request = message.kind == Kind::mark || message.kind == Kind::query;
+  if (is_request) {
+    deliver_request(message);
+  } else if (is_cut(message.from, message.to)) {
+    fail_request(message);
+  } else {
+    deliver_answer(message);
+  }
+}
+
+void World::drop(std::size_t at) { fail_request(take_message(at)); }
+
+// A scanner learns that there will be no answer. A writer only finds that there is none.
+void World::fail_request(const Message& message) {
+  const bool is_request = message.kind == Kind::query;
+  if (!is_request && message.kind != Kind::answer) return;
+  const std::size_t asker = is_request ? message.from : message.to;
+  const auto& scan = hosts_[asker]->scan;
+  if (scan && scan->input().number == message.number && scan->is_outstanding(message.round, message.index)) {
+    take(asker, message.index, no_answer());
+  }
+}
+
+void World::deliver_request(const Message& message) {
+  const auto to = host_at(message.address);
+  if (!to || !hosts_[*to]->node.runs() || is_cut(message.from, *to)) return fail_request(message);
+  Host& host = *hosts_[*to];
+  Message answer = message;
+  answer.from = *to;
+  answer.to = message.from;
+  if (message.kind == Kind::mark) {
+    const auto write = std::find_if(writes_.begin(), writes_.end(),
+                                    [&](const Write& each) { return each.number == message.number; });
+    if (write == writes_.end()) return;
+    answer.kind = Kind::marked;
+    answer.through = host.node.name();
+    return reply(*to, std::move(answer), host.node.mark(write->marks));
+  }
+  answer.kind = Kind::answer;
+  answer.through = host.node.name();
+  answer.answer = host.node.answer(message.body);
+  const auto position = answer.answer.position;
+  reply(*to, std::move(answer), position);
+}
+
+// As daemon/committer.cpp does: once the journal has it.
+void World::reply(std::size_t at, Message message, tracker::JournalPosition position) {
+  Host& host = *hosts_[at];
+  if (host.node.is_durable(position)) {
+    messages_.push_back(std::move(message));
+  } else {
+    host.waiting.push_back({std::move(message), position});
+  }
+}
+
+std::vector<std::size_t> World::committers() const {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (!hosts_[at]->waiting.empty()) found.push_back(at);
+  }
+  return found;
+}
+
+void World::commit(std::size_t at) {
+  Host& host = *hosts_[at];
+  const bool durable = host.node.commit();
+  std::vector<Waiting> waiting = std::move(host.waiting);
+  host.waiting.clear();
+  for (Waiting& each : waiting) {
+    if (host.node.is_durable(each.position)) {
+      messages_.push_back(std::move(each.message));
+    } else if (durable) {
+      host.waiting.push_back(std::move(each));
+    } else {
+      fail_request(each.message);
+    }
+  }
+}
+
+void World::deliver_answer(const Message& message) {
+  if (message.kind == Kind::marked) {
+    const auto write = std::find_if(writes_.begin(), writes_.end(),
+                                    [&](const Write& each) { return each.number == message.number; });
+    if (write == writes_.end()) return;
+    ++marks_;
+    for (const auto& [directory, version] : write->changes) {
+      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, moment_);
+    }
+    writes_.erase(write);
+    return;
+  }
+  auto& scan = hosts_[message.to]->scan;
+  if (!scan || scan->input().number != message.number ||
+      !scan->is_outstanding(message.round, message.index)) {
+    return;
+  }
+  if (message.round == 2) {
+    scan->note_answer(message.through, message.answer.losses, message.answer.may_be_trimmed);
+  }
+  take(message.to, message.index, message.answer.response);
+}
+
+// --- scans ---
+
+void World::begin_scan(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (host.scan) return;
+  Scan::Input input;
+  input.number = ++numbers_;
+  input.started_at = moment_;
+  input.own_url = url(host.address);
+  input.min_cycle_age = std::chrono::seconds(setup_.min_cycle_age_s);
+  std::set<std::string> listed;
+  input.listed.push_back(endpoint(host.address));
+  for (const std::size_t each : members()) {
+    listed.insert(hosts_[each]->address);
+    input.names.insert(hosts_[each]->node.name());
+    if (each != at) input.listed.push_back(endpoint(hosts_[each]->address));
+  }
+  if (setup_.lingering) {
+    for (const std::string& address : host.listed) host.lingering.insert(address);
+    std::erase_if(host.lingering, [&](const std::string& address) { return listed.contains(address); });
+    for (const std::string& address : host.lingering) input.lingering.push_back(endpoint(address));
+  }
+  host.listed = std::move(listed);
+  host.scan.emplace(std::move(input), host.database);
+  send_queries(at);
+}
+
+void World::send_queries(std::size_t at) {
+  const Scan& scan = *hosts_[at]->scan;
+  for (std::size_t index = 0; index < scan.requests().size(); ++index) {
+    const peer::HttpRequest& request = scan.requests()[index];
+    messages_.push_back({.kind = Kind::query,
+                         .from = at,
+                         .address = request.endpoint.host,
+                         .number = scan.input().number,
+                         .round = scan.round(),
+                         .index = index,
+                         .body = request.body});
+  }
+}
+
+void World::take(std::size_t at, std::size_t index, const base::Result<peer::HttpResponse>& response) {
+  Host& host = *hosts_[at];
+  if (host.scan->take(index, response)) return send_queries(at);
+  if (host.scan->gathers()) return;
+  if (host.scan->is_pointless()) {
+    host.scan.reset();
+  } else if (bug_ == Bug::cursor_before_walk) {
+    host.database.cursors = host.scan->gathered().cursors;
+  }
+}
+
+std::vector<std::size_t> World::walkers() const {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (hosts_[at]->scan && !hosts_[at]->scan->gathers()) found.push_back(at);
+  }
+  return found;
+}
+
+void World::step_scan(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (host.scan->walk_on(host.tree, host.database)) return;
+  commit_scan(host);
+}
+
+void World::commit_scan(Host& host) {
+  host.scan->commit(host.database);
+  const auto broken = host.oracle.check(*host.scan, host.database);
+  if (broken) note(fmt::format("{}: {}", host.node.name(), *broken));
+  host.scan.reset();
+}
+
+// --- what happens to nodes ---
+
+std::vector<std::size_t> World::without_daemon() const {
+  std::vector<std::size_t> found = members();
+  std::erase_if(found, [&](std::size_t at) { return hosts_[at]->node.runs(); });
+  return found;
+}
+
+void World::down(Host& host) {
+  if (!host.node.violation().empty()) note(host.node.violation());
+  for (const Waiting& each : std::exchange(host.waiting, {})) fail_request(each.message);
+}
+
+void World::wipe(Host& host) {
+  host.node.wipe();
+  host.scan.reset();
+  host.database = {};
+  host.oracle.forget_everything();
+  host.lingering.clear();
+  host.listed.clear();
+  down(host);
+}
+
+void World::add(std::uint32_t choice) {
+  const auto gone =
+      std::find_if(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host->is_member; });
+  if (choice % 2 == 1 && gone != hosts_.end()) {
+    (*gone)->is_member = true;
+    (*gone)->joined_at = moment_;
+    (*gone)->node.start(0);
+    return;
+  }
+  if (hosts_.size() >= hosts_max) return;
+  const auto number = static_cast<std::uint32_t>(hosts_.size());
+  hosts_.push_back(std::make_unique<Host>(number, setup_, bug_));
+  hosts_.back()->address = fmt::format("h{}", number);
+  hosts_.back()->joined_at = moment_;
+}
+
+// Whether every scanner has had the node in its list: who never heard of it can't miss it.
+bool World::was_seen_by_all(const Host& host, std::uint64_t since) const {
+  const auto all = members();
+  return std::all_of(all.begin(), all.end(), [&](std::size_t at) {
+    return hosts_[at].get() == &host || hosts_[at]->oracle.has_scanned_since(since);
+  });
+}
+
+void World::remove(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (members().size() <= 2 || !was_seen_by_all(host, std::max(host.joined_at, host.moved_at) + 1)) return;
+  host.is_member = false;
+  host.node.kill();
+  host.scan.reset();
+  down(host);
+}
+
+void World::move(std::size_t at) {
+  Host& host = *hosts_[at];
+  host.address = fmt::format("{}-{}", host.address.substr(0, host.address.find('-')), ++host.moves);
+  host.moved_at = moment_;
+  host.scan.reset();  // it knows the node by its old address
+}
+
+// --- the end ---
+
+void World::settle() {
+  ++moment_;
+  cuts_.clear();
+  while (!messages_.empty()) deliver(0);
+  for (const auto& host : hosts_) {
+    host->scan.reset();
+    host->lingering.clear();
+    host->listed.clear();
+    host->node.free_disk();
+    host->node.kill();
+    down(*host);
+    if (host->is_member) host->node.start(0);
+    if (!host->node.violation().empty()) note(host->node.violation());
+  }
+  for (int times = 0; times < 2; ++times) {
+    for (const std::size_t at : members()) {
+      begin_scan(at);
+      for (const std::size_t each : members()) hosts_[each]->node.clock().advance(std::chrono::minutes(2));
+      while (hosts_[at]->scan && !violation_) {
+        ++moment_;
+        while (!messages_.empty()) deliver(messages_.size() - 1);
+        for (const std::size_t each : committers()) commit(each);
+        if (messages_.empty() && hosts_[at]->scan && !hosts_[at]->scan->gathers()) step_scan(at);
+      }
+    }
+  }
+  for (const std::size_t at : members()) {
+    if (hosts_[at]->oracle.has_promises()) {
+      note(fmt::format("{}: changes are not seen though everything works", hosts_[at]->node.name()));
+    }
+  }
+}
+
+Figures World::figures() const {
+  Figures figures;
+  figures.actions = moment_;
+  figures.marks = marks_;
+  for (const auto& host : hosts_) {
+    figures.scans += host->oracle.scans();
+    figures.full_scans += host->oracle.full_scans();
+    figures.partial_scans += host->oracle.partial_scans();
+    figures.losses += host->node.losses();
+  }
+  return figures;
+}
+
+// --- whole scripts ---
+
+Outcome run(const Script& script, Bug bug) {
+  World world(script.setup, bug);
+  Outcome outcome;
+  for (const Action& action : script.actions) {
+    ++outcome.actions;
+    world.act(action);
+    if (world.violation()) break;
+  }
+  if (!world.violation()) world.settle();
+  outcome.violation = world.violation();
+  outcome.figures = world.figures();
+  return outcome;
+}
+
+Script shrink(const Script& script, Bug bug) {
+  Script best = script;
+  best.actions.resize(run(script, bug).actions);
+  for (std::size_t chunk = std::max<std::size_t>(best.actions.size() / 2, 1);; chunk = chunk / 2) {
+    for (std::size_t at = 0; at < best.actions.size();) {
+      Script shorter = best;
+      const auto from = shorter.actions.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto left = static_cast<std::size_t>(shorter.actions.end() - from);
+      shorter.actions.erase(from, from + static_cast<std::ptrdiff_t>(std::min(chunk, left)));
+      const Outcome outcome = run(shorter, bug);
+      if (outcome.violation) {
+        shorter.actions.resize(std::min(outcome.actions, shorter.actions.size()));
+        best = std::move(shorter);
+      } else {
+        at += chunk;
+      }
+    }
+    if (chunk == 1) break;
+  }
+  return best;
+}
+
+}  // namespace spoor::simulation

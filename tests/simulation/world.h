@@ -1,0 +1,150 @@
+// A cluster, its writers, its network and its scanners in one process: carries out a script, and says what it
+// breaks. The same script comes to the same end in every run, but for the ids of instances, on which nothing
+// depends but whether they are equal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/node.h"
+#include "tests/simulation/oracle.h"
+#include "tests/simulation/scanner.h"
+#include "tests/simulation/script.h"
+#include "tests/simulation/tree.h"
+
+namespace spoor::simulation {
+
+struct Figures {
+  std::uint64_t actions = 0;
+  std::uint64_t marks = 0;  // acknowledged
+  std::uint64_t scans = 0;  // committed
+  std::uint64_t full_scans = 0;
+  std::uint64_t partial_scans = 0;
+  std::uint64_t losses = 0;  // of a node's memory
+};
+
+class World {
+ public:
+  World(const Setup& setup, Bug bug);
+  ~World();
+
+  void act(const Action& action);
+
+  // Everything works again, and every scanner scans until nothing is left to be seen.
+  void settle();
+
+  // What was broken first, in words; nothing while all is well.
+  const std::optional<std::string>& violation() const { return violation_; }
+  Figures figures() const;
+
+ private:
+  enum class Kind { mark, marked, query, answer };
+  struct Message {
+    Kind kind = Kind::mark;
+    std::size_t from = 0;
+    std::size_t to = 0;        // of an answer
+    std::string address = {};  // of a request
+    std::uint64_t number = 0;  // of the write or scan
+    std::size_t round = 0;
+    std::size_t index = 0;
+    std::string body = {};
+    std::string through = {};  // the name of who acknowledges
+    Node::Answer answer = {};
+  };
+
+  // An answer that may go once it is durable.
+  struct Waiting {
+    Message message;
+    tracker::JournalPosition position = 0;
+  };
+
+  // A machine, what it holds, and who scans it.
+  struct Host {
+    Host(std::uint32_t number, const Setup& setup, Bug bug) : node(number, setup, bug) {}
+
+    Node node;
+    std::string address;
+    bool is_member = true;
+    std::uint64_t joined_at = 0;
+    std::uint64_t moved_at = 0;
+    unsigned moves = 0;
+    Tree tree;
+    Database database;
+    Oracle oracle;
+    std::optional<Scan> scan;
+    std::set<std::string> listed;  // addresses, at its last scan
+    std::set<std::string> lingering;
+    std::vector<Waiting> waiting;
+  };
+
+  struct Write {
+    std::uint64_t number = 0;
+    std::size_t host = 0;
+    std::vector<std::pair<std::size_t, std::uint64_t>> changes;  // directory, version
+    std::vector<tracker::Mark> marks;
+  };
+
+  void write(std::size_t host, std::uint32_t where, std::uint32_t how);
+  void send_mark(const Write& write, std::uint32_t through);
+  void deliver(std::size_t at);
+  void deliver_request(const Message& message);
+  void deliver_answer(const Message& message);
+  void drop(std::size_t at);
+  void fail_request(const Message& message);
+  void reply(std::size_t host, Message message, tracker::JournalPosition position);
+  std::vector<std::size_t> committers() const;  // whose answers wait
+  void commit(std::size_t host);
+
+  void begin_scan(std::size_t host);
+  void send_queries(std::size_t host);
+  void take(std::size_t host, std::size_t index, const base::Result<peer::HttpResponse>& response);
+  std::vector<std::size_t> walkers() const;  // whose scan has gathered
+  void step_scan(std::size_t host);
+  void commit_scan(Host& host);
+
+  std::vector<std::size_t> without_daemon() const;
+  void down(Host& host);
+  void add(std::uint32_t choice);
+  void remove(std::size_t host);
+  void move(std::size_t host);
+  void wipe(Host& host);
+  bool was_seen_by_all(const Host& host, std::uint64_t since) const;
+
+  Message take_message(std::size_t at);
+  std::optional<std::size_t> host_at(const std::string& address) const;
+  bool is_cut(std::size_t from, std::size_t to) const;
+  std::size_t member(std::uint32_t choice) const;
+  std::vector<std::size_t> members() const;
+  void note(const std::string& violation);
+
+  const Setup setup_;
+  const Bug bug_;
+  std::uint64_t moment_ = 0;
+  std::uint64_t numbers_ = 0;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<Write> writes_;  // not acknowledged yet
+  std::vector<Message> messages_;
+  std::set<std::pair<std::size_t, std::size_t>> cuts_;
+  std::optional<std::string> violation_;
+  std::uint64_t marks_ = 0;
+};
+
+struct Outcome {
+  std::optional<std::string> violation;
+  std::size_t actions = 0;  // until then
+  Figures figures;
+};
+
+// The script from the beginning up to the first violation, or to its end and until all is settled.
+Outcome run(const Script& script, Bug bug = Bug::none);
+
+// The same violation, or another one, from far fewer actions (delta debugging: Zeller and Hildebrandt 2002).
+Script shrink(const Script& script, Bug bug = Bug::none);
+
+}  // namespace spoor::simulation
