@@ -10,31 +10,6 @@ namespace spoor::cluster {
 
 using nlohmann::json;
 
-std::ostream& operator<<(std::ostream& out, const Totals& totals) {
-  return out << totals.files << " files, " << totals.dirs << " directories, " << totals.bytes << " bytes";
-}
-
-Totals walk_independently(const std::vector<std::filesystem::path>& drives) {
-  Totals totals;
-  for (const auto& drive : drives) {
-    auto at = std::filesystem::recursive_directory_iterator(drive);
-    for (; at != std::filesystem::recursive_directory_iterator(); ++at) {
-      if (at.depth() == 0 && at->path().filename() == ".spoor") {
-        at.disable_recursion_pending();
-        continue;
-      }
-      const auto type = at->symlink_status().type();
-      if (type == std::filesystem::file_type::directory) {
-        ++totals.dirs;
-      } else {
-        ++totals.files;
-        if (type == std::filesystem::file_type::regular) totals.bytes += at->file_size();
-      }
-    }
-  }
-  return totals;
-}
-
 Cluster::Cluster(std::size_t nodes, std::size_t drives) {
   for (std::size_t i = 0; i < nodes; ++i) {
     Node& node = nodes_.emplace_back();
@@ -94,7 +69,7 @@ json Cluster::scan(const Node& node, int code, const std::vector<std::string>& m
   return json::parse(result.out, nullptr, false);
 }
 
-Totals Cluster::usage(const Node& node) {
+support::TreeTotals Cluster::usage(const Node& node) {
   const auto result = spoor(node, {"usage", "--json"});
   EXPECT_EQ(result.code, 0) << result.err;
   const auto usage = json::parse(result.out, nullptr, false);

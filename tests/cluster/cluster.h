@@ -11,21 +11,9 @@
 
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/tree_totals.h"
 
 namespace spoor::cluster {
-
-struct Totals {
-  std::uint64_t files = 0;
-  std::uint64_t dirs = 0;
-  std::uint64_t bytes = 0;
-
-  friend bool operator==(const Totals&, const Totals&) = default;
-};
-
-std::ostream& operator<<(std::ostream& out, const Totals& totals);
-
-// The truth: a walk of its own, by the standard library, over all drives of a node.
-Totals walk_independently(const std::vector<std::filesystem::path>& drives);
 
 // Nodes reach each other over Unix sockets in one temporary directory, so that no port can be taken;
 // each also listens on a free TCP port.
@@ -53,7 +41,7 @@ class Cluster {
   nlohmann::json scan(const Node& node, int code = 0, const std::vector<std::string>& more = {});
 
   // The totals that the database has.
-  Totals usage(const Node& node);
+  support::TreeTotals usage(const Node& node);
 
   std::filesystem::path config_of(const Node& node) const { return directory_ / (node.name + ".json"); }
   std::filesystem::path data_dir_of(const Node& node) const { return directory_ / (node.name + "-data"); }

@@ -7,106 +7,19 @@
 
 #include "tests/cluster/cluster.h"
 #include "tests/support/random.h"
+#include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A node's drive as somebody changes it, who keeps what has to be marked.
-class Writer {
- public:
-  Writer(support::Random& random, fs::path drive) : random_(random), drive_(std::move(drive)) {}
-
-  void fill(int directories) {
-    for (int i = 0; i < directories; ++i) make_directory();
-    for (int i = 0; i < 3 * directories; ++i) write_file();
-    changed_.clear();
-  }
-
-  void change() {
-    switch (random_.below(6)) {
-      case 0:
-        return make_directory();
-      case 1:
-        return remove_something();
-      case 2:
-        return rename_something();
-      default:
-        return write_file();
-    }
-  }
-
-  // What changed since the last call, one logical path a line.
-  std::string take_changed() {
-    std::string lines;
-    for (const fs::path& path : changed_) lines += path.native() + '\n';
-    changed_.clear();
-    return lines;
-  }
-
- private:
-  std::vector<fs::path> all_directories() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::recursive_directory_iterator(drive_)) {
-      const auto path = entry.path().lexically_relative(drive_);
-      if (entry.is_directory() && path.native().rfind(".spoor", 0) != 0) found.push_back(path);
-    }
-    return found;
-  }
-
-  fs::path some_directory() {
-    const auto all = all_directories();
-    return all.empty() || random_.one_in(20) ? fs::path("bucket") : random_.pick(all);
-  }
-
-  void make_directory() {
-    const fs::path path = some_directory() / ("d" + random_.letters(3));
-    fs::create_directories(drive_ / path);
-    changed_.push_back(path);
-  }
-
-  void write_file() {
-    const fs::path path = some_directory() / ("f" + random_.letters(2));
-    fs::create_directories((drive_ / path).parent_path());
-    if (fs::is_directory(drive_ / path)) return;
-    std::ofstream(drive_ / path, std::ios::app) << random_.bytes(random_.below(2000));
-    changed_.push_back(path);
-  }
-
-  void remove_something() {
-    const fs::path path = some_directory();
-    if (random_.one_in(4)) {
-      fs::remove_all(drive_ / path);
-    } else {
-      for (const auto& entry : fs::directory_iterator(drive_ / path)) {
-        if (entry.is_directory()) continue;
-        fs::remove(entry.path());
-        break;
-      }
-    }
-    changed_.push_back(path);
-  }
-
-  void rename_something() {
-    const fs::path from = some_directory();
-    const fs::path to = some_directory() / ("r" + random_.letters(3));
-    std::error_code into_itself;
-    fs::rename(drive_ / from, drive_ / to, into_itself);
-    if (into_itself) return;
-    changed_.push_back(from);
-    changed_.push_back(to);
-  }
-
-  support::Random& random_;
-  fs::path drive_;
-  std::vector<fs::path> changed_;
-};
+using support::TreeWriter;
 
 class EndToEndTest : public testing::Test {
  protected:
   void expect_truth(const Cluster::Node& node) {
-    EXPECT_EQ(cluster_.usage(node), walk_independently(node.drives)) << node.name;
+    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives)) << node.name;
   }
 
   // Marks through any node that lives; a mark nobody acknowledges is tried at another.
@@ -123,7 +36,7 @@ class EndToEndTest : public testing::Test {
 
 TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
   SPOOR_RANDOM(random);
-  std::vector<Writer> writers;
+  std::vector<TreeWriter> writers;
   for (const auto& node : cluster_.nodes()) {
     for (const auto& drive : node.drives) writers.emplace_back(random, drive).fill(120);
   }
@@ -134,7 +47,7 @@ TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
   std::uint64_t walked = 0;
   std::uint64_t skipped = 0;
   for (int round = 0; round < 12 && !HasFailure(); ++round) {
-    for (Writer& writer : writers) {
+    for (TreeWriter& writer : writers) {
       for (std::uint64_t i = random.below(4); i > 0; --i) writer.change();
       mark(writer.take_changed(), random);
     }
@@ -151,12 +64,12 @@ TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
 
 TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
   SPOOR_RANDOM(random);
-  std::vector<Writer> writers;
+  std::vector<TreeWriter> writers;
   for (const auto& node : cluster_.nodes()) writers.emplace_back(random, node.drives[0]).fill(40);
   for (const auto& node : cluster_.nodes()) cluster_.scan(node);
 
   for (int round = 0; round < 8 && !HasFailure(); ++round) {
-    for (Writer& writer : writers) {
+    for (TreeWriter& writer : writers) {
       writer.change();
       mark(writer.take_changed(), random);
     }
