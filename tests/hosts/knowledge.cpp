@@ -1,0 +1,56 @@
+#include "tests/hosts/knowledge.h"
+
+namespace spoor::hosts {
+
+Knowledge::Knowledge(std::size_t hosts)
+    : scanners_(hosts, Scanner{false, std::vector<Known>(hosts), std::vector<bool>(hosts)}),
+      memories_(hosts, 1) {}
+
+void Knowledge::lose(std::size_t host) {
+  const std::scoped_lock lock(mutex_);
+  ++memories_.at(host);
+  Scanner& scanner = scanners_.at(host);
+  scanner.has_scanned = false;
+  scanner.known.assign(memories_.size(), Known{});
+}
+
+void Knowledge::acknowledged(std::size_t changed, std::size_t by) {
+  const std::scoped_lock lock(mutex_);
+  scanners_.at(changed).untold.at(by) = true;
+}
+
+Knowledge::Reading Knowledge::begin(std::size_t scanner) {
+  const std::scoped_lock lock(mutex_);
+  return {scanner, memories_, ++started_};
+}
+
+Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<bool>& answered) const {
+  const std::scoped_lock lock(mutex_);
+  const Scanner& scanner = scanners_.at(reading.scanner);
+  Expected expected;
+  expected.first = !scanner.has_scanned;
+  expected.is_full = expected.first;
+  expected.is_all_told = true;
+  for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
+    const Known& known = scanner.known.at(peer);
+    const bool may_be_trimmed = started_ - known.start > scans_surely_kept;
+    expected.may_be_a_gap.push_back(known.memory_min < memories_.at(peer) || may_be_trimmed);
+    if (answered.at(peer) && known.memory_max < reading.memories.at(peer)) expected.is_full = true;
+    if (!answered.at(peer) && scanner.untold.at(peer)) expected.is_all_told = false;
+  }
+  return expected;
+}
+
+void Knowledge::finish(const Reading& reading, const std::vector<bool>& answered, bool full) {
+  const std::scoped_lock lock(mutex_);
+  Scanner& scanner = scanners_.at(reading.scanner);
+  scanner.has_scanned = true;
+  for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
+    if (answered.at(peer)) {
+      scanner.known.at(peer) = {reading.memories.at(peer), memories_.at(peer), reading.start};
+    }
+    if (answered.at(peer) || full) scanner.untold.at(peer) = false;
+  }
+}
+
+}  // namespace spoor::hosts

@@ -1,0 +1,74 @@
+// The test's own idea of what Spoor promises: were it too lenient, nothing would be found.
+#include "tests/hosts/knowledge.h"
+
+#include <gtest/gtest.h>
+
+namespace spoor::hosts {
+namespace {
+
+const std::vector<bool> both{true, true};
+const std::vector<bool> only_itself{true, false};
+
+class KnowledgeTest : public testing::Test {
+ protected:
+  Knowledge::Expected scan(std::size_t scanner, const std::vector<bool>& answered) {
+    const auto reading = knowledge_.begin(scanner);
+    auto expected = knowledge_.expect(reading, answered);
+    knowledge_.finish(reading, answered, expected.is_full);
+    return expected;
+  }
+
+  Knowledge knowledge_{2};
+};
+
+TEST_F(KnowledgeTest, OnlyTheFirstScanIsFull) {
+  EXPECT_TRUE(scan(0, both).first);
+  const auto second = scan(0, both);
+  EXPECT_FALSE(second.first);
+  EXPECT_FALSE(second.is_full);
+  EXPECT_EQ(second.may_be_a_gap, (std::vector<bool>{false, false}));
+}
+
+TEST_F(KnowledgeTest, ALossIsReadOnce) {
+  scan(0, both);
+  knowledge_.lose(1);
+  EXPECT_FALSE(scan(0, only_itself).is_full) << "it was not yet met";
+  EXPECT_TRUE(scan(0, both).is_full);
+  EXPECT_FALSE(scan(0, both).is_full);
+  EXPECT_TRUE(scan(1, both).first) << "its database was lost, too";
+}
+
+TEST_F(KnowledgeTest, ALossDuringAScanMayBeReadByThisOneOrTheNext) {
+  scan(0, both);
+  const auto reading = knowledge_.begin(0);
+  knowledge_.lose(1);
+  const auto during = knowledge_.expect(reading, both);
+  EXPECT_FALSE(during.is_full);
+  EXPECT_TRUE(during.may_be_a_gap[1]);
+  knowledge_.finish(reading, both, false);
+  const auto next = scan(0, both);
+  EXPECT_FALSE(next.is_full);
+  EXPECT_TRUE(next.may_be_a_gap[1]);
+  EXPECT_FALSE(scan(0, both).may_be_a_gap[1]);
+}
+
+TEST_F(KnowledgeTest, HistoryIsKeptForAWhile) {
+  scan(0, both);
+  for (int i = 0; i < 11; ++i) EXPECT_FALSE(scan(0, only_itself).may_be_a_gap[1]);
+  scan(0, only_itself);
+  EXPECT_TRUE(scan(0, both).may_be_a_gap[1]);
+  EXPECT_FALSE(scan(0, both).may_be_a_gap[1]);
+}
+
+TEST_F(KnowledgeTest, TotalsNeedNotBeRightUntilWhoAcknowledgedIsRead) {
+  scan(0, both);
+  knowledge_.acknowledged(0, 1);
+  EXPECT_FALSE(scan(0, only_itself).is_all_told);
+  EXPECT_TRUE(scan(0, both).is_all_told);
+  EXPECT_TRUE(scan(0, only_itself).is_all_told);
+  knowledge_.acknowledged(1, 1);
+  EXPECT_TRUE(scan(0, only_itself).is_all_told) << "that is on another's drives";
+}
+
+}  // namespace
+}  // namespace spoor::hosts

@@ -1,0 +1,52 @@
+// What has happened in a run of the test, and whether it has to end.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace spoor::hosts {
+
+// Thread-safe.
+class Ledger {
+ public:
+  // An event; the newest 200 are kept.
+  void note(const std::string& event);
+
+  // A rule of Spoor's was broken, or the test itself can't go on. The first one counts; the run is over.
+  void violated(const std::string& what);
+
+  void count(const std::string& figure, std::uint64_t more = 1);
+
+  std::string violation() const;
+  bool is_violated() const { return !violation().empty(); }
+  std::string newest_events() const;
+  std::string figures() const;
+
+  // One scan more has ended.
+  void scan_ended();
+
+  // Until so many scans more have ended; false where it gets too late, or a rule is broken, before.
+  bool wait_for_scans(std::uint64_t more, std::chrono::steady_clock::time_point until) const;
+
+ private:
+  void note_locked(const std::string& event);
+
+  static constexpr std::size_t events_max = 200;
+
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::condition_variable changed_;
+  std::deque<std::string> events_;
+  std::map<std::string, std::uint64_t> figures_;
+  std::string violation_;
+  std::uint64_t scans_ = 0;
+};
+
+}  // namespace spoor::hosts
