@@ -32,6 +32,9 @@
 namespace spoor::cli {
 namespace {
 
+constexpr unsigned attempts_max = 3;  // to reach a peer: it may just be starting again
+constexpr int round_timeouts = 6;     // all peers together have so many times what each of them has
+
 struct ScanFlags {
   bool full = false;
   bool dry_run = false;
@@ -178,7 +181,9 @@ class ScanCommand {
   base::Result<peer::Gathered> gather(const Stored& stored) const {
     const auto endpoints = endpoints_of(global_, config_);
     if (!endpoints) return endpoints.error();
-    peer::HttpTransport transport({.timeout = config_.peers.timeout});
+    peer::HttpTransport transport({.timeout = config_.peers.timeout,
+                                   .total_timeout = round_timeouts * config_.peers.timeout,
+                                   .attempts_max = attempts_max});
     auto gathered = peer::gather(transport, *endpoints, stored.cursors,
                                  {.cluster = config_.node.cluster,
                                   .rules_digest = rules().digest(),

@@ -14,7 +14,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <map>
 #include <memory>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,33 +47,34 @@ http::request<http::string_body> to_message(const HttpRequest& request) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
   message.set(http::field::host, request.endpoint.is_unix() ? "localhost" : request.endpoint.host);
   message.set(http::field::user_agent, "spoor");
-  message.set(http::field::connection, "close");
   if (!request.content_type.empty()) message.set(http::field::content_type, request.content_type);
   message.body() = request.body;
   message.prepare_payload();
   return message;
 }
 
-// A connection and the time it may take. Shared with the handler of its timer, which may run after the
-// exchange has ended.
-struct Connection {
-  explicit Connection(const asio::any_io_executor& executor)
-      : socket(executor), resolver(executor), deadline(executor) {}
+// A request on its way, and the time it may take. Shared with the handler of its timer, which may run after
+// the exchange has ended.
+struct Exchange {
+  explicit Exchange(const asio::any_io_executor& executor)
+      : socket(executor), resolver(executor), deadline(executor), pause(executor) {}
 
   Socket socket;
   tcp::resolver resolver;
   asio::steady_timer deadline;
+  asio::steady_timer pause;  // between two attempts
   bool timed_out = false;
 };
 
-void arm(const std::shared_ptr<Connection>& connection, std::chrono::milliseconds timeout) {
-  connection->deadline.expires_after(timeout);
-  connection->deadline.async_wait([connection](const error_code& error) {
+void arm(const std::shared_ptr<Exchange>& exchange, std::chrono::milliseconds timeout) {
+  exchange->deadline.expires_after(timeout);
+  exchange->deadline.async_wait([exchange](const error_code& error) {
     if (error) return;
-    connection->timed_out = true;
-    connection->resolver.cancel();
+    exchange->timed_out = true;
+    exchange->resolver.cancel();
+    exchange->pause.cancel();
     error_code ignored;
-    connection->socket.close(ignored);
+    exchange->socket.close(ignored);
   });
 }
 
@@ -85,14 +89,14 @@ struct Disarm {
 };
 
 // Tries the addresses one after the other; gives the failure of the last.
-asio::awaitable<error_code> connect(std::shared_ptr<Connection> connection,
+asio::awaitable<error_code> connect(std::shared_ptr<Exchange> exchange,
                                     std::vector<Socket::endpoint_type> addresses) {
   error_code last = asio::error::host_not_found;
   for (const auto& address : addresses) {
-    if (connection->timed_out) break;
+    if (exchange->timed_out) break;
     error_code ignored;
-    connection->socket.close(ignored);
-    const auto [error] = co_await connection->socket.async_connect(address, as_result);
+    exchange->socket.close(ignored);
+    const auto [error] = co_await exchange->socket.async_connect(address, as_result);
     last = error;
     if (!error) break;
   }
@@ -106,72 +110,185 @@ base::Result<std::vector<Socket::endpoint_type>> unix_address(const std::string&
   return std::vector<Socket::endpoint_type>{unix_stream::endpoint(path)};
 }
 
-asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request,
-                                                         HttpTransport::Options options) {
-  const auto connection = std::make_shared<Connection>(co_await asio::this_coro::executor);
-  const auto failure = [&](std::string_view what, const error_code& code) {
-    return failed(what, connection->timed_out ? error_code(asio::error::timed_out) : code);
-  };
-  arm(connection, options.timeout);
-  const Disarm at_the_end(connection->deadline);
-  std::vector<Socket::endpoint_type> addresses;
-  error_code not_numeric;
-  const auto numeric = asio::ip::make_address(request.endpoint.host, not_numeric);
-  if (request.endpoint.is_unix()) {
-    auto address = unix_address(request.endpoint.unix_path);
-    if (!address) co_return address.error();
-    addresses = *std::move(address);
-  } else if (!not_numeric) {  // names are resolved one after the other: it must not wait for them
-    addresses.emplace_back(tcp::endpoint(numeric, request.endpoint.port));
-  } else {
-    const auto [error, found] = co_await connection->resolver.async_resolve(
-        request.endpoint.host, std::to_string(request.endpoint.port), as_result);
-    if (error) co_return failure("resolve the host", error);
-    for (const auto& entry : found) addresses.emplace_back(entry.endpoint());
-  }
-  const error_code connect_error = co_await connect(connection, std::move(addresses));
-  if (connect_error) co_return failure("connect", connect_error);
+// What came of one attempt.
+struct Attempt {
+  base::Result<HttpResponse> response;
+  bool may_be_repeated = false;  // nobody took the request, or nobody was able to
+};
 
-  const auto message = to_message(request);
-  const auto [write_error, written] = co_await http::async_write(connection->socket, message, as_result);
-  // A server may answer and close before it has read everything: its answer is still worth reading.
-  beast::flat_buffer buffer(buffer_bytes_max);
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(options.body_bytes_max);
-  const auto [read_error, read] = co_await http::async_read(connection->socket, buffer, parser, as_result);
-  if (read_error && write_error) co_return failure("send the request", write_error);
-  if (read_error) co_return failure("read the answer", read_error);
-  auto& answer = parser.get();
-  HttpResponse response;
-  response.status = answer.result_int();
-  response.content_type = answer[http::field::content_type];
-  response.body = std::move(answer.body());
-  co_return response;
-}
-
-// Takes one request after the other from the common list, until none is left.
-asio::awaitable<void> work(std::span<const HttpRequest> requests, std::size_t& next,
-                           const HttpTransport::Options& options, const Transport::OnResponse& on_response) {
-  while (next < requests.size()) {
-    const std::size_t index = next++;
-    const HttpRequest& request = requests[index];
-    auto response = co_await exchange_one(request, options);
-    on_response(index, std::move(response));
-  }
-}
+constexpr unsigned service_unavailable = 503;
+constexpr std::chrono::milliseconds first_pause{50};
+constexpr std::chrono::milliseconds pause_max{2'000};
 
 }  // namespace
 
-void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
-  asio::io_context context(1);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < std::min(requests.size(), options_.concurrent_max); ++i) {
-    asio::co_spawn(context, work(requests, next, options_, on_response),
-                   [](const std::exception_ptr& failure) {
-                     if (failure) std::rethrow_exception(failure);
-                   });
+class HttpTransport::Client {
+ public:
+  explicit Client(Options options) : options_(options) {}
+
+  void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
+    const bool is_bounded = options_.total_timeout.count() > 0;
+    ends_at_ = is_bounded ? Clock::now() + options_.total_timeout : Clock::time_point::max();
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < std::min(requests.size(), options_.concurrent_max); ++i) {
+      asio::co_spawn(context_, work(requests, next, on_response), [](const std::exception_ptr& failure) {
+        if (failure) std::rethrow_exception(failure);
+      });
+    }
+    context_.restart();
+    context_.run();
   }
-  context.run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Takes one request after the other from the common list, until none is left.
+  asio::awaitable<void> work(std::span<const HttpRequest> requests, std::size_t& next,
+                             const OnResponse& on_response) {
+    while (next < requests.size()) {
+      const std::size_t index = next++;
+      const HttpRequest& request = requests[index];
+      auto response = co_await exchange_one(request);
+      on_response(index, std::move(response));
+    }
+  }
+
+  std::chrono::milliseconds time_left() const {
+    if (ends_at_ == Clock::time_point::max()) return options_.timeout;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(ends_at_ - Clock::now());
+    return std::clamp(left, std::chrono::milliseconds{0}, options_.timeout);
+  }
+
+  asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request) {
+    const auto exchange = std::make_shared<Exchange>(co_await asio::this_coro::executor);
+    arm(exchange, time_left());
+    const Disarm at_the_end(exchange->deadline);
+    for (unsigned number = 1;; ++number) {
+      auto attempt = co_await try_once(exchange, request);
+      const bool is_over = !attempt.may_be_repeated || number >= options_.attempts_max || exchange->timed_out;
+      if (is_over) co_return std::move(attempt.response);
+      const auto pause = pause_after(number);
+      exchange->pause.expires_after(pause);
+      co_await exchange->pause.async_wait(as_result);
+      if (exchange->timed_out) co_return std::move(attempt.response);  // it says more than "not in time"
+    }
+  }
+
+  // Between half and one and a half times its nominal length.
+  std::chrono::milliseconds pause_after(unsigned attempt) {
+    const auto nominal = std::min(first_pause * (1U << std::min(attempt - 1, 16U)), pause_max);
+    std::uniform_real_distribution<double> jitter(0.5, 1.5);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(nominal * jitter(random_));
+  }
+
+  asio::awaitable<Attempt> try_once(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
+    bool is_reused = take_idle(request.endpoint, exchange->socket);
+    for (;; is_reused = false) {
+      if (!is_reused) {
+        auto connected = co_await open(exchange, request.endpoint);
+        if (!connected) co_return Attempt{connected.error(), !exchange->timed_out};
+      }
+      auto attempt = co_await send(exchange, request);
+      // The other end may have closed it while it was idle: no attempt at all.
+      const bool was_stale = is_reused && !attempt.response && attempt.may_be_repeated;
+      if (!was_stale) co_return std::move(attempt);
+    }
+  }
+
+  static base::Error failure(const Exchange& exchange, std::string_view what, const error_code& code) {
+    return failed(what, exchange.timed_out ? error_code(asio::error::timed_out) : code);
+  }
+
+  static asio::awaitable<base::Result<>> open(std::shared_ptr<Exchange> exchange, const Endpoint& endpoint) {
+    std::vector<Socket::endpoint_type> addresses;
+    error_code not_numeric;
+    const auto numeric = asio::ip::make_address(endpoint.host, not_numeric);
+    if (endpoint.is_unix()) {
+      auto address = unix_address(endpoint.unix_path);
+      if (!address) co_return address.error();
+      addresses = *std::move(address);
+    } else if (!not_numeric) {  // names are resolved one after the other: it must not wait for them
+      addresses.emplace_back(tcp::endpoint(numeric, endpoint.port));
+    } else {
+      const auto [error, found] =
+          co_await exchange->resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), as_result);
+      if (error) co_return failure(*exchange, "resolve the host", error);
+      for (const auto& entry : found) addresses.emplace_back(entry.endpoint());
+    }
+    const error_code error = co_await connect(exchange, std::move(addresses));
+    if (error) co_return failure(*exchange, "connect", error);
+    co_return base::Result<>();
+  }
+
+  asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
+    const auto message = to_message(request);
+    const auto [write_error, written] = co_await http::async_write(exchange->socket, message, as_result);
+    // A server may answer and close before it has read everything: its answer is still worth reading.
+    beast::flat_buffer buffer(buffer_bytes_max);
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(options_.body_bytes_max);
+    const error_code read_error = co_await read(*exchange, buffer, parser);
+    if (read_error) {
+      const bool nobody_answered = !parser.got_some() && !exchange->timed_out;
+      const bool unsent = static_cast<bool>(write_error);
+      const char* const what = unsent ? "send the request" : "read the answer";
+      auto error = failure(*exchange, what, unsent ? write_error : read_error);
+      co_return Attempt{std::move(error), nobody_answered};
+    }
+    auto& answer = parser.get();
+    const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
+    if (stays_open) keep_idle(request.endpoint, std::move(exchange->socket));
+    HttpResponse response;
+    response.status = answer.result_int();
+    response.content_type = answer[http::field::content_type];
+    response.body = std::move(answer.body());
+    const bool is_unavailable = response.status == service_unavailable;
+    co_return Attempt{std::move(response), is_unavailable};
+  }
+
+  // As much as comes at a time, so that what all answers together take is known.
+  asio::awaitable<error_code> read(Exchange& exchange, beast::flat_buffer& buffer,
+                                   http::response_parser<http::string_body>& parser) {
+    std::uint64_t held = 0;
+    error_code error;
+    while (!error && !parser.is_done()) {
+      const auto [failed_read, bytes] =
+          co_await http::async_read_some(exchange.socket, buffer, parser, as_result);
+      error = failed_read;
+      const std::uint64_t now = parser.get().body().size();
+      held_bytes_ += now - held;
+      held = now;
+      if (!error && held_bytes_ > options_.bodies_bytes_max) error = http::error::body_limit;
+    }
+    held_bytes_ -= held;
+    co_return error;
+  }
+
+  bool take_idle(const Endpoint& endpoint, Socket& socket) {
+    const auto found = idle_.find(endpoint.to_string());
+    if (found == idle_.end()) return false;
+    socket = std::move(found->second);
+    idle_.erase(found);
+    return true;
+  }
+
+  void keep_idle(const Endpoint& endpoint, Socket socket) {
+    if (idle_.size() < options_.idle_max) idle_.emplace(endpoint.to_string(), std::move(socket));
+  }
+
+  const Options options_;
+  asio::io_context context_{1};
+  std::multimap<std::string, Socket> idle_;
+  std::uint64_t held_bytes_ = 0;
+  Clock::time_point ends_at_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+HttpTransport::HttpTransport(Options options) : client_(std::make_unique<Client>(options)) {}
+HttpTransport::~HttpTransport() = default;
+
+void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
+  client_->exchange(requests, on_response);
 }
 
 }  // namespace spoor::peer

@@ -1,27 +1,42 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "peer/transport.h"
 
 namespace spoor::peer {
 
-// HTTP/1.1 over TCP and Unix sockets, one connection a request.
+// HTTP/1.1 over TCP and Unix sockets. Connections stay open for the next request to the same endpoint.
 class HttpTransport final : public Transport {
  public:
   struct Options {
-    std::chrono::milliseconds timeout{10'000};  // of one whole exchange, from resolving the name on
+    // Of one request, from resolving the name to the last byte of the answer, attempts and pauses included.
+    std::chrono::milliseconds timeout{10'000};
+    // Of all requests of one call; 0 is no limit. What was not answered by then has failed.
+    std::chrono::milliseconds total_timeout{0};
+    // How often a request is sent: again where nobody took it, and where the answer was 503, after a pause
+    // that doubles, with jitter, so that many clients do not come back at the same moment.
+    unsigned attempts_max = 1;
     std::uint64_t body_bytes_max = std::uint64_t{256} << 20U;
+    // Of all answers that are being read at one time.
+    std::uint64_t bodies_bytes_max = std::uint64_t{1} << 30U;
     std::size_t concurrent_max = 64;
+    std::size_t idle_max = 512;  // connections that stay open
   };
 
-  explicit HttpTransport(Options options) : options_(options) {}
+  explicit HttpTransport(Options options);
+  HttpTransport(const HttpTransport&) = delete;
+  HttpTransport& operator=(const HttpTransport&) = delete;
+  ~HttpTransport() override;
 
   void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) override;
 
  private:
-  Options options_;
+  class Client;
+  std::unique_ptr<Client> client_;
 };
 
 }  // namespace spoor::peer

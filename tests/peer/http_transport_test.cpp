@@ -8,6 +8,7 @@
 
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace spoor::peer {
 namespace {
@@ -33,11 +34,24 @@ class Listener {
   Endpoint endpoint() const { return {"127.0.0.1", port_, {}}; }
 
   // Takes one connection, reads a little and sends `answer`.
-  void answer_once(const std::string& answer) const {
+  void answer_once(const std::string& answer) const { answer_on_one_connection({answer}); }
+
+  // Takes one connection; sends an answer for each request that comes over it.
+  void answer_on_one_connection(const std::vector<std::string>& answers) const {
+    const int connection = ::accept(fd_, nullptr, nullptr);
+    for (const std::string& answer : answers) {
+      char buffer[1024];
+      EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
+      EXPECT_EQ(::write(connection, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+    }
+    ::close(connection);
+  }
+
+  // Takes one connection and closes it without an answer.
+  void hang_up_once() const {
     const int connection = ::accept(fd_, nullptr, nullptr);
     char buffer[1024];
     EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
-    EXPECT_EQ(::write(connection, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
     ::close(connection);
   }
 
@@ -45,6 +59,9 @@ class Listener {
   int fd_;
   std::uint16_t port_ = 0;
 };
+
+const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const std::string unavailable = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno";
 
 TEST(HttpTransportTest, AnAnswerComesBackWithStatusTypeAndBody) {
   const Listener listener;
@@ -121,6 +138,103 @@ TEST(HttpTransportTest, MoreRequestsThanConnectionsAreAllAnswered) {
     answers += response.has_value() ? 1 : 0;
   });
   EXPECT_EQ(answers, 5);
+}
+
+TEST(HttpTransportTest, AConnectionIsUsedAgain) {
+  const Listener listener;
+  const std::jthread server([&] { listener.answer_on_one_connection({ok, ok, ok}); });
+  HttpTransport transport({});
+  for (int i = 0; i < 3; ++i) {
+    const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+    ASSERT_TRUE(response) << response.error().message;
+  }
+}
+
+TEST(HttpTransportTest, AConnectionThatTheOtherEndClosedIsReplaced) {
+  const Listener listener;
+  const std::jthread server([&] {
+    for (int i = 0; i < 3; ++i) listener.answer_once(ok);
+  });
+  HttpTransport transport({});
+  for (int i = 0; i < 3; ++i) {
+    const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+    ASSERT_TRUE(response) << response.error().message;
+  }
+}
+
+TEST(HttpTransportTest, AConnectionIsNotUsedAgainWhereTheServerDoesNotWantIt) {
+  const Listener listener;
+  const std::jthread server([&] {
+    const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    for (int i = 0; i < 2; ++i) listener.answer_once(last);
+  });
+  HttpTransport transport({});
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
+}
+
+TEST(HttpTransportTest, ARequestIsRepeatedWhereNobodyTookIt) {
+  const Listener listener;
+  const std::jthread server([&] {
+    listener.hang_up_once();
+    listener.answer_once(unavailable);
+    listener.answer_once(ok);
+  });
+  HttpTransport transport({.attempts_max = 3});
+  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->status, 200U);
+}
+
+TEST(HttpTransportTest, ARequestIsRepeatedNoMoreOftenThanAllowed) {
+  const Listener listener;
+  const std::jthread server([&] {
+    for (int i = 0; i < 3; ++i) listener.answer_once(unavailable);
+  });
+  HttpTransport transport({.attempts_max = 3});
+  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 503U) << "the last answer is the answer";
+}
+
+TEST(HttpTransportTest, AnAnswerOfAnyOtherStatusIsTheAnswer) {
+  const Listener listener;
+  const std::jthread server([&] { listener.answer_once("HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"); });
+  HttpTransport transport({.attempts_max = 3});
+  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}})->status, 500U);
+}
+
+TEST(HttpTransportTest, AllRequestsTogetherHaveATimeLimit) {
+  const Listener silent;
+  HttpTransport transport({.timeout = std::chrono::hours(1),
+                           .total_timeout = std::chrono::milliseconds(50),
+                           .concurrent_max = 1});
+  const std::vector<HttpRequest> requests(3, {silent.endpoint(), "GET", "/", {}, {}});
+  int failures = 0;
+  transport.exchange(requests, [&](std::size_t, const base::Result<HttpResponse>& response) {
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
+    ++failures;
+  });
+  EXPECT_EQ(failures, 3);
+}
+
+TEST(HttpTransportTest, AnswersBeyondWhatMayBeHeldAtOneTimeAreErrors) {
+  const Listener listener;
+  const std::jthread server([&] {
+    listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'));
+    listener.answer_once(ok);
+  });
+  HttpTransport transport({.bodies_bytes_max = 1000});
+  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
+  EXPECT_TRUE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}))
+      << "what was held is free again";
+}
+
+TEST(HttpTransportTest, AnAnswerThatEndsWithTheConnectionIsWhole) {
+  const Listener listener;
+  const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\n\r\nuntil the end"); });
+  HttpTransport transport({});
+  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}})->body, "until the end");
 }
 
 }  // namespace
