@@ -1,0 +1,51 @@
+// A real DNS server on this machine, for the zone "test" only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+
+namespace spoor::support {
+
+// dnsmasq on 127.0.0.1, on a port of its own. Names below "test" that it was not given do not exist;
+// what is asked about other names it refuses.
+class DnsServer {
+ public:
+  // Records as dnsmasq's options, such as "--host-record=a.test,10.0.0.1".
+  explicit DnsServer(const std::vector<std::string>& records);
+
+  // The same server with other records.
+  void restart(const std::vector<std::string>& records);
+
+  // Nobody answers at the port any more.
+  void stop() { daemon_.reset(); }
+
+  std::uint16_t port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  bool start(const std::vector<std::string>& records);
+
+  std::uint16_t port_ = 0;
+  std::unique_ptr<Daemon> daemon_;
+};
+
+// A UDP socket on 127.0.0.1 that takes everything and answers nothing.
+class SilentUdpPort {
+ public:
+  SilentUdpPort();
+  SilentUdpPort(const SilentUdpPort&) = delete;
+  SilentUdpPort& operator=(const SilentUdpPort&) = delete;
+  ~SilentUdpPort();
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace spoor::support
