@@ -2,7 +2,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
+#include "cli/scan_members.h"
 #include "cli/scan_report.h"
 #include "peer/gather.h"
 #include "peer/http_transport.h"
@@ -70,23 +71,6 @@ void raise_descriptor_limit() {
   limit.rlim_cur = limit.rlim_max;
   static_cast<void>(
       ::setrlimit(RLIMIT_NOFILE, &limit));  // without it, deep directories are left for next time
-}
-
-base::Result<std::vector<peer::Endpoint>> endpoints_of(const GlobalOptions& global,
-                                                       const config::Config& config) {
-  std::vector<peer::Endpoint> endpoints;
-  const auto own = global.url ? peer::parse_endpoint(*global.url) : own_endpoint(config);
-  if (!own) return own.error();
-  endpoints.push_back(*own);
-  for (const std::string& url : config.peers.static_urls) {
-    const auto peer = peer::parse_endpoint(url);
-    if (!peer) return peer.error();
-    const bool is_listed = std::any_of(endpoints.begin(), endpoints.end(), [&](const peer::Endpoint& other) {
-      return other.to_string() == peer->to_string();
-    });
-    if (!is_listed) endpoints.push_back(*peer);
-  }
-  return endpoints;
 }
 
 // A line on a terminal that is written over and over.
@@ -179,19 +163,21 @@ class ScanCommand {
   }
 
   base::Result<peer::Gathered> gather(const Stored& stored) const {
-    const auto endpoints = endpoints_of(global_, config_);
-    if (!endpoints) return endpoints.error();
+    auto members = find_scan_members(global_, config_, clock_, stored.cursors, flags_.dry_run);
+    if (!members) return members.error();
     peer::HttpTransport transport({.timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,
                                    .attempts_max = attempts_max});
-    auto gathered = peer::gather(transport, *endpoints, stored.cursors,
+    auto gathered = peer::gather(transport, members->endpoints, stored.cursors,
                                  {.cluster = config_.node.cluster,
                                   .rules_digest = rules().digest(),
-                                  .own_url = endpoints->front().to_string(),
+                                  .own_url = members->endpoints.front().to_string(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .start_level = stored.start_level,
-                                  .read_only = flags_.dry_run});
+                                  .read_only = flags_.dry_run,
+                                  .lingering = std::move(members->lingering),
+                                  .unknown_sources = std::move(members->unknown)});
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
                                : flags_.full || gathered.any_answered() || !gathered.gaps.empty();

@@ -9,6 +9,7 @@ namespace spoor::config {
 void check_names_and_paths(const Config& config, Problems& problems);
 void check_ranges(const Config& config, Problems& problems);
 void check_endpoints(const Config& config, Problems& problems);
+void check_dns(const Config& config, Problems& problems);
 
 // All of them.
 Problems find_problems(const Config& config);

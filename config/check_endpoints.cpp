@@ -141,10 +141,6 @@ void check_peers(const Config& config, Problems& problems) {
 
 // Ignoring what is asked for here would lose peers or protection, without a word.
 void check_unsupported(const Config& config, Problems& problems) {
-  if (!config.peers.dns.empty()) {
-    problems.push_back(
-        {"peers.dns", "peers.dns: not supported by this version: list the peers in peers.static"});
-  }
   if (config.peers.etcd) {
     problems.push_back(
         {"peers.etcd", "peers.etcd: not supported by this version: list the peers in peers.static"});

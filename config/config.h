@@ -55,7 +55,9 @@ struct Config {
 
   struct Peers {
     std::vector<std::string> static_urls;  // "static": http://host[:port] or unix:/path.
-    std::vector<std::string> dns;
+    std::vector<std::string> dns;          // name[:port] or srv:_service._proto.name.
+    std::vector<std::string> dns_servers;  // address[:port]; none: those of the system.
+    std::chrono::milliseconds forget_after = std::chrono::hours(24);
     std::optional<std::string> etcd;  // As JSON text.
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
     bool operator==(const Peers&) const = default;

@@ -93,6 +93,8 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("namespace.bucket_names", config.name_space.bucket_names);
   visit("peers.static", config.peers.static_urls);
   visit("peers.dns", config.peers.dns);
+  visit("peers.dns_servers", config.peers.dns_servers);
+  visit("peers.forget_after", Duration{config.peers.forget_after, seconds(0)});
   visit("peers.etcd", RawJson{config.peers.etcd});
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});

@@ -11,6 +11,7 @@ Problems find_problems(const Config& config) {
   check_names_and_paths(config, problems);
   check_ranges(config, problems);
   check_endpoints(config, problems);
+  check_dns(config, problems);
   return problems;
 }
 

@@ -43,7 +43,7 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
     "listen": [{"address": "::1", "port": 0}, {"address": "0.0.0.0", "port": 1, "insecure": true}],
     "tracker": {"items": 5, "fp_rate": 0.01, "history": 3, "save_interval": "250s", "durability": "os", "memory_limit": 4096},
     "namespace": {"exclude": ["*/tmp/*"], "bucket_names": "s3"},
-    "peers": {"static": ["unix:/run/p.sock"], "timeout": "250ms"},
+    "peers": {"static": ["unix:/run/p.sock"], "dns": ["a.b:1", "srv:_s._tcp.b"], "dns_servers": ["::1"], "forget_after": "1h", "timeout": "250ms"},
     "scan": {"min_cycle_age": "0s", "require": "all", "new_peers": "trust", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s"},
     "limits": {"max_body": "1KiB", "max_connections": 2},
     "log": {"level": "warning", "format": "json"}
@@ -64,6 +64,9 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
                       .memory_limit_bytes = 4096};
   expected.name_space = {.exclude = {"*/tmp/*"}, .bucket_names = BucketNames::s3};
   expected.peers.static_urls = {"unix:/run/p.sock"};
+  expected.peers.dns = {"a.b:1", "srv:_s._tcp.b"};
+  expected.peers.dns_servers = {"::1"};
+  expected.peers.forget_after = std::chrono::hours(1);
   expected.peers.timeout = std::chrono::milliseconds(250);
   expected.scan = {.min_cycle_age = std::chrono::seconds(0),
                    .require = Require::all,
@@ -170,13 +173,13 @@ TEST(LoadTest, WrongTypeOfARequiredSettingIsToldOnce) {
 
 TEST(LoadTest, AllErrorsAreToldTogether) {
   const std::string message = error_of_text(
-      R"({"drives":["a"],"tracker":{"itmes":1,"history":0,"fp_rate":true},"peers":{"dns":["x"]}})");
+      R"({"drives":["a"],"tracker":{"itmes":1,"history":0,"fp_rate":true},"peers":{"dns":["x y"]}})");
   EXPECT_THAT(message, HasSubstr("'tracker.items'"));
   EXPECT_THAT(message, HasSubstr("tracker.fp_rate: true"));
   EXPECT_THAT(message, HasSubstr("node.name is required"));
   EXPECT_THAT(message, HasSubstr("drives[0]: \"a\""));
   EXPECT_THAT(message, HasSubstr("tracker.history: 0"));
-  EXPECT_THAT(message, HasSubstr("peers.dns: not supported"));
+  EXPECT_THAT(message, HasSubstr("peers.dns[0]: \"x y\""));
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 5);
 }
 

@@ -111,6 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
         Range{"tracker.save_interval", [](Config& c, std::uint64_t v) { c.tracker.save_interval = ms(v); },
               1000, century_ms},
         Range{"peers.timeout", [](Config& c, std::uint64_t v) { c.peers.timeout = ms(v); }, 1, century_ms},
+        Range{"peers.forget_after", [](Config& c, std::uint64_t v) { c.peers.forget_after = ms(v); }, 0,
+              century_ms},
         Range{"scan.min_cycle_age", [](Config& c, std::uint64_t v) { c.scan.min_cycle_age = ms(v); }, 0,
               century_ms},
         Range{"scan.audit_period", [](Config& c, std::uint64_t v) { c.scan.audit_period = ms(v); }, 0,
@@ -246,13 +248,76 @@ TEST(PeerTest, Urls) {
   EXPECT_THAT(problems("https://a"), ElementsAre(HasSubstr("https is not supported by this version")));
 }
 
+TEST(PeerTest, DnsNames) {
+  const auto problems = [](const std::string& name) {
+    Config config = valid();
+    config.peers.dns = {name};
+    return validate(config);
+  };
+  const std::string label(63, 'a');
+  const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'a');
+  for (const std::string& good :
+       {std::string("a"), std::string("a:1"), std::string("spoor.example"),
+        std::string("spoor.example.:65535"), std::string("1-a_b.example"), longest,
+        std::string("srv:_spoor._tcp.example"), std::string("srv:_spoor._tcp.example."),
+        std::string("srv:_spoor._tcp.storage.svc.cluster.local")}) {
+    EXPECT_THAT(problems(good), IsEmpty()) << good;
+  }
+  for (const std::string& bad : {std::string(),
+                                 std::string("."),
+                                 std::string(":1"),
+                                 std::string("a:"),
+                                 std::string("a:0"),
+                                 std::string("a:65536"),
+                                 std::string("a:1x"),
+                                 std::string("a..b"),
+                                 std::string(".a"),
+                                 std::string("a b"),
+                                 std::string("a\0b", 3),
+                                 std::string("\xc3\xa9"),
+                                 std::string("http://a"),
+                                 std::string("a/b"),
+                                 std::string(64, 'a'),
+                                 longest + "a",
+                                 std::string("10.0.0.1"),
+                                 std::string("10.0.0.1:7420"),
+                                 std::string("::1"),
+                                 std::string("[::1]:1"),
+                                 std::string("srv:"),
+                                 std::string("srv:example"),
+                                 std::string("srv:_spoor.example"),
+                                 std::string("srv:_spoor._tcp"),
+                                 std::string("srv:_spoor._tcp."),
+                                 std::string("srv:_spoor.x._tcp.example"),
+                                 std::string("srv:_spoor._tcp.example:7420"),
+                                 std::string("srv:_spoor._tcp.a..b")}) {
+    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.dns[0]: "))) << bad;
+  }
+  EXPECT_THAT(problems("10.0.0.1"), ElementsAre(HasSubstr("list it in peers.static")));
+}
+
+TEST(PeerTest, DnsServers) {
+  const auto problems = [](const std::string& server) {
+    Config config = valid();
+    config.peers.dns_servers = {server};
+    return validate(config);
+  };
+  for (const std::string good : {"10.0.0.1", "127.0.0.1:8600", "::1", "[::1]", "[fe80::1]:53"}) {
+    EXPECT_THAT(problems(good), IsEmpty()) << good;
+  }
+  for (const std::string& bad :
+       {std::string(), std::string("dns.example"), std::string("10.0.0.1:"), std::string("10.0.0.1:0"),
+        std::string("10.0.0.1:x"), std::string("[::1"), std::string("[::1]x"), std::string("[10.0.0.1]:53"),
+        std::string("10.0.0.1\0x", 10), std::string("["), std::string("[]")}) {
+    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.dns_servers[0]: "))) << bad;
+  }
+}
+
 TEST(ValidateTest, WhatIsNotSupportedIsRefusedRatherThanIgnored) {
   Config config = valid();
-  config.peers.dns = {"spoor.example"};
   config.peers.etcd = "{}";
   config.auth.tokens = {"\"hush\""};
-  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("peers.dns: not supported by this version"),
-                                            HasSubstr("peers.etcd: not supported by this version"),
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("peers.etcd: not supported by this version"),
                                             HasSubstr("auth.tokens: not supported by this version")));
 }
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/options.h"
+#include "config/config.h"
+#include "peer/members.h"
+#include "tracker/cursor.h"
+
+namespace spoor::cli {
+
+// Whom a scan of this node asks, as the configuration says: the own daemon first. `stored` are the cursors of
+// the last scan; a dry run leaves the roll of members as it is. Fails where the configuration can't be used.
+base::Result<peer::Members> find_scan_members(const GlobalOptions& global, const config::Config& config,
+                                              const base::Clock& clock, const tracker::Cursors& stored,
+                                              bool dry_run);
+
+}  // namespace spoor::cli
