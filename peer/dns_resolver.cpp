@@ -78,6 +78,7 @@ class Run {
         answers_(sources.size()) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
+  ~Run() = default;
 
   std::vector<DnsAnswer> run() {
     if (const int status = open(); status != ARES_SUCCESS) {

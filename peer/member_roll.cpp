@@ -15,15 +15,16 @@ class Update {
     MemberRoll::Source after;
     after.listed.insert(answer.urls.begin(), answer.urls.end());
     const bool is_whole = answer.problem.empty();
-    if (!is_whole) after.listed.insert(before.listed.begin(), before.listed.end());
+    if (!is_whole) keep_listed(before.listed, after.listed);
     after.lingering = before.lingering;
     for (const std::string& url : before.listed) after.lingering.try_emplace(url, now_);
     std::erase_if(after.lingering, [&](const auto& member) { return after.listed.contains(member.first); });
     for (auto& member : after.lingering) member.second = std::min(member.second, now_);
-    if (!is_whole) return after;
-    std::erase_if(after.lingering, [&](const auto& member) {
-      return now_ - member.second >= answer.forget_after && may_be_forgotten(member.first);
-    });
+    if (is_whole) {
+      std::erase_if(after.lingering, [&](const auto& member) {
+        return now_ - member.second >= answer.forget_after && may_be_forgotten(member.first);
+      });
+    }
     keep_bounded(after.lingering);
     return after;
   }
@@ -33,14 +34,23 @@ class Update {
     return url == rules_.own_url || stored_.contains(url);
   }
 
+  // Those over the bound linger: names that never end would keep a source listing more and more.
+  void keep_listed(const std::set<std::string>& before, std::set<std::string>& listed) const {
+    const std::size_t most = listed.size() + rules_.kept_max;
+    for (const std::string& url : before) {
+      if (listed.size() == most) return;
+      listed.insert(url);
+    }
+  }
+
   void keep_bounded(std::map<std::string, base::WallTime>& lingering) const {
-    if (lingering.size() <= rules_.lingering_max) return;
+    if (lingering.size() <= rules_.kept_max) return;
     std::vector<std::pair<base::WallTime, std::string>> forgettable;
     for (const auto& [url, since] : lingering) {
       if (may_be_forgotten(url)) forgettable.emplace_back(since, url);
     }
     std::sort(forgettable.begin(), forgettable.end());
-    const std::size_t surplus = lingering.size() - rules_.lingering_max;
+    const std::size_t surplus = lingering.size() - rules_.kept_max;
     forgettable.resize(std::min(forgettable.size(), surplus));
     for (const auto& [since, url] : forgettable) lingering.erase(url);
   }

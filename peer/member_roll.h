@@ -40,8 +40,9 @@ struct SourceAnswer {
 struct RollRules {
   // Of the node's own daemon, which is asked anyway.
   std::string own_url;
-  // Of one source. Over this, those that linger for the longest are forgotten early.
-  std::size_t lingering_max = 4096;
+  // Of one source: so many linger, and so many are listed whom its answer does not have. Over this, those
+  // that linger for the longest are forgotten early.
+  std::size_t kept_max = 4096;
 };
 
 // The roll after these answers. Where a source has a problem, everybody whom it listed before stays listed.

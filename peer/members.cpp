@@ -27,6 +27,7 @@ std::vector<SourceAnswer> ask_dns(const MemberSources& sources, Resolver& resolv
   if (names.empty()) return {};
   const auto found = resolver.resolve(names);
   std::vector<SourceAnswer> answers;
+  answers.reserve(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     answers.push_back({.source = "dns " + names[i].to_string(),
                        .urls = urls_of(found[i].endpoints),

@@ -118,10 +118,24 @@ TEST(MemberRollTest, SourcesAreApart) {
 TEST(MemberRollTest, OverTheBoundThoseGoFirstThatLingerForTheLongest) {
   const auto before =
       roll_of({}, {{"a", noon}, {"b", noon - hours(2)}, {"c", noon - hours(1)}, {"d", noon - hours(3)}});
-  const auto roll = after(before, {answer({})}, noon, all_stored, {.own_url = {}, .lingering_max = 2});
+  const auto roll = after(before, {answer({})}, noon, all_stored, {.own_url = {}, .kept_max = 2});
   EXPECT_THAT(roll.sources.at("dns x").lingering,
               UnorderedElementsAre(Pair("a", noon), Pair("d", noon - hours(3))))
       << "d was never in a stored scan";
+}
+
+// A name that has other addresses each time, and never a whole answer.
+TEST(MemberRollTest, WhatASourceWithAProblemKeepsIsBounded) {
+  MemberRoll roll;
+  tracker::Cursors stored;
+  for (int i = 0; i < 20; ++i) {
+    const std::string url = "url" + std::to_string(i);
+    roll = after(roll, {answer({url}, "it has more than 1 addresses")}, noon + hours(i), stored,
+                 {.own_url = {}, .kept_max = 2});
+    stored[url] = {};
+  }
+  EXPECT_EQ(roll.sources.at("dns x").listed.size(), 3U);
+  EXPECT_EQ(roll.sources.at("dns x").lingering.size(), 2U);
 }
 
 // Whatever sources, clock and scans do: who was ever listed is asked until it has a cursor, and for as long
