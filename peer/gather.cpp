@@ -293,18 +293,24 @@ class Gathering::State {
   // A peer that was read before and is at none of the endpoints any more took its marks along. While
   // some endpoint does not answer, it may be the one behind it.
   void forget_the_gone() {
+    std::erase_if(gathered_.cursors, [&](const auto& entry) { return is_left_address(entry); });
     if (!gathered_.complete()) return;
+    std::set<std::string_view> there;
+    for (const PeerOutcome& peer : gathered_.peers) there.insert(peer.name);
     std::erase_if(gathered_.cursors, [&](const auto& entry) {
       const std::string& name = entry.first;
-      // Whoever answered at an address that is gone is known by name.
-      const bool is_address = name.find(':') != std::string::npos;
-      const bool is_read = !entry.second.instance.is_none() && entry.second.cycle != unknown_since;
-      if (is_address && is_read) return !urls_.contains(name);
-      const bool is_there = std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
-                                        [&](const PeerOutcome& peer) { return peer.name == name; });
-      if (!is_there) gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
-      return !is_there;
+      if (there.contains(name) || urls_.contains(name)) return false;
+      gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
+      return true;
     });
+  }
+
+  // Whoever answered at an address that is gone is known by name.
+  bool is_left_address(const tracker::Cursors::value_type& entry) const {
+    const auto& [name, cursor] = entry;
+    const bool is_address = name.find(':') != std::string::npos;
+    const bool is_read = !cursor.instance.is_none() && cursor.cycle != unknown_since;
+    return is_address && is_read && !urls_.contains(name);
   }
 
   void report(const std::string& name, const Endpoint& endpoint, const std::string& error) {

@@ -110,6 +110,26 @@ base::Result<std::vector<Socket::endpoint_type>> unix_address(const std::string&
   return std::vector<Socket::endpoint_type>{unix_stream::endpoint(path)};
 }
 
+// The share of one answer in what all take.
+class Held {
+ public:
+  explicit Held(std::uint64_t& all) : all_(all) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { all_ -= bytes_; }
+
+  void set(std::uint64_t bytes) {
+    all_ += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  std::uint64_t& all_;
+  std::uint64_t bytes_ = 0;
+};
+
+error_code too_much_at_once() { return asio::error::no_buffer_space; }
+
 // What came of one attempt.
 struct Attempt {
   base::Result<HttpResponse> response;
@@ -229,7 +249,9 @@ class HttpTransport::Client {
     parser.body_limit(options_.body_bytes_max);
     const error_code read_error = co_await read(*exchange, buffer, parser);
     if (read_error) {
-      const bool nobody_answered = !parser.got_some() && !exchange->timed_out;
+      // Where it was too much for now, others will have been answered by then.
+      const bool nobody_answered =
+          !exchange->timed_out && (!parser.got_some() || read_error == too_much_at_once());
       const bool unsent = static_cast<bool>(write_error);
       const char* const what = unsent ? "send the request" : "read the answer";
       auto error = failure(*exchange, what, unsent ? write_error : read_error);
@@ -246,22 +268,24 @@ class HttpTransport::Client {
     co_return Attempt{std::move(response), is_unavailable};
   }
 
-  // As much as comes at a time, so that what all answers together take is known.
+  // The header first: where it says how long the body is, memory is set aside for all of it. Then as much as
+  // comes at a time.
   asio::awaitable<error_code> read(Exchange& exchange, beast::flat_buffer& buffer,
                                    http::response_parser<http::string_body>& parser) {
-    std::uint64_t held = 0;
-    error_code error;
-    while (!error && !parser.is_done()) {
+    const auto [failed_header, header_bytes] =
+        co_await http::async_read_header(exchange.socket, buffer, parser, as_result);
+    error_code error = failed_header;
+    const std::uint64_t declared = error ? 0 : parser.content_length().value_or(0);
+    Held held(held_bytes_);
+    for (;;) {
+      const std::uint64_t received = parser.get().body().size();
+      held.set(std::max(declared, received));
+      if (!error && held_bytes_ > options_.bodies_bytes_max) error = too_much_at_once();
+      if (error || parser.is_done()) co_return error;
       const auto [failed_read, bytes] =
           co_await http::async_read_some(exchange.socket, buffer, parser, as_result);
       error = failed_read;
-      const std::uint64_t now = parser.get().body().size();
-      held_bytes_ += now - held;
-      held = now;
-      if (!error && held_bytes_ > options_.bodies_bytes_max) error = http::error::body_limit;
     }
-    held_bytes_ -= held;
-    co_return error;
   }
 
   bool take_idle(const Endpoint& endpoint, Socket& socket) {
