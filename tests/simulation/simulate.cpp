@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/simulation/world.h"
+#include "tests/simulation/run.h"
 
 namespace spoor::simulation {
 namespace {

@@ -96,6 +96,7 @@ class World {
   void deliver_request(const Message& message);
   void deliver_answer(const Message& message);
   void drop(std::size_t at);
+  void time_out(std::size_t host, std::uint32_t which);
   void fail_request(const Message& message);
   void reply(std::size_t host, Message message, tracker::JournalPosition position);
   std::vector<std::size_t> committers() const;  // whose answers wait
@@ -134,17 +135,5 @@ class World {
   std::optional<std::string> violation_;
   std::uint64_t marks_ = 0;
 };
-
-struct Outcome {
-  std::optional<std::string> violation;
-  std::size_t actions = 0;  // until then
-  Figures figures;
-};
-
-// The script from the beginning up to the first violation, or to its end and until all is settled.
-Outcome run(const Script& script, Bug bug = Bug::none);
-
-// The same violation, or another one, from far fewer actions (delta debugging: Zeller and Hildebrandt 2002).
-Script shrink(const Script& script, Bug bug = Bug::none);
 
 }  // namespace spoor::simulation

@@ -1,0 +1,225 @@
+// What goes over the network of a simulation: marks, the queries of scans, and what is answered.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/world.h"
+
+namespace spoor::simulation {
+namespace {
+
+base::Error no_answer() { return {std::make_error_code(std::errc::timed_out), "no answer in time"}; }
+
+peer::Endpoint endpoint(const std::string& address) { return {address, peer::default_port, {}}; }
+std::string url(const std::string& address) { return endpoint(address).to_string(); }
+
+}  // namespace
+
+// --- the network ---
+
+std::optional<std::size_t> World::host_at(const std::string& address) const {
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (hosts_[at]->address == address) return at;
+  }
+  return std::nullopt;
+}
+
+bool World::is_cut(std::size_t from, std::size_t to) const { return cuts_.contains({from, to}); }
+
+World::Message World::take_message(std::size_t at) {
+  Message message = std::move(messages_[at]);
+  messages_[at] = std::move(messages_.back());
+  messages_.pop_back();
+  return message;
+}
+
+void World::deliver(std::size_t at) {
+  const Message message = take_message(at);
+  const bool is_request = message.kind == Kind::mark || message.kind == Kind::query;
+  if (is_request) {
+    deliver_request(message);
+  } else if (is_cut(message.from, message.to)) {
+    fail_request(message);
+  } else {
+    deliver_answer(message);
+  }
+}
+
+void World::drop(std::size_t at) { fail_request(take_message(at)); }
+
+// A scanner learns that there will be no answer. A writer only finds that there is none.
+void World::fail_request(const Message& message) {
+  const bool is_request = message.kind == Kind::query;
+  if (!is_request && message.kind != Kind::answer) return;
+  const std::size_t asker = is_request ? message.from : message.to;
+  const auto& scan = hosts_[asker]->scan;
+  if (scan && scan->input().number == message.number && scan->is_outstanding(message.round, message.index)) {
+    take(asker, message.index, no_answer());
+  }
+}
+
+void World::time_out(std::size_t at, std::uint32_t which) {
+  const auto& scan = hosts_[at]->scan;
+  if (!scan || !scan->gathers()) return;
+  const std::size_t index = which % scan->requests().size();
+  if (scan->is_outstanding(scan->round(), index)) take(at, index, no_answer());
+}
+
+void World::deliver_request(const Message& message) {
+  const auto to = host_at(message.address);
+  if (!to || !hosts_[*to]->node.runs() || is_cut(message.from, *to)) return fail_request(message);
+  Host& host = *hosts_[*to];
+  Message answer = message;
+  answer.from = *to;
+  answer.to = message.from;
+  if (message.kind == Kind::mark) {
+    const auto write = std::find_if(writes_.begin(), writes_.end(),
+                                    [&](const Write& each) { return each.number == message.number; });
+    if (write == writes_.end()) return;
+    answer.kind = Kind::marked;
+    answer.through = host.node.name();
+    return reply(*to, std::move(answer), host.node.mark(write->marks));
+  }
+  answer.kind = Kind::answer;
+  answer.through = host.node.name();
+  answer.answer = host.node.answer(message.body);
+  const auto position = answer.answer.position;
+  reply(*to, std::move(answer), position);
+}
+
+// As daemon/committer.cpp does: once the journal has it.
+void World::reply(std::size_t at, Message message, tracker::JournalPosition position) {
+  Host& host = *hosts_[at];
+  if (host.node.is_durable(position)) {
+    messages_.push_back(std::move(message));
+  } else {
+    host.waiting.push_back({std::move(message), position});
+  }
+}
+
+std::vector<std::size_t> World::committers() const {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (!hosts_[at]->waiting.empty()) found.push_back(at);
+  }
+  return found;
+}
+
+void World::commit(std::size_t at) {
+  Host& host = *hosts_[at];
+  const bool durable = host.node.commit();
+  std::vector<Waiting> waiting = std::move(host.waiting);
+  host.waiting.clear();
+  for (Waiting& each : waiting) {
+    if (host.node.is_durable(each.position)) {
+      messages_.push_back(std::move(each.message));
+    } else if (durable) {
+      host.waiting.push_back(std::move(each));
+    } else {
+      fail_request(each.message);
+    }
+  }
+}
+
+void World::deliver_answer(const Message& message) {
+  if (message.kind == Kind::marked) {
+    const auto write = std::find_if(writes_.begin(), writes_.end(),
+                                    [&](const Write& each) { return each.number == message.number; });
+    if (write == writes_.end()) return;
+    ++marks_;
+    for (const auto& [directory, version] : write->changes) {
+      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, moment_);
+    }
+    writes_.erase(write);
+    return;
+  }
+  auto& scan = hosts_[message.to]->scan;
+  if (!scan || scan->input().number != message.number ||
+      !scan->is_outstanding(message.round, message.index)) {
+    return;
+  }
+  if (message.round == 2) {
+    scan->note_answer(message.through, message.answer.losses, message.answer.may_be_trimmed);
+  }
+  take(message.to, message.index, message.answer.response);
+}
+
+// --- scans ---
+
+void World::begin_scan(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (host.scan) return;
+  Scan::Input input;
+  input.number = ++numbers_;
+  input.started_at = moment_;
+  input.own_url = url(host.address);
+  input.min_cycle_age = std::chrono::seconds(setup_.min_cycle_age_s);
+  std::set<std::string> listed;
+  input.listed.push_back(endpoint(host.address));
+  for (const std::size_t each : members()) {
+    listed.insert(hosts_[each]->address);
+    input.names.insert(hosts_[each]->node.name());
+    if (each != at) input.listed.push_back(endpoint(hosts_[each]->address));
+  }
+  if (setup_.lingering) {
+    for (const std::string& address : host.listed) host.lingering.insert(address);
+    std::erase_if(host.lingering, [&](const std::string& address) { return listed.contains(address); });
+    for (const std::string& address : host.lingering) input.lingering.push_back(endpoint(address));
+  }
+  host.listed = std::move(listed);
+  host.scan.emplace(std::move(input), host.database);
+  send_queries(at);
+}
+
+void World::send_queries(std::size_t at) {
+  const Scan& scan = *hosts_[at]->scan;
+  for (std::size_t index = 0; index < scan.requests().size(); ++index) {
+    const peer::HttpRequest& request = scan.requests()[index];
+    messages_.push_back({.kind = Kind::query,
+                         .from = at,
+                         .address = request.endpoint.host,
+                         .number = scan.input().number,
+                         .round = scan.round(),
+                         .index = index,
+                         .body = request.body});
+  }
+}
+
+void World::take(std::size_t at, std::size_t index, const base::Result<peer::HttpResponse>& response) {
+  Host& host = *hosts_[at];
+  if (host.scan->take(index, response)) return send_queries(at);
+  if (host.scan->gathers()) return;
+  if (host.scan->is_pointless()) {
+    host.scan.reset();
+  } else if (bug_ == Bug::cursor_before_walk) {
+    host.database.cursors = host.scan->gathered().cursors;
+  }
+}
+
+std::vector<std::size_t> World::walkers() const {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; at < hosts_.size(); ++at) {
+    if (hosts_[at]->scan && !hosts_[at]->scan->gathers()) found.push_back(at);
+  }
+  return found;
+}
+
+void World::step_scan(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (host.scan->walk_on(host.tree, host.database)) return;
+  commit_scan(host);
+}
+
+void World::commit_scan(Host& host) {
+  host.scan->commit(host.database);
+  const auto broken = host.oracle.check(*host.scan, host.database);
+  if (broken) note(fmt::format("{}: {}", host.node.name(), *broken));
+  host.scan.reset();
+}
+
+}  // namespace spoor::simulation
