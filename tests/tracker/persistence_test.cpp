@@ -572,7 +572,8 @@ TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
 // One that adds nothing by a false positive has no record: a replay has to set the very same bits.
 TEST_F(PersistenceTest, MarksKnownByFalsePositivesSurviveACrashOfACycleThatGrew) {
   auto options = node_options(Durability::disk);
-  options.tracker.levels = LevelSchedule(20, 0.5);
+  options.tracker.levels = LevelSchedule(1000, 0.5);
+  constexpr int count = 4000;  // not so many that a replay into filters too small would know everything
   std::size_t known = 0;
   {
     Node node(files_, clock_, options);
@@ -581,19 +582,19 @@ TEST_F(PersistenceTest, MarksKnownByFalsePositivesSurviveACrashOfACycleThatGrew)
     request.start_level = 1;
     node.tracker().cycle(request);
     node.save();
-    for (int number = 0; number < 2000; ++number) {
+    for (int number = 0; number < count; ++number) {
       if (mark(node.tracker(), {dir(std::to_string(number))}).added == 0) ++known;
     }
     ASSERT_TRUE(node.persistence().commit());
-    EXPECT_GT(node.tracker().status().cycles.front().levels, 2U);
+    EXPECT_GT(node.tracker().status().cycles.front().levels, 1U);
   }
   EXPECT_GT(known, 20U);
   files_.crash();
   options.tracker.levels =
-      LevelSchedule(33, 0.3);  // not even a change of the configuration makes a difference
+      LevelSchedule(1500, 0.4);  // not even a change of the configuration makes a difference
   Node node(files_, clock_, options);
   EXPECT_EQ(node.loss(), "");
-  for (int number = 0; number < 2000; ++number) ASSERT_TRUE(node.is_dirty(std::to_string(number))) << number;
+  for (int number = 0; number < count; ++number) ASSERT_TRUE(node.is_dirty(std::to_string(number))) << number;
 }
 
 // It would be acknowledged without a record, and gone with the one drive that has the snapshot.
