@@ -2,9 +2,12 @@
 // each begun by all together, so that they meet even where there are fewer cores than threads; what
 // came of it is checked when they are done.
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <functional>
@@ -226,6 +229,14 @@ TEST_F(TrackerConcurrencyTest, AStateHoldsWhatIsBeforeItsPositionAndNothingBehin
   }
 }
 
+// Else both markers may share one processor all the time, and leave their records in one place.
+void stay_on_processor(std::size_t number) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CPU_SET(number % std::max(1U, std::thread::hardware_concurrency()), &processors);
+  ::pthread_setaffinity_np(::pthread_self(), sizeof(processors), &processors);
+}
+
 // Records are taken processor by processor; but those before a state's position come first.
 TEST_F(TrackerConcurrencyTest, AStateAndTheRecordsBehindItHoldEverything) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
@@ -233,6 +244,7 @@ TEST_F(TrackerConcurrencyTest, AStateAndTheRecordsBehindItHoldEverything) {
   std::vector<TrackerState> states;
   const auto marker = [&](std::size_t at) {
     return [&, at](std::size_t round) {
+      stay_on_processor(at);
       for (std::size_t number = round * marks_a_round; number < (round + 1) * marks_a_round; ++number) {
         mark(tracker, {dir(own_path(at, number))});
       }
