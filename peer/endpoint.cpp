@@ -1,7 +1,9 @@
 #include "peer/endpoint.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -18,6 +20,21 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
   return port;
+}
+
+// The zone of a link-local address ("%eth0") means something on one machine only.
+bool is_ipv6_address(const std::string& text) {
+  constexpr std::string_view allowed = "0123456789abcdefABCDEF:.";  // no NUL, which would end the text early
+  in6_addr scratch{};
+  return text.find_first_not_of(allowed) == std::string::npos &&
+         ::inet_pton(AF_INET6, text.c_str(), &scratch) == 1;
+}
+
+bool is_host(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
 }
 
 }  // namespace
@@ -49,6 +66,10 @@ base::Result<Endpoint> parse_endpoint(std::string_view url) {
   endpoint.host = in_brackets ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
   rest.remove_prefix(std::min(rest.size(), in_brackets ? host_end + 1 : host_end));
   if (endpoint.host.empty()) return bad_url(url, "there is no host");
+  if (in_brackets && !is_ipv6_address(endpoint.host))
+    return bad_url(url, "what stands in brackets is no IPv6 address (without a zone)");
+  if (!in_brackets && !is_host(endpoint.host))
+    return bad_url(url, "a host has letters, digits, '.', '-' and '_' only");
 
   endpoint.port = default_port;
   if (!rest.empty()) {

@@ -24,7 +24,8 @@ struct Endpoint {
 
 inline constexpr std::uint16_t default_port = 7420;
 
-// From `http://host[:port][/]` or `unix:/path`; fails with std::errc::invalid_argument and what is
+// From `http://host[:port][/]`, an IPv6 address in brackets, or `unix:/path`; to_string() of it reads back as
+// the same; fails with std::errc::invalid_argument and what is
 // accepted instead.
 base::Result<Endpoint> parse_endpoint(std::string_view url);
 
