@@ -96,6 +96,9 @@ class Run {
       }
     }
     finish();
+    for (const auto& [source, target] : targets_without_address_) {
+      note(source, fmt::format("its target '{}' has no address", target));
+    }
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       for (auto& [url, endpoint] : found_[i]) answers_[i].endpoints.push_back(std::move(endpoint));
     }
@@ -216,7 +219,8 @@ class Run {
   }
 
   void take(const Lookup& lookup, int status, std::span<const unsigned char> answer) {
-    // The name, or a record of this type, does not exist: nobody is there.
+    // The name, or a record of this type, does not exist: nobody is there. That a target of an SRV record has
+    // no address at all shows at the end.
     if (status == ARES_ENOTFOUND || status == ARES_ENODATA) return;
     if (status == ARES_SUCCESS) status = read(lookup, answer);
     if (status != ARES_SUCCESS && status != ARES_ENODATA) fail(lookup, status);
@@ -265,11 +269,15 @@ class Run {
         targets.emplace(target, record->port);
       }
     }
-    for (const auto& [target, port] : targets) look_up_addresses(lookup.source, target, port);
+    for (const auto& [target, port] : targets) {
+      targets_without_address_.emplace(lookup.source, target);
+      look_up_addresses(lookup.source, target, port);
+    }
     return ARES_SUCCESS;
   }
 
   void add(const Lookup& lookup, const std::string& address) {
+    targets_without_address_.erase({lookup.source, lookup.name});
     auto& found = found_[lookup.source];
     Endpoint endpoint{address, lookup.port, {}};
     std::string url = endpoint.to_string();
@@ -296,6 +304,8 @@ class Run {
   const std::span<const DnsSource> sources_;
   std::vector<std::map<std::string, Endpoint>> found_;  // for each source, by URL
   std::vector<DnsAnswer> answers_;
+  // A service is there, but not where: its address may be late, or wrong for a while.
+  std::set<std::pair<std::size_t, std::string>> targets_without_address_;  // with their sources
   std::deque<Lookup> lookups_;  // the library keeps the addresses of those that have begun
   std::size_t next_ = 0;        // the first that has not begun
   std::size_t in_flight_ = 0;

@@ -12,7 +12,8 @@
 
 namespace spoor::peer {
 
-// What the DNS says of one source. That nobody is there is an answer; that it can't be found out is not.
+// What the DNS says of one source. That nobody is there is an answer; that it can't be found out is not, nor
+// is the target of an SRV record that has no address.
 struct DnsAnswer {
   std::vector<Endpoint> endpoints;  // by URL, none twice
   std::string problem;              // why endpoints may be missing above; empty where none is

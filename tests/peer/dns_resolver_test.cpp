@@ -74,14 +74,28 @@ TEST(DnsResolverTest, AnAliasIsFollowed) {
 }
 
 TEST(DnsResolverTest, NobodyThereIsAnAnswer) {
-  const DnsServer server({"--txt-record=other.test,text", "--srv-host=_away._tcp.test",
-                          "--srv-host=_gone._tcp.test,gone.test,7001"});
-  for (const std::string name : {"missing.test", "other.test", "srv:_missing._tcp.test",
-                                 "srv:_away._tcp.test", "srv:_gone._tcp.test"}) {
+  const DnsServer server({"--txt-record=other.test,text", "--srv-host=_away._tcp.test"});
+  for (const std::string name :
+       {"missing.test", "other.test", "srv:_missing._tcp.test", "srv:_away._tcp.test"}) {
     const auto answer = resolve(server, name);
     EXPECT_EQ(answer.problem, "") << name;
     EXPECT_THAT(answer.endpoints, IsEmpty()) << name;
   }
+}
+
+// The service is there: only where is not known, for now.
+TEST(DnsResolverTest, ATargetWithoutAnAddressIsAProblem) {
+  const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,7001",
+                          "--srv-host=_spoor._tcp.test,gone.test,7002", "--host-record=a.test,10.0.0.1",
+                          "--srv-host=_bare._tcp.test,other.test,7003", "--txt-record=other.test,text",
+                          "--srv-host=_six._tcp.test,six.test,7004", "--host-record=six.test,fd00::1"});
+  const auto answer = resolve(server, "srv:_spoor._tcp.test");
+  EXPECT_EQ(answer.problem, "its target 'gone.test' has no address");
+  EXPECT_THAT(urls(answer), ElementsAre("http://10.0.0.1:7001"));
+  const auto bare = resolve(server, "srv:_bare._tcp.test");
+  EXPECT_EQ(bare.problem, "its target 'other.test' has no address");
+  EXPECT_THAT(bare.endpoints, IsEmpty());
+  EXPECT_EQ(resolve(server, "srv:_six._tcp.test").problem, "") << "one kind of address is enough";
 }
 
 TEST(DnsResolverTest, NamesComeAndGo) {
