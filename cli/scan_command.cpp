@@ -100,11 +100,13 @@ class ScanCommand {
   int run_dry() const {
     const auto stored = read_stored();
     if (!stored) return fail(exit_failed, stored.error().message);
-    const auto gathered = gather(*stored);
-    if (!gathered) return fail(exit_failed, gathered.error().message);
-    print(
-        {.gathered = *gathered, .levels = levels_, .start_level = stored->start_level, .full = flags_.full});
-    return gathered->complete() ? exit_done : exit_in_part;
+    const auto asked = gather(*stored);
+    if (!asked) return fail(exit_failed, asked.error().message);
+    print({.gathered = asked->gathered,
+           .levels = levels_,
+           .start_level = stored->start_level,
+           .full = flags_.full});
+    return asked->gathered.complete() ? exit_done : exit_in_part;
   }
 
   // What the last scan left for this one.
@@ -134,19 +136,21 @@ class ScanCommand {
     const auto started_at = clock_.wall_now();
     const auto stored = read_stored(*database);
     if (!stored) return fail(exit_failed, stored.error().message);
-    const auto gathered = gather(*stored);
-    if (!gathered) return fail(exit_failed, gathered.error().message);
+    const auto asked = gather(*stored);
+    if (!asked) return fail(exit_failed, asked.error().message);
+    const peer::Gathered& gathered = asked->gathered;
     // Who heard nobody has nothing new to say.
     const std::size_t start_level =
-        gathered->any_answered() ? levels_.start_level_for(gathered->items) : stored->start_level;
-    const auto report = walk(*database, *gathered, started_at, start_level);
+        gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored->start_level;
+    const auto report = walk(*database, gathered, started_at, start_level);
     if (!report) return fail(exit_failed, report.error().message);
-    print({.gathered = *gathered,
+    print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
            .start_level = start_level,
-           .full = flags_.full});
-    return gathered->complete() && !report->left_something() ? exit_done : exit_in_part;
+           .full = flags_.full,
+           .note = asked->note});
+    return gathered.complete() && !report->left_something() ? exit_done : exit_in_part;
   }
 
   std::filesystem::path database_file() const {
@@ -162,8 +166,13 @@ class ScanCommand {
     fmt::print("{}", flags_.json ? scan_json(outcome) : scan_text(outcome));
   }
 
-  base::Result<peer::Gathered> gather(const Stored& stored) const {
-    auto members = find_scan_members(global_, config_, clock_, stored.cursors, flags_.dry_run);
+  struct Asked {
+    peer::Gathered gathered;
+    std::string note;  // for the report
+  };
+
+  base::Result<Asked> gather(const Stored& stored) const {
+    const auto members = find_scan_members(global_, config_, clock_, stored.cursors, flags_.dry_run);
     if (!members) return members.error();
     peer::HttpTransport transport({.timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,
@@ -176,18 +185,21 @@ class ScanCommand {
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .start_level = stored.start_level,
                                   .read_only = flags_.dry_run,
-                                  .lingering = std::move(members->lingering),
-                                  .unknown_sources = std::move(members->unknown)});
+                                  .lingering = members->lingering,
+                                  .unknown_sources = members->unknown});
+    const auto settled = settle_scan_members(config_, clock_, stored.cursors, *members, gathered.addresses);
+    std::string note = settled ? "" : settled.error().message;
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
                                : flags_.full || gathered.any_answered() || !gathered.gaps.empty();
-    if (is_enough) return gathered;
+    if (is_enough) return Asked{std::move(gathered), std::move(note)};
     std::string why = config_.scan.require == config::Require::all
                           ? "not every peer answered (scan.require is \"all\")"
                           : "no peer answered, not even this node's daemon";
     for (const auto& peer : gathered.peers) {
       if (!peer.ok) why += fmt::format("\n  {}: {}", peer.name, peer.error);
     }
+    if (!note.empty()) why += "\n  " + note;
     return base::Error(std::make_error_code(std::errc::host_unreachable), why);
   }
 

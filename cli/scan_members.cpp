@@ -38,6 +38,15 @@ base::Result<peer::MemberSources> sources_of(const GlobalOptions& global, const 
   return sources;
 }
 
+peer::RollStore store_of(base::FileSystem& files, const config::Config& config, const base::Clock& clock,
+                         const tracker::Cursors& stored, bool dry_run) {
+  return {.files = files,
+          .data_dir = config.node.data_dir,
+          .clock = clock,
+          .cursors = stored,
+          .read_only = dry_run};
+}
+
 }  // namespace
 
 base::Result<peer::Members> find_scan_members(const GlobalOptions& global, const config::Config& config,
@@ -49,12 +58,14 @@ base::Result<peer::Members> find_scan_members(const GlobalOptions& global, const
   if (!servers) return servers.error();
   peer::DnsResolver resolver({.servers = *std::move(servers), .timeout = config.peers.timeout});
   base::PosixFileSystem files;
-  return peer::find_members(*sources, resolver,
-                            {.files = files,
-                             .data_dir = config.node.data_dir,
-                             .clock = clock,
-                             .cursors = stored,
-                             .read_only = dry_run});
+  return peer::find_members(*sources, resolver, store_of(files, config, clock, stored, dry_run));
+}
+
+base::Result<> settle_scan_members(const config::Config& config, const base::Clock& clock,
+                                   const tracker::Cursors& stored, const peer::Members& members,
+                                   const peer::AddressStates& asked) {
+  base::PosixFileSystem files;
+  return peer::settle_members(members, asked, store_of(files, config, clock, stored, false));
 }
 
 }  // namespace spoor::cli

@@ -15,4 +15,10 @@ base::Result<peer::Members> find_scan_members(const GlobalOptions& global, const
                                               const base::Clock& clock, const tracker::Cursors& stored,
                                               bool dry_run);
 
+// Stores what came of asking them (peer::settle_members): after gathering, whatever becomes of the scan. Does
+// nothing for the members of a dry run.
+base::Result<> settle_scan_members(const config::Config& config, const base::Clock& clock,
+                                   const tracker::Cursors& stored, const peer::Members& members,
+                                   const peer::AddressStates& asked);
+
 }  // namespace spoor::cli

@@ -73,6 +73,7 @@ ordered_json to_json(const ScanOutcome& outcome) {
   json["bytes"] = record.bytes;
   json["errors"] = record.errors;
   json["error_details"] = errors_json(report.errors);
+  json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
   json["duration_s"] = std::chrono::duration<double>(report.duration).count();
   return json;
 }
@@ -144,7 +145,8 @@ std::string scan_json(const ScanOutcome& outcome) {
 }
 
 std::string scan_text(const ScanOutcome& outcome) {
-  const std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
+  std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
+  if (!outcome.note.empty()) gathered += fmt::format("note       {}\n", outcome.note);
   if (outcome.report != nullptr) return report_text(*outcome.report) + gathered;
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
                                 outcome.is_full() ? "full: " + outcome.reason() : "incremental");

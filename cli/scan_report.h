@@ -17,6 +17,7 @@ struct ScanOutcome {
   const scanner::ScanReport* report = nullptr;  // a dry run has none
   std::size_t start_level = 0;                  // what the next scan asks for
   bool full = false;                            // as asked for
+  std::string note = {};                        // what went wrong beside the scan
 
   // Why everything is walked, as far as it is known before; empty where it need not be.
   std::string reason() const;

@@ -122,9 +122,11 @@ class Gathering::State {
     const auto frame = read_frame(response, options_.cluster);
     const std::string url = endpoint.to_string();
     if (!frame) {
+      gathered_.addresses[url] = AddressState::silent;
       silent_.push_back({index, frame.error().message});
       return;
     }
+    gathered_.addresses[url] = AddressState::answered;
     if (url != options_.own_url) take_address(url, *frame);
     const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
       return other.name == frame->sender.node && other.instance == frame->answer.instance &&
@@ -162,6 +164,7 @@ class Gathering::State {
 
   // Nobody is there any more. Waiting would not help: who was there after the one that moved was never read.
   void settle_left(const std::string& url) {
+    gathered_.addresses[url] = AddressState::left;
     CycleId& state = gathered_.cursors[url].cycle;
     if (state == unknown_since)
       gathered_.gaps.push_back(fmt::format("'{}' was left before it answered", url));

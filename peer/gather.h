@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/address_state.h"
 #include "peer/transport.h"
 #include "tracker/cursor.h"
 #include "tracker/mark_set.h"
@@ -63,6 +64,8 @@ struct Gathered {
   // cycle 1 where it is elsewhere now, and nobody answers there.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
+  // Of every endpoint that was asked: in `peers`, a node of several addresses stands once.
+  AddressStates addresses;
   // Why everything has to be walked; empty where it need not.
   std::vector<std::string> gaps;
 

@@ -48,6 +48,15 @@ TEST_F(ScanReportTest, AFilterWithinItsBoundIsNotSaturated) {
   EXPECT_THAT(text, Not(HasSubstr("is asked to open")));
 }
 
+TEST_F(ScanReportTest, ANoteIsShown) {
+  auto with_note = outcome();
+  EXPECT_TRUE(json::parse(scan_json(with_note))["note"].is_null());
+  EXPECT_THAT(scan_text(with_note), Not(HasSubstr("note")));
+  with_note.note = "members.json: the disk is full";
+  EXPECT_EQ(json::parse(scan_json(with_note))["note"], "members.json: the disk is full");
+  EXPECT_THAT(scan_text(with_note), HasSubstr("note       members.json: the disk is full\n"));
+}
+
 TEST_F(ScanReportTest, AFilterBeyondItsBoundIsSaturatedAndSaysWhatToDo) {
   gather(2'000, 0);
   EXPECT_TRUE(filter()["saturated"]);

@@ -97,9 +97,26 @@ TEST_F(DnsTest, ANodeThatIsGoneForGoodCostsOneFullWalk) {
   publish();
   cluster_.scan(nodes[0], 3, by_name());
   const auto without = by_name({"--set", "peers.forget_after=0s"});
+  cluster_.scan(nodes[0], 3, without);  // asks it for the last time
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "full");
   expect_truth();
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "incremental");
+}
+
+// As a pod that is not ready: its name does not have it, and it goes on acknowledging marks.
+TEST_F(DnsTest, ALivingNodeIsAskedHoweverLongItsNameDoesNotHaveIt) {
+  const auto& nodes = cluster_.nodes();
+  const auto without = by_name({"--set", "peers.forget_after=0s"});
+  cluster_.scan(nodes[0], 0, without);
+  records_.erase("n2");
+  publish();
+  for (int scan = 0; scan < 3; ++scan) {
+    change_and_tell(nodes[2]);
+    const auto whole = cluster_.scan(nodes[0], 0, without);
+    EXPECT_EQ(whole["mode"], "incremental");
+    EXPECT_EQ(whole["note"], nullptr);
+    expect_truth();
+  }
 }
 
 TEST_F(DnsTest, WithoutADnsServerWhoeverWasThereLastIsAsked) {

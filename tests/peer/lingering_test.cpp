@@ -41,6 +41,10 @@ class LingeringTest : public testing::Test {
     cluster_.alias("b", "b2");
   }
 
+  static AddressState state_of(const Gathered& gathered, const std::string& host) {
+    return gathered.addresses.at(FakeCluster::endpoints({host}).front().to_string());
+  }
+
   void mark(const std::string& host, const std::string& path) {
     const tracker::Mark mark{path, tracker::MarkKind::dir};
     cluster_[host].tracker->mark({&mark, 1});
@@ -84,6 +88,21 @@ TEST_F(LingeringTest, ANodeThatIsNoLongerListedAndDownKeepsItsCursor) {
   EXPECT_TRUE(holds(gathered, "bucket/x"));
 }
 
+// Whether it can be read or not, whoever answers is there.
+TEST_F(LingeringTest, EveryAddressThatAnswersIsTold) {
+  cluster_.alias("b", "b2");
+  cluster_.add("down");
+  cluster_["down"].is_down = true;
+  listed_ = {"a"};
+  lingering_ = {"b1", "b2", "down"};
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.addresses, SizeIs(4));
+  EXPECT_EQ(state_of(gathered, "a"), AddressState::answered);
+  EXPECT_EQ(state_of(gathered, "b1"), AddressState::answered);
+  EXPECT_EQ(state_of(gathered, "b2"), AddressState::answered);
+  EXPECT_EQ(state_of(gathered, "down"), AddressState::silent);
+}
+
 TEST_F(LingeringTest, ANodeThatLingersNoMoreIsAGapOnce) {
   listed_ = {"a"};
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'b' is no longer among the peers")));
@@ -99,6 +118,7 @@ TEST_F(LingeringTest, AnAddressWhoseNodeMovedIsOfNoAccount) {
   EXPECT_TRUE(gathered.complete());
   EXPECT_THAT(gathered.gaps, IsEmpty());
   EXPECT_TRUE(holds(gathered, "bucket/x"));
+  EXPECT_EQ(state_of(gathered, "b1"), AddressState::left);
   lingering_.clear();
   EXPECT_THAT(scan().gaps, IsEmpty());
 }

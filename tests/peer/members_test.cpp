@@ -14,9 +14,11 @@
 namespace spoor::peer {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Says what it was told to; of other names, that nobody is there.
 class FakeResolver final : public Resolver {
@@ -38,6 +40,11 @@ DnsAnswer listing(const std::vector<std::string>& urls) {
   return answer;
 }
 
+base::Result<RegistryAnswer> registered(const std::vector<std::string>& urls,
+                                        const std::vector<std::string>& lingering = {}) {
+  return RegistryAnswer{listing(urls).endpoints, listing(lingering).endpoints};
+}
+
 const DnsAnswer no_answer{{}, "no answer in time"};
 
 class MembersTest : public ::testing::Test {
@@ -50,11 +57,25 @@ class MembersTest : public ::testing::Test {
 
   // As a scan does that is stored.
   Members find() {
-    auto members = find_members(sources_, resolver_, {files_, "/data", clock_, cursors_});
-    for (const auto& endpoint : members.endpoints) cursors_[endpoint.to_string()] = {};
-    for (const auto& endpoint : members.lingering) cursors_[endpoint.to_string()] = {};
+    auto members = find_members(sources_, resolver_, store());
+    const auto asked = ask(members);
+    EXPECT_TRUE(settle_members(members, asked, store()));
+    for (const auto& [url, state] : asked) cursors_[url] = {};
     return members;
   }
+
+  AddressStates ask(const Members& members) const {
+    AddressStates asked;
+    for (const auto* list : {&members.endpoints, &members.lingering}) {
+      for (const std::string& url : urls(*list)) {
+        const auto state = states_.find(url);
+        asked[url] = state == states_.end() ? AddressState::answered : state->second;
+      }
+    }
+    return asked;
+  }
+
+  RollStore store() { return {files_, "/data", clock_, cursors_}; }
 
   static std::vector<std::string> urls(const std::vector<Endpoint>& endpoints) {
     std::vector<std::string> urls;
@@ -67,6 +88,7 @@ class MembersTest : public ::testing::Test {
   FakeResolver resolver_;
   tracker::Cursors cursors_;
   MemberSources sources_;
+  AddressStates states_;  // of those who do not answer
 };
 
 TEST_F(MembersTest, AllSourcesAreJoinedAndNobodyIsListedTwice) {
@@ -76,7 +98,7 @@ TEST_F(MembersTest, AllSourcesAreJoinedAndNobodyIsListedTwice) {
   sources_.dns.push_back(sources_.dns.front());
   resolver_.answers["x:7420"] = listing({"http://a:1", "http://c:1"});
   resolver_.answers["srv:_s._tcp.y"] = listing({"http://c:1", "http://d:1"});
-  sources_.registry = {"etcd", [] { return listing({"http://d:1", "http://e:1"}).endpoints; }};
+  sources_.registry = {"etcd", [] { return registered({"http://d:1", "http://e:1"}); }};
   const auto members = find();
   EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://b:1", "http://a:1", "http://c:1",
                                                    "http://d:1", "http://e:1"));
@@ -96,7 +118,9 @@ TEST_F(MembersTest, WhoIsNoLongerListedLingersUntilItIsForgotten) {
   resolver_.answers["x:7420"] = listing({"http://a:1", "http://b:1"});
   find();
   resolver_.answers["x:7420"] = listing({"http://a:1"});
-  for (int hour = 0; hour < 24; ++hour) {
+  states_["http://b:1"] = AddressState::silent;
+  clock_.advance(std::chrono::hours(1));
+  for (int hour = 1; hour <= 24; ++hour) {
     const auto members = find();
     EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://a:1"));
     EXPECT_THAT(urls(members.lingering), ElementsAre("http://b:1"));
@@ -104,6 +128,52 @@ TEST_F(MembersTest, WhoIsNoLongerListedLingersUntilItIsForgotten) {
     clock_.advance(std::chrono::hours(1));
   }
   EXPECT_THAT(find().lingering, IsEmpty());
+}
+
+// As a pod does that is not ready, and goes on acknowledging marks.
+TEST_F(MembersTest, WhoAnswersIsAskedForAsLongAsItDoes) {
+  resolver_.answers["x:7420"] = listing({"http://a:1"});
+  sources_.registry = {"etcd", [] { return registered({"http://b:1"}); }};
+  find();
+  resolver_.answers["x:7420"] = {};
+  sources_.registry->list = [] { return registered({}); };
+  for (int week = 0; week < 10; ++week) {
+    clock_.advance(std::chrono::hours(24 * 7));
+    EXPECT_THAT(urls(find().lingering), ElementsAre("http://a:1", "http://b:1"));
+  }
+}
+
+// Nobody is forgotten before he was asked, however long the last scan was ago.
+TEST_F(MembersTest, ALongPauseForgetsNobody) {
+  resolver_.answers["x:7420"] = listing({"http://a:1"});
+  find();
+  resolver_.answers["x:7420"] = {};
+  states_["http://a:1"] = AddressState::silent;
+  for (int scan = 0; scan < 4; ++scan) {
+    clock_.advance(std::chrono::hours(24 * 365));
+    EXPECT_THAT(urls(find().lingering), ElementsAre("http://a:1"));
+  }
+  EXPECT_THAT(find().lingering, IsEmpty());
+}
+
+TEST_F(MembersTest, AnAddressThatItsNodeLeftIsNotAskedAgain) {
+  resolver_.answers["x:7420"] = listing({"http://a:1"});
+  find();
+  resolver_.answers["x:7420"] = listing({"http://b:1"});
+  states_["http://a:1"] = AddressState::left;
+  EXPECT_THAT(urls(find().lingering), ElementsAre("http://a:1"));
+  EXPECT_THAT(find().lingering, IsEmpty());
+}
+
+TEST_F(MembersTest, AScanThatWasNotSettledForgetsNobody) {
+  sources_.forget_after = std::chrono::milliseconds(0);
+  resolver_.answers["x:7420"] = listing({"http://a:1"});
+  find();
+  resolver_.answers["x:7420"] = {};
+  for (int scan = 0; scan < 3; ++scan) {
+    clock_.advance(std::chrono::hours(1000));
+    EXPECT_THAT(urls(find_members(sources_, resolver_, store()).lingering), ElementsAre("http://a:1"));
+  }
 }
 
 TEST_F(MembersTest, WhoLingersInOneSourceAndIsListedInAnotherIsListed) {
@@ -118,26 +188,52 @@ TEST_F(MembersTest, WhoLingersInOneSourceAndIsListedInAnotherIsListed) {
 
 TEST_F(MembersTest, ASourceThatDoesNotAnswerIsUnknownAndListsWhomItListedLast) {
   resolver_.answers["x:7420"] = listing({"http://a:1"});
-  sources_.registry = {"etcd http://e", [] { return listing({"http://b:1"}).endpoints; }};
+  sources_.registry = {"etcd http://e", [] { return registered({"http://b:1"}); }};
   find();
   clock_.advance(std::chrono::hours(1000));
   resolver_.answers["x:7420"] = no_answer;
   sources_.registry->list = [] {
-    return base::Result<std::vector<Endpoint>>(
-        base::Error(std::make_error_code(std::errc::timed_out), "no lease"));
+    return base::Result<RegistryAnswer>(base::Error(std::make_error_code(std::errc::timed_out), "no lease"));
   };
   const auto members = find();
   EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://a:1", "http://b:1"));
   EXPECT_THAT(members.unknown, ElementsAre("dns x:7420: no answer in time", "etcd http://e: no lease"));
 }
 
-TEST_F(MembersTest, ARegistrysListIsReplacedWhole) {
-  sources_.registry = {"etcd", [] { return listing({"http://b:1", "http://c:1"}).endpoints; }};
+TEST_F(MembersTest, WhoLeftTheRegistryLingersForItsOwnTime) {
+  sources_.registry = {"etcd", [] { return registered({"http://b:1", "http://c:1"}); },
+                       std::chrono::hours(4)};
   find();
-  sources_.registry->list = [] { return listing({"http://c:1"}).endpoints; };
+  sources_.registry->list = [] { return registered({"http://c:1"}); };
+  states_["http://b:1"] = AddressState::silent;
+  for (int hour = 1; hour <= 4; ++hour) {
+    clock_.advance(std::chrono::hours(1));
+    const auto members = find();
+    EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://c:1"));
+    EXPECT_THAT(urls(members.lingering), ElementsAre("http://b:1"));
+  }
+  EXPECT_THAT(find().lingering, IsEmpty());
+}
+
+TEST_F(MembersTest, ARegistryNamesWhoLingersAtOnce) {
+  sources_.registry = {"etcd", [] { return registered({"http://b:1"}, {"http://a:1", "http://b:1"}); }};
   const auto members = find();
-  EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://c:1"));
+  EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://b:1"));
+  EXPECT_THAT(urls(members.lingering), ElementsAre("http://a:1"));
+}
+
+TEST_F(MembersTest, AnOddAddressIsAProblemOfItsSource) {
+  resolver_.answers["x:7420"].endpoints = {{"[a", 80, {}}, {"fine", 80, {}}, {"a b", 80, {}}};
+  const std::vector<Endpoint> registry_listed{{"", 80, {}}};
+  const std::vector<Endpoint> registry_lingering{{"a\nb", 80, {}}, {"here", 0, {}}};
+  sources_.registry = {
+      "etcd",
+      [&] { return base::Result<RegistryAnswer>(RegistryAnswer{registry_listed, registry_lingering}); }};
+  const auto members = find();
+  EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://fine:80"));
   EXPECT_THAT(members.lingering, IsEmpty());
+  EXPECT_THAT(members.unknown, ElementsAre(AllOf(StartsWith("dns x:7420: "), HasSubstr("http://[a:80")),
+                                           AllOf(StartsWith("etcd: "), HasSubstr("there is no host"))));
 }
 
 TEST_F(MembersTest, ASourceThatNeverAnsweredIsUnknown) {
@@ -168,7 +264,7 @@ TEST_F(MembersTest, ARollThatCannotBeReadIsLeftAsItIs) {
   find();
   resolver_.answers["x:7420"] = listing({"http://a:1"});
   files_.fail_call(1, EIO);
-  const auto members = find();
+  const auto members = find();  // settles nothing
   EXPECT_THAT(members.unknown, ElementsAre(HasSubstr("members.json")));
   EXPECT_THAT(members.lingering, IsEmpty());
   EXPECT_THAT(urls(find().lingering), ElementsAre("http://b:1"));
@@ -177,17 +273,22 @@ TEST_F(MembersTest, ARollThatCannotBeReadIsLeftAsItIs) {
 TEST_F(MembersTest, ARollThatCannotBeWrittenIsUnknown) {
   resolver_.answers["x:7420"] = listing({"http://a:1"});
   files_.fill("/data");
-  const auto members = find();
+  const auto members = find_members(sources_, resolver_, store());
   EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://a:1"));
   EXPECT_THAT(members.unknown, ElementsAre(HasSubstr("members.json")));
+  EXPECT_FALSE(settle_members(members, ask(members), store()));
+  files_.heal("/data");
+  EXPECT_TRUE(settle_members(members, ask(members), store()));
+  resolver_.answers["x:7420"] = {};
+  EXPECT_THAT(urls(find().lingering), ElementsAre("http://a:1"));
 }
 
-TEST_F(MembersTest, TheRollIsWrittenOnlyWhereItChanged) {
+TEST_F(MembersTest, TheRollIsWrittenBeforeTheyAreAskedOnlyWhereItChanged) {
   resolver_.answers["x:7420"] = listing({"http://a:1"});
   find();
   clock_.advance(std::chrono::hours(1));
   files_.reset_calls();
-  find();
+  find_members(sources_, resolver_, store());
   EXPECT_EQ(files_.calls(), 1U) << "it is read, and not written";
 }
 
@@ -195,8 +296,9 @@ TEST_F(MembersTest, ADryRunWritesNothing) {
   resolver_.answers["x:7420"] = listing({"http://a:1"});
   const RollStore dry{
       .files = files_, .data_dir = "/data", .clock = clock_, .cursors = cursors_, .read_only = true};
-  EXPECT_THAT(urls(find_members(sources_, resolver_, dry).endpoints),
-              ElementsAre("unix:/own.sock", "http://a:1"));
+  const auto members = find_members(sources_, resolver_, dry);
+  EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://a:1"));
+  EXPECT_TRUE(settle_members(members, ask(members), dry));
   EXPECT_THAT(files_.names_in("/data"), IsEmpty());
   files_.put("/data/members.json", "{");
   EXPECT_THAT(find_members(sources_, resolver_, dry).unknown, ElementsAre(HasSubstr("corrupt")));
