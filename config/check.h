@@ -1,6 +1,8 @@
 // The parts of validate(), with the key of each problem kept apart.
 #pragma once
 
+#include <string_view>
+
 #include "config/config.h"
 #include "config/problem.h"
 
@@ -10,6 +12,9 @@ void check_names_and_paths(const Config& config, Problems& problems);
 void check_ranges(const Config& config, Problems& problems);
 void check_endpoints(const Config& config, Problems& problems);
 void check_dns(const Config& config, Problems& problems);
+
+// A number from 1 to 65535, and nothing else.
+bool is_port(std::string_view text);
 
 // All of them.
 Problems find_problems(const Config& config);

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,12 +16,6 @@ namespace {
 
 constexpr std::size_t name_bytes_max = 253;
 constexpr std::size_t label_bytes_max = 63;
-
-bool is_port(std::string_view text) {
-  std::uint32_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
-}
 
 bool is_address(std::string_view text, int family) {
   // inet_pton would stop at a NUL and call what stands before it an address.

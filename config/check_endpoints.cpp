@@ -90,12 +90,6 @@ void check_listeners(const Config& config, Problems& problems) {
   }
 }
 
-bool is_port(std::string_view text) {
-  std::uint32_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
-}
-
 bool is_host(std::string_view text) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   return !text.empty() && text.size() <= 253 && text.find_first_not_of(allowed) == std::string_view::npos;
@@ -154,6 +148,12 @@ void check_unsupported(const Config& config, Problems& problems) {
 }
 
 }  // namespace
+
+bool is_port(std::string_view text) {
+  std::uint32_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
+}
 
 void check_endpoints(const Config& config, Problems& problems) {
   check_listeners(config, problems);

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/core.h>
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
 
 #include "peer/endpoint.h"
@@ -14,13 +14,6 @@ namespace {
 base::Error bad(std::string_view text, std::string_view what, std::string_view accepted) {
   return {std::make_error_code(std::errc::invalid_argument),
           fmt::format("'{}' is no {}; write {}", text, what, accepted)};
-}
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
 }
 
 bool is_address(const std::string& text) {

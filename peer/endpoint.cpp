@@ -15,13 +15,6 @@ base::Error bad_url(std::string_view url, std::string_view why) {
           fmt::format("'{}' is no URL of a daemon: {}; write http://host:port or unix:/path", url, why)};
 }
 
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
-}
-
 // The zone of a link-local address ("%eth0") means something on one machine only.
 bool is_ipv6_address(const std::string& text) {
   constexpr std::string_view allowed = "0123456789abcdefABCDEF:.";  // no NUL, which would end the text early
@@ -38,6 +31,13 @@ bool is_host(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
+  return port;
+}
 
 std::string Endpoint::to_string() const {
   if (is_unix()) return "unix:" + unix_path;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,11 @@ struct Endpoint {
 
 inline constexpr std::uint16_t default_port = 7420;
 
+// A number from 1 to 65535, and nothing else.
+std::optional<std::uint16_t> parse_port(std::string_view text);
+
 // From `http://host[:port][/]`, an IPv6 address in brackets, or `unix:/path`; to_string() of it reads back as
-// the same; fails with std::errc::invalid_argument and what is
-// accepted instead.
+// the same. Fails with std::errc::invalid_argument and what is accepted instead.
 base::Result<Endpoint> parse_endpoint(std::string_view url);
 
 }  // namespace spoor::peer

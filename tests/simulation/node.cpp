@@ -71,7 +71,6 @@ void Node::start(std::uint32_t choice) {
 void Node::end_run() {
   persistence_.reset();
   split_off_.clear();
-  wants_save_ = false;
 }
 
 void Node::kill() {
@@ -148,7 +147,7 @@ bool Node::commit() {
   return persistence_->commit().has_value();
 }
 
-void Node::save() { wants_save_ = !persistence_->save().durable(); }
+void Node::save() { persistence_->save(); }
 
 // As daemon/api.cpp does.
 Node::Answer Node::answer(const std::string& body) {
@@ -178,7 +177,6 @@ Node::Answer Node::answer(const std::string& body) {
 }
 
 void Node::note_advance(CycleId before) {
-  wants_save_ = true;
   if (marked_in_current_) closed_.push_back(before);
   marked_in_current_ = false;
 }

@@ -62,7 +62,6 @@ class Node {
   // Whether the journal took it; else nothing is acknowledged.
   bool commit();
   void save();
-  bool wants_save() const { return wants_save_; }
 
   struct Answer {
     peer::HttpResponse response;
@@ -91,7 +90,6 @@ class Node {
   std::uint32_t choice_ = 0;
   std::uint64_t runs_ = 0;
   std::unique_ptr<tracker::Persistence> persistence_;
-  bool wants_save_ = false;
 
   // For whether a loss is due at the next start.
   tracker::Durability last_durability_ = tracker::Durability::disk;

@@ -78,7 +78,6 @@ std::optional<Reason> Scan::read(const Tree& tree, const Database& database, con
   if (database.seen[directory]) known.emplace().inode = directory;
   const Reason reason = plan.reason(marks, directory, known, above);
   if (reason == Reason::clean) return std::nullopt;
-  ++read_;
   found_[directory] = tree.version(directory);
   return reason;
 }

@@ -79,7 +79,6 @@ class Scan {
   bool walk_on(const Tree& tree, const Database& database);
 
   void commit(Database& database) const;
-  bool has_seen_everything() const { return read_ == Tree::count; }
 
  private:
   void begin_round();
@@ -101,7 +100,6 @@ class Scan {
 
   std::size_t walked_parts_ = 0;
   std::optional<scanner::Reason> root_reason_;
-  std::size_t read_ = 0;
   std::array<std::optional<std::uint64_t>, Tree::count> found_;
 };
 
