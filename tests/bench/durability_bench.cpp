@@ -24,6 +24,7 @@
 #include "tests/bench/disk.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/mark_load.h"
+#include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/temp_directory.h"
@@ -52,11 +53,11 @@ class Node {
     std::ofstream(folder / "spoor.json")
         << fmt::format(R"({{"node":{{"name":"bench","data_dir":"{0}/data"}},"drives":["{0}/drive"],)"
                        R"("tracker":{{"durability":"{1}","save_interval":"1h","items":4000000}},)"
-                       R"("listen":[{{"address":"127.0.0.1","port":0}}]}})",
-                       folder.native(), durability);
+                       R"("listen":[{{"address":"{2}","port":0}}]}})",
+                       folder.native(), durability, support::own_loopback());
     daemon_ = std::make_unique<support::Daemon>(
         std::vector<std::string>{SPOORD, "--config", (folder / "spoor.json").native()});
-    const std::string url = daemon_->wait_for("listening on http://127.0.0.1:");
+    const std::string url = daemon_->wait_for("listening on http://" + support::own_loopback() + ":");
     if (url.empty()) throw std::runtime_error(daemon_->log());
     port_ = static_cast<std::uint16_t>(std::stoul(url));
   }

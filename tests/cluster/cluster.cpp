@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include "tests/support/loopback.h"
+
 namespace spoor::cluster {
 
 using nlohmann::json;
@@ -30,11 +32,12 @@ void Cluster::write_config(const Node& node) const {
   for (const Node& other : nodes_) {
     if (other.name != node.name) peers.push_back("unix:" + socket_of(other).native());
   }
-  const json config{{"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", data_dir_of(node)}}},
-                    {"drives", node.drives},
-                    {"listen", {{{"address", "127.0.0.1"}, {"port", 0}}, {{"unix", socket_of(node)}}}},
-                    {"peers", {{"static", peers}}},
-                    {"scan", {{"min_cycle_age", "1ms"}}}};
+  const json config{
+      {"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", data_dir_of(node)}}},
+      {"drives", node.drives},
+      {"listen", {{{"address", support::own_loopback()}, {"port", 0}}, {{"unix", socket_of(node)}}}},
+      {"peers", {{"static", peers}}},
+      {"scan", {{"min_cycle_age", "1ms"}}}};
   std::ofstream(config_of(node)) << config;
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/cluster/cluster.h"
 #include "tests/support/dns_server.h"
+#include "tests/support/loopback.h"
 #include "tests/support/tree_totals.h"
 
 namespace spoor::cluster {
@@ -21,13 +22,13 @@ class DnsTest : public testing::Test {
 
   // The address at which the node listens now, with the next publish().
   void list(const Cluster::Node& node) {
-    const std::string port = node.daemon->wait_for("listening on http://127.0.0.1:");
+    const std::string port = node.daemon->wait_for("listening on http://" + support::own_loopback() + ":");
     ASSERT_FALSE(port.empty()) << node.daemon->log();
     records_[node.name] = "--srv-host=_spoor._tcp.test,node.test," + port;
   }
 
   void publish() {
-    std::vector<std::string> records{"--host-record=node.test,127.0.0.1"};
+    std::vector<std::string> records{"--host-record=node.test," + support::own_loopback()};
     for (const auto& [name, record] : records_) records.push_back(record);
     dns_.restart(records);
   }

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <thread>
 
+#include "tests/support/loopback.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/temp_directory.h"
 
@@ -27,7 +28,7 @@ boost::asio::awaitable<HttpResponse> echo(const HttpRequest& request) {
 class HttpServerTest : public testing::Test {
  protected:
   HttpServerTest() {
-    const auto url = server_.listen_tcp("127.0.0.1", 0);
+    const auto url = server_.listen_tcp(support::own_loopback(), 0);
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_.start(echo);
     thread_ = std::jthread([this] { context_.run(); });
@@ -157,7 +158,7 @@ TEST(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
   constexpr std::chrono::hours never{1};  // nothing but the stop may end it
   boost::asio::io_context context(1);
   HttpServer server(context, {.idle_max = never, .request_max = never, .grace_max = never});
-  const auto url = server.listen_tcp("127.0.0.1", 0);
+  const auto url = server.listen_tcp(support::own_loopback(), 0);
   server.start(echo);
   const std::jthread thread([&] { context.run(); });
   RawClient client(static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1))));

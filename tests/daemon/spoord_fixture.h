@@ -11,6 +11,7 @@
 #include <string>
 
 #include "peer/http_transport.h"
+#include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 
@@ -22,7 +23,7 @@ class SpoordTest : public testing::Test {
     std::filesystem::create_directory(directory_ / "drive");
     config_ = {{"node", {{"name", "n1"}, {"data_dir", directory_ / "data"}}},
                {"drives", {directory_ / "drive"}},
-               {"listen", {{{"address", "127.0.0.1"}, {"port", 0}}}}};
+               {"listen", {{{"address", support::own_loopback()}, {"port", 0}}}}};
   }
 
   void start() {

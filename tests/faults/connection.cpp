@@ -2,13 +2,15 @@
 
 #include <boost/beast/http.hpp>
 
+#include "tests/support/loopback.h"
+
 namespace spoor::faults {
 
 namespace http = boost::beast::http;
 
 Connection::Connection(std::uint16_t port) : socket_(context_) {
   boost::system::error_code gone;
-  socket_.connect({boost::asio::ip::address_v4::loopback(), port}, gone);
+  socket_.connect({boost::asio::ip::make_address_v4(support::own_loopback()), port}, gone);
   if (gone) socket_.close(gone);
 }
 

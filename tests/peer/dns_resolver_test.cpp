@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/dns_server.h"
+#include "tests/support/loopback.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::peer {
@@ -37,7 +38,7 @@ std::vector<DnsAnswer> resolve_all(DnsResolver::Options options, const std::vect
 }
 
 DnsResolver::Options asking(std::uint16_t port) {
-  return {.servers = {{"127.0.0.1", port}}, .timeout = patience};
+  return {.servers = {{support::own_loopback(), port}}, .timeout = patience};
 }
 
 DnsAnswer resolve(const DnsServer& server, const std::string& text) {
@@ -142,9 +143,10 @@ TEST(DnsResolverTest, TimeIsUpForQueriesThatNeverBeganToo) {
 TEST(DnsResolverTest, ASilentServerLeavesTimeForTheNext) {
   const SilentUdpPort silent;
   const DnsServer server({"--host-record=a.test,10.0.0.1"});
-  const auto answers = resolve_all({.servers = {{"127.0.0.1", silent.port()}, {"127.0.0.1", server.port()}},
-                                    .timeout = std::chrono::seconds(8)},
-                                   {"a.test"});
+  const auto answers = resolve_all(
+      {.servers = {{support::own_loopback(), silent.port()}, {support::own_loopback(), server.port()}},
+       .timeout = std::chrono::seconds(8)},
+      {"a.test"});
   EXPECT_EQ(answers[0].problem, "");
   EXPECT_THAT(urls(answers[0]), ElementsAre("http://10.0.0.1:7420"));
 }

@@ -1,5 +1,6 @@
 #include "tests/support/dns_server.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ bool DnsServer::start(const std::vector<std::string>& records) {
                                    "--no-resolv",
                                    "--no-hosts",
                                    "--local=/test/",
-                                   "--listen-address=127.0.0.1",
+                                   "--listen-address=" + own_loopback(),
                                    "--bind-interfaces",
                                    "--port=" + std::to_string(port_)};
   command.insert(command.end(), records.begin(), records.end());
@@ -42,7 +43,7 @@ bool DnsServer::start(const std::vector<std::string>& records) {
 SilentUdpPort::SilentUdpPort() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::inet_pton(AF_INET, own_loopback().c_str(), &address.sin_addr);
   socklen_t size = sizeof(address);
   auto* const plain = reinterpret_cast<sockaddr*>(&address);
   if (::bind(fd_, plain, size) != 0 || ::getsockname(fd_, plain, &size) != 0) {

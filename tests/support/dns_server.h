@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/loopback.h"
 #include "tests/support/process.h"
 
 namespace spoor::support {
 
-// dnsmasq on 127.0.0.1, on a port of its own. Names below "test" that it was not given do not exist;
+// dnsmasq on own_loopback(), on a port of its own. Names below "test" that it was not given do not exist;
 // what is asked about other names it refuses.
 class DnsServer {
  public:
@@ -24,7 +25,7 @@ class DnsServer {
   void stop() { daemon_.reset(); }
 
   std::uint16_t port() const { return port_; }
-  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string address() const { return own_loopback() + ":" + std::to_string(port_); }
 
  private:
   bool start(const std::vector<std::string>& records);
@@ -33,7 +34,7 @@ class DnsServer {
   std::unique_ptr<Daemon> daemon_;
 };
 
-// A UDP socket on 127.0.0.1 that takes everything and answers nothing.
+// A UDP socket on own_loopback() that takes everything and answers nothing.
 class SilentUdpPort {
  public:
   SilentUdpPort();

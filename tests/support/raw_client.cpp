@@ -8,13 +8,15 @@
 #include <cerrno>
 #include <system_error>
 
+#include "tests/support/loopback.h"
+
 namespace spoor::support {
 
 RawClient::RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::inet_pton(AF_INET, own_loopback().c_str(), &address.sin_addr);
   if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     throw std::system_error(errno, std::system_category(), "connect");
   }

@@ -1,4 +1,4 @@
-// Bytes to and from a TCP port of this machine, for what no proper client would send.
+// Bytes to and from a TCP port of own_loopback(), for what no proper client would send.
 #pragma once
 
 #include <cstdint>

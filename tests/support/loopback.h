@@ -1,0 +1,19 @@
+// An address of this machine that no other test process uses.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+namespace spoor::support {
+
+// An address in 127.0.0.0/8 made of the process's number. Tests run side by side, so a port of 127.0.0.1
+// that a stopped daemon has left may be another test's daemon a moment later; here it stays silent.
+inline std::string own_loopback() {
+  const auto pid = static_cast<std::uint32_t>(::getpid());  // 22 bits at most
+  return "127." + std::to_string(1 + (pid >> 16)) + "." + std::to_string(pid >> 8 & 0xFFU) + "." +
+         std::to_string(pid & 0xFFU);
+}
+
+}  // namespace spoor::support
