@@ -1,0 +1,293 @@
+#include "peer/etcd_client.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/base64.h"
+#include "tracker/path.h"
+
+namespace spoor::peer {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t page_entries = 512;
+constexpr std::size_t reason_bytes_max = 200;
+constexpr int grpc_not_found = 5;
+
+base::Error no_answer_of_etcd(std::string_view why) {
+  return {std::make_error_code(std::errc::protocol_error), std::string(why)};
+}
+
+const json* find(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+// 64-bit numbers are strings, and left out where they are 0.
+base::Result<std::int64_t> number_member(const json& object, const char* name) {
+  const json* const found = find(object, name);
+  if (found == nullptr) return std::int64_t{0};
+  std::int64_t number = 0;
+  if (found->is_string()) {
+    const auto& text = found->get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size() && number >= 0) return number;
+  } else if (found->is_number_unsigned() && std::in_range<std::int64_t>(found->get<std::uint64_t>())) {
+    return static_cast<std::int64_t>(found->get<std::uint64_t>());
+  }
+  return no_answer_of_etcd(fmt::format("'{}' is no number", name));
+}
+
+base::Result<std::string> bytes_member(const json& object, const char* name) {
+  const json* const found = find(object, name);
+  if (found == nullptr) return std::string();
+  if (found->is_string()) {
+    if (auto bytes = base::from_base64(found->get_ref<const std::string&>())) return *std::move(bytes);
+  }
+  return no_answer_of_etcd(fmt::format("'{}' is not in base64", name));
+}
+
+// A member that is left out where it is false.
+base::Result<bool> flag_member(const json& object, const char* name) {
+  const json* const found = find(object, name);
+  if (found == nullptr) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  return no_answer_of_etcd(fmt::format("'{}' is neither true nor false", name));
+}
+
+base::Result<EtcdEntry> parse_entry(const json& kv) {
+  if (!kv.is_object()) return no_answer_of_etcd("an entry is no object");
+  auto key = bytes_member(kv, "key");
+  if (!key) return key.error();
+  auto value = bytes_member(kv, "value");
+  if (!value) return value.error();
+  const auto lease = number_member(kv, "lease");
+  if (!lease) return lease.error();
+  const auto revision = number_member(kv, "mod_revision");
+  if (!revision) return revision.error();
+  return EtcdEntry{*std::move(key), *std::move(value), {*lease}, *revision};
+}
+
+base::Result<std::vector<EtcdEntry>> parse_entries(const json& answer) {
+  std::vector<EtcdEntry> entries;
+  const json* const kvs = find(answer, "kvs");
+  if (kvs == nullptr) return entries;
+  if (!kvs->is_array()) return no_answer_of_etcd("'kvs' is no list");
+  for (const json& kv : *kvs) {
+    auto entry = parse_entry(kv);
+    if (!entry) return entry.error();
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+struct Page {
+  std::vector<EtcdEntry> entries;
+  bool more = false;
+  std::int64_t revision = 0;  // of all of etcd
+};
+
+base::Result<Page> parse_page(const json& answer) {
+  auto entries = parse_entries(answer);
+  if (!entries) return entries.error();
+  const auto more = flag_member(answer, "more");
+  if (!more) return more.error();
+  const json* const header = find(answer, "header");
+  if (header == nullptr || !header->is_object()) return no_answer_of_etcd("an answer has no header");
+  const auto revision = number_member(*header, "revision");
+  if (!revision) return revision.error();
+  return Page{*std::move(entries), *more, *revision};
+}
+
+// Only what was asked for, and nothing twice: keys come in order.
+base::Result<> append_page(const Page& page, const EtcdRange& range, std::vector<EtcdEntry>& all) {
+  for (const EtcdEntry& entry : page.entries) {
+    const bool is_next = all.empty() ? entry.key >= range.first : entry.key > all.back().key;
+    if (!is_next || entry.key >= range.end) return no_answer_of_etcd("etcd lists keys it was not asked for");
+    all.push_back(entry);
+  }
+  return {};
+}
+
+json range_json(const EtcdRange& range) {
+  return {{"key", base::to_base64(range.first)}, {"range_end", base::to_base64(range.end)}};
+}
+
+json put_json(const EtcdPut& put) {
+  json request{{"key", base::to_base64(put.key)}, {"value", base::to_base64(put.value)}};
+  if (put.lease.id != 0) request["lease"] = std::to_string(put.lease.id);
+  return {{"request_put", std::move(request)}};
+}
+
+json absent_json(const std::string& key) {
+  return {{"key", base::to_base64(key)}, {"target", "CREATE"}, {"result", "EQUAL"}, {"create_revision", "0"}};
+}
+
+// What stands under the key that a transaction asked for as its only other branch.
+base::Result<std::vector<EtcdEntry>> entries_of_only_response(const json& answer) {
+  const json* const responses = find(answer, "responses");
+  if (responses == nullptr || !responses->is_array() || responses->size() != 1 ||
+      !responses->front().is_object()) {
+    return no_answer_of_etcd("a transaction gave no response");
+  }
+  const json* const range = find(responses->front(), "response_range");
+  if (range == nullptr || !range->is_object()) return no_answer_of_etcd("a transaction gave no range");
+  return parse_entries(*range);
+}
+
+// What etcd says of a request it did not carry out.
+std::string reason_of(const HttpResponse& response, const json& body) {
+  std::string reason;
+  for (const char* const name : {"message", "error"}) {
+    const json* const found = body.is_object() ? find(body, name) : nullptr;
+    if (reason.empty() && found != nullptr && found->is_string()) reason = found->get<std::string>();
+  }
+  if (reason.empty()) return fmt::format("HTTP status {}, and nothing that etcd says", response.status);
+  return tracker::printable(reason.substr(0, reason_bytes_max));
+}
+
+base::Result<json> read_answer(const HttpResponse& response) {
+  if (response.body.size() > EtcdClient::answer_bytes_max)
+    return no_answer_of_etcd("the answer is too large");
+  auto body = json::parse(response.body, nullptr, false);
+  if (response.is_success() && body.is_object() && !body.contains("error")) return body;
+  if (response.is_success()) return no_answer_of_etcd("the answer is not one of etcd");
+  const json* const code = body.is_object() ? find(body, "code") : nullptr;
+  const bool is_not_found = code != nullptr && code->is_number_integer() && *code == grpc_not_found;
+  const auto kind = is_not_found ? std::errc::no_such_file_or_directory : std::errc::protocol_error;
+  return base::Error(std::make_error_code(kind), reason_of(response, body));
+}
+
+bool is_not_found(const base::Error& error) { return error.code == std::errc::no_such_file_or_directory; }
+
+}  // namespace
+
+EtcdClient::EtcdClient(Transport& transport, const base::Clock& clock, std::vector<Endpoint> endpoints,
+                       Options options)
+    : transport_(transport), clock_(clock), endpoints_(std::move(endpoints)), options_(std::move(options)) {}
+
+base::Result<json> EtcdClient::call(const char* target, const json& body) { return ask(target, body.dump()); }
+
+base::Result<json> EtcdClient::ask(const char* target, const std::string& body) {
+  const auto until = clock_.steady_now() + options_.operation_max;
+  std::string failures;
+  for (std::size_t tried = 0; tried < endpoints_.size(); ++tried) {
+    if (options_.stop.stop_requested()) {
+      return base::Error(std::make_error_code(std::errc::operation_canceled), "etcd is not asked: stopping");
+    }
+    if (tried > 0 && clock_.steady_now() >= until) break;
+    const Endpoint& endpoint = endpoints_[next_];
+    const auto response = exchange(transport_, {endpoint, "POST", target, "application/json", body});
+    auto answer = response ? read_answer(*response) : base::Result<json>(response.error());
+    if (answer || is_not_found(answer.error())) return answer;
+    failures += fmt::format("{}{}", failures.empty() ? "" : "; ",
+                            response ? fmt::format("{}: {}", endpoint.to_string(), answer.error().message)
+                                     : answer.error().message);
+    next_ = (next_ + 1) % endpoints_.size();
+  }
+  return base::Error(std::make_error_code(std::errc::host_unreachable),
+                     fmt::format("etcd does not answer: {}", failures));
+}
+
+base::Result<EtcdLease> EtcdClient::grant(std::chrono::seconds ttl) {
+  const auto answer = call("/v3/lease/grant", {{"TTL", std::to_string(ttl.count())}});
+  if (!answer) return answer.error();
+  const auto id = number_member(*answer, "ID");
+  if (!id) return id.error();
+  if (*id == 0) return no_answer_of_etcd("etcd granted a lease without an id");
+  return EtcdLease{*id};
+}
+
+base::Result<bool> EtcdClient::keep_alive(EtcdLease lease) {
+  const auto answer = call("/v3/lease/keepalive", {{"ID", std::to_string(lease.id)}});
+  if (!answer) return answer.error();
+  const json* const result = find(*answer, "result");
+  if (result == nullptr || !result->is_object()) return no_answer_of_etcd("a lease's answer has no result");
+  const auto ttl = number_member(*result, "TTL");
+  if (!ttl) return ttl.error();
+  return *ttl > 0;
+}
+
+base::Result<> EtcdClient::revoke(EtcdLease lease) {
+  const auto answer = call("/v3/lease/revoke", {{"ID", std::to_string(lease.id)}});
+  if (!answer && !is_not_found(answer.error())) return answer.error();
+  return {};
+}
+
+base::Result<> EtcdClient::put(std::span<const EtcdPut> puts) {
+  json success = json::array();
+  for (const EtcdPut& put : puts) success.push_back(put_json(put));
+  const auto answer = call("/v3/kv/txn", {{"success", std::move(success)}});
+  if (!answer) return answer.error();
+  const auto done = flag_member(*answer, "succeeded");
+  if (!done) return done.error();
+  if (!*done) return no_answer_of_etcd("etcd did not put what it was to put");
+  return {};
+}
+
+base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
+  const auto answer =
+      call("/v3/kv/txn",
+           {{"compare", json::array({absent_json(put.key)})},
+            {"success", json::array({put_json(put)})},
+            {"failure", json::array({json{{"request_range", {{"key", base::to_base64(put.key)}}}}})}});
+  if (!answer) return answer.error();
+  auto done = flag_member(*answer, "succeeded");
+  if (!done || *done) return done;
+  const auto entries = entries_of_only_response(*answer);
+  if (!entries) return entries.error();
+  return entries->size() == 1 && put.lease.id != 0 && entries->front().lease == put.lease;
+}
+
+base::Result<std::vector<EtcdEntry>> EtcdClient::list(const EtcdRange& range) {
+  std::vector<EtcdEntry> all;
+  json request = range_json(range);
+  request["limit"] = std::to_string(page_entries);
+  for (;;) {
+    const auto answer = call("/v3/kv/range", request);
+    if (!answer) return answer.error();
+    const auto page = parse_page(*answer);
+    if (!page) return page.error();
+    if (const auto added = append_page(*page, range, all); !added) return added.error();
+    if (!page->more) return all;
+    if (page->entries.empty() || all.size() >= entries_max) {
+      return no_answer_of_etcd(fmt::format("etcd has more than {} keys from '{}' on", all.size(),
+                                           tracker::printable(range.first)));
+    }
+    request["revision"] = std::to_string(page->revision);  // all pages as of the same moment
+    request["key"] = base::to_base64(all.back().key + '\0');
+  }
+}
+
+base::Result<EtcdRangeState> EtcdClient::state(const EtcdRange& range) {
+  json request = range_json(range);
+  request["limit"] = "1";
+  request["sort_target"] = "MOD";
+  request["sort_order"] = "DESCEND";
+  const auto answer = call("/v3/kv/range", request);
+  if (!answer) return answer.error();
+  const auto count = number_member(*answer, "count");
+  if (!count) return count.error();
+  const auto newest = parse_entries(*answer);
+  if (!newest) return newest.error();
+  return EtcdRangeState{*count, newest->empty() ? 0 : newest->front().mod_revision};
+}
+
+base::Result<bool> EtcdClient::erase_if(const std::string& key, std::int64_t mod_revision,
+                                        const std::string& absent) {
+  const json unchanged{{"key", base::to_base64(key)},
+                       {"target", "MOD"},
+                       {"result", "EQUAL"},
+                       {"mod_revision", std::to_string(mod_revision)}};
+  const json erase{{"request_delete_range", {{"key", base::to_base64(key)}}}};
+  const auto answer = call("/v3/kv/txn", {{"compare", json::array({unchanged, absent_json(absent)})},
+                                          {"success", json::array({erase})}});
+  if (!answer) return answer.error();
+  return flag_member(*answer, "succeeded");
+}
+
+}  // namespace spoor::peer

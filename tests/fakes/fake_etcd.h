@@ -1,0 +1,169 @@
+// An etcd behind a transport that needs no network: as much of its JSON interface as Spoor uses. Time
+// passes in it only by expire().
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/base64.h"
+#include "peer/transport.h"
+
+namespace spoor::fakes {
+
+// Not thread-safe.
+class FakeEtcd final : public peer::Transport {
+ public:
+  using json = nlohmann::json;
+
+  struct Value {
+    std::string value;
+    std::int64_t lease = 0;
+    std::int64_t create_revision = 0;
+    std::int64_t mod_revision = 0;
+  };
+
+  std::map<std::string, Value> keys;
+  std::set<std::int64_t> leases;
+  std::set<std::string> down;                                            // hosts that do not answer
+  std::function<void(const std::string& target)> before = [](auto&) {};  // each request that is answered
+  std::function<void(peer::HttpResponse&)> after = [](auto&) {};         // may change the answer
+  std::vector<std::string> asked;                                        // "host /target"
+  std::size_t page_max = 1000;                                           // entries, whatever was asked for
+
+  void put(const std::string& key, const std::string& value, std::int64_t lease = 0) {
+    ++revision_;
+    Value& at = keys[key];
+    if (at.create_revision == 0) at.create_revision = revision_;
+    at.value = value;
+    at.lease = lease;
+    at.mod_revision = revision_;
+  }
+
+  bool erase(const std::string& key) {
+    ++revision_;
+    return keys.erase(key) > 0;
+  }
+
+  // Its time to live is over: it is gone, and its keys with it.
+  void expire(std::int64_t lease) {
+    leases.erase(lease);
+    ++revision_;
+    std::erase_if(keys, [&](const auto& entry) { return entry.second.lease == lease; });
+  }
+
+  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
+    for (std::size_t at = 0; at < requests.size(); ++at) on_response(at, answer(requests[at]));
+  }
+
+ private:
+  static std::int64_t number(const json& object, const char* name) {
+    return object.contains(name) ? std::stoll(object[name].get<std::string>()) : 0;
+  }
+  static std::string bytes(const json& object, const char* name) {
+    return object.contains(name) ? base::from_base64(object[name].get<std::string>()).value() : "";
+  }
+  static peer::HttpResponse not_found() {
+    return {
+        404, "application/json",
+        R"({"error":"etcdserver: requested lease not found","message":"etcdserver: requested lease not found","code":5})"};
+  }
+
+  base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
+    asked.push_back(request.endpoint.host + ' ' + request.target);
+    if (down.contains(request.endpoint.host)) return base::system_error(ECONNREFUSED, request.endpoint.host);
+    before(request.target);
+    auto response = carry_out(request.target, json::parse(request.body));
+    after(response);
+    return response;
+  }
+
+  peer::HttpResponse carry_out(const std::string& target, const json& body) {
+    json result;
+    if (target == "/v3/lease/grant") {
+      leases.insert(++last_lease_);
+      result = {{"ID", std::to_string(last_lease_)}, {"TTL", body.at("TTL")}};
+    } else if (target == "/v3/lease/keepalive") {
+      result["result"]["ID"] = body.at("ID");
+      if (leases.contains(number(body, "ID"))) result["result"]["TTL"] = "30";
+    } else if (target == "/v3/lease/revoke") {
+      if (!leases.contains(number(body, "ID"))) return not_found();
+      expire(number(body, "ID"));
+    } else if (target == "/v3/kv/range") {
+      result = range(body);
+    } else if (target == "/v3/kv/txn") {
+      const bool holds = compare(body);
+      for (const json& each : body.value(holds ? "success" : "failure", json::array())) {
+        if (each.contains("request_put") && number(each["request_put"], "lease") != 0 &&
+            !leases.contains(number(each["request_put"], "lease"))) {
+          return not_found();
+        }
+        result["responses"].push_back(one(each));
+      }
+      if (holds) result["succeeded"] = true;
+    } else {
+      return {404, "text/plain", "Not Found"};
+    }
+    result["header"]["revision"] = std::to_string(revision_);
+    return {200, "application/json", result.dump()};
+  }
+
+  bool compare(const json& body) const {
+    for (const json& each : body.value("compare", json::array())) {
+      const auto found = keys.find(bytes(each, "key"));
+      const Value value = found == keys.end() ? Value{} : found->second;
+      if (each.at("target") == "CREATE" && value.create_revision != number(each, "create_revision"))
+        return false;
+      if (each.at("target") == "MOD" && value.mod_revision != number(each, "mod_revision")) return false;
+    }
+    return true;
+  }
+
+  json one(const json& operation) {
+    if (operation.contains("request_put")) {
+      const json& asked_put = operation["request_put"];
+      put(bytes(asked_put, "key"), bytes(asked_put, "value"), number(asked_put, "lease"));
+      return {{"response_put", json::object()}};
+    }
+    if (operation.contains("request_delete_range")) {
+      erase(bytes(operation["request_delete_range"], "key"));
+      return {{"response_delete_range", {{"deleted", "1"}}}};
+    }
+    return {{"response_range", range(operation.at("request_range"))}};
+  }
+
+  json range(const json& asked_range) const {
+    const std::string first = bytes(asked_range, "key");
+    const std::string end =
+        asked_range.contains("range_end") ? bytes(asked_range, "range_end") : first + '\0';
+    std::vector<std::pair<std::string, Value>> found(keys.lower_bound(first), keys.lower_bound(end));
+    json answer;
+    if (!found.empty()) answer["count"] = std::to_string(found.size());
+    if (asked_range.value("sort_target", "") == "MOD") {
+      std::ranges::sort(found, std::ranges::greater(),
+                        [](const auto& each) { return each.second.mod_revision; });
+    }
+    const auto limit = static_cast<std::size_t>(number(asked_range, "limit"));
+    const std::size_t most = limit == 0 ? page_max : std::min(limit, page_max);
+    if (found.size() > most) answer["more"] = true;
+    found.resize(std::min(found.size(), most));
+    for (const auto& [key, value] : found) {
+      answer["kvs"].push_back({{"key", base::to_base64(key)},
+                               {"value", base::to_base64(value.value)},
+                               {"create_revision", std::to_string(value.create_revision)},
+                               {"mod_revision", std::to_string(value.mod_revision)}});
+      if (value.lease != 0) answer["kvs"].back()["lease"] = std::to_string(value.lease);
+    }
+    return answer;
+  }
+
+  std::int64_t revision_ = 1;
+  std::int64_t last_lease_ = (std::int64_t{1} << 60U);
+};
+
+}  // namespace spoor::fakes
