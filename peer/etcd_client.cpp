@@ -85,6 +85,18 @@ base::Result<std::vector<EtcdEntry>> parse_entries(const json& answer) {
   return entries;
 }
 
+base::Result<const json*> header_of(const json& answer) {
+  const json* const header = find(answer, "header");
+  if (header == nullptr || !header->is_object()) return no_answer_of_etcd("an answer has no header");
+  return header;
+}
+
+// An unsigned number of 64 bits, of which nothing but itself matters.
+std::string id_member(const json& object, const char* name) {
+  const json* const found = find(object, name);
+  return found != nullptr && found->is_string() ? found->get<std::string>().substr(0, 20) : std::string();
+}
+
 struct Page {
   std::vector<EtcdEntry> entries;
   bool more = false;
@@ -96,9 +108,9 @@ base::Result<Page> parse_page(const json& answer) {
   if (!entries) return entries.error();
   const auto more = flag_member(answer, "more");
   if (!more) return more.error();
-  const json* const header = find(answer, "header");
-  if (header == nullptr || !header->is_object()) return no_answer_of_etcd("an answer has no header");
-  const auto revision = number_member(*header, "revision");
+  const auto header = header_of(answer);
+  if (!header) return header.error();
+  const auto revision = number_member(**header, "revision");
   if (!revision) return revision.error();
   return Page{*std::move(entries), *more, *revision};
 }
@@ -272,9 +284,12 @@ base::Result<EtcdRangeState> EtcdClient::state(const EtcdRange& range) {
   if (!answer) return answer.error();
   const auto count = number_member(*answer, "count");
   if (!count) return count.error();
+  const auto header = header_of(*answer);
+  if (!header) return header.error();
   const auto newest = parse_entries(*answer);
   if (!newest) return newest.error();
-  return EtcdRangeState{*count, newest->empty() ? 0 : newest->front().mod_revision};
+  return EtcdRangeState{id_member(**header, "cluster_id"), *count,
+                        newest->empty() ? 0 : newest->front().mod_revision};
 }
 
 base::Result<bool> EtcdClient::erase_if(const std::string& key, std::int64_t mod_revision,

@@ -46,6 +46,7 @@ struct EtcdRange {
 
 // Two equal ones of one range: nothing in it was written or erased in between.
 struct EtcdRangeState {
+  std::string cluster_id;  // another one where etcd was restored from a backup
   std::int64_t count = 0;
   std::int64_t newest_revision = 0;
 
@@ -55,7 +56,8 @@ struct EtcdRangeState {
 // Tries the endpoints one after the other, beginning with the one that answered last. What etcd answers
 // is believed no more than any other answer from outside: bounded and checked.
 //
-// An operation that failed may have been carried out. Not thread-safe; references must outlive it.
+// A put under a lease that is gone fails with std::errc::no_such_file_or_directory. Any other operation that
+// failed may have been carried out. Not thread-safe; references must outlive it.
 class EtcdClient {
  public:
   struct Options {

@@ -28,6 +28,7 @@ class FakeEtcd final : public peer::Transport {
     std::int64_t mod_revision = 0;
   };
 
+  std::string cluster_id = "18446744073709551615";
   std::map<std::string, Value> keys;
   std::set<std::int64_t> leases;
   std::set<std::string> down;                                            // hosts that do not answer
@@ -109,6 +110,7 @@ class FakeEtcd final : public peer::Transport {
     } else {
       return {404, "text/plain", "Not Found"};
     }
+    result["header"]["cluster_id"] = cluster_id;
     result["header"]["revision"] = std::to_string(revision_);
     return {200, "application/json", result.dump()};
   }

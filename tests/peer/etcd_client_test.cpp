@@ -131,6 +131,8 @@ TEST_F(EtcdClientTest, EveryChangeOfARangeChangesItsState) {
   expect_changed("one for another");
   etcd_.erase("p/c");
   expect_changed("erased");
+  etcd_.cluster_id = "1";
+  expect_changed("another etcd");
   etcd_.put("q", "1");
   EXPECT_EQ(client_.state(range).value(), states.back()) << "outside";
 }

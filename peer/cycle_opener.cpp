@@ -1,0 +1,54 @@
+#include "peer/cycle_opener.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spoor::peer {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds pause_least{100};
+constexpr milliseconds pause_most{500};
+
+}  // namespace
+
+CycleOpener::CycleOpener(EtcdClient& client, const base::Clock& clock, Options options)
+    : client_(client), clock_(clock), options_(std::move(options)), random_(options_.seed) {}
+
+bool CycleOpener::take_turn() {
+  const auto until = clock_.steady_now() + options_.wait_max;
+  for (;;) {
+    const auto taken = try_once();
+    if (!taken || *taken) return true;
+    const auto left = std::chrono::ceil<milliseconds>(until - clock_.steady_now());
+    if (left <= milliseconds(0) || !options_.wait(std::min(left, pause()))) break;
+  }
+  give_back();
+  return false;
+}
+
+void CycleOpener::give_back() {
+  if (lease_ != EtcdLease()) static_cast<void>(client_.revoke(std::exchange(lease_, {})));
+}
+
+base::Result<bool> CycleOpener::try_once() {
+  for (bool is_first = true;; is_first = false) {
+    if (lease_ == EtcdLease()) {
+      const auto granted = client_.grant(options_.ttl);
+      if (!granted) return granted.error();
+      lease_ = *granted;
+    }
+    const auto put = client_.put_if_absent({opener_key(options_.place), options_.node, lease_});
+    const bool lease_is_gone = !put && put.error().code == std::errc::no_such_file_or_directory;
+    if (!lease_is_gone || !is_first) return put;
+    lease_ = {};  // the wait was longer
+  }
+}
+
+milliseconds CycleOpener::pause() {
+  return milliseconds(
+      std::uniform_int_distribution<milliseconds::rep>(pause_least.count(), pause_most.count())(random_));
+}
+
+}  // namespace spoor::peer

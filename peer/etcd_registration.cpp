@@ -1,0 +1,120 @@
+#include "peer/etcd_registration.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spoor::peer {
+
+EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock, Options options)
+    : client_(client),
+      clock_(clock),
+      options_(std::move(options)),
+      absences_(options_.forget_after, options_.ttl) {}
+
+base::Result<> EtcdRegistration::refresh() {
+  struck_.clear();
+  if (const auto done = hold_lease(); !done) return done;
+  if (!is_entered_) {
+    if (const auto done = enter(); !done) return done;
+  }
+  if (const auto done = read(); !done) return done;
+  if (const auto done = check_self(); !done) return done;
+  if (const auto done = strike_the_gone(); !done) return done;
+  return read_at_ ? base::Result<>() : read();  // what this call itself changed
+}
+
+base::Result<> EtcdRegistration::leave(EtcdClient& client) {
+  if (lease_ == EtcdLease()) return {};
+  is_entered_ = false;
+  confirmed_at_.reset();
+  return client.revoke(std::exchange(lease_, {}));
+}
+
+bool EtcdRegistration::is_registered() const {
+  return is_entered_ && confirmed_at_ && clock_.steady_now() - *confirmed_at_ < options_.ttl;
+}
+
+bool EtcdRegistration::is_self(const RollEntry& entry) const {
+  return entry.member.node == options_.self.node && entry.member.url == options_.self.url;
+}
+
+base::Result<> EtcdRegistration::hold_lease() {
+  const auto asked_at = clock_.steady_now();
+  if (lease_ != EtcdLease()) {
+    const auto kept = client_.keep_alive(lease_);
+    if (!kept) return kept.error();
+    if (*kept) {
+      confirmed_at_ = asked_at;
+      return {};
+    }
+    lease_ = {};
+  }
+  is_entered_ = false;
+  const auto granted = client_.grant(options_.ttl);
+  if (!granted) return granted.error();
+  lease_ = *granted;
+  confirmed_at_ = asked_at;
+  return {};
+}
+
+base::Result<> EtcdRegistration::enter() {
+  const auto done = enter_roll(client_, options_.place, options_.self, lease_);
+  is_entered_ = done.has_value();
+  read_at_.reset();
+  return done;
+}
+
+// The whole roll only if something changed: each node asks every few seconds.
+base::Result<> EtcdRegistration::read() {
+  const auto state = client_.state(roll_range(options_.place));
+  if (!state) return state.error();
+  if (read_at_ == *state) return {};
+  auto roll = read_roll(client_, options_.place);
+  if (!roll) return roll.error();
+  roll_ = *std::move(roll);
+  read_at_ = *state;  // older than the roll, if anything: it is then read once more
+  return {};
+}
+
+// Somebody may have erased this node's entry, restored an old state of etcd, or taken the node's name.
+base::Result<> EtcdRegistration::check_self() {
+  conflict_.clear();
+  bool is_there = false;
+  for (const RollEntry& entry : roll_) {
+    if (entry.member.node != options_.self.node) continue;
+    is_there = is_there || (is_self(entry) && entry.is_alive && entry.lease == lease_);
+    if (!entry.is_alive || entry.lease == lease_) continue;
+    conflict_ = fmt::format(
+        "another spoord registers as node '{}' at {}: if it is not one that crashed just now, give each "
+        "node a name and a URL of its own",
+        entry.member.node, entry.member.url);
+  }
+  return is_there ? base::Result<>() : enter();
+}
+
+base::Result<> EtcdRegistration::strike_the_gone() {
+  // This node is at another URL now, which the roll tells: nobody has to ask at its old ones.
+  for (const RollEntry& entry : roll_) {
+    if (entry.member.node != options_.self.node || is_self(entry) || entry.is_alive) continue;
+    if (const auto done = strike(entry); !done) return done;
+  }
+  for (const RollEntry& entry : absences_.look(roll_, clock_.steady_now())) {
+    if (is_self(entry)) continue;
+    if (const auto done = strike(entry); !done) return done;
+  }
+  return {};
+}
+
+base::Result<> EtcdRegistration::strike(const RollEntry& entry) {
+  // It may have lost etcd alone, and go on taking marks.
+  if (options_.answers(entry)) return {};
+  const auto done = strike_from_roll(client_, options_.place, entry);
+  if (!done) return done.error();
+  read_at_.reset();
+  if (*done) struck_.push_back(entry);
+  return {};
+}
+
+}  // namespace spoor::peer

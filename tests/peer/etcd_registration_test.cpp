@@ -1,0 +1,277 @@
+#include "peer/etcd_registration.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "tests/fakes/fake_etcd.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const EtcdPlace place{"spoor", "test"};
+
+class EtcdRegistrationTest : public testing::Test {
+ protected:
+  EtcdRegistration node(const std::string& name, const std::string& url) {
+    return EtcdRegistration(client_, clock_,
+                            {.place = place,
+                             .self = {name, url, "i"},
+                             .forget_after = minutes(60),
+                             .answers = [this](const RollEntry& entry) {
+                               probed_.insert(entry.member.url);
+                               return answering_.contains(entry.member.url);
+                             }});
+  }
+
+  std::vector<std::string> on_roll() {
+    std::vector<std::string> urls;
+    for (const auto& endpoint : list_members(client_, place).value()) urls.push_back(endpoint.to_string());
+    return urls;
+  }
+
+  // Time passes, with this node looking on.
+  void watch(EtcdRegistration& watcher, std::chrono::nanoseconds length) {
+    for (std::chrono::nanoseconds passed{}; passed < length; passed += seconds(10)) {
+      clock_.advance(seconds(10));
+      ASSERT_TRUE(watcher.refresh());
+    }
+  }
+
+  std::int64_t lease_of(const std::string& key) { return etcd_.keys.at(key).lease; }
+
+  fakes::FakeEtcd etcd_;
+  fakes::ManualClock clock_;
+  EtcdClient client_{etcd_, clock_, {{"etcd", 2379, {}}}, {}};
+  std::set<std::string> answering_;
+  std::set<std::string> probed_;
+  const std::string alive_a_ = "spoor/test/alive/a/http%3A%2F%2F10.0.0.1%3A7420";
+  const std::string member_a_ = "spoor/test/members/a/http%3A%2F%2F10.0.0.1%3A7420";
+  EtcdRegistration a_ = node("a", "http://10.0.0.1:7420");
+  EtcdRegistration b_ = node("b", "http://10.0.0.2:7420");
+};
+
+TEST_F(EtcdRegistrationTest, ANodeIsOnTheRollForGoodAndAmongTheLivingUnderItsLease) {
+  EXPECT_FALSE(a_.is_registered());
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_TRUE(a_.is_registered());
+  EXPECT_EQ(lease_of(member_a_), 0);
+  EXPECT_NE(lease_of(alive_a_), 0);
+  ASSERT_EQ(a_.roll().size(), 1U);
+  EXPECT_EQ(a_.roll()[0].member, (RollMember{"a", "http://10.0.0.1:7420", "i"}));
+  EXPECT_TRUE(a_.roll()[0].is_alive);
+  EXPECT_TRUE(a_.is_self(a_.roll()[0]));
+  EXPECT_THAT(etcd_.keys, testing::SizeIs(2));
+}
+
+TEST_F(EtcdRegistrationTest, NodesSeeEachOtherComeAndGo) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  EXPECT_EQ(b_.roll().size(), 2U);
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_EQ(a_.roll().size(), 2U);
+  ASSERT_TRUE(b_.leave(client_));
+  EXPECT_FALSE(b_.is_registered());
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_EQ(a_.roll().size(), 2U) << "who stops stays on the roll";
+  EXPECT_FALSE(a_.roll()[1].is_alive);
+}
+
+TEST_F(EtcdRegistrationTest, ALostLeaseIsReplaced) {
+  ASSERT_TRUE(a_.refresh());
+  const auto first = lease_of(alive_a_);
+  etcd_.expire(first);
+  EXPECT_FALSE(etcd_.keys.contains(alive_a_));
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_NE(lease_of(alive_a_), first);
+  EXPECT_TRUE(a_.roll()[0].is_alive);
+}
+
+TEST_F(EtcdRegistrationTest, WhatSomebodyErasedIsPutBack) {
+  ASSERT_TRUE(a_.refresh());
+  for (const auto& keys : {std::vector{member_a_}, {alive_a_}, {member_a_, alive_a_}}) {
+    for (const std::string& key : keys) etcd_.erase(key);
+    ASSERT_TRUE(a_.refresh());
+    EXPECT_TRUE(etcd_.keys.contains(member_a_));
+    EXPECT_NE(lease_of(alive_a_), 0);
+    EXPECT_EQ(a_.roll().size(), 1U);
+  }
+}
+
+TEST_F(EtcdRegistrationTest, AnOutageLeavesTheRollAsItWas) {
+  ASSERT_TRUE(b_.refresh());
+  ASSERT_TRUE(a_.refresh());
+  etcd_.down = {"etcd"};
+  clock_.advance(seconds(29));
+  EXPECT_FALSE(a_.refresh());
+  EXPECT_EQ(a_.roll().size(), 2U);
+  EXPECT_TRUE(a_.is_registered());
+  clock_.advance(seconds(1));
+  EXPECT_FALSE(a_.is_registered()) << "the lease may be over";
+  etcd_.expire(lease_of(alive_a_));
+  etcd_.down.clear();
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_TRUE(a_.is_registered());
+}
+
+TEST_F(EtcdRegistrationTest, TheRollIsReadAnewOnlyWhenItChanged) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(a_.refresh());
+  etcd_.asked.clear();
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_THAT(etcd_.asked, ElementsAre("etcd /v3/lease/keepalive", "etcd /v3/kv/range"));
+}
+
+TEST_F(EtcdRegistrationTest, WhoIsDeadForLongIsForgottenAndNotBefore) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
+  ASSERT_TRUE(a_.refresh());
+  watch(a_, minutes(60));
+  EXPECT_EQ(a_.roll().size(), 2U);
+  EXPECT_THAT(probed_, IsEmpty());
+  watch(a_, seconds(10));
+  EXPECT_EQ(a_.roll().size(), 1U);
+  ASSERT_EQ(a_.struck().size(), 1U);
+  EXPECT_EQ(a_.struck()[0].member.node, "b");
+  EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.1:7420"));
+  ASSERT_TRUE(b_.refresh());
+  EXPECT_EQ(on_roll().size(), 2U) << "it may come back";
+}
+
+TEST_F(EtcdRegistrationTest, WhoAnswersIsNotForgotten) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  answering_ = {"http://10.0.0.2:7420"};
+  etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
+  watch(a_, minutes(75));
+  EXPECT_EQ(on_roll().size(), 2U);
+  answering_.clear();
+  watch(a_, seconds(10));
+  EXPECT_EQ(on_roll().size(), 1U);
+}
+
+TEST_F(EtcdRegistrationTest, WeeksWithoutEtcdMakeNobodyAbsent) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
+  ASSERT_TRUE(a_.refresh());
+  watch(a_, minutes(10));
+  etcd_.down = {"etcd"};
+  clock_.advance(hours(1000));
+  EXPECT_FALSE(a_.refresh());
+  etcd_.down.clear();
+  watch(a_, minutes(49));
+  EXPECT_EQ(on_roll().size(), 2U);
+  watch(a_, minutes(2));
+  EXPECT_EQ(on_roll().size(), 1U);
+}
+
+TEST_F(EtcdRegistrationTest, WhoWasThereInBetweenIsNotAbsent) {
+  ASSERT_TRUE(a_.refresh());
+  for (int day = 0; day < 3; ++day) {
+    ASSERT_TRUE(b_.refresh());
+    ASSERT_TRUE(b_.leave(client_));
+    watch(a_, minutes(59));
+  }
+  EXPECT_EQ(on_roll().size(), 2U);
+}
+
+// Between the look and the strike it may come back.
+TEST_F(EtcdRegistrationTest, WhoComesBackWhileItIsStruckStays) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  ASSERT_TRUE(b_.leave(client_));
+  ASSERT_TRUE(a_.refresh());
+  watch(a_, minutes(60));
+  etcd_.before = [this, done = false](const std::string& target) mutable {
+    if (target != "/v3/kv/txn" || std::exchange(done, true)) return;
+    ASSERT_TRUE(b_.refresh());
+  };
+  watch(a_, seconds(10));
+  EXPECT_THAT(a_.struck(), IsEmpty());
+  EXPECT_EQ(on_roll().size(), 2U);
+}
+
+TEST_F(EtcdRegistrationTest, ANodeThatMovedIsAtItsNewAddressOnly) {
+  ASSERT_TRUE(a_.refresh());
+  const auto old = lease_of(alive_a_);
+  auto moved = node("a", "http://10.0.0.9:7420");
+  ASSERT_TRUE(moved.refresh());
+  EXPECT_EQ(on_roll().size(), 2U) << "the old one may be alive";
+  EXPECT_THAT(moved.conflict(), HasSubstr("another spoord registers as node 'a' at http://10.0.0.1:7420"));
+  etcd_.expire(old);
+  ASSERT_TRUE(moved.refresh());
+  EXPECT_THAT(moved.conflict(), IsEmpty());
+  EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.9:7420"));
+}
+
+TEST_F(EtcdRegistrationTest, TwoLivingDaemonsOfOneNameAreBothAsked) {
+  auto twin = node("a", "http://10.0.0.9:7420");
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(twin.refresh());
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_THAT(on_roll(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
+  EXPECT_THAT(a_.conflict(), HasSubstr("http://10.0.0.9:7420"));
+  // One of them loses etcd, and goes on.
+  etcd_.expire(lease_of(alive_a_));
+  answering_ = {"http://10.0.0.1:7420"};
+  ASSERT_TRUE(twin.refresh());
+  EXPECT_EQ(on_roll().size(), 2U);
+}
+
+TEST_F(EtcdRegistrationTest, TwoDaemonsOfOneNameAndAddressSaySo) {
+  auto twin = node("a", "http://10.0.0.1:7420");
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(twin.refresh());
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_THAT(a_.conflict(), HasSubstr("another spoord"));
+}
+
+TEST_F(EtcdRegistrationTest, AMemberThatCanNotBeAskedIsAnErrorAndNotLeftOut) {
+  ASSERT_TRUE(a_.refresh());
+  const std::string values[] = {"",
+                                "[]",
+                                R"({"node":"x","url":"http://10.0.0.3"})",
+                                R"({"node":"x"})",
+                                R"({"node":"x","url":"ftp://10.0.0.3:7420"})",
+                                "{\"node\":\"x\",\"url\":\"http://a\\r\\nb\"}",
+                                std::string(5000, ' ') + R"({"node":"x","url":"http://10.0.0.3:7420"})"};
+  for (const std::string& value : values) {
+    etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420", value);
+    const auto members = list_members(client_, place);
+    ASSERT_FALSE(members) << value;
+    EXPECT_THAT(members.error().message, HasSubstr("spoor/test/members/x/"));
+    EXPECT_FALSE(a_.refresh());
+    EXPECT_EQ(a_.roll().size(), 1U);
+    EXPECT_TRUE(a_.is_registered());
+  }
+  etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420",
+            R"({"node":"x","url":"http://10.0.0.3:7420","later":{}})");
+  EXPECT_EQ(on_roll().size(), 2U);
+}
+
+TEST_F(EtcdRegistrationTest, ClustersAndNamesDoNotMix) {
+  ASSERT_TRUE(a_.refresh());
+  for (const EtcdPlace& other : {EtcdPlace{"spoor", "test2"}, EtcdPlace{"spoor", "tes"},
+                                 EtcdPlace{"spoor", "te/st"}, EtcdPlace{"s", "test"}}) {
+    EXPECT_THAT(list_members(client_, other).value(), IsEmpty()) << other.cluster;
+  }
+  auto odd = node("a/http:%", "unix:/a/b");
+  ASSERT_TRUE(odd.refresh());
+  ASSERT_TRUE(odd.refresh());
+  EXPECT_EQ(odd.roll().size(), 2U);
+  EXPECT_THAT(odd.conflict(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace spoor::peer
