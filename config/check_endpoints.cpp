@@ -135,10 +135,6 @@ void check_peers(const Config& config, Problems& problems) {
 
 // Ignoring what is asked for here would lose peers or protection, without a word.
 void check_unsupported(const Config& config, Problems& problems) {
-  if (config.peers.etcd) {
-    problems.push_back(
-        {"peers.etcd", "peers.etcd: not supported by this version: list the peers in peers.static"});
-  }
   if (!config.auth.tokens.empty()) {
     problems.push_back(
         {"auth.tokens",
@@ -154,6 +150,8 @@ bool is_port(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
 }
+
+std::optional<std::string> peer_url_problem(const std::string& url) { return peer_problem(url); }
 
 void check_endpoints(const Config& config, Problems& problems) {
   check_listeners(config, problems);

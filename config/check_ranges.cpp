@@ -41,6 +41,13 @@ class RangeCheck {
                     format_duration(duration_most)));
   }
 
+  void operator()(std::string_view key, const std::optional<Etcd>& etcd) {
+    if (!etcd) return;
+    visit_etcd(*etcd, [&](std::string_view name, const auto& part) {
+      (*this)(fmt::format("{}.{}", key, name), part);
+    });
+  }
+
   template <class T>
   void operator()(std::string_view /*key*/, const T& /*setting*/) {}
 

@@ -28,6 +28,16 @@ struct Listener {
   bool operator==(const Listener&) const = default;
 };
 
+// Section "peers.etcd": members that register themselves.
+struct Etcd {
+  std::vector<std::string> endpoints;  // http://host:port
+  std::string prefix = "spoor";        // of all keys
+  std::chrono::milliseconds ttl = std::chrono::seconds(30);
+  std::chrono::milliseconds forget_after = std::chrono::hours(24);
+  std::string url;  // Where others reach this node; empty: see advertised_url.h.
+  bool operator==(const Etcd&) const = default;
+};
+
 struct Config {
   struct Node {
     std::string name;
@@ -58,7 +68,7 @@ struct Config {
     std::vector<std::string> dns;          // name[:port] or srv:_service._proto.name.
     std::vector<std::string> dns_servers;  // address[:port]; none: those of the system.
     std::chrono::milliseconds forget_after = std::chrono::hours(24);
-    std::optional<std::string> etcd;  // As JSON text.
+    std::optional<Etcd> etcd;
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
     bool operator==(const Peers&) const = default;
   };

@@ -41,10 +41,6 @@ ordered_json to_json(Enum value) {
   return nullptr;
 }
 
-ordered_json to_json(RawJson<const std::optional<std::string>> setting) {
-  return setting.text ? ordered_json::parse(*setting.text) : ordered_json(nullptr);
-}
-
 ordered_json to_json(RawJson<const std::vector<std::string>> setting) {
   ordered_json list = ordered_json::array();
   for (const std::string& text : setting.text) list.push_back(ordered_json::parse(text));
@@ -68,6 +64,14 @@ ordered_json to_json(const std::vector<T>& values) {
   ordered_json list = ordered_json::array();
   for (const T& value : values) list.push_back(to_json(value));
   return list;
+}
+
+ordered_json to_json(const std::optional<Etcd>& etcd) {
+  if (!etcd) return nullptr;
+  ordered_json object;
+  visit_etcd(*etcd,
+             [&](std::string_view name, const auto& part) { object[std::string(name)] = to_json(part); });
+  return object;
 }
 
 }  // namespace

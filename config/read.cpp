@@ -135,12 +135,6 @@ void read_value(const Context& context, std::string_view key, const json& value,
 }
 
 // Kept, so that validate() can refuse it; the value itself may be a secret.
-void read_value(const Context& /*context*/, std::string_view /*key*/, const json& value,
-                RawJson<std::optional<std::string>> target) {
-  target.text.reset();
-  if (!value.is_null()) target.text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-}
-
 void read_value(const Context& context, std::string_view key, const json& value,
                 RawJson<std::vector<std::string>> target) {
   if (!value.is_array()) {
@@ -194,6 +188,29 @@ void read_value(const Context& context, std::string_view key, const json& value,
     read_value(strict, element_key, element, elements.emplace_back());
   }
   if (context.problems.size() == before) target = std::move(elements);
+}
+
+void read_value(const Context& context, std::string_view key, const json& value,
+                std::optional<Etcd>& target) {
+  target.reset();
+  if (value.is_null()) return;
+  if (!value.is_object())
+    return refuse(context, key, value, R"(null or {"endpoints": ["http://HOST:2379"]})");
+  target.emplace();
+  const Context strict{Origin::file, {}, context.problems};
+  std::vector<std::string> known;
+  visit_etcd(*target, [&](std::string_view name, auto&& part) {
+    known.push_back(fmt::format("{}.{}", key, name));
+    if (const auto found = value.find(name); found != value.end())
+      read_value(strict, known.back(), *found, part);
+  });
+  const std::vector<std::string_view> known_views(known.begin(), known.end());
+  for (const auto& part : value.items()) {
+    const std::string part_key = fmt::format("{}.{}", key, part.key());
+    if (std::ranges::find(known, part_key) == known.end()) {
+      context.problems.push_back(unknown_key(part_key, known_views));
+    }
+  }
 }
 
 // "section" of "section.setting"; empty for a setting outside all sections.

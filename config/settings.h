@@ -72,6 +72,16 @@ constexpr std::array<EnumName<LogFormat>, 2> names_of(LogFormat) {
 // The keys of one element of `listen`.
 inline constexpr std::array<std::string_view, 4> listener_keys = {"address", "port", "unix", "insecure"};
 
+// Calls visit(key, value) for every setting of `peers.etcd`. `EtcdT` is Etcd or const Etcd.
+template <class EtcdT, class Visit>
+void visit_etcd(EtcdT& etcd, Visit&& visit) {
+  visit("endpoints", etcd.endpoints);
+  visit("prefix", etcd.prefix);
+  visit("ttl", Duration{etcd.ttl, std::chrono::seconds(2)});
+  visit("forget_after", Duration{etcd.forget_after, std::chrono::minutes(1)});
+  visit("url", etcd.url);
+}
+
 // Calls visit(key, value) for every setting, in the order of the file. `ConfigT` is Config or
 // const Config.
 template <class ConfigT, class Visit>
@@ -95,7 +105,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("peers.dns", config.peers.dns);
   visit("peers.dns_servers", config.peers.dns_servers);
   visit("peers.forget_after", Duration{config.peers.forget_after, seconds(0)});
-  visit("peers.etcd", RawJson{config.peers.etcd});
+  visit("peers.etcd", config.peers.etcd);
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});
   visit("scan.require", config.scan.require);

@@ -12,6 +12,7 @@ Problems find_problems(const Config& config) {
   check_ranges(config, problems);
   check_endpoints(config, problems);
   check_dns(config, problems);
+  check_etcd(config, problems);
   return problems;
 }
 

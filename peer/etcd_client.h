@@ -71,7 +71,6 @@ class EtcdClient {
   static constexpr std::size_t entries_max = 20'000;
   // For the transport: the largest answer to take. A page of entries is far smaller.
   static constexpr std::uint64_t answer_bytes_max = std::uint64_t{2} << 20U;
-  static constexpr std::uint16_t default_port = 2379;
 
   EtcdClient(Transport& transport, const base::Clock& clock, std::vector<Endpoint> endpoints,
              Options options);

@@ -315,10 +315,8 @@ TEST(PeerTest, DnsServers) {
 
 TEST(ValidateTest, WhatIsNotSupportedIsRefusedRatherThanIgnored) {
   Config config = valid();
-  config.peers.etcd = "{}";
   config.auth.tokens = {"\"hush\""};
-  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("peers.etcd: not supported by this version"),
-                                            HasSubstr("auth.tokens: not supported by this version")));
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("auth.tokens: not supported by this version")));
 }
 
 TEST(ValidateTest, AFilterThatNoAnswerCanHoldIsRefused) {

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "config/advertised_url.h"
+#include "config/print.h"
+#include "tests/config/support.h"
+
+namespace spoor::config::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A node that others reach at `listen`, with this for peers.etcd.
+base::Result<Config> load_etcd(std::string_view etcd, std::string_view address = "10.0.0.1") {
+  return load_text(fmt::format(R"({{"node":{{"name":"x"}},"drives":["/srv/data"],
+      "listen":[{{"unix":"/run/s.sock"}},{{"address":"127.0.0.1"}},{{"address":"{}","insecure":true}}],
+      "peers":{{"etcd":{}}}}})",
+                               address, etcd),
+                   "spoor.json", {});
+}
+
+constexpr std::string_view least = R"({"endpoints":["http://e:2379"]})";
+
+TEST(EtcdConfigTest, EndpointsAreAllThatIsNeeded) {
+  const auto config = load_etcd(least);
+  ASSERT_TRUE(config) << config.error().message;
+  Etcd expected;
+  expected.endpoints = {"http://e:2379"};
+  EXPECT_EQ(config->peers.etcd, expected);
+  EXPECT_EQ(advertised_url(*config), "http://10.0.0.1:7420");
+  EXPECT_EQ(load_etcd("null")->peers.etcd, std::nullopt);
+}
+
+TEST(EtcdConfigTest, EverySettingIsRead) {
+  const auto config = load_etcd(R"({"endpoints":["http://[::1]:1","unix:/e"],"prefix":"a/b","ttl":"5s",
+                                    "forget_after":"2m","url":"http://me:1"})");
+  ASSERT_TRUE(config) << config.error().message;
+  const Etcd expected{
+      {"http://[::1]:1", "unix:/e"}, "a/b", std::chrono::seconds(5), std::chrono::minutes(2), "http://me:1"};
+  EXPECT_EQ(config->peers.etcd, expected);
+  EXPECT_EQ(advertised_url(*config), "http://me:1");
+  EXPECT_EQ(*load_text(to_json_text(*config), "printed", {}), *config);
+}
+
+TEST(EtcdConfigTest, AnOverrideReplacesIt) {
+  const std::vector<std::string> set{R"(peers.etcd={"endpoints":["http://e:1"],"url":"http://me:1"})"};
+  EXPECT_EQ(load_minimal(set)->peers.etcd->url, "http://me:1");
+  const std::vector<std::string> unset{set[0], "peers.etcd=null"};
+  EXPECT_FALSE(load_minimal(unset)->peers.etcd.has_value());
+}
+
+TEST(EtcdConfigTest, WhatIsWrongIsNamed) {
+  const std::pair<std::string_view, const char*> wrong[] = {
+      {R"("http://e:2379")", "peers.etcd: \"http://e:2379\" is wrong: expected null or"},
+      {"{}", "peers.etcd.endpoints: expected 1 to 64"},
+      {R"({"endpoints":["e:2379"]})", "peers.etcd.endpoints[0]: \"e:2379\" is wrong"},
+      {R"({"endpoints":["http://e"]})", "peers.etcd.endpoints[0]: \"http://e\" has no port"},
+      {R"({"endpoints":["http://[::1]"]})", "peers.etcd.endpoints[0]: \"http://[::1]\" has no port"},
+      {R"({"endpoints":["https://e:2379"]})", "https is not supported"},
+      {R"({"endpoints":"http://e:2379"})",
+       "peers.etcd.endpoints: \"http://e:2379\" is wrong: expected a list"},
+      {R"({"endpoints":["http://e:1"],"endpoint":1})",
+       "unknown key 'peers.etcd.endpoint': did you mean 'peers.etcd.endpoints'?"},
+      {R"({"endpoints":["http://e:1"],"prefix":"/a"})", "peers.etcd.prefix: "},
+      {R"({"endpoints":["http://e:1"],"prefix":""})", "peers.etcd.prefix: "},
+      {R"({"endpoints":["http://e:1"],"prefix":"a b"})", "peers.etcd.prefix: "},
+      {R"({"endpoints":["http://e:1"],"ttl":"1s"})", "peers.etcd.ttl: \"1s\" is out of range"},
+      {R"({"endpoints":["http://e:1"],"ttl":"2500ms"})",
+       "peers.etcd.ttl: \"2500ms\" is wrong: expected whole"},
+      {R"({"endpoints":["http://e:1"],"ttl":"11m"})", "peers.etcd.ttl: "},
+      {R"({"endpoints":["http://e:1"],"ttl":30})", "peers.etcd.ttl: 30 is wrong: expected a duration"},
+      {R"({"endpoints":["http://e:1"],"forget_after":"59s"})", "peers.etcd.forget_after: \"59s\" is out of"},
+      {R"({"endpoints":["http://e:1"],"ttl":"2m","forget_after":"2m"})",
+       "peers.etcd.forget_after: \"2m\" is too"},
+      {R"({"endpoints":["http://e:1"],"url":"me"})", "peers.etcd.url: \"me\" is wrong"},
+  };
+  for (const auto& [etcd, what] : wrong) EXPECT_THAT(error_of(load_etcd(etcd)), HasSubstr(what)) << etcd;
+}
+
+TEST(EtcdConfigTest, WhereNoListenerTellsTheUrlIsRequired) {
+  for (const std::string_view address : {"0.0.0.0", "::", "::ffff:0.0.0.0", "127.0.0.2", "::1"}) {
+    EXPECT_THAT(error_of(load_etcd(least, address)), HasSubstr("peers.etcd.url: is required")) << address;
+  }
+  EXPECT_EQ(advertised_url(*load_etcd(least, "fd00::1")), "http://[fd00::1]:7420");
+  EXPECT_THAT(error_of(load_minimal({R"(peers.etcd={"endpoints":["http://e:1"]})"})),
+              HasSubstr("peers.etcd.url: is required"));
+  EXPECT_THAT(error_of(load_minimal({R"(peers.etcd={"endpoints":["http://e:1"]})",
+                                     R"(listen=[{"address":"10.0.0.1","port":0,"insecure":true}])"})),
+              HasSubstr("peers.etcd.url: is required"));
+}
+
+}  // namespace
+}  // namespace spoor::config::testing
