@@ -84,8 +84,8 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 }  // namespace
 
 Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
-         Saver& saver, Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers,
-         const base::Clock& clock)
+         Saver& saver, Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
+         boost::asio::thread_pool& answers, const base::Clock& clock)
     : options_(std::move(options)),
       persistence_(persistence),
       tracker_(persistence.tracker()),
@@ -93,6 +93,7 @@ Api::Api(Options options, tracker::Persistence& persistence, const tracker::Name
       saver_(saver),
       committer_(committer),
       peers_(peers),
+      etcd_(etcd),
       answers_(answers),
       clock_(clock),
       started_at_(clock.steady_now()) {}
@@ -175,7 +176,8 @@ HttpResponse Api::status() const {
                                     .durability = persistence_.durability(),
                                     .journal = persistence_.journal_status(),
                                     .trouble = committer_.trouble(),
-                                    .peers = peers_.states()}));
+                                    .peers = peers_.states(),
+                                    .etcd = etcd_ == nullptr ? nullptr : &etcd_->status()}));
 }
 
 boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request) {
@@ -254,8 +256,12 @@ HttpResponse Api::ready() const {
   if (auto trouble = committer_.trouble(); !trouble.empty()) {
     reasons.push_back(fmt::format("journal: {}", trouble));
   }
+  if (auto trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
+    reasons.push_back(std::move(trouble));
+  }
   if (reasons.empty()) return json_response({{"status", "ready"}});
-  auto response = to_response({503, "not_ready", "some of what is marked may not be kept; see the reasons"});
+  auto response = to_response(
+      {503, "not_ready", "some of what is marked may not be kept, or not be asked for; see the reasons"});
   json body = json::parse(response.body);
   body["reasons"] = reasons;
   response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);

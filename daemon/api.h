@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/committer.h"
+#include "daemon/etcd_membership.h"
 #include "daemon/http_message.h"
 #include "daemon/peer_watch.h"
 #include "daemon/saver.h"
@@ -38,8 +39,8 @@ class Api {
   };
 
   Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
-      Committer& committer, const PeerWatch& peers, boost::asio::thread_pool& answers,
-      const base::Clock& clock);
+      Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
+      boost::asio::thread_pool& answers, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
@@ -62,6 +63,7 @@ class Api {
   Saver& saver_;
   Committer& committer_;
   const PeerWatch& peers_;
+  const EtcdMembership* const etcd_;   // null where it is not configured
   boost::asio::thread_pool& answers_;  // merges the marks for peers, while marking goes on here
   const base::Clock& clock_;
   const base::SteadyTime started_at_;

@@ -21,9 +21,11 @@
 #include "base/clock.h"
 #include "base/file_lock.h"
 #include "base/file_system.h"
+#include "config/advertised_url.h"
 #include "config/print.h"
 #include "daemon/api.h"
 #include "daemon/committer.h"
+#include "daemon/etcd_membership.h"
 #include "daemon/http_server.h"
 #include "daemon/logging.h"
 #include "daemon/peer_watch.h"
@@ -37,7 +39,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t pool_threads = 3;  // one saves, one commits, one asks the peers
+constexpr std::size_t pool_threads = 4;  // one saves, one commits, one asks the peers, one asks etcd
 
 base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir) {
   std::error_code error;
@@ -134,11 +136,21 @@ tracker::NamespaceRules rules_of(const config::Config& config) {
       {config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
 }
 
-std::vector<peer::Endpoint> peers_of(const config::Config& config) {
-  std::vector<peer::Endpoint> peers;
-  peers.reserve(config.peers.static_urls.size());
-  for (const std::string& url : config.peers.static_urls) peers.push_back(peer::parse_endpoint(url).value());
-  return peers;
+std::vector<peer::Endpoint> parse_all(const std::vector<std::string>& urls) {
+  std::vector<peer::Endpoint> endpoints;
+  endpoints.reserve(urls.size());
+  for (const std::string& url : urls) endpoints.push_back(peer::parse_endpoint(url).value());
+  return endpoints;
+}
+
+EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance) {
+  const config::Etcd& etcd = *config.peers.etcd;
+  return {.endpoints = parse_all(etcd.endpoints),
+          .place = {etcd.prefix, config.node.cluster},
+          .self = {config.node.name, config::advertised_url(config).value(), instance},
+          .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
+          .forget_after = etcd.forget_after,
+          .data_dir = config.node.data_dir};
 }
 
 void apply_reload(const config::Config& running, const base::Result<config::Config>& fresh) {
@@ -194,17 +206,27 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   Committer committer(context, pool, **persistence, saver, clock);
-  PeerWatch peers(context, pool, node.cluster, peers_of(config), clock);
-  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, answers, clock);
+  PeerWatch peers(context, pool, node.cluster, parse_all(config.peers.static_urls), clock);
+  std::optional<EtcdMembership> etcd;
+  if (config.peers.etcd) {
+    const std::string instance = (*persistence)->tracker().state().instance.to_string();
+    etcd.emplace(context, pool, files, clock, etcd_options(config, instance),
+                 [&peers](const std::vector<peer::Endpoint>& members) { peers.set_members(members); });
+    etcd->register_here();  // before this node says that it is ready
+  }
+  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, etcd ? &*etcd : nullptr,
+          answers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");
     server.stop();
     peers.stop();
+    if (etcd) etcd->stop();
     saver.stop();
   });
   server.start([&api](const HttpRequest& request) { return api.handle(request); });
   peers.start();
+  if (etcd) etcd->start();
   saver.start();
   for (const std::string& url : *urls) spdlog::info("listening on {}", url);
   ::sd_notify(0, "READY=1");

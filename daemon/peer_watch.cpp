@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "daemon/task.h"
-#include "peer/cycle_frame.h"
-#include "peer/cycle_request.h"
 #include "peer/http_transport.h"
+#include "peer/probe.h"
 
 namespace spoor::daemon {
 namespace {
@@ -27,28 +26,19 @@ PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::Http
   PeerState state;
   state.url = endpoint.to_string();
   state.state = "down";
-  if (!response) {
-    state.error = response.error().message;
-  } else if (!response->is_success()) {
-    state.error = peer::problem_detail(*response);
-  } else if (const auto frame = peer::decode_cycle_frame(response->body); !frame) {
-    state.error = frame.error().message;
-  } else {
+  if (const auto name = peer::read_probe(response)) {
     state.state = "up";
-    state.name = frame->sender.node;
+    state.name = *name;
+  } else {
+    state.error = name.error().message;
   }
   return state;
 }
 
 asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<peer::Endpoint> endpoints) {
-  tracker::CycleRequest only_the_head;
-  only_the_head.marks_wanted = false;
-  const std::string body = peer::to_json({std::move(cluster), only_the_head});
   std::vector<peer::HttpRequest> requests;
   requests.reserve(endpoints.size());
-  for (const auto& endpoint : endpoints) {
-    requests.push_back({endpoint, "POST", "/v1/peer/cycle", "application/json", body});
-  }
+  for (const auto& endpoint : endpoints) requests.push_back(peer::probe_request(endpoint, cluster));
   std::vector<PeerState> states(endpoints.size());
   peer::HttpTransport transport({.timeout = timeout});
   transport.exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
@@ -64,18 +54,32 @@ PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::st
     : context_(context),
       pool_(pool),
       cluster_(std::move(cluster)),
-      endpoints_(std::move(peers)),
+      static_endpoints_(std::move(peers)),
       clock_(clock),
       timer_(context) {
-  for (const auto& endpoint : endpoints_) {
-    states_.emplace_back();
-    states_.back().url = endpoint.to_string();
-  }
+  set_members({});
 }
 
-void PeerWatch::start() {
-  if (!endpoints_.empty()) asio::co_spawn(context_, run(), rethrow);
+void PeerWatch::set_members(const std::vector<peer::Endpoint>& members) {
+  std::vector<peer::Endpoint> endpoints = static_endpoints_;
+  for (const auto& member : members) {
+    if (std::ranges::find(endpoints, member) == endpoints.end()) endpoints.push_back(member);
+  }
+  if (endpoints == endpoints_) return;
+  endpoints_ = std::move(endpoints);
+  std::vector<PeerState> states;
+  for (const auto& endpoint : endpoints_) {
+    const std::string url = endpoint.to_string();
+    const auto known = std::ranges::find(states_, url, &PeerState::url);
+    states.push_back(known == states_.end() ? PeerState() : *known);
+    states.back().url = url;
+  }
+  states_ = std::move(states);
+  has_new_ = true;
+  timer_.cancel();
 }
+
+void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
 
 void PeerWatch::stop() {
   stopped_ = true;
@@ -85,9 +89,11 @@ void PeerWatch::stop() {
 asio::awaitable<void> PeerWatch::run() {
   std::chrono::milliseconds pause = first_pause;
   while (!stopped_) {
+    has_new_ = false;
     auto states = co_await asio::co_spawn(pool_, probe(cluster_, endpoints_), asio::use_awaitable);
-    for (std::size_t at = 0; at < states.size(); ++at) take(at, std::move(states[at]));
+    for (PeerState& state : states) take(std::move(state));
     if (stopped_) break;
+    if (has_new_) continue;
     const bool all_up =
         std::all_of(states_.begin(), states_.end(), [](const PeerState& peer) { return peer.state == "up"; });
     timer_.expires_after(all_up ? interval : pause);
@@ -96,8 +102,10 @@ asio::awaitable<void> PeerWatch::run() {
   }
 }
 
-void PeerWatch::take(std::size_t index, PeerState now) {
-  PeerState& known = states_[index];
+void PeerWatch::take(PeerState now) {
+  const auto found = std::ranges::find(states_, now.url, &PeerState::url);
+  if (found == states_.end()) return;  // no longer asked
+  PeerState& known = *found;
   if (now.state != known.state) {
     if (now.state == "up") {
       spdlog::info("peer {} ({}) is up", now.name, now.url);

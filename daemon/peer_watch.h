@@ -22,7 +22,7 @@ struct PeerState {
   std::optional<base::WallTime> last_seen;
 };
 
-// Asks the configured peers now and then whether they are there: for the status alone. Nothing else
+// Asks the peers now and then whether they are there: for the status alone. Nothing else
 // depends on it.
 //
 // Lives on the thread of `context`; the asking itself is done on `pool`. All references must outlive
@@ -32,6 +32,9 @@ class PeerWatch {
   PeerWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, std::string cluster,
             std::vector<peer::Endpoint> peers, const base::Clock& clock);
 
+  // Who is asked besides the peers given at the start; a new one at once.
+  void set_members(const std::vector<peer::Endpoint>& members);
+
   void start();
   void stop();
 
@@ -39,15 +42,17 @@ class PeerWatch {
 
  private:
   boost::asio::awaitable<void> run();
-  void take(std::size_t index, PeerState now);
+  void take(PeerState now);
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
   const std::string cluster_;
-  const std::vector<peer::Endpoint> endpoints_;
+  const std::vector<peer::Endpoint> static_endpoints_;
+  std::vector<peer::Endpoint> endpoints_;
   const base::Clock& clock_;
   boost::asio::steady_timer timer_;
   bool stopped_ = false;
+  bool has_new_ = false;
   std::vector<PeerState> states_;
 };
 

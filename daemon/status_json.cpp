@@ -45,6 +45,14 @@ json peers_json(const std::vector<PeerState>& states) {
   return peers;
 }
 
+json etcd_json(const EtcdStatus* etcd) {
+  if (etcd == nullptr) return nullptr;
+  return {{"ok", etcd->ok},
+          {"error", text_or_null(etcd->error)},
+          {"registered", etcd->registered},
+          {"members", etcd->members}};
+}
+
 // When something was saved last, and how the drives did in the last attempt.
 json snapshot_status(const StatusInput& input) {
   if (!input.last_save) return nullptr;
@@ -99,7 +107,8 @@ json status_json(const StatusInput& input) {
             {"ok", input.trouble.empty()},
             {"error", text_or_null(input.trouble)},
             {"failures", input.journal.failures}}},
-          {"peers", peers_json(input.peers)}};
+          {"peers", peers_json(input.peers)},
+          {"membership", {{"etcd", etcd_json(input.etcd)}}}};
 }
 
 }  // namespace spoor::daemon

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "peer/etcd_client.h"
+#include "peer/etcd_registration.h"
+#include "peer/http_transport.h"
+
+namespace spoor::daemon {
+
+struct EtcdStatus {
+  bool ok = false;
+  std::string error;
+  bool registered = false;   // among the living, as far as is known
+  std::size_t members = 0;   // on the roll, as it was read last
+  bool was_on_roll = false;  // now, or in an earlier run
+};
+
+// Registers this node in etcd while the daemon lives, and learns who else is a member. While etcd is away,
+// what was known last goes on; no mark and no scan waits for it.
+//
+// Lives on the thread of `context`; etcd is asked on `pool`. All references must outlive it.
+class EtcdMembership {
+ public:
+  struct Options {
+    std::vector<peer::Endpoint> endpoints;
+    peer::EtcdPlace place;
+    peer::RollMember self;
+    std::chrono::seconds ttl{};
+    std::chrono::milliseconds forget_after{};
+    std::filesystem::path data_dir;  // keeps the note that the node is on the roll
+  };
+  // Told where the other members are, whenever that changes.
+  using OnMembers = std::function<void(std::vector<peer::Endpoint>)>;
+
+  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, base::FileSystem& files,
+                 const base::Clock& clock, Options options, OnMembers on_members);
+
+  // The first attempt, when nothing else runs yet: on the calling thread, for a few seconds at the most.
+  void register_here();
+
+  // Keeps the node registered, until stop(); then it is no longer among the living, and stays on the roll.
+  void start();
+  void stop();
+
+  const EtcdStatus& status() const { return status_; }
+
+  // Why scans of other nodes may not ask this one; empty where they do.
+  std::string trouble() const;
+
+ private:
+  // What one refresh found: a copy, because the registration itself is used on the pool.
+  struct Look {
+    std::string failure;
+    std::string conflict;
+    bool registered = false;
+    std::vector<peer::RollEntry> roll;
+    std::vector<peer::RollEntry> struck;
+  };
+
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Look> look();
+  boost::asio::awaitable<void> leave();
+  Look look_now();
+  void note_registration();
+  bool answers(const peer::RollEntry& entry) const;
+  void take(Look look);
+  void log_changes(const std::vector<peer::RollEntry>& now) const;
+  std::chrono::milliseconds pause();
+
+  boost::asio::io_context& context_;
+  boost::asio::thread_pool& pool_;
+  base::FileSystem& files_;
+  const base::Clock& clock_;
+  const Options options_;
+  const OnMembers on_members_;
+  boost::asio::steady_timer timer_;
+  std::stop_source stop_;
+  peer::HttpTransport transport_;
+  peer::EtcdClient client_;
+  peer::EtcdRegistration registration_;
+  bool noted_ = false;
+  std::minstd_rand jitter_;
+  unsigned failures_ = 0;  // in a row
+  EtcdStatus status_;
+  std::vector<peer::RollEntry> roll_;
+};
+
+}  // namespace spoor::daemon
