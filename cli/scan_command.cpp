@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
+#include "cli/scan_etcd.h"
 #include "cli/scan_members.h"
 #include "cli/scan_report.h"
 #include "peer/gather.h"
@@ -172,8 +173,11 @@ class ScanCommand {
   };
 
   base::Result<Asked> gather(const Stored& stored) const {
-    const auto members = find_scan_members(global_, config_, clock_, stored.cursors, flags_.dry_run);
+    ScanEtcd etcd(config_, clock_);
+    const auto members =
+        find_scan_members(global_, config_, clock_, stored.cursors, etcd.registry(), flags_.dry_run);
     if (!members) return members.error();
+    const bool may_open_cycle = flags_.dry_run || etcd.take_turn();
     peer::HttpTransport transport({.timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,
                                    .attempts_max = attempts_max});
@@ -182,11 +186,13 @@ class ScanCommand {
                                   .rules_digest = rules().digest(),
                                   .own_url = members->endpoints.front().to_string(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
+                                  .may_open_cycle = may_open_cycle,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
                                   .start_level = stored.start_level,
                                   .read_only = flags_.dry_run,
                                   .lingering = members->lingering,
                                   .unknown_sources = members->unknown});
+    etcd.give_back();
     const auto settled = settle_scan_members(config_, clock_, stored.cursors, *members, gathered.addresses);
     std::string note = settled ? "" : settled.error().message;
     const bool is_enough = config_.scan.require == config::Require::all

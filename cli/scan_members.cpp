@@ -51,9 +51,10 @@ peer::RollStore store_of(base::FileSystem& files, const config::Config& config, 
 
 base::Result<peer::Members> find_scan_members(const GlobalOptions& global, const config::Config& config,
                                               const base::Clock& clock, const tracker::Cursors& stored,
-                                              bool dry_run) {
-  const auto sources = sources_of(global, config);
+                                              std::optional<peer::MemberRegistry> registry, bool dry_run) {
+  auto sources = sources_of(global, config);
   if (!sources) return sources.error();
+  sources->registry = std::move(registry);
   auto servers = parse_all(config.peers.dns_servers, peer::parse_dns_server);
   if (!servers) return servers.error();
   peer::DnsResolver resolver({.servers = *std::move(servers), .timeout = config.peers.timeout});

@@ -1,0 +1,73 @@
+#include "cli/scan_etcd.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "peer/endpoint.h"
+#include "peer/etcd_roll.h"
+#include "scanner/pace.h"
+
+namespace spoor::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds exchange_max{2'000};
+constexpr seconds turn_least{5};
+constexpr seconds turn_most{60};  // a scan that died with it keeps it from others for so long
+
+std::vector<peer::Endpoint> parse_all(const std::vector<std::string>& urls) {
+  std::vector<peer::Endpoint> endpoints;
+  endpoints.reserve(urls.size());
+  for (const std::string& url : urls) endpoints.push_back(peer::parse_endpoint(url).value());
+  return endpoints;
+}
+
+peer::CycleOpener::Options turn_options(const config::Config& config, const peer::EtcdPlace& place,
+                                        const base::Clock& clock) {
+  return {.place = place,
+          .node = config.node.name,
+          .ttl = std::clamp(std::chrono::ceil<seconds>(config.scan.min_cycle_age), turn_least, turn_most),
+          .wait_max = config.peers.timeout,
+          .seed = std::random_device()(),
+          .wait = [&clock](milliseconds pause) {
+            scanner::SystemWaiter().wait(clock.steady_now() + pause, std::stop_token());
+            return true;
+          }};
+}
+
+}  // namespace
+
+ScanEtcd::Connection::Connection(const config::Config& config, const config::Etcd& etcd,
+                                 const base::Clock& clock)
+    : place{etcd.prefix, config.node.cluster},
+      transport({.timeout = std::min(exchange_max, config.peers.timeout),
+                 .body_bytes_max = peer::EtcdClient::answer_bytes_max}),
+      client(transport, clock, parse_all(etcd.endpoints), {.operation_max = config.peers.timeout}),
+      opener(client, clock, turn_options(config, place, clock)) {}
+
+ScanEtcd::ScanEtcd(const config::Config& config, const base::Clock& clock) {
+  if (config.peers.etcd) connection_.emplace(config, *config.peers.etcd, clock);
+}
+
+std::optional<peer::MemberRegistry> ScanEtcd::registry() {
+  if (!connection_) return std::nullopt;
+  return peer::MemberRegistry{"etcd", [this] {
+                                auto members = peer::list_members(connection_->client, connection_->place);
+                                connection_->is_away = !members;
+                                return members;
+                              }};
+}
+
+bool ScanEtcd::take_turn() { return !connection_ || connection_->is_away || connection_->opener.take_turn(); }
+
+void ScanEtcd::give_back() {
+  if (connection_) connection_->opener.give_back();
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "config/config.h"
+#include "peer/cycle_opener.h"
+#include "peer/etcd_client.h"
+#include "peer/http_transport.h"
+#include "peer/members.h"
+
+namespace spoor::cli {
+
+// etcd as one scan uses it: for the members, and for its turn in opening a cycle. Where `peers.etcd` is not
+// set it lists nobody, and every scan has its turn.
+//
+// Not thread-safe. The clock must outlive it.
+class ScanEtcd {
+ public:
+  ScanEtcd(const config::Config& config, const base::Clock& clock);
+  ScanEtcd(const ScanEtcd&) = delete;
+  ScanEtcd& operator=(const ScanEtcd&) = delete;
+  ~ScanEtcd() { give_back(); }
+
+  // Must not outlive this object.
+  std::optional<peer::MemberRegistry> registry();
+
+  // Whether this scan may open a cycle; waits `peers.timeout` for its turn at the most.
+  bool take_turn();
+  void give_back();
+
+ private:
+  struct Connection {
+    Connection(const config::Config& config, const config::Etcd& etcd, const base::Clock& clock);
+
+    peer::EtcdPlace place;
+    peer::HttpTransport transport;
+    peer::EtcdClient client;
+    peer::CycleOpener opener;
+    bool is_away = false;  // it did not answer: no use in waiting for that again
+  };
+
+  std::optional<Connection> connection_;
+};
+
+}  // namespace spoor::cli
