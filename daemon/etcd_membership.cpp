@@ -152,10 +152,11 @@ void EtcdMembership::take(Look look) {
   const std::string error = look.failure.empty() ? look.conflict : look.failure;
   if (!look.failure.empty() && failures_ == 0) {
     spdlog::warn("{}; going on with the {} members known", look.failure, look.roll.size());
+  } else if (look.failure.empty() && failures_ > 0) {
+    spdlog::info("etcd answers again: registered in etcd as node '{}' at {}", options_.self.node,
+                 options_.self.url);
   } else if (look.failure.empty() && !status_.registered) {
     spdlog::info("registered in etcd as node '{}' at {}", options_.self.node, options_.self.url);
-  } else if (look.failure.empty() && failures_ > 0) {
-    spdlog::info("etcd answers again");
   }
   if (look.failure.empty() && !look.conflict.empty() && status_.error != error) spdlog::error("{}", error);
   for (const peer::RollEntry& gone : look.struck) {

@@ -26,7 +26,7 @@ class CycleOpener {
     std::chrono::milliseconds wait_max{};  // for one's turn
     std::uint64_t seed = 0;                // of the pauses between two attempts
     // Lets that much time pass; false where the wait is to be given up.
-    std::function<bool(std::chrono::milliseconds)> wait;
+    std::function<bool(std::chrono::milliseconds)> wait = {};
   };
 
   CycleOpener(EtcdClient& client, const base::Clock& clock, Options options);

@@ -12,7 +12,7 @@ namespace spoor::cluster {
 
 using nlohmann::json;
 
-Cluster::Cluster(std::size_t nodes, std::size_t drives) {
+Cluster::Cluster(std::size_t nodes, std::size_t drives, json etcd) : etcd_(std::move(etcd)) {
   for (std::size_t i = 0; i < nodes; ++i) {
     Node& node = nodes_.emplace_back();
     node.name = "n" + std::to_string(i);
@@ -28,15 +28,21 @@ Cluster::Cluster(std::size_t nodes, std::size_t drives) {
 }
 
 void Cluster::write_config(const Node& node) const {
-  json peers = json::array();
+  json peers{{"static", json::array()}};
   for (const Node& other : nodes_) {
-    if (other.name != node.name) peers.push_back("unix:" + socket_of(other).native());
+    if (etcd_.is_null() && other.name != node.name) {
+      peers["static"].push_back("unix:" + socket_of(other).native());
+    }
+  }
+  if (!etcd_.is_null()) {
+    peers["etcd"] = etcd_;
+    peers["etcd"]["url"] = "unix:" + socket_of(node).native();
   }
   const json config{
       {"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", data_dir_of(node)}}},
       {"drives", node.drives},
       {"listen", {{{"address", support::own_loopback()}, {"port", 0}}, {{"unix", socket_of(node)}}}},
-      {"peers", {{"static", peers}}},
+      {"peers", peers},
       {"scan", {{"min_cycle_age", "1ms"}}}};
   std::ofstream(config_of(node)) << config;
 }

@@ -25,8 +25,8 @@ class Cluster {
     std::unique_ptr<support::Daemon> daemon;
   };
 
-  // Nodes "n0", "n1"... with this many drives each.
-  Cluster(std::size_t nodes, std::size_t drives);
+  // Nodes "n0", "n1"... with this many drives each. They know each other by a list, or by this `peers.etcd`.
+  Cluster(std::size_t nodes, std::size_t drives, nlohmann::json etcd = nullptr);
 
   std::vector<Node>& nodes() { return nodes_; }
   void start(Node& node);
@@ -51,6 +51,7 @@ class Cluster {
   void write_config(const Node& node) const;
 
   support::TempDirectory directory_;
+  const nlohmann::json etcd_;
   std::vector<Node> nodes_;
 };
 

@@ -1,0 +1,153 @@
+// Real nodes that find each other by a real etcd, which dies, hangs and comes back.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/clock.h"
+#include "peer/cycle_opener.h"
+#include "peer/http_transport.h"
+#include "tests/cluster/cluster.h"
+#include "tests/support/etcd_server.h"
+
+namespace spoor::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class EtcdTest : public testing::Test {
+ protected:
+  // Changes node 0's drive, and tells only that node.
+  void change_and_tell(const Cluster::Node& told) {
+    const fs::path directory = cluster_.nodes()[0].drives[0] / "bucket" / ("d" + std::to_string(++changes_));
+    fs::create_directories(directory);
+    std::ofstream(directory / "file") << "12345";
+    const auto marked = cluster_.spoor(told, {"mark", "bucket/d" + std::to_string(changes_)});
+    ASSERT_EQ(marked.code, 0) << marked.err;
+  }
+
+  void expect_truth() {
+    const auto& node = cluster_.nodes()[0];
+    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives));
+  }
+
+  peer::HttpResponse get(const Cluster::Node& node, const std::string& target) {
+    peer::HttpTransport transport({});
+    return peer::exchange(transport, {{{}, 0, cluster_.socket_of(node).native()}, "GET", target, {}, {}})
+        .value();
+  }
+
+  json etcd_status(const Cluster::Node& node) {
+    return json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
+  }
+
+  support::EtcdServer etcd_;
+  Cluster cluster_{3, 1, {{"endpoints", {etcd_.url()}}, {"ttl", "6s"}}};
+  int changes_ = 0;
+};
+
+TEST_F(EtcdTest, NodesAreFoundWithoutAListOfThem) {
+  const auto& nodes = cluster_.nodes();
+  const auto first = cluster_.scan(nodes[0]);
+  EXPECT_EQ(first["mode"], "full");
+  EXPECT_EQ(first["peers"].size(), 3U) << "the node itself is on the roll, and asked once";
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+  expect_truth();
+  const auto status = etcd_status(nodes[2]);
+  EXPECT_EQ(status, json({{"ok", true}, {"error", nullptr}, {"registered", true}, {"members", 3}}));
+  EXPECT_FALSE(nodes[0].daemon->wait_for("peer n2 (").empty()) << "the status shows who joined later";
+}
+
+TEST_F(EtcdTest, ANodeThatIsDownStaysOnTheRoll) {
+  auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  for (const bool is_killed : {true, false}) {
+    change_and_tell(nodes[2]);
+    if (is_killed) {
+      cluster_.kill_hard(nodes[2]);
+    } else {
+      EXPECT_EQ(cluster_.stop(nodes[2]), 0);
+    }
+    const auto partial = cluster_.scan(nodes[0], 3);
+    EXPECT_EQ(partial["partial"], true);
+    EXPECT_EQ(partial["mode"], "incremental");
+    cluster_.start(nodes[2]);
+    EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+    expect_truth();
+  }
+}
+
+TEST_F(EtcdTest, WithoutEtcdScansGoOnWithTheMembersKnown) {
+  auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  EXPECT_FALSE(nodes[0].daemon->wait_for("member 'n2' at").empty());
+  etcd_.kill();
+  change_and_tell(nodes[2]);
+  const auto partial = cluster_.scan(nodes[0], 3);
+  EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
+  expect_truth();
+  for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
+  EXPECT_EQ(etcd_status(nodes[0])["ok"], false);
+  EXPECT_EQ(etcd_status(nodes[0])["members"], 3);
+
+  etcd_.start_again();
+  for (const auto& node : nodes) {
+    EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+    EXPECT_EQ(etcd_status(node)["registered"], true);
+  }
+  change_and_tell(nodes[1]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+  expect_truth();
+}
+
+TEST_F(EtcdTest, AnEtcdThatHangsHoldsNobodyUp) {
+  auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  etcd_.freeze();
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0], 3)["mode"], "incremental");
+  expect_truth();
+  EXPECT_EQ(cluster_.stop(nodes[1]), 0);
+  cluster_.start(nodes[1]);
+  EXPECT_EQ(get(nodes[1], "/readyz").status, 200U) << "it was on the roll before";
+  etcd_.thaw();
+  EXPECT_FALSE(nodes[1].daemon->wait_for("registered in etcd").empty());
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+}
+
+TEST_F(EtcdTest, ANodeThatNeverWasAMemberIsNotReadyWithoutEtcd) {
+  auto& node = cluster_.nodes()[1];
+  cluster_.stop(node);
+  fs::remove_all(cluster_.data_dir_of(node));
+  etcd_.kill();
+  cluster_.start(node);
+  const auto response = get(node, "/readyz");
+  EXPECT_EQ(response.status, 503U);
+  EXPECT_NE(response.body.find("not yet a member in etcd"), std::string::npos) << response.body;
+  etcd_.start_again();
+  EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+  EXPECT_EQ(get(node, "/readyz").status, 200U);
+}
+
+TEST_F(EtcdTest, WhileSomebodyElseOpensACycleAScanJoins) {
+  const auto& node = cluster_.nodes()[0];
+  const std::uint64_t cycle = cluster_.scan(node)["cycle"];
+  EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 1);
+
+  const base::SystemClock clock;
+  peer::HttpTransport transport({});
+  peer::EtcdClient client(transport, clock, {peer::parse_endpoint(etcd_.url()).value()}, {});
+  peer::CycleOpener somebody(client, clock, {.place = {"spoor", "test"}, .node = "somebody"});
+  ASSERT_TRUE(somebody.take_turn());
+  change_and_tell(cluster_.nodes()[2]);
+  const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=1s"});
+  EXPECT_EQ(joined["cycle"], cycle + 1);
+  EXPECT_EQ(joined["mode"], "incremental");
+  expect_truth();
+  somebody.give_back();
+  EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 2);
+}
+
+}  // namespace
+}  // namespace spoor::cluster
