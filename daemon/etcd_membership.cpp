@@ -27,7 +27,7 @@ constexpr unsigned doublings_max = 10;
 constexpr std::uint64_t note_bytes_max = 64U << 10U;
 
 std::filesystem::path note_file(const std::filesystem::path& data_dir) {
-  return data_dir / "membership.json";
+  return data_dir / "registration.json";
 }
 
 // What stands in the note: one of another name, address or cluster says nothing of this one.
