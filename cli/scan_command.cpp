@@ -114,6 +114,7 @@ class ScanCommand {
   struct Stored {
     tracker::Cursors cursors;
     std::size_t start_level = 0;
+    std::string roll_position;
   };
 
   static base::Result<Stored> read_stored(scanner::UsageDatabase& database) {
@@ -121,7 +122,9 @@ class ScanCommand {
     if (!cursors) return cursors.error();
     const auto start_level = database.start_level();
     if (!start_level) return start_level.error();
-    return Stored{std::move(*cursors), *start_level};
+    auto roll_position = database.roll_position();
+    if (!roll_position) return roll_position.error();
+    return Stored{std::move(*cursors), *start_level, *std::move(roll_position)};
   }
 
   base::Result<Stored> read_stored() const {
@@ -143,7 +146,7 @@ class ScanCommand {
     // Who heard nobody has nothing new to say.
     const std::size_t start_level =
         gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored->start_level;
-    const auto report = walk(*database, gathered, started_at, start_level);
+    const auto report = walk(*database, *asked, started_at, start_level);
     if (!report) return fail(exit_failed, report.error().message);
     print({.gathered = gathered,
            .levels = levels_,
@@ -169,6 +172,7 @@ class ScanCommand {
 
   struct Asked {
     peer::Gathered gathered;
+    std::string roll_position;
     std::string note;  // for the report
   };
 
@@ -191,6 +195,8 @@ class ScanCommand {
                                   .start_level = stored.start_level,
                                   .read_only = flags_.dry_run,
                                   .lingering = members->lingering,
+                                  .expected = etcd.expected(),
+                                  .known_gaps = etcd.gaps(stored.roll_position, stored.cursors),
                                   .unknown_sources = members->unknown});
     etcd.give_back();
     const auto settled = settle_scan_members(config_, clock_, stored.cursors, *members, gathered.addresses);
@@ -198,7 +204,7 @@ class ScanCommand {
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
                                : flags_.full || gathered.any_answered() || !gathered.gaps.empty();
-    if (is_enough) return Asked{std::move(gathered), std::move(note)};
+    if (is_enough) return Asked{std::move(gathered), etcd.position(stored.roll_position), std::move(note)};
     std::string why = config_.scan.require == config::Require::all
                           ? "not every peer answered (scan.require is \"all\")"
                           : "no peer answered, not even this node's daemon";
@@ -209,7 +215,7 @@ class ScanCommand {
     return base::Error(std::make_error_code(std::errc::host_unreachable), why);
   }
 
-  base::Result<scanner::ScanReport> walk(scanner::UsageDatabase& database, const peer::Gathered& gathered,
+  base::Result<scanner::ScanReport> walk(scanner::UsageDatabase& database, const Asked& asked,
                                          base::WallTime started_at, std::size_t start_level) const {
     scanner::ScanOptions options;
     options.drives = drives();
@@ -217,6 +223,7 @@ class ScanCommand {
     options.full = flags_.full;
     options.max_dirs_per_second = config_.scan.max_dirs_per_second;
 
+    const peer::Gathered& gathered = asked.gathered;
     const bool on_terminal = !flags_.json && ::isatty(STDERR_FILENO) == 1;
     const StopOnSignal stop;
     raise_descriptor_limit();
@@ -226,6 +233,7 @@ class ScanCommand {
                                     {.marks = gathered.marks,
                                      .next_cursors = gathered.cursors,
                                      .start_level = start_level,
+                                     .roll_position = asked.roll_position,
                                      .started_at = started_at,
                                      .cycle = gathered.cycle,
                                      .partial = !gathered.complete(),

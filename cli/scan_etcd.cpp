@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "peer/endpoint.h"
-#include "peer/etcd_roll.h"
+#include "peer/roll_position.h"
 #include "scanner/pace.h"
 
 namespace spoor::cli {
@@ -57,14 +57,36 @@ ScanEtcd::ScanEtcd(const config::Config& config, const base::Clock& clock) {
 
 std::optional<peer::MemberRegistry> ScanEtcd::registry() {
   if (!connection_) return std::nullopt;
-  return peer::MemberRegistry{"etcd", [this] {
-                                auto members = peer::list_members(connection_->client, connection_->place);
-                                connection_->is_away = !members;
-                                return members;
-                              }};
+  const auto list = [this]() -> base::Result<peer::RegistryAnswer> {
+    auto roll = peer::read_roll(connection_->client, connection_->place);
+    if (!roll) return roll.error();
+    connection_->roll = *std::move(roll);
+    return peer::to_registry_answer(*connection_->roll);
+  };
+  // etcd itself keeps the silent for long enough.
+  return peer::MemberRegistry{"etcd", list, milliseconds(0)};
 }
 
-bool ScanEtcd::take_turn() { return !connection_ || connection_->is_away || connection_->opener.take_turn(); }
+std::vector<peer::ExpectedPeer> ScanEtcd::expected() const {
+  std::vector<peer::ExpectedPeer> expected;
+  if (!connection_ || !connection_->roll) return expected;
+  for (const peer::RollEntry& entry : connection_->roll->entries) {
+    expected.push_back({entry.member.node, entry.endpoint});
+  }
+  return expected;
+}
+
+std::vector<std::string> ScanEtcd::gaps(const std::string& position, const tracker::Cursors& cursors) const {
+  if (!connection_ || !connection_->roll) return {};
+  return peer::gaps_since(position, *connection_->roll, connection_->place, cursors);
+}
+
+std::string ScanEtcd::position(const std::string& last) const {
+  if (!connection_ || !connection_->roll) return last;
+  return peer::RollPosition::of(*connection_->roll, connection_->place).to_text();
+}
+
+bool ScanEtcd::take_turn() { return !connection_ || !connection_->roll || connection_->opener.take_turn(); }
 
 void ScanEtcd::give_back() {
   if (connection_) connection_->opener.give_back();

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "config/config.h"
 #include "peer/cycle_opener.h"
 #include "peer/etcd_client.h"
+#include "peer/etcd_roll.h"
+#include "peer/gather.h"
 #include "peer/http_transport.h"
 #include "peer/members.h"
+#include "tracker/cursor.h"
 
 namespace spoor::cli {
 
@@ -25,6 +30,14 @@ class ScanEtcd {
   // Must not outlive this object.
   std::optional<peer::MemberRegistry> registry();
 
+  // Once the registry was asked: who has to answer, and why marks may be missing that no peer tells of.
+  // `position` is what the last scan stored.
+  std::vector<peer::ExpectedPeer> expected() const;
+  std::vector<std::string> gaps(const std::string& position, const tracker::Cursors& cursors) const;
+
+  // What this scan is to store; that of the last one, where etcd did not answer.
+  std::string position(const std::string& last) const;
+
   // Whether this scan may open a cycle; waits `peers.timeout` for its turn at the most.
   bool take_turn();
   void give_back();
@@ -37,7 +50,7 @@ class ScanEtcd {
     peer::HttpTransport transport;
     peer::EtcdClient client;
     peer::CycleOpener opener;
-    bool is_away = false;  // it did not answer: no use in waiting for that again
+    std::optional<peer::Roll> roll;  // none: it did not answer, and there is no use in waiting for that again
   };
 
   std::optional<Connection> connection_;

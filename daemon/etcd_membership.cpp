@@ -25,24 +25,42 @@ constexpr milliseconds timeout_to_leave{500};  // the lease ends by itself, too
 constexpr milliseconds first_pause{500};       // after a failure
 constexpr unsigned doublings_max = 10;
 constexpr std::uint64_t note_bytes_max = 64U << 10U;
+constexpr std::uint64_t probe_bytes_max = 64U << 10U;
+constexpr milliseconds pause_least{100};
+constexpr std::uint64_t note_time_max = std::uint64_t{1} << 43U;  // ms: the year 2248
 
 std::filesystem::path note_file(const std::filesystem::path& data_dir) {
   return data_dir / "registration.json";
 }
 
-// What stands in the note: one of another name, address or cluster says nothing of this one.
-std::string note_text(const EtcdMembership::Options& options) {
-  const nlohmann::json note{{"version", 1},
-                            {"prefix", options.place.prefix},
-                            {"cluster", options.place.cluster},
-                            {"node", options.self.node},
-                            {"url", options.self.url}};
-  return note.dump() + "\n";
+// What the note is about: one of another name, address or cluster says nothing of this one.
+nlohmann::json note_of(const EtcdMembership::Options& options) {
+  return {{"version", 1},
+          {"prefix", options.place.prefix},
+          {"cluster", options.place.cluster},
+          {"node", options.self.node},
+          {"url", options.self.url}};
 }
 
-bool is_noted(base::FileSystem& files, const EtcdMembership::Options& options) {
+// When an earlier run was last known to be among the living.
+std::optional<base::WallTime> read_note(base::FileSystem& files, const EtcdMembership::Options& options) {
   const auto text = base::read_if_there(files, note_file(options.data_dir), note_bytes_max);
-  return text && *text == note_text(options);
+  if (!text || !*text) return std::nullopt;
+  auto note = nlohmann::json::parse(**text, nullptr, false);
+  if (!note.is_object()) return std::nullopt;
+  const auto confirmed = note.find("confirmed_ms");
+  if (confirmed == note.end() || !confirmed->is_number_unsigned()) return std::nullopt;
+  const auto at = confirmed->get<std::uint64_t>();
+  if (at > note_time_max) return std::nullopt;
+  note.erase(confirmed);
+  if (note != note_of(options)) return std::nullopt;
+  return base::WallTime(milliseconds(at));
+}
+
+// How long ago, as far as a clock that may have been set in between tells.
+base::SteadyTime to_steady(base::WallTime then, const base::Clock& clock) {
+  const auto age = std::max(clock.wall_now() - then, base::WallTime::duration::zero());
+  return clock.steady_now() - std::chrono::duration_cast<base::SteadyTime::duration>(age);
 }
 
 bool is_same_place(const peer::RollEntry& one, const peer::RollEntry& other) {
@@ -80,8 +98,8 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
                      .answers = [this](const peer::RollEntry& entry) { return answers(entry); }}),
       jitter_(std::random_device()()) {
   status_.error = "etcd was not asked yet";
-  noted_ = is_noted(files_, options_);
-  status_.was_on_roll = noted_;
+  noted_at_ = read_note(files_, options_);
+  if (noted_at_) confirmed_at_ = to_steady(*noted_at_, clock_);
 }
 
 void EtcdMembership::register_here() { take(look_now()); }
@@ -94,9 +112,18 @@ void EtcdMembership::stop() {
 }
 
 std::string EtcdMembership::trouble() const {
-  if (status_.was_on_roll) return {};
-  return fmt::format("not yet a member in etcd, so that no scan of another node asks this one: {}",
-                     status_.error);
+  if (!confirmed_at_) {
+    return fmt::format("not yet a member in etcd, so that no scan of another node asks this one: {}",
+                       status_.error);
+  }
+  if (is_missing_) {
+    return fmt::format("no longer a member in etcd, so that scans of other nodes may not ask this one: {}",
+                       status_.error);
+  }
+  if (clock_.steady_now() - *confirmed_at_ < options_.forget_after - options_.ttl) return {};
+  return fmt::format(
+      "not heard by etcd for so long that other nodes may have forgotten it (peers.etcd.forget_after): {}",
+      status_.error);
 }
 
 asio::awaitable<void> EtcdMembership::run() {
@@ -128,21 +155,29 @@ EtcdMembership::Look EtcdMembership::look_now() {
   if (!done) found.failure = done.error().message;
   found.conflict = registration_.conflict();
   found.registered = registration_.is_registered();
-  if (found.registered) note_registration();
+  found.missing = registration_.is_missing();
+  if (found.registered) found.confirmed_at = registration_.confirmed_at();
+  if (done) note_registration();
   found.roll = registration_.roll();
   found.struck = registration_.struck();
   return found;
 }
 
-// So that a restart while etcd is away knows that scans ask this node.
+// So that a restart while etcd is away knows whether scans ask this node. Not each time: it may be some
+// sixteenths of the time too old.
 void EtcdMembership::note_registration() {
-  if (std::exchange(noted_, true)) return;
-  const auto done = base::replace_file(files_, note_file(options_.data_dir), note_text(options_));
+  const auto now = clock_.wall_now();
+  if (noted_at_ && now >= *noted_at_ && now - *noted_at_ < options_.forget_after / 16) return;
+  const auto since_epoch = std::chrono::floor<milliseconds>(now.time_since_epoch());
+  auto note = note_of(options_);
+  note["confirmed_ms"] = std::max<milliseconds::rep>(since_epoch.count(), 0);
+  noted_at_ = now;
+  const auto done = base::replace_file(files_, note_file(options_.data_dir), note.dump() + "\n");
   if (!done) spdlog::warn("{}", done.error().message);
 }
 
 bool EtcdMembership::answers(const peer::RollEntry& entry) const {
-  peer::HttpTransport transport({.timeout = timeout});
+  peer::HttpTransport transport({.timeout = timeout, .body_bytes_max = probe_bytes_max});
   const auto name = peer::read_probe(
       peer::exchange(transport, peer::probe_request(entry.endpoint, options_.place.cluster)));
   return name && *name == entry.member.node;
@@ -170,7 +205,8 @@ void EtcdMembership::take(Look look) {
   status_.error = error;
   status_.registered = look.registered;
   status_.members = roll_.size();
-  status_.was_on_roll = status_.was_on_roll || look.registered;
+  is_missing_ = look.missing;
+  if (look.confirmed_at) confirmed_at_ = look.confirmed_at;
   std::vector<peer::Endpoint> others;
   for (const peer::RollEntry& entry : roll_) {
     if (!registration_.is_self(entry)) others.push_back(entry.endpoint);
@@ -188,13 +224,14 @@ void EtcdMembership::log_changes(const std::vector<peer::RollEntry>& now) const 
 }
 
 milliseconds EtcdMembership::pause() {
-  const milliseconds regular = options_.ttl / 3;
+  const milliseconds regular = milliseconds(options_.ttl) / 3;
   const milliseconds backed_off =
       first_pause * (1U << std::min(failures_ > 0 ? failures_ - 1 : 0, doublings_max));
   const milliseconds most = failures_ == 0 ? regular : std::min(regular, backed_off);
   // Nodes that were cut off together do not come back in step.
-  return milliseconds(
+  const milliseconds chosen(
       std::uniform_int_distribution<milliseconds::rep>(most.count() * 3 / 4, most.count())(jitter_));
+  return std::max(chosen, pause_least);
 }
 
 }  // namespace spoor::daemon

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -23,9 +24,8 @@ namespace spoor::daemon {
 struct EtcdStatus {
   bool ok = false;
   std::string error;
-  bool registered = false;   // among the living, as far as is known
-  std::size_t members = 0;   // on the roll, as it was read last
-  bool was_on_roll = false;  // now, or in an earlier run
+  bool registered = false;  // among the living, as far as is known
+  std::size_t members = 0;  // on the roll, as it was read last
 };
 
 // Registers this node in etcd while the daemon lives, and learns who else is a member. While etcd is away,
@@ -66,6 +66,8 @@ class EtcdMembership {
     std::string failure;
     std::string conflict;
     bool registered = false;
+    bool missing = false;
+    std::optional<base::SteadyTime> confirmed_at;
     std::vector<peer::RollEntry> roll;
     std::vector<peer::RollEntry> struck;
   };
@@ -91,11 +93,13 @@ class EtcdMembership {
   peer::HttpTransport transport_;
   peer::EtcdClient client_;
   peer::EtcdRegistration registration_;
-  bool noted_ = false;
+  std::optional<base::WallTime> noted_at_;
   std::minstd_rand jitter_;
   unsigned failures_ = 0;  // in a row
   EtcdStatus status_;
   std::vector<peer::RollEntry> roll_;
+  bool is_missing_ = false;
+  std::optional<base::SteadyTime> confirmed_at_;  // in an earlier run, too
 };
 
 }  // namespace spoor::daemon

@@ -98,9 +98,8 @@ std::string id_member(const json& object, const char* name) {
 }
 
 struct Page {
-  std::vector<EtcdEntry> entries;
+  EtcdListing listing;
   bool more = false;
-  std::int64_t revision = 0;  // of all of etcd
 };
 
 base::Result<Page> parse_page(const json& answer) {
@@ -112,12 +111,12 @@ base::Result<Page> parse_page(const json& answer) {
   if (!header) return header.error();
   const auto revision = number_member(**header, "revision");
   if (!revision) return revision.error();
-  return Page{*std::move(entries), *more, *revision};
+  return Page{{*std::move(entries), id_member(**header, "cluster_id"), *revision}, *more};
 }
 
 // Only what was asked for, and nothing twice: keys come in order.
 base::Result<> append_page(const Page& page, const EtcdRange& range, std::vector<EtcdEntry>& all) {
-  for (const EtcdEntry& entry : page.entries) {
+  for (const EtcdEntry& entry : page.listing.entries) {
     const bool is_next = all.empty() ? entry.key >= range.first : entry.key > all.back().key;
     if (!is_next || entry.key >= range.end) return no_answer_of_etcd("etcd lists keys it was not asked for");
     all.push_back(entry);
@@ -135,8 +134,12 @@ json put_json(const EtcdPut& put) {
   return {{"request_put", std::move(request)}};
 }
 
-json absent_json(const std::string& key) {
-  return {{"key", base::to_base64(key)}, {"target", "CREATE"}, {"result", "EQUAL"}, {"create_revision", "0"}};
+// A key that is not there counts as written at revision 0.
+json condition_json(const EtcdCondition& condition) {
+  return {{"key", base::to_base64(condition.key)},
+          {"target", "MOD"},
+          {"result", "EQUAL"},
+          {"mod_revision", std::to_string(condition.mod_revision)}};
 }
 
 // What stands under the key that a transaction asked for as its only other branch.
@@ -231,20 +234,30 @@ base::Result<> EtcdClient::revoke(EtcdLease lease) {
 }
 
 base::Result<> EtcdClient::put(std::span<const EtcdPut> puts) {
-  json success = json::array();
-  for (const EtcdPut& put : puts) success.push_back(put_json(put));
-  const auto answer = call("/v3/kv/txn", {{"success", std::move(success)}});
-  if (!answer) return answer.error();
-  const auto done = flag_member(*answer, "succeeded");
+  const auto done = change_if({}, {{puts.begin(), puts.end()}});
   if (!done) return done.error();
   if (!*done) return no_answer_of_etcd("etcd did not put what it was to put");
   return {};
 }
 
+base::Result<bool> EtcdClient::change_if(std::span<const EtcdCondition> conditions,
+                                         const EtcdChanges& changes) {
+  json compare = json::array();
+  for (const EtcdCondition& condition : conditions) compare.push_back(condition_json(condition));
+  json success = json::array();
+  for (const EtcdPut& put : changes.puts) success.push_back(put_json(put));
+  for (const std::string& key : changes.erased) {
+    success.push_back({{"request_delete_range", {{"key", base::to_base64(key)}}}});
+  }
+  const auto answer = call("/v3/kv/txn", {{"compare", std::move(compare)}, {"success", std::move(success)}});
+  if (!answer) return answer.error();
+  return flag_member(*answer, "succeeded");
+}
+
 base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
   const auto answer =
       call("/v3/kv/txn",
-           {{"compare", json::array({absent_json(put.key)})},
+           {{"compare", json::array({condition_json({put.key})})},
             {"success", json::array({put_json(put)})},
             {"failure", json::array({json{{"request_range", {{"key", base::to_base64(put.key)}}}}})}});
   if (!answer) return answer.error();
@@ -255,8 +268,9 @@ base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
   return entries->size() == 1 && put.lease.id != 0 && entries->front().lease == put.lease;
 }
 
-base::Result<std::vector<EtcdEntry>> EtcdClient::list(const EtcdRange& range) {
-  std::vector<EtcdEntry> all;
+base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {
+  EtcdListing listing;
+  std::vector<EtcdEntry>& all = listing.entries;
   json request = range_json(range);
   request["limit"] = std::to_string(page_entries);
   for (;;) {
@@ -265,12 +279,16 @@ base::Result<std::vector<EtcdEntry>> EtcdClient::list(const EtcdRange& range) {
     const auto page = parse_page(*answer);
     if (!page) return page.error();
     if (const auto added = append_page(*page, range, all); !added) return added.error();
-    if (!page->more) return all;
-    if (page->entries.empty() || all.size() >= entries_max) {
+    if (request.find("revision") == request.end()) {
+      listing.cluster_id = page->listing.cluster_id;
+      listing.revision = page->listing.revision;
+    }
+    if (!page->more) return listing;
+    if (page->listing.entries.empty() || all.size() >= entries_max) {
       return no_answer_of_etcd(fmt::format("etcd has more than {} keys from '{}' on", all.size(),
                                            tracker::printable(range.first)));
     }
-    request["revision"] = std::to_string(page->revision);  // all pages as of the same moment
+    request["revision"] = std::to_string(listing.revision);  // all pages as of the same moment
     request["key"] = base::to_base64(all.back().key + '\0');
   }
 }
@@ -290,19 +308,6 @@ base::Result<EtcdRangeState> EtcdClient::state(const EtcdRange& range) {
   if (!newest) return newest.error();
   return EtcdRangeState{id_member(**header, "cluster_id"), *count,
                         newest->empty() ? 0 : newest->front().mod_revision};
-}
-
-base::Result<bool> EtcdClient::erase_if(const std::string& key, std::int64_t mod_revision,
-                                        const std::string& absent) {
-  const json unchanged{{"key", base::to_base64(key)},
-                       {"target", "MOD"},
-                       {"result", "EQUAL"},
-                       {"mod_revision", std::to_string(mod_revision)}};
-  const json erase{{"request_delete_range", {{"key", base::to_base64(key)}}}};
-  const auto answer = call("/v3/kv/txn", {{"compare", json::array({unchanged, absent_json(absent)})},
-                                          {"success", json::array({erase})}});
-  if (!answer) return answer.error();
-  return flag_member(*answer, "succeeded");
 }
 
 }  // namespace spoor::peer

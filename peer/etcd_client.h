@@ -44,6 +44,24 @@ struct EtcdRange {
   std::string end;
 };
 
+struct EtcdListing {
+  std::vector<EtcdEntry> entries;  // in the order of their keys
+  std::string cluster_id;          // another one where etcd was set up anew
+  std::int64_t revision = 0;       // of all of etcd; never falls, but where a backup was put back
+};
+
+// That the key was last written at this revision; 0: that it is not there.
+struct EtcdCondition {
+  std::string key;
+  std::int64_t mod_revision = 0;
+};
+
+// Written and erased at one moment.
+struct EtcdChanges {
+  std::vector<EtcdPut> puts;
+  std::vector<std::string> erased = {};
+};
+
 // Two equal ones of one range: nothing in it was written or erased in between.
 struct EtcdRangeState {
   std::string cluster_id;  // another one where etcd was restored from a backup
@@ -86,17 +104,16 @@ class EtcdClient {
   // All or none.
   base::Result<> put(std::span<const EtcdPut> puts);
 
+  // Whether all conditions held, and the changes were made. No key may stand in them twice.
+  base::Result<bool> change_if(std::span<const EtcdCondition> conditions, const EtcdChanges& changes);
+
   // Whether the key was absent and is put now. Also true where it stands under this lease already, by an
   // earlier attempt whose answer was lost.
   base::Result<bool> put_if_absent(const EtcdPut& put);
 
   // All entries as they were at one moment.
-  base::Result<std::vector<EtcdEntry>> list(const EtcdRange& range);
+  base::Result<EtcdListing> list(const EtcdRange& range);
   base::Result<EtcdRangeState> state(const EtcdRange& range);
-
-  // Whether the key was erased: only as it was last written at this revision, and while the key
-  // `absent` is not there.
-  base::Result<bool> erase_if(const std::string& key, std::int64_t mod_revision, const std::string& absent);
 
  private:
   base::Result<nlohmann::json> call(const char* target, const nlohmann::json& body);

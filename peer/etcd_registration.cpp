@@ -21,7 +21,8 @@ base::Result<> EtcdRegistration::refresh() {
   }
   if (const auto done = read(); !done) return done;
   if (const auto done = check_self(); !done) return done;
-  if (const auto done = strike_the_gone(); !done) return done;
+  if (const auto done = strike_own_addresses(); !done) return done;
+  if (const auto done = strike_the_absent(); !done) return done;
   return read_at_ ? base::Result<>() : read();  // what this call itself changed
 }
 
@@ -62,6 +63,7 @@ base::Result<> EtcdRegistration::hold_lease() {
 base::Result<> EtcdRegistration::enter() {
   const auto done = enter_roll(client_, options_.place, options_.self, lease_);
   is_entered_ = done.has_value();
+  if (is_entered_) is_missing_ = false;
   read_at_.reset();
   return done;
 }
@@ -81,9 +83,11 @@ base::Result<> EtcdRegistration::read() {
 // Somebody may have erased this node's entry, restored an old state of etcd, or taken the node's name.
 base::Result<> EtcdRegistration::check_self() {
   conflict_.clear();
+  bool is_on_roll = false;
   bool is_there = false;
-  for (const RollEntry& entry : roll_) {
+  for (const RollEntry& entry : roll_.entries) {
     if (entry.member.node != options_.self.node) continue;
+    is_on_roll = is_on_roll || is_self(entry);
     is_there = is_there || (is_self(entry) && entry.is_alive && entry.lease == lease_);
     if (!entry.is_alive || entry.lease == lease_) continue;
     conflict_ = fmt::format(
@@ -91,29 +95,39 @@ base::Result<> EtcdRegistration::check_self() {
         "node a name and a URL of its own",
         entry.member.node, entry.member.url);
   }
+  is_missing_ = !is_on_roll;
   return is_there ? base::Result<>() : enter();
 }
 
-base::Result<> EtcdRegistration::strike_the_gone() {
-  // This node is at another URL now, which the roll tells: nobody has to ask at its old ones.
-  for (const RollEntry& entry : roll_) {
+// This node is at another URL now, which the roll tells: nobody has to ask at its old ones.
+base::Result<> EtcdRegistration::strike_own_addresses() {
+  std::size_t probes = 0;
+  for (const RollEntry& entry : roll_.entries) {
     if (entry.member.node != options_.self.node || is_self(entry) || entry.is_alive) continue;
-    if (const auto done = strike(entry); !done) return done;
-  }
-  for (const RollEntry& entry : absences_.look(roll_, clock_.steady_now())) {
-    if (is_self(entry)) continue;
-    if (const auto done = strike(entry); !done) return done;
+    if (++probes > probes_max) break;
+    if (options_.answers(entry)) continue;
+    const auto done = strike_address(client_, options_.place, entry);
+    if (!done) return done.error();
+    read_at_.reset();
   }
   return {};
 }
 
-base::Result<> EtcdRegistration::strike(const RollEntry& entry) {
-  // It may have lost etcd alone, and go on taking marks.
-  if (options_.answers(entry)) return {};
-  const auto done = strike_from_roll(client_, options_.place, entry);
-  if (!done) return done.error();
-  read_at_.reset();
-  if (*done) struck_.push_back(entry);
+// One at a time: each changes what the next has to be held against.
+base::Result<> EtcdRegistration::strike_the_absent() {
+  auto absent = absences_.look(roll_.entries, clock_.steady_now());
+  std::erase_if(absent, [&](const RollEntry& entry) { return entry.member.node == options_.self.node; });
+  const std::size_t probes = std::min(absent.size(), probes_max);
+  for (std::size_t i = 0; i < probes; ++i) {
+    const RollEntry& entry = absent[next_probe_++ % absent.size()];
+    // It may have lost etcd alone, and go on taking marks.
+    if (options_.answers(entry)) continue;
+    const auto done = strike_from_roll(client_, options_.place, entry, roll_.forgotten);
+    if (!done) return done.error();
+    read_at_.reset();
+    if (*done) struck_.push_back(entry);
+    break;
+  }
   return {};
 }
 

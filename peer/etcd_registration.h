@@ -29,6 +29,10 @@ class EtcdRegistration {
 
   EtcdRegistration(EtcdClient& client, const base::Clock& clock, Options options);
 
+  // So many absent members are asked in one refresh whether they live, each of them for as long as
+  // `answers` takes.
+  static constexpr std::size_t probes_max = 4;
+
   // Registers the node where it is not, keeps it alive, reads the roll, and takes from it who has to go. To
   // be called every third of `ttl`; again after a failure. On failure the roll stays as it was.
   base::Result<> refresh();
@@ -39,8 +43,14 @@ class EtcdRegistration {
   // Whether the node was among the living less than `ttl` ago.
   bool is_registered() const;
 
+  // Whether the roll lacked this node when it was read last, and it is not back on it.
+  bool is_missing() const { return is_missing_; }
+
+  // When etcd last confirmed the lease.
+  std::optional<base::SteadyTime> confirmed_at() const { return confirmed_at_; }
+
   // As it was read last.
-  const std::vector<RollEntry>& roll() const { return roll_; }
+  const std::vector<RollEntry>& roll() const { return roll_.entries; }
   bool is_self(const RollEntry& entry) const;
 
   // Another living daemon that calls itself like this one, in words; empty where there is none.
@@ -54,20 +64,22 @@ class EtcdRegistration {
   base::Result<> enter();
   base::Result<> read();
   base::Result<> check_self();
-  base::Result<> strike_the_gone();
-  base::Result<> strike(const RollEntry& entry);
+  base::Result<> strike_own_addresses();
+  base::Result<> strike_the_absent();
 
   EtcdClient& client_;
   const base::Clock& clock_;
   const Options options_;
   EtcdLease lease_;
   bool is_entered_ = false;
+  bool is_missing_ = false;
   std::optional<base::SteadyTime> confirmed_at_;
   std::optional<EtcdRangeState> read_at_;
-  std::vector<RollEntry> roll_;
+  Roll roll_;
   std::vector<RollEntry> struck_;
   std::string conflict_;
   AbsenceWatch absences_;
+  std::size_t next_probe_ = 0;
 };
 
 }  // namespace spoor::peer

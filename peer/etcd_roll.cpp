@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "tracker/path.h"
@@ -31,12 +32,10 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-std::string folder(const EtcdPlace& place) {
-  return fmt::format("{}/{}/", place.prefix, percent_encoded(place.cluster));
-}
+std::string forgotten_key(const EtcdPlace& place) { return folder_of(place) + "forgotten"; }
 
 std::string key_of(const EtcdPlace& place, const char* kind, const RollMember& member) {
-  return fmt::format("{}{}/{}/{}", folder(place), kind, percent_encoded(member.node),
+  return fmt::format("{}{}/{}/{}", folder_of(place), kind, percent_encoded(member.node),
                      percent_encoded(member.url));
 }
 
@@ -46,9 +45,8 @@ std::string to_value(const RollMember& member) {
 
 base::Error not_understood(const EtcdEntry& entry, std::string_view why) {
   return {std::make_error_code(std::errc::protocol_error),
-          fmt::format(
-              "etcd holds '{}', which is no member that can be asked ({}): erase it, or upgrade this node",
-              tracker::printable(entry.key), why)};
+          fmt::format("etcd holds '{}', which can't be understood ({}): erase it, or upgrade this node",
+                      tracker::printable(entry.key), why)};
 }
 
 std::string text_member(const nlohmann::json& json, const char* name) {
@@ -60,6 +58,11 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char each) { return each > ' ' && each < '\x7f'; });
 }
 
+// As scans know trackers by it: a colon would make it an address.
+bool is_node_name(std::string_view text) {
+  return !text.empty() && text.size() <= 255 && is_plain(text) && text.find(':') == std::string_view::npos;
+}
+
 base::Result<RollEntry> parse_member(const EtcdPlace& place, const EtcdEntry& entry) {
   if (entry.value.size() > value_bytes_max) return not_understood(entry, "its value is too long");
   const auto json = nlohmann::json::parse(entry.value, nullptr, false);
@@ -67,6 +70,7 @@ base::Result<RollEntry> parse_member(const EtcdPlace& place, const EtcdEntry& en
   RollEntry parsed;
   parsed.member = {text_member(json, "node"), text_member(json, "url"), text_member(json, "instance")};
   parsed.mod_revision = entry.mod_revision;
+  if (!is_node_name(parsed.member.node)) return not_understood(entry, "its node has no name");
   if (!is_plain(parsed.member.url)) return not_understood(entry, "its URL is none");
   const auto endpoint = parse_endpoint(parsed.member.url);
   if (!endpoint) return not_understood(entry, endpoint.error().message);
@@ -77,13 +81,21 @@ base::Result<RollEntry> parse_member(const EtcdPlace& place, const EtcdEntry& en
   return parsed;
 }
 
-// The entries under "members", and the lease of each key under "alive".
-base::Result<std::vector<RollEntry>> parse_roll(const EtcdPlace& place,
-                                                const std::vector<EtcdEntry>& entries) {
-  const std::string members_folder = folder(place) + members + '/';
+// The entries under "members", the lease of each key under "alive", and "forgotten" between them.
+base::Result<Roll> parse_roll(const EtcdPlace& place, const EtcdListing& listing) {
+  const std::string members_folder = folder_of(place) + members + '/';
   std::map<std::string, EtcdLease> living;
-  std::vector<RollEntry> roll;
-  for (const EtcdEntry& entry : entries) {
+  Roll roll;
+  roll.cluster_id = listing.cluster_id;
+  roll.revision = listing.revision;
+  for (const EtcdEntry& entry : listing.entries) {
+    if (entry.key == forgotten_key(place)) {
+      auto forgotten = Forgotten::parse(entry.value);
+      if (!forgotten) return not_understood(entry, "its value is no list of forgotten members");
+      roll.forgotten = *std::move(forgotten);
+      roll.forgotten.mod_revision = entry.mod_revision;
+      continue;
+    }
     if (!entry.key.starts_with(members_folder)) {
       living[entry.key] = entry.lease;
       continue;
@@ -93,18 +105,22 @@ base::Result<std::vector<RollEntry>> parse_roll(const EtcdPlace& place,
     const auto found = living.find(key_of(place, alive, parsed->member));
     parsed->is_alive = found != living.end();
     if (parsed->is_alive) parsed->lease = found->second;
-    roll.push_back(*std::move(parsed));
+    roll.entries.push_back(*std::move(parsed));
   }
   return roll;
 }
 
 }  // namespace
 
-std::string opener_key(const EtcdPlace& place) { return folder(place) + "opener"; }
+std::string folder_of(const EtcdPlace& place) {
+  return fmt::format("{}/{}/", place.prefix, percent_encoded(place.cluster));
+}
+
+std::string opener_key(const EtcdPlace& place) { return folder_of(place) + "opener"; }
 
 EtcdRange roll_range(const EtcdPlace& place) {
   // '0' is the character after '/'.
-  return {folder(place) + alive + '/', folder(place) + members + '0'};
+  return {folder_of(place) + alive + '/', folder_of(place) + members + '0'};
 }
 
 base::Result<> enter_roll(EtcdClient& client, const EtcdPlace& place, const RollMember& member,
@@ -114,24 +130,42 @@ base::Result<> enter_roll(EtcdClient& client, const EtcdPlace& place, const Roll
   return client.put(puts);
 }
 
-base::Result<std::vector<RollEntry>> read_roll(EtcdClient& client, const EtcdPlace& place) {
-  const auto entries = client.list(roll_range(place));
-  if (!entries) return entries.error();
-  return parse_roll(place, *entries);
+base::Result<Roll> read_roll(EtcdClient& client, const EtcdPlace& place) {
+  const auto listing = client.list(roll_range(place));
+  if (!listing) return listing.error();
+  return parse_roll(place, *listing);
 }
 
-base::Result<bool> strike_from_roll(EtcdClient& client, const EtcdPlace& place, const RollEntry& entry) {
-  return client.erase_if(key_of(place, members, entry.member), entry.mod_revision,
-                         key_of(place, alive, entry.member));
+RegistryAnswer to_registry_answer(const Roll& roll) {
+  std::set<std::string> living;
+  for (const RollEntry& entry : roll.entries) {
+    if (entry.is_alive) living.insert(entry.member.node);
+  }
+  RegistryAnswer answer;
+  std::set<std::string> listed;  // URLs
+  for (const RollEntry& entry : roll.entries) {
+    const bool has_left = !entry.is_alive && living.contains(entry.member.node);
+    if (!has_left && listed.insert(entry.member.url).second) answer.listed.push_back(entry.endpoint);
+  }
+  for (const RollEntry& entry : roll.entries) {
+    if (listed.insert(entry.member.url).second) answer.lingering.push_back(entry.endpoint);
+  }
+  return answer;
 }
 
-base::Result<std::vector<Endpoint>> list_members(EtcdClient& client, const EtcdPlace& place) {
-  const auto roll = read_roll(client, place);
-  if (!roll) return roll.error();
-  std::vector<Endpoint> endpoints;
-  endpoints.reserve(roll->size());
-  for (const RollEntry& entry : *roll) endpoints.push_back(entry.endpoint);
-  return endpoints;
+base::Result<bool> strike_from_roll(EtcdClient& client, const EtcdPlace& place, const RollEntry& entry,
+                                    const Forgotten& forgotten) {
+  const EtcdCondition conditions[] = {{key_of(place, members, entry.member), entry.mod_revision},
+                                      {key_of(place, alive, entry.member)},
+                                      {forgotten_key(place), forgotten.mod_revision}};
+  return client.change_if(conditions, {{{forgotten_key(place), forgotten.with(entry.member.node).to_value()}},
+                                       {key_of(place, members, entry.member)}});
+}
+
+base::Result<bool> strike_address(EtcdClient& client, const EtcdPlace& place, const RollEntry& entry) {
+  const EtcdCondition conditions[] = {{key_of(place, members, entry.member), entry.mod_revision},
+                                      {key_of(place, alive, entry.member)}};
+  return client.change_if(conditions, {{}, {key_of(place, members, entry.member)}});
 }
 
 }  // namespace spoor::peer

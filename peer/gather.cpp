@@ -59,6 +59,7 @@ class Gathering::State {
       if (urls_.insert(endpoint.to_string()).second) endpoints_.push_back(endpoint);
     }
     gathered_.cursors = cursors;
+    gathered_.gaps = options_.known_gaps;
   }
 
   std::vector<HttpRequest> next_round() {
@@ -69,6 +70,7 @@ class Gathering::State {
       case Round::find:
         round_ = Round::collect;
         settle_silent();
+        miss_expected();
         drop_twins();
         gathered_.cycle = common_cycle();
         return requests_to_collect();
@@ -154,6 +156,20 @@ class Gathering::State {
     }
   }
 
+  // Whoever was asked for at an address, and somebody else answered there.
+  void miss_expected() {
+    std::set<std::string> missed;
+    for (const ExpectedPeer& expected : options_.expected) {
+      const bool is_found = std::any_of(found_.begin(), found_.end(),
+                                        [&](const Found& peer) { return peer.name == expected.name; });
+      if (is_found || !missed.insert(expected.name).second) continue;
+      gathered_.cursors.try_emplace(expected.name, tracker::Cursor{{}, unknown_since});
+      const auto state = gathered_.addresses.find(expected.endpoint.to_string());
+      const bool is_reported = state != gathered_.addresses.end() && state->second == AddressState::silent;
+      if (!is_reported) report(expected.name, expected.endpoint, "no tracker of this name answers");
+    }
+  }
+
   // Whether the tracker that answered there last is found at another endpoint.
   bool has_moved_from(const std::string& url) const {
     const auto last = known_.find(url);
@@ -225,7 +241,8 @@ class Gathering::State {
     requests.reserve(found_.size());
     for (const Found& peer : found_) {
       const auto known = known_.find(peer.name);
-      const tracker::Cursor cursor = known == known_.end() ? tracker::Cursor{} : known->second;
+      const bool is_read = known != known_.end() && !known->second.instance.is_none();
+      const tracker::Cursor cursor = is_read ? known->second : tracker::Cursor{};
       requests.push_back(
           request_to(peer.endpoint, {.current = options_.read_only ? CycleId{} : gathered_.cycle,
                                      .oldest = cursor.cycle,
@@ -253,12 +270,14 @@ class Gathering::State {
   void take_answer(const Found& peer, const CycleFrame& frame) {
     const tracker::CycleAnswer& answer = frame.answer;
     const auto known = known_.find(peer.name);
-    const bool is_new = known == known_.end() || known->second.instance.is_none();
+    const bool is_unread = known == known_.end() || known->second.instance.is_none();
+    // Whoever is there now need not be whom we missed.
+    const bool is_new = is_unread && (known == known_.end() || known->second.cycle != unknown_since);
     if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
       gathered_.gaps.push_back(
-          is_new ? fmt::format("peer '{}' was never read before", peer.name)
-                 : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
-                               peer.name));
+          is_unread ? fmt::format("peer '{}' was never read before", peer.name)
+                    : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
+                                  peer.name));
     }
     if (frame.rules_digest != options_.rules_digest) {
       gathered_.gaps.push_back(fmt::format(
@@ -326,7 +345,8 @@ class Gathering::State {
   };
 
   // In the cursor of an address, which else has no cycle: the tracker that answered there last is elsewhere,
-  // and whoever is there since has not answered.
+  // and whoever is there since has not answered. In that of a name without an instance: it was expected, and
+  // not found.
   static constexpr CycleId unknown_since{1};
 
   const tracker::Cursors known_;

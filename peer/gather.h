@@ -16,6 +16,12 @@
 
 namespace spoor::peer {
 
+// Somebody that a source of members knows by name.
+struct ExpectedPeer {
+  std::string name;
+  Endpoint endpoint;
+};
+
 struct GatherOptions {
   std::string cluster;
   // Of the scanner's own NamespaceRules. A peer with others may drop marks that this scanner needs.
@@ -26,7 +32,7 @@ struct GatherOptions {
   std::chrono::milliseconds min_cycle_age{60'000};
   // Else the highest cycle is joined, however old it is: while somebody else opens the next one.
   bool may_open_cycle = true;
-  // Spares the full walk for a peer never seen before that says its history is complete.
+  // Spares the full walk for a peer never seen before, nor expected, that says its history is complete.
   bool trust_new_peers = false;
   // The level at which the trackers are to open the next cycle; 0 is no opinion.
   std::size_t start_level = 0;
@@ -36,6 +42,10 @@ struct GatherOptions {
   // like the others; but one that does not answer is of no account where the tracker that answered there
   // last is found at another endpoint.
   std::vector<Endpoint> lingering;
+  // Peers that fail where no tracker of their name is found at any endpoint: at theirs, another one answered.
+  std::vector<ExpectedPeer> expected;
+  // Why marks may be missing that no peer tells of, in words.
+  std::vector<std::string> known_gaps;
   // Sources of members that could not be asked, in words. Nobody is taken to be gone then, and the scan is
   // partial: somebody may be missing from the endpoints.
   std::vector<std::string> unknown_sources;

@@ -157,6 +157,7 @@ class Scan {
     if (environment_.stop.stop_requested()) return interrupted_error();
     if (auto kept = transaction_.set_cursors(input_.next_cursors); !kept) return kept;
     if (auto kept = transaction_.set_start_level(input_.start_level); !kept) return kept;
+    if (auto kept = transaction_.set_roll_position(input_.roll_position); !kept) return kept;
     if (auto kept = transaction_.set_setting(rules_key, options_.rules.fingerprint()); !kept) return kept;
     return transaction_.commit(report_.record);
   }

@@ -41,6 +41,8 @@ struct ScanInput {
   tracker::Cursors next_cursors = {};
   // The level at which the next cycle is to open; 0 is no opinion.
   std::size_t start_level = 0;
+  // Up to where the roll of members is known (peer/roll_position.h).
+  std::string roll_position = {};
   // When gathering began: changes from then on are not promised to be seen.
   base::WallTime started_at = {};
   tracker::CycleId cycle = {};

@@ -23,6 +23,7 @@ constexpr int busy_timeout_ms = 10'000;
 constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
 constexpr const char* start_level_key = "start_level";
+constexpr const char* roll_position_key = "roll_position";
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
 
@@ -125,6 +126,11 @@ base::Result<tracker::Cursors> UsageDatabase::cursors() {
     }
     return cursors;
   });
+}
+
+base::Result<std::string> UsageDatabase::roll_position() {
+  return guarded("read a setting", database_->getFilename(),
+                 [&] { return text_setting(*database_, roll_position_key).value_or(""); });
 }
 
 base::Result<std::size_t> UsageDatabase::start_level() {
@@ -233,6 +239,10 @@ base::Result<> ScanTransaction::set_cursors(const tracker::Cursors& cursors) {
 
 base::Result<> ScanTransaction::set_start_level(std::size_t level) {
   return set_setting(start_level_key, std::to_string(level));
+}
+
+base::Result<> ScanTransaction::set_roll_position(const std::string& position) {
+  return set_setting(roll_position_key, position);
 }
 
 base::Result<> ScanTransaction::commit(const ScanRecord& record) {

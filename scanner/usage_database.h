@@ -55,6 +55,9 @@ class UsageDatabase {
   // can be.
   base::Result<std::size_t> start_level();
 
+  // What the last committed scan was given as ScanInput::roll_position; empty before the first.
+  base::Result<std::string> roll_position();
+
   // Newest first.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max);
 
@@ -109,6 +112,7 @@ class ScanTransaction {
   base::Result<> set_cursors(const tracker::Cursors& cursors);
 
   base::Result<> set_start_level(std::size_t level);
+  base::Result<> set_roll_position(const std::string& position);
 
   // Adds the record, and makes everything durable. After a failure, everything is as before.
   base::Result<> commit(const ScanRecord& record);

@@ -1,10 +1,12 @@
 // Real nodes that find each other by a real etcd, which dies, hangs and comes back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/clock.h"
 #include "peer/cycle_opener.h"
+#include "peer/etcd_roll.h"
 #include "peer/http_transport.h"
 #include "tests/cluster/cluster.h"
 #include "tests/support/etcd_server.h"
@@ -41,8 +43,25 @@ class EtcdTest : public testing::Test {
     return json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
   }
 
+  // A member that nobody started.
+  peer::RollEntry enter_ghost(const std::string& url) {
+    const auto lease = client_.grant(std::chrono::seconds(60)).value();
+    EXPECT_TRUE(peer::enter_roll(client_, place_, {"ghost", url, "i"}, lease));
+    return entry_of("ghost", peer::read_roll(client_, place_).value());
+  }
+
+  static peer::RollEntry entry_of(const std::string& name, const peer::Roll& roll) {
+    const auto found = std::ranges::find_if(
+        roll.entries, [&](const peer::RollEntry& entry) { return entry.member.node == name; });
+    return found == roll.entries.end() ? peer::RollEntry() : *found;
+  }
+
   support::EtcdServer etcd_;
   Cluster cluster_{3, 1, {{"endpoints", {etcd_.url()}}, {"ttl", "6s"}}};
+  const base::SystemClock clock_;
+  peer::HttpTransport transport_{{}};
+  peer::EtcdClient client_{transport_, clock_, {peer::parse_endpoint(etcd_.url()).value()}, {}};
+  const peer::EtcdPlace place_{"spoor", "test"};
   int changes_ = 0;
 };
 
@@ -130,15 +149,74 @@ TEST_F(EtcdTest, ANodeThatNeverWasAMemberIsNotReadyWithoutEtcd) {
   EXPECT_EQ(get(node, "/readyz").status, 200U);
 }
 
+TEST_F(EtcdTest, ANodeThatWasAwayFromEtcdForLongIsNotReady) {
+  auto& node = cluster_.nodes()[1];
+  cluster_.stop(node);
+  const fs::path file = cluster_.data_dir_of(node) / "registration.json";
+  auto note = json::parse(std::ifstream(file));
+  note["confirmed_ms"] = 1;
+  std::ofstream(file) << note;
+  etcd_.kill();
+  cluster_.start(node);
+  const auto response = get(node, "/readyz");
+  EXPECT_EQ(response.status, 503U);
+  EXPECT_NE(response.body.find("may have forgotten it"), std::string::npos) << response.body;
+  etcd_.start_again();
+  EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+  EXPECT_EQ(get(node, "/readyz").status, 200U);
+}
+
+// A pod, say, that took marks for an hour, at night.
+TEST_F(EtcdTest, WhoCameAndWasForgottenBetweenTwoScansIsAGap) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  const auto ghost = enter_ghost("http://192.0.2.1:7420");
+  ASSERT_TRUE(client_.revoke(ghost.lease));
+  auto roll = peer::read_roll(client_, place_).value();
+  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.forgotten).value());
+  const auto full = cluster_.scan(node);
+  EXPECT_EQ(full["mode"], "full");
+  EXPECT_NE(full["reason"].get<std::string>().find("'ghost' was a member"), std::string::npos) << full;
+  EXPECT_EQ(cluster_.scan(node)["mode"], "incremental");
+}
+
+TEST_F(EtcdTest, AnotherNodeAtAMembersAddressDoesNotStandForIt) {
+  const auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  const auto ghost = enter_ghost("unix:" + cluster_.socket_of(nodes[1]).native());
+  const auto partial = cluster_.scan(nodes[0], 3);
+  EXPECT_EQ(partial["mode"], "incremental");
+  EXPECT_EQ(partial["peers"][0]["name"], "ghost") << partial;
+  EXPECT_EQ(partial["peers"][0]["ok"], false);
+
+  // It was seen, so that it is a gap by itself when it is gone.
+  ASSERT_TRUE(client_.revoke(ghost.lease));
+  auto roll = peer::read_roll(client_, place_).value();
+  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.forgotten).value());
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+}
+
+TEST_F(EtcdTest, ANewEtcdCostsOneFullWalk) {
+  const auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  etcd_.kill();
+  for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
+  etcd_.start_empty();
+  for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+  expect_truth();
+}
+
 TEST_F(EtcdTest, WhileSomebodyElseOpensACycleAScanJoins) {
   const auto& node = cluster_.nodes()[0];
   const std::uint64_t cycle = cluster_.scan(node)["cycle"];
   EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 1);
 
-  const base::SystemClock clock;
-  peer::HttpTransport transport({});
-  peer::EtcdClient client(transport, clock, {peer::parse_endpoint(etcd_.url()).value()}, {});
-  peer::CycleOpener somebody(client, clock, {.place = {"spoor", "test"}, .node = "somebody"});
+  peer::CycleOpener somebody(client_, clock_, {.place = place_, .node = "somebody"});
   ASSERT_TRUE(somebody.take_turn());
   change_and_tell(cluster_.nodes()[2]);
   const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=1s"});

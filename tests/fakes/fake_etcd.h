@@ -24,7 +24,6 @@ class FakeEtcd final : public peer::Transport {
   struct Value {
     std::string value;
     std::int64_t lease = 0;
-    std::int64_t create_revision = 0;
     std::int64_t mod_revision = 0;
   };
 
@@ -40,11 +39,12 @@ class FakeEtcd final : public peer::Transport {
   void put(const std::string& key, const std::string& value, std::int64_t lease = 0) {
     ++revision_;
     Value& at = keys[key];
-    if (at.create_revision == 0) at.create_revision = revision_;
     at.value = value;
     at.lease = lease;
     at.mod_revision = revision_;
   }
+
+  std::int64_t revision() const { return revision_; }
 
   bool erase(const std::string& key) {
     ++revision_;
@@ -119,9 +119,7 @@ class FakeEtcd final : public peer::Transport {
     for (const json& each : body.value("compare", json::array())) {
       const auto found = keys.find(bytes(each, "key"));
       const Value value = found == keys.end() ? Value{} : found->second;
-      if (each.at("target") == "CREATE" && value.create_revision != number(each, "create_revision"))
-        return false;
-      if (each.at("target") == "MOD" && value.mod_revision != number(each, "mod_revision")) return false;
+      if (value.mod_revision != number(each, "mod_revision")) return false;
     }
     return true;
   }
@@ -157,7 +155,6 @@ class FakeEtcd final : public peer::Transport {
     for (const auto& [key, value] : found) {
       answer["kvs"].push_back({{"key", base::to_base64(key)},
                                {"value", base::to_base64(value.value)},
-                               {"create_revision", std::to_string(value.create_revision)},
                                {"mod_revision", std::to_string(value.mod_revision)}});
       if (value.lease != 0) answer["kvs"].back()["lease"] = std::to_string(value.lease);
     }

@@ -22,7 +22,8 @@ class EtcdClientTest : public testing::Test {
 
   std::vector<std::string> listed(const EtcdRange& range) {
     std::vector<std::string> all;
-    for (const EtcdEntry& entry : client_.list(range).value()) all.push_back(entry.key + '=' + entry.value);
+    for (const EtcdEntry& entry : client_.list(range).value().entries)
+      all.push_back(entry.key + '=' + entry.value);
     return all;
   }
 
@@ -41,12 +42,14 @@ TEST_F(EtcdClientTest, WhatIsPutIsListed) {
       client_.put(std::vector<EtcdPut>{{"p/b", std::string("\0\xff", 2), lease}, {"p/a", ""}, {"q", "x"}}));
   const auto entries = client_.list({"p/", "p0"});
   ASSERT_TRUE(entries) << entries.error().message;
-  ASSERT_EQ(entries->size(), 2U);
-  EXPECT_EQ(entries->at(0).key, "p/a");
-  EXPECT_EQ(entries->at(0).lease, EtcdLease());
-  EXPECT_EQ(entries->at(1).value, std::string("\0\xff", 2));
-  EXPECT_EQ(entries->at(1).lease, lease);
-  EXPECT_EQ(entries->at(1).mod_revision, etcd_.keys["p/b"].mod_revision);
+  ASSERT_EQ(entries->entries.size(), 2U);
+  EXPECT_EQ(entries->entries[0].key, "p/a");
+  EXPECT_EQ(entries->entries[0].lease, EtcdLease());
+  EXPECT_EQ(entries->entries[1].value, std::string("\0\xff", 2));
+  EXPECT_EQ(entries->entries[1].lease, lease);
+  EXPECT_EQ(entries->entries[1].mod_revision, etcd_.keys["p/b"].mod_revision);
+  EXPECT_EQ(entries->cluster_id, etcd_.cluster_id);
+  EXPECT_EQ(entries->revision, etcd_.revision());
 }
 
 TEST_F(EtcdClientTest, ManyKeysAreListedInPages) {
@@ -100,16 +103,21 @@ TEST_F(EtcdClientTest, OneOfTwoPutsAKeyThatIsAbsent) {
   EXPECT_EQ(etcd_.keys["k"].value, "first");
 }
 
-TEST_F(EtcdClientTest, AKeyIsErasedOnlyUnchangedAndWhileTheOtherIsAbsent) {
+TEST_F(EtcdClientTest, ChangesAreMadeWhereAllConditionsHoldOrNotAtAll) {
   etcd_.put("k", "1");
   const auto revision = etcd_.keys["k"].mod_revision;
+  const EtcdChanges changes{{{"new", "2"}}, {"k"}};
+  const auto change_if = [&](std::int64_t of_k, std::int64_t of_other) {
+    return client_.change_if(std::vector<EtcdCondition>{{"k", of_k}, {"other", of_other}}, changes).value();
+  };
   etcd_.put("other", "");
-  EXPECT_FALSE(client_.erase_if("k", revision, "other").value());
+  EXPECT_FALSE(change_if(revision, 0));
   etcd_.erase("other");
-  EXPECT_FALSE(client_.erase_if("k", revision + 1, "other").value());
-  EXPECT_TRUE(etcd_.keys.contains("k"));
-  EXPECT_TRUE(client_.erase_if("k", revision, "other").value());
-  EXPECT_FALSE(etcd_.keys.contains("k"));
+  EXPECT_FALSE(change_if(revision + 1, 0));
+  EXPECT_FALSE(change_if(0, 0));
+  EXPECT_THAT(listed({"a", "z"}), ElementsAre("k=1"));
+  EXPECT_TRUE(change_if(revision, 0));
+  EXPECT_THAT(listed({"a", "z"}), ElementsAre("new=2"));
 }
 
 TEST_F(EtcdClientTest, EveryChangeOfARangeChangesItsState) {

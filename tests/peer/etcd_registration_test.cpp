@@ -35,7 +35,7 @@ class EtcdRegistrationTest : public testing::Test {
 
   std::vector<std::string> on_roll() {
     std::vector<std::string> urls;
-    for (const auto& endpoint : list_members(client_, place).value()) urls.push_back(endpoint.to_string());
+    for (const auto& entry : read_roll(client_, place).value().entries) urls.push_back(entry.member.url);
     return urls;
   }
 
@@ -186,6 +186,95 @@ TEST_F(EtcdRegistrationTest, WhoWasThereInBetweenIsNotAbsent) {
   }
 }
 
+TEST_F(EtcdRegistrationTest, WhoIsForgottenIsCounted) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  auto c = node("c", "http://10.0.0.3:7420");
+  ASSERT_TRUE(c.refresh());
+  ASSERT_TRUE(b_.leave(client_));
+  ASSERT_TRUE(c.leave(client_));
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_EQ(read_roll(client_, place)->forgotten, Forgotten());
+  watch(a_, minutes(61));
+  EXPECT_EQ(on_roll().size(), 1U);
+  const auto forgotten = read_roll(client_, place)->forgotten;
+  EXPECT_EQ(forgotten.count, 2U);
+  EXPECT_THAT(forgotten.recent, UnorderedElementsAre("b", "c"));
+}
+
+// Each of two nodes strikes another member at one moment: neither count may be lost.
+TEST_F(EtcdRegistrationTest, TwoThatStrikeAtOnceDoNotCountForOne) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  ASSERT_TRUE(b_.leave(client_));
+  ASSERT_TRUE(a_.refresh());
+  const Roll roll = read_roll(client_, place).value();
+  ASSERT_EQ(roll.entries[1].member.node, "b");
+  etcd_.put("spoor/test/forgotten", Forgotten().with("somebody").to_value());
+  EXPECT_FALSE(strike_from_roll(client_, place, roll.entries[1], roll.forgotten).value());
+  EXPECT_EQ(on_roll().size(), 2U);
+  watch(a_, minutes(61));
+  EXPECT_THAT(read_roll(client_, place)->forgotten.recent, ElementsAre("somebody", "b"));
+}
+
+TEST_F(EtcdRegistrationTest, WhoAnswersDoesNotShieldOthers) {
+  ASSERT_TRUE(a_.refresh());
+  for (int i = 0; i < 10; ++i) {
+    const std::string number = std::to_string(i);
+    auto other = node("n" + number, "http://10.0.1." + number + ":7420");
+    ASSERT_TRUE(other.refresh());
+    ASSERT_TRUE(other.leave(client_));
+    if (i != 7) answering_.insert("http://10.0.1." + number + ":7420");
+  }
+  ASSERT_TRUE(a_.refresh());
+  watch(a_, minutes(60));
+  for (int i = 0; i < 3; ++i) {
+    probed_.clear();
+    watch(a_, seconds(10));
+    EXPECT_LE(probed_.size(), EtcdRegistration::probes_max);
+  }
+  EXPECT_EQ(on_roll().size(), 10U);
+}
+
+TEST_F(EtcdRegistrationTest, WhoWasStruckAndLivesIsMissingUntilItIsBack) {
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_FALSE(a_.is_missing());
+  etcd_.erase(member_a_);
+  etcd_.before = [this](const std::string& target) {
+    if (target == "/v3/kv/txn") etcd_.down = {"etcd"};
+  };
+  etcd_.after = [this](HttpResponse& response) {
+    if (!etcd_.down.empty()) response.status = 500;
+  };
+  EXPECT_FALSE(a_.refresh());
+  EXPECT_TRUE(a_.is_missing());
+  etcd_.before = [](const std::string&) {};
+  etcd_.after = [](HttpResponse&) {};
+  etcd_.down.clear();
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_FALSE(a_.is_missing());
+}
+
+TEST_F(EtcdRegistrationTest, AnAddressThatItsNodeHasLeftLingers) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  etcd_.expire(lease_of(alive_a_));
+  const auto urls = [](const std::vector<Endpoint>& endpoints) {
+    std::vector<std::string> all;
+    for (const auto& endpoint : endpoints) all.push_back(endpoint.to_string());
+    return all;
+  };
+  auto answer = to_registry_answer(read_roll(client_, place).value());
+  EXPECT_THAT(urls(answer.listed), ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
+  EXPECT_THAT(answer.lingering, IsEmpty()) << "it is down, and has to be waited for";
+  auto moved = node("a", "http://10.0.0.9:7420");
+  answering_ = {"http://10.0.0.1:7420"};  // so that it is not struck
+  ASSERT_TRUE(moved.refresh());
+  answer = to_registry_answer(read_roll(client_, place).value());
+  EXPECT_THAT(urls(answer.listed), ElementsAre("http://10.0.0.9:7420", "http://10.0.0.2:7420"));
+  EXPECT_THAT(urls(answer.lingering), ElementsAre("http://10.0.0.1:7420"));
+}
+
 // Between the look and the strike it may come back.
 TEST_F(EtcdRegistrationTest, WhoComesBackWhileItIsStruckStays) {
   ASSERT_TRUE(a_.refresh());
@@ -213,6 +302,7 @@ TEST_F(EtcdRegistrationTest, ANodeThatMovedIsAtItsNewAddressOnly) {
   ASSERT_TRUE(moved.refresh());
   EXPECT_THAT(moved.conflict(), IsEmpty());
   EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.9:7420"));
+  EXPECT_EQ(read_roll(client_, place)->forgotten.count, 0U) << "the node is still a member";
 }
 
 TEST_F(EtcdRegistrationTest, TwoLivingDaemonsOfOneNameAreBothAsked) {
@@ -243,14 +333,15 @@ TEST_F(EtcdRegistrationTest, AMemberThatCanNotBeAskedIsAnErrorAndNotLeftOut) {
                                 "[]",
                                 R"({"node":"x","url":"http://10.0.0.3"})",
                                 R"({"node":"x"})",
+                                R"({"node":"","url":"http://10.0.0.3:7420"})",
                                 R"({"node":"x","url":"ftp://10.0.0.3:7420"})",
                                 "{\"node\":\"x\",\"url\":\"http://a\\r\\nb\"}",
                                 std::string(5000, ' ') + R"({"node":"x","url":"http://10.0.0.3:7420"})"};
   for (const std::string& value : values) {
     etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420", value);
-    const auto members = list_members(client_, place);
-    ASSERT_FALSE(members) << value;
-    EXPECT_THAT(members.error().message, HasSubstr("spoor/test/members/x/"));
+    const auto roll = read_roll(client_, place);
+    ASSERT_FALSE(roll) << value;
+    EXPECT_THAT(roll.error().message, HasSubstr("spoor/test/members/x/"));
     EXPECT_FALSE(a_.refresh());
     EXPECT_EQ(a_.roll().size(), 1U);
     EXPECT_TRUE(a_.is_registered());
@@ -264,9 +355,9 @@ TEST_F(EtcdRegistrationTest, ClustersAndNamesDoNotMix) {
   ASSERT_TRUE(a_.refresh());
   for (const EtcdPlace& other : {EtcdPlace{"spoor", "test2"}, EtcdPlace{"spoor", "tes"},
                                  EtcdPlace{"spoor", "te/st"}, EtcdPlace{"s", "test"}}) {
-    EXPECT_THAT(list_members(client_, other).value(), IsEmpty()) << other.cluster;
+    EXPECT_THAT(read_roll(client_, other).value().entries, IsEmpty()) << other.cluster;
   }
-  auto odd = node("a/http:%", "unix:/a/b");
+  auto odd = node("a/http%", "unix:/a/b");
   ASSERT_TRUE(odd.refresh());
   ASSERT_TRUE(odd.refresh());
   EXPECT_EQ(odd.roll().size(), 2U);

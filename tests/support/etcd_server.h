@@ -6,21 +6,23 @@
 #include <memory>
 #include <string>
 
+#include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::support {
 
-// One member on 127.0.0.1, with a port and data of its own, which it keeps from start to start.
+// One member on own_loopback(), with a port and data of its own, which it keeps from start to start.
 class EtcdServer {
  public:
   // Serves when it returns.
   EtcdServer();
 
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "http://" + own_loopback() + ":" + std::to_string(port_); }
 
   void kill() { daemon_.reset(); }
   void start_again();
+  void start_empty();  // after kill(), as one that was set up anew
   void freeze() { daemon_->freeze(); }
   void thaw() { daemon_->signal(SIGCONT); }
 
@@ -29,6 +31,7 @@ class EtcdServer {
 
   TempDirectory directory_;
   std::uint16_t port_ = 0;
+  int generation_ = 0;
   std::unique_ptr<Daemon> daemon_;
 };
 

@@ -1,0 +1,108 @@
+// Peers that a source of members knows by name, and gaps that no peer tells of.
+#include <gmock/gmock.h>
+
+#include "peer/gather.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using fakes::FakeCluster;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ExpectedPeerTest : public testing::Test {
+ protected:
+  ExpectedPeerTest() {
+    for (const char* host : {"a", "b"}) cluster_.add(host);
+    options_.cluster = "c";
+    scan();
+  }
+
+  Gathered scan() {
+    clock_.advance(std::chrono::hours(1));
+    auto gathered = gather(cluster_, FakeCluster::endpoints(hosts_), cursors_, options_);
+    cursors_ = gathered.cursors;
+    return gathered;
+  }
+
+  void expect(const std::string& name, const std::string& host) {
+    options_.expected.push_back({name, FakeCluster::endpoint(host)});
+  }
+
+  static std::vector<std::string> failed(const Gathered& gathered) {
+    std::vector<std::string> names;
+    for (const auto& peer : gathered.peers) {
+      if (!peer.ok) names.push_back(peer.name);
+    }
+    return names;
+  }
+
+  fakes::ManualClock clock_;
+  FakeCluster cluster_{clock_};
+  std::vector<std::string> hosts_{"a", "b"};
+  tracker::Cursors cursors_;
+  GatherOptions options_;
+};
+
+TEST_F(ExpectedPeerTest, WhoAnswersAnywhereIsThere) {
+  expect("a", "a");
+  expect("b", "somewhere-else");
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+}
+
+// As an address in Kubernetes that was given to another node.
+TEST_F(ExpectedPeerTest, AnotherNodeAtTheAddressDoesNotStandForIt) {
+  expect("b", "b");
+  expect("ghost", "b");
+  expect("ghost", "a");
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(failed(gathered), ElementsAre("ghost")) << "once, whatever addresses it had";
+  EXPECT_THAT(gathered.gaps, IsEmpty()) << "it may be back";
+  options_.expected.clear();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'ghost' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(ExpectedPeerTest, WhoIsSilentIsNamedOnce) {
+  hosts_.push_back("down");
+  expect("ghost", "down");
+  EXPECT_THAT(failed(scan()), ElementsAre("http://down:7420"));
+  hosts_.pop_back();
+  EXPECT_THAT(failed(scan()), ElementsAre("ghost")) << "nobody was asked there";
+}
+
+// It may have lost its memory since it was first expected, with marks that nobody read.
+TEST_F(ExpectedPeerTest, WhoWasMissedIsNotTrustedAsNew) {
+  options_.trust_new_peers = true;
+  expect("d", "b");
+  EXPECT_FALSE(scan().complete());
+  cluster_.add("d");
+  hosts_.push_back("d");
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'d' was never read before")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(ExpectedPeerTest, WhoWasReadAndIsMissedKeepsItsCursor) {
+  const auto cursor = cursors_.at("b");
+  expect("b", "b");
+  cluster_.remove("b");
+  cluster_.alias("a", "b");
+  EXPECT_THAT(failed(scan()), ElementsAre("b"));
+  EXPECT_EQ(cursors_.at("b"), cursor);
+}
+
+TEST_F(ExpectedPeerTest, AKnownGapIsAGap) {
+  options_.known_gaps = {"somebody was there"};
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, ElementsAre("somebody was there"));
+  EXPECT_TRUE(gathered.marks.may_contain("anything", tracker::hash_path("anything")));
+}
+
+}  // namespace
+}  // namespace spoor::peer
