@@ -178,9 +178,10 @@ class ScanCommand {
 
   base::Result<Asked> gather(const Stored& stored) const {
     ScanEtcd etcd(config_, clock_);
-    const auto members =
+    auto members =
         find_scan_members(global_, config_, clock_, stored.cursors, etcd.registry(), flags_.dry_run);
     if (!members) return members.error();
+    etcd.put_dead_last(members->endpoints);
     const bool may_open_cycle = flags_.dry_run || etcd.take_turn();
     peer::HttpTransport transport({.timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,

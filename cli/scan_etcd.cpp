@@ -1,12 +1,16 @@
 #include "cli/scan_etcd.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
+#include "config/advertised_url.h"
 #include "peer/endpoint.h"
 #include "peer/roll_position.h"
 #include "scanner/pace.h"
@@ -46,6 +50,9 @@ peer::CycleOpener::Options turn_options(const config::Config& config, const peer
 ScanEtcd::Connection::Connection(const config::Config& config, const config::Etcd& etcd,
                                  const base::Clock& clock)
     : place{etcd.prefix, config.node.cluster},
+      own_name(config.node.name),
+      own_url(config::advertised_url(config).value()),
+      forget_after(etcd.forget_after),
       transport({.timeout = std::min(exchange_max, config.peers.timeout),
                  .body_bytes_max = peer::EtcdClient::answer_bytes_max}),
       client(transport, clock, parse_all(etcd.endpoints), {.operation_max = config.peers.timeout}),
@@ -60,18 +67,30 @@ std::optional<peer::MemberRegistry> ScanEtcd::registry() {
   const auto list = [this]() -> base::Result<peer::RegistryAnswer> {
     auto roll = peer::read_roll(connection_->client, connection_->place);
     if (!roll) return roll.error();
+    if (roll->ledger.id.empty()) {
+      return base::Error(
+          std::make_error_code(std::errc::no_such_file_or_directory),
+          fmt::format("no node has registered under '{}' yet", peer::folder_of(connection_->place)));
+    }
     connection_->roll = *std::move(roll);
-    return peer::to_registry_answer(*connection_->roll);
+    auto answer = peer::to_registry_answer(*connection_->roll);
+    // Others reach this node there, which it may not do itself; its own daemon is asked anyway.
+    std::erase_if(answer.listed, [&](const peer::Endpoint& endpoint) {
+      return endpoint.to_string() == connection_->own_url;
+    });
+    return answer;
   };
-  // etcd itself keeps the silent for long enough.
-  return peer::MemberRegistry{"etcd", list, milliseconds(0)};
+  return peer::MemberRegistry{"etcd", list, connection_->forget_after};
 }
 
 std::vector<peer::ExpectedPeer> ScanEtcd::expected() const {
   std::vector<peer::ExpectedPeer> expected;
   if (!connection_ || !connection_->roll) return expected;
   for (const peer::RollEntry& entry : connection_->roll->entries) {
-    expected.push_back({entry.member.node, entry.endpoint});
+    const bool is_own = entry.member.node == connection_->own_name;
+    const auto instance = tracker::InstanceId::parse(entry.member.instance);
+    expected.push_back(
+        {entry.member.node, entry.endpoint, instance && !is_own ? *instance : tracker::InstanceId()});
   }
   return expected;
 }
@@ -84,6 +103,19 @@ std::vector<std::string> ScanEtcd::gaps(const std::string& position, const track
 std::string ScanEtcd::position(const std::string& last) const {
   if (!connection_ || !connection_->roll) return last;
   return peer::RollPosition::of(*connection_->roll, connection_->place).to_text();
+}
+
+void ScanEtcd::put_dead_last(std::vector<peer::Endpoint>& endpoints) const {
+  if (!connection_ || !connection_->roll) return;
+  std::set<std::string> living;
+  std::set<std::string> dead;
+  for (const peer::RollEntry& entry : connection_->roll->entries) {
+    (entry.is_alive ? living : dead).insert(entry.endpoint.to_string());
+  }
+  std::ranges::stable_partition(endpoints, [&](const peer::Endpoint& endpoint) {
+    const std::string url = endpoint.to_string();
+    return !dead.contains(url) || living.contains(url);
+  });
 }
 
 bool ScanEtcd::take_turn() { return !connection_ || !connection_->roll || connection_->opener.take_turn(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ class ScanEtcd {
   std::vector<peer::ExpectedPeer> expected() const;
   std::vector<std::string> gaps(const std::string& position, const tracker::Cursors& cursors) const;
 
+  // So that those who do not answer use up no time that the others need.
+  void put_dead_last(std::vector<peer::Endpoint>& endpoints) const;
+
   // What this scan is to store; that of the last one, where etcd did not answer.
   std::string position(const std::string& last) const;
 
@@ -47,6 +51,9 @@ class ScanEtcd {
     Connection(const config::Config& config, const config::Etcd& etcd, const base::Clock& clock);
 
     peer::EtcdPlace place;
+    std::string own_name;
+    std::string own_url;  // as others reach this node
+    std::chrono::milliseconds forget_after;
     peer::HttpTransport transport;
     peer::EtcdClient client;
     peer::CycleOpener opener;

@@ -141,6 +141,10 @@ boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
     ++counters_.rejected;
     co_return to_response({503, "not_durable", durable.error().message});
   }
+  if (const std::string trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
+    ++counters_.rejected;
+    co_return to_response({503, "not_a_member", trouble});
+  }
   counters_.accepted += outcome.marked;
   counters_.added += outcome.added;
   counters_.ignored += ignored;

@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "daemon/task.h"
@@ -63,18 +64,12 @@ base::SteadyTime to_steady(base::WallTime then, const base::Clock& clock) {
   return clock.steady_now() - std::chrono::duration_cast<base::SteadyTime::duration>(age);
 }
 
-bool is_same_place(const peer::RollEntry& one, const peer::RollEntry& other) {
-  return one.member.node == other.member.node && one.member.url == other.member.url;
-}
+using Places = std::set<std::pair<std::string, std::string>>;  // names and URLs
 
-// Those of `all` that are not among `others`.
-std::vector<peer::RollEntry> missing_in(const std::vector<peer::RollEntry>& others,
-                                        const std::vector<peer::RollEntry>& all) {
-  std::vector<peer::RollEntry> missing;
-  std::ranges::copy_if(all, std::back_inserter(missing), [&](const peer::RollEntry& each) {
-    return std::ranges::none_of(others, [&](const auto& other) { return is_same_place(each, other); });
-  });
-  return missing;
+Places places_of(const std::vector<peer::RollEntry>& roll) {
+  Places places;
+  for (const peer::RollEntry& entry : roll) places.emplace(entry.member.node, entry.member.url);
+  return places;
 }
 
 }  // namespace
@@ -177,6 +172,7 @@ void EtcdMembership::note_registration() {
 }
 
 bool EtcdMembership::answers(const peer::RollEntry& entry) const {
+  if (stop_.stop_requested()) return true;  // nobody is struck now
   peer::HttpTransport transport({.timeout = timeout, .body_bytes_max = probe_bytes_max});
   const auto name = peer::read_probe(
       peer::exchange(transport, peer::probe_request(entry.endpoint, options_.place.cluster)));
@@ -195,32 +191,35 @@ void EtcdMembership::take(Look look) {
   }
   if (look.failure.empty() && !look.conflict.empty() && status_.error != error) spdlog::error("{}", error);
   for (const peer::RollEntry& gone : look.struck) {
-    spdlog::warn("node '{}' at {} was gone for too long and is forgotten: every scan walks everything once",
-                 gone.member.node, gone.member.url);
+    spdlog::warn("node '{}' at {} no longer answers, and is struck from the members", gone.member.node,
+                 gone.member.url);
   }
   failures_ = look.failure.empty() ? 0 : failures_ + 1;
-  log_changes(look.roll);
-  roll_ = std::move(look.roll);
   status_.ok = error.empty();
   status_.error = error;
   status_.registered = look.registered;
-  status_.members = roll_.size();
   is_missing_ = look.missing;
   if (look.confirmed_at) confirmed_at_ = look.confirmed_at;
+  take_roll(std::move(look.roll));
+}
+
+void EtcdMembership::take_roll(std::vector<peer::RollEntry> now) {
+  if (now == roll_) return;
+  const Places before = places_of(roll_);
+  roll_ = std::move(now);
+  status_.members = roll_.size();
+  const Places after = places_of(roll_);
+  for (const auto& [node, url] : after) {
+    if (!before.contains({node, url})) spdlog::info("member '{}' at {}", node, url);
+  }
+  for (const auto& [node, url] : before) {
+    if (!after.contains({node, url})) spdlog::info("no longer a member: '{}' at {}", node, url);
+  }
   std::vector<peer::Endpoint> others;
   for (const peer::RollEntry& entry : roll_) {
     if (!registration_.is_self(entry)) others.push_back(entry.endpoint);
   }
   on_members_(std::move(others));
-}
-
-void EtcdMembership::log_changes(const std::vector<peer::RollEntry>& now) const {
-  for (const peer::RollEntry& entry : missing_in(roll_, now)) {
-    spdlog::info("member '{}' at {}", entry.member.node, entry.member.url);
-  }
-  for (const peer::RollEntry& entry : missing_in(now, roll_)) {
-    spdlog::info("no longer a member: '{}' at {}", entry.member.node, entry.member.url);
-  }
 }
 
 milliseconds EtcdMembership::pause() {

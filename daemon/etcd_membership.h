@@ -79,7 +79,7 @@ class EtcdMembership {
   void note_registration();
   bool answers(const peer::RollEntry& entry) const;
   void take(Look look);
-  void log_changes(const std::vector<peer::RollEntry>& now) const;
+  void take_roll(std::vector<peer::RollEntry> now);
   std::chrono::milliseconds pause();
 
   boost::asio::io_context& context_;

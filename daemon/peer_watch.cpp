@@ -6,6 +6,8 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "daemon/task.h"
@@ -20,7 +22,8 @@ namespace asio = boost::asio;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds interval{30'000};
 constexpr std::chrono::milliseconds first_pause{500};  // while some peer is down: nodes start one by one
-constexpr std::chrono::milliseconds timeout{2'000};    // short: a stop waits for it
+constexpr std::chrono::milliseconds timeout{2'000};
+constexpr std::chrono::milliseconds total_timeout{10'000};  // short: a stop waits for it
 
 PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::HttpResponse>& response) {
   PeerState state;
@@ -40,7 +43,7 @@ asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<p
   requests.reserve(endpoints.size());
   for (const auto& endpoint : endpoints) requests.push_back(peer::probe_request(endpoint, cluster));
   std::vector<PeerState> states(endpoints.size());
-  peer::HttpTransport transport({.timeout = timeout});
+  peer::HttpTransport transport({.timeout = timeout, .total_timeout = total_timeout});
   transport.exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
     states[index] = state_of(endpoints[index], response);
   });
@@ -61,20 +64,22 @@ PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::st
 }
 
 void PeerWatch::set_members(const std::vector<peer::Endpoint>& members) {
-  std::vector<peer::Endpoint> endpoints = static_endpoints_;
-  for (const auto& member : members) {
-    if (std::ranges::find(endpoints, member) == endpoints.end()) endpoints.push_back(member);
+  std::vector<peer::Endpoint> endpoints;
+  std::set<std::string> urls;
+  for (const auto* const source : {&static_endpoints_, &members}) {
+    for (const auto& endpoint : *source) {
+      if (urls.insert(endpoint.to_string()).second) endpoints.push_back(endpoint);
+    }
   }
   if (endpoints == endpoints_) return;
   endpoints_ = std::move(endpoints);
-  std::vector<PeerState> states;
+  std::map<std::string, PeerState> known;
+  for (PeerState& state : states_) known[state.url] = std::move(state);
+  states_.clear();
   for (const auto& endpoint : endpoints_) {
-    const std::string url = endpoint.to_string();
-    const auto known = std::ranges::find(states_, url, &PeerState::url);
-    states.push_back(known == states_.end() ? PeerState() : *known);
-    states.back().url = url;
+    states_.push_back(std::move(known[endpoint.to_string()]));
+    states_.back().url = endpoint.to_string();
   }
-  states_ = std::move(states);
   has_new_ = true;
   timer_.cancel();
 }

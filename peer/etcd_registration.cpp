@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace spoor::peer {
+namespace {
+
+constexpr int attempts_max = 4;
+
+}  // namespace
 
 EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock, Options options)
     : client_(client),
@@ -16,13 +21,9 @@ EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock,
 base::Result<> EtcdRegistration::refresh() {
   struck_.clear();
   if (const auto done = hold_lease(); !done) return done;
-  if (!is_entered_) {
-    if (const auto done = enter(); !done) return done;
-  }
   if (const auto done = read(); !done) return done;
   if (const auto done = check_self(); !done) return done;
-  if (const auto done = strike_own_addresses(); !done) return done;
-  if (const auto done = strike_the_absent(); !done) return done;
+  if (const auto done = strike_the_gone(); !done) return done;
   return read_at_ ? base::Result<>() : read();  // what this call itself changed
 }
 
@@ -60,12 +61,24 @@ base::Result<> EtcdRegistration::hold_lease() {
   return {};
 }
 
+// Many that come at once are in each other's way, since all of them change the ledger.
 base::Result<> EtcdRegistration::enter() {
-  const auto done = enter_roll(client_, options_.place, options_.self, lease_);
-  is_entered_ = done.has_value();
-  if (is_entered_) is_missing_ = false;
-  read_at_.reset();
-  return done;
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    read_at_.reset();
+    const auto done = enter_roll(client_, options_.place, options_.self, lease_, roll_);
+    if (!done) {
+      is_entered_ = false;
+      return done.error();
+    }
+    if (*done) {
+      is_entered_ = true;
+      is_missing_ = false;
+      return {};
+    }
+    if (const auto again = read(); !again) return again;
+  }
+  return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                     "etcd is busy with other nodes that register: trying again");
 }
 
 // The whole roll only if something changed: each node asks every few seconds.
@@ -88,41 +101,37 @@ base::Result<> EtcdRegistration::check_self() {
   for (const RollEntry& entry : roll_.entries) {
     if (entry.member.node != options_.self.node) continue;
     is_on_roll = is_on_roll || is_self(entry);
-    is_there = is_there || (is_self(entry) && entry.is_alive && entry.lease == lease_);
-    if (!entry.is_alive || entry.lease == lease_) continue;
+    is_there = is_there ||
+               (is_self(entry) && entry.member == options_.self && entry.is_alive && entry.lease == lease_);
+    const bool is_ours = entry.lease == lease_ || (is_self(entry) && !is_entered_);  // of an earlier run
+    if (!entry.is_alive || is_ours) continue;
     conflict_ = fmt::format(
         "another spoord registers as node '{}' at {}: if it is not one that crashed just now, give each "
         "node a name and a URL of its own",
         entry.member.node, entry.member.url);
   }
   is_missing_ = !is_on_roll;
-  return is_there ? base::Result<>() : enter();
-}
-
-// This node is at another URL now, which the roll tells: nobody has to ask at its old ones.
-base::Result<> EtcdRegistration::strike_own_addresses() {
-  std::size_t probes = 0;
-  for (const RollEntry& entry : roll_.entries) {
-    if (entry.member.node != options_.self.node || is_self(entry) || entry.is_alive) continue;
-    if (++probes > probes_max) break;
-    if (options_.answers(entry)) continue;
-    const auto done = strike_address(client_, options_.place, entry);
-    if (!done) return done.error();
-    read_at_.reset();
-  }
+  if (!is_there) return enter();
+  is_entered_ = true;
   return {};
 }
 
 // One at a time: each changes what the next has to be held against.
-base::Result<> EtcdRegistration::strike_the_absent() {
-  auto absent = absences_.look(roll_.entries, clock_.steady_now());
-  std::erase_if(absent, [&](const RollEntry& entry) { return entry.member.node == options_.self.node; });
-  const std::size_t probes = std::min(absent.size(), probes_max);
+base::Result<> EtcdRegistration::strike_the_gone() {
+  std::vector<RollEntry> gone = absences_.look(roll_.entries, clock_.steady_now());
+  std::erase_if(gone, [&](const RollEntry& entry) { return is_self(entry); });
+  // This very daemon is at another URL now, which the roll tells: nobody has to ask at its old ones.
+  for (const RollEntry& entry : roll_.entries) {
+    const bool is_old = entry.member.node == options_.self.node &&
+                        entry.member.instance == options_.self.instance && !is_self(entry);
+    if (is_old && !entry.is_alive) gone.push_back(entry);
+  }
+  const std::size_t probes = std::min(gone.size(), probes_max);
   for (std::size_t i = 0; i < probes; ++i) {
-    const RollEntry& entry = absent[next_probe_++ % absent.size()];
+    const RollEntry& entry = gone[next_probe_++ % gone.size()];
     // It may have lost etcd alone, and go on taking marks.
     if (options_.answers(entry)) continue;
-    const auto done = strike_from_roll(client_, options_.place, entry, roll_.forgotten);
+    const auto done = strike_from_roll(client_, options_.place, entry, roll_.ledger);
     if (!done) return done.error();
     read_at_.reset();
     if (*done) struck_.push_back(entry);

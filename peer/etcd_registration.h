@@ -64,8 +64,7 @@ class EtcdRegistration {
   base::Result<> enter();
   base::Result<> read();
   base::Result<> check_self();
-  base::Result<> strike_own_addresses();
-  base::Result<> strike_the_absent();
+  base::Result<> strike_the_gone();
 
   EtcdClient& client_;
   const base::Clock& clock_;

@@ -32,7 +32,7 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-std::string forgotten_key(const EtcdPlace& place) { return folder_of(place) + "forgotten"; }
+std::string ledger_key(const EtcdPlace& place) { return folder_of(place) + "ledger"; }
 
 std::string key_of(const EtcdPlace& place, const char* kind, const RollMember& member) {
   return fmt::format("{}{}/{}/{}", folder_of(place), kind, percent_encoded(member.node),
@@ -58,11 +58,6 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char each) { return each > ' ' && each < '\x7f'; });
 }
 
-// As scans know trackers by it: a colon would make it an address.
-bool is_node_name(std::string_view text) {
-  return !text.empty() && text.size() <= 255 && is_plain(text) && text.find(':') == std::string_view::npos;
-}
-
 base::Result<RollEntry> parse_member(const EtcdPlace& place, const EtcdEntry& entry) {
   if (entry.value.size() > value_bytes_max) return not_understood(entry, "its value is too long");
   const auto json = nlohmann::json::parse(entry.value, nullptr, false);
@@ -81,7 +76,7 @@ base::Result<RollEntry> parse_member(const EtcdPlace& place, const EtcdEntry& en
   return parsed;
 }
 
-// The entries under "members", the lease of each key under "alive", and "forgotten" between them.
+// The entries under "members", the lease of each key under "alive", and the ledger between them.
 base::Result<Roll> parse_roll(const EtcdPlace& place, const EtcdListing& listing) {
   const std::string members_folder = folder_of(place) + members + '/';
   std::map<std::string, EtcdLease> living;
@@ -89,11 +84,11 @@ base::Result<Roll> parse_roll(const EtcdPlace& place, const EtcdListing& listing
   roll.cluster_id = listing.cluster_id;
   roll.revision = listing.revision;
   for (const EtcdEntry& entry : listing.entries) {
-    if (entry.key == forgotten_key(place)) {
-      auto forgotten = Forgotten::parse(entry.value);
-      if (!forgotten) return not_understood(entry, "its value is no list of forgotten members");
-      roll.forgotten = *std::move(forgotten);
-      roll.forgotten.mod_revision = entry.mod_revision;
+    if (entry.key == ledger_key(place)) {
+      auto ledger = RollLedger::parse(entry.value);
+      if (!ledger) return not_understood(entry, "its value is no ledger of members");
+      roll.ledger = *std::move(ledger);
+      roll.ledger.mod_revision = entry.mod_revision;
       continue;
     }
     if (!entry.key.starts_with(members_folder)) {
@@ -123,11 +118,22 @@ EtcdRange roll_range(const EtcdPlace& place) {
   return {folder_of(place) + alive + '/', folder_of(place) + members + '0'};
 }
 
-base::Result<> enter_roll(EtcdClient& client, const EtcdPlace& place, const RollMember& member,
-                          EtcdLease lease) {
-  const EtcdPut puts[] = {{key_of(place, members, member), to_value(member)},
-                          {key_of(place, alive, member), to_value(member), lease}};
-  return client.put(puts);
+base::Result<bool> enter_roll(EtcdClient& client, const EtcdPlace& place, const RollMember& member,
+                              EtcdLease lease, const Roll& roll) {
+  const auto before = std::ranges::find_if(roll.entries, [&](const RollEntry& entry) {
+    return entry.member.node == member.node && entry.member.url == member.url;
+  });
+  const bool is_there = before != roll.entries.end();
+  const bool gives_way = is_there && before->member.instance != member.instance;
+  const std::string key = key_of(place, members, member);
+  EtcdChanges changes{{{key, to_value(member)}, {key_of(place, alive, member), to_value(member), lease}}};
+  std::vector<EtcdCondition> conditions{{key, is_there ? before->mod_revision : 0}};
+  if (!is_there || gives_way || roll.ledger.id.empty()) {
+    const RollLedger entered = gives_way ? roll.ledger.without(before->member) : roll.ledger;
+    changes.puts.push_back({ledger_key(place), entered.with_entry().to_value()});
+    conditions.push_back({ledger_key(place), roll.ledger.mod_revision});
+  }
+  return client.change_if(conditions, changes);
 }
 
 base::Result<Roll> read_roll(EtcdClient& client, const EtcdPlace& place) {
@@ -137,35 +143,30 @@ base::Result<Roll> read_roll(EtcdClient& client, const EtcdPlace& place) {
 }
 
 RegistryAnswer to_registry_answer(const Roll& roll) {
-  std::set<std::string> living;
+  std::set<std::pair<std::string, std::string>> living;  // nodes and instances
   for (const RollEntry& entry : roll.entries) {
-    if (entry.is_alive) living.insert(entry.member.node);
+    if (entry.is_alive) living.emplace(entry.member.node, entry.member.instance);
   }
   RegistryAnswer answer;
   std::set<std::string> listed;  // URLs
   for (const RollEntry& entry : roll.entries) {
-    const bool has_left = !entry.is_alive && living.contains(entry.member.node);
+    const bool has_left = !entry.is_alive && living.contains({entry.member.node, entry.member.instance});
     if (!has_left && listed.insert(entry.member.url).second) answer.listed.push_back(entry.endpoint);
   }
   for (const RollEntry& entry : roll.entries) {
     if (listed.insert(entry.member.url).second) answer.lingering.push_back(entry.endpoint);
   }
+  for (const RollMember& gone : roll.ledger.recent) answer.struck.insert(gone.url);
   return answer;
 }
 
 base::Result<bool> strike_from_roll(EtcdClient& client, const EtcdPlace& place, const RollEntry& entry,
-                                    const Forgotten& forgotten) {
+                                    const RollLedger& ledger) {
   const EtcdCondition conditions[] = {{key_of(place, members, entry.member), entry.mod_revision},
                                       {key_of(place, alive, entry.member)},
-                                      {forgotten_key(place), forgotten.mod_revision}};
-  return client.change_if(conditions, {{{forgotten_key(place), forgotten.with(entry.member.node).to_value()}},
+                                      {ledger_key(place), ledger.mod_revision}};
+  return client.change_if(conditions, {{{ledger_key(place), ledger.without(entry.member).to_value()}},
                                        {key_of(place, members, entry.member)}});
-}
-
-base::Result<bool> strike_address(EtcdClient& client, const EtcdPlace& place, const RollEntry& entry) {
-  const EtcdCondition conditions[] = {{key_of(place, members, entry.member), entry.mod_revision},
-                                      {key_of(place, alive, entry.member)}};
-  return client.change_if(conditions, {{}, {key_of(place, members, entry.member)}});
 }
 
 }  // namespace spoor::peer

@@ -129,6 +129,7 @@ class Gathering::State {
       return;
     }
     gathered_.addresses[url] = AddressState::answered;
+    names_[url] = frame->sender.node;
     if (url != options_.own_url) take_address(url, *frame);
     const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
       return other.name == frame->sender.node && other.instance == frame->answer.instance &&
@@ -151,23 +152,52 @@ class Gathering::State {
       }
       report(url, endpoint, error);
       if (url == options_.own_url) continue;
-      remember_unread(url);
+      remember_silent(url);
       if (has_moved) gathered_.cursors[url].cycle = unknown_since;
     }
   }
 
-  // Whoever was asked for at an address, and somebody else answered there.
+  // Whoever should be there, and is not.
   void miss_expected() {
-    std::set<std::string> missed;
+    std::set<std::pair<std::string, tracker::InstanceId>> missed;
     for (const ExpectedPeer& expected : options_.expected) {
-      const bool is_found = std::any_of(found_.begin(), found_.end(),
-                                        [&](const Found& peer) { return peer.name == expected.name; });
-      if (is_found || !missed.insert(expected.name).second) continue;
-      gathered_.cursors.try_emplace(expected.name, tracker::Cursor{{}, unknown_since});
-      const auto state = gathered_.addresses.find(expected.endpoint.to_string());
+      const std::string url = expected.endpoint.to_string();
+      const auto answered = names_.find(url);
+      // One of another instance tells by itself that it lost its memory.
+      const bool is_there =
+          is_found(expected) || (answered != names_.end() && answered->second == expected.name);
+      if (is_there || !missed.emplace(expected.name, expected.instance).second) continue;
+      if (!has_namesake(expected))
+        gathered_.cursors.try_emplace(expected.name, tracker::Cursor{{}, unknown_since});
+      const auto state = gathered_.addresses.find(url);
       const bool is_reported = state != gathered_.addresses.end() && state->second == AddressState::silent;
-      if (!is_reported) report(expected.name, expected.endpoint, "no tracker of this name answers");
+      if (!is_reported) report(expected.name, expected.endpoint, "it does not answer under its own name");
     }
+  }
+
+  bool is_found(const ExpectedPeer& expected) const {
+    return std::any_of(found_.begin(), found_.end(), [&](const Found& peer) {
+      return peer.name == expected.name &&
+             (expected.instance.is_none() || peer.instance == expected.instance);
+    });
+  }
+
+  bool has_namesake(const ExpectedPeer& expected) const {
+    return !is_found(expected) && std::any_of(found_.begin(), found_.end(),
+                                              [&](const Found& peer) { return peer.name == expected.name; });
+  }
+
+  // Where it is known whose address it is, that tracker is remembered by its name. Not so if another one has
+  // the name now.
+  void remember_silent(const std::string& url) {
+    const ExpectedPeer* known = nullptr;
+    for (const ExpectedPeer& expected : options_.expected) {
+      if (expected.endpoint.to_string() != url) continue;
+      if (expected.instance.is_none() || has_namesake(expected)) return remember_unread(url);
+      known = &expected;
+    }
+    if (known == nullptr) return remember_unread(url);
+    gathered_.cursors.try_emplace(url, tracker::Cursor{known->instance, {}});
   }
 
   // Whether the tracker that answered there last is found at another endpoint.
@@ -358,7 +388,8 @@ class Gathering::State {
   Gathered gathered_;
   std::vector<Found> found_;
   std::vector<Silent> silent_;
-  double answered_items_ = 0;  // the sum over the answers merged
+  std::map<std::string, std::string> names_;  // of who answered, by URL
+  double answered_items_ = 0;                 // the sum over the answers merged
   double unmerged_items_ = 0;
 };
 

@@ -20,6 +20,7 @@ namespace spoor::peer {
 struct ExpectedPeer {
   std::string name;
   Endpoint endpoint;
+  tracker::InstanceId instance = {};  // none where that is not known
 };
 
 struct GatherOptions {

@@ -56,7 +56,8 @@ class Settlement {
     }
     std::erase_if(lingering, [&](const auto& member) {
       const auto& [url, silence] = member;
-      const bool is_over = answer.problem.empty() && silence >= answer.forget_after;
+      const bool is_over =
+          answer.problem.empty() && (silence >= answer.forget_after || answer.struck.contains(url));
       return is(url, AddressState::left) || (is_over && may_be_forgotten(url));
     });
     keep_bounded(lingering);

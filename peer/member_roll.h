@@ -40,6 +40,7 @@ struct SourceAnswer {
   std::vector<std::string> lingering;  // to be asked, but not expected to answer
   std::string problem;                 // why some may be missing above; empty where none is
   std::chrono::milliseconds forget_after{0};
+  std::set<std::string> struck = {};  // URLs that need not be silent for so long: somebody has seen to that
 };
 
 struct RollRules {

@@ -41,7 +41,8 @@ std::vector<SourceAnswer> ask_dns(const MemberSources& sources, Resolver& resolv
                         .urls = {},
                         .lingering = {},
                         .problem = found[i].problem,
-                        .forget_after = sources.forget_after};
+                        .forget_after = sources.forget_after,
+                        .struck = {}};
     answer.urls = urls_of(found[i].endpoints, answer.problem);
     answers.push_back(std::move(answer));
   }
@@ -53,11 +54,13 @@ SourceAnswer ask(const MemberRegistry& registry) {
                       .urls = {},
                       .lingering = {},
                       .problem = {},
-                      .forget_after = registry.forget_after};
+                      .forget_after = registry.forget_after,
+                      .struck = {}};
   const auto said = registry.list();
   if (said) {
     answer.urls = urls_of(said->listed, answer.problem);
     answer.lingering = urls_of(said->lingering, answer.problem);
+    answer.struck = said->struck;
   } else {
     answer.problem = said.error().message;
   }

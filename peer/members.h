@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct RegistryAnswer {
   std::vector<Endpoint> listed;
   // Asked as if they had left: of no account where their node is found elsewhere.
   std::vector<Endpoint> lingering;
+  // URLs of members that were silent for long before they left: forgotten once they are silent again.
+  std::set<std::string> struck = {};
 };
 
 // A registry that is asked by somebody else, such as etcd.

@@ -16,7 +16,10 @@ struct RollPosition {
   std::string folder;  // of the roll's keys
   std::string cluster_id;
   std::int64_t revision = 0;
-  std::uint64_t forgotten = 0;  // how many there were
+  std::string ledger_id;
+  std::uint64_t left = 0;
+  // Entries that somebody erased by hand: that neither stand on the roll nor left it as they should.
+  std::int64_t erased = 0;
 
   static RollPosition of(const Roll& roll, const EtcdPlace& place);
 
@@ -25,8 +28,9 @@ struct RollPosition {
   friend bool operator==(const RollPosition&, const RollPosition&) = default;
 };
 
-// Why marks may be missing that no peer and no cursor tells of: somebody came to the roll, acknowledged marks
-// and was struck from it since this scanner stored `stored`. Whoever has a cursor is a gap by itself.
+// Why marks may be missing that no peer and no cursor tells of: since this scanner stored `stored`, somebody
+// came to the roll, acknowledged marks and left it, or the roll is not the one it was. Whoever has a cursor
+// of the same instance is a gap by itself once it can't be found; whoever is still on the roll is expected.
 //
 // `stored` is what RollPosition::to_text() gave, or empty; so are the cursors where there was no scan yet.
 std::vector<std::string> gaps_since(std::string_view stored, const Roll& roll, const EtcdPlace& place,

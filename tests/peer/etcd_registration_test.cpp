@@ -22,10 +22,10 @@ const EtcdPlace place{"spoor", "test"};
 
 class EtcdRegistrationTest : public testing::Test {
  protected:
-  EtcdRegistration node(const std::string& name, const std::string& url) {
+  EtcdRegistration node(const std::string& name, const std::string& url, const std::string& instance = "i") {
     return EtcdRegistration(client_, clock_,
                             {.place = place,
-                             .self = {name, url, "i"},
+                             .self = {name, url, instance},
                              .forget_after = minutes(60),
                              .answers = [this](const RollEntry& entry) {
                                probed_.insert(entry.member.url);
@@ -45,6 +45,15 @@ class EtcdRegistrationTest : public testing::Test {
       clock_.advance(seconds(10));
       ASSERT_TRUE(watcher.refresh());
     }
+  }
+
+  RollLedger ledger() { return read_roll(client_, place).value().ledger; }
+
+  // Names and instances.
+  std::vector<std::string> left() {
+    std::vector<std::string> names;
+    for (const auto& gone : ledger().recent) names.push_back(gone.node + ' ' + gone.instance);
+    return names;
   }
 
   std::int64_t lease_of(const std::string& key) { return etcd_.keys.at(key).lease; }
@@ -70,7 +79,7 @@ TEST_F(EtcdRegistrationTest, ANodeIsOnTheRollForGoodAndAmongTheLivingUnderItsLea
   EXPECT_EQ(a_.roll()[0].member, (RollMember{"a", "http://10.0.0.1:7420", "i"}));
   EXPECT_TRUE(a_.roll()[0].is_alive);
   EXPECT_TRUE(a_.is_self(a_.roll()[0]));
-  EXPECT_THAT(etcd_.keys, testing::SizeIs(2));
+  EXPECT_THAT(etcd_.keys, testing::SizeIs(3)) << "and the ledger";
 }
 
 TEST_F(EtcdRegistrationTest, NodesSeeEachOtherComeAndGo) {
@@ -194,12 +203,12 @@ TEST_F(EtcdRegistrationTest, WhoIsForgottenIsCounted) {
   ASSERT_TRUE(b_.leave(client_));
   ASSERT_TRUE(c.leave(client_));
   ASSERT_TRUE(a_.refresh());
-  EXPECT_EQ(read_roll(client_, place)->forgotten, Forgotten());
+  EXPECT_EQ(ledger().entered, 3U);
+  EXPECT_EQ(ledger().left, 0U);
   watch(a_, minutes(61));
   EXPECT_EQ(on_roll().size(), 1U);
-  const auto forgotten = read_roll(client_, place)->forgotten;
-  EXPECT_EQ(forgotten.count, 2U);
-  EXPECT_THAT(forgotten.recent, UnorderedElementsAre("b", "c"));
+  EXPECT_EQ(ledger().left, 2U);
+  EXPECT_THAT(left(), UnorderedElementsAre("b i", "c i"));
 }
 
 // Each of two nodes strikes another member at one moment: neither count may be lost.
@@ -210,11 +219,11 @@ TEST_F(EtcdRegistrationTest, TwoThatStrikeAtOnceDoNotCountForOne) {
   ASSERT_TRUE(a_.refresh());
   const Roll roll = read_roll(client_, place).value();
   ASSERT_EQ(roll.entries[1].member.node, "b");
-  etcd_.put("spoor/test/forgotten", Forgotten().with("somebody").to_value());
-  EXPECT_FALSE(strike_from_roll(client_, place, roll.entries[1], roll.forgotten).value());
+  etcd_.put("spoor/test/ledger", roll.ledger.with_entry().without({"somebody", "u", "i"}).to_value());
+  EXPECT_FALSE(strike_from_roll(client_, place, roll.entries[1], roll.ledger).value());
   EXPECT_EQ(on_roll().size(), 2U);
   watch(a_, minutes(61));
-  EXPECT_THAT(read_roll(client_, place)->forgotten.recent, ElementsAre("somebody", "b"));
+  EXPECT_THAT(left(), ElementsAre("somebody i", "b i"));
 }
 
 TEST_F(EtcdRegistrationTest, WhoAnswersDoesNotShieldOthers) {
@@ -253,6 +262,54 @@ TEST_F(EtcdRegistrationTest, WhoWasStruckAndLivesIsMissingUntilItIsBack) {
   etcd_.down.clear();
   ASSERT_TRUE(a_.refresh());
   EXPECT_FALSE(a_.is_missing());
+}
+
+// As a pod whose disk went with it: what it acknowledged before is told by the ledger.
+TEST_F(EtcdRegistrationTest, AnotherInstanceInTheSamePlaceIsCounted) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_THAT(left(), IsEmpty());
+  ASSERT_TRUE(a_.leave(client_));
+  auto again = node("a", "http://10.0.0.1:7420");
+  ASSERT_TRUE(again.refresh());
+  EXPECT_THAT(left(), IsEmpty()) << "it is the same one";
+  ASSERT_TRUE(again.leave(client_));
+  auto reborn = node("a", "http://10.0.0.1:7420", "j");
+  ASSERT_TRUE(reborn.refresh());
+  EXPECT_THAT(left(), ElementsAre("a i"));
+  EXPECT_EQ(ledger().entered, 2U);
+  EXPECT_EQ(on_roll().size(), 1U);
+  EXPECT_THAT(reborn.conflict(), IsEmpty());
+}
+
+// A stand-in that took marks for an hour: only time shows that it is gone.
+TEST_F(EtcdRegistrationTest, ANamesakeOfAnotherInstanceIsNotStruckAtOnce) {
+  auto stand_in = node("a", "http://10.0.0.9:7420", "j");
+  ASSERT_TRUE(stand_in.refresh());
+  ASSERT_TRUE(stand_in.leave(client_));
+  watch(a_, minutes(60));
+  EXPECT_THAT(on_roll(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
+  const auto answer = to_registry_answer(read_roll(client_, place).value());
+  EXPECT_THAT(answer.lingering, IsEmpty());
+  watch(a_, minutes(2));
+  EXPECT_THAT(left(), ElementsAre("a j"));
+  EXPECT_EQ(on_roll().size(), 1U);
+}
+
+TEST_F(EtcdRegistrationTest, ManyThatComeAtOnceAreAllCounted) {
+  int others = 0;
+  bool is_other = false;
+  etcd_.before = [&](const std::string& target) {
+    if (is_other || target != "/v3/kv/txn" || others == 2) return;
+    is_other = true;
+    auto other = node("n" + std::to_string(++others), "http://10.0.1.1:7420");
+    ASSERT_TRUE(other.refresh());
+    is_other = false;
+  };
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_TRUE(a_.is_registered());
+  EXPECT_EQ(ledger().entered, 3U);
+  EXPECT_EQ(on_roll().size(), 3U);
 }
 
 TEST_F(EtcdRegistrationTest, AnAddressThatItsNodeHasLeftLingers) {
@@ -302,7 +359,7 @@ TEST_F(EtcdRegistrationTest, ANodeThatMovedIsAtItsNewAddressOnly) {
   ASSERT_TRUE(moved.refresh());
   EXPECT_THAT(moved.conflict(), IsEmpty());
   EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.9:7420"));
-  EXPECT_EQ(read_roll(client_, place)->forgotten.count, 0U) << "the node is still a member";
+  EXPECT_THAT(left(), ElementsAre("a i")) << "which is still on the roll";
 }
 
 TEST_F(EtcdRegistrationTest, TwoLivingDaemonsOfOneNameAreBothAsked) {

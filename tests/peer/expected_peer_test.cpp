@@ -28,8 +28,12 @@ class ExpectedPeerTest : public testing::Test {
     return gathered;
   }
 
-  void expect(const std::string& name, const std::string& host) {
-    options_.expected.push_back({name, FakeCluster::endpoint(host)});
+  void expect(const std::string& name, const std::string& host, const tracker::InstanceId& instance = {}) {
+    options_.expected.push_back({name, FakeCluster::endpoint(host), instance});
+  }
+
+  tracker::InstanceId instance_of(const std::string& host) {
+    return cluster_[host].tracker->state().instance;
   }
 
   static std::vector<std::string> failed(const Gathered& gathered) {
@@ -95,6 +99,37 @@ TEST_F(ExpectedPeerTest, WhoWasReadAndIsMissedKeepsItsCursor) {
   cluster_.alias("a", "b");
   EXPECT_THAT(failed(scan()), ElementsAre("b"));
   EXPECT_EQ(cursors_.at("b"), cursor);
+}
+
+TEST_F(ExpectedPeerTest, ANamesakeElsewhereDoesNotStandForIt) {
+  const auto other = tracker::InstanceId::random();
+  expect("b", "b", instance_of("b"));
+  expect("b", "a", other);
+  EXPECT_THAT(failed(scan()), ElementsAre("b"));
+  options_.expected.pop_back();
+  expect("b", "b", other);
+  EXPECT_TRUE(scan().complete()) << "it answers in its own place, and tells by itself what it lost";
+  hosts_.push_back("down");
+  expect("b", "down", other);
+  EXPECT_THAT(failed(scan()), ElementsAre("http://down:7420"));
+  hosts_.pop_back();
+  options_.expected.clear();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://down:7420' is no longer among the peers")));
+}
+
+// A pod that was seen at an address where it did not live long, and then lives at another one.
+TEST_F(ExpectedPeerTest, ASilentAddressOfAKnownPeerIsRememberedByItsName) {
+  const auto instance = instance_of("b");
+  cluster_.alias("b", "new");
+  hosts_ = {"a", "down"};
+  expect("b", "down", instance);
+  EXPECT_FALSE(scan().complete());
+  hosts_ = {"a", "new"};
+  options_.expected.clear();
+  expect("b", "new", instance);
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
 }
 
 TEST_F(ExpectedPeerTest, AKnownGapIsAGap) {

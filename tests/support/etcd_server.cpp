@@ -23,7 +23,6 @@ void EtcdServer::start_again() {
 
 void EtcdServer::start_empty() {
   std::filesystem::remove_all(directory_ / "data");
-  ++generation_;
   start_again();
 }
 
@@ -31,10 +30,9 @@ bool EtcdServer::start() {
   // Nobody connects to the peer URL of the only member.
   daemon_ = std::make_unique<Daemon>(std::vector<std::string>{
       "etcd", "--logger=zap", "--data-dir", (directory_ / "data").native(), "--listen-client-urls", url(),
-      "--initial-cluster-token", "spoor-" + std::to_string(generation_), "--advertise-client-urls", url(),
-      "--listen-peer-urls", "http://" + own_loopback() + ":0", "--initial-advertise-peer-urls",
-      "http://127.0.0.1:1", "--initial-cluster", "default=http://127.0.0.1:1", "--heartbeat-interval=50",
-      "--election-timeout=500"});
+      "--advertise-client-urls", url(), "--listen-peer-urls", "http://" + own_loopback() + ":0",
+      "--initial-advertise-peer-urls", "http://127.0.0.1:1", "--initial-cluster",
+      "default=http://127.0.0.1:1", "--heartbeat-interval=50", "--election-timeout=500"});
   return !daemon_->wait_for("serving client traffic").empty();
 }
 

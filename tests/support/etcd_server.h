@@ -31,7 +31,6 @@ class EtcdServer {
 
   TempDirectory directory_;
   std::uint16_t port_ = 0;
-  int generation_ = 0;
   std::unique_ptr<Daemon> daemon_;
 };
 

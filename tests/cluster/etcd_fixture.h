@@ -1,0 +1,73 @@
+// Nodes that find each other by a real etcd.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/clock.h"
+#include "peer/etcd_roll.h"
+#include "peer/http_transport.h"
+#include "tests/cluster/cluster.h"
+#include "tests/support/etcd_server.h"
+
+namespace spoor::cluster {
+
+// Three nodes with a drive each.
+class EtcdTest : public testing::Test {
+ protected:
+  // Changes node 0's drive, and tells only that node.
+  void change_and_tell(const Cluster::Node& told) {
+    const std::filesystem::path directory =
+        cluster_.nodes()[0].drives[0] / "bucket" / ("d" + std::to_string(++changes_));
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "file") << "12345";
+    const auto marked = cluster_.spoor(told, {"mark", "bucket/d" + std::to_string(changes_)});
+    ASSERT_EQ(marked.code, 0) << marked.err;
+  }
+
+  void expect_truth() {
+    const auto& node = cluster_.nodes()[0];
+    EXPECT_EQ(cluster_.usage(node), support::walk_independently(node.drives));
+  }
+
+  peer::HttpResponse get(const Cluster::Node& node, const std::string& target) {
+    peer::HttpTransport transport({});
+    return peer::exchange(transport, {{{}, 0, cluster_.socket_of(node).native()}, "GET", target, {}, {}})
+        .value();
+  }
+
+  nlohmann::json etcd_status(const Cluster::Node& node) {
+    return nlohmann::json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
+  }
+
+  void enter(const std::string& name, const std::string& url, peer::EtcdLease lease) {
+    const auto roll = peer::read_roll(client_, place_).value();
+    EXPECT_TRUE(peer::enter_roll(client_, place_, {name, url, "i"}, lease, roll).value());
+  }
+
+  // A member that nobody started.
+  peer::RollEntry enter_ghost(const std::string& url) {
+    enter("ghost", url, client_.grant(std::chrono::seconds(60)).value());
+    return entry_of("ghost", peer::read_roll(client_, place_).value());
+  }
+
+  static peer::RollEntry entry_of(const std::string& name, const peer::Roll& roll) {
+    const auto found = std::ranges::find_if(
+        roll.entries, [&](const peer::RollEntry& entry) { return entry.member.node == name; });
+    return found == roll.entries.end() ? peer::RollEntry() : *found;
+  }
+
+  support::EtcdServer etcd_;
+  Cluster cluster_{3, 1, {{"endpoints", {etcd_.url()}}, {"ttl", "6s"}}};
+  const base::SystemClock clock_;
+  peer::HttpTransport transport_{{}};
+  peer::EtcdClient client_{transport_, clock_, {peer::parse_endpoint(etcd_.url()).value()}, {}};
+  const peer::EtcdPlace place_{"spoor", "test"};
+  int changes_ = 0;
+};
+
+}  // namespace spoor::cluster

@@ -1,0 +1,266 @@
+// What a scan may not have seen of a cluster's members in a real etcd: members that came and went, took a
+// name over, or were never registered.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+
+#include "tests/cluster/etcd_fixture.h"
+
+namespace spoor::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class EtcdGapTest : public EtcdTest {
+ protected:
+  // Another daemon of the cluster, on a data directory of its own.
+  struct Other {
+    fs::path config;
+    fs::path data_dir;
+    fs::path socket;
+    std::unique_ptr<support::Daemon> daemon;
+  };
+
+  // `tag` names its files; an etcd that is not there is one it can't reach.
+  Other start_other(const std::string& name, const std::string& tag, const std::string& etcd_url = {}) {
+    const auto& like = cluster_.nodes()[2];
+    json config = json::parse(std::ifstream(cluster_.config_of(like)));
+    const fs::path folder = cluster_.config_of(like).parent_path();
+    Other other{folder / (tag + ".json"), folder / (tag + "-data"), folder / (tag + ".sock"), nullptr};
+    fs::create_directories(folder / (tag + "-drive"));
+    config["node"]["name"] = name;
+    config["node"]["data_dir"] = other.data_dir;
+    config["drives"] = {folder / (tag + "-drive")};
+    config["listen"] = {{{"unix", other.socket}}};
+    config["peers"]["etcd"]["url"] = "unix:" + other.socket.native();
+    if (!etcd_url.empty()) config["peers"]["etcd"]["endpoints"] = {etcd_url};
+    std::ofstream(other.config) << config;
+    other.daemon = std::make_unique<support::Daemon>(
+        std::vector<std::string>{SPOORD, "--config", other.config.native()});
+    EXPECT_FALSE(other.daemon->wait_for("listening on unix:").empty()) << other.daemon->log();
+    return other;
+  }
+
+  static void stop(Other& other) {
+    other.daemon->signal(SIGTERM);
+    EXPECT_EQ(other.daemon->wait(), 0);
+  }
+
+  // Changes node 0's drive and tells only that daemon; gives what `spoor mark` ended with.
+  int change_and_tell(const Other& told) {
+    const std::string path = "bucket/other" + std::to_string(++changes_);
+    fs::create_directories(cluster_.nodes()[0].drives[0] / path);
+    std::ofstream(cluster_.nodes()[0].drives[0] / path / "file") << "12345";
+    return support::run_command({SPOOR, "--config", told.config.native(), "mark", "--timeout", "2", path},
+                                "")
+        .code;
+  }
+  using EtcdTest::change_and_tell;
+
+  void replace_etcd() {
+    etcd_.kill();
+    for (const auto& node : cluster_.nodes()) {
+      EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
+    }
+    etcd_.start_empty();
+    for (const auto& node : cluster_.nodes()) {
+      EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+    }
+  }
+
+  json scan(int code = 0, const std::vector<std::string>& more = {}) {
+    return cluster_.scan(cluster_.nodes()[0], code, more);
+  }
+};
+
+// A pod, say, that took marks for an hour, at night.
+TEST_F(EtcdGapTest, WhoCameAndWasForgottenBetweenTwoScansIsAGap) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  const auto ghost = enter_ghost("http://192.0.2.1:7420");
+  ASSERT_TRUE(client_.revoke(ghost.lease));
+  auto roll = peer::read_roll(client_, place_).value();
+  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.ledger).value());
+  const auto full = cluster_.scan(node);
+  EXPECT_EQ(full["mode"], "full");
+  EXPECT_NE(full["reason"].get<std::string>().find("'ghost' was a member"), std::string::npos) << full;
+  EXPECT_EQ(cluster_.scan(node)["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, AnotherNodeAtAMembersAddressDoesNotStandForIt) {
+  const auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  const auto ghost = enter_ghost("unix:" + cluster_.socket_of(nodes[1]).native());
+  const auto partial = cluster_.scan(nodes[0], 3);
+  EXPECT_EQ(partial["mode"], "incremental");
+  EXPECT_EQ(partial["peers"][0]["name"], "ghost") << partial;
+  EXPECT_EQ(partial["peers"][0]["ok"], false);
+
+  // It was seen, so that it is a gap by itself when it is gone.
+  ASSERT_TRUE(client_.revoke(ghost.lease));
+  auto roll = peer::read_roll(client_, place_).value();
+  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.ledger).value());
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, ANewEtcdCostsOneFullWalk) {
+  const auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  replace_etcd();
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
+  change_and_tell(nodes[2]);
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
+  expect_truth();
+}
+
+// The same token and URLs: etcd takes itself for the same cluster, and writes of others bring it as far.
+TEST_F(EtcdGapTest, ANewEtcdThatLooksLikeTheOldOneIsAGap) {
+  scan();
+  const auto before = peer::read_roll(client_, place_).value();
+  Other other = start_other("n9", "n9");
+  ASSERT_EQ(change_and_tell(other), 0);
+  stop(other);
+  replace_etcd();
+  auto now = peer::read_roll(client_, place_).value();
+  EXPECT_EQ(now.cluster_id, before.cluster_id);
+  while (now.revision < before.revision + 5) {
+    ASSERT_TRUE(client_.put(std::vector<peer::EtcdPut>{{"somebody/else", "x"}}));
+    now = peer::read_roll(client_, place_).value();
+  }
+  EXPECT_EQ(scan()["mode"], "full");
+  expect_truth();
+  EXPECT_EQ(scan()["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, AStandInIsAskedForThoughTheNodeIsBack) {
+  auto& nodes = cluster_.nodes();
+  scan();
+  EXPECT_EQ(cluster_.stop(nodes[2]), 0);
+  Other other = start_other("n2", "stand-in");
+  ASSERT_EQ(change_and_tell(other), 0);
+  stop(other);
+  cluster_.start(nodes[2]);
+  EXPECT_EQ(scan(3)["partial"], true) << "the stand-in was not read";
+  other = start_other("n2", "stand-in");
+  EXPECT_EQ(scan(3)["mode"], "full") << "now they are twins";
+  expect_truth();
+}
+
+TEST_F(EtcdGapTest, AStandInAtTheSameAddressIsAGap) {
+  auto& node = cluster_.nodes()[2];
+  scan();
+  EXPECT_EQ(cluster_.stop(node), 0);
+  const json config = json::parse(std::ifstream(cluster_.config_of(node)));
+  json other = config;
+  other["node"]["data_dir"] = cluster_.data_dir_of(node).native() + "-2";
+  other["drives"] = {node.drives[0].native() + "-2"};
+  fs::create_directory(node.drives[0].native() + "-2");
+  std::ofstream(cluster_.config_of(node)) << other;
+  cluster_.start(node);
+  change_and_tell(node);
+  EXPECT_EQ(cluster_.stop(node), 0);
+  std::ofstream(cluster_.config_of(node)) << config;
+  cluster_.start(node);
+  EXPECT_EQ(scan()["mode"], "full");
+  expect_truth();
+  EXPECT_EQ(scan()["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, ATrustedPodThatWasBornTwiceIsAGap) {
+  const std::vector<std::string> trust{"--set", "scan.new_peers=trust"};
+  scan();
+  Other pod = start_other("pod", "pod");
+  ASSERT_EQ(change_and_tell(pod), 0);
+  pod.daemon->signal(SIGKILL);
+  pod.daemon->wait();
+  fs::remove_all(pod.data_dir);
+  fs::remove_all(pod.data_dir.parent_path() / "pod-drive");
+  pod = start_other("pod", "pod");
+  EXPECT_EQ(scan(0, trust)["mode"], "full");
+  expect_truth();
+  EXPECT_EQ(scan(0, trust)["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, AMemberErasedByHandIsAGap) {
+  scan();
+  Other other = start_other("n9", "n9");
+  ASSERT_EQ(change_and_tell(other), 0);
+  stop(other);
+  const auto roll = peer::read_roll(client_, place_).value();
+  const std::string key = "spoor/test/members/n9/unix%3A";
+  const auto entries = client_.list({key, key + "~"}).value().entries;
+  ASSERT_EQ(entries.size(), 1U);
+  ASSERT_TRUE(client_.change_if({}, {{}, {entries[0].key}}).value());
+  EXPECT_EQ(scan()["mode"], "full");
+  expect_truth();
+  EXPECT_EQ(scan()["mode"], "incremental");
+}
+
+TEST_F(EtcdGapTest, WhoIsNotOnTheRollDoesNotAcknowledge) {
+  scan();
+  Other other = start_other("n9", "n9", "http://" + support::own_loopback() + ":1");
+  EXPECT_NE(change_and_tell(other), 0);
+}
+
+// Still with the address of the etcd that was: it was a member an hour ago, as far as it knows.
+TEST_F(EtcdGapTest, WhoIsNotInANewEtcdIsAskedForAllThat) {
+  Other other = start_other("n9", "n9");
+  scan();
+  stop(other);
+  replace_etcd();
+  EXPECT_EQ(scan(3)["mode"], "full");
+  EXPECT_EQ(scan(3)["mode"], "incremental") << "it may be back";
+  other = start_other("n9", "n9", "http://" + support::own_loopback() + ":1");
+  ASSERT_EQ(change_and_tell(other), 0);
+  EXPECT_EQ(scan()["mode"], "incremental");
+  expect_truth();
+}
+
+TEST_F(EtcdGapTest, ANodeNeedNotReachItselfAsOthersDo) {
+  auto& node = cluster_.nodes()[0];
+  cluster_.stop(node);
+  json config = json::parse(std::ifstream(cluster_.config_of(node)));
+  config["peers"]["etcd"]["url"] = "http://" + support::own_loopback() + ":9";
+  std::ofstream(cluster_.config_of(node)) << config;
+  cluster_.start(node);
+  const auto first = scan();
+  EXPECT_EQ(first["partial"], false) << first;
+}
+
+TEST_F(EtcdGapTest, ManyDeadMembersTakeNoTimeFromTheLiving) {
+  auto& nodes = cluster_.nodes();
+  scan();
+  const fs::path folder = cluster_.config_of(nodes[0]).parent_path();
+  const int hole = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);  // takes connections, and no more
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = (folder / "hole").native();
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(::bind(hole, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(::listen(hole, 4096), 0);
+  const auto lease = client_.grant(std::chrono::seconds(60)).value();
+  for (int i = 0; i < 400; ++i) {
+    const fs::path link = folder / ("a" + std::to_string(i));
+    fs::create_symlink(path, link);
+    enter("pod" + std::to_string(i), "unix:" + link.native(), lease);
+  }
+  ASSERT_TRUE(client_.revoke(lease));
+  const auto partial = scan(3, {"--set", "peers.timeout=1s"});
+  for (const auto& peer : partial["peers"]) {
+    const std::string name = peer["name"];
+    if (name.starts_with("n")) {
+      EXPECT_EQ(peer["ok"], true) << peer;
+    }
+  }
+  ::close(hole);
+}
+
+}  // namespace
+}  // namespace spoor::cluster
