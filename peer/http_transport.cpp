@@ -1,17 +1,9 @@
 #include "peer/http_transport.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <map>
@@ -19,7 +11,8 @@
 #include <random>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "peer/http_exchange.h"
 
 namespace spoor::peer {
 namespace {
@@ -28,20 +21,9 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
-using tcp = asio::ip::tcp;
-using unix_stream = asio::local::stream_protocol;
-using Socket = asio::generic::stream_protocol::socket;
+using Socket = Exchange::Socket;
 
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // the body is not kept in it
-
-// Errors come back as values: a peer that hangs up is not exceptional.
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-
-base::Error failed(std::string_view what, const error_code& code) {
-  const bool timed_out = code == asio::error::timed_out;
-  return {static_cast<std::error_code>(code),
-          fmt::format("cannot {}: {}", what, timed_out ? "no answer in time" : code.message())};
-}
 
 http::request<http::string_body> to_message(const HttpRequest& request) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
@@ -51,63 +33,6 @@ http::request<http::string_body> to_message(const HttpRequest& request) {
   message.body() = request.body;
   message.prepare_payload();
   return message;
-}
-
-// A request on its way, and the time it may take. Shared with the handler of its timer, which may run after
-// the exchange has ended.
-struct Exchange {
-  explicit Exchange(const asio::any_io_executor& executor)
-      : socket(executor), resolver(executor), deadline(executor), pause(executor) {}
-
-  Socket socket;
-  tcp::resolver resolver;
-  asio::steady_timer deadline;
-  asio::steady_timer pause;  // between two attempts
-  bool timed_out = false;
-};
-
-void arm(const std::shared_ptr<Exchange>& exchange, std::chrono::milliseconds timeout) {
-  exchange->deadline.expires_after(timeout);
-  exchange->deadline.async_wait([exchange](const error_code& error) {
-    if (error) return;
-    exchange->timed_out = true;
-    exchange->resolver.cancel();
-    exchange->pause.cancel();
-    error_code ignored;
-    exchange->socket.close(ignored);
-  });
-}
-
-// The timer must not keep the loop running after the exchange.
-struct Disarm {
-  asio::steady_timer& deadline;
-
-  explicit Disarm(asio::steady_timer& timer) : deadline(timer) {}
-  Disarm(const Disarm&) = delete;
-  Disarm& operator=(const Disarm&) = delete;
-  ~Disarm() { deadline.cancel(); }
-};
-
-// Tries the addresses one after the other; gives the failure of the last.
-asio::awaitable<error_code> connect(std::shared_ptr<Exchange> exchange,
-                                    std::vector<Socket::endpoint_type> addresses) {
-  error_code last = asio::error::host_not_found;
-  for (const auto& address : addresses) {
-    if (exchange->timed_out) break;
-    error_code ignored;
-    exchange->socket.close(ignored);
-    const auto [error] = co_await exchange->socket.async_connect(address, as_result);
-    last = error;
-    if (!error) break;
-  }
-  co_return last;
-}
-
-base::Result<std::vector<Socket::endpoint_type>> unix_address(const std::string& path) {
-  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return failed("connect", asio::error::name_too_long);
-  }
-  return std::vector<Socket::endpoint_type>{unix_stream::endpoint(path)};
 }
 
 // The share of one answer in what all take.
@@ -187,18 +112,10 @@ class HttpTransport::Client {
       auto attempt = co_await try_once(exchange, request);
       const bool is_over = !attempt.may_be_repeated || number >= options_.attempts_max || exchange->timed_out;
       if (is_over) co_return std::move(attempt.response);
-      const auto pause = pause_after(number);
-      exchange->pause.expires_after(pause);
+      exchange->pause.expires_after(pause_after(number, first_pause, pause_max, random_));
       co_await exchange->pause.async_wait(as_result);
       if (exchange->timed_out) co_return std::move(attempt.response);  // it says more than "not in time"
     }
-  }
-
-  // Between half and one and a half times its nominal length.
-  std::chrono::milliseconds pause_after(unsigned attempt) {
-    const auto nominal = std::min(first_pause * (1U << std::min(attempt - 1, 16U)), pause_max);
-    std::uniform_real_distribution<double> jitter(0.5, 1.5);
-    return std::chrono::duration_cast<std::chrono::milliseconds>(nominal * jitter(random_));
   }
 
   asio::awaitable<Attempt> try_once(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
@@ -213,31 +130,6 @@ class HttpTransport::Client {
       const bool was_stale = is_reused && !attempt.response && attempt.may_be_repeated;
       if (!was_stale) co_return std::move(attempt);
     }
-  }
-
-  static base::Error failure(const Exchange& exchange, std::string_view what, const error_code& code) {
-    return failed(what, exchange.timed_out ? error_code(asio::error::timed_out) : code);
-  }
-
-  static asio::awaitable<base::Result<>> open(std::shared_ptr<Exchange> exchange, const Endpoint& endpoint) {
-    std::vector<Socket::endpoint_type> addresses;
-    error_code not_numeric;
-    const auto numeric = asio::ip::make_address(endpoint.host, not_numeric);
-    if (endpoint.is_unix()) {
-      auto address = unix_address(endpoint.unix_path);
-      if (!address) co_return address.error();
-      addresses = *std::move(address);
-    } else if (!not_numeric) {  // names are resolved one after the other: it must not wait for them
-      addresses.emplace_back(tcp::endpoint(numeric, endpoint.port));
-    } else {
-      const auto [error, found] =
-          co_await exchange->resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), as_result);
-      if (error) co_return failure(*exchange, "resolve the host", error);
-      for (const auto& entry : found) addresses.emplace_back(entry.endpoint());
-    }
-    const error_code error = co_await connect(exchange, std::move(addresses));
-    if (error) co_return failure(*exchange, "connect", error);
-    co_return base::Result<>();
   }
 
   asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
