@@ -24,6 +24,8 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr milliseconds timeout{2'000};         // short: a stop waits for it
 constexpr milliseconds timeout_to_leave{500};  // the lease ends by itself, too
 constexpr milliseconds first_pause{500};       // after a failure
+constexpr milliseconds moment_max{1'000};      // after a change
+constexpr std::chrono::seconds calm{10};       // a change after that is one by itself
 constexpr unsigned doublings_max = 10;
 constexpr std::uint64_t note_bytes_max = 64U << 10U;
 constexpr std::uint64_t probe_bytes_max = 64U << 10U;
@@ -91,6 +93,14 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
                      .ttl = options_.ttl,
                      .forget_after = options_.forget_after,
                      .answers = [this](const peer::RollEntry& entry) { return answers(entry); }}),
+      watch_(context, {.endpoints = options_.endpoints, .range = peer::roll_range(options_.place)},
+             {.on_change = [this] { note_change(); },
+              .on_trouble =
+                  [this](const base::Error& error) {
+                    watch_failed_ = true;
+                    spdlog::info("{}; etcd tells of no changes, and is asked every {} s instead",
+                                 error.message, options_.ttl.count() / 3);
+                  }}),
       jitter_(std::random_device()()) {
   status_.error = "etcd was not asked yet";
   noted_at_ = read_note(files_, options_);
@@ -99,11 +109,15 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
 
 void EtcdMembership::register_here() { take(look_now()); }
 
-void EtcdMembership::start() { asio::co_spawn(context_, run(), rethrow); }
+void EtcdMembership::start() {
+  asio::co_spawn(context_, run(), rethrow);
+  watch_.start();
+}
 
 void EtcdMembership::stop() {
   stop_.request_stop();
   timer_.cancel();
+  watch_.stop();
 }
 
 std::string EtcdMembership::trouble() const {
@@ -123,14 +137,41 @@ std::string EtcdMembership::trouble() const {
 
 asio::awaitable<void> EtcdMembership::run() {
   while (!stop_.stop_requested()) {
-    timer_.expires_after(pause());
-    co_await timer_.async_wait(as_result);
+    co_await wait();
     if (stop_.stop_requested()) break;
     auto found = co_await asio::co_spawn(pool_, look(), asio::use_awaitable);
     if (!stop_.stop_requested()) take(std::move(found));
   }
   // Where etcd is away, the stop need not wait to find out once more.
   if (failures_ == 0) co_await asio::co_spawn(pool_, leave(), asio::use_awaitable);
+}
+
+// Until it is time for the next look, or a moment after a change.
+asio::awaitable<void> EtcdMembership::wait() {
+  if (!changed_) {
+    timer_.expires_after(pause());
+    co_await timer_.async_wait(as_result);
+  }
+  if (!changed_ || stop_.stop_requested()) co_return;
+  timer_.expires_after(moment());
+  co_await timer_.async_wait(as_result);
+  changed_ = false;
+  changed_at_ = clock_.steady_now();
+}
+
+void EtcdMembership::note_change() {
+  if (std::exchange(watch_failed_, false)) spdlog::info("etcd tells of changes again");
+  if (!std::exchange(changed_, true)) timer_.cancel();
+}
+
+// All nodes hear of a change at once, and are not to ask at once. Changes that keep coming (a cluster that
+// starts, two nodes that fight for one name) are looked at ever less often, down to what polling does.
+milliseconds EtcdMembership::moment() {
+  changes_ = clock_.steady_now() - changed_at_ < calm ? changes_ + 1 : 0;
+  const milliseconds first = std::min<milliseconds>(moment_max, options_.ttl / 6);
+  const milliseconds most =
+      std::min<milliseconds>(first * (1U << std::min(changes_, doublings_max)), options_.ttl / 3);
+  return milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, most.count())(jitter_));
 }
 
 asio::awaitable<EtcdMembership::Look> EtcdMembership::look() { co_return look_now(); }

@@ -17,6 +17,7 @@
 #include "base/file_system.h"
 #include "peer/etcd_client.h"
 #include "peer/etcd_registration.h"
+#include "peer/etcd_watch.h"
 #include "peer/http_transport.h"
 
 namespace spoor::daemon {
@@ -29,7 +30,8 @@ struct EtcdStatus {
 };
 
 // Registers this node in etcd while the daemon lives, and learns who else is a member. While etcd is away,
-// what was known last goes on; no mark and no scan waits for it.
+// what was known last goes on; no mark and no scan waits for it. It looks regularly, and soon after etcd's
+// watch tells of a change.
 //
 // Lives on the thread of `context`; etcd is asked on `pool`. All references must outlive it.
 class EtcdMembership {
@@ -73,6 +75,9 @@ class EtcdMembership {
   };
 
   boost::asio::awaitable<void> run();
+  boost::asio::awaitable<void> wait();
+  void note_change();
+  std::chrono::milliseconds moment();
   boost::asio::awaitable<Look> look();
   boost::asio::awaitable<void> leave();
   Look look_now();
@@ -93,6 +98,11 @@ class EtcdMembership {
   peer::HttpTransport transport_;
   peer::EtcdClient client_;
   peer::EtcdRegistration registration_;
+  peer::EtcdWatch watch_;
+  bool watch_failed_ = false;
+  bool changed_ = false;           // since the last look
+  base::SteadyTime changed_at_{};  // the last look because of a change
+  unsigned changes_ = 0;           // looks because of changes that kept coming
   std::optional<base::WallTime> noted_at_;
   std::minstd_rand jitter_;
   unsigned failures_ = 0;  // in a row

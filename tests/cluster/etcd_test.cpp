@@ -54,6 +54,7 @@ TEST_F(EtcdTest, WithoutEtcdScansGoOnWithTheMembersKnown) {
   EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
   expect_truth();
   for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
+  EXPECT_FALSE(nodes[0].daemon->wait_for("etcd tells of no changes").empty());
   EXPECT_EQ(etcd_status(nodes[0])["ok"], false);
   EXPECT_EQ(etcd_status(nodes[0])["members"], 3);
 
@@ -62,6 +63,7 @@ TEST_F(EtcdTest, WithoutEtcdScansGoOnWithTheMembersKnown) {
     EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
     EXPECT_EQ(etcd_status(node)["registered"], true);
   }
+  EXPECT_FALSE(nodes[0].daemon->wait_for("etcd tells of changes").empty());
   change_and_tell(nodes[1]);
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
   expect_truth();
@@ -127,6 +129,18 @@ TEST_F(EtcdTest, WhileSomebodyElseOpensACycleAScanJoins) {
   expect_truth();
   somebody.give_back();
   EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 2);
+}
+
+// No look is due for a quarter of the time to live: only etcd's watch can tell before that.
+TEST(EtcdWatchTest, ANodeThatJoinsIsSeenAtOnce) {
+  const support::EtcdServer etcd;
+  const base::SystemClock clock;
+  const auto begin = clock.steady_now();
+  Cluster cluster(2, 1, {{"endpoints", {etcd.url()}}, {"ttl", "600s"}});
+  const auto& first = cluster.nodes()[0];
+  EXPECT_FALSE(first.daemon->wait_for("member 'n1' at").empty());
+  ASSERT_LT(clock.steady_now() - begin, std::chrono::seconds(150)) << "it may have been a look that was due";
+  EXPECT_FALSE(first.daemon->wait_for("peer n1 (").empty()) << "the status shows it";
 }
 
 }  // namespace
