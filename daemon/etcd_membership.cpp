@@ -168,9 +168,9 @@ void EtcdMembership::note_change() {
 // starts, two nodes that fight for one name) are looked at ever less often, down to what polling does.
 milliseconds EtcdMembership::moment() {
   changes_ = clock_.steady_now() - changed_at_ < calm ? changes_ + 1 : 0;
-  const milliseconds first = std::min<milliseconds>(moment_max, options_.ttl / 6);
+  const milliseconds first = std::min(moment_max, milliseconds(options_.ttl) / 6);
   const milliseconds most =
-      std::min<milliseconds>(first * (1U << std::min(changes_, doublings_max)), options_.ttl / 3);
+      std::min<milliseconds>(first * (1U << std::min(changes_, doublings_max)), milliseconds(options_.ttl) / 3);
   return milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, most.count())(jitter_));
 }
 
