@@ -112,10 +112,14 @@ void ScanEtcd::put_dead_last(std::vector<peer::Endpoint>& endpoints) const {
   for (const peer::RollEntry& entry : connection_->roll->entries) {
     (entry.is_alive ? living : dead).insert(entry.endpoint.to_string());
   }
-  std::ranges::stable_partition(endpoints, [&](const peer::Endpoint& endpoint) {
+  std::vector<peer::Endpoint> last;
+  std::erase_if(endpoints, [&](const peer::Endpoint& endpoint) {
     const std::string url = endpoint.to_string();
-    return !dead.contains(url) || living.contains(url);
+    const bool is_dead = dead.contains(url) && !living.contains(url);
+    if (is_dead) last.push_back(endpoint);
+    return is_dead;
   });
+  endpoints.insert(endpoints.end(), last.begin(), last.end());
 }
 
 bool ScanEtcd::take_turn() { return !connection_ || !connection_->roll || connection_->opener.take_turn(); }

@@ -169,8 +169,8 @@ void EtcdMembership::note_change() {
 milliseconds EtcdMembership::moment() {
   changes_ = clock_.steady_now() - changed_at_ < calm ? changes_ + 1 : 0;
   const milliseconds first = std::min(moment_max, milliseconds(options_.ttl) / 6);
-  const milliseconds most =
-      std::min<milliseconds>(first * (1U << std::min(changes_, doublings_max)), milliseconds(options_.ttl) / 3);
+  const milliseconds most = std::min<milliseconds>(first * (1U << std::min(changes_, doublings_max)),
+                                                   milliseconds(options_.ttl) / 3);
   return milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, most.count())(jitter_));
 }
 

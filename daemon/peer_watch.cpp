@@ -23,7 +23,7 @@ constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds interval{30'000};
 constexpr std::chrono::milliseconds first_pause{500};  // while some peer is down: nodes start one by one
 constexpr std::chrono::milliseconds timeout{2'000};
-constexpr std::chrono::milliseconds total_timeout{10'000};  // short: a stop waits for it
+constexpr std::chrono::milliseconds total_timeout{4'000};  // short: a stop waits for it
 
 PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::HttpResponse>& response) {
   PeerState state;

@@ -103,6 +103,17 @@ TEST(MemberRollTest, SilenceAddsUpAndIsForgottenInTheEnd) {
 }
 
 // As a pod that is not ready: its name does not list it, and it goes on acknowledging marks.
+TEST(MemberRollTest, WhoWasStruckNeedNotBeSilentForLong) {
+  SourceAnswer struck = answer({});
+  struck.struck = {"a"};
+  const auto settle = [&](const AddressStates& asked) {
+    return settle_roll(roll_of({}, {{"a", 0ms}, {"b", 0ms}}, noon), std::vector{struck}, asked, noon + 1s,
+                       all_stored, {});
+  };
+  EXPECT_THAT(settle(silent({"a", "b"})).sources.at("dns x").lingering, ElementsAre(Key("b")));
+  EXPECT_THAT(settle(answering({"a", "b"})).sources.at("dns x").lingering, ElementsAre(Key("a"), Key("b")));
+}
+
 TEST(MemberRollTest, WhoAnswersIsNeverForgotten) {
   auto roll = roll_of({}, {{"a", hours(23)}}, noon);
   for (int day = 1; day < 100; ++day) {
