@@ -115,7 +115,8 @@ void ScanEtcd::put_dead_last(std::vector<peer::Endpoint>& endpoints) const {
   std::vector<peer::Endpoint> last;
   std::erase_if(endpoints, [&](const peer::Endpoint& endpoint) {
     const std::string url = endpoint.to_string();
-    const bool is_dead = dead.contains(url) && !living.contains(url);
+    const bool is_own = &endpoint == &endpoints.front();  // it stands first whatever etcd knows
+    const bool is_dead = !is_own && dead.contains(url) && !living.contains(url);
     if (is_dead) last.push_back(endpoint);
     return is_dead;
   });

@@ -53,9 +53,9 @@ void check_times(const Etcd& etcd, Problems& problems) {
         fmt::format("{} is wrong: expected whole seconds, at most {}", in_quotes(format_duration(etcd.ttl)),
                     format_duration(ttl_most)));
   }
-  if (etcd.forget_after <= etcd.ttl) {
+  if (etcd.forget_after < 3 * etcd.ttl) {
     add(problems, "peers.etcd.forget_after",
-        fmt::format("{} is too short: a node that restarts would be forgotten; expected more than the ttl",
+        fmt::format("{} is too short: a node that restarts would be forgotten; expected three times the ttl at least",
                     in_quotes(format_duration(etcd.forget_after))));
   }
 }

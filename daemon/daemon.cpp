@@ -150,7 +150,8 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
           .self = {config.node.name, config::advertised_url(config).value(), instance},
           .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
           .forget_after = etcd.forget_after,
-          .data_dir = config.node.data_dir};
+          .data_dir = config.node.data_dir,
+          .boot_id = read_boot_id()};
 }
 
 void apply_reload(const config::Config& running, const base::Result<config::Config>& fresh) {

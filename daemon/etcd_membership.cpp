@@ -42,28 +42,34 @@ nlohmann::json note_of(const EtcdMembership::Options& options) {
           {"prefix", options.place.prefix},
           {"cluster", options.place.cluster},
           {"node", options.self.node},
-          {"url", options.self.url}};
+          {"url", options.self.url},
+          {"boot_id", options.boot_id}};
 }
 
-// When an earlier run was last known to be among the living.
-std::optional<base::WallTime> read_note(base::FileSystem& files, const EtcdMembership::Options& options) {
+// When an earlier run was last known to be among the living. One of another boot of the machine tells
+// nothing: what its clocks said then can't be held against what they say now.
+std::optional<EtcdMembership::Confirmation> read_note(base::FileSystem& files,
+                                                      const EtcdMembership::Options& options) {
   const auto text = base::read_if_there(files, note_file(options.data_dir), note_bytes_max);
-  if (!text || !*text) return std::nullopt;
+  if (!text || !*text || options.boot_id.empty()) return std::nullopt;
   auto note = nlohmann::json::parse(**text, nullptr, false);
   if (!note.is_object()) return std::nullopt;
-  const auto confirmed = note.find("confirmed_ms");
-  if (confirmed == note.end() || !confirmed->is_number_unsigned()) return std::nullopt;
-  const auto at = confirmed->get<std::uint64_t>();
-  if (at > note_time_max) return std::nullopt;
-  note.erase(confirmed);
-  if (note != note_of(options)) return std::nullopt;
-  return base::WallTime(milliseconds(at));
+  const auto take = [&](const char* name) -> std::optional<milliseconds> {
+    const auto found = note.find(name);
+    if (found == note.end() || !found->is_number_unsigned()) return std::nullopt;
+    const auto number = found->get<std::uint64_t>();
+    note.erase(found);
+    return number > note_time_max ? std::nullopt : std::optional(milliseconds(number));
+  };
+  const auto wall = take("confirmed_ms");
+  const auto steady = take("confirmed_steady_ms");
+  if (!wall || !steady || note != note_of(options)) return std::nullopt;
+  return EtcdMembership::Confirmation{base::SteadyTime(*steady), base::WallTime(*wall)};
 }
 
-// How long ago, as far as a clock that may have been set in between tells.
-base::SteadyTime to_steady(base::WallTime then, const base::Clock& clock) {
-  const auto age = std::max(clock.wall_now() - then, base::WallTime::duration::zero());
-  return clock.steady_now() - std::chrono::duration_cast<base::SteadyTime::duration>(age);
+std::uint64_t since_epoch_ms(auto time) {
+  const auto since_epoch = std::chrono::floor<milliseconds>(time.time_since_epoch());
+  return static_cast<std::uint64_t>(std::max<milliseconds::rep>(since_epoch.count(), 0));
 }
 
 using Places = std::set<std::pair<std::string, std::string>>;  // names and URLs
@@ -103,8 +109,8 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
                   }}),
       jitter_(std::random_device()()) {
   status_.error = "etcd was not asked yet";
-  noted_at_ = read_note(files_, options_);
-  if (noted_at_) confirmed_at_ = to_steady(*noted_at_, clock_);
+  confirmed_ = read_note(files_, options_);
+  if (confirmed_) noted_at_ = confirmed_->wall;
 }
 
 void EtcdMembership::register_here() { take(look_now()); }
@@ -121,7 +127,7 @@ void EtcdMembership::stop() {
 }
 
 std::string EtcdMembership::trouble() const {
-  if (!confirmed_at_) {
+  if (!confirmed_) {
     return fmt::format("not yet a member in etcd, so that no scan of another node asks this one: {}",
                        status_.error);
   }
@@ -129,7 +135,10 @@ std::string EtcdMembership::trouble() const {
     return fmt::format("no longer a member in etcd, so that scans of other nodes may not ask this one: {}",
                        status_.error);
   }
-  if (clock_.steady_now() - *confirmed_at_ < options_.forget_after - options_.ttl) return {};
+  // The one stands still while the machine sleeps, the other one may be set.
+  const auto age = std::max<std::chrono::nanoseconds>(clock_.steady_now() - confirmed_->steady,
+                                                      clock_.wall_now() - confirmed_->wall);
+  if (age < options_.forget_after - options_.ttl) return {};
   return fmt::format(
       "not heard by etcd for so long that other nodes may have forgotten it (peers.etcd.forget_after): {}",
       status_.error);
@@ -192,7 +201,7 @@ EtcdMembership::Look EtcdMembership::look_now() {
   found.conflict = registration_.conflict();
   found.registered = registration_.is_registered();
   found.missing = registration_.is_missing();
-  if (found.registered) found.confirmed_at = registration_.confirmed_at();
+  if (found.registered) found.confirmed = Confirmation{*registration_.confirmed_at(), clock_.wall_now()};
   if (done) note_registration();
   found.roll = registration_.roll();
   found.struck = registration_.struck();
@@ -204,9 +213,9 @@ EtcdMembership::Look EtcdMembership::look_now() {
 void EtcdMembership::note_registration() {
   const auto now = clock_.wall_now();
   if (noted_at_ && now >= *noted_at_ && now - *noted_at_ < options_.forget_after / 16) return;
-  const auto since_epoch = std::chrono::floor<milliseconds>(now.time_since_epoch());
   auto note = note_of(options_);
-  note["confirmed_ms"] = std::max<milliseconds::rep>(since_epoch.count(), 0);
+  note["confirmed_ms"] = since_epoch_ms(now);
+  note["confirmed_steady_ms"] = since_epoch_ms(clock_.steady_now());
   noted_at_ = now;
   const auto done = base::replace_file(files_, note_file(options_.data_dir), note.dump() + "\n");
   if (!done) spdlog::warn("{}", done.error().message);
@@ -240,7 +249,7 @@ void EtcdMembership::take(Look look) {
   status_.error = error;
   status_.registered = look.registered;
   is_missing_ = look.missing;
-  if (look.confirmed_at) confirmed_at_ = look.confirmed_at;
+  if (look.confirmed) confirmed_ = look.confirmed;
   take_roll(std::move(look.roll));
 }
 

@@ -43,6 +43,12 @@ class EtcdMembership {
     std::chrono::seconds ttl{};
     std::chrono::milliseconds forget_after{};
     std::filesystem::path data_dir;  // keeps the note that the node is on the roll
+    std::string boot_id;             // of the machine; empty where that is not known
+  };
+  // When the node was known to be among the living.
+  struct Confirmation {
+    base::SteadyTime steady;
+    base::WallTime wall;
   };
   // Told where the other members are, whenever that changes.
   using OnMembers = std::function<void(std::vector<peer::Endpoint>)>;
@@ -69,7 +75,7 @@ class EtcdMembership {
     std::string conflict;
     bool registered = false;
     bool missing = false;
-    std::optional<base::SteadyTime> confirmed_at;
+    std::optional<Confirmation> confirmed;
     std::vector<peer::RollEntry> roll;
     std::vector<peer::RollEntry> struck;
   };
@@ -109,7 +115,7 @@ class EtcdMembership {
   EtcdStatus status_;
   std::vector<peer::RollEntry> roll_;
   bool is_missing_ = false;
-  std::optional<base::SteadyTime> confirmed_at_;  // in an earlier run, too
+  std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };
 
 }  // namespace spoor::daemon

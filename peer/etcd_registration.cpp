@@ -100,7 +100,7 @@ base::Result<> EtcdRegistration::check_self() {
   bool is_there = false;
   for (const RollEntry& entry : roll_.entries) {
     if (entry.member.node != options_.self.node) continue;
-    is_on_roll = is_on_roll || is_self(entry);
+    is_on_roll = is_on_roll || entry.member == options_.self;
     is_there = is_there ||
                (is_self(entry) && entry.member == options_.self && entry.is_alive && entry.lease == lease_);
     const bool is_ours = entry.lease == lease_ || (is_self(entry) && !is_entered_);  // of an earlier run
@@ -111,7 +111,7 @@ base::Result<> EtcdRegistration::check_self() {
         entry.member.node, entry.member.url);
   }
   is_missing_ = !is_on_roll;
-  if (!is_there) return enter();
+  if (!is_there || roll_.ledger.id.empty()) return enter();
   is_entered_ = true;
   return {};
 }
@@ -126,7 +126,8 @@ base::Result<> EtcdRegistration::strike_the_gone() {
                         entry.member.instance == options_.self.instance && !is_self(entry);
     if (is_old && !entry.is_alive) gone.push_back(entry);
   }
-  const std::size_t probes = std::min(gone.size(), probes_max);
+  // Without a ledger nobody may leave: this node draws a new one, and reads it next time.
+  const std::size_t probes = roll_.ledger.id.empty() ? 0 : std::min(gone.size(), probes_max);
   for (std::size_t i = 0; i < probes; ++i) {
     const RollEntry& entry = gone[next_probe_++ % gone.size()];
     // It may have lost etcd alone, and go on taking marks.

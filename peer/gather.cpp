@@ -302,7 +302,8 @@ class Gathering::State {
     const auto known = known_.find(peer.name);
     const bool is_unread = known == known_.end() || known->second.instance.is_none();
     // Whoever is there now need not be whom we missed.
-    const bool is_new = is_unread && (known == known_.end() || known->second.cycle != unknown_since);
+    const bool is_new = is_unread && (known == known_.end() || known->second.cycle != unknown_since) &&
+                        !is_in_place_of_another(peer);
     if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
       gathered_.gaps.push_back(
           is_unread ? fmt::format("peer '{}' was never read before", peer.name)
@@ -317,6 +318,13 @@ class Gathering::State {
     merge(peer, answer.marks);
     gathered_.cursors[peer.name] = answer.next();
     gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});
+  }
+
+  // Whether somebody of its name and of another instance is expected.
+  bool is_in_place_of_another(const Found& peer) const {
+    return std::any_of(options_.expected.begin(), options_.expected.end(), [&](const ExpectedPeer& expected) {
+      return expected.name == peer.name && !expected.instance.is_none() && expected.instance != peer.instance;
+    });
   }
 
   void merge(const Found& peer, const tracker::MarkSet& marks) {

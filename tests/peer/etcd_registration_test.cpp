@@ -264,6 +264,22 @@ TEST_F(EtcdRegistrationTest, WhoWasStruckAndLivesIsMissingUntilItIsBack) {
   EXPECT_FALSE(a_.is_missing());
 }
 
+TEST_F(EtcdRegistrationTest, ALedgerThatSomebodyErasedIsDrawnAnew) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  ASSERT_TRUE(b_.leave(client_));
+  ASSERT_TRUE(a_.refresh());
+  const std::string id = ledger().id;
+  watch(a_, minutes(60));
+  etcd_.erase("spoor/test/ledger");
+  clock_.advance(seconds(10));
+  ASSERT_TRUE(a_.refresh()) << "b would be due";
+  EXPECT_FALSE(ledger().id.empty());
+  EXPECT_NE(ledger().id, id);
+  watch(a_, seconds(20));
+  EXPECT_THAT(left(), ElementsAre("b i"));
+}
+
 // As a pod whose disk went with it: what it acknowledged before is told by the ledger.
 TEST_F(EtcdRegistrationTest, AnotherInstanceInTheSamePlaceIsCounted) {
   ASSERT_TRUE(a_.refresh());

@@ -92,6 +92,21 @@ TEST_F(ExpectedPeerTest, WhoWasMissedIsNotTrustedAsNew) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
+// It lost what it was told before it could be read, and has not registered anew yet.
+TEST_F(ExpectedPeerTest, WhoIsInTheirPlaceIsNotTrustedAsNew) {
+  options_.trust_new_peers = true;
+  cluster_.add("d");
+  hosts_.push_back("d");
+  expect("d", "d", tracker::InstanceId::random());
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("'d' was never read before")));
+  cluster_.add("e");
+  hosts_.push_back("e");
+  expect("e", "e", instance_of("e"));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
 TEST_F(ExpectedPeerTest, WhoWasReadAndIsMissedKeepsItsCursor) {
   const auto cursor = cursors_.at("b");
   expect("b", "b");
