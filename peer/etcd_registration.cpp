@@ -126,8 +126,7 @@ base::Result<> EtcdRegistration::strike_the_gone() {
                         entry.member.instance == options_.self.instance && !is_self(entry);
     if (is_old && !entry.is_alive) gone.push_back(entry);
   }
-  // Without a ledger nobody may leave: this node draws a new one, and reads it next time.
-  const std::size_t probes = roll_.ledger.id.empty() ? 0 : std::min(gone.size(), probes_max);
+  const std::size_t probes = std::min(gone.size(), probes_max);
   for (std::size_t i = 0; i < probes; ++i) {
     const RollEntry& entry = gone[next_probe_++ % gone.size()];
     // It may have lost etcd alone, and go on taking marks.
