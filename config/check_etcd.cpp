@@ -55,8 +55,9 @@ void check_times(const Etcd& etcd, Problems& problems) {
   }
   if (etcd.forget_after < 3 * etcd.ttl) {
     add(problems, "peers.etcd.forget_after",
-        fmt::format("{} is too short: a node that restarts would be forgotten; expected three times the ttl at least",
-                    in_quotes(format_duration(etcd.forget_after))));
+        fmt::format(
+            "{} is too short: a node that restarts would be forgotten; expected three times the ttl at least",
+            in_quotes(format_duration(etcd.forget_after))));
   }
 }
 
