@@ -87,7 +87,9 @@ std::vector<peer::ExpectedPeer> ScanEtcd::expected() const {
   std::vector<peer::ExpectedPeer> expected;
   if (!connection_ || !connection_->roll) return expected;
   for (const peer::RollEntry& entry : connection_->roll->entries) {
-    const bool is_own = entry.member.node == connection_->own_name;
+    // A namesake elsewhere is not this node.
+    const bool is_own =
+        entry.member.node == connection_->own_name && entry.member.url == connection_->own_url;
     const auto instance = tracker::InstanceId::parse(entry.member.instance);
     expected.push_back(
         {entry.member.node, entry.endpoint, instance && !is_own ? *instance : tracker::InstanceId()});
