@@ -132,6 +132,11 @@ Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
   return system_error(error, fmt::format("cannot create the directory {}", path.native()));
 }
 
+Result<> PosixFileSystem::remove_directory(const std::filesystem::path& path) {
+  if (::rmdir(path.c_str()) != 0) return failed("remove the directory", path);
+  return {};
+}
+
 Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync the directory", path);

@@ -48,6 +48,9 @@ class FileSystem {
   // Creates one directory; its parent must exist. An existing directory is a success.
   virtual Result<> create_directory(const std::filesystem::path& path) = 0;
 
+  // Removes one directory, which must be empty. A symbolic link is an error.
+  virtual Result<> remove_directory(const std::filesystem::path& path) = 0;
+
   // Makes the content of a file durable that somebody else wrote, or an earlier run.
   virtual Result<> sync_file(const std::filesystem::path& path) = 0;
 
@@ -65,6 +68,7 @@ class PosixFileSystem final : public FileSystem {
   Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   Result<> remove(const std::filesystem::path& path) override;
   Result<> create_directory(const std::filesystem::path& path) override;
+  Result<> remove_directory(const std::filesystem::path& path) override;
   Result<> sync_file(const std::filesystem::path& path) override;
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   Result<> sync_directory(const std::filesystem::path& path) override;

@@ -8,8 +8,10 @@
 
 namespace spoor::cli {
 
+void add_changes_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_mark_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_scans_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);

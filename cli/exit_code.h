@@ -8,6 +8,7 @@ enum ExitCode : int {
   exit_failed = 1,
   exit_usage = 2,          // wrong usage or configuration
   exit_in_part = 3,        // a peer or a directory was left for next time
+  exit_start_over = 4,     // what changed since then is not kept: take everything
   exit_scan_running = 75,  // EX_TEMPFAIL: another scan of this node runs
 };
 

@@ -1,6 +1,5 @@
 #include "cli/format.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,10 +36,6 @@ std::string human_duration(std::chrono::nanoseconds time) {
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
-
-std::string iso_time(base::WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
-}
 
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other) {
   return value.is_string() ? value.get<std::string>() : other;

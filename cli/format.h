@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-
 namespace spoor::cli {
 
 // "1,234,567"
@@ -23,9 +21,6 @@ std::string human_duration(std::chrono::nanoseconds time);
 
 // "0.12 %"
 std::string percent(double share);
-
-// "2026-11-21T04:05:06Z"
-std::string iso_time(base::WallTime time);
 
 // The text, or the other one where the value is something else, as null is.
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other);

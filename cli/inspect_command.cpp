@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/iso_time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -120,7 +121,7 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
   int code = exit_done;
   ordered_json json{{"format", inspected.format},
                     {"version", inspected.version},
-                    {"saved_at", iso_time(inspected.saved_at)},
+                    {"saved_at", base::iso_time(inspected.saved_at)},
                     {"cycles", ordered_json::array()},
                     {"contains", ordered_json::array()}};
   for (const InspectedCycle& cycle : inspected.cycles) json["cycles"].push_back(cycle_json(cycle));
@@ -147,7 +148,7 @@ std::string hashes_text(const tracker::MarkSet& marks) {
 int print_text(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
   fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor",
-             inspected.version, iso_time(inspected.saved_at));
+             inspected.version, base::iso_time(inspected.saved_at));
   if (!inspected.owner.empty()) fmt::print("{}\n", inspected.owner);
   Table table({"cycle", "levels", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {

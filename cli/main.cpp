@@ -29,8 +29,10 @@ int run(int argc, char** argv) {
   program.fallthrough();             // the options above may stand behind the command, too
   add_mark_command(program, options, code);
   add_scan_command(program, options, code);
+  add_scans_command(program, options, code);
   add_status_command(program, options, code);
   add_usage_command(program, options, code);
+  add_changes_command(program, options, code);
   add_inspect_command(program, options, code);
   add_drives_command(program, options, code);
   add_config_command(program, options, code);

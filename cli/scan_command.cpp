@@ -1,15 +1,11 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <chrono>
-#include <csignal>
+#include <cstdio>
 #include <memory>
-#include <stop_token>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,17 +15,19 @@
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/scan_etcd.h"
+#include "cli/scan_hook.h"
 #include "cli/scan_members.h"
+#include "cli/scan_progress.h"
 #include "cli/scan_report.h"
+#include "cli/scan_walk.h"
+#include "cli/usage_file.h"
 #include "peer/gather.h"
 #include "peer/http_transport.h"
 #include "scanner/errors.h"
 #include "scanner/scan.h"
 #include "scanner/scan_lock.h"
 #include "scanner/usage_database.h"
-#include "tracker/drive_registry.h"
 #include "tracker/level_schedule.h"
-#include "tracker/namespace_rules.h"
 
 namespace spoor::cli {
 namespace {
@@ -39,44 +37,16 @@ constexpr int round_timeouts = 6;     // all peers together have so many times w
 
 struct ScanFlags {
   bool full = false;
+  bool rebuild = false;
   bool dry_run = false;
   bool json = false;
+  std::optional<std::string> exec;
 };
 
-// Requests a stop on SIGTERM and SIGINT for as long as it lives.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    signals_.async_wait([this](const boost::system::error_code& error, int) {
-      if (!error) source_.request_stop();
-    });
-    thread_ = std::jthread([this] { context_.run(); });
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-  ~StopOnSignal() { context_.stop(); }
-
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  std::stop_source source_;
-  boost::asio::io_context context_{1};
-  boost::asio::signal_set signals_{context_, SIGTERM, SIGINT};
-  std::jthread thread_;
-};
-
-// A deep tree takes a descriptor a level; the soft limit is meant for programs that use select(2).
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  static_cast<void>(
-      ::setrlimit(RLIMIT_NOFILE, &limit));  // without it, deep directories are left for next time
-}
-
-// A line on a terminal that is written over and over.
-void show_progress(const scanner::Progress& progress) {
-  fmt::print(stderr, "\r{} directories read  ", with_commas(progress.figures.dirs_walked));
+std::string joined(std::string note, const base::Result<>& also) {
+  if (also) return note;
+  if (!note.empty()) note += "; ";
+  return note + also.error().message;
 }
 
 class ScanCommand {
@@ -93,7 +63,7 @@ class ScanCommand {
       const bool is_running = lock.error().code == scanner::Errc::scan_running;
       return fail(is_running ? exit_scan_running : exit_failed, lock.error().message);
     }
-    return flags_.dry_run ? run_dry() : run_in_earnest();
+    return flags_.dry_run ? run_dry() : run_and_rebuild();
   }
 
  private:
@@ -134,36 +104,104 @@ class ScanCommand {
     return database.error();
   }
 
-  int run_in_earnest() const {
+  // A database that is found damaged, even half-way, is set aside, and a full scan follows.
+  int run_and_rebuild() const {
+    if (flags_.rebuild) return rebuild("a rebuild of the scan database was asked for");
+    const auto code = run_in_earnest();
+    if (code) return *code;
+    if (code.error().code == scanner::Errc::database_damaged) return rebuild(code.error().message);
+    return fail(exit_failed, code.error().message);
+  }
+
+  int rebuild(std::string_view why) const {
+    const auto begun = scanner::UsageDatabase::begin_anew(database_file(), why);
+    if (!begun) return fail(exit_failed, begun.error().message);
+    const auto code = run_in_earnest();
+    return code ? *code : fail(exit_failed, code.error().message);
+  }
+
+  base::Result<int> run_in_earnest() const {
     auto database = scanner::UsageDatabase::open(database_file());
-    if (!database) return fail(exit_failed, database.error().message);
-    const auto started_at = clock_.wall_now();
-    const auto stored = read_stored(*database);
-    if (!stored) return fail(exit_failed, stored.error().message);
-    const auto asked = gather(*stored);
-    if (!asked) return fail(exit_failed, asked.error().message);
-    const peer::Gathered& gathered = asked->gathered;
-    // Who heard nobody has nothing new to say.
-    const std::size_t start_level =
-        gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored->start_level;
-    const auto report = walk(*database, *asked, started_at, start_level);
-    if (!report) return fail(exit_failed, report.error().message);
+    if (!database) return database.error();
+    ScanWalk walk(config_, clock_, *database, {.full = flags_.full, .progress = progress_form()});
+    const auto resumed = end_unfinished(walk, *database);
+    if (!resumed) return resumed.error();
+    const auto told = ask(*database);
+    if (!told) return told.error();
+    const peer::Gathered& gathered = told->gathered;
+    const auto report = walk.run(told->input);
+    if (!report) return report.error();
+    base::PosixFileSystem files;
+    const auto written = write_usage_file(files, config_.node.data_dir, *database, report->record.id);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
-           .start_level = start_level,
+           .resumed = *resumed ? &**resumed : nullptr,
+           .start_level = told->input.start_level,
            .full = flags_.full,
-           .note = asked->note});
-    return gathered.complete() && !report->left_something() ? exit_done : exit_in_part;
+           .note = joined(joined(told->note, report->log), written)});
+    if (const auto hook = tell_hook(*database, report->record.id); !hook) {
+      return fail(exit_in_part, hook.error().message);
+    }
+    return static_cast<int>(gathered.complete() && !report->left_something() ? exit_done : exit_in_part);
+  }
+
+  // Goes on with the scan that was killed last time, if there is one, and commits it. It knows nothing of
+  // what was marked since it began: the scan that follows does.
+  base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk,
+                                                                  scanner::UsageDatabase& database) const {
+    const auto input = walk.find_unfinished();
+    if (!input) return input.error();
+    if (!*input) return std::optional<scanner::ScanReport>();
+    auto report = walk.run(**input);
+    if (!report) return report.error();
+    base::PosixFileSystem files;
+    // The scan that follows may fail; what goes wrong here it tells.
+    static_cast<void>(write_usage_file(files, config_.node.data_dir, database, report->record.id));
+    if (walk.was_stopped()) return scanner::interrupted_error();
+    return std::optional<scanner::ScanReport>(*std::move(report));
+  }
+
+  // All that a scan has to know of the cluster.
+  struct Told {
+    peer::Gathered gathered;
+    scanner::ScanInput input;
+    std::string note;  // for the report
+  };
+
+  base::Result<Told> ask(scanner::UsageDatabase& database) const {
+    const auto started_at = clock_.wall_now();
+    const auto stored = read_stored(database);
+    if (!stored) return stored.error();
+    auto asked = gather(*stored);
+    if (!asked) return asked.error();
+    const peer::Gathered& gathered = asked->gathered;
+    scanner::ScanInput input{.marks = gathered.marks,
+                             .next_cursors = gathered.cursors,
+                             // Who heard nobody has nothing new to say.
+                             .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items)
+                                                                    : stored->start_level,
+                             .roll_position = asked->roll_position,
+                             .started_at = started_at,
+                             .cycle = gathered.cycle,
+                             .partial = !gathered.complete(),
+                             .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))};
+    return Told{std::move(asked->gathered), std::move(input), std::move(asked->note)};
+  }
+
+  base::Result<> tell_hook(scanner::UsageDatabase& database, std::uint64_t scan) const {
+    if (!flags_.exec) return {};
+    std::fflush(stdout);  // the report comes before what the hook says
+    return run_scan_hook({*flags_.exec, config_.node.data_dir}, database, scan, clock_);
+  }
+
+  std::optional<ScanProgress::Form> progress_form() const {
+    if (flags_.json) return std::nullopt;
+    return ::isatty(STDERR_FILENO) == 1 ? ScanProgress::Form::terminal : ScanProgress::Form::log;
   }
 
   std::filesystem::path database_file() const {
     return scanner::UsageDatabase::file_in(config_.node.data_dir);
-  }
-
-  tracker::NamespaceRules rules() const {
-    return tracker::NamespaceRules(
-        {config_.name_space.exclude, config_.name_space.bucket_names == config::BucketNames::s3});
   }
 
   void print(const ScanOutcome& outcome) const {
@@ -188,7 +226,7 @@ class ScanCommand {
                                    .attempts_max = attempts_max});
     auto gathered = peer::gather(transport, members->endpoints, stored.cursors,
                                  {.cluster = config_.node.cluster,
-                                  .rules_digest = rules().digest(),
+                                  .rules_digest = rules_of(config_).digest(),
                                   .own_url = members->endpoints.front().to_string(),
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .may_open_cycle = may_open_cycle,
@@ -216,52 +254,6 @@ class ScanCommand {
     return base::Error(std::make_error_code(std::errc::host_unreachable), why);
   }
 
-  base::Result<scanner::ScanReport> walk(scanner::UsageDatabase& database, const Asked& asked,
-                                         base::WallTime started_at, std::size_t start_level) const {
-    scanner::ScanOptions options;
-    options.drives = drives();
-    options.rules = rules();
-    options.full = flags_.full;
-    options.max_dirs_per_second = config_.scan.max_dirs_per_second;
-
-    const peer::Gathered& gathered = asked.gathered;
-    const bool on_terminal = !flags_.json && ::isatty(STDERR_FILENO) == 1;
-    const StopOnSignal stop;
-    raise_descriptor_limit();
-    scanner::SystemWaiter waiter;
-    const scanner::PosixDirectoryReader reader;
-    auto report = scanner::run_scan(database, options,
-                                    {.marks = gathered.marks,
-                                     .next_cursors = gathered.cursors,
-                                     .start_level = start_level,
-                                     .roll_position = asked.roll_position,
-                                     .started_at = started_at,
-                                     .cycle = gathered.cycle,
-                                     .partial = !gathered.complete(),
-                                     .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))},
-                                    {.reader = reader,
-                                     .clock = clock_,
-                                     .waiter = waiter,
-                                     .stop = stop.token(),
-                                     .progress = on_terminal ? show_progress : nullptr});
-    if (on_terminal) fmt::print(stderr, "\r\x1b[K");
-    return report;
-  }
-
-  // A drive that is not the one the daemon knows by its path is left alone.
-  std::vector<scanner::Drive> drives() const {
-    base::PosixFileSystem files;
-    tracker::DriveRegistry registry(files, config_.node.data_dir);
-    // What it says of a damaged registry the daemon says too; drives without a word of their own are refused.
-    static_cast<void>(registry.load(config_.drives));
-    std::vector<scanner::Drive> drives;
-    drives.reserve(config_.drives.size());
-    for (const auto& path : config_.drives) {
-      drives.push_back({path, registry.check(path).error, registry.id_of(path)});
-    }
-    return drives;
-  }
-
   const GlobalOptions& global_;
   const ScanFlags& flags_;
   const config::Config& config_;
@@ -270,6 +262,9 @@ class ScanCommand {
 };
 
 int run(const GlobalOptions& global, const ScanFlags& flags) {
+  if (flags.exec && flags.exec->find_first_not_of(" \t\n") == std::string::npos) {
+    return fail(exit_usage, "--exec needs a command");
+  }
   const auto config = global.load_config();
   if (!config) return fail(exit_usage, config.error().message);
   return ScanCommand(global, flags, *config).run();
@@ -285,9 +280,18 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
       "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 done in part, the rest is left\n"
       "for the next scan; 75 another scan is running.");
   command->add_flag("--full", flags->full, "Walks everything, marked or not");
-  command->add_flag("--dry-run", flags->dry_run,
-                    "Only asks the cluster: walks and stores nothing, opens no cycle");
+  CLI::Option* const rebuild = command->add_flag(
+      "--rebuild", flags->rebuild, "Sets the scan database aside and builds it anew, by a full walk");
+  CLI::Option* const dry_run =
+      command
+          ->add_flag("--dry-run", flags->dry_run,
+                     "Only asks the cluster: walks and stores nothing, opens no cycle")
+          ->excludes(rebuild);
   command->add_flag("--json", flags->json, "Prints one JSON object");
+  command
+      ->add_option("--exec", flags->exec,
+                   "Runs this shell command after the scan, with the changed directories as arguments")
+      ->excludes(dry_run);
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/iso_time.h"
 #include "cli/format.h"
 #include "tracker/path.h"
 
@@ -32,6 +33,12 @@ ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
   return list;
 }
 
+ordered_json missed_json(const scanner::AuditReport& audit) {
+  ordered_json list = ordered_json::array();
+  for (const std::string& path : audit.missed_paths) list.push_back(path);
+  return list;
+}
+
 // Whether it finds more false positives than any cycle that was given the memory it asked for.
 bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSchedule& levels) {
   return filter.fp_rate > levels.fp_rate_max();
@@ -48,6 +55,13 @@ ordered_json filter_json(const ScanOutcome& outcome) {
           {"start_level", outcome.start_level}};
 }
 
+ordered_json resumed_json(const scanner::ScanReport* report) {
+  if (report == nullptr) return nullptr;
+  return {{"scan", report->record.id},
+          {"dirs_walked", report->record.figures.dirs_walked},
+          {"dirs_replayed", report->dirs_replayed}};
+}
+
 ordered_json to_json(const ScanOutcome& outcome) {
   static const scanner::ScanReport nothing_walked;
   const auto& gathered = outcome.gathered;
@@ -59,6 +73,7 @@ ordered_json to_json(const ScanOutcome& outcome) {
                     {"reason", outcome.reason()},
                     {"dry_run", outcome.report == nullptr},
                     {"partial", !gathered.complete()},
+                    {"resumed", resumed_json(outcome.resumed)},
                     {"peers", peers_json(gathered)},
                     {"gaps", gathered.gaps}};
   json["filter"] = filter_json(outcome);
@@ -67,8 +82,11 @@ ordered_json to_json(const ScanOutcome& outcome) {
   json["dirs_changed"] = record.figures.dirs_changed;
   json["dirs_new"] = record.figures.dirs_new;
   json["dirs_deleted"] = record.figures.dirs_deleted;
-  json["audited"] = 0;  // there is no audit
-  json["missed_changes"] = 0;
+  json["audited"] = record.figures.audited;
+  json["missed_changes"] = record.figures.missed;
+  json["missed"] = missed_json(report.audit);
+  json["oldest_total"] = report.audit.oldest_total ? ordered_json(base::iso_time(*report.audit.oldest_total))
+                                                   : ordered_json(nullptr);
   json["files"] = record.files;
   json["bytes"] = record.bytes;
   json["errors"] = record.errors;
@@ -110,6 +128,25 @@ std::string filter_text(const ScanOutcome& outcome) {
   return text;
 }
 
+std::string audit_text(const scanner::ScanReport& report) {
+  const auto& figures = report.record.figures;
+  std::string text;
+  if (figures.audited > 0 || figures.missed > 0) {
+    text += fmt::format("audit      {} directories read that nobody marked: {} changed\n",
+                        with_commas(figures.audited), with_commas(figures.missed));
+  }
+  if (report.audit.oldest_total) {
+    text += fmt::format("           no total is of before {}\n", base::iso_time(*report.audit.oldest_total));
+  }
+  for (const std::string& path : report.audit.missed_paths) {
+    text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : tracker::printable(path));
+  }
+  if (figures.missed > report.audit.missed_paths.size()) {
+    text += fmt::format("  and {} more\n", with_commas(figures.missed - report.audit.missed_paths.size()));
+  }
+  return text;
+}
+
 std::string report_text(const scanner::ScanReport& report) {
   const auto& record = report.record;
   const auto& figures = record.figures;
@@ -123,6 +160,7 @@ std::string report_text(const scanner::ScanReport& report) {
                       with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
                       with_commas(figures.dirs_deleted));
   text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
+  text += audit_text(report);
   text += fmt::format("took       {}\n", human_duration(report.duration));
   for (const auto& error : report.errors) {
     text += fmt::format("  left for next time: {}: {}\n", tracker::printable(error.path), error.message);
@@ -147,6 +185,12 @@ std::string scan_json(const ScanOutcome& outcome) {
 std::string scan_text(const ScanOutcome& outcome) {
   std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
   if (!outcome.note.empty()) gathered += fmt::format("note       {}\n", outcome.note);
+  if (outcome.resumed != nullptr) {
+    gathered +=
+        fmt::format("resumed    scan {}, which was killed, first: {} of its {} directories had been read\n",
+                    outcome.resumed->record.id, with_commas(outcome.resumed->dirs_replayed),
+                    with_commas(outcome.resumed->record.figures.dirs_walked));
+  }
   if (outcome.report != nullptr) return report_text(*outcome.report) + gathered;
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
                                 outcome.is_full() ? "full: " + outcome.reason() : "incremental");

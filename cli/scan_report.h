@@ -15,9 +15,11 @@ struct ScanOutcome {
   const peer::Gathered& gathered;
   const tracker::LevelSchedule& levels;         // of this node
   const scanner::ScanReport* report = nullptr;  // a dry run has none
-  std::size_t start_level = 0;                  // what the next scan asks for
-  bool full = false;                            // as asked for
-  std::string note = {};                        // what went wrong beside the scan
+  // Of the scan that was killed last time, and ended before this one began.
+  const scanner::ScanReport* resumed = nullptr;
+  std::size_t start_level = 0;  // what the next scan asks for
+  bool full = false;            // as asked for
+  std::string note = {};        // what went wrong beside the scan
 
   // Why everything is walked, as far as it is known before; empty where it need not be.
   std::string reason() const;

@@ -1,15 +1,19 @@
 #include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/format.h"
+#include "cli/usage_report.h"
+#include "scanner/report_json.h"
 #include "scanner/usage_database.h"
 #include "scanner/usage_query.h"
 #include "tracker/path.h"
@@ -18,82 +22,65 @@ namespace spoor::cli {
 namespace {
 
 using nlohmann::ordered_json;
-using scanner::UsageEntry;
+
+constexpr std::uint64_t lines_default = 20;                       // of a directory
+constexpr std::uint64_t depth_max = tracker::path_bytes_max / 2;  // no path is deeper
 
 struct UsageFlags {
   std::string path;
   std::uint64_t depth = 1;
   std::string sort = "size";
+  std::optional<std::uint64_t> limit;
   bool json = false;
+  bool csv = false;
 };
 
-void sort_entries(std::vector<UsageEntry>& entries, const std::string& by) {
-  std::sort(entries.begin(), entries.end(), [&](const UsageEntry& a, const UsageEntry& b) {
-    if (by == "size" && a.bytes != b.bytes) return a.bytes > b.bytes;
-    if (by == "files" && a.files != b.files) return a.files > b.files;
-    return a.path < b.path;
-  });
+// $COLUMNS, or else those of the terminal; nothing where the output is none.
+std::optional<std::size_t> output_columns() {
+  const char* const variable = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view text = variable == nullptr ? "" : variable;
+  std::size_t columns = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  if (failure == std::errc() && end == text.data() + text.size() && columns > 0) return columns;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return std::nullopt;
 }
 
-ordered_json entry_json(const UsageEntry& entry) {
-  return {{"path", entry.path},
-          {"files", entry.files},
-          {"dirs", entry.dirs},
-          {"bytes", entry.bytes},
-          {"allocated", entry.allocated}};
+scanner::UsageOptions query_options(const UsageFlags& flags) {
+  scanner::UsageOptions options;
+  options.depth = flags.depth;
+  options.order = scanner::parse_usage_order(flags.sort).value();
+  const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv ? 0 : lines_default);
+  if (limit > 0) options.children_max = limit;
+  return options;
 }
 
-ordered_json to_json(const scanner::Usage& usage) {
-  ordered_json json = entry_json(usage.total);
-  json["as_of"] = usage.as_of ? ordered_json(iso_time(*usage.as_of)) : ordered_json(nullptr);
-  json["complete"] = usage.complete;
-  json["children"] = ordered_json::array();
-  for (const UsageEntry& entry : usage.below) json["children"].push_back(entry_json(entry));
-  return json;
-}
-
-std::string to_text(const scanner::Usage& usage) {
-  Table table({"size", "on disk", "files", "directories", "path"}, {4});
-  const auto add = [&](const UsageEntry& entry) {
-    const std::string path = entry.path.empty() ? "(all)" : tracker::printable(entry.path);
-    table.add({human_bytes(entry.bytes), human_bytes(entry.allocated), with_commas(entry.files),
-               with_commas(entry.dirs),
-               entry.complete ? path : path + "  (a part was left for the next scan)"});
-  };
-  for (const UsageEntry& entry : usage.below) add(entry);
-  add(usage.total);
-  const std::string as_of = usage.as_of ? iso_time(*usage.as_of) : "no complete scan yet";
-  return table.to_string() +
-         fmt::format("as of {}{}\n", as_of, usage.complete ? "" : "; newer changes are pending");
+std::string to_output(const scanner::Usage& usage, const UsageFlags& flags) {
+  if (flags.json) {
+    return scanner::usage_json(usage).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  }
+  if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1);
+  return usage_text(usage, scanner::parse_usage_order(flags.sort).value(), output_columns());
 }
 
 int run(const GlobalOptions& global, const UsageFlags& flags) {
   const auto config = global.load_config();
   if (!config) return fail(exit_usage, config.error().message);
-  std::string path;
-  if (!flags.path.empty() && flags.path != "/" && flags.path != ".") {
-    auto normal = tracker::normalise_path(flags.path);
-    if (!normal) return fail(exit_usage, normal.error().message);
-    path = *std::move(normal);
-  }
+  const auto path = scanner::parse_usage_path(flags.path);
+  if (!path) return fail(exit_usage, path.error().message);
   auto database =
       scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
-  if (!database && database.error().code == std::errc::no_such_file_or_directory) {
-    return fail(exit_failed, "there was no scan yet; run 'spoor scan'");
-  }
   if (!database) return fail(exit_failed, database.error().message);
-  auto usage = scanner::query_usage(*database, path, flags.depth);
+  auto usage = scanner::query_usage(*database, *path, query_options(flags));
   if (!usage) return fail(exit_failed, usage.error().message);
-  std::optional<scanner::Usage> found = *std::move(usage);
+  const std::optional<scanner::Usage> found = *std::move(usage);
   if (!found) {
-    return fail(exit_failed, path.empty() ? "there was no scan yet; run 'spoor scan'"
-                                          : fmt::format("no directory '{}' was found by the last scan",
-                                                        tracker::printable(path)));
+    return fail(exit_failed, path->empty() ? "there was no scan yet; run 'spoor scan'"
+                                           : fmt::format("no directory '{}' was found by the last scan",
+                                                         tracker::printable(*path)));
   }
-  sort_entries(found->below, flags.sort);
-  fmt::print("{}", flags.json
-                       ? to_json(*found).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"
-                       : to_text(*found));
+  fmt::print("{}", to_output(*found, flags));
   return exit_done;
 }
 
@@ -104,11 +91,17 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
   command->add_option("PATH", flags->path, "A logical path; none is everything");
-  command->add_option("--depth", flags->depth, "How many levels below it")->capture_default_str();
+  command->add_option("--depth", flags->depth, "How many levels below it")
+      ->check(CLI::Range(std::uint64_t{0}, depth_max))
+      ->capture_default_str();
   command->add_option("--sort", flags->sort, "size, files or name")
       ->check(CLI::IsMember({"size", "files", "name"}))
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "Prints one JSON object");
+  command->add_option(
+      "--limit", flags->limit,
+      "How many directories in each; 0 is all (default: 20, of --json and --csv all). The rest is summed up");
+  auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
+  command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }
 

@@ -80,6 +80,7 @@ struct Config {
     std::uint32_t threads = 0;                                             // 0: the scanner chooses.
     std::uint32_t max_dirs_per_second = 0;                                 // 0: no limit.
     std::chrono::milliseconds audit_period = std::chrono::hours(24 * 30);  // 0: off.
+    bool file_feed = false;  // The change feed names files, too.
     bool operator==(const Scan&) const = default;
   };
 

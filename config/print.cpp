@@ -1,5 +1,6 @@
 #include "config/print.h"
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -16,6 +17,7 @@ using nlohmann::ordered_json;
 ordered_json to_json(const std::string& value) { return value; }
 ordered_json to_json(const std::filesystem::path& value) { return value.native(); }
 ordered_json to_json(double value) { return value; }
+ordered_json to_json(std::same_as<bool> auto value) { return value; }
 
 template <class T>
 ordered_json to_json(Whole<T> setting) {

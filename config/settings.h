@@ -113,6 +113,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.threads", Whole{config.scan.threads, 0, 256});
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
   visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});
+  visit("scan.file_feed", config.scan.file_feed);
   visit("auth.tokens", RawJson{config.auth.tokens});
   visit("limits.max_body", ByteSize{config.limits.max_body_bytes, 1ULL << 10U, 1ULL << 30U});
   visit("limits.max_connections", Whole{config.limits.max_connections, 1, 1'000'000});

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/api_message.h"
 #include "daemon/mark_request.h"
 #include "daemon/problem.h"
 #include "daemon/status_json.h"
@@ -27,20 +27,22 @@ struct Route {
 };
 
 constexpr Route routes[] = {
-    {"/v1/marks", "POST"},         {"/v1/dirty", "GET"},
-    {"/v1/status", "GET"},         {"/v1/peer/cycle", "POST"},
-    {"/v1/snapshot", "POST"},      {"/v1/drives", "GET"},
-    {"/v1/drives/accept", "POST"}, {"/livez", "GET"},
-    {"/healthz", "GET"},           {"/readyz", "GET"},
+    {"/v1/marks", "POST"},
+    {"/v1/dirty", "GET"},
+    {"/v1/status", "GET"},
+    {"/v1/peer/cycle", "POST"},
+    {"/v1/snapshot", "POST"},
+    {"/v1/drives", "GET"},
+    {"/v1/drives/accept", "POST"},
+    {"/v1/usage", "GET"},
+    {"/v1/scans", "GET"},
+    {"/v1/changes", "GET"},
+    {"/livez", "GET"},
+    {"/healthz", "GET"},
+    {"/readyz", "GET"},
 };
 
 constexpr unsigned saves_waiting_max = 16;
-
-HttpResponse json_response(const json& body) {
-  HttpResponse response;
-  response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
-  return response;
-}
 
 // A problem that no route has to look into: there is no such route, or not in this way.
 std::optional<HttpResponse> refuse_unrouted(const HttpRequest& request) {
@@ -74,18 +76,11 @@ boost::asio::awaitable<EncodedAnswer> answer(tracker::Tracker& tracker, tracker:
   co_return EncodedAnswer{peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
 }
 
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 }  // namespace
 
 Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
          Saver& saver, Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
-         boost::asio::thread_pool& answers, const base::Clock& clock)
+         Reports& reports, boost::asio::thread_pool& answers, const base::Clock& clock)
     : options_(std::move(options)),
       persistence_(persistence),
       tracker_(persistence.tracker()),
@@ -94,6 +89,7 @@ Api::Api(Options options, tracker::Persistence& persistence, const tracker::Name
       committer_(committer),
       peers_(peers),
       etcd_(etcd),
+      reports_(reports),
       answers_(answers),
       clock_(clock),
       started_at_(clock.steady_now()) {}
@@ -115,6 +111,18 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (request.path == "/v1/drives/accept") {
     auto accepted = co_await accept_drive(request);
     co_return accepted;
+  }
+  if (request.path == "/v1/usage") {
+    auto usage = co_await reports_.usage(request);
+    co_return usage;
+  }
+  if (request.path == "/v1/scans") {
+    auto scans = co_await reports_.scans(request);
+    co_return scans;
+  }
+  if (request.path == "/v1/changes") {
+    auto changes = co_await reports_.changes(request);
+    co_return changes;
   }
   if (request.path == "/v1/drives") co_return drives();
   if (request.path == "/v1/dirty") co_return dirty(request);

@@ -14,6 +14,7 @@
 #include "daemon/etcd_membership.h"
 #include "daemon/http_message.h"
 #include "daemon/peer_watch.h"
+#include "daemon/reports.h"
 #include "daemon/saver.h"
 #include "tracker/namespace_rules.h"
 #include "tracker/tracker.h"
@@ -39,7 +40,7 @@ class Api {
   };
 
   Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
-      Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
+      Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd, Reports& reports,
       boost::asio::thread_pool& answers, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
@@ -63,7 +64,8 @@ class Api {
   Saver& saver_;
   Committer& committer_;
   const PeerWatch& peers_;
-  const EtcdMembership* const etcd_;   // null where it is not configured
+  const EtcdMembership* const etcd_;  // null where it is not configured
+  Reports& reports_;
   boost::asio::thread_pool& answers_;  // merges the marks for peers, while marking goes on here
   const base::Clock& clock_;
   const base::SteadyTime started_at_;

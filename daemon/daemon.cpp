@@ -29,9 +29,11 @@
 #include "daemon/http_server.h"
 #include "daemon/logging.h"
 #include "daemon/peer_watch.h"
+#include "daemon/reports.h"
 #include "daemon/saver.h"
 #include "daemon/task.h"
 #include "peer/endpoint.h"
+#include "scanner/usage_database.h"
 #include "tracker/persistence.h"
 
 namespace spoor::daemon {
@@ -204,6 +206,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
 
   asio::thread_pool pool(pool_threads);
   asio::thread_pool answers(1);  // one large merge at a time, for the memory it takes
+  asio::thread_pool report_pool(1);
   Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   Committer committer(context, pool, **persistence, saver, clock);
@@ -215,8 +218,9 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
                  [&peers](const std::vector<peer::Endpoint>& members) { peers.set_members(members); });
     etcd->register_here();  // before this node says that it is ready
   }
+  Reports reports(scanner::UsageDatabase::file_in(config.node.data_dir), report_pool, clock);
   Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, etcd ? &*etcd : nullptr,
-          answers, clock);
+          reports, answers, clock);
   asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
     rethrow(failure);
     ::sd_notify(0, "STOPPING=1");

@@ -17,6 +17,8 @@ const char* title_of(unsigned status) {
       return "Request Timeout";
     case 409:
       return "Conflict";
+    case 410:
+      return "Gone";
     case 411:
       return "Length Required";
     case 413:
@@ -43,6 +45,10 @@ HttpResponse to_response(const Problem& problem) {
   if (problem.index) {
     json["index"] = *problem.index;
     json["path"] = problem.path;
+  }
+  if (!problem.feed.empty()) {
+    json["feed"] = problem.feed;
+    json["scan"] = problem.scan;
   }
   HttpResponse response;
   response.status = problem.status;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,10 @@ struct Problem {
   // The path at fault, by its place in the request, where there is one.
   std::optional<std::size_t> index = std::nullopt;
   std::string path = {};
+
+  // From where to read the change feed once everything was taken.
+  std::string feed = {};
+  std::uint64_t scan = 0;
 };
 
 HttpResponse to_response(const Problem& problem);

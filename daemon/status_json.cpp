@@ -1,18 +1,13 @@
 #include "daemon/status_json.h"
 
-#include <fmt/chrono.h>
-#include <fmt/core.h>
-
 #include <nlohmann/json.hpp>
+
+#include "base/iso_time.h"
 
 namespace spoor::daemon {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-json time_json(base::WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
-}
 
 json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
@@ -39,7 +34,7 @@ json peers_json(const std::vector<PeerState>& states) {
     peers.push_back({{"name", text_or_null(peer.name)},
                      {"url", peer.url},
                      {"state", peer.state},
-                     {"last_seen", peer.last_seen ? time_json(*peer.last_seen) : json(nullptr)},
+                     {"last_seen", peer.last_seen ? json(base::iso_time(*peer.last_seen)) : json(nullptr)},
                      {"error", text_or_null(peer.error)}});
   }
   return peers;
@@ -77,7 +72,7 @@ json drives_json(const std::vector<tracker::DriveState>& states) {
 }
 
 json snapshot_json(const tracker::SavedSnapshot& saved) {
-  return {{"saved_at", time_json(saved.saved_at)},
+  return {{"saved_at", base::iso_time(saved.saved_at)},
           {"bytes", saved.bytes},
           {"generation", saved.generation},
           {"drives", drives_json(saved.drives)}};
@@ -91,7 +86,7 @@ json status_json(const StatusInput& input) {
           {"uptime_s", seconds(input.uptime)},
           {"cycle",
            {{"current", input.tracker.current.value},
-            {"opened_at", time_json(input.tracker.current_opened_at)},
+            {"opened_at", base::iso_time(input.tracker.current_opened_at)},
             {"age_s", seconds(input.tracker.current_age)}}},
           {"cycles", cycles_json(input.tracker)},
           {"filters", {{"bytes", input.tracker.memory_bytes}, {"bytes_max", input.tracker.memory_bytes_max}}},

@@ -4,6 +4,7 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <string>
 
 #include "scanner/errors.h"
@@ -11,14 +12,17 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr int application_id = 0x53504F52;  // "SPOR"
-constexpr int version = 1;
+constexpr int application_id = scan_database_id;
+constexpr int version = 2;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.
 //
 // `directories` is one B-tree in the order of (parent, name): a directory's children lie together, and
 // those of new directories, whose ids only grow, are appended. A drive's root has the parent
 // -drives.id and the name ''. Zeros take no space.
+//
+// In `changes`, a path is the logical one, and `change` are bits of Change; `feed` counts the changes of a
+// scan.
 constexpr const char* tables = R"sql(
 CREATE TABLE settings(
   key TEXT PRIMARY KEY, value BLOB NOT NULL
@@ -44,8 +48,18 @@ CREATE TABLE scans(
   cycle INTEGER NOT NULL, walked_everything INTEGER NOT NULL, partial INTEGER NOT NULL, reason TEXT NOT NULL,
   dirs_walked INTEGER NOT NULL, dirs_skipped INTEGER NOT NULL, dirs_changed INTEGER NOT NULL,
   dirs_new INTEGER NOT NULL, dirs_deleted INTEGER NOT NULL,
-  files INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL,
+  audited INTEGER NOT NULL, missed INTEGER NOT NULL
 );
+CREATE TABLE changes(
+  scan INTEGER NOT NULL, drive INTEGER NOT NULL, path BLOB NOT NULL, change INTEGER NOT NULL,
+  PRIMARY KEY(scan, drive, path)
+) WITHOUT ROWID;
+CREATE TABLE feed(
+  scan INTEGER PRIMARY KEY, entries INTEGER NOT NULL
+);
+INSERT INTO settings VALUES('feed_since', '1');
+INSERT INTO settings VALUES('feed_id', lower(hex(randomblob(16))));
 )sql";
 
 int pragma(SQLite::Database& database, const char* name) {

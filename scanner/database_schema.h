@@ -2,9 +2,13 @@
 
 #include <SQLiteCpp/Database.h>
 
+#include <cstdint>
+
 #include "base/error.h"
 
 namespace spoor::scanner {
+
+constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
 
 // Makes the database ready: creates the tables in an empty file, else checks that it is a scan
 // database of this version. Fails with Errc::database_unusable where it is another program's or a

@@ -8,10 +8,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "scanner/directory_row.h"
+#include "scanner/files.h"
+#include "scanner/subdirectories.h"
 #include "tracker/namespace_rules.h"
 
 namespace spoor::scanner {
@@ -32,19 +33,18 @@ struct DirectoryHandle {
 
   void close();
 
+  // A closed one of the same directory.
+  DirectoryHandle facts() const;
+
   int descriptor = -1;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint32_t birth = 0;  // a digest of the time of creation; 0 where there is none
   std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
 
  private:
   void swap(DirectoryHandle& other) noexcept;
-};
-
-struct Subdirectory {
-  std::string name;
-  std::uint64_t inode = 0;  // as the listing gives it: beneath whatever is mounted there
 };
 
 // The entries of a directory that the rules do not ignore.
@@ -53,10 +53,19 @@ struct Listing {
   // Of the names of all entries, and of the size, mtime and ctime of those that are no directories:
   // differs whenever one of them does. The order of the listing does not count.
   std::uint64_t signature = 0;
-  std::vector<Subdirectory> subdirectories;  // by name, bytewise; no name twice
+  Subdirectories subdirectories;  // sorted
+  std::optional<Files> files;     // sorted; nothing where they were not asked for
+  // When the directory or a file in it was changed last, its attributes included.
+  std::int64_t ctime_ns = 0;
   // The first failure to look at a file: the totals and the signature are without it.
   std::optional<base::Error> incomplete;
 };
+
+// Whether a listing has the names of the files, and not only their sums.
+enum class FileNames { unwanted, wanted };
+
+// Whether a failure says that what was listed is not there any more, or not as a directory.
+bool is_gone(const std::error_code& code);
 
 // Thread-safe. Failures carry the system's error code. Symbolic links are entries, never followed,
 // but for the drive's own path.
@@ -66,24 +75,33 @@ class DirectoryReader {
 
   virtual base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const = 0;
 
+  // What its inode says, without opening it.
+  virtual base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const = 0;
+
   // `path` is the logical path of the directory to open, `name` its last component.
   virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                              std::string_view path) const = 0;
 
+  // The directory at `below`, a path relative to `top`, of which no component may be a symbolic link.
+  virtual base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
+                                                   std::string_view below) const = 0;
+
   // Reads the whole directory, once. An entry that vanishes meanwhile was never there; any other
   // failure to list is one of the whole directory. Errc::interrupted where a stop was requested.
   virtual base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                                     const tracker::NamespaceRules& rules,
+                                     const tracker::NamespaceRules& rules, FileNames file_names,
                                      const std::stop_token& stop) const = 0;
 };
 
 class PosixDirectoryReader final : public DirectoryReader {
  public:
   base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override;
+  base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
   base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                      std::string_view path) const override;
+  base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                             const tracker::NamespaceRules& rules,
+                             const tracker::NamespaceRules& rules, FileNames file_names,
                              const std::stop_token& stop) const override;
 };
 

@@ -34,4 +34,13 @@ void DirectoryRow::add_child(const DirectoryRow& child) {
   mount_points += child.mount_points;
 }
 
+void DirectoryRow::remove_child(const DirectoryRow& child) {
+  subtree.files -= child.subtree.files;
+  subtree.bytes -= child.subtree.bytes;
+  subtree.allocated -= child.subtree.allocated;
+  directories -= 1 + child.directories;
+  pending -= child.pending;
+  mount_points -= child.mount_points;
+}
+
 }  // namespace spoor::scanner

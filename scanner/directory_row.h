@@ -61,6 +61,9 @@ struct DirectoryRow {
   // Adds a subdirectory, with all below it, to the sums.
   void add_child(const DirectoryRow& child);
 
+  // Takes one out of the sums again. The newest mtime stays, be it this one's or not.
+  void remove_child(const DirectoryRow& child);
+
   friend bool operator==(const DirectoryRow&, const DirectoryRow&) = default;
 };
 

@@ -1,8 +1,8 @@
 #include "scanner/directory_store.h"
 
-#include <SQLiteCpp/Column.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "scanner/errors.h"
@@ -11,32 +11,15 @@
 namespace spoor::scanner {
 namespace {
 
-// Leaves a statement ready for its next use, and free of pointers to what was bound.
-class Use {
- public:
-  explicit Use(SQLite::Statement& statement) : statement_(statement) {}
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-  ~Use() { statement_.tryReset(); }
-
- private:
-  SQLite::Statement& statement_;
-};
-
 std::string select(const char* rest) {
   return fmt::format("SELECT {} FROM directories WHERE {}", directory_columns, rest);
 }
 
-void bind_name(SQLite::Statement& statement, int index, std::string_view name) {
-  // A null pointer would bind NULL rather than the empty name of a root.
-  statement.bindNoCopy(index, name.empty() ? "" : name.data(), static_cast<int>(name.size()));
-}
-
-void bind_unsigned(SQLite::Statement& statement, int index, std::uint64_t value) {
+void bind_unsigned(SqliteStatement& statement, int index, std::uint64_t value) {
   statement.bind(index, static_cast<std::int64_t>(value));
 }
 
-int bind_totals(SQLite::Statement& statement, int index, const Totals& totals) {
+int bind_totals(SqliteStatement& statement, int index, const Totals& totals) {
   bind_unsigned(statement, index++, totals.files);
   bind_unsigned(statement, index++, totals.bytes);
   bind_unsigned(statement, index++, totals.allocated);
@@ -45,8 +28,8 @@ int bind_totals(SQLite::Statement& statement, int index, const Totals& totals) {
 }
 
 // In the order of directory_columns.
-void bind_row(SQLite::Statement& statement, int index, const DirectoryRow& row) {
-  bind_name(statement, index++, row.name);
+void bind_row(SqliteStatement& statement, int index, const DirectoryRow& row) {
+  statement.bind_blob(index++, row.name);
   statement.bind(index++, row.id);
   bind_unsigned(statement, index++, row.inode);
   statement.bind(index++, static_cast<std::int32_t>(row.birth));
@@ -60,13 +43,13 @@ void bind_row(SQLite::Statement& statement, int index, const DirectoryRow& row) 
   bind_unsigned(statement, index++, row.mount_points);
 }
 
-std::uint64_t read_unsigned(SQLite::Statement& statement, int index) {
-  return static_cast<std::uint64_t>(statement.getColumn(index).getInt64());
+std::uint64_t read_unsigned(const SqliteStatement& statement, int index) {
+  return static_cast<std::uint64_t>(statement.number(index));
 }
 
-Totals read_totals(SQLite::Statement& statement, int index) {
+Totals read_totals(const SqliteStatement& statement, int index) {
   return {read_unsigned(statement, index), read_unsigned(statement, index + 1),
-          read_unsigned(statement, index + 2), statement.getColumn(index + 3).getInt64()};
+          read_unsigned(statement, index + 2), statement.number(index + 3)};
 }
 
 }  // namespace
@@ -75,13 +58,13 @@ const char* const directory_columns =
     "name, id, inode, birth, state, read_scan, signature, own_files, own_bytes, own_allocated, own_mtime_ns, "
     "files, bytes, allocated, mtime_ns, directories, pending, mount_points";
 
-DirectoryRow read_directory_row(SQLite::Statement& statement) {
+DirectoryRow read_directory_row(const SqliteStatement& statement) {
   DirectoryRow row;
-  row.name = statement.getColumn(0).getString();
-  row.id = statement.getColumn(1).getInt64();
+  row.name = statement.blob(0);
+  row.id = statement.number(1);
   row.inode = read_unsigned(statement, 2);
-  row.birth = static_cast<std::uint32_t>(statement.getColumn(3).getInt());
-  row.state = static_cast<DirectoryState>(statement.getColumn(4).getInt());
+  row.birth = static_cast<std::uint32_t>(statement.number(3));
+  row.state = static_cast<DirectoryState>(statement.number(4));
   row.read_scan = read_unsigned(statement, 5);
   row.signature = read_unsigned(statement, 6);
   row.own = read_totals(statement, 7);
@@ -96,6 +79,7 @@ DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
       find_(database, select("parent = ?1 AND name = ?2")),
       children_(database, select("parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
+      newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
       put_(database, fmt::format("REPLACE INTO directories(parent, {}) "
                                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                  directory_columns)),
@@ -111,10 +95,10 @@ auto DirectoryStore::guarded_store(std::string_view what, Action&& action) {
 
 base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t parent, std::string_view name) {
   return guarded_store("look up a directory", [&]() -> std::optional<DirectoryRow> {
-    const Use use(find_);
+    const SqliteStatement::Use use(find_);
     find_.bind(1, parent);
-    bind_name(find_, 2, name);
-    if (!find_.executeStep()) return std::nullopt;
+    find_.bind_blob(2, name);
+    if (!find_.step()) return std::nullopt;
     return read_directory_row(find_);
   });
 }
@@ -123,23 +107,33 @@ base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t pa
                                                                  const std::optional<std::string>& after,
                                                                  std::size_t count_max) {
   return guarded_store("list directories", [&] {
-    const Use use(children_);
+    const SqliteStatement::Use use(children_);
     children_.bind(1, parent);
     // Only a root has the empty name: every child's comes behind it.
-    bind_name(children_, 2, after ? std::string_view(*after) : std::string_view());
+    children_.bind_blob(2, after ? std::string_view(*after) : std::string_view());
     children_.bind(3, static_cast<std::int64_t>(count_max));
     std::vector<DirectoryRow> rows;
-    while (children_.executeStep()) rows.push_back(read_directory_row(children_));
+    while (children_.step()) rows.push_back(read_directory_row(children_));
     return rows;
+  });
+}
+
+base::Result<std::int64_t> DirectoryStore::newest_below(const DirectoryRow& row) {
+  return guarded_store("look up directories", [&] {
+    const SqliteStatement::Use use(newest_below_);
+    newest_below_.bind(1, row.id);
+    std::int64_t newest = std::numeric_limits<std::int64_t>::min();
+    while (newest_below_.step()) newest = std::max(newest, newest_below_.number(0));
+    return newest;
   });
 }
 
 base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
   return guarded_store("write a directory", [&] {
-    const Use use(put_);
+    const SqliteStatement::Use use(put_);
     put_.bind(1, parent);
     bind_row(put_, 2, row);
-    put_.exec();
+    put_.run();
   });
 }
 
@@ -148,10 +142,10 @@ base::Result<std::uint64_t> DirectoryStore::erase(std::int64_t parent, const Dir
   auto below = erase_below(row, stop);
   if (!below) return below;
   return guarded_store("remove a directory", [&] {
-    const Use use(erase_);
+    const SqliteStatement::Use use(erase_);
     erase_.bind(1, parent);
-    bind_name(erase_, 2, row.name);
-    return *below + static_cast<std::uint64_t>(erase_.exec());
+    erase_.bind_blob(2, row.name);
+    return *below + erase_.run();
   });
 }
 
@@ -175,12 +169,12 @@ base::Result<std::uint64_t> DirectoryStore::erase_below(const DirectoryRow& row,
 base::Result<std::uint64_t> DirectoryStore::erase_children(std::int64_t parent,
                                                            std::vector<std::int64_t>& parents) {
   return guarded_store("remove directories", [&] {
-    const Use use_parents(parents_below_);
-    const Use use_erase(erase_children_);
+    const SqliteStatement::Use use_parents(parents_below_);
+    const SqliteStatement::Use use_erase(erase_children_);
     parents_below_.bind(1, parent);
-    while (parents_below_.executeStep()) parents.push_back(parents_below_.getColumn(0).getInt64());
+    while (parents_below_.step()) parents.push_back(parents_below_.number(0));
     erase_children_.bind(1, parent);
-    return static_cast<std::uint64_t>(erase_children_.exec());
+    return erase_children_.run();
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Statement.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "base/error.h"
 #include "scanner/directory_row.h"
+#include "scanner/sqlite_statement.h"
 
 namespace spoor::scanner {
 
@@ -34,6 +34,9 @@ class DirectoryStore {
   base::Result<std::vector<DirectoryRow>> children(std::int64_t parent,
                                                    const std::optional<std::string>& after,
                                                    std::size_t count_max);
+
+  // The newest mtime of its children's subtrees; the lowest of all times where it has none.
+  base::Result<std::int64_t> newest_below(const DirectoryRow& row);
 
   // Adds the row, or replaces the one of the same parent and name.
   base::Result<> put(std::int64_t parent, const DirectoryRow& row);
@@ -57,17 +60,18 @@ class DirectoryStore {
   auto guarded_store(std::string_view what, Action&& action);
 
   SQLite::Database& database_;
-  SQLite::Statement find_;
-  SQLite::Statement children_;
-  SQLite::Statement put_;
-  SQLite::Statement erase_;
-  SQLite::Statement parents_below_;
-  SQLite::Statement erase_children_;
+  SqliteStatement find_;
+  SqliteStatement children_;
+  SqliteStatement newest_below_;
+  SqliteStatement put_;
+  SqliteStatement erase_;
+  SqliteStatement parents_below_;
+  SqliteStatement erase_children_;
   std::int64_t next_id_;
 };
 
 // The columns of a row in the order in which read_directory_row() expects them.
 extern const char* const directory_columns;
-DirectoryRow read_directory_row(SQLite::Statement& statement);
+DirectoryRow read_directory_row(const SqliteStatement& statement);
 
 }  // namespace spoor::scanner

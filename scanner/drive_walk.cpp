@@ -1,27 +1,12 @@
 #include "scanner/drive_walk.h"
 
-#include <fmt/core.h>
-
+#include <system_error>
 #include <utility>
 
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
 namespace {
-
-// A root that was found and listed, and why it is read.
-struct OpenRoot {
-  DirectoryHandle handle;
-  Listing listing;
-  Reason reason = Reason::clean;
-};
-
-bool looks_unmounted(const OpenRoot& root, const DirectoryRow& stored) {
-  const bool is_empty =
-      root.listing.own.files == 0 && root.listing.subdirectories.empty() && !root.listing.incomplete;
-  return root.reason == Reason::other_directory && is_empty &&
-         (stored.directories > 0 || stored.subtree.files > 0);
-}
 
 base::Error unmounted_error() {
   return {
@@ -30,93 +15,101 @@ base::Error unmounted_error() {
       "it, or run `spoor scan --full`, which takes it as it is"};
 }
 
-class DriveWalk {
- public:
-  DriveWalk(WalkContext& context, const Drive& drive, std::int64_t id, bool take_as_is)
-      : context_(context),
-        drive_(drive),
-        parent_of_root_(DirectoryStore::parent_of_root(id)),
-        take_as_is_(take_as_is) {}
-
-  base::Result<std::optional<FailedDrive>> run() {
-    auto found = context_.store.find(parent_of_root_, "");
-    if (!found) return found.error();
-    stored_ = std::move(*found);
-    if (!drive_.refused.empty()) return fail(drive_.refused);
-    auto root = open();
-    if (!root) {
-      if (root.error().code == Errc::interrupted) return root.error();
-      return fail(root.error().message);
-    }
-    if (root->reason == Reason::clean) {
-      context_.figures.dirs_skipped += 1 + stored_->directories;
-      return std::optional<FailedDrive>();
-    }
-    return walk(std::move(*root));
-  }
-
- private:
-  base::Result<OpenRoot> open() {
-    auto handle = context_.reader.open_drive(drive_.path);
-    if (!handle) return handle.error();
-    OpenRoot root;
-    root.handle = std::move(*handle);
-    root.reason = reason_to_read(root.handle);
-    if (root.reason == Reason::clean) return root;
-    context_.pace.wait_turn(context_.stop);
-    auto listing = context_.reader.read(root.handle, "", context_.rules, context_.stop);
-    if (!listing) return listing.error();
-    root.listing = std::move(*listing);
-    if (stored_ && !take_as_is_ && looks_unmounted(root, *stored_)) return unmounted_error();
-    return root;
-  }
-
-  Reason reason_to_read(const DirectoryHandle& handle) const {
-    if (!stored_) return Reason::unknown;
-    if (is_another(*stored_, handle)) return Reason::other_directory;
-    ScanPlan::Known known;
-    // A drive that failed before it was ever walked has no inode to compare.
-    known.inode = stored_->read_scan == 0 ? handle.inode : stored_->inode;
-    known.all_below_dirty = stored_->state == DirectoryState::unread;
-    known.left_below = stored_->pending + stored_->mount_points > 0;
-    return context_.plan.reason(context_.plan.root(), handle.inode, known, std::nullopt);
-  }
-
-  base::Result<std::optional<FailedDrive>> walk(OpenRoot root) {
-    if (root.reason == Reason::other_directory) {
-      const auto erased = context_.store.erase(parent_of_root_, *stored_, context_.stop);
-      if (!erased) return erased.error();
-      context_.figures.dirs_deleted += *erased;
-      stored_.reset();
-    }
-    Walker walker(context_, drive_.path, parent_of_root_);
-    auto walked =
-        walker.walk(std::move(root.handle), std::move(root.listing), std::move(stored_), root.reason);
-    if (!walked) return walked.error();
-    return std::optional<FailedDrive>();
-  }
-
-  base::Result<std::optional<FailedDrive>> fail(const std::string& why) {
-    DirectoryRow row = stored_.value_or(DirectoryRow());
-    row.set_state(DirectoryState::unread);
-    if (row.id == 0) row.id = context_.store.new_id();
-    if (auto put = context_.store.put(parent_of_root_, row); !put) return put.error();
-    context_.errors.add(drive_.path.native(), why);
-    return std::optional<FailedDrive>(FailedDrive{drive_.path, why});
-  }
-
-  WalkContext& context_;
-  const Drive& drive_;
-  const std::int64_t parent_of_root_;
-  const bool take_as_is_;
-  std::optional<DirectoryRow> stored_;
-};
-
 }  // namespace
 
-base::Result<std::optional<FailedDrive>> walk_drive(WalkContext& context, const Drive& drive, std::int64_t id,
-                                                    bool take_as_is) {
-  return DriveWalk(context, drive, id, take_as_is).run();
+DriveWalk::DriveWalk(WalkContext& context, const Drive& drive, std::int64_t id, bool take_as_is,
+                     UnfinishedScan* unfinished, const base::Clock& clock)
+    : context_(context),
+      drive_(drive),
+      parent_of_root_(DirectoryStore::parent_of_root(id)),
+      take_as_is_(take_as_is),
+      unfinished_(unfinished),
+      clock_(clock) {}
+
+base::Result<> DriveWalk::begin() {
+  auto found = context_.store.find(parent_of_root_, "");
+  if (!found) return found.error();
+  stored_ = std::move(*found);
+  if (stored_) context_.dirs_known += 1 + stored_->directories;
+  if (!drive_.refused.empty()) return fail(drive_.refused);
+  const auto seen = context_.reader.look_at_drive(drive_.path);
+  if (!seen) return fail(seen.error().message);
+  if (reason_to_read(*seen) == Reason::clean) {
+    context_.figures.dirs_skipped += 1 + stored_->directories;
+    return {};
+  }
+  auto root = open();
+  if (root) return walk(std::move(*root));
+  if (root.error().code == Errc::interrupted) return root.error();
+  return fail(root.error().message);
+}
+
+void DriveWalk::flush_log() {
+  if (log_) log_->flush();
+}
+
+std::optional<base::Error> DriveWalk::log_failure() const { return log_ ? log_->failure() : std::nullopt; }
+
+bool DriveWalk::looks_unmounted(const OpenRoot& root, const DirectoryRow& stored) {
+  const bool is_empty =
+      root.listing.own.files == 0 && root.listing.subdirectories.empty() && !root.listing.incomplete;
+  return root.reason == Reason::other_directory && is_empty &&
+         (stored.directories > 0 || stored.subtree.files > 0);
+}
+
+base::Result<DriveWalk::OpenRoot> DriveWalk::open() const {
+  auto handle = context_.reader.open_drive(drive_.path);
+  if (!handle) return handle.error();
+  OpenRoot root;
+  root.handle = std::move(*handle);
+  root.reason = reason_to_read(root.handle);
+  context_.pace.wait_turn(context_.stop);
+  auto listing = context_.reader.read(root.handle, "", context_.rules, context_.file_names(), context_.stop);
+  if (!listing) return listing.error();
+  root.listing = std::move(*listing);
+  if (stored_ && !take_as_is_ && looks_unmounted(root, *stored_)) return unmounted_error();
+  return root;
+}
+
+Reason DriveWalk::reason_to_read(const DirectoryHandle& handle) const {
+  if (!stored_) return Reason::unknown;
+  if (is_another(*stored_, handle)) return Reason::other_directory;
+  ScanPlan::Known known;
+  // A drive that failed before it was ever walked has no inode to compare.
+  known.inode = stored_->read_scan == 0 ? handle.inode : stored_->inode;
+  known.all_below_dirty = stored_->state == DirectoryState::unread;
+  known.left_below = stored_->pending + stored_->mount_points > 0;
+  return context_.plan.reason(context_.plan.root(), handle.inode, known, std::nullopt);
+}
+
+base::Result<> DriveWalk::walk(OpenRoot root) {
+  if (root.reason == Reason::other_directory) {
+    if (auto reset = context_.changes.reset(); !reset) return reset.error();
+    const auto erased = context_.store.erase(parent_of_root_, *stored_, context_.stop);
+    if (!erased) return erased.error();
+    context_.figures.dirs_deleted += *erased;
+    stored_.reset();
+  }
+  if (unfinished_ != nullptr) {
+    log_.emplace(*unfinished_,
+                 WalkLog::Root{.drive = drive_.path.native() + '\0' + drive_.identity,
+                               .device = root.handle.device,
+                               .inode = root.handle.inode,
+                               .birth = root.handle.birth},
+                 clock_);
+  }
+  walker_.emplace(context_, drive_.path, parent_of_root_, log_ ? &*log_ : nullptr);
+  return walker_->begin(std::move(root.handle), std::move(root.listing), std::move(stored_), root.reason);
+}
+
+base::Result<> DriveWalk::fail(const std::string& why) {
+  DirectoryRow row = stored_.value_or(DirectoryRow());
+  row.set_state(DirectoryState::unread);
+  if (row.id == 0) row.id = context_.store.new_id();
+  if (auto put = context_.store.put(parent_of_root_, row); !put) return put.error();
+  context_.errors.add(drive_.path.native(), why);
+  failed_ = FailedDrive{drive_.path, why};
+  return {};
 }
 
 }  // namespace spoor::scanner

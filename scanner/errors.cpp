@@ -19,6 +19,8 @@ class Category final : public std::error_category {
         return "the scan database failed";
       case Errc::database_unusable:
         return "not a scan database of this version";
+      case Errc::database_damaged:
+        return "the scan database is damaged";
     }
     return "unknown error";
   }
@@ -34,7 +36,7 @@ const std::error_category& scanner_category() {
 std::error_code make_error_code(Errc code) { return {static_cast<int>(code), scanner_category()}; }
 
 base::Error interrupted_error() {
-  return {Errc::interrupted, "the scan was asked to stop; nothing of it was kept"};
+  return {Errc::interrupted, "the scan was asked to stop; the next one goes on with it"};
 }
 
 }  // namespace spoor::scanner

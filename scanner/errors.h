@@ -9,9 +9,10 @@ namespace spoor::scanner {
 
 enum class Errc {
   scan_running = 1,   // Another scan of this node holds the lock.
-  interrupted,        // The scan was asked to stop; nothing of it was kept.
-  database_failed,    // SQLite could not read or write: damage, a full disk, a lock held too long.
-  database_unusable,  // A file that is no scan database, or one of a newer Spoor.
+  interrupted,        // The scan was asked to stop: the database is as before.
+  database_failed,    // SQLite could not read or write: a full disk, a bad one, a lock held too long.
+  database_unusable,  // A file that is no scan database, or one of another version of Spoor.
+  database_damaged,   // What is in the file can't be trusted: it has to be built anew.
 };
 
 const std::error_category& scanner_category();

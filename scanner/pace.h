@@ -40,6 +40,8 @@ class Pace {
   Pace(std::uint64_t directories_per_second, const base::Clock& clock, Waiter& waiter);
 
   // Waits until the next directory may be read, or until a stop is requested.
+  bool is_unlimited() const { return interval_.count() == 0; }
+
   void wait_turn(const std::stop_token& stop);
 
  private:

@@ -3,16 +3,22 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "scanner/change_feed.h"
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
 namespace {
 
 constexpr const char* rules_key = "rules";
+// Marks come first: what of the audit is due, but was not read in this time, is left for the next scan.
+constexpr std::chrono::minutes audit_time_max{10};
+constexpr std::chrono::seconds audit_long{1};
+
 // One spelling for each: "/mnt/a/" and "/mnt/./a" are "/mnt/a".
 base::Result<std::vector<Drive>> checked_drives(const std::vector<Drive>& given) {
   std::vector<Drive> drives;
@@ -52,6 +58,9 @@ class Scan {
 
  private:
   base::Result<> describe() {
+    const auto has_begun = transaction_.keep_files(options_.file_feed);
+    if (!has_begun) return has_begun.error();
+    file_feed_has_begun_ = *has_begun;
     auto reason = reason_for_everything();
     if (!reason) return reason.error();
     ScanRecord& record = report_.record;
@@ -65,8 +74,13 @@ class Scan {
 
   // Empty where the marks decide.
   base::Result<std::string> reason_for_everything() {
+    if (transaction_.is_first()) {
+      auto rebuilt = transaction_.rebuilt_because();
+      if (!rebuilt || !rebuilt->empty()) return rebuilt;
+    }
     if (options_.full) return std::string("a full scan was asked for");
     if (transaction_.is_first()) return std::string("it is the first scan");
+    if (file_feed_has_begun_) return std::string("scan.file_feed was switched on");
     const auto rules = transaction_.setting(rules_key);
     if (!rules) return rules.error();
     if (*rules != options_.rules.fingerprint())
@@ -76,79 +90,196 @@ class Scan {
     return std::string();
   }
 
+  // One of the drives, and its id in the database.
+  struct KnownDrive {
+    const Drive& drive;
+    std::int64_t id = 0;
+  };
+
   base::Result<> walk(const std::vector<Drive>& drives) {
-    const ScanPlan plan(input_.marks, report_.record.walked_everything);
+    auto known = tell_drives(drives);
+    if (!known) return known.error();
     Pace pace(options_.max_dirs_per_second, environment_.clock, environment_.waiter);
-    WalkContext context{environment_.reader,        plan, options_.rules,
-                        transaction_.directories(), pace, environment_.stop};
+    auto differing = audit(*known, pace);
+    if (!differing) return differing.error();
+    tracker::MarkSet with_differing;
+    if (!differing->empty()) {
+      with_differing = input_.marks;
+      with_differing.merge(marks_of(*differing));
+      if (differing->size() >= Audit::differing_max) with_differing.add_tree("");
+    }
+    const tracker::MarkSet& marks = differing->empty() ? input_.marks : with_differing;
+    const ScanPlan plan(marks, report_.record.walked_everything);
+    return walk_drives(*known, plan, pace);
+  }
+
+  base::Result<std::vector<KnownDrive>> tell_drives(const std::vector<Drive>& drives) {
+    auto stored = transaction_.drives();
+    if (!stored) return stored.error();
+    std::map<std::string, StoredDrive> before;
+    for (StoredDrive& drive : *stored) before[drive.path] = drive;
+    std::vector<KnownDrive> known;
+    for (const Drive& drive : drives) {
+      auto entry = before.extract(drive.path.native());
+      auto its = entry.empty() ? add(drive) : base::Result<StoredDrive>(entry.mapped());
+      if (!its) return its.error();
+      if (auto told = tell_apart(drive, its->id); !told) return told.error();
+      known.push_back({drive, its->id});
+    }
+    for (const auto& [path, drive] : before) {
+      if (auto forgotten = forget(drive); !forgotten) return forgotten.error();
+    }
+    return known;
+  }
+
+  base::Result<std::set<std::string>> audit(const std::vector<KnownDrive>& drives, Pace& pace) {
+    // What it reads no log keeps. A scan that is killed meanwhile is gone on with, then without it, so that
+    // its marks are walked in any case.
+    UnfinishedScan* const unfinished = environment_.unfinished;
+    const bool goes_on = unfinished != nullptr && unfinished->goes_on();
+    const base::SteadyTime now = environment_.clock.steady_now();
+    const AuditContext context{.reader = environment_.reader,
+                               .marks = input_.marks,
+                               .rules = options_.rules,
+                               .store = transaction_.directories(),
+                               .pace = pace,
+                               .stop = environment_.stop,
+                               .started_at = input_.started_at,
+                               .clock = environment_.clock,
+                               .until = goes_on ? now : now + audit_time_max,
+                               .long_from = now + audit_long,
+                               .lasts = [unfinished] {
+                                 if (unfinished != nullptr) static_cast<void>(unfinished->keep());
+                               }};
+    ScanAudit audit(transaction_, context, options_.audit_period);
+    std::set<std::string> differing;
+    if (report_.record.walked_everything) {
+      if (auto begun = audit.begin_anew(); !begun) return begun.error();
+    } else {
+      std::vector<AuditedDrive> audited;
+      for (const auto& [drive, id] : drives) {
+        if (drive.refused.empty()) audited.push_back({id, drive.path});
+      }
+      auto found = audit.run(audited);
+      if (!found) return found.error();
+      differing = std::move(*found);
+    }
+    report_.audit = audit.report();
+    return differing;
+  }
+
+  base::Result<> walk_drives(const std::vector<KnownDrive>& drives, const ScanPlan& plan, Pace& pace) {
+    WalkContext context{environment_.reader,    plan, options_.rules,   transaction_.directories(),
+                        transaction_.changes(), pace, environment_.stop};
     context.scan_id = transaction_.scan_id();
     context.progress = environment_.progress;
     context.progress_every = std::max<std::uint64_t>(options_.progress_every, 1);
     context.errors.kept_max = options_.errors_kept_max;
-    if (auto walked = walk_drives(context, drives); !walked) return walked;
+    context.readers = readers_of_each(drives.size());
+    context.has_other_drives = drives.size() > 1;
+    context.open_directories_max = options_.open_directories_max / std::max<std::size_t>(drives.size(), 1);
+    context.files = transaction_.files();
+    context.figures.dirs_deleted = forgotten_;
+    std::deque<DriveWalk> walks;
+    for (const auto& [drive, id] : drives) {
+      walks.emplace_back(context, drive, id, options_.full, environment_.unfinished, environment_.clock);
+    }
+    auto walked = walk_all(walks);
+    for (DriveWalk& walk : walks) {
+      if (!walked) walk.flush_log();
+      if (walk.failed()) report_.failed_drives.push_back(*walk.failed());
+      if (const auto failure = walk.log_failure()) report_.log = log_error(*failure);
+    }
+    if (!walked) return walked;
     report_.record.figures = context.figures;
+    report_.dirs_replayed = context.dirs_replayed;
+    report_.record.figures.audited = report_.audit.audited;
+    report_.record.figures.missed = report_.audit.missed;
     report_.record.errors = context.errors.count;
     report_.errors = std::move(context.errors.kept);
+    return sum_up(drives);
+  }
+
+  // The scan's own thread reads, too, as long as there is but one drive.
+  std::size_t readers_of_each(std::size_t drives) const {
+    if (options_.threads <= 1) return 0;
+    return drives <= 1 ? options_.threads - 1 : std::max<std::size_t>(options_.threads / drives, 1);
+  }
+
+  // Whichever drive has something ready is dealt with: a slow one holds up nobody.
+  static base::Result<> walk_all(std::deque<DriveWalk>& walks) {
+    std::vector<DriveWalk*> open;
+    for (DriveWalk& walk : walks) {
+      if (auto begun = walk.begin(); !begun) return begun;
+      if (!walk.is_over()) open.push_back(&walk);
+    }
+    while (!open.empty()) {
+      bool has_stepped = false;
+      for (DriveWalk* const walk : open) {
+        const bool is_last = open.size() == 1;
+        if (!is_last && walk->would_wait()) continue;
+        has_stepped = true;
+        if (auto stepped = walk->step(is_last); !stepped) return stepped;
+      }
+      if (!has_stepped) {
+        if (auto stepped = open.front()->step(true); !stepped) return stepped;
+      }
+      std::erase_if(open, [](const DriveWalk* walk) { return walk->is_over(); });
+    }
     return {};
   }
 
-  base::Result<> walk_drives(WalkContext& context, const std::vector<Drive>& drives) {
-    auto stored = transaction_.drives();
-    if (!stored) return stored.error();
-    std::map<std::string, StoredDrive> known;
-    for (StoredDrive& drive : *stored) known[drive.path] = drive;
-    for (const Drive& drive : drives) {
-      auto entry = known.extract(drive.path.native());
-      auto its = entry.empty() ? transaction_.add_drive(drive.path.native())
-                               : base::Result<StoredDrive>(entry.mapped());
-      if (!its) return its.error();
-      if (auto walked = walk_one(context, drive, its->id); !walked) return walked;
-    }
-    for (const auto& [path, drive] : known) {
-      if (auto forgotten = forget(context, drive); !forgotten) return forgotten;
-    }
-    return {};
+  base::Error log_error(const base::Error& why) const {
+    return {
+        why.code,
+        fmt::format("a scan that is killed begins anew, as what it reads can't be kept: {}; mend that, or "
+                    "remove {} while no scan runs: the next one makes it anew",
+                    why.message, environment_.unfinished->directory().native())};
   }
 
-  base::Result<> walk_one(WalkContext& context, const Drive& drive, std::int64_t id) {
-    if (auto told = tell_apart(context, drive, id); !told) return told;
-    auto failed = walk_drive(context, drive, id, options_.full);
-    if (!failed) return failed.error();
-    if (*failed) report_.failed_drives.push_back(std::move(**failed));
-    auto root = context.store.find(DirectoryStore::parent_of_root(id), "");
-    if (!root) return root.error();
-    if (*root) {
+  base::Result<> sum_up(const std::vector<KnownDrive>& drives) {
+    for (const auto& [drive, id] : drives) {
+      auto root = transaction_.directories().find(DirectoryStore::parent_of_root(id), "");
+      if (!root) return root.error();
+      if (!*root) continue;
       report_.record.files += (*root)->subtree.files;
       report_.record.bytes += (*root)->subtree.bytes;
     }
     return {};
   }
 
+  base::Result<StoredDrive> add(const Drive& drive) {
+    if (auto reset = transaction_.changes().reset(); !reset) return reset.error();
+    return transaction_.add_drive(drive.path.native());
+  }
+
   // Forgets what is stored where another drive stands at the path now.
-  base::Result<> tell_apart(WalkContext& context, const Drive& drive, std::int64_t id) {
+  base::Result<> tell_apart(const Drive& drive, std::int64_t id) {
     if (!drive.refused.empty() || drive.identity.empty()) return {};
     const auto before = transaction_.drive_identity(id);
     if (!before) return before.error();
     if (*before == drive.identity) return {};
     if (*before) {
-      const auto erased = erase_all(context, id);
+      if (auto reset = transaction_.changes().reset(); !reset) return reset;
+      const auto erased = erase_all(id);
       if (!erased) return erased.error();
-      context.figures.dirs_deleted += *erased;
+      forgotten_ += *erased;
     }
     return transaction_.set_drive_identity(id, drive.identity);
   }
 
-  base::Result<std::uint64_t> erase_all(WalkContext& context, std::int64_t id) {
+  base::Result<std::uint64_t> erase_all(std::int64_t id) {
     const std::int64_t parent = DirectoryStore::parent_of_root(id);
-    auto root = context.store.find(parent, "");
+    auto root = transaction_.directories().find(parent, "");
     if (!root) return root.error();
     if (!*root) return std::uint64_t{0};
-    return context.store.erase(parent, **root, context.stop);
+    return transaction_.directories().erase(parent, **root, environment_.stop);
   }
 
   // Its directories are not gone: nobody looks at them any more.
-  base::Result<> forget(WalkContext& context, const StoredDrive& drive) {
-    if (auto erased = erase_all(context, drive.id); !erased) return erased.error();
+  base::Result<> forget(const StoredDrive& drive) {
+    if (auto reset = transaction_.changes().reset(); !reset) return reset;
+    if (auto erased = erase_all(drive.id); !erased) return erased.error();
     return transaction_.forget_drive(drive);
   }
 
@@ -159,6 +290,8 @@ class Scan {
     if (auto kept = transaction_.set_start_level(input_.start_level); !kept) return kept;
     if (auto kept = transaction_.set_roll_position(input_.roll_position); !kept) return kept;
     if (auto kept = transaction_.set_setting(rules_key, options_.rules.fingerprint()); !kept) return kept;
+    if (auto kept = transaction_.changes().finish(options_.oldest_unread, options_.changes_kept_max); !kept)
+      return kept;
     return transaction_.commit(report_.record);
   }
 
@@ -166,6 +299,8 @@ class Scan {
   const ScanInput& input_;
   const ScanEnvironment& environment_;
   ScanTransaction& transaction_;
+  bool file_feed_has_begun_ = false;
+  std::uint64_t forgotten_ = 0;  // directories of drives that others took the place of
   ScanReport report_;
 };
 
@@ -177,7 +312,30 @@ base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& op
   if (!drives) return drives.error();
   auto transaction = database.begin_scan();
   if (!transaction) return transaction.error();
-  return Scan(options, input, environment, **transaction).run(*drives);
+  if (environment.unfinished != nullptr) {
+    const auto setting = setting_of_scan(database, options);
+    if (!setting) return setting.error();
+    environment.unfinished->begin(*setting, input, options.full);
+  }
+  auto report = Scan(options, input, environment, **transaction).run(*drives);
+  if (report && environment.unfinished != nullptr) environment.unfinished->remove();
+  return report;
+}
+
+base::Result<ScanSetting> setting_of_scan(UsageDatabase& database, const ScanOptions& options) {
+  const auto drives = checked_drives(options.drives);
+  if (!drives) return drives.error();
+  const auto id = feed_id(database);
+  if (!id) return id.error();
+  const auto last = latest_scan(database);
+  if (!last) return last.error();
+  ScanSetting setting{.database = *id,
+                      .scan = *last + 1,
+                      .rules = options.rules.fingerprint(),
+                      .drives = {},
+                      .file_feed = options.file_feed};
+  for (const Drive& drive : *drives) setting.drives.push_back(drive.path.native());
+  return setting;
 }
 
 }  // namespace spoor::scanner

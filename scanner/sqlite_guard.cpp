@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
+#include "scanner/database_files.h"
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
@@ -10,9 +11,6 @@ namespace {
 
 std::string_view advice(int code) {
   switch (code) {
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
-      return "; move it aside: the next scan walks everything and builds it anew";
     case SQLITE_FULL:
       return "; free some space";
     case SQLITE_BUSY:
@@ -25,8 +23,12 @@ std::string_view advice(int code) {
 }  // namespace
 
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception) {
-  return {Errc::database_failed, fmt::format("cannot {} in the scan database {}: {}{}", what, file,
-                                             exception.what(), advice(exception.getErrorCode()))};
+  const int code = exception.getErrorCode() & 0xff;
+  if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+    return damage_error(file, fmt::format("cannot {}: {}", what, exception.what()));
+  }
+  return {Errc::database_failed,
+          fmt::format("cannot {} in the scan database {}: {}{}", what, file, exception.what(), advice(code))};
 }
 
 }  // namespace spoor::scanner

@@ -11,7 +11,7 @@
 
 namespace spoor::scanner {
 
-// `what` completes "cannot ... in the scan database FILE".
+// `what` completes "cannot ... in the scan database FILE". Errc::database_failed or database_damaged.
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception);
 
 // Runs `action`, which may return a value, nothing, or a Result.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,8 +18,10 @@ namespace spoor::scanner {
 // Not thread-safe.
 class StoredChildren {
  public:
-  // `parent` 0: there are none. `store` must outlive it.
-  StoredChildren(DirectoryStore& store, std::int64_t parent) : store_(&store), parent_(parent) {}
+  // `parent` 0: there are none. Only those behind the name `after`, where one is given. `store` must outlive
+  // it.
+  StoredChildren(DirectoryStore& store, std::int64_t parent, std::optional<std::string> after = std::nullopt)
+      : store_(&store), parent_(parent), last_name_(std::move(after)) {}
 
   // The row it stands on; null behind the last one. Valid until the next call.
   base::Result<DirectoryRow*> peek();

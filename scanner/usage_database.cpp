@@ -11,6 +11,8 @@
 #include <chrono>
 #include <utility>
 
+#include "scanner/checksum_vfs.h"
+#include "scanner/database_files.h"
 #include "scanner/database_schema.h"
 #include "scanner/errors.h"
 #include "scanner/sqlite_guard.h"
@@ -24,6 +26,11 @@ constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
 constexpr const char* start_level_key = "start_level";
 constexpr const char* roll_position_key = "roll_position";
+constexpr const char* database_id_key = "feed_id";
+constexpr const char* commits_key = "commits";
+constexpr const char* files_since_key = "files_since";
+constexpr const char* rebuilt_key = "rebuilt_because";
+constexpr int checkpoint_timeout_ms = 1'000;
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
 
@@ -32,10 +39,13 @@ base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nan
 
 // A commit is synced: whoever read a scan's results must not find them undone by a power cut.
 void configure_for_writing(SQLite::Database& database) {
-  database.exec("PRAGMA journal_mode = WAL");
+  const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   database.exec("PRAGMA synchronous = FULL");
   database.exec("PRAGMA cache_size = -65536");            // KiB
+  database.exec("PRAGMA wal_autocheckpoint = 0");         // settle_commit() does it
   database.exec("PRAGMA journal_size_limit = 67108864");  // what stays of the log once it is copied back
+  // Else pages that are freed are written, too. Without the log reserve_checksums() needs that.
+  if (mode == "wal") database.exec("PRAGMA secure_delete = OFF");
   // The log stays behind, so that readers without the right to create it can open the database too.
   int persist = 1;
   sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
@@ -47,11 +57,35 @@ std::int64_t number_setting(SQLite::Database& database, const char* key, std::in
   return query.executeStep() ? query.getColumn(0).getInt64() : otherwise;
 }
 
+void put_setting(SQLite::Database& database, std::string_view key, std::string_view value) {
+  SQLite::Statement statement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)");
+  statement.bind(1, std::string(key));
+  statement.bind(2, value.empty() ? "" : value.data(), static_cast<int>(value.size()));
+  statement.exec();
+}
+
 std::optional<std::string> text_setting(SQLite::Database& database, std::string_view key) {
   SQLite::Statement query(database, "SELECT value FROM settings WHERE key = ?");
   query.bind(1, std::string(key));
   if (!query.executeStep()) return std::nullopt;
   return query.getColumn(0).getString();
+}
+
+// `mark` is to be read before the database: it may be behind it, and not before it.
+void check_commits(SQLite::Database& database, const std::optional<CommitMark>& mark) {
+  if (!mark || text_setting(database, database_id_key) != mark->database) return;
+  if (static_cast<std::uint64_t>(number_setting(database, commits_key, 0)) >= mark->number) return;
+  throw SQLite::Exception("its last commit is missing: the log was damaged, or this is an older copy",
+                          SQLITE_CORRUPT);
+}
+
+base::Error foreign_error(const std::filesystem::path& file) {
+  return {Errc::database_unusable,
+          fmt::format("{} is not a scan database of Spoor; move it aside", file.native())};
+}
+
+std::string older_text(const std::filesystem::path& file) {
+  return fmt::format("the scan database {} has the format of an older Spoor", file.native());
 }
 
 std::vector<StoredDrive> read_drives(SQLite::Database& database) {
@@ -75,11 +109,18 @@ ScanRecord read_record(SQLite::Statement& row) {
   record.walked_everything = row.getColumn(4).getInt() != 0;
   record.partial = row.getColumn(5).getInt() != 0;
   record.reason = row.getColumn(6).getString();
-  record.figures = {read_unsigned(row, 7), read_unsigned(row, 8), read_unsigned(row, 9),
-                    read_unsigned(row, 10), read_unsigned(row, 11)};
+  record.figures = {read_unsigned(row, 7),
+                    read_unsigned(row, 8),
+                    read_unsigned(row, 9),
+                    read_unsigned(row, 10),
+                    read_unsigned(row, 11),
+                    0,
+                    0};
   record.files = read_unsigned(row, 12);
   record.bytes = read_unsigned(row, 13);
   record.errors = read_unsigned(row, 14);
+  record.figures.audited = read_unsigned(row, 15);
+  record.figures.missed = read_unsigned(row, 16);
   return record;
 }
 
@@ -91,25 +132,55 @@ UsageDatabase& UsageDatabase::operator=(UsageDatabase&&) noexcept = default;
 UsageDatabase::~UsageDatabase() = default;
 
 base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& file) {
+  if (const auto noted = noted_damage(file)) return base::Error(Errc::database_damaged, *noted);
+  const FileKind kind = kind_of(file, scan_database_id);
+  if (kind == FileKind::foreign) return foreign_error(file);
+  if (kind == FileKind::older) return base::Error(Errc::database_damaged, older_text(file));
   return guarded("open what is kept", file.native(), [&]() -> base::Result<UsageDatabase> {
+    const auto mark = read_commit_mark(file);
     auto database = std::make_unique<SQLite::Database>(
-        file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
-    // First of all: another program's file, or a newer Spoor's, is not to be touched.
+        file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, busy_timeout_ms,
+        checksum_vfs());
+    reserve_checksums(*database);
+    // First of all: a newer Spoor's file is not to be touched.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
     configure_for_writing(*database);
+    check_commits(*database, mark);
     return UsageDatabase(std::move(database));
+  });
+}
+
+base::Result<> UsageDatabase::begin_anew(const std::filesystem::path& file, std::string_view why) {
+  const std::string found(noted_damage(file).value_or(std::string(why)));
+  if (auto moved = set_aside(file); !moved)
+    return base::wrap("cannot set the scan database aside", moved.error());
+  auto database = open(file);
+  if (!database) return database.error();
+  return guarded("keep a setting", file.native(), [&] {
+    put_setting(*database->database_, rebuilt_key,
+                fmt::format("{}; it was set aside as {}, and is built anew", found, aside_of(file).native()));
   });
 }
 
 base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem::path& file) {
   std::error_code failure;
-  if (!std::filesystem::exists(file, failure) && !failure) {
-    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                       fmt::format("there is no scan database at {} yet; run a scan", file.native()));
+  const bool is_there = std::filesystem::exists(file, failure) || failure;
+  if (!is_there || std::filesystem::file_size(file, failure) == 0) {
+    return base::Error(
+        std::make_error_code(std::errc::no_such_file_or_directory),
+        fmt::format("there was no scan yet: {} is not there; run 'spoor scan'", file.native()));
+  }
+  const FileKind kind = kind_of(file, scan_database_id);
+  if (kind == FileKind::foreign) return foreign_error(file);
+  if (kind == FileKind::older) {
+    return base::Error(Errc::database_unusable, older_text(file) + "; the next 'spoor scan' builds it anew");
   }
   return guarded("open what is kept", file.native(), [&]() -> base::Result<UsageDatabase> {
-    auto database = std::make_unique<SQLite::Database>(file.native(), SQLite::OPEN_READONLY, busy_timeout_ms);
+    const auto mark = read_commit_mark(file);
+    auto database = std::make_unique<SQLite::Database>(
+        file.native(), SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms, checksum_vfs());
     if (auto known = check_schema(*database); !known) return known.error();
+    check_commits(*database, mark);
     return UsageDatabase(std::move(database));
   });
 }
@@ -144,16 +215,22 @@ base::Result<std::size_t> UsageDatabase::start_level() {
   });
 }
 
-base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max) {
+base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max,
+                                                           std::size_t reason_bytes_max) {
   return guarded("list the scans", database_->getFilename(), [&] {
     SQLite::Statement query(
         *database_,
         "SELECT id, started_at_ns, finished_at_ns, cycle, walked_everything, partial, reason, "
-        "dirs_walked, dirs_skipped, dirs_changed, dirs_new, dirs_deleted, files, bytes, errors "
+        "dirs_walked, dirs_skipped, dirs_changed, dirs_new, dirs_deleted, files, bytes, errors, audited, "
+        "missed "
         "FROM scans ORDER BY id DESC LIMIT ?");
     query.bind(1, static_cast<std::int64_t>(count_max));
     std::vector<ScanRecord> records;
-    while (query.executeStep()) records.push_back(read_record(query));
+    while (query.executeStep()) {
+      records.push_back(read_record(query));
+      std::string& reason = records.back().reason;
+      if (reason.size() > reason_bytes_max) reason.replace(reason_bytes_max, std::string::npos, "...");
+    }
     return records;
   });
 }
@@ -173,10 +250,35 @@ ScanTransaction::ScanTransaction(SQLite::Database& database)
       scan_id_(
           static_cast<std::uint64_t>(database.execAndGet("SELECT ifnull(max(id), 0) FROM scans").getInt64()) +
           1),
-      directories_(std::make_unique<DirectoryStore>(database, number_setting(database, next_id_key, 1))) {}
+      directories_(std::make_unique<DirectoryStore>(database, number_setting(database, next_id_key, 1))),
+      changes_(std::make_unique<ChangeLog>(database, scan_id_)) {}
 
 // Statements first: SQLite can't roll back below one that still runs.
-ScanTransaction::~ScanTransaction() { directories_.reset(); }
+ScanTransaction::~ScanTransaction() {
+  files_.reset();
+  changes_.reset();
+  directories_.reset();
+}
+
+base::Result<bool> ScanTransaction::keep_files(bool wanted) {
+  return guarded("keep the files of directories", database_.getFilename(), [&] {
+    const bool were_kept = text_setting(database_, files_since_key).has_value();
+    if (were_kept && !wanted) {
+      drop_file_tables(database_);
+      SQLite::Statement statement(database_, "DELETE FROM settings WHERE key = ?");
+      statement.bind(1, files_since_key);
+      statement.exec();
+    }
+    if (!wanted) return false;
+    if (!were_kept) {
+      create_file_tables(database_);
+      put_setting(database_, files_since_key, std::to_string(scan_id_));
+    }
+    changes_->keep_files();
+    files_ = std::make_unique<FileFeed>(database_, *changes_, !were_kept);
+    return !were_kept;
+  });
+}
 
 base::Result<std::vector<StoredDrive>> ScanTransaction::drives() {
   return guarded("list the drives", database_.getFilename(), [&] { return read_drives(database_); });
@@ -215,12 +317,13 @@ base::Result<std::optional<std::string>> ScanTransaction::setting(std::string_vi
 }
 
 base::Result<> ScanTransaction::set_setting(std::string_view key, std::string_view value) {
-  return guarded("keep a setting", database_.getFilename(), [&] {
-    SQLite::Statement statement(database_, "REPLACE INTO settings(key, value) VALUES(?, ?)");
-    statement.bind(1, std::string(key));
-    statement.bind(2, value.empty() ? "" : value.data(), static_cast<int>(value.size()));
-    statement.exec();
-  });
+  return guarded("keep a setting", database_.getFilename(), [&] { put_setting(database_, key, value); });
+}
+
+base::Result<std::string> ScanTransaction::rebuilt_because() {
+  const auto why = setting(rebuilt_key);
+  if (!why) return why.error();
+  return why->value_or("");
 }
 
 base::Result<> ScanTransaction::set_cursors(const tracker::Cursors& cursors) {
@@ -250,13 +353,26 @@ base::Result<> ScanTransaction::commit(const ScanRecord& record) {
   return guarded("commit a scan", database_.getFilename(), [&] {
     add_record(record);
     forget_old_records();
+    const auto commits = number_setting(database_, commits_key, 0) + 1;
+    put_setting(database_, commits_key, std::to_string(commits));
     transaction_->commit();
+    settle_commit(static_cast<std::uint64_t>(commits));
   });
+}
+
+// What is in the file has checksums of its own, and a log that is empty can't be damaged. What fails here is
+// done with the next commit.
+void ScanTransaction::settle_commit(std::uint64_t commits) {
+  const auto id = text_setting(database_, database_id_key);
+  if (id) static_cast<void>(keep_commit_mark(database_.getFilename(), {*id, commits}));
+  database_.setBusyTimeout(checkpoint_timeout_ms);  // for readers
+  static_cast<void>(database_.tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
+  database_.setBusyTimeout(busy_timeout_ms);
 }
 
 void ScanTransaction::add_record(const ScanRecord& record) {
   SQLite::Statement insert(database_,
-                           "INSERT INTO scans VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                           "INSERT INTO scans VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int index = 0;
   const auto bind = [&](std::uint64_t value) { insert.bind(++index, static_cast<std::int64_t>(value)); };
   bind(scan_id_);
@@ -269,7 +385,7 @@ void ScanTransaction::add_record(const ScanRecord& record) {
   const WalkFigures& figures = record.figures;
   for (const std::uint64_t figure :
        {figures.dirs_walked, figures.dirs_skipped, figures.dirs_changed, figures.dirs_new,
-        figures.dirs_deleted, record.files, record.bytes, record.errors}) {
+        figures.dirs_deleted, record.files, record.bytes, record.errors, figures.audited, figures.missed}) {
     bind(figure);
   }
   insert.exec();

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/change_log.h"
 #include "scanner/directory_row.h"
 #include "scanner/directory_store.h"
+#include "scanner/file_feed.h"
 #include "scanner/scan_record.h"
 #include "tracker/cursor.h"
 
@@ -31,13 +33,18 @@ struct StoredDrive {
 class ScanTransaction;
 
 // Not thread-safe: one for each thread. Others may read the file, through their own, while a scan
-// writes: they see the last committed scan. Failures are Errc::database_failed or database_unusable.
+// writes: they see the last committed scan. Failures are Errc::database_failed, database_unusable or
+// database_damaged; the last is noted for the next scan (database_files.h).
 class UsageDatabase {
  public:
   static std::filesystem::path file_in(const std::filesystem::path& data_dir) { return data_dir / "scan.db"; }
 
-  // Creates the file if need be; its directory must exist.
+  // Creates the file if need be; its directory must exist. What was found damaged before, by whomever, is
+  // Errc::database_damaged, and so is a database of an older Spoor: begin_anew() is the way out.
   static base::Result<UsageDatabase> open(const std::filesystem::path& file);
+
+  // Sets the file aside, and makes an empty one that knows why. The caller holds the scan lock.
+  static base::Result<> begin_anew(const std::filesystem::path& file, std::string_view why);
 
   // For queries only. Fails with std::errc::no_such_file_or_directory where there is none yet.
   static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
@@ -58,8 +65,9 @@ class UsageDatabase {
   // What the last committed scan was given as ScanInput::roll_position; empty before the first.
   base::Result<std::string> roll_position();
 
-  // Newest first.
-  base::Result<std::vector<ScanRecord>> scans(std::size_t count_max);
+  // Newest first. A reason of more bytes is cut, and ends with "...".
+  base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
+                                              std::size_t reason_bytes_max = std::string::npos);
 
   // By path.
   base::Result<std::vector<StoredDrive>> drives();
@@ -91,6 +99,12 @@ class ScanTransaction {
   // The number of the scan that this is the transaction of.
   std::uint64_t scan_id() const { return scan_id_; }
   DirectoryStore& directories() { return *directories_; }
+  ChangeLog& changes() { return *changes_; }
+
+  // Whether the files of directories are kept from now on. What was kept of them is forgotten where they are
+  // not. True where they are now and were not before.
+  base::Result<bool> keep_files(bool wanted);
+  FileFeed* files() { return files_.get(); }  // null where they are not kept
 
   // Whether no scan was ever committed before.
   bool is_first() const { return scan_id_ == 1; }
@@ -104,6 +118,9 @@ class ScanTransaction {
 
   // The row of the drive itself; its directories are erased before.
   base::Result<> forget_drive(const StoredDrive& drive);
+
+  // What begin_anew() was told; empty where there was an end to no other database before.
+  base::Result<std::string> rebuilt_because();
 
   base::Result<std::optional<std::string>> setting(std::string_view key);
   base::Result<> set_setting(std::string_view key, std::string_view value);
@@ -120,11 +137,14 @@ class ScanTransaction {
  private:
   void add_record(const ScanRecord& record);
   void forget_old_records();
+  void settle_commit(std::uint64_t commits);
 
   SQLite::Database& database_;
   std::unique_ptr<SQLite::Transaction> transaction_;
   std::uint64_t scan_id_ = 0;
   std::unique_ptr<DirectoryStore> directories_;
+  std::unique_ptr<ChangeLog> changes_;
+  std::unique_ptr<FileFeed> files_;
 };
 
 }  // namespace spoor::scanner

@@ -5,75 +5,261 @@
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 
-#include <map>
-#include <string>
+#include <algorithm>
+#include <deque>
+#include <memory>
 #include <utility>
 
+#include "scanner/errors.h"
 #include "scanner/sqlite_guard.h"
 #include "tracker/path.h"
 
 namespace spoor::scanner {
 namespace {
 
-// A logical directory: its rows on the drives that have it.
+// A logical directory: its totals, and where its children are found.
 struct Place {
-  std::string path;
-  std::uint64_t depth = 0;
-  bool above_complete = true;
-  std::vector<DirectoryRow> rows;
+  UsageEntry entry;
+  std::vector<std::int64_t> ids;  // of its rows that have children, one a drive
+  bool all_read = true;           // below a directory that is unread, nothing that is stored is certain
+
+  void add(const DirectoryRow& row) {
+    entry.files += row.subtree.files;
+    entry.dirs += row.directories;
+    entry.bytes += row.subtree.bytes;
+    entry.allocated += row.subtree.allocated;
+    entry.mtime_ns = std::max(entry.mtime_ns, row.subtree.mtime_ns);
+    entry.complete = entry.complete && row.pending == 0;
+    all_read = all_read && row.state != DirectoryState::unread;
+    if (row.directories > 0) ids.push_back(row.id);
+  }
 };
 
-UsageEntry sum_up(const Place& place) {
-  UsageEntry entry;
-  entry.path = place.path;
-  entry.depth = place.depth;
-  entry.complete = place.above_complete;
-  Totals sum;
-  for (const DirectoryRow& row : place.rows) {
-    sum.add(row.subtree);
-    entry.dirs += row.directories;
-    entry.complete = entry.complete && row.pending == 0;
-  }
-  entry.files = sum.files;
-  entry.bytes = sum.bytes;
-  entry.allocated = sum.allocated;
-  entry.mtime_ns = sum.mtime_ns;
-  return entry;
+void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
+  ++rest.count;
+  rest.files += entry.files;
+  rest.dirs += entry.dirs;
+  rest.bytes += entry.bytes;
+  rest.allocated += entry.allocated;
+  rest.complete = rest.complete && entry.complete;
 }
+
+// The children of one directory on one drive, by name.
+class Rows {
+ public:
+  explicit Rows(SQLite::Database& database)
+      : children_(database, std::string("SELECT ") + directory_columns +
+                                " FROM directories WHERE parent = ?1 AND name > x'' ORDER BY name") {}
+
+  void open(std::int64_t parent) {
+    children_.reset();
+    children_.bind(1, parent);
+    step();
+  }
+
+  // Nothing behind the last one.
+  const std::optional<DirectoryRow>& row() const { return row_; }
+
+  void step() {
+    row_.reset();
+    if (children_.step()) row_ = read_directory_row(children_);
+  }
+
+ private:
+  SqliteStatement children_;
+  std::optional<DirectoryRow> row_;
+};
+
+// The first ones in an order, of any number that is offered.
+class FirstOnes {
+ public:
+  FirstOnes(UsageOrder order, std::uint64_t count_max) : order_(order), count_max_(count_max) {}
+
+  void offer(Place place) {
+    places_.push_back(std::move(place));
+    std::push_heap(places_.begin(), places_.end(), Before{order_});
+    if (places_.size() <= count_max_) return;
+    std::pop_heap(places_.begin(), places_.end(), Before{order_});
+    add_to_rest(rest_, places_.back().entry);
+    places_.pop_back();
+  }
+
+  // In order. Ends it.
+  std::vector<Place> take() {
+    std::sort_heap(places_.begin(), places_.end(), Before{order_});
+    return std::move(places_);
+  }
+  const UsageRest& rest() const { return rest_; }
+
+ private:
+  struct Before {
+    UsageOrder order;
+    bool operator()(const Place& left, const Place& right) const {
+      const UsageEntry& a = left.entry;
+      const UsageEntry& b = right.entry;
+      if (order == UsageOrder::size && a.bytes != b.bytes) return a.bytes > b.bytes;
+      if (order == UsageOrder::files && a.files != b.files) return a.files > b.files;
+      return a.path < b.path;
+    }
+  };
+
+  const UsageOrder order_;
+  const std::uint64_t count_max_;
+  std::vector<Place> places_;  // a heap, the last one in the order on top
+  UsageRest rest_;
+};
 
 class Query {
  public:
-  explicit Query(SQLite::Database& database)
+  Query(SQLite::Database& database, const UsageOptions& options)
       : database_(database),
+        options_(options),
+        entries_left_(options.entries_max),
+        path_bytes_left_(options.path_bytes_max),
         find_(database, std::string("SELECT ") + directory_columns +
-                            " FROM directories WHERE parent = ?1 AND name = ?2"),
-        children_(database, std::string("SELECT ") + directory_columns +
-                                " FROM directories WHERE parent = ?1 AND name > x'' ORDER BY name") {}
+                            " FROM directories WHERE parent = ?1 AND name = ?2") {}
+
+  base::Result<std::optional<Usage>> run(std::string_view path) {
+    auto top = find(path);
+    if (!top) return std::optional<Usage>();
+    std::optional<Usage> usage(std::in_place);
+    usage->total = std::move(top->entry);
+    if (!open_all({&usage->total, std::move(top->ids), top->all_read})) {
+      return base::Error(Errc::interrupted, "the totals were not read to the end; ask for less of them");
+    }
+    usage->as_of = as_of();
+    usage->saw_everything = last_scan_saw_everything();
+    usage->truncated = truncated_;
+    return usage;
+  }
+
+ private:
+  // A directory whose children are still to be looked up.
+  struct Closed {
+    UsageEntry* entry;
+    std::vector<std::int64_t> ids;
+    bool all_read;
+  };
 
   // Nothing where no drive has the path.
   std::optional<Place> find(std::string_view path) {
-    Place place;
-    place.path = path;
+    std::optional<Place> place;
+    bool all_read = true;
     for (const std::int64_t drive : drive_ids()) {
-      auto row = find_on(drive, path, place.above_complete);
-      if (row) place.rows.push_back(std::move(*row));
+      const auto row = find_on(drive, path, all_read);
+      if (!row) continue;
+      if (!place) place.emplace();
+      place->add(*row);
     }
-    if (place.rows.empty()) return std::nullopt;
+    if (!place) return std::nullopt;
+    place->entry.path = path;
+    place->entry.complete = place->entry.complete && all_read;
+    place->all_read = place->all_read && all_read;
     return place;
   }
 
-  // Depth first, so that each comes behind its parent.
-  std::vector<UsageEntry> below(const Place& top, std::uint64_t depth) {
-    std::vector<UsageEntry> entries;
-    std::vector<Place> open;
-    if (depth > 0) push_children(open, top);
-    while (!open.empty()) {
-      const Place place = std::move(open.back());
-      open.pop_back();
-      entries.push_back(sum_up(place));
-      if (place.depth < depth) push_children(open, place);
+  std::vector<std::int64_t> drive_ids() {
+    SQLite::Statement query(database_, "SELECT id FROM drives");
+    std::vector<std::int64_t> ids;
+    while (query.executeStep()) ids.push_back(query.getColumn(0).getInt64());
+    return ids;
+  }
+
+  // Steps down from the drive's root. Below an unread directory, nothing that is stored is certain,
+  // and there may be more than that.
+  std::optional<DirectoryRow> find_on(std::int64_t drive, std::string_view path, bool& all_read) {
+    auto row = find_row(DirectoryStore::parent_of_root(drive), "");
+    for (tracker::ComponentCursor at(path); row && at.next();) {
+      if (row->state == DirectoryState::unread) all_read = false;
+      row = find_row(row->id, at.component());
     }
-    return entries;
+    return row;
+  }
+
+  std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name) {
+    find_.reset();
+    find_.bind(1, parent);
+    find_.bind_blob(2, name);
+    if (!find_.step()) return std::nullopt;
+    return read_directory_row(find_);
+  }
+
+  // Level by level, so that a bound is met as far down as can be. False where it was to stop.
+  bool open_all(Closed top) {
+    std::deque<Closed> waiting;
+    waiting.push_back(std::move(top));
+    for (; !waiting.empty(); waiting.pop_front()) {
+      const Closed& next = waiting.front();
+      if (next.entry->depth == options_.depth) continue;
+      if (!next.ids.empty() && entries_left_ == 0) {
+        truncated_ = true;
+        continue;
+      }
+      if (!open(next, waiting)) return false;
+    }
+    return true;
+  }
+
+  bool open(const Closed& closed, std::deque<Closed>& waiting) {
+    FirstOnes first(options_.order, std::min(options_.children_max, entries_left_));
+    start_rows(closed.ids);
+    while (auto child = next_child(closed)) {
+      if (options_.should_stop && options_.should_stop()) return false;
+      first.offer(*std::move(child));
+    }
+    UsageEntry& entry = *closed.entry;
+    entry.is_open = true;
+    auto places = first.take();
+    entry.rest = first.rest();
+    leave_out_beyond_bounds(places, entry.rest);
+    if (places.size() < options_.children_max && entry.rest.count > 0) truncated_ = true;
+    entry.children.reserve(places.size());  // what waits points into it
+    for (Place& place : places) {
+      entry.children.push_back(std::move(place.entry));
+      waiting.push_back({&entry.children.back(), std::move(place.ids), place.all_read});
+    }
+    return true;
+  }
+
+  void leave_out_beyond_bounds(std::vector<Place>& places, UsageRest& rest) {
+    std::size_t kept = 0;
+    for (; kept < places.size() && places[kept].entry.path.size() <= path_bytes_left_; ++kept) {
+      path_bytes_left_ -= places[kept].entry.path.size();
+    }
+    entries_left_ = kept == places.size() ? entries_left_ - kept : 0;
+    for (std::size_t left_out = kept; left_out < places.size(); ++left_out) {
+      add_to_rest(rest, places[left_out].entry);
+    }
+    places.erase(places.begin() + static_cast<std::ptrdiff_t>(kept), places.end());
+  }
+
+  void start_rows(const std::vector<std::int64_t>& ids) {
+    while (rows_.size() < ids.size()) rows_.push_back(std::make_unique<Rows>(database_));
+    for (std::size_t drive = 0; drive < ids.size(); ++drive) rows_[drive]->open(ids[drive]);
+    rows_open_ = ids.size();
+  }
+
+  // The next one by name, summed over the drives that have it.
+  std::optional<Place> next_child(const Closed& parent) {
+    const std::string* name = nullptr;
+    for (std::size_t drive = 0; drive < rows_open_; ++drive) {
+      const auto& row = rows_[drive]->row();
+      if (row && (name == nullptr || row->name < *name)) name = &row->name;
+    }
+    if (name == nullptr) return std::nullopt;
+    const std::string lowest = *name;
+    std::optional<Place> child(std::in_place);
+    child->entry.path = tracker::join_path(parent.entry->path, lowest);
+    child->entry.depth = parent.entry->depth + 1;
+    child->entry.complete = parent.all_read;
+    child->all_read = parent.all_read;
+    for (std::size_t drive = 0; drive < rows_open_; ++drive) {
+      const auto& row = rows_[drive]->row();
+      if (!row || row->name != lowest) continue;
+      child->add(*row);
+      rows_[drive]->step();
+    }
+    return child;
   }
 
   std::optional<base::WallTime> as_of() {
@@ -90,80 +276,49 @@ class Query {
     return query.executeStep() && query.getColumn(0).getInt() != 0;
   }
 
- private:
-  std::vector<std::int64_t> drive_ids() {
-    SQLite::Statement query(database_, "SELECT id FROM drives");
-    std::vector<std::int64_t> ids;
-    while (query.executeStep()) ids.push_back(query.getColumn(0).getInt64());
-    return ids;
-  }
-
-  // Steps down from the drive's root. Below an unread directory, nothing that is stored is certain,
-  // and there may be more than that.
-  std::optional<DirectoryRow> find_on(std::int64_t drive, std::string_view path, bool& above_complete) {
-    auto row = find_row(DirectoryStore::parent_of_root(drive), "");
-    for (tracker::ComponentCursor at(path); row && at.next();) {
-      if (row->state == DirectoryState::unread) above_complete = false;
-      row = find_row(row->id, at.component());
-    }
-    return row;
-  }
-
-  std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name) {
-    find_.reset();
-    find_.bind(1, parent);
-    find_.bind(2, name.empty() ? "" : name.data(), static_cast<int>(name.size()));
-    if (!find_.executeStep()) return std::nullopt;
-    return read_directory_row(find_);
-  }
-
-  void push_children(std::vector<Place>& open, const Place& place) {
-    std::map<std::string, Place> by_name;
-    bool complete = place.above_complete;
-    for (const DirectoryRow& row : place.rows) {
-      if (row.state == DirectoryState::unread) complete = false;
-    }
-    for (const DirectoryRow& row : place.rows) add_children(by_name, row);
-    for (auto child = by_name.rbegin(); child != by_name.rend(); ++child) {
-      child->second.path = tracker::join_path(place.path, child->first);
-      child->second.depth = place.depth + 1;
-      child->second.above_complete = complete;
-      open.push_back(std::move(child->second));
-    }
-  }
-
-  void add_children(std::map<std::string, Place>& by_name, const DirectoryRow& parent) {
-    if (parent.directories == 0) return;
-    children_.reset();
-    children_.bind(1, parent.id);
-    while (children_.executeStep()) {
-      DirectoryRow row = read_directory_row(children_);
-      by_name[row.name].rows.push_back(std::move(row));
-    }
-  }
-
   SQLite::Database& database_;
-  SQLite::Statement find_;
-  SQLite::Statement children_;
+  const UsageOptions& options_;
+  std::uint64_t entries_left_;
+  std::uint64_t path_bytes_left_;
+  bool truncated_ = false;
+  SqliteStatement find_;
+  std::vector<std::unique_ptr<Rows>> rows_;  // as many as any directory needed so far
+  std::size_t rows_open_ = 0;
 };
+
+bool is_root(std::string_view raw) {
+  for (tracker::ComponentCursor at(raw); at.next();) {
+    if (!at.component().empty() && at.component() != ".") return false;
+  }
+  return true;
+}
 
 }  // namespace
 
+std::optional<UsageOrder> parse_usage_order(std::string_view text) {
+  if (text == "size") return UsageOrder::size;
+  if (text == "files") return UsageOrder::files;
+  if (text == "name") return UsageOrder::name;
+  return std::nullopt;
+}
+
+base::Result<std::string> parse_usage_path(std::string_view raw) {
+  if (is_root(raw)) return std::string();
+  return tracker::normalise_path(raw);
+}
+
 base::Result<std::optional<Usage>> query_usage(UsageDatabase& database, std::string_view path,
-                                               std::uint64_t depth) {
+                                               const UsageOptions& options) {
   SQLite::Database& handle = database.handle();
-  return guarded("look up usage", handle.getFilename(), [&]() -> std::optional<Usage> {
+  return guarded("look up usage", handle.getFilename(), [&]() -> base::Result<std::optional<Usage>> {
     const SQLite::Transaction one_view(handle);  // a scan may commit between two queries
-    Query query(handle);
-    const auto place = query.find(path);
-    if (!place) return std::nullopt;
-    Usage usage;
-    usage.total = sum_up(*place);
-    usage.below = query.below(*place, depth);
-    usage.as_of = query.as_of();
-    usage.complete = usage.total.complete && query.last_scan_saw_everything();
-    return usage;
+    return Query(handle, options).run(path);
   });
+}
+
+void for_each_entry(const UsageEntry& entry, const std::function<void(const UsageEntry&)>& visit) {
+  visit(entry);
+  for (const UsageEntry& child : entry.children) for_each_entry(child, visit);
 }
 
 }  // namespace spoor::scanner

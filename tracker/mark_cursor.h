@@ -31,6 +31,9 @@ class MarkCursor {
   // Whether a tree mark lies strictly below.
   bool leads_to_tree_mark() const { return below_ != below_end_; }
 
+  // Any of these: something at the path or below it may be marked.
+  bool may_be_dirty() const { return covered() || leads_to_tree_mark() || in_filter(); }
+
  private:
   bool at_root() const { return name_at_ == 0; }
   void descend_tree_marks(std::string_view name);

@@ -186,6 +186,17 @@ TEST_F(FileSystemTest, CreateDirectoryWhereAFileIsFails) {
   EXPECT_EQ(files_.create_directory(file_).error().code, std::errc::file_exists);
 }
 
+TEST_F(FileSystemTest, RemoveDirectoryTakesAnEmptyOneOnly) {
+  const fs::path directory = directory_ / "new";
+  fs::create_directory(directory);
+  write_plainly(directory / "file", "x");
+  EXPECT_EQ(files_.remove_directory(directory).error().code, std::errc::directory_not_empty);
+  EXPECT_EQ(files_.remove_directory(directory / "file").error().code, std::errc::not_a_directory);
+  EXPECT_TRUE(files_.remove(directory / "file"));
+  EXPECT_TRUE(files_.remove_directory(directory));
+  EXPECT_FALSE(fs::exists(directory));
+}
+
 TEST_F(FileSystemTest, SyncDirectoryWantsADirectory) {
   write_plainly(file_, "x");
   EXPECT_TRUE(files_.sync_directory(directory_.path()));

@@ -12,7 +12,10 @@ namespace spoor::bench {
 std::string use_disk() {
   // /tmp is memory on many machines; the build folder hardly ever.
   ::setenv("TMPDIR", SPOOR_BENCH_FOLDER, 0);
-  const std::string folder = std::filesystem::temp_directory_path().native();
+  return disk_of(std::filesystem::temp_directory_path());
+}
+
+std::string disk_of(const std::filesystem::path& folder) {
   std::istringstream table(support::run_command({"df", "--output=fstype,source", folder}).out);
   std::string header;
   std::string type;
@@ -20,7 +23,7 @@ std::string use_disk() {
   std::getline(table, header);
   table >> type >> source;
   if (type == "tmpfs" || type == "ramfs") {
-    throw std::runtime_error(folder + " lies in memory; set TMPDIR to a folder on a disk");
+    throw std::runtime_error(folder.native() + " lies in memory; name a folder on a disk (TMPDIR)");
   }
   return type + " on " + source;
 }

@@ -1,6 +1,7 @@
 // The disk that the benchmarks write to.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 namespace spoor::bench {
@@ -9,5 +10,8 @@ namespace spoor::bench {
 // and names its file system: "ext4 on /dev/sda1". Throws where that is memory: syncing costs nothing there.
 // Before any thread starts.
 std::string use_disk();
+
+// The file system of a folder, in the same words. Throws where it lies in memory.
+std::string disk_of(const std::filesystem::path& folder);
 
 }  // namespace spoor::bench

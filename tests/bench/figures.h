@@ -14,6 +14,7 @@ class Figures {
     sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), figure), figure);
   }
 
+  bool empty() const { return sorted_.empty(); }
   double median() const { return sorted_[sorted_.size() / 2]; }
   double min() const { return sorted_.front(); }
   double max() const { return sorted_.back(); }

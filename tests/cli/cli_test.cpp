@@ -1,6 +1,8 @@
 // The `spoor` program itself, as far as it needs no daemon.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -156,14 +158,78 @@ TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
   EXPECT_NE(result.err.find("not marked"), std::string::npos) << result.err;
 }
 
-TEST(CliTest, UsageBeforeAnyScanSaysSo) {
+TEST(CliTest, UsageAndScansBeforeAnyScanSaySo) {
   const support::TempDirectory directory;
   const auto file = directory / "spoor.json";
   std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}},
                               {"drives", {"/srv/data"}}};
-  const auto result = run_command({SPOOR, "--config", file.native(), "usage"});
+  for (const char* command : {"usage", "scans"}) {
+    const auto result = run_command({SPOOR, "--config", file.native(), command});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_NE(result.err.find("spoor scan"), std::string::npos) << result.err;
+  }
+}
+
+class ScannedCliTest : public testing::Test {
+ protected:
+  ScannedCliTest() {
+    std::filesystem::create_directory(directory_ / "drive");
+    std::ofstream(config_) << json{{"node", {{"name", "x"}, {"data_dir", directory_.path()}}},
+                                   {"drives", {directory_ / "drive"}},
+                                   {"listen", {{{"unix", directory_ / "socket"}}}}};
+    for (int i = 0; i < 25; ++i) std::filesystem::create_directory(directory_ / "drive" / std::to_string(i));
+    EXPECT_EQ(spoor({"scan", "--full"}).code, 3) << "there is no daemon to ask";
+  }
+
+  support::CommandResult spoor(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {SPOOR, "--config", config_.native()});
+    return run_command(arguments);
+  }
+
+  std::string out(const std::vector<std::string>& arguments) const {
+    const auto result = spoor(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  }
+
+  const support::TempDirectory directory_;
+  const std::filesystem::path config_ = directory_ / "spoor.json";
+};
+
+TEST_F(ScannedCliTest, UsageShowsTwentyOfADirectoryUnlessSaidOtherwise) {
+  EXPECT_NE(out({"usage"}).find("(5 more)\n"), std::string::npos);
+  EXPECT_NE(out({"usage", "--limit", "24"}).find("(1 more)\n"), std::string::npos);
+  EXPECT_EQ(out({"usage", "--limit", "0"}).find(" more)"), std::string::npos);
+  EXPECT_EQ(json::parse(out({"usage", "--json"}))["children"].size(), 25U) << "programs get all";
+  EXPECT_EQ(json::parse(out({"usage", "--json", "--limit", "2"}))["rest"]["count"], 23);
+  const std::string csv = out({"usage", "--csv"});
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 1 + 25);
+}
+
+TEST_F(ScannedCliTest, UsageIsSortedAsAskedFor) {
+  const auto largest = directory_ / "drive/7/file";
+  std::ofstream(largest) << "1";
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  EXPECT_EQ(json::parse(out({"usage", "--json"}))["children"][0]["path"], "7");
+  EXPECT_EQ(json::parse(out({"usage", "--json", "--sort", "name"}))["children"][0]["path"], "0");
+}
+
+TEST_F(ScannedCliTest, ScansAreListed) {
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  EXPECT_EQ(json::parse(out({"scans", "--json"}))["scans"].size(), 2U);
+  const auto last = json::parse(out({"scans", "--json", "--limit", "1"}))["scans"];
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0]["scan"], 2);
+  EXPECT_NE(out({"scans"}).find("a full scan was asked for\n"), std::string::npos);
+}
+
+TEST_F(ScannedCliTest, WhatIsNotThereIsAnError) {
+  const auto result = spoor({"usage", "nowhere"});
   EXPECT_EQ(result.code, 1);
-  EXPECT_NE(result.err.find("spoor scan"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("no directory 'nowhere'"), std::string::npos) << result.err;
+  EXPECT_EQ(spoor({"usage", "a/../b"}).code, 2);
+  EXPECT_EQ(spoor({"usage", "--json", "--csv"}).code, 2);
+  EXPECT_EQ(spoor({"scans", "--limit", "0"}).code, 2);
 }
 
 }  // namespace

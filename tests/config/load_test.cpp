@@ -44,7 +44,7 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
     "tracker": {"items": 5, "fp_rate": 0.01, "history": 3, "save_interval": "250s", "durability": "os", "memory_limit": 4096},
     "namespace": {"exclude": ["*/tmp/*"], "bucket_names": "s3"},
     "peers": {"static": ["unix:/run/p.sock"], "dns": ["a.b:1", "srv:_s._tcp.b"], "dns_servers": ["::1"], "forget_after": "1h", "timeout": "250ms"},
-    "scan": {"min_cycle_age": "0s", "require": "all", "new_peers": "trust", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s"},
+    "scan": {"min_cycle_age": "0s", "require": "all", "new_peers": "trust", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s", "file_feed": true},
     "limits": {"max_body": "1KiB", "max_connections": 2},
     "log": {"level": "warning", "format": "json"}
   })",
@@ -73,10 +73,20 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
                    .new_peers = NewPeers::trust,
                    .threads = 7,
                    .max_dirs_per_second = 9,
-                   .audit_period = std::chrono::seconds(0)};
+                   .audit_period = std::chrono::seconds(0),
+                   .file_feed = true};
   expected.limits = {.max_body_bytes = 1024, .max_connections = 2};
   expected.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(config, expected);
+}
+
+TEST(LoadTest, ASwitchIsTrueOrFalse) {
+  EXPECT_TRUE(load_minimal({"scan.file_feed=true"}).value().scan.file_feed);
+  for (const char* bad : {"1", "\"yes\"", "on"}) {
+    EXPECT_THAT(error_of(load_minimal({std::string("scan.file_feed=") + bad})),
+                HasSubstr("expected true or false"))
+        << bad;
+  }
 }
 
 TEST(LoadTest, PathsAreNormal) {

@@ -75,6 +75,7 @@ TEST(PrintTest, LooksLikeTheFile) {
                         "{\n  \"node\": {\n    \"name\": \"node1\",\n    \"cluster\": \"default\""));
   EXPECT_THAT(text, ::testing::HasSubstr("\"memory_limit\": \"256MiB\""));
   EXPECT_THAT(text, ::testing::HasSubstr("\"audit_period\": \"30d\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("\"file_feed\": false"));
   EXPECT_THAT(text, ::testing::HasSubstr("\"etcd\": null"));
   EXPECT_THAT(text, ::testing::EndsWith("}\n"));
 }

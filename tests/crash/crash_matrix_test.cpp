@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "tests/crash/forgetful_file_system.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::crash {
 namespace {
@@ -12,11 +13,7 @@ namespace {
 using tracker::Durability;
 
 // The sanitizers see nothing at one cut that they would not see at the next.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t stride = 10;
-#else
-constexpr std::size_t stride = 1;
-#endif
+constexpr std::size_t stride = support::is_sanitized ? 10 : 1;
 
 Outcome run_and_tell(const Matrix& matrix) {
   auto outcome = run(matrix);

@@ -35,6 +35,9 @@ class ForgetfulFileSystem final : public base::FileSystem {
   base::Result<> create_directory(const std::filesystem::path& path) override {
     return inner_.create_directory(path);
   }
+  base::Result<> remove_directory(const std::filesystem::path& path) override {
+    return inner_.remove_directory(path);
+  }
   base::Result<> sync_file(const std::filesystem::path& path) override {
     if (forgets_(path)) return {};
     return inner_.sync_file(path);

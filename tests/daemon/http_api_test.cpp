@@ -144,6 +144,40 @@ TEST_F(HttpApiTest, SnapshotIsOnTheDriveWhenItIsAnswered) {
   EXPECT_EQ(std::filesystem::file_size(file), json::parse(response.body)["bytes"]);
 }
 
+TEST_F(HttpApiTest, UsageScansAndChangesAreWhatTheCommandsSay) {
+  expect_problem(request("GET", "/v1/usage"), 404, "no_scan");
+  expect_problem(request("GET", "/v1/scans"), 404, "no_scan");
+  expect_problem(request("POST", "/v1/usage"), 405, "method_not_allowed");
+  std::filesystem::create_directories(directory_ / "drive/b/a");
+  std::ofstream(directory_ / "drive/b/a/file") << "12345";
+  const std::string config = (directory_ / "spoor.json").native();
+  const auto spoor = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {SPOOR, "--config", config, "--url", url_});
+    const auto result = support::run_command(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  spoor({"scan"});
+  const auto usage = get("/v1/usage?path=b&depth=1");
+  EXPECT_EQ(usage, json::parse(spoor({"usage", "b", "--json"})));
+  EXPECT_EQ(usage["path"], "b");
+  EXPECT_EQ(usage["bytes"], 5);
+  EXPECT_EQ(usage["children"][0]["path"], "b/a");
+  EXPECT_EQ(usage["complete"], true);
+  const auto scans = get("/v1/scans?limit=1");
+  EXPECT_EQ(scans, json::parse(spoor({"scans", "--json"})));
+  EXPECT_EQ(scans["scans"][0]["mode"], "full");
+  EXPECT_EQ(scans["scans"][0]["bytes"], 5);
+  std::ofstream(directory_ / "drive/b/a/more") << "123";
+  spoor({"mark", "b/a"});
+  spoor({"scan"});
+  const auto changes = get("/v1/changes?since=1&limit=5");
+  EXPECT_EQ(changes["changes"], json::array({json::parse(spoor({"changes", "--since", "1", "--json"}))}));
+  EXPECT_EQ(json::parse(spoor({"changes", "--latest", "--json"})),
+            (json{{"feed", changes["feed"]}, {"scan", changes["until"]}}));
+  expect_problem(request("GET", "/v1/changes?since=0"), 410, "reset");
+}
+
 TEST_F(HttpApiTest, AliveAndReady) {
   for (const char* path : {"/livez", "/healthz", "/readyz"})
     EXPECT_EQ(request("GET", path).status, 200U) << path;

@@ -139,6 +139,20 @@ base::Result<> MemoryFileSystem::create_directory(const fs::path& path) {
   return {};
 }
 
+base::Result<> MemoryFileSystem::remove_directory(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("remove the directory", path); !done) return done;
+  const Node* node = find(path);
+  if (node == nullptr) return failed(ENOENT, "remove the directory", path);
+  if (node->file) return failed(ENOTDIR, "remove the directory", path);
+  const auto is_in_it = [&](const auto& entry) {
+    return entry.first != path && entry.first.parent_path() == path;
+  };
+  if (std::ranges::any_of(live_, is_in_it)) return failed(ENOTEMPTY, "remove the directory", path);
+  make({path.parent_path(), "removal of " + path.native(), {{path, std::nullopt}}});
+  return {};
+}
+
 base::Result<> MemoryFileSystem::sync_file(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
   if (auto done = begin_call("sync", path); !done) return done;

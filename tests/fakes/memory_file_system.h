@@ -33,6 +33,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   base::Result<> remove(const std::filesystem::path& path) override;
   base::Result<> create_directory(const std::filesystem::path& path) override;
+  base::Result<> remove_directory(const std::filesystem::path& path) override;
   base::Result<> sync_file(const std::filesystem::path& path) override;
   base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   base::Result<> sync_directory(const std::filesystem::path& path) override;

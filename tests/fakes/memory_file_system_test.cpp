@@ -71,6 +71,13 @@ TEST_F(MemoryFileSystemTest, FailsLikeTheRealFileSystem) {
     note("sync file as directory", files.sync_directory(top / "dir" / "file"));
     note("remove", files.remove(top / "dir" / "file"));
     note("removed", files.read(top / "dir" / "file", 5));
+    write(files, top / "dir" / "file", "12345", true);
+    note("remove directory missing", files.remove_directory(top / "missing"));
+    note("remove directory at file", files.remove_directory(top / "dir" / "file"));
+    note("remove directory of a file", files.remove_directory(top / "dir"));
+    EXPECT_TRUE(files.remove(top / "dir" / "file"));
+    note("remove empty directory", files.remove_directory(top / "dir"));
+    note("directory removed", files.list_directory(top / "dir"));
     return errors;
   };
   EXPECT_EQ(codes(files_, "/d"), codes(real, real_directory.path()));
@@ -186,6 +193,14 @@ TEST_F(MemoryFileSystemTest, ALostDirectoryTakesItsSyncedContentWithIt) {
   files_.crash();
   EXPECT_THAT(files_.names_in("/d"), IsEmpty());
   EXPECT_FALSE(files_.exists("/d/new/f"));
+}
+
+TEST_F(MemoryFileSystemTest, AnUnsyncedRemovalOfADirectoryIsUndone) {
+  files_.make_directory("/d/below");
+  ASSERT_TRUE(files_.remove_directory("/d/below"));
+  EXPECT_FALSE(files_.exists("/d/below"));
+  files_.crash();
+  EXPECT_TRUE(files_.exists("/d/below"));
 }
 
 TEST_F(MemoryFileSystemTest, SyncingADirectoryLeavesOtherDirectoriesUnsynced) {

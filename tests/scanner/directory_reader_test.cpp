@@ -27,17 +27,21 @@ class DirectoryReaderTest : public ::testing::Test {
   }
   void directory(const std::string& name) const { std::filesystem::create_directory(temp_ / name); }
 
-  Listing read(std::string_view path = "", const tracker::NamespaceRules& rules = {}) const {
+  Listing read(std::string_view path = "", const tracker::NamespaceRules& rules = {},
+               FileNames file_names = FileNames::unwanted) const {
     auto handle = reader_.open_drive(temp_.path());
     EXPECT_TRUE(handle) << handle.error().message;
-    auto listing = reader_.read(*handle, path, rules, {});
+    auto listing = reader_.read(*handle, path, rules, file_names, {});
     EXPECT_TRUE(listing) << listing.error().message;
     return listing ? std::move(*listing) : Listing();
   }
 
   std::vector<std::string> subdirectories() const {
+    const Listing listing = read();
     std::vector<std::string> names;
-    for (const Subdirectory& entry : read().subdirectories) names.push_back(entry.name);
+    for (std::size_t number = 0; number < listing.subdirectories.size(); ++number) {
+      names.emplace_back(listing.subdirectories[number].name);
+    }
     return names;
   }
 
@@ -55,7 +59,7 @@ TEST_F(DirectoryReaderTest, AnEmptyDirectoryHasNothing) {
   const Listing listing = read();
   EXPECT_EQ(listing.own.files, 0U);
   EXPECT_EQ(listing.own.bytes, 0U);
-  EXPECT_THAT(listing.subdirectories, IsEmpty());
+  EXPECT_TRUE(listing.subdirectories.empty());
   EXPECT_FALSE(listing.incomplete);
 }
 
@@ -217,16 +221,34 @@ TEST_F(DirectoryReaderTest, ARemovedDirectoryIsGoneWhenRead) {
   const auto opened = reader_.open(*root, "d", "d");
   ASSERT_TRUE(opened);
   std::filesystem::remove(temp_ / "d");
-  const auto listing = reader_.read(*opened, "d", {}, {});
+  const auto listing = reader_.read(*opened, "d", {}, FileNames::unwanted, {});
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code, std::errc::no_such_file_or_directory);
+}
+
+TEST_F(DirectoryReaderTest, NamesTheFilesWhereTheyAreAskedFor) {
+  directory("d");
+  file("b", 1);
+  file("a", 2);
+  std::filesystem::create_symlink("nowhere", temp_ / "link");
+  EXPECT_FALSE(read().files);
+  const auto before = read("", {}, FileNames::wanted).files;
+  ASSERT_TRUE(before);
+  ASSERT_EQ(before->size(), 3U);
+  EXPECT_EQ((*before)[0].name, "a");
+  EXPECT_EQ((*before)[1].name, "b");
+  EXPECT_EQ((*before)[2].name, "link");
+  file("b", 3);
+  const auto after = read("", {}, FileNames::wanted).files;
+  EXPECT_EQ((*after)[0].signature, (*before)[0].signature);
+  EXPECT_NE((*after)[1].signature, (*before)[1].signature);
 }
 
 TEST_F(DirectoryReaderTest, AStopEndsTheListing) {
   std::stop_source stop;
   stop.request_stop();
   const auto root = reader_.open_drive(temp_.path());
-  const auto listing = reader_.read(*root, "", {}, stop.get_token());
+  const auto listing = reader_.read(*root, "", {}, FileNames::unwanted, stop.get_token());
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code, Errc::interrupted);
 }

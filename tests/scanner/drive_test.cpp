@@ -60,7 +60,7 @@ TEST_F(DriveTest, AMissingDriveKeepsItsTotals) {
   expect_failed(report, 1);
   EXPECT_EQ(report.record.bytes, 70U);
   EXPECT_EQ(usage("a/c")->total.bytes, 30U);
-  EXPECT_FALSE(usage("a/b")->complete);
+  EXPECT_FALSE(is_complete("a/b"));
 }
 
 TEST_F(DriveTest, OnceItIsBackAllOfItIsRead) {
@@ -72,7 +72,7 @@ TEST_F(DriveTest, OnceItIsBackAllOfItIsRead) {
   scan();
   mount(1);
   scan();
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
   expect_exact();
   scan_counting_reads();
   EXPECT_TRUE(reader.read_paths.empty());
@@ -122,7 +122,7 @@ TEST_F(DriveTest, AFullScanTakesItAsItIs) {
   const ScanReport report = scan();
   EXPECT_TRUE(report.failed_drives.empty());
   EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
   expect_exact();
 }
 
@@ -234,7 +234,7 @@ TEST_F(DriveTest, ADriveThatCannotBeListedIsAFailedOne) {
 TEST_F(DriveTest, ADriveThatWasNeverThereIsWalkedWhenItComes) {
   unmount(1, false);
   expect_failed(scan(), 1);
-  EXPECT_FALSE(usage("")->complete);
+  EXPECT_FALSE(is_complete(""));
   mount(1);
   const ScanReport report = scan();
   EXPECT_EQ(report.record.figures.dirs_new, 4U);

@@ -8,12 +8,17 @@
 #include <vector>
 
 #include "scanner/errors.h"
+#include "tests/scanner/feed_copies.h"
+#include "tests/scanner/file_copy.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tracker/path.h"
 
 namespace spoor::scanner {
 namespace {
+
+constexpr int rounds = support::is_sanitized ? 60 : 150;
 
 using tracker::LevelSchedule;
 using tracker::MarkKind;
@@ -23,6 +28,10 @@ struct Setup {
   tracker::Tracker::Options tracker;
   std::vector<std::string> drives;
   bool birth;
+  std::size_t threads = 1;
+  bool resumes = false;
+  std::size_t open_directories_max = 1024;
+  bool file_feed = false;
 };
 
 void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
@@ -31,6 +40,10 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
  protected:
   RandomScanTest() : ScannedNode(GetParam().drives, GetParam().tracker) {
     reader.without_birth = !GetParam().birth;
+    options.threads = GetParam().threads;
+    options.open_directories_max = GetParam().open_directories_max;
+    resumes = GetParam().resumes;
+    options.file_feed = GetParam().file_feed;
   }
 
   void change_something() {
@@ -204,25 +217,47 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     for (std::uint64_t count = random_.below(12); count > 0; --count) change_something();
     number_ = random_.below(options.drives.size());
     if (random_.one_in(4)) make_faults();
+    options.oldest_unread = copies_.oldest_unread();
+    if (options.file_feed)
+      options.oldest_unread = std::min(options.oldest_unread, file_copy_.oldest_unread());
     if (random_.one_in(4)) return scan_killed();
     options.full = random_.one_in(40);
-    const ScanReport report = scan();
+    ScanReport report = scan();
+    if (has_resumed) report = scan();
     const bool hidden = !reader.mount_points.empty();
     if (report.record.errors == 0 && !hidden) expect_exact();
     if (report.record.errors > 0) {
-      EXPECT_FALSE(usage("")->complete);
+      EXPECT_FALSE(is_complete(""));
+    }
+    const bool is_whole = report.record.errors == 0 && !hidden;
+    // Whoever copies everything while something could not be read has what the database does not know.
+    if (random_.one_in(2) && (is_whole || copies_.from_scratch > 0)) {
+      copies_.follow(*database, drives());
+      if (is_whole) copies_.expect_same(drives());
+    }
+    if (options.file_feed && random_.one_in(2) && (is_whole || file_copy_.from_scratch > 0)) {
+      file_copy_.follow(*database, drives());
+      if (is_whole) file_copy_.expect_same(drives());
     }
     reader.repair();
   }
 
+  std::vector<std::filesystem::path> drives() const {
+    std::vector<std::filesystem::path> paths;
+    for (const Drive& each : options.drives) paths.push_back(each.path);
+    return paths;
+  }
+
   support::Random random_;
+  FeedCopies copies_;
+  FileCopy file_copy_;
   std::size_t number_ = 0;
   std::uint64_t fresh_ = 0;
 };
 
 TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
   SCOPED_TRACE(random_.trace());
-  for (int count = 0; count < 150; ++count) {
+  for (int count = 0; count < rounds; ++count) {
     SCOPED_TRACE("round " + std::to_string(count));
     round();
     if (HasFailure()) return;
@@ -230,9 +265,19 @@ TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
   // Whatever was left is paid in one scan without faults.
   reader.repair();
   options.full = false;
+  static_cast<void>(scan());
   EXPECT_EQ(scan().record.errors, 0U);
   expect_exact();
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
+  copies_.follow(*database, drives());
+  copies_.expect_same(drives());
+  EXPECT_EQ(copies_.from_scratch, 1) << "with the first scan";
+  EXPECT_GT(copies_.entries, rounds / 8);
+  if (!options.file_feed) return;
+  file_copy_.follow(*database, drives());
+  file_copy_.expect_same(drives());
+  EXPECT_EQ(file_copy_.from_scratch, 1);
+  EXPECT_GT(file_copy_.files_told, rounds / 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -242,7 +287,19 @@ INSTANTIATE_TEST_SUITE_P(
         Setup{"two_drives", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true},
         Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
         Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
-        Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false}),
+        Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false},
+        Setup{"threads", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true, 4},
+        Setup{"resumed", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true, 1, true},
+        Setup{"few_descriptors", {.levels = LevelSchedule(20, 0.25)}, {"one"}, true, 3, true, 4},
+        Setup{"files", {.levels = LevelSchedule(10'000, 1e-6)}, {"one"}, true, 1, false, 1024, true},
+        Setup{"files_of_two_drives",
+              {.levels = LevelSchedule(20, 0.25)},
+              {"one", "two"},
+              false,
+              4,
+              true,
+              1024,
+              true}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <SQLiteCpp/Database.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <ostream>
 
@@ -14,9 +15,16 @@ namespace {
 
 constexpr const char* own_name = "node";
 
+std::int64_t mtime_of(const struct stat& status) {
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 void measure_below(const std::filesystem::path& directory, const std::string& path,
                    std::map<std::string, Measured>& found) {
   Measured sum;
+  struct stat own{};
+  if (::lstat(directory.c_str(), &own) != 0) throw std::runtime_error("lstat " + path);
+  sum.mtime_ns = mtime_of(own);
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().native();
     if (path.empty() && name == ".spoor") continue;
@@ -31,17 +39,20 @@ void measure_below(const std::filesystem::path& directory, const std::string& pa
       sum.dirs += 1 + after.dirs - before.dirs;
       sum.bytes += after.bytes - before.bytes;
       sum.allocated += after.allocated - before.allocated;
+      sum.mtime_ns = std::max(sum.mtime_ns, after.mtime_ns);
       continue;
     }
     ++sum.files;
     if (S_ISREG(status.st_mode)) sum.bytes += static_cast<std::uint64_t>(status.st_size);
     sum.allocated += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    sum.mtime_ns = std::max(sum.mtime_ns, mtime_of(status));
   }
   Measured& entry = found[path];
   entry.files += sum.files;
   entry.dirs += sum.dirs;
   entry.bytes += sum.bytes;
   entry.allocated += sum.allocated;
+  entry.mtime_ns = std::max(entry.mtime_ns, sum.mtime_ns);
 }
 
 }  // namespace
@@ -53,7 +64,7 @@ void write_file(const std::filesystem::path& path, std::size_t bytes) {
 
 std::ostream& operator<<(std::ostream& out, const Measured& measured) {
   return out << measured.files << " files, " << measured.dirs << " dirs, " << measured.bytes << " bytes, "
-             << measured.allocated << " allocated";
+             << measured.allocated << " allocated, newest " << measured.mtime_ns;
 }
 
 std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives) {
@@ -88,20 +99,35 @@ void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
 base::Result<ScanReport> ScannedNode::try_scan() {
   auto cursors = database->cursors();
   if (!cursors) return cursors.error();
-  const tracker::Cursor from = (*cursors)[own_name];
+  base::PosixFileSystem files;
+  UnfinishedScan unfinished(UnfinishedScan::directory_in(temp.path()), files);
+  auto found = find_unfinished(unfinished);
+  has_resumed = found.has_value();
+  const ScanInput input = found ? std::move(*found) : gather((*cursors)[own_name]);
+  return run_scan(*database, options, input,
+                  {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr});
+}
+
+std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished) {
+  if (!resumes || options.full) return std::nullopt;
+  const auto setting = setting_of_scan(*database, options);
+  EXPECT_TRUE(setting) << setting.error().message;
+  return setting ? unfinished.find(*setting) : std::nullopt;
+}
+
+ScanInput ScannedNode::gather(const tracker::Cursor& from) {
   const auto started_at = clock.wall_now();
   const auto current = tracker->status().current;
   const tracker::CycleAnswer answer = tracker->cycle({next(current), from.cycle, from.instance});
   clock.advance(std::chrono::seconds(1));
   ScanInput input{answer.marks};
-  input.started_at = clock.wall_now();
   input.next_cursors[own_name] = answer.next();
   input.started_at = started_at;
   input.cycle = answer.current;
   input.partial = partial;
   input.start_level = start_level;
   if (answer.gap) input.everything = "the tracker can't answer from this cycle on";
-  return run_scan(*database, options, input, {reader, clock, waiter, stop.get_token(), progress});
+  return input;
 }
 
 ScanReport ScannedNode::scan() {
@@ -116,7 +142,10 @@ ScanReport ScannedNode::scan_counting_reads() {
 }
 
 std::optional<Usage> ScannedNode::usage(const std::string& path, std::uint64_t depth) {
-  auto found = query_usage(*database, path, depth);
+  UsageOptions usage_options;
+  usage_options.depth = depth;
+  usage_options.order = UsageOrder::name;
+  auto found = query_usage(*database, path, usage_options);
   EXPECT_TRUE(found) << found.error().message;
   return found ? *found : std::nullopt;
 }
@@ -127,19 +156,25 @@ std::uint64_t ScannedNode::files(const std::string& path) {
   return found ? found->total.files : 0;
 }
 
-void ScannedNode::expect_exact() {
+bool ScannedNode::is_complete(const std::string& path) {
+  const auto found = usage(path);
+  EXPECT_TRUE(found) << "nothing is known of '" << path << "'";
+  return found && found->is_complete(found->total);
+}
+
+void ScannedNode::expect_exact(Newest newest) {
   std::vector<std::filesystem::path> paths;
   for (const Drive& drive : options.drives) paths.push_back(drive.path);
-  const auto expected = measure(paths);
+  auto expected = measure(paths);
   const auto all = usage("", 100'000);
   ASSERT_TRUE(all);
   std::map<std::string, Measured> stored;
-  stored[""] = {all->total.files, all->total.dirs, all->total.bytes, all->total.allocated};
-  for (const UsageEntry& entry : all->below) {
-    stored[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated};
-  }
-  for (const auto& [path, measured] : expected) {
+  for_each_entry(all->total, [&](const UsageEntry& entry) {
+    stored[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns};
+  });
+  for (auto& [path, measured] : expected) {
     ASSERT_TRUE(stored.contains(path)) << "'" << path << "' is not known";
+    if (newest == Newest::unknown) measured.mtime_ns = stored[path].mtime_ns;
     ASSERT_EQ(stored[path], measured) << "at '" << path << "'";
   }
   ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";

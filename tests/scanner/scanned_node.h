@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_system.h"
 #include "scanner/scan.h"
+#include "scanner/unfinished_scan.h"
 #include "scanner/usage_database.h"
 #include "scanner/usage_query.h"
 #include "tests/fakes/manual_clock.h"
@@ -30,6 +32,7 @@ struct Measured {
   std::uint64_t dirs = 0;
   std::uint64_t bytes = 0;
   std::uint64_t allocated = 0;
+  std::int64_t mtime_ns = 0;  // the newest
 
   friend bool operator==(const Measured&, const Measured&) = default;
 };
@@ -74,7 +77,7 @@ class ScannedNode : public ::testing::Test {
 
   void mark(const std::string& path, tracker::MarkKind kind = tracker::MarkKind::dir);
 
-  // Gathers as `spoor scan` does, and scans.
+  // Gathers as `spoor scan` does, and scans; or goes on with a scan that did not end, where `resumes`.
   base::Result<ScanReport> try_scan();
   // The same, which has to succeed.
   ScanReport scan();
@@ -85,9 +88,12 @@ class ScannedNode : public ::testing::Test {
 
   std::optional<Usage> usage(const std::string& path, std::uint64_t depth = 1);
   std::uint64_t files(const std::string& path);
+  bool is_complete(const std::string& path);
 
   // Every directory of the drives has the totals that were measured, and the database holds no others.
-  void expect_exact();
+  // The newest mtimes are not compared where something changed beneath the scan that did not mark it.
+  enum class Newest { compared, unknown };
+  void expect_exact(Newest newest = Newest::compared);
 
   // Rows of directories, roots included, as the database has them.
   std::int64_t row_count();
@@ -103,7 +109,13 @@ class ScannedNode : public ::testing::Test {
   std::stop_source stop;
   std::function<void(const Progress&)> progress;
   bool partial = false;
+  bool resumes = false;
+  bool has_resumed = false;  // the last scan: it knows nothing of changes after the one it went on with began
   std::size_t start_level = 0;
+
+ private:
+  std::optional<ScanInput> find_unfinished(UnfinishedScan& unfinished);
+  ScanInput gather(const tracker::Cursor& from);
 };
 
 }  // namespace spoor::scanner

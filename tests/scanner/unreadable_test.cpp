@@ -36,7 +36,7 @@ TEST_F(UnreadableTest, ItsOldTotalsStay) {
   EXPECT_EQ(files("a/b/c"), 1U);
   EXPECT_EQ(files("a/d"), 2U) << "its neighbours are read all the same";
   EXPECT_EQ(files(""), 4U);
-  EXPECT_FALSE(usage("a/b")->complete);
+  EXPECT_FALSE(is_complete("a/b"));
 }
 
 TEST_F(UnreadableTest, ItIsReadNextTimeThoughNothingIsMarked) {
@@ -47,7 +47,7 @@ TEST_F(UnreadableTest, ItIsReadNextTimeThoughNothingIsMarked) {
   scan_with_fault();
   scan_counting_reads();
   EXPECT_TRUE(was_read("a/b"));
-  EXPECT_TRUE(usage("a/b")->complete);
+  EXPECT_TRUE(is_complete("a/b"));
   expect_exact();
   scan_counting_reads();
   EXPECT_TRUE(reader.read_paths.empty()) << "once is enough";
@@ -84,8 +84,8 @@ TEST_F(UnreadableTest, TheDebtIsHandedDownToWhatFailsBelow) {
   mark("a/b/c/d");
   scan_with_fault(EIO, "a/b");
   scan_with_fault(EIO, "a/b/c");
-  EXPECT_TRUE(usage("a/b/e")->complete);
-  EXPECT_FALSE(usage("a/b")->complete);
+  EXPECT_TRUE(is_complete("a/b/e"));
+  EXPECT_FALSE(is_complete("a/b"));
   scan_counting_reads();
   EXPECT_FALSE(was_read("a/b/e")) << "that was paid the last time";
   EXPECT_TRUE(was_read("a/b/c/d"));
@@ -181,7 +181,7 @@ TEST_F(UnreadableTest, DeletedWhileItWasUnread) {
   mark("a/b");
   EXPECT_EQ(scan().record.figures.dirs_deleted, 2U);
   expect_exact();
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
 }
 
 TEST_F(UnreadableTest, AnUnreadableButCleanOneIsNobodysBusiness) {
@@ -220,14 +220,14 @@ TEST_F(UnreadableTest, AFileThatCannotBeLookedAtDoesNotHideTheSubdirectories) {
   EXPECT_EQ(report.record.errors, 1U);
   EXPECT_EQ(files("a/b"), 2U) << "marked, and read";
   EXPECT_EQ(files("a"), 1U + 2U + 1U) << "its own files as before";
-  EXPECT_FALSE(usage("a")->complete);
-  EXPECT_TRUE(usage("a/b")->complete);
+  EXPECT_FALSE(is_complete("a"));
+  EXPECT_TRUE(is_complete("a/b"));
   reader.repair();
   scan_counting_reads();
   EXPECT_TRUE(was_read("a"));
   EXPECT_FALSE(was_read("a/b"));
   EXPECT_EQ(files("a"), 2U + 2U + 1U) << "a/c was never marked";
-  EXPECT_TRUE(usage("a")->complete);
+  EXPECT_TRUE(is_complete("a"));
 }
 
 TEST_F(UnreadableTest, ANewDirectoryWithSuchAFileHasTheOthers) {

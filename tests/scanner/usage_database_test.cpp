@@ -144,7 +144,7 @@ TEST_F(UsageDatabaseTest, OldRecordsGoButNotTheLastThatSawEverything) {
   ASSERT_TRUE(database.begin_scan().value()->commit({}));
   database.handle().exec(
       "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-      "INSERT INTO scans SELECT i, 0, 0, 0, 0, 1, '', 0, 0, 0, 0, 0, 0, 0, 0 FROM n");
+      "INSERT INTO scans SELECT i, 0, 0, 0, 0, 1, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n");
   ASSERT_TRUE(database.begin_scan().value()->commit(partial));
   const auto records = database.scans(100'000).value();
   EXPECT_EQ(records.back().id, 2U);
@@ -199,10 +199,10 @@ TEST_F(UsageDatabaseTest, AnotherProgramsDatabaseIsRefusedAndKept) {
   EXPECT_FALSE(other.tableExists("directories"));
 }
 
-TEST_F(UsageDatabaseTest, AFileOfGarbageIsAnErrorThatSaysWhatToDo) {
+TEST_F(UsageDatabaseTest, AFileOfGarbageIsDamage) {
   std::ofstream(file()) << std::string(10'000, 'g');
-  expect_refused(UsageDatabase::open(file()), Errc::database_failed, "move it aside");
-  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_failed, "move it aside");
+  expect_refused(UsageDatabase::open(file()), Errc::database_damaged, "builds it anew");
+  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_damaged, "builds it anew");
 }
 
 TEST_F(UsageDatabaseTest, DamageInsideIsAnErrorAndNotACrash) {
@@ -232,7 +232,7 @@ TEST_F(UsageDatabaseTest, DamageInsideIsAnErrorAndNotACrash) {
   if (!transaction) return;
   const auto children = (*transaction)->directories().children(1, std::nullopt, 10'000);
   ASSERT_FALSE(children);
-  EXPECT_EQ(children.error().code, Errc::database_failed);
+  EXPECT_EQ(children.error().code, Errc::database_damaged);
 }
 
 TEST_F(UsageDatabaseTest, ADirectoryThatIsNotThereIsAnError) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "scanner/errors.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -11,12 +12,32 @@ class UsageQueryTest : public ScannedNode {
  protected:
   UsageQueryTest() : ScannedNode({"one", "two"}) {}
 
+  // Of all below, each behind its parent.
   static std::vector<std::string> paths(const Usage& usage) {
     std::vector<std::string> found;
-    for (const UsageEntry& entry : usage.below) found.push_back(entry.path);
+    for_each_entry(usage.total, [&](const UsageEntry& entry) {
+      if (entry.depth > 0) found.push_back(entry.path);
+    });
     return found;
   }
+
+  Usage ask(const UsageOptions& asked) {
+    auto found = query_usage(*database, "", asked);
+    EXPECT_TRUE(found) << found.error().message;
+    return found.value().value();
+  }
+
+  // Directories of so many files of one byte, on alternating drives.
+  void make(const std::map<std::string, int>& files) {
+    std::size_t number = 0;
+    for (const auto& [path, count] : files) {
+      for (int i = 0; i < count; ++i) write_file(on_drive(path + "/" + std::to_string(i), number++ % 2), 1);
+    }
+    scan();
+  }
 };
+
+using Paths = std::vector<std::string>;
 
 TEST_F(UsageQueryTest, NothingIsKnownBeforeTheFirstScan) {
   EXPECT_FALSE(usage(""));
@@ -42,18 +63,18 @@ TEST_F(UsageQueryTest, ChildrenComeByNameMergedOverTheDrives) {
   for (const char* path : {"b/2", "z/2"}) write_file(on_drive(path, 1), 1);
   scan();
   const auto found = usage("");
-  EXPECT_EQ(paths(*found), (std::vector<std::string>{"a", "b", "c", "z"}));
-  EXPECT_EQ(found->below[1].files, 2U);
-  EXPECT_EQ(found->below[1].depth, 1U);
+  EXPECT_EQ(paths(*found), (Paths{"a", "b", "c", "z"}));
+  EXPECT_EQ(found->total.children[1].files, 2U);
+  EXPECT_EQ(found->total.children[1].depth, 1U);
 }
 
 TEST_F(UsageQueryTest, DepthSaysHowFarDown) {
   write_file(on_drive("a/b/c/1", 0), 1);
   write_file(on_drive("a/z/1", 0), 1);
   scan();
-  EXPECT_TRUE(usage("", 0)->below.empty());
-  EXPECT_EQ(paths(*usage("", 2)), (std::vector<std::string>{"a", "a/b", "a/z"}));
-  EXPECT_EQ(paths(*usage("a", 9)), (std::vector<std::string>{"a/b", "a/b/c", "a/z"}));
+  EXPECT_TRUE(usage("", 0)->total.children.empty());
+  EXPECT_EQ(paths(*usage("", 2)), (Paths{"a", "a/b", "a/z"}));
+  EXPECT_EQ(paths(*usage("a", 9)), (Paths{"a/b", "a/b/c", "a/z"}));
 }
 
 TEST_F(UsageQueryTest, APathNobodyHasIsNothing) {
@@ -68,15 +89,15 @@ TEST_F(UsageQueryTest, AsOfIsTheStartOfTheLastScanThatSawEverything) {
   scan();
   const auto first = usage("")->as_of;
   ASSERT_TRUE(first);
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
   partial = true;
   scan();
   EXPECT_EQ(usage("")->as_of, first);
-  EXPECT_FALSE(usage("")->complete) << "some peer's marks are still to be walked";
+  EXPECT_FALSE(is_complete("")) << "some peer's marks are still to be walked";
   partial = false;
   scan();
   EXPECT_GT(usage("")->as_of, first);
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
 }
 
 TEST_F(UsageQueryTest, AFullWalkSeesEverythingWhateverThePeersSay) {
@@ -84,7 +105,7 @@ TEST_F(UsageQueryTest, AFullWalkSeesEverythingWhateverThePeersSay) {
   partial = true;
   options.full = true;
   scan();
-  EXPECT_TRUE(usage("")->complete);
+  EXPECT_TRUE(is_complete(""));
 }
 
 TEST_F(UsageQueryTest, WhatWasLeftMakesItselfAndAllAboveIncomplete) {
@@ -94,16 +115,16 @@ TEST_F(UsageQueryTest, WhatWasLeftMakesItselfAndAllAboveIncomplete) {
   mark("a/b");
   reader.open_errors["a/b"] = EACCES;
   scan();
-  EXPECT_FALSE(usage("")->complete);
-  EXPECT_FALSE(usage("a")->complete);
-  EXPECT_FALSE(usage("a/b")->complete);
-  EXPECT_FALSE(usage("a/b/c")->complete) << "what is stored below an unread directory is not certain";
-  EXPECT_TRUE(usage("a/z")->complete);
-  const auto below = usage("a", 2)->below;
-  ASSERT_EQ(below.size(), 3U);
-  EXPECT_FALSE(below[0].complete);
-  EXPECT_FALSE(below[1].complete);
-  EXPECT_TRUE(below[2].complete);
+  EXPECT_FALSE(is_complete(""));
+  EXPECT_FALSE(is_complete("a"));
+  EXPECT_FALSE(is_complete("a/b"));
+  EXPECT_FALSE(is_complete("a/b/c")) << "what is stored below an unread directory is not certain";
+  EXPECT_TRUE(is_complete("a/z"));
+  const auto found = usage("a", 2);
+  ASSERT_EQ(paths(*found), (Paths{"a/b", "a/b/c", "a/z"}));
+  EXPECT_FALSE(found->total.children[0].complete);
+  EXPECT_FALSE(found->total.children[0].children[0].complete);
+  EXPECT_TRUE(found->total.children[1].complete);
 }
 
 TEST_F(UsageQueryTest, ADriveThatFailedMakesEverythingIncomplete) {
@@ -111,7 +132,81 @@ TEST_F(UsageQueryTest, ADriveThatFailedMakesEverythingIncomplete) {
   scan();
   reader.drive_errors[drive(1)] = EIO;
   scan();
-  EXPECT_FALSE(usage("a")->complete) << "the other drive may have it too";
+  EXPECT_FALSE(is_complete("a")) << "the other drive may have it too";
+}
+
+TEST_F(UsageQueryTest, TheLargestComesFirstUnlessSaidOtherwise) {
+  write_file(on_drive("few/large", 0), 100);
+  make({{"a", 3}, {"b", 2}, {"few/x", 1}});
+  EXPECT_EQ(paths(ask({.depth = 2})), (Paths{"few", "few/x", "a", "b"}));
+  EXPECT_EQ(paths(ask({.order = UsageOrder::files})), (Paths{"a", "b", "few"})) << "the same by name";
+  EXPECT_EQ(paths(ask({.order = UsageOrder::name})), (Paths{"a", "b", "few"}));
+}
+
+TEST_F(UsageQueryTest, WhatIsBeyondTheLimitOfADirectoryIsSummedUp) {
+  make({{"a", 1}, {"b", 5}, {"c", 2}, {"d", 3}, {"d/x", 1}});
+  const Usage found = ask({.depth = 2, .children_max = 2});
+  EXPECT_EQ(paths(found), (Paths{"b", "d", "d/x"}));
+  EXPECT_EQ(found.total.rest.count, 2U);
+  EXPECT_EQ(found.total.rest.files, 3U);
+  EXPECT_EQ(found.total.rest.bytes, 3U);
+  EXPECT_EQ(found.total.children[1].rest.count, 0U);
+  EXPECT_FALSE(found.truncated) << "it is what was asked for";
+  EXPECT_EQ(paths(ask({.order = UsageOrder::name, .children_max = 2})), (Paths{"a", "b"}));
+  EXPECT_EQ(ask({.children_max = 0}).total.rest.count, 4U);
+}
+
+TEST_F(UsageQueryTest, ARestWithSomethingPendingIsIncomplete) {
+  make({{"a", 3}, {"b", 2}, {"c", 1}});
+  EXPECT_TRUE(ask({.children_max = 1}).total.rest.complete);
+  mark("c");
+  reader.open_errors["c"] = EACCES;
+  scan();
+  EXPECT_FALSE(ask({.children_max = 1}).total.rest.complete);
+  EXPECT_TRUE(ask({.children_max = 3}).total.rest.complete) << "there is none";
+}
+
+TEST_F(UsageQueryTest, ABoundOnTheAnswerIsMetAsFarDownAsCanBe) {
+  make({{"a/1", 3}, {"a/2", 1}, {"b/1", 2}, {"c", 1}});
+  const Usage all = ask({.depth = 2, .entries_max = 6});
+  EXPECT_EQ(paths(all), (Paths{"a", "a/1", "a/2", "b", "b/1", "c"}));
+  EXPECT_FALSE(all.truncated);
+
+  const Usage most = ask({.depth = 2, .entries_max = 4});
+  EXPECT_EQ(paths(most), (Paths{"a", "a/1", "b", "c"}));
+  EXPECT_TRUE(most.truncated);
+  EXPECT_EQ(most.total.children[0].rest.count, 1U);
+  EXPECT_FALSE(most.total.children[1].is_open) << "b has children, but they were not looked up";
+
+  const Usage few = ask({.depth = 2, .entries_max = 2});
+  EXPECT_EQ(paths(few), (Paths{"a", "b"}));
+  EXPECT_EQ(few.total.rest.count, 1U);
+  EXPECT_TRUE(few.truncated);
+}
+
+TEST_F(UsageQueryTest, PathsAreBoundedInBytes) {
+  make({{"aaaaaaaaaa", 3}, {"bbbbb", 2}, {"c", 1}});
+  const Usage found = ask({.path_bytes_max = 14});
+  EXPECT_EQ(paths(found), (Paths{"aaaaaaaaaa"})) << "in order: none is passed over for a shorter one";
+  EXPECT_EQ(found.total.rest.count, 2U);
+  EXPECT_TRUE(found.truncated);
+  EXPECT_FALSE(ask({.path_bytes_max = 16}).truncated);
+}
+
+TEST_F(UsageQueryTest, ItStopsWhenItIsTold) {
+  make({{"a", 1}, {"b", 1}, {"c", 1}});
+  int asked = 0;
+  const auto stopped = query_usage(*database, "", {.should_stop = [&] { return ++asked == 2; }});
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::interrupted);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(UsagePathTest, TheRootHasManyNames) {
+  for (const char* raw : {"", "/", ".", "./", "//./"}) EXPECT_EQ(parse_usage_path(raw).value(), "") << raw;
+  EXPECT_EQ(parse_usage_path("/a//b/").value(), "a/b");
+  EXPECT_FALSE(parse_usage_path(".."));
+  EXPECT_FALSE(parse_usage_path(std::string_view("\0", 1)));
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ pid_t spawn(std::vector<std::string> command, const FileActions& actions) {
   return pid;
 }
 
-int wait_for_exit(pid_t pid) {
+int wait_for_exit(pid_t pid, rusage* usage = nullptr) {
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::wait4(pid, &status, 0, usage) < 0 && errno == EINTR) {
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -66,7 +66,9 @@ CommandResult run_command(const std::vector<std::string>& command, const std::st
   actions.open(STDOUT_FILENO, directory / "out", O_WRONLY | O_CREAT | O_TRUNC);
   actions.open(STDERR_FILENO, directory / "err", O_WRONLY | O_CREAT | O_TRUNC);
   CommandResult result;
-  result.code = wait_for_exit(spawn(command, actions));
+  const auto started = std::chrono::steady_clock::now();
+  result.code = wait_for_exit(spawn(command, actions), &result.usage);
+  result.took = std::chrono::steady_clock::now() - started;
   result.out = content(directory / "out");
   result.err = content(directory / "err");
   return result;

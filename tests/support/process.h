@@ -1,8 +1,10 @@
 // Real programs, run by tests.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +20,9 @@ struct CommandResult {
   int code = -1;  // the exit code; 128 + the signal's number where one ended it
   std::string out;
   std::string err;
+  std::chrono::duration<double> took{};
+  // With the children it waited for. ru_maxrss is at least what the caller itself has needed so far.
+  rusage usage{};
 };
 
 // Runs a program to its end, with `input` as its standard input.

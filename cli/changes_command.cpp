@@ -1,0 +1,218 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "scanner/change_feed.h"
+#include "scanner/consumers.h"
+#include "scanner/report_json.h"
+#include "tracker/path.h"
+
+namespace spoor::cli {
+namespace {
+
+using scanner::FeedEntry;
+
+struct ChangesFlags {
+  std::optional<std::uint64_t> since;
+  std::optional<std::uint64_t> until;
+  std::string consumer;
+  bool commit = false;
+  bool forget = false;
+  bool latest = false;
+  bool deleted = false;
+  bool files = false;
+  bool nul = false;
+  bool json = false;
+};
+
+class Printer {
+ public:
+  explicit Printer(const ChangesFlags& flags) : flags_(flags) {}
+
+  // False where printing makes no sense any more; error() says why.
+  bool print(const FeedEntry& entry) {
+    if (flags_.json) {
+      for (const auto& change : scanner::changes_json(entry)) print_json(change);
+    } else if (is_listed(entry)) {
+      print_line(entry);
+    }
+    if (std::ferror(stdout) != 0) error_ = "cannot write to standard output";
+    return error_.empty();
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  static void print_json(const nlohmann::ordered_json& line) {
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+
+  // Files alone name all there is to copy; what is gone may be directories, too.
+  bool is_listed(const FeedEntry& entry) const {
+    if (flags_.deleted) return entry.is_deleted;
+    return entry.is_there && entry.is_file == flags_.files;
+  }
+
+  void print_line(const FeedEntry& entry) {
+    const std::string& path = entry.path;
+    if (!flags_.nul && path.find('\n') != std::string::npos) {
+      error_ = fmt::format("'{}' has a line break in its name: use -0", tracker::printable(path));
+      return;
+    }
+    std::string line = entry.is_file ? path : path + '/';
+    // The root; and rsync takes what begins like a comment for one, even behind a NUL.
+    if (path.empty()) line = "./";
+    if (path.starts_with('#') || path.starts_with(';')) line.insert(0, "./");
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fputc(flags_.nul ? '\0' : '\n', stdout);
+  }
+
+  const ChangesFlags& flags_;
+  std::string error_;
+};
+
+class ChangesCommand {
+ public:
+  ChangesCommand(const ChangesFlags& flags, const config::Config& config) : flags_(flags), config_(config) {}
+
+  int run() {
+    if (flags_.forget) return forget();
+    const auto file = scanner::UsageDatabase::file_in(config_.node.data_dir);
+    auto database = scanner::UsageDatabase::open_read_only(file);
+    if (!database) return fail(exit_failed, database.error().message);
+    const auto latest = scanner::latest_scan(*database);
+    if (!latest) return fail(exit_failed, latest.error().message);
+    if (flags_.latest) return print_latest(*database, *latest);
+    const auto since = find_since(*database);
+    if (!since) return fail(exit_failed, since.error().message);
+    if (!*since) return start_over(*database, *latest);
+    Printer printer(flags_);
+    const scanner::FeedRange range{
+        .since = **since, .until = flags_.until, .after = {}, .files = flags_.files};
+    const auto until =
+        scanner::read_changes(*database, range, [&](const FeedEntry& entry) { return printer.print(entry); });
+    if (!until) return fail(exit_failed, until.error().message);
+    if (!*until) return start_over(*database, *latest);
+    if (!printer.error().empty()) return fail(exit_failed, printer.error());
+    // What was not printed must not be passed over.
+    if (std::fflush(stdout) != 0) return fail(exit_failed, "cannot write to standard output");
+    return flags_.commit ? commit(*database, **until, exit_done) : exit_done;
+  }
+
+ private:
+  base::Result<scanner::Consumers> open_consumers() const {
+    return scanner::Consumers::open(config_.node.data_dir);
+  }
+
+  int print_latest(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    if (!flags_.json) {
+      fmt::print("{}\n", latest);
+      return exit_done;
+    }
+    const auto id = scanner::feed_id(database);
+    if (!id) return fail(exit_failed, id.error().message);
+    fmt::print("{}\n", nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump());
+    return exit_done;
+  }
+
+  // Nothing for a consumer that has no position yet.
+  base::Result<std::optional<std::uint64_t>> find_since(scanner::UsageDatabase& database) const {
+    if (flags_.since) return flags_.since;
+    const auto id = scanner::feed_id(database);
+    if (!id) return id.error();
+    auto consumers = open_consumers();
+    if (!consumers) return consumers.error();
+    return consumers->position(flags_.consumer, *id);
+  }
+
+  // Everything has to be taken. What is found from the next scan on, or from --until on, is read then.
+  int start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    if (flags_.commit) {
+      latest = std::min(latest, flags_.until.value_or(latest));
+      const int committed = commit(database, latest, exit_start_over);
+      if (committed != exit_start_over) return committed;
+    }
+    return fail(
+        exit_start_over,
+        flags_.commit
+            ? fmt::format("take everything now; '{}' reads on from scan {}", flags_.consumer, latest)
+            : "the changes since then are not kept: take everything anew (with --consumer NAME --commit "
+              "first, so that nothing is missed)");
+  }
+
+  int commit(scanner::UsageDatabase& database, std::uint64_t scan, int code) const {
+    const auto id = scanner::feed_id(database);
+    if (!id) return fail(exit_failed, id.error().message);
+    auto consumers = open_consumers();
+    if (!consumers) return fail(exit_failed, consumers.error().message);
+    const auto done = consumers->commit({flags_.consumer, *id, scan, base::SystemClock().wall_now()});
+    if (!done) return fail(exit_failed, done.error().message);
+    return code;
+  }
+
+  int forget() const {
+    auto consumers = open_consumers();
+    if (!consumers) return fail(exit_failed, consumers.error().message);
+    const auto was_there = consumers->forget(flags_.consumer);
+    if (!was_there) return fail(exit_failed, was_there.error().message);
+    return *was_there ? exit_done
+                      : fail(exit_failed, fmt::format("there is no consumer '{}'", flags_.consumer));
+  }
+
+  const ChangesFlags& flags_;
+  const config::Config& config_;
+};
+
+int run(const GlobalOptions& global, const ChangesFlags& flags) {
+  if (!flags.latest && flags.since.has_value() != flags.consumer.empty()) {
+    return fail(exit_usage, "give either --since SCAN or --consumer NAME");
+  }
+  if ((flags.commit || flags.forget) && flags.consumer.empty()) {
+    return fail(exit_usage, "--commit and --forget need --consumer NAME");
+  }
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
+  if (flags.files && !config->scan.file_feed) {
+    return fail(
+        exit_usage,
+        "--files: the scans of this node do not keep the names of files; set scan.file_feed to true in "
+        "its configuration, then run 'spoor scan'");
+  }
+  return ChangesCommand(flags, *config).run();
+}
+
+}  // namespace
+
+void add_changes_command(CLI::App& program, const GlobalOptions& options, int& code) {
+  auto flags = std::make_shared<ChangesFlags>();
+  CLI::App* command = program.add_subcommand("changes", "Lists the directories that scans found changed");
+  command->footer(
+      "One directory a line, with a / at the end, for `rsync -a --delete --files-from=-`, which then copies\n"
+      "each one's own entries; with --files, each file that is new or changed instead. Exit codes: 0 done; 1 "
+      "failed; 2 wrong usage or configuration; 4 what changed\n"
+      "since then is not kept: nothing is printed, take everything.");
+  command->add_option("--since", flags->since, "The last scan whose changes are known already");
+  command->add_option("--until", flags->until, "The last scan to list (default: the last there is)");
+  command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet");
+  command->add_flag("--latest", flags->latest,
+                    "Prints the number of the last scan, and no more (--json: and the feed's id)");
+  command->add_flag("--commit", flags->commit, "Once all is printed, the consumer has read it");
+  command->add_flag("--forget", flags->forget, "Forgets the consumer, and lists nothing");
+  command->add_flag("--deleted", flags->deleted, "Lists the deleted ones instead: each with all below it");
+  command->add_flag("--files", flags->files,
+                    "Lists files instead (--deleted, --json: files, too); needs scan.file_feed");
+  command->add_flag("-0", flags->nul, "Ends each with a NUL instead of a line break");
+  command->add_flag("--json", flags->json, "One JSON object a line, deleted ones too");
+  command->callback([flags, &options, &code] { code = run(options, *flags); });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,52 @@
+#include <fmt/core.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/iso_time.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/scans_report.h"
+#include "scanner/report_json.h"
+#include "scanner/usage_database.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ScansFlags {
+  std::size_t limit = 20;
+  bool json = false;
+};
+
+int run(const GlobalOptions& global, const ScansFlags& flags) {
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
+  auto database =
+      scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
+  if (!database) return fail(exit_failed, database.error().message);
+  const auto scans = database->scans(flags.limit);
+  if (!scans) return fail(exit_failed, scans.error().message);
+  fmt::print("{}", flags.json ? scanner::scans_json(*scans).dump(2, ' ', false,
+                                                                 ordered_json::error_handler_t::replace) +
+                                    "\n"
+                              : scans_text(*scans));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_scans_command(CLI::App& program, const GlobalOptions& options, int& code) {
+  auto flags = std::make_shared<ScansFlags>();
+  CLI::App* command = program.add_subcommand("scans", "Shows the last scans of this node and their figures");
+  command->add_option("--limit", flags->limit, "How many, the newest first")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", flags->json, "Prints one JSON object");
+  command->callback([flags, &options, &code] { code = run(options, *flags); });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,122 @@
+#include "cli/usage_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/iso_time.h"
+#include "cli/format.h"
+#include "tracker/path.h"
+
+namespace spoor::cli {
+namespace {
+
+using scanner::Usage;
+using scanner::UsageEntry;
+using scanner::UsageOrder;
+
+constexpr std::size_t bar_columns_max = 40;
+constexpr std::size_t columns_for_bars = 72;  // below this the figures leave no room
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// With `columns` a bar stands before the name, and its share of the whole.
+class UsageText {
+ public:
+  UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns)
+      : usage_(usage), order_(order), is_tree_(columns.has_value()), bar_columns_(bar_columns(columns)) {}
+
+  std::string to_string() const {
+    Table table = bar_columns_ > 0
+                      ? Table({"size", "on disk", "files", "directories", "share", "", "path"}, {5, 6})
+                      : Table({"size", "on disk", "files", "directories", "path"}, {4});
+    add(table, usage_.total);
+    return table.to_string();
+  }
+
+ private:
+  static std::size_t bar_columns(std::optional<std::size_t> columns) {
+    if (columns.value_or(0) < columns_for_bars) return 0;
+    return std::min(*columns / 5, bar_columns_max);
+  }
+
+  void add(Table& table, const UsageEntry& entry) const {
+    std::string path = entry.path.empty() ? "(all)" : tracker::printable(entry.path);
+    if (is_tree_ && entry.depth > 0) path = tracker::printable(name_of(entry.path));
+    add_row(table, entry, indented(path, entry.depth));
+    for (const UsageEntry& child : entry.children) add(table, child);
+    if (entry.rest.count > 0) add_rest(table, entry);
+  }
+
+  void add_rest(Table& table, const UsageEntry& entry) const {
+    std::string text = fmt::format("({} more", with_commas(entry.rest.count));
+    if (!is_tree_ && !entry.path.empty()) text += fmt::format(" in {}", tracker::printable(entry.path));
+    add_row(table, entry.rest, indented(text + ")", entry.depth + 1));
+  }
+
+  std::string indented(const std::string& text, std::uint64_t depth) const {
+    return is_tree_ ? std::string(2 * depth, ' ') + text : text;
+  }
+
+  template <class Figures>
+  void add_row(Table& table, const Figures& figures, std::string name) const {
+    std::vector<std::string> row{human_bytes(figures.bytes), human_bytes(figures.allocated),
+                                 with_commas(figures.files), with_commas(figures.dirs)};
+    if (bar_columns_ > 0) {
+      const double share = share_of_all(figures);
+      row.push_back(fmt::format("{:.1f} %", share * 100));
+      const auto filled = static_cast<std::size_t>(std::lround(share * static_cast<double>(bar_columns_)));
+      row.push_back(std::string(filled, '#') + std::string(bar_columns_ - filled, '.'));
+    }
+    if (!figures.complete) name += "  (a part was left for the next scan)";
+    row.push_back(std::move(name));
+    table.add(std::move(row));
+  }
+
+  template <class Figures>
+  double share_of_all(const Figures& figures) const {
+    const bool by_files = order_ == UsageOrder::files;
+    const std::uint64_t part = by_files ? figures.files : figures.bytes;
+    const std::uint64_t whole = by_files ? usage_.total.files : usage_.total.bytes;
+    return whole == 0 ? 0 : std::min(1.0, static_cast<double>(part) / static_cast<double>(whole));
+  }
+
+  const Usage& usage_;
+  const UsageOrder order_;
+  const bool is_tree_;
+  const std::size_t bar_columns_;  // 0: no bars
+};
+
+std::string csv_quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char character : text) {
+    if (character == '"') quoted += '"';
+    quoted += character;
+  }
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns) {
+  return UsageText(usage, order, columns).to_string() +
+         fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
+                     usage.is_complete(usage.total) ? "" : "; newer changes are pending");
+}
+
+std::string usage_csv(const Usage& usage, bool for_terminal) {
+  const std::string as_of = usage.as_of ? base::iso_time(*usage.as_of) : "";
+  std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete\r\n";
+  scanner::for_each_entry(usage.total, [&](const UsageEntry& entry) {
+    csv += fmt::format(
+        "{},{},{},{},{},{},{},{}\r\n", csv_quoted(for_terminal ? tracker::printable(entry.path) : entry.path),
+        entry.depth, entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry));
+  });
+  return csv;
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,19 @@
+// What every route reads and answers in the same way.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string_view>
+
+#include "daemon/http_message.h"
+
+namespace spoor::daemon {
+
+// A whole decimal number and nothing else; nothing where it is none.
+std::optional<std::uint64_t> parse_number(std::string_view text);
+
+// What is not UTF-8 becomes U+FFFD.
+HttpResponse json_response(const nlohmann::ordered_json& body);
+
+}  // namespace spoor::daemon

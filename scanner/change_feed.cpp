@@ -1,0 +1,109 @@
+#include "scanner/change_feed.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Transaction.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "scanner/errors.h"
+#include "scanner/feed_reader.h"
+#include "scanner/sqlite_guard.h"
+#include "tracker/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+std::uint64_t number(SQLite::Database& database, const char* query) {
+  return static_cast<std::uint64_t>(database.execAndGet(query).getInt64());
+}
+
+std::uint64_t last_scan(SQLite::Database& database) {
+  return number(database, "SELECT ifnull(max(id), 0) FROM scans");
+}
+
+constexpr std::uint64_t no_files = std::numeric_limits<std::int64_t>::max();
+
+// The changes of files are known of all scans after this one.
+std::uint64_t files_since(SQLite::Database& database) {
+  static_assert(no_files == 9223372036854775807U);
+  return number(database,
+                "SELECT ifnull((SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'files_since'), "
+                "9223372036854775807)");
+}
+
+// Makes the database ask `should_stop` ever again, also amid a long query. One at a time for a database.
+class StopWatch {
+ public:
+  StopWatch(SQLite::Database& database, const std::function<bool()>& should_stop)
+      : database_(database), should_stop_(should_stop) {
+    constexpr int steps = 10'000;  // some milliseconds
+    if (should_stop_) sqlite3_progress_handler(database_.getHandle(), steps, ask, this);
+  }
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+  ~StopWatch() { sqlite3_progress_handler(database_.getHandle(), 0, nullptr, nullptr); }
+
+  bool has_stopped() const { return has_stopped_; }
+
+ private:
+  static int ask(void* self) {
+    auto& watch = *static_cast<StopWatch*>(self);
+    watch.has_stopped_ = watch.should_stop_();
+    return watch.has_stopped_ ? 1 : 0;
+  }
+
+  SQLite::Database& database_;
+  const std::function<bool()>& should_stop_;
+  bool has_stopped_ = false;
+};
+
+}  // namespace
+
+base::Result<std::uint64_t> latest_scan(UsageDatabase& database) {
+  return guarded("look up the last scan", database.handle().getFilename(),
+                 [&] { return last_scan(database.handle()); });
+}
+
+base::Result<std::string> feed_id(UsageDatabase& database) {
+  return guarded("read a setting", database.handle().getFilename(), [&] {
+    return database.handle().execAndGet("SELECT value FROM settings WHERE key = 'feed_id'").getString();
+  });
+}
+
+base::Result<bool> keeps_files(UsageDatabase& database) {
+  return guarded("read a setting", database.handle().getFilename(),
+                 [&] { return files_since(database.handle()) != no_files; });
+}
+
+void FeedRange::go_on_behind(const FeedEntry& entry) {
+  after = entry.is_file ? tracker::parent_path(entry.path) : entry.path;
+  after_file = entry.is_file ? entry.path.substr(entry.path.rfind('/') + 1) : "";
+}
+
+base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database, const FeedRange& range,
+                                                        const std::function<bool(const FeedEntry&)>& on_entry,
+                                                        const std::function<bool()>& should_stop) {
+  SQLite::Database& handle = database.handle();
+  using Read = base::Result<std::optional<std::uint64_t>>;
+  if (should_stop && should_stop()) return interrupted_error();
+  const StopWatch watch(handle, should_stop);
+  auto read = guarded("read the changes", handle.getFilename(), [&]() -> Read {
+    const SQLite::Transaction one_view(handle);  // a scan may commit meanwhile
+    const std::uint64_t latest = last_scan(handle);
+    std::uint64_t kept_since =
+        number(handle, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'feed_since'");
+    if (range.files) kept_since = std::max(kept_since, files_since(handle));
+    const std::uint64_t until = std::min(range.until.value_or(latest), latest);
+    if (latest == 0 || range.since < kept_since || range.since > until) return std::optional<std::uint64_t>();
+    FeedReader reader(handle, range.since, until, range.files, on_entry);
+    if (const auto told = reader.read(range.after, range.after_file); !told) return told.error();
+    return std::optional(until);
+  });
+  if (!read && watch.has_stopped()) return interrupted_error();
+  return read;
+}
+
+}  // namespace spoor::scanner

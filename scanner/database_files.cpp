@@ -1,0 +1,134 @@
+#include "scanner/database_files.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <fstream>
+#include <system_error>
+
+#include "base/checksum.h"
+#include "base/file_system.h"
+#include "scanner/checksum_vfs.h"
+#include "scanner/errors.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::uint64_t note_bytes_max = 4096;
+constexpr std::string_view sqlite_magic("SQLite format 3\0", 16);
+constexpr std::size_t header_bytes = 100;
+
+std::filesystem::path beside(const std::filesystem::path& file, const char* suffix) {
+  std::filesystem::path path = file;
+  path += suffix;
+  return path;
+}
+
+bool is_there(const std::filesystem::path& file) {
+  std::error_code failure;
+  return std::filesystem::exists(file, failure);
+}
+
+base::Result<> rename_if_there(base::FileSystem& files, const std::filesystem::path& from,
+                               const std::filesystem::path& to) {
+  auto renamed = files.rename(from, to);
+  if (!renamed && renamed.error().code == std::errc::no_such_file_or_directory) return {};
+  return renamed;
+}
+
+base::Result<> remove_if_there(base::FileSystem& files, const std::filesystem::path& path) {
+  auto removed = files.remove(path);
+  if (!removed && removed.error().code == std::errc::no_such_file_or_directory) return {};
+  return removed;
+}
+
+std::string checked(std::string_view text) { return fmt::format("{} {:016x}\n", text, base::checksum(text)); }
+
+std::uint32_t big_endian(std::string_view four) {
+  std::uint32_t value = 0;
+  for (const char each : four) value = value << 8U | static_cast<unsigned char>(each);
+  return value;
+}
+
+std::string read_header(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string header(header_bytes, '\0');
+  stream.read(header.data(), static_cast<std::streamsize>(header.size()));
+  header.resize(static_cast<std::size_t>(stream.gcount()));
+  return header;
+}
+
+}  // namespace
+
+base::Error damage_error(const std::filesystem::path& file, std::string_view what) {
+  const std::string found = fmt::format("{} is damaged: {}", file.native(), what);
+  base::PosixFileSystem files;
+  const auto noted = base::replace_file(files, beside(file, ".damaged"), found.substr(0, note_bytes_max));
+  return {Errc::database_damaged,
+          found + (noted ? "; the next 'spoor scan' builds it anew"
+                         : "; run 'spoor scan --rebuild', which sets it aside and builds it anew")};
+}
+
+std::optional<std::string> noted_damage(const std::filesystem::path& file) {
+  const std::filesystem::path note = beside(file, ".damaged");
+  base::PosixFileSystem files;
+  if (!is_there(note)) return std::nullopt;
+  if (!is_there(file)) {
+    static_cast<void>(files.remove(note));
+    return std::nullopt;
+  }
+  const auto text = files.read(note, note_bytes_max);
+  return text && !text->empty() ? *text : fmt::format("{} was found damaged", file.native());
+}
+
+std::filesystem::path aside_of(const std::filesystem::path& file) { return beside(file, ".corrupt"); }
+
+// The file goes first, and the note last. A log that stays alone is no harm: SQLite drops it when it makes a
+// new file, and would take it for the log of the one aside only if it lay there already.
+base::Result<> set_aside(const std::filesystem::path& file) {
+  base::PosixFileSystem files;
+  const std::filesystem::path aside = aside_of(file);
+  if (is_there(file)) {
+    for (const char* const log : {"-wal", "-journal"}) {
+      if (auto removed = remove_if_there(files, beside(aside, log)); !removed) return removed;
+    }
+  }
+  if (auto renamed = rename_if_there(files, file, aside); !renamed) return renamed;
+  for (const char* const log : {"-wal", "-journal"}) {
+    if (auto renamed = rename_if_there(files, beside(file, log), beside(aside, log)); !renamed)
+      return renamed;
+  }
+  for (const char* const suffix : {"-shm", ".damaged"}) {
+    if (auto removed = remove_if_there(files, beside(file, suffix)); !removed) return removed;
+  }
+  return files.sync_directory(file.parent_path());
+}
+
+base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark) {
+  base::PosixFileSystem files;
+  return base::replace_file(files, beside(file, ".commit"),
+                            checked(fmt::format("{} {}", mark.database, mark.number)));
+}
+
+std::optional<CommitMark> read_commit_mark(const std::filesystem::path& file) {
+  base::PosixFileSystem files;
+  const auto read = files.read(beside(file, ".commit"), note_bytes_max);
+  if (!read) return std::nullopt;
+  const std::string_view text = std::string_view(*read).substr(0, read->rfind(' '));
+  const std::size_t space = text.find(' ');
+  if (*read != checked(text) || space == std::string_view::npos) return std::nullopt;
+  CommitMark mark{std::string(text.substr(0, space))};
+  std::from_chars(text.data() + space + 1, text.data() + text.size(), mark.number);
+  return mark;
+}
+
+FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id) {
+  const std::string header = read_header(file);
+  if (header.size() < header_bytes || !header.starts_with(sqlite_magic)) return FileKind::ours;
+  if (header[20] == checksum_bytes) return FileKind::ours;
+  const std::string_view fields(header);
+  if (big_endian(fields.substr(68, 4)) != application_id) return FileKind::foreign;
+  return big_endian(fields.substr(60, 4)) == 1 ? FileKind::older : FileKind::ours;
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,261 @@
+#include "scanner/feed_reader.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Statement.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scanner/change_log.h"
+#include "scanner/stored_children.h"
+#include "tracker/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+bool has(unsigned bits, Change change) { return (bits & static_cast<unsigned>(change)) != 0; }
+
+bool is_below(std::string_view path, std::string_view top) {
+  if (top.empty()) return !path.empty();
+  return path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/';
+}
+
+// Sorts as a walk goes: no name holds a NUL, so what is below a directory comes right behind it. The query
+// below makes the same of a path.
+std::string walk_key(std::string_view path) {
+  std::string key(path);
+  std::replace(key.begin(), key.end(), '/', '\0');
+  return key;
+}
+
+std::string path_of(std::string key) {
+  std::replace(key.begin(), key.end(), '\0', '/');
+  return key;
+}
+
+constexpr const char* changes_in_walk_order = R"sql(
+SELECT CAST(replace(path, '/', char(0)) AS BLOB) AS walk_key, drive, max(scan),
+       max(change & 1) | max(change & 2) | max(change & 4)
+FROM changes WHERE scan > ?1 AND scan <= ?2 AND (?3 IS NULL OR walk_key > ?3)
+GROUP BY walk_key, drive ORDER BY walk_key, drive)sql";
+
+// By the primary key, a look at each scan and drive: not through all that changed.
+constexpr const char* changes_of_path = R"sql(
+SELECT drive, max(scan), max(change & 1) | max(change & 2) | max(change & 4) FROM changes
+WHERE scan IN (SELECT scan FROM feed WHERE scan > ?1 AND scan <= ?2) AND drive IN (SELECT id FROM drives)
+  AND path = ?3
+GROUP BY drive)sql";
+
+std::int64_t to_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
+
+// A blob, also where it is empty.
+void bind_bytes(SQLite::Statement& query, int index, std::string_view bytes) {
+  query.bind(index, bytes.empty() ? "" : bytes.data(), static_cast<int>(bytes.size()));
+}
+
+// The children of a directory by name, joined over the drives that have it. All count as new.
+class JoinedChildren {
+ public:
+  struct Child {
+    std::string name;
+    std::vector<DirectoryOnDrive> rows;
+  };
+
+  // Only those behind the name `after`, where one is given.
+  JoinedChildren(DirectoryStore& store, const std::vector<DirectoryOnDrive>& parents,
+                 const std::optional<std::string>& after = std::nullopt) {
+    for (const DirectoryOnDrive& parent : parents) on_drives_.emplace_back(store, parent.id, after);
+  }
+
+  // Nothing behind the last one.
+  base::Result<std::optional<Child>> next() {
+    std::optional<Child> first;
+    for (StoredChildren& children : on_drives_) {
+      const auto row = children.peek();
+      if (!row) return row.error();
+      if (*row == nullptr || (first && first->name <= (*row)->name)) continue;
+      first = Child{(*row)->name, {}};
+    }
+    if (!first) return first;
+    for (StoredChildren& children : on_drives_) {
+      const auto row = children.peek();
+      if (!row) return row.error();
+      if (*row == nullptr || (*row)->name != first->name) continue;
+      first->rows.push_back({(*row)->id, true});
+      children.pop();
+    }
+    return first;
+  }
+
+ private:
+  std::vector<StoredChildren> on_drives_;
+};
+
+// A directory whose children are being told.
+struct Level {
+  std::size_t path_bytes = 0;
+  JoinedChildren children;
+};
+
+}  // namespace
+
+FeedReader::FeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until, bool files,
+                       const std::function<bool(const FeedEntry&)>& on_entry)
+    : database_(database), since_(since), until_(until), on_entry_(on_entry), store_(database, 0) {
+  if (files) files_.emplace(database, since, until);
+  SQLite::Statement drives(database, "SELECT id FROM drives");
+  while (drives.executeStep()) drives_.push_back(drives.getColumn(0).getInt64());
+}
+
+base::Result<> FeedReader::read(const std::optional<std::string>& after, const std::string& after_file) {
+  if (after) {
+    if (const auto resumed = resume(*after, after_file); !resumed || is_over_) return resumed;
+  }
+  SQLite::Statement query(database_, changes_in_walk_order);
+  query.bind(1, to_signed(since_));
+  query.bind(2, to_signed(until_));
+  if (after) bind_bytes(query, 3, walk_key(*after));
+  std::string path;
+  Found found;
+  while (query.executeStep()) {
+    std::string next = path_of(query.getColumn(0).getString());
+    if (!found.bits.empty() && next != path) {
+      if (const auto told = tell(path, found); !told || is_over_) return told;
+      found = {};
+    }
+    path = std::move(next);
+    found.bits[query.getColumn(1).getInt64()] = query.getColumn(3).getUInt();
+    found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(2).getInt64()));
+  }
+  return found.bits.empty() ? base::Result<>() : tell(path, found);
+}
+
+// Goes on with the tree that was being told whole, if there was one, or with the files of the directory.
+base::Result<> FeedReader::resume(std::string_view after, const std::string& after_file) {
+  std::vector<std::string_view> tops{""};
+  for (tracker::ComponentCursor at(after); at.next();) tops.push_back(at.prefix());
+  for (const std::string_view top : tops) {
+    const Found found = look_up(top);
+    if (found.bits.empty()) continue;
+    FeedEntry entry{.path = std::string(top)};
+    Rows rows;
+    const auto is_whole = judge(found, entry, rows);
+    if (!is_whole) return is_whole.error();
+    if (*is_whole) return tell_whole(entry.path, found.scan, std::move(rows), after, after_file);
+    if (top == after) return tell_files(entry, rows, after_file);
+  }
+  return {};
+}
+
+FeedReader::Found FeedReader::look_up(std::string_view path) {
+  SQLite::Statement query(database_, changes_of_path);
+  query.bind(1, to_signed(since_));
+  query.bind(2, to_signed(until_));
+  bind_bytes(query, 3, path);
+  Found found;
+  while (query.executeStep()) {
+    found.bits[query.getColumn(0).getInt64()] = query.getColumn(2).getUInt();
+    found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(1).getInt64()));
+  }
+  return found;
+}
+
+base::Result<> FeedReader::tell(const std::string& path, const Found& found) {
+  if (whole_ && is_below(path, *whole_)) return {};
+  FeedEntry entry{.path = path};
+  Rows rows;
+  const auto is_whole = judge(found, entry, rows);
+  if (!is_whole) return is_whole.error();
+  if (!entry.is_there && !entry.is_deleted) return {};
+  is_over_ = !on_entry_(entry);
+  if (is_over_) return {};
+  if (*is_whole) return tell_whole(path, found.scan, std::move(rows), {}, {});
+  return tell_files(entry, rows, {});
+}
+
+base::Result<> FeedReader::tell_files(const FeedEntry& directory, const Rows& rows,
+                                      const std::string& after) {
+  if (!files_ || is_over_) return {};
+  const auto told = files_->read(directory, rows, after, on_entry_);
+  if (!told) return told.error();
+  is_over_ = !*told;
+  return {};
+}
+
+// Fills the entry and its rows in. Whether all below it has to be told: it is gone from one drive, with what
+// only that one had below it, whose names nobody knows any more.
+base::Result<bool> FeedReader::judge(const Found& found, FeedEntry& entry, Rows& rows) {
+  entry.scan = found.scan;
+  entry.is_new = true;
+  bool is_kept = false;  // on some drive, with what was below it
+  for (const std::int64_t drive : drives_) {
+    const auto its = found.bits.find(drive);
+    const unsigned bits = its == found.bits.end() ? 0 : its->second;
+    entry.is_deleted = entry.is_deleted || has(bits, Change::deleted);
+    const auto row = find(drive, entry.path);
+    if (!row) return row.error();
+    if (!*row) continue;
+    rows.push_back({(*row)->id, has(bits, Change::created)});
+    is_kept = is_kept || !(has(bits, Change::deleted) && has(bits, Change::created));
+    entry.is_new = entry.is_new && has(bits, Change::created);
+  }
+  entry.is_there = !rows.empty();
+  const bool is_whole = entry.is_deleted && is_kept;
+  entry.is_new = entry.is_there && (entry.is_new || is_whole);
+  return is_whole;
+}
+
+// All below the top, as if it were new; of that, what comes behind `after`, the top or a path below it.
+base::Result<> FeedReader::tell_whole(const std::string& top, std::uint64_t scan, Rows rows,
+                                      std::optional<std::string_view> after, const std::string& after_file) {
+  whole_ = top;
+  for (DirectoryOnDrive& row : rows) row.is_new = true;
+  FeedEntry entry{.path = top, .scan = scan, .is_there = true, .is_new = true};
+  std::vector<Level> open;  // the way to the directory that is told, of each what comes behind
+  std::string_view below_top = after.value_or(top).substr(top.size());
+  if (below_top.starts_with('/')) below_top.remove_prefix(1);
+  for (tracker::ComponentCursor at(below_top); at.next();) {
+    const std::string name(at.component());
+    auto below = find_below(rows, name);
+    if (!below) return below.error();
+    open.push_back({entry.path.size(), JoinedChildren(store_, rows, name)});
+    entry.path = tracker::join_path(entry.path, name);
+    rows = std::move(*below);
+  }
+  if (auto told = tell_files(entry, rows, after_file); !told) return told;
+  open.push_back({entry.path.size(), JoinedChildren(store_, rows)});
+  while (!open.empty() && !is_over_) {
+    auto child = open.back().children.next();
+    if (!child) return child.error();
+    entry.path.resize(open.back().path_bytes);
+    if (!*child) {
+      open.pop_back();
+      continue;
+    }
+    entry.path = tracker::join_path(entry.path, (*child)->name);
+    is_over_ = !on_entry_(entry);
+    if (auto told = tell_files(entry, (*child)->rows, {}); !told) return told;
+    open.push_back({entry.path.size(), JoinedChildren(store_, (*child)->rows)});
+  }
+  return {};
+}
+
+base::Result<FeedReader::Rows> FeedReader::find_below(const Rows& rows, std::string_view name) {
+  Rows found;
+  for (const DirectoryOnDrive& parent : rows) {
+    const auto row = store_.find(parent.id, name);
+    if (!row) return row.error();
+    if (*row) found.push_back({(*row)->id, true});
+  }
+  return found;
+}
+
+base::Result<std::optional<DirectoryRow>> FeedReader::find(std::int64_t drive, std::string_view path) {
+  auto row = store_.find(DirectoryStore::parent_of_root(drive), "");
+  for (tracker::ComponentCursor at(path); row && *row && at.next();) {
+    row = store_.find((*row)->id, at.component());
+  }
+  return row;
+}
+
+}  // namespace spoor::scanner

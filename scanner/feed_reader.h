@@ -1,0 +1,63 @@
+// How the changes of a range of scans are read from the database and joined over the drives.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/change_feed.h"
+#include "scanner/directory_store.h"
+#include "scanner/file_feed_reader.h"
+
+namespace spoor::scanner {
+
+// Tells the changes of the scans after `since` up to `until` in the order of a walk: each directory, its
+// files, if `files`, then all below it, by name. Every directory is as the drives are now.
+//
+// Not thread-safe. Throws SQLite::Exception. Works in the transaction that is open on the database; all
+// references must outlive it.
+class FeedReader {
+ public:
+  FeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until, bool files,
+             const std::function<bool(const FeedEntry&)>& on_entry);
+
+  // From the start, or behind this path and this file in it.
+  base::Result<> read(const std::optional<std::string>& after, const std::string& after_file);
+
+ private:
+  // What changed of a path, by the id of the drive: bits of Change, and the last scan that found them.
+  struct Found {
+    std::uint64_t scan = 0;
+    std::map<std::int64_t, unsigned> bits;
+  };
+  using Rows = std::vector<DirectoryOnDrive>;  // of a path, one for each drive that has it
+
+  base::Result<> resume(std::string_view after, const std::string& after_file);
+  base::Result<> tell(const std::string& path, const Found& found);
+  base::Result<bool> judge(const Found& found, FeedEntry& entry, Rows& rows);
+  base::Result<> tell_whole(const std::string& top, std::uint64_t scan, Rows rows,
+                            std::optional<std::string_view> after, const std::string& after_file);
+  base::Result<> tell_files(const FeedEntry& directory, const Rows& rows, const std::string& after);
+  base::Result<Rows> find_below(const Rows& rows, std::string_view name);
+  base::Result<std::optional<DirectoryRow>> find(std::int64_t drive, std::string_view path);
+  Found look_up(std::string_view path);
+
+  SQLite::Database& database_;
+  const std::uint64_t since_;
+  const std::uint64_t until_;
+  const std::function<bool(const FeedEntry&)>& on_entry_;
+  DirectoryStore store_;
+  std::optional<FileFeedReader> files_;  // where they are to be told
+  std::vector<std::int64_t> drives_;
+  std::optional<std::string> whole_;  // told last with all below it, whatever is known of that
+  bool is_over_ = false;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,24 @@
+// What the database says, as JSON: the same for `spoor` and for the API (docs/http-api.md).
+//
+// Names may hold bytes that are not UTF-8: dump with error_handler_t::replace.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "scanner/change_feed.h"
+#include "scanner/scan_record.h"
+#include "scanner/usage_query.h"
+
+namespace spoor::scanner {
+
+nlohmann::ordered_json usage_json(const Usage& usage);
+
+// An array: an object for each change of the directory or file, which are two where another one took its
+// place.
+nlohmann::ordered_json changes_json(const FeedEntry& entry);
+
+// In their order.
+nlohmann::ordered_json scans_json(const std::vector<ScanRecord>& scans);
+
+}  // namespace spoor::scanner

@@ -1,0 +1,200 @@
+// What a scan costs, from the start of the process to its end, beside what people walk a tree with today, and
+// beside the least that any walker has to do.
+//
+// Everything is warm, and takes turns, so that what else the machine does meets all of them alike; ratios are
+// taken within one turn, and the first turn does not count.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "tests/bench/disk.h"
+#include "tests/bench/results.h"
+#include "tests/bench/scan_node.h"
+#include "tests/bench/scan_rounds.h"
+#include "tests/bench/scan_tree.h"
+
+namespace {
+
+using namespace spoor;
+namespace fs = std::filesystem;
+using bench::Figures;
+using nlohmann::ordered_json;
+
+struct Settings {
+  std::uint64_t objects = 200'000;
+  std::string folder;
+  bool keep = false;
+  int rounds = 3;
+  std::set<std::string> steps;
+};
+
+std::string median(const Figures& figures, int digits) {
+  return figures.empty() ? "-" : fmt::format("{:.{}f}", figures.median(), digits);
+}
+
+std::string range(const Figures& figures, int digits) {
+  return fmt::format("({:.{}f} .. {:.{}f})", figures.min(), digits, figures.max(), digits);
+}
+
+void print_walkers(const bench::ScanRounds& rounds) {
+  if (rounds.walkers().empty()) return;
+  fmt::print("\n{:<12}{:>9}   {:<18}{:>11}{:>8}{:>8}\n", "everything", "seconds", "(min .. max)", "processor",
+             "MiB", "/bfs");
+  for (const bench::Walker& each : rounds.walkers()) {
+    fmt::print("{:<12}{:>9}   {:<18}{:>11}{:>8}{:>8}\n", each.name, median(each.seconds, 2),
+               range(each.seconds, 2), median(each.processor_seconds, 2), median(each.memory_mib, 1),
+               median(each.to_bfs, 2));
+  }
+  fmt::print("bfs and find -printf '%p %s\\n', du -s; visit: lists and looks, two threads, keeps nothing\n");
+}
+
+void print_incrementals(const bench::ScanRounds& rounds) {
+  if (rounds.incrementals().empty()) return;
+  fmt::print("\n{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>8}{:>9}\n", "changed", "objects", "read", "seconds",
+             "(min .. max)", "MiB", "speed", "at most");
+  for (const bench::Incremental& each : rounds.incrementals()) {
+    fmt::print("{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>8}{:>9}\n", each.name, each.changed,
+               median(each.walked, 0), median(each.seconds, 4), range(each.seconds, 4),
+               median(each.memory_mib, 1), median(each.speed, 1), median(each.speed_limit, 1));
+  }
+  fmt::print(
+      "speed: times as fast as the full scan; at most: visiting the changed directories and no more\n");
+}
+
+class Targets {
+ public:
+  void at_most(const std::string& what, double figure, double bound) {
+    print(what, figure, "at most", bound, figure <= bound);
+  }
+  void at_least(const std::string& what, double figure, double bound) {
+    print(what, figure, "at least", bound, figure >= bound);
+  }
+
+ private:
+  void print(const std::string& what, double figure, const char* relation, double bound, bool met) {
+    if (is_first_) fmt::print("\n{:<48}{:>9}   {}\n", "targets (of 200,000 objects)", "measured", "wanted");
+    is_first_ = false;
+    fmt::print("{:<48}{:>9.2f}   {:<18}{}\n", what, figure, fmt::format("{} {}", relation, bound),
+               met ? "met" : "missed");
+  }
+
+  bool is_first_ = true;
+};
+
+// Of full and incremental scans.
+double most_memory(const bench::ScanRounds& rounds) {
+  double most = 0;
+  for (const char* name : {"first scan", "full scan"}) {
+    if (const auto* scan = rounds.walker(name)) most = std::max(most, scan->memory_mib.max());
+  }
+  for (const auto& each : rounds.incrementals()) most = std::max(most, each.memory_mib.max());
+  return most;
+}
+
+void print_targets(const bench::ScanRounds& rounds, const bench::DatabaseFigures& database) {
+  Targets targets;
+  if (const auto* full = rounds.walker("full scan")) {
+    targets.at_most("full scan: time, of bfs's", full->to_bfs.median(), 0.6);
+  }
+  for (const auto& each : rounds.incrementals()) {
+    if (each.changed == 0) {
+      targets.at_most("idle scan: directories read", each.walked.max(), 0);
+    } else if (!each.speed.empty()) {
+      targets.at_least(fmt::format("{} changed: times as fast as the full scan", each.name),
+                       each.speed.median(), each.speed_target);
+    }
+  }
+  targets.at_most("memory, MiB (even of 10 M directories)", most_memory(rounds), 256);
+  targets.at_most("scan.db: bytes a directory, without its name", database.bytes_each_beyond_names(), 150);
+}
+
+ordered_json median_json(const Figures& figures) {
+  return figures.empty() ? ordered_json(nullptr) : ordered_json(figures.median());
+}
+
+ordered_json to_json(const bench::ScanRounds& rounds, const bench::DatabaseFigures& database) {
+  ordered_json json{{"directories", database.directories}, {"database_bytes", database.bytes}};
+  json["name_bytes"] = database.name_bytes;
+  for (const auto& each : rounds.walkers()) {
+    json["everything"].push_back({{"name", each.name},
+                                  {"seconds", median_json(each.seconds)},
+                                  {"processor_seconds", median_json(each.processor_seconds)},
+                                  {"memory_mib", median_json(each.memory_mib)},
+                                  {"to_bfs", median_json(each.to_bfs)}});
+  }
+  for (const auto& each : rounds.incrementals()) {
+    json["incremental"].push_back({{"name", each.name},
+                                   {"changed", each.changed},
+                                   {"walked", median_json(each.walked)},
+                                   {"seconds", median_json(each.seconds)},
+                                   {"memory_mib", median_json(each.memory_mib)},
+                                   {"speed", median_json(each.speed)},
+                                   {"speed_limit", median_json(each.speed_limit)}});
+  }
+  return json;
+}
+
+void run(const Settings& settings) {
+  bench::use_disk();  // for this process's own files
+  const fs::path folder = settings.folder.empty() ? fs::temp_directory_path() / "scan-bench"
+                                                  : fs::absolute(settings.folder).lexically_normal();
+  fs::create_directories(folder);
+  const std::string disk = bench::disk_of(folder);
+  fmt::print("Whole scans and other walks: median of {} runs of each by turns, warm.\n", settings.rounds);
+  std::fflush(stdout);
+  const bench::ScanTree tree(folder, settings.objects, settings.keep);
+  const bench::ScanNode node(folder / "node", tree.drive());
+  bench::ScanRounds rounds(settings.steps, tree, node);
+  for (int round = 0; round <= settings.rounds; ++round) rounds.take_turns(round > 0);
+  const auto database = node.database();
+  fmt::print("{} objects of {} files, {} directories in all; {}, {} processors\n", tree.objects(),
+             bench::ScanTree::files, database.directories, disk, std::thread::hardware_concurrency());
+  print_walkers(rounds);
+  print_incrementals(rounds);
+  fmt::print("\nscan.db: {:.1f} MiB; bytes a directory: {:.1f}, without its name {:.1f}\n",
+             static_cast<double>(database.bytes) / (1 << 20U), database.bytes_each(),
+             database.bytes_each_beyond_names());
+  fmt::print("MiB: the most at any time; of no program less is seen than this one's own {:.1f}\n",
+             bench::own_memory_mib());
+  print_targets(rounds, database);
+  const auto file = bench::results_file("scan_bench");
+  std::ofstream(file) << to_json(rounds, database).dump(2) << '\n';
+  fmt::print("The figures for machines are in {}\n", file.native());
+  if (!settings.keep) fmt::print("Removing the tree; --keep leaves it for the next time\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App program("Times whole scans beside other walks of the same tree");
+  program.add_option("--dirs", settings.objects, "Objects, a directory of five files each")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  program.add_option("--dir", settings.folder,
+                     "An empty folder for the tree, or one where it was kept; else a temporary one");
+  program.add_flag("--keep", settings.keep, "Keeps the tree, for later runs with the same --dirs");
+  program.add_option("--rounds", settings.rounds, "Runs of each that count")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  program.add_option("--only", settings.steps, "Some steps; speeds are told where full is among them")
+      ->check(CLI::IsMember({"first", "full", "incremental", "idle"}))
+      ->delimiter(',');
+  CLI11_PARSE(program, argc, argv);
+  try {
+    run(settings);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "scan_bench: {}\n", failure.what());
+    return 1;
+  }
+}

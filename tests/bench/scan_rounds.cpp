@@ -1,0 +1,100 @@
+#include "tests/bench/scan_rounds.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+#include "tests/bench/tree_visit.h"
+
+namespace spoor::bench {
+namespace {
+
+using Mode = ScanNode::Mode;
+
+double visit_seconds(const ScanTree& tree, const std::vector<std::string>& paths, Depth depth) {
+  const auto started = std::chrono::steady_clock::now();
+  visit(tree.drive(), paths, depth);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+}
+
+void add_known(Figures& figures, double figure) {
+  if (figure > 0) figures.add(figure);
+}
+
+}  // namespace
+
+ScanRounds::ScanRounds(const std::set<std::string>& steps, const ScanTree& tree, const ScanNode& node)
+    : tree_(tree), node_(node) {
+  const auto wanted = [&](const char* step) { return steps.empty() || steps.contains(step); };
+  if (wanted("first") || wanted("full")) add_walkers(wanted("first"), wanted("full"));
+  const auto share = [&](double of_all) {
+    return std::max<std::uint64_t>(static_cast<std::uint64_t>(of_all * static_cast<double>(tree.objects())),
+                                   1);
+  };
+  if (wanted("incremental")) {
+    incrementals_ = {{"0.1 %", share(0.001), 120}, {"1 %", share(0.01), 25}, {"10 %", share(0.1), 5}};
+  }
+  if (wanted("idle")) incrementals_.push_back({"idle"});
+  node_.scan(Mode::as_needed);  // whatever the steps, each but the first scan has one before it
+}
+
+void ScanRounds::add_walkers(bool first, bool full) {
+  if (first) {
+    walkers_.push_back({"first scan", [this] {
+                          node_.forget_scans();
+                          return node_.scan(Mode::as_needed).cost;
+                        }});
+  }
+  if (full) walkers_.push_back({"full scan", [this] { return node_.scan(Mode::full).cost; }});
+  const auto add = [this](const std::vector<std::string>& command) {
+    walkers_.push_back({command.front(), [command] { return cost_of(command); }});
+  };
+  const std::string drive = tree_.drive();
+  add({"bfs", drive, "-printf", "%p %s\\n"});
+  add({"du", "-s", drive});
+  add({"find", drive, "-printf", "%p %s\\n"});
+  walkers_.push_back(
+      {"visit", [this] { return Cost{.seconds = visit_seconds(tree_, tree_.buckets(), Depth::all_below)}; }});
+}
+
+const Walker* ScanRounds::walker(std::string_view name) const {
+  const auto found =
+      std::find_if(walkers_.begin(), walkers_.end(), [&](const Walker& each) { return each.name == name; });
+  return found == walkers_.end() ? nullptr : &*found;
+}
+
+void ScanRounds::take_turns(bool counts) {
+  for (Walker& each : walkers_) each.last = each.walk();
+  for (Walker& each : walkers_) {
+    if (!counts) break;
+    each.seconds.add(each.last.seconds);
+    add_known(each.processor_seconds, each.last.processor_seconds);
+    add_known(each.memory_mib, each.last.memory_mib);
+    each.to_bfs.add(each.last.seconds / walker("bfs")->last.seconds);
+  }
+  for (Incremental& each : incrementals_) scan_changed(each, counts);
+}
+
+void ScanRounds::scan_changed(Incremental& each, bool counts) {
+  const auto paths = tree_.pick(each.changed, random_);
+  tree_.change(paths);
+  if (!paths.empty()) node_.mark(paths);
+  const ScanRun run = node_.scan(Mode::as_needed);
+  if (run.changed != paths.size()) {
+    throw std::runtime_error(
+        fmt::format("{} directories were changed, and a scan told of {}", paths.size(), run.changed));
+  }
+  const double visited_in = paths.empty() ? 0 : visit_seconds(tree_, paths, Depth::only_these);
+  if (!counts) return;
+  each.walked.add(static_cast<double>(run.walked));
+  each.seconds.add(run.cost.seconds);
+  each.memory_mib.add(run.cost.memory_mib);
+  const Walker* full = walker("full scan");
+  if (full == nullptr) return;
+  each.speed.add(full->last.seconds / run.cost.seconds);
+  if (visited_in > 0) each.speed_limit.add(full->last.seconds / visited_in);
+}
+
+}  // namespace spoor::bench

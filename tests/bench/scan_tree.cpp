@@ -1,0 +1,141 @@
+#include "tests/bench/scan_tree.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_set>
+
+#include "tests/bench/descriptor.h"
+#include "tests/bench/two_threads.h"
+
+namespace spoor::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t bucket_objects = 10'000;
+
+// How prefixes fan out in a bucket, by turns: its objects lie at depth 3, 4, 5 or 6.
+constexpr std::array<std::array<std::uint64_t, 4>, 4> fan_outs = {{
+    {100},
+    {10, 10},
+    {4, 5, 10},
+    {4, 5, 5, 4},
+}};
+
+constexpr std::array<std::string_view, ScanTree::files> file_names = {"object.meta", "part.1", "part.2",
+                                                                      "part.3", "part.4"};
+
+std::string bucket_name(std::uint64_t bucket) { return fmt::format("bucket-{:03}", bucket); }
+
+std::string path_of(std::uint64_t object) {
+  std::string path = bucket_name(object / bucket_objects);
+  std::uint64_t rest = object % bucket_objects;
+  std::uint64_t below = bucket_objects;
+  for (const std::uint64_t fan_out : fan_outs[object / bucket_objects % fan_outs.size()]) {
+    if (fan_out == 0) break;
+    below /= fan_out;
+    path += fmt::format("/prefix-{:02}", rest / below);
+    rest %= below;
+  }
+  return path + fmt::format("/object-{:09}", object);
+}
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Its files have a size, but no blocks: a million of them would take gigabytes.
+void make_object(int prefix, const std::string& name) {
+  if (::mkdirat(prefix, name.c_str(), 0755) != 0) {
+    throw std::system_error(errno, std::system_category(), name);
+  }
+  const Descriptor object(prefix, name, O_RDONLY | O_DIRECTORY);
+  for (std::size_t i = 0; i < file_names.size(); ++i) {
+    const Descriptor file(object.number(), std::string(file_names[i]), O_WRONLY | O_CREAT | O_EXCL);
+    if (::ftruncate(file.number(), static_cast<off_t>(1000 * i + 300)) != 0) {
+      throw std::system_error(errno, std::system_category(), name);
+    }
+  }
+}
+
+}  // namespace
+
+ScanTree::ScanTree(fs::path folder, std::uint64_t objects, bool keep)
+    : folder_(std::move(folder)), objects_(objects), keep_(keep) {
+  const std::string whole = fmt::format("{} objects\n", objects_);
+  if (content(marker()) == whole) return;
+  fs::create_directories(folder_);
+  if (!fs::exists(marker()) && !fs::is_empty(folder_)) {
+    throw std::runtime_error(folder_.native() + " holds something else; give an empty folder with --dir");
+  }
+  // So that what is left of an interrupted run is known, and made anew.
+  std::ofstream(marker()) << "not whole\n";
+  make();
+  std::ofstream(marker()) << whole;
+}
+
+ScanTree::~ScanTree() {
+  if (keep_) return;
+  const auto names = buckets();
+  std::error_code ignored;  // there is nobody to hear of it
+  by_two_threads(names.size(), [&](std::size_t bucket) {
+    std::error_code also_ignored;
+    fs::remove_all(drive() / names[bucket], also_ignored);
+  });
+  fs::remove_all(folder_, ignored);
+}
+
+void ScanTree::make() const {
+  fs::remove_all(drive());
+  fs::create_directory(drive());
+  by_two_threads(buckets().size(), [this](std::size_t bucket) { make_bucket(bucket); });
+}
+
+void ScanTree::make_bucket(std::uint64_t bucket) const {
+  fs::path prefix;
+  Descriptor open_prefix;
+  const std::uint64_t end = std::min((bucket + 1) * bucket_objects, objects_);
+  for (std::uint64_t object = bucket * bucket_objects; object < end; ++object) {
+    const fs::path path = path_of(object);
+    if (path.parent_path() != prefix) {
+      prefix = path.parent_path();
+      fs::create_directories(drive() / prefix);
+      open_prefix = Descriptor(AT_FDCWD, drive() / prefix, O_RDONLY | O_DIRECTORY);
+    }
+    make_object(open_prefix.number(), path.filename());
+  }
+}
+
+std::vector<std::string> ScanTree::buckets() const {
+  std::vector<std::string> names((objects_ + bucket_objects - 1) / bucket_objects);
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = bucket_name(i);
+  return names;
+}
+
+std::vector<std::string> ScanTree::pick(std::uint64_t count, std::mt19937_64& random) const {
+  std::unordered_set<std::uint64_t> numbers;
+  while (numbers.size() < std::min(count, objects_)) numbers.insert(random() % objects_);
+  std::vector<std::string> paths;
+  paths.reserve(numbers.size());
+  for (const std::uint64_t number : numbers) paths.push_back(path_of(number));
+  return paths;
+}
+
+void ScanTree::change(const std::vector<std::string>& paths) const {
+  const Descriptor open_drive(AT_FDCWD, drive(), O_RDONLY | O_DIRECTORY);
+  for (const std::string& path : paths) {
+    const std::string name = fmt::format("{}/{}", path, file_names.front());
+    const Descriptor file(open_drive.number(), name, O_WRONLY | O_APPEND);
+    if (::write(file.number(), "+", 1) != 1) throw std::system_error(errno, std::system_category(), name);
+  }
+}
+
+}  // namespace spoor::bench

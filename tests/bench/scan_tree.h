@@ -1,0 +1,47 @@
+// A tree as an object store keeps one: buckets, prefixes, and a directory of a few files for each object.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace spoor::bench {
+
+// Paths are computed from an object's number and never kept: what this process holds of memory counts as
+// that of the programs it starts (ru_maxrss).
+class ScanTree {
+ public:
+  static constexpr int files = 5;  // of each object
+
+  // Takes over the tree that an earlier run kept in `folder` if it has so many objects, else makes it, which
+  // takes a while. Throws where the folder holds anything else.
+  ScanTree(std::filesystem::path folder, std::uint64_t objects, bool keep);
+  ScanTree(const ScanTree&) = delete;
+  ScanTree& operator=(const ScanTree&) = delete;
+  // Removes the tree, unless it is to be kept.
+  ~ScanTree();
+
+  std::filesystem::path drive() const { return folder_ / "drive"; }
+  std::uint64_t objects() const { return objects_; }
+  std::vector<std::string> buckets() const;
+
+  // Some objects' paths below the drive, none twice, all over the tree.
+  std::vector<std::string> pick(std::uint64_t count, std::mt19937_64& random) const;
+
+  // Appends to a file of each of these objects.
+  void change(const std::vector<std::string>& paths) const;
+
+ private:
+  std::filesystem::path marker() const { return folder_ / "scan-bench-tree"; }
+  void make() const;
+  void make_bucket(std::uint64_t bucket) const;
+
+  const std::filesystem::path folder_;
+  const std::uint64_t objects_;
+  const bool keep_;
+};
+
+}  // namespace spoor::bench

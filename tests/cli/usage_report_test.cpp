@@ -1,0 +1,119 @@
+#include "cli/usage_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace spoor::cli {
+namespace {
+
+using scanner::Usage;
+using scanner::UsageEntry;
+using scanner::UsageOrder;
+using testing::HasSubstr;
+using testing::Not;
+
+UsageEntry entry(const std::string& path, std::uint64_t depth, std::uint64_t bytes, std::uint64_t files) {
+  UsageEntry made;
+  made.path = path;
+  made.depth = depth;
+  made.bytes = bytes;
+  made.allocated = bytes;
+  made.files = files;
+  return made;
+}
+
+// bucket holds a/b, c and seven more.
+Usage sample() {
+  Usage usage;
+  usage.saw_everything = true;
+  usage.as_of = base::WallTime(std::chrono::seconds(0));
+  usage.total = entry("bucket", 0, 1024, 100);
+  usage.total.dirs = 10;
+  usage.total.children = {entry("bucket/a", 1, 512, 10), entry("bucket/c", 1, 256, 80)};
+  usage.total.children[0].children = {entry("bucket/a/b", 2, 512, 10)};
+  usage.total.rest = {.count = 7, .files = 5, .dirs = 0, .bytes = 128, .allocated = 128, .complete = true};
+  return usage;
+}
+
+TEST(UsageTextTest, ATreeOfBarsWithinTheColumnsOfATerminal) {
+  EXPECT_EQ(usage_text(sample(), UsageOrder::size, 80),
+            "size     on disk  files  directories    share                    path\n"
+            "1.0 KiB  1.0 KiB    100           10  100.0 %  ################  bucket\n"
+            "512 B      512 B     10            0   50.0 %  ########........    a\n"
+            "512 B      512 B     10            0   50.0 %  ########........      b\n"
+            "256 B      256 B     80            0   25.0 %  ####............    c\n"
+            "128 B      128 B      5            0   12.5 %  ##..............    (7 more)\n"
+            "as of 1970-01-01T00:00:00Z\n");
+}
+
+TEST(UsageTextTest, BarsAreOfFilesWhereThoseAreSorted) {
+  const std::string text = usage_text(sample(), UsageOrder::files, 80);
+  EXPECT_THAT(text, HasSubstr(" 10.0 %  ##..............    a\n"));
+  EXPECT_THAT(text, HasSubstr(" 80.0 %  #############...    c\n"));
+}
+
+TEST(UsageTextTest, WholePathsAndNoBarsWithoutATerminal) {
+  EXPECT_EQ(usage_text(sample(), UsageOrder::size, std::nullopt),
+            "size     on disk  files  directories  path\n"
+            "1.0 KiB  1.0 KiB    100           10  bucket\n"
+            "512 B      512 B     10            0  bucket/a\n"
+            "512 B      512 B     10            0  bucket/a/b\n"
+            "256 B      256 B     80            0  bucket/c\n"
+            "128 B      128 B      5            0  (7 more in bucket)\n"
+            "as of 1970-01-01T00:00:00Z\n");
+}
+
+TEST(UsageTextTest, ATerminalTooNarrowForBarsHasNone) {
+  EXPECT_THAT(usage_text(sample(), UsageOrder::size, 60), HasSubstr("10            0    a\n"));
+}
+
+TEST(UsageTextTest, AnEmptyWholeHasEmptyBars) {
+  Usage usage = sample();
+  usage.total = entry("", 0, 0, 0);
+  EXPECT_THAT(usage_text(usage, UsageOrder::size, 80), HasSubstr("  0.0 %  ................  (all)\n"));
+}
+
+TEST(UsageTextTest, NamesCanNotControlTheTerminal) {
+  Usage usage = sample();
+  usage.total.children[1].path = "bucket/\x1b[2J\n\xff";
+  for (const auto columns : {std::optional<std::size_t>(80), std::optional<std::size_t>()}) {
+    const std::string text = usage_text(usage, UsageOrder::size, columns);
+    EXPECT_THAT(text, HasSubstr("\\x1b[2J\\x0a\\xff\n"));
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  }
+}
+
+TEST(UsageTextTest, WhatIsPendingIsSaid) {
+  Usage usage = sample();
+  usage.total.complete = false;
+  usage.total.children[1].complete = false;
+  const std::string text = usage_text(usage, UsageOrder::size, std::nullopt);
+  EXPECT_THAT(text, HasSubstr("bucket/c  (a part was left for the next scan)\n"));
+  EXPECT_THAT(text, HasSubstr("bucket/a\n"));
+  EXPECT_THAT(text, HasSubstr("; newer changes are pending\n"));
+
+  usage = sample();
+  usage.saw_everything = false;
+  EXPECT_THAT(usage_text(usage, UsageOrder::size, std::nullopt), HasSubstr("; newer changes are pending\n"));
+}
+
+TEST(UsageCsvTest, IsQuotedAsRfc4180Says) {
+  Usage usage = sample();
+  usage.total.children[0].path = "bucket/a \"b\",\nc\xff";
+  usage.total.children[1].complete = false;
+  EXPECT_EQ(usage_csv(usage, false),
+            "path,depth,files,dirs,bytes,allocated,as_of,complete\r\n"
+            "\"bucket\",0,100,10,1024,1024,1970-01-01T00:00:00Z,true\r\n"
+            "\"bucket/a \"\"b\"\",\nc\xff\",1,10,0,512,512,1970-01-01T00:00:00Z,true\r\n"
+            "\"bucket/a/b\",2,10,0,512,512,1970-01-01T00:00:00Z,true\r\n"
+            "\"bucket/c\",1,80,0,256,256,1970-01-01T00:00:00Z,false\r\n");
+}
+
+TEST(UsageCsvTest, OnATerminalControlCharactersAreEscaped) {
+  Usage usage = sample();
+  usage.total.children[0].path = "bucket/\x1b[2J";
+  EXPECT_THAT(usage_csv(usage, true), HasSubstr("\"bucket/\\x1b[2J\",1,"));
+}
+
+}  // namespace
+}  // namespace spoor::cli

@@ -1,0 +1,151 @@
+// The recipes of docs/recipes, with real scans and the programs that they are for.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tests/cluster/one_node.h"
+#include "tests/support/random.h"
+#include "tests/support/tree_writer.h"
+
+namespace spoor::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BackupTest : public OneNodeTest {
+ protected:
+  // One round of the recipe, with a consumer of its own.
+  support::CommandResult rsync(const std::string& consumer = "rsync") {
+    return recipe("rsync-from-feed", {drive().native(), copy_.path().native(), consumer});
+  }
+
+  // Names, types, sizes, times and bytes.
+  void expect_same() {
+    const auto differs = support::run_command({"rsync", "-acni", "--exclude=/.spoor", "--delete",
+                                               drive().native() + "/", copy_.path().native() + "/"});
+    EXPECT_EQ(differs.code, 0) << differs.err;
+    EXPECT_EQ(differs.out, "");
+  }
+
+  // At some point of its life, its commit included.
+  void kill_a_scan(support::Random& random) {
+    using std::chrono::steady_clock;
+    support::Daemon scan({SPOOR, "--config", cluster_.config_of(node()).native(), "scan"});
+    const auto end = steady_clock::now() + std::chrono::microseconds(random.below(60'000));
+    while (steady_clock::now() < end) std::this_thread::yield();
+    scan.signal(SIGKILL);
+    scan.wait();
+  }
+
+  support::TempDirectory copy_;
+};
+
+TEST_F(BackupTest, RsyncFromTheFeedReproducesTheSource) {
+  SPOOR_RANDOM(random);
+  support::TreeWriter writer(random, drive());
+  writer.fill(60);
+  cluster_.scan(node());
+  for (int round = 0; round < 25 && !HasFailure(); ++round) {
+    for (std::uint64_t i = random.below(6); i > 0; --i) writer.change();
+    const std::string changed = writer.take_changed();
+    if (!changed.empty()) {
+      ASSERT_EQ(cluster_.spoor(node(), {"mark", "-"}, changed).code, 0);
+    }
+    if (random.one_in(2)) kill_a_scan(random);
+    cluster_.scan(node());
+    EXPECT_EQ(cluster_.usage(node()), support::walk_independently({drive()}));
+    if (random.one_in(3)) continue;  // more scans before the next copy
+    // What comes after the scan may be copied, too, and be gone before the next one.
+    const bool goes_on = random.one_in(2);
+    if (goes_on) writer.change();
+    const auto copied = rsync();
+    EXPECT_EQ(copied.code, 0) << copied.err;
+    if (!goes_on) expect_same();
+  }
+}
+
+// rsync ends with 24 where a listed directory lies in one that is gone.
+TEST_F(BackupTest, WhatVanishesAfterTheScanIsNoFailure) {
+  change("bucket/file");
+  cluster_.scan(node());
+  ASSERT_EQ(rsync().code, 0);
+  change("bucket/above/listed/file");
+  change("bucket/more");
+  cluster_.scan(node());
+  fs::remove_all(drive() / "bucket" / "above");
+  const auto copied = rsync();
+  EXPECT_EQ(copied.code, 0) << copied.err;
+  expect_same();
+  EXPECT_EQ(changes({"--consumer", "rsync"}).out, "") << "it was read";
+}
+
+TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
+  change("bucket/a/file");
+  cluster_.scan(node());
+  ASSERT_EQ(rsync().code, 0);
+  change("bucket/b/file");
+  cluster_.scan(node());
+  fs::permissions(copy_ / "bucket", fs::perms::none);
+  ASSERT_TRUE(fs::remove_all(copy_ / "bucket") > 0);
+  std::ofstream(copy_ / "bucket") << "in the way";
+  support::run_command({"chattr", "+i", (copy_ / "bucket").native()});
+  const bool failed = rsync().code != 0;
+  support::run_command({"chattr", "-i", (copy_ / "bucket").native()});
+  if (!failed) GTEST_SKIP() << "nothing here can stand in rsync's way";
+  EXPECT_EQ(changes({"--consumer", "rsync"}).out, "bucket/\nbucket/b/\n");
+}
+
+TEST_F(BackupTest, AConsumerReadsEachChangeOnce) {
+  change("bucket/a/file");
+  cluster_.scan(node());
+  const auto unknown = changes({"--consumer", "c"});
+  EXPECT_EQ(unknown.code, 4);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_EQ(changes({"--consumer", "c", "--commit"}).code, 4);
+  EXPECT_EQ(changes({"--consumer", "c"}).code, 0) << "it reads on from here";
+  change("bucket/a/more");
+  cluster_.scan(node());
+  for (int times = 0; times < 2; ++times) EXPECT_EQ(changes({"--consumer", "c"}).out, "bucket/a/\n");
+  EXPECT_EQ(changes({"--consumer", "c", "--commit"}).out, "bucket/a/\n");
+  EXPECT_EQ(changes({"--consumer", "c"}).out, "");
+  EXPECT_EQ(changes({"--since", "1"}).out, "bucket/a/\n");
+  EXPECT_EQ(changes({"--latest"}).out, "2\n");
+  EXPECT_EQ(changes({"--consumer", "c", "--forget"}).code, 0);
+  EXPECT_EQ(changes({"--consumer", "c"}).code, 4);
+}
+
+TEST_F(BackupTest, WhatIsPrintedFitsItsReader) {
+  change("bucket/a/file");
+  cluster_.scan(node());
+  change("bucket/line\nbreak/file");
+  change("top");
+  fs::remove_all(drive() / "bucket" / "a");
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/a"}).code, 0);
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, std::string("bucket/line\nbreak/file")).code, 0);
+  cluster_.scan(node());
+  const auto refused = changes({"--since", "1"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("use -0"), std::string::npos) << refused.err;
+  EXPECT_EQ(changes({"--since", "1", "-0"}).out, std::string("./\0bucket/\0bucket/line\nbreak/\0", 30));
+  EXPECT_EQ(changes({"--since", "1", "--deleted"}).out, "bucket/a/\n");
+  EXPECT_EQ(changes({"--since", "1", "--json"}).out,
+            "{\"scan\":2,\"path\":\"\",\"change\":\"changed\"}\n"
+            "{\"scan\":2,\"path\":\"bucket\",\"change\":\"changed\"}\n"
+            "{\"scan\":2,\"path\":\"bucket/a\",\"change\":\"deleted\"}\n"
+            "{\"scan\":2,\"path\":\"bucket/line\\nbreak\",\"change\":\"new\"}\n");
+}
+
+TEST_F(BackupTest, WrongUsageIsRefused) {
+  for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
+           {}, {"--since", "1", "--consumer", "c"}, {"--since", "1", "--commit"}, {"--since", "x"}}) {
+    EXPECT_EQ(changes(bad).code, 2);
+  }
+  EXPECT_EQ(changes({"--since", "1"}).code, 1) << "there was no scan yet";
+}
+
+}  // namespace
+}  // namespace spoor::cluster

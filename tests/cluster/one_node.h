@@ -1,0 +1,47 @@
+// A cluster of one node with one drive, which is changed and scanned.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cluster/cluster.h"
+
+namespace spoor::cluster {
+
+class OneNodeTest : public testing::Test {
+ protected:
+  Cluster::Node& node() { return cluster_.nodes()[0]; }
+  std::filesystem::path drive() { return node().drives[0]; }
+
+  support::CommandResult changes(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "changes");
+    return cluster_.spoor(node(), std::move(arguments));
+  }
+
+  // Writes a file, and marks it.
+  void change(const std::string& path) {
+    std::filesystem::create_directories((drive() / path).parent_path());
+    std::ofstream(drive() / path, std::ios::app) << path;
+    ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, path).code, 0);
+  }
+
+  // Runs a recipe of docs/recipes with `spoor` as this node has it.
+  support::CommandResult recipe(const std::string& name, const std::vector<std::string>& arguments,
+                                const std::vector<std::string>& environment = {}) {
+    std::vector<std::string> command{
+        "env", std::string("SPOOR=") + SPOOR + " --config " + cluster_.config_of(node()).native()};
+    command.insert(command.end(), environment.begin(), environment.end());
+    command.push_back(std::string(RECIPES "/") + name);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return support::run_command(command);
+  }
+
+  Cluster cluster_{1, 1};
+};
+
+}  // namespace spoor::cluster

@@ -1,0 +1,142 @@
+// `spoor scan` killed, and gone on with by the next one.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "tests/cluster/one_node.h"
+#include "tests/support/directory_opens.h"
+
+namespace spoor::cluster {
+namespace {
+
+using nlohmann::json;
+
+class ResumeTest : public OneNodeTest {
+ protected:
+  ResumeTest() {
+    for (int top = 0; top < 10; ++top) {
+      for (int middle = 0; middle < 20; ++middle) {
+        const auto parent = drive() / std::to_string(top) / std::to_string(middle);
+        for (int below = 0; below < 100; ++below) {
+          std::filesystem::create_directories(parent / std::to_string(below));
+        }
+        std::ofstream(parent / "file") << "some bytes";
+      }
+    }
+  }
+
+  // The drive's root is none of them.
+  static constexpr std::uint64_t directories = 10 + 10 * 20 + 10 * 20 * 100;
+
+  void set_pace(std::uint64_t directories_per_second) {
+    const auto file = cluster_.config_of(node());
+    json config = json::parse(std::ifstream(file));
+    config["scan"]["max_dirs_per_second"] = directories_per_second;
+    std::ofstream(file) << config;
+  }
+
+  std::filesystem::path unfinished() { return cluster_.data_dir_of(node()) / "unfinished"; }
+
+  std::uint64_t logged_bytes() {
+    std::uint64_t bytes = 0;
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(unfinished(), failure)) {
+      const auto size = entry.file_size(failure);
+      if (!failure && entry.path().extension() != ".tmp") bytes += size;
+    }
+    return bytes;
+  }
+
+  // Once it has logged so much more than is there; gives its exit code.
+  int scan_and_end(int signal, std::uint64_t bytes_more, const std::vector<std::string>& more = {}) {
+    const std::uint64_t before = logged_bytes();
+    std::vector<std::string> command{SPOOR, "--config", cluster_.config_of(node()).native(), "scan"};
+    command.insert(command.end(), more.begin(), more.end());
+    support::Daemon scan(command);
+    std::jthread watch([&](const std::stop_token& over) {
+      while (!over.stop_requested() && logged_bytes() < before + bytes_more) std::this_thread::yield();
+      if (!over.stop_requested()) scan.signal(signal);
+    });
+    scan.wait_for("what it does not say: until it ends");
+    watch.request_stop();
+    watch.join();
+    return scan.wait();
+  }
+
+  void expect_exact() { EXPECT_EQ(cluster_.usage(node()), support::walk_independently({drive()})); }
+
+  std::vector<std::filesystem::path> all_directories() {
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(drive())) {
+      const bool is_own = entry.path().native().starts_with((drive() / ".spoor").native());
+      if (entry.is_directory() && !is_own) all.push_back(entry.path());
+    }
+    return all;
+  }
+};
+
+constexpr int killed = 128 + SIGKILL;
+constexpr std::uint64_t piece = 300'000;  // bytes of the log: about 3,000 directories
+
+TEST_F(ResumeTest, KilledAgainAndAgainAScanReadsNextToNothingTwice) {
+  support::DirectoryOpens opens(all_directories());
+  set_pace(6'000);
+  EXPECT_EQ(scan_and_end(SIGKILL, piece), killed);
+  EXPECT_EQ(scan_and_end(SIGKILL, 1), killed);
+  EXPECT_EQ(scan_and_end(SIGTERM, piece), 1);
+  EXPECT_EQ(scan_and_end(SIGKILL, piece), killed);
+  set_pace(0);
+  const json report = cluster_.scan(node());
+  const std::uint64_t opened = opens.count();
+  EXPECT_EQ(report["resumed"]["scan"], 1);
+  EXPECT_EQ(report["resumed"]["dirs_walked"], directories + 1);
+  EXPECT_GT(report["resumed"]["dirs_replayed"], directories / 4);
+  EXPECT_EQ(report["scan"], 2);
+  EXPECT_EQ(report["dirs_walked"], 0);
+  EXPECT_LE(opened, directories + directories / 10);
+  EXPECT_GE(opened, directories);
+  expect_exact();
+  EXPECT_FALSE(std::filesystem::exists(unfinished() / "scan"));
+
+  const json idle = cluster_.scan(node());
+  EXPECT_TRUE(idle["resumed"].is_null());
+}
+
+TEST_F(ResumeTest, WhatWasMarkedSinceTheKillIsInTheNextScan) {
+  cluster_.scan(node());
+  change("0/0/file");
+  change("9/19/file");
+  cluster_.spoor(node(), {"mark", "--kind", "tree", "9"});
+  set_pace(6'000);
+  EXPECT_EQ(scan_and_end(SIGKILL, piece, {"--full"}), killed);
+  change("0/0/1/new");
+  change("9/19/99/new");
+  std::filesystem::remove_all(drive() / "0/1");
+  std::filesystem::rename(drive() / "0/2", drive() / "9/moved");
+  EXPECT_EQ(cluster_
+                .spoor(node(), {"mark", "-0"},
+                       std::string("0/1\0"
+                                   "0/2\0"
+                                   "9/moved",
+                                   15))
+                .code,
+            0);
+  EXPECT_EQ(cluster_.spoor(node(), {"scan", "--dry-run"}).code, 0);
+  EXPECT_EQ(scan_and_end(SIGKILL, piece), killed);
+  change("5/5/5/later");
+  set_pace(0);
+  const json report = cluster_.scan(node());
+  EXPECT_EQ(report["resumed"]["scan"], 2);
+  EXPECT_GE(report["resumed"]["dirs_walked"], directories);
+  EXPECT_EQ(report["scan"], 3);
+  EXPECT_EQ(report["mode"], "incremental");
+  EXPECT_LT(report["dirs_walked"], directories / 2);
+  expect_exact();
+}
+
+}  // namespace
+}  // namespace spoor::cluster

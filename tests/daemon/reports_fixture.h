@@ -1,0 +1,112 @@
+// The reports on a scan database that a test fills by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/reports.h"
+#include "daemon/task.h"
+#include "scanner/usage_database.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::daemon {
+
+class ReportsTest : public testing::Test {
+ protected:
+  // A scan that found directories of this name, each of one file more than the one before.
+  void store(const std::vector<std::string>& names) {
+    auto database = scanner::UsageDatabase::open(file_).value();
+    auto transaction = database.begin_scan().value();
+    scanner::DirectoryStore& directories = transaction->directories();
+    const std::int64_t drive = transaction->add_drive("/drive").value().id;
+    scanner::DirectoryRow root;
+    root.id = directories.new_id();
+    std::uint64_t files = 0;
+    for (const std::string& name : names) {
+      scanner::DirectoryRow row;
+      row.name = name;
+      row.id = directories.new_id();
+      row.subtree.files = ++files;
+      root.add_child(row);
+      ASSERT_TRUE(directories.put(root.id, row));
+    }
+    ASSERT_TRUE(directories.put(scanner::DirectoryStore::parent_of_root(drive), root));
+    scanner::ScanRecord record;
+    record.walked_everything = true;
+    record.reason = reason_;
+    ASSERT_TRUE(transaction->commit(record));
+  }
+
+  void begin_usage(std::map<std::string, std::string> query) {
+    begin([this](const HttpRequest& request) { return reports_.usage(request); }, std::move(query));
+  }
+  void begin_scans(std::map<std::string, std::string> query) {
+    begin([this](const HttpRequest& request) { return reports_.scans(request); }, std::move(query));
+  }
+
+  void begin_changes(std::map<std::string, std::string> query) {
+    begin([this](const HttpRequest& request) { return reports_.changes(request); }, std::move(query));
+  }
+
+  HttpResponse usage(std::map<std::string, std::string> query = {}) {
+    begin_usage(std::move(query));
+    return finish();
+  }
+  HttpResponse scans(std::map<std::string, std::string> query = {}) {
+    begin_scans(std::move(query));
+    return finish();
+  }
+
+  HttpResponse changes(std::map<std::string, std::string> query) {
+    begin_changes(std::move(query));
+    return finish();
+  }
+
+  static void expect_problem(const HttpResponse& response, unsigned status, const std::string& code) {
+    EXPECT_EQ(response.status, status) << response.body;
+    EXPECT_EQ(nlohmann::json::parse(response.body)["code"], code) << response.body;
+  }
+
+  // Until all that was begun has its answer; gives the last one.
+  HttpResponse finish() {
+    context_.restart();
+    context_.run();
+    return answers_.back();
+  }
+
+  const support::TempDirectory directory_;
+  const std::filesystem::path file_ = directory_ / "scan.db";
+  std::string reason_ = "it is the first scan";
+  fakes::ManualClock clock_;
+  boost::asio::io_context context_;
+  boost::asio::thread_pool pool_{1};
+  Reports reports_{file_, pool_, clock_};
+  std::vector<HttpResponse> answers_;  // in the order in which they came
+
+ private:
+  template <class Route>
+  void begin(Route route, std::map<std::string, std::string> query) {
+    HttpRequest& request = requests_.emplace_back();
+    request.query = std::move(query);
+    boost::asio::co_spawn(context_, route(request),
+                          [this](const std::exception_ptr& failure, HttpResponse response) {
+                            rethrow(failure);
+                            answers_.push_back(std::move(response));
+                          });
+  }
+
+  std::deque<HttpRequest> requests_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,153 @@
+#include <gtest/gtest.h>
+
+#include <boost/asio/post.hpp>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scanner/usage_database.h"
+#include "tests/daemon/reports_fixture.h"
+
+namespace spoor::daemon {
+namespace {
+
+using nlohmann::json;
+
+TEST_F(ReportsTest, BeforeTheFirstScanThereIsNothing) {
+  expect_problem(usage(), 404, "no_scan");
+  expect_problem(scans(), 404, "no_scan");
+  expect_problem(changes({{"since", "0"}}), 404, "no_scan");
+  EXPECT_FALSE(std::filesystem::exists(file_)) << "the daemon must not make the scanner's database";
+}
+
+TEST_F(ReportsTest, UsageOfADirectoryAndItsChildren) {
+  store({"a", "b"});
+  const auto root = json::parse(usage({{"path", "/"}}).body);
+  EXPECT_EQ(root["path"], "");
+  EXPECT_EQ(root["files"], 3);
+  EXPECT_EQ(root["complete"], true);
+  EXPECT_TRUE(root["as_of"].is_string());
+  EXPECT_EQ(json::parse(usage({{"sort", "files"}}).body)["children"][0]["path"], "b");
+  EXPECT_EQ(json::parse(usage({{"sort", "name"}}).body)["children"][0]["path"], "a");
+  EXPECT_EQ(json::parse(usage({{"path", "b"}}).body)["files"], 2);
+  EXPECT_EQ(json::parse(usage({{"depth", "0"}}).body)["children"], json::array());
+  const auto first = json::parse(usage({{"sort", "name"}, {"limit", "1"}}).body);
+  EXPECT_EQ(first["children"].size(), 1U);
+  EXPECT_EQ(first["rest"]["files"], 2);
+  EXPECT_EQ(first["truncated"], false);
+}
+
+TEST_F(ReportsTest, ADirectoryNobodyHasIsNotFound) {
+  store({"a"});
+  expect_problem(usage({{"path", "b"}}), 404, "not_found");
+}
+
+TEST_F(ReportsTest, WhatIsAskedWronglyIsRefused) {
+  store({"a"});
+  using Query = std::map<std::string, std::string>;
+  for (const Query& query :
+       {Query{{"depth", "17"}}, Query{{"depth", "-1"}}, Query{{"depth", ""}}, Query{{"limit", "0"}},
+        Query{{"limit", "10001"}}, Query{{"sort", "age"}}, Query{{"dpeth", "2"}}}) {
+    expect_problem(usage(query), 400, "invalid_request");
+  }
+  EXPECT_EQ(usage({{"depth", "16"}, {"limit", "10000"}}).status, 200U);
+  expect_problem(usage({{"path", "a/../b"}}), 400, "invalid_path");
+  expect_problem(scans({{"limit", "1001"}}), 400, "invalid_request");
+  expect_problem(scans({{"path", "a"}}), 400, "invalid_request");
+}
+
+TEST_F(ReportsTest, AnAnswerIsBounded) {
+  std::vector<std::string> names;
+  names.reserve(10'500);
+  for (int i = 0; i < 10'500; ++i) names.push_back(std::to_string(i));
+  store(names);
+  const auto some = json::parse(usage().body);
+  EXPECT_EQ(some["children"].size(), 1'000U);
+  EXPECT_EQ(some["rest"]["count"], 9'500);
+  EXPECT_EQ(some["truncated"], false);
+  const auto most = json::parse(usage({{"limit", "10000"}}).body);
+  EXPECT_EQ(most["children"].size(), 10'000U);
+  EXPECT_EQ(most["rest"]["count"], 500);
+}
+
+TEST_F(ReportsTest, AnAnswerIsBoundedInBytes) {
+  std::vector<std::string> names;
+  names.reserve(9'000);
+  for (int i = 0; i < 9'000; ++i) names.push_back(std::to_string(10'000 + i) + std::string(250, '\x01'));
+  store(names);
+  const auto response = usage({{"limit", "10000"}});
+  EXPECT_LT(response.body.size(), std::size_t{16} << 20U) << "six bytes for one, where names are so";
+  EXPECT_EQ(json::parse(response.body)["truncated"], true);
+}
+
+TEST_F(ReportsTest, NamesThatAreNoTextDoNotBreakTheJson) {
+  store({"a\xff", "b\x1b\n"});
+  const auto found = json::parse(usage({{"sort", "name"}}).body);
+  EXPECT_EQ(found["children"][0]["path"], "a\xEF\xBF\xBD");
+  EXPECT_EQ(found["children"][1]["path"], "b\x1b\n");
+  EXPECT_EQ(json::parse(usage({{"path", "a\xff"}}).body)["files"], 1) << "it can be asked for";
+}
+
+TEST_F(ReportsTest, TheLastScansNewestFirst) {
+  reason_ = std::string(5'000, 'x');
+  store({"a"});
+  reason_ = "it was asked for";
+  for (int i = 0; i < 30; ++i) {
+    auto database = scanner::UsageDatabase::open(file_).value();
+    ASSERT_TRUE(database.begin_scan().value()->commit({}));
+  }
+  const auto last = json::parse(scans().body)["scans"];
+  EXPECT_EQ(last.size(), 20U);
+  EXPECT_EQ(last[0]["scan"], 31);
+  const auto all = json::parse(scans({{"limit", "1000"}}).body)["scans"];
+  EXPECT_EQ(all.size(), 31U);
+  EXPECT_EQ(all[30]["reason"], std::string(1'000, 'x') + "...");
+  EXPECT_EQ(json::parse(scans({{"limit", "1"}}).body)["scans"].size(), 1U);
+}
+
+TEST_F(ReportsTest, ADatabaseThatCanNotBeReadIsNamed) {
+  std::ofstream(file_) << std::string(10'000, 'x');
+  expect_problem(usage(), 500, "database_failed");
+  expect_problem(scans(), 500, "database_failed");
+  expect_problem(changes({{"since", "1"}}), 500, "database_failed");
+}
+
+TEST_F(ReportsTest, WhoeverWaitedTooLongIsTurnedAway) {
+  store({"a"});
+  std::promise<void> go_on;
+  boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });
+  begin_usage({});
+  context_.poll();  // begun, and its time runs
+  clock_.advance(std::chrono::seconds(11));
+  go_on.set_value();
+  expect_problem(finish(), 503, "overloaded");
+  EXPECT_EQ(usage().status, 200U);
+}
+
+TEST_F(ReportsTest, OnlySoManyWait) {
+  store({"a"});
+  std::promise<void> go_on;
+  boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });
+  for (int i = 0; i < 8; ++i) {
+    begin_usage({});
+    begin_scans({});
+  }
+  context_.poll();
+  EXPECT_TRUE(answers_.empty());
+  begin_scans({});
+  context_.poll();
+  ASSERT_EQ(answers_.size(), 1U);
+  expect_problem(answers_[0], 503, "overloaded");
+  go_on.set_value();
+  finish();
+  ASSERT_EQ(answers_.size(), 17U);
+  for (std::size_t i = 1; i < answers_.size(); ++i) EXPECT_EQ(answers_[i].status, 200U);
+  EXPECT_EQ(usage().status, 200U) << "their places are free again";
+}
+
+}  // namespace
+}  // namespace spoor::daemon

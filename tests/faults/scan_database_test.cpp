@@ -1,0 +1,97 @@
+// A scan.db that is damaged while nobody looks.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "tests/faults/fault_fixture.h"
+#include "tests/support/process.h"
+
+namespace spoor::faults {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ScanDatabaseTest : public FaultTest {
+ protected:
+  ScanDatabaseTest() {
+    for (int number = 0; number < 300; ++number) {
+      const auto path = drive() / "tree" / ("directory-" + std::to_string(number));
+      fs::create_directories(path);
+      std::ofstream(path / "file") << std::string(100, 'x');
+    }
+  }
+
+  auto spoor(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
+    return support::run_command(arguments);
+  }
+
+  nlohmann::json spoor_json(const std::vector<std::string>& arguments) {
+    const auto result = spoor(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false);
+  }
+
+  fs::path data(const char* name) const {
+    return config_["node"]["data_dir"].get<std::string>() + "/" + name;
+  }
+
+  // In every page but the first: in numbers, names, and where they begin.
+  void damage() const {
+    const auto size = fs::file_size(data("scan.db"));
+    std::fstream file(data("scan.db"), std::ios::in | std::ios::out | std::ios::binary);
+    for (std::uintmax_t page = 4096; page < size; page += 4096) {
+      file.seekp(static_cast<std::streamoff>(page) + 3000);
+      file << "12345678";
+    }
+  }
+};
+
+TEST_F(ScanDatabaseTest, DamageIsToldAndTheNextScanRebuilds) {
+  start();
+  spoor_json({"scan", "--json"});
+  ASSERT_EQ(spoor_json({"usage", "--json"})["files"], 300);
+  damage();
+
+  const auto usage = spoor({"usage", "tree"});
+  EXPECT_EQ(usage.code, 1);
+  EXPECT_EQ(usage.out, "");
+  EXPECT_THAT(usage.err, HasSubstr("scan.db is damaged"));
+  EXPECT_THAT(usage.err, HasSubstr("the next 'spoor scan' builds it anew"));
+  EXPECT_EQ(request("GET", "/v1/usage?path=tree").status, 500U);
+
+  const auto scan = spoor_json({"scan", "--json"});
+  EXPECT_EQ(scan["mode"], "full");
+  EXPECT_THAT(scan["reason"].get<std::string>(), HasSubstr("scan.db is damaged"));
+  EXPECT_THAT(scan["reason"].get<std::string>(),
+              HasSubstr("it was set aside as " + data("scan.db.corrupt").native()));
+  EXPECT_TRUE(fs::exists(data("scan.db.corrupt")));
+  EXPECT_EQ(spoor_json({"usage", "--json"})["files"], 300);
+  EXPECT_EQ(request("GET", "/v1/usage?path=tree").status, 200U);
+  EXPECT_EQ(spoor_json({"scan", "--json"})["mode"], "incremental");
+}
+
+// Nobody asked before the scan, which meets the damage half-way.
+TEST_F(ScanDatabaseTest, AScanGoesOnAsAFullOne) {
+  start();
+  spoor_json({"scan", "--json"});
+  damage();
+  ASSERT_EQ(spoor({"mark", "--kind", "tree", "tree"}).code, 0);
+  const auto scan = spoor({"scan"});
+  EXPECT_EQ(scan.code, 0) << scan.err;
+  EXPECT_THAT(scan.out, HasSubstr("scan.db is damaged"));
+  EXPECT_EQ(spoor_json({"usage", "--json"})["files"], 300);
+}
+
+TEST_F(ScanDatabaseTest, ARebuildCanBeAskedFor) {
+  start();
+  spoor_json({"scan", "--json"});
+  const auto scan = spoor_json({"scan", "--rebuild", "--json"});
+  EXPECT_EQ(scan["scan"], 1);
+  EXPECT_EQ(scan["mode"], "full");
+  EXPECT_THAT(scan["reason"].get<std::string>(), HasSubstr("was asked for"));
+  EXPECT_EQ(spoor({"scan", "--rebuild", "--dry-run"}).code, 2);
+}
+
+}  // namespace
+}  // namespace spoor::faults

@@ -1,0 +1,375 @@
+#include "scanner/change_feed.h"
+
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "scanner/checksum_vfs.h"
+#include "scanner/consumers.h"
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ChangeFeedTest : public ScannedNode {
+ protected:
+  explicit ChangeFeedTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {}
+
+  // "+ path" for new, "~ path" for changed, "- path" for deleted directories; {"gone"} where not kept.
+  std::vector<std::string> feed(std::uint64_t since, std::optional<std::uint64_t> until = {}) {
+    std::vector<std::string> lines;
+    FeedRange range{.since = since, .until = until, .after = {}};
+    if (!read(range, UINT64_MAX, lines)) lines = {"gone"};
+    std::vector<std::string> in_parts;
+    while (read(range, 1, in_parts) && range.after) {
+    }
+    if (lines != std::vector<std::string>{"gone"}) {
+      EXPECT_EQ(in_parts, lines);
+    }
+    return lines;
+  }
+
+  // Adds the lines of so many entries at most; `range` goes on behind them, or begins anew at its end.
+  // Whether the range is kept.
+  bool read(FeedRange& range, std::uint64_t entries_max, std::vector<std::string>& lines) {
+    std::optional<std::string> last;
+    std::uint64_t entries = 0;
+    const auto until = read_changes(*database, range, [&](const FeedEntry& entry) {
+      if (entries == entries_max) return false;
+      ++entries;
+      last = entry.path;
+      if (entry.is_deleted) lines.push_back("- " + entry.path);
+      if (entry.is_there) lines.push_back((entry.is_new ? "+ " : "~ ") + entry.path);
+      return true;
+    });
+    EXPECT_TRUE(until) << until.error().message;
+    range.after = entries == entries_max ? last : std::nullopt;
+    return until && *until;
+  }
+
+  std::uint64_t entries_kept() {
+    return static_cast<std::uint64_t>(
+        database->handle().execAndGet("SELECT count(*) FROM changes").getInt64());
+  }
+
+  // A change and a scan that finds it.
+  std::uint64_t change_and_scan() {
+    make_file("a/f" + std::to_string(++files_));
+    mark("a");
+    return scan().record.id;
+  }
+
+  int files_ = 0;
+};
+
+class TwoDrivesFeedTest : public ChangeFeedTest {
+ protected:
+  TwoDrivesFeedTest() : ChangeFeedTest({"one", "two"}) {}
+};
+
+TEST_F(ChangeFeedTest, BeforeAndOfTheFirstScanNothingIsKept) {
+  EXPECT_THAT(feed(0), ElementsAre("gone"));
+  make_file("a/b/file");
+  scan();
+  EXPECT_THAT(feed(0), ElementsAre("gone"));
+  EXPECT_THAT(feed(1), IsEmpty());
+  EXPECT_THAT(feed(2), ElementsAre("gone")) << "there was no such scan yet";
+  EXPECT_EQ(entries_kept(), 0U);
+}
+
+TEST_F(ChangeFeedTest, NamesWhatReallyDiffered) {
+  make_file("a/b/file");
+  make_file("a/c/file");
+  make_directory("quiet");
+  scan();
+  make_file("a/b/more");
+  make_file("a/d/e/file");
+  remove("a/c");
+  for (const char* path : {"a/b", "a/c", "a/d/e", "quiet"}) mark(path);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "~ a/b", "- a/c", "+ a/d", "+ a/d/e"));
+  EXPECT_THAT(feed(2), IsEmpty());
+  options.full = true;
+  scan();
+  EXPECT_THAT(feed(2), IsEmpty()) << "a full walk finds nothing else";
+}
+
+TEST_F(ChangeFeedTest, SeveralScansAreOneChange) {
+  make_directory("a");
+  scan();
+  make_file("a/x/file");
+  mark("a/x");
+  scan();
+  make_file("a/x/more");
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "+ a/x"));
+  EXPECT_THAT(feed(2), ElementsAre("~ a/x"));
+  EXPECT_THAT(feed(1, 2), ElementsAre("~ a", "+ a/x"));
+  remove("a/x");
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x"));
+  make_file("a/x/file");
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x"));
+}
+
+TEST_F(ChangeFeedTest, AnotherDirectoryInItsPlaceIsDeletedAndNew) {
+  make_file("a/x/old/file");
+  make_file("a/y/file");
+  scan();
+  remove("a/x");
+  rename("a/y", "a/x");
+  for (const char* path : {"a/x", "a/y"}) mark(path, tracker::MarkKind::tree);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x", "- a/y"));
+}
+
+TEST_F(ChangeFeedTest, AScanThatDiesNamesNothing) {
+  make_directory("a");
+  scan();
+  make_file("a/file");
+  mark("a");
+  stop.request_stop();
+  EXPECT_FALSE(try_scan());
+  stop = {};
+  EXPECT_EQ(entries_kept(), 0U);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a"));
+}
+
+TEST_F(TwoDrivesFeedTest, APathIsDeletedOnceNoDriveHasIt) {
+  for (const std::size_t number : {0U, 1U}) std::filesystem::create_directories(on_drive("a/x", number));
+  scan();
+  std::filesystem::remove(on_drive("a/x", 0));
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x"));
+  std::filesystem::remove(on_drive("a/x", 1));
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x"));
+}
+
+TEST_F(TwoDrivesFeedTest, WhatOnlyOneDriveHadBelowIsGoneWithIt) {
+  std::filesystem::create_directories(on_drive("a/x/only-here", 0));
+  for (const char* path : {"a/x/kept/deep", "a/x-ray"})
+    std::filesystem::create_directories(on_drive(path, 1));
+  scan();
+  std::filesystem::remove_all(on_drive("a/x", 0));
+  std::filesystem::create_directory(on_drive("a/x/fresh", 1));
+  std::filesystem::create_directory(on_drive("a/x-ray/fresh", 1));
+  for (const char* path : {"a/x", "a/x/fresh", "a/x-ray/fresh"}) mark(path);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x", "+ a/x/fresh", "+ a/x/kept", "+ a/x/kept/deep",
+                                   "~ a/x-ray", "+ a/x-ray/fresh"));
+}
+
+TEST_F(ChangeFeedTest, IsInTheOrderOfAWalk) {
+  make_directory("a");
+  scan();
+  for (const char* path : {"a/b/c", "a/b-1", "a/b0", "a/b\xff/x", "a/b\x01"}) {
+    make_directory(path);
+    mark(path);
+  }
+  make_file("top");
+  mark("top", tracker::MarkKind::file);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ ", "~ a", "+ a/b", "+ a/b/c", "+ a/b\x01", "+ a/b-1", "+ a/b0",
+                                   "+ a/b\xff", "+ a/b\xff/x"));
+}
+
+TEST_F(TwoDrivesFeedTest, ATreeToldWholeIsReadInPartsWhileScansCommit) {
+  make_file("a/x/only-here/file");
+  for (const char* path : {"a/x/b/deep", "a/x/c", "a/x/d", "a/y"})
+    std::filesystem::create_directories(on_drive(path, 1));
+  scan();
+  std::filesystem::remove_all(on_drive("a/x", 0));
+  std::filesystem::create_directory(on_drive("a/y/fresh", 1));
+  for (const char* path : {"a/x", "a/y/fresh"}) mark(path);
+  scan();
+  FeedRange range{.since = 1, .until = 2, .after = {}};
+  std::vector<std::string> lines;
+  ASSERT_TRUE(read(range, 3, lines));
+  EXPECT_EQ(range.after, "a/x/b");
+  std::filesystem::remove_all(on_drive("a/x/c", 1));
+  std::filesystem::create_directory(on_drive("a/x/aa", 1));
+  for (const char* path : {"a/x/c", "a/x/aa"}) mark(path);
+  scan();
+  ASSERT_TRUE(read(range, 100, lines));
+  EXPECT_THAT(lines, ElementsAre("~ a", "- a/x", "+ a/x", "+ a/x/b", "+ a/x/b/deep", "+ a/x/d", "~ a/y",
+                                 "+ a/y/fresh"));
+  EXPECT_THAT(feed(2), ElementsAre("~ a/x", "+ a/x/aa", "- a/x/c")) << "what came between the parts";
+}
+
+// Neither the names before it nor those behind it are read with a page.
+TEST_F(TwoDrivesFeedTest, OfAWideTreeToldWholeOnlyThePageIsRead) {
+  std::filesystem::create_directories(on_drive("a/x", 0));
+  for (int number = 10'000; number < 18'000; ++number)
+    std::filesystem::create_directories(on_drive("a/x/" + std::to_string(number), 1));
+  scan();
+  std::filesystem::remove(on_drive("a/x", 0));
+  mark("a/x");
+  scan();
+  for (const char* after : {"a/x", "a/x/10000", "a/x/17000"}) {
+    std::vector<std::string> paths;
+    int asked = 0;  // each some thousand steps of the database
+    const auto on_entry = [&](const FeedEntry& entry) {
+      paths.push_back(entry.path);
+      return paths.size() < 2;
+    };
+    ASSERT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = after}, on_entry, [&] {
+      ++asked;
+      return false;
+    }));
+    const int first = std::string(after) == "a/x" ? 10'000 : std::stoi(after + 4) + 1;
+    EXPECT_THAT(paths, ElementsAre("a/x/" + std::to_string(first), "a/x/" + std::to_string(first + 1)));
+    EXPECT_LT(asked, 10);
+  }
+}
+
+TEST_F(ChangeFeedTest, ReadingStopsWhenAsked) {
+  make_directory("a");
+  scan();
+  change_and_scan();
+  const auto ignore = [](const FeedEntry&) { return true; };
+  EXPECT_EQ(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore, [] { return true; })
+                .error()
+                .code,
+            Errc::interrupted);
+  database->handle().exec(
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
+      "INSERT INTO changes SELECT 2, 1, CAST('x' || i AS BLOB), 2 FROM n");
+  int times = 0;
+  const auto amid = [&times] { return ++times == 3; };
+  EXPECT_EQ(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore, amid).error().code,
+            Errc::interrupted);
+  EXPECT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore)) << "it goes on";
+}
+
+TEST_F(TwoDrivesFeedTest, AnotherSetOfDrivesBeginsAnew) {
+  make_file("a/file");
+  scan();
+  change_and_scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a"));
+  const Drive second = options.drives.back();
+  options.drives.pop_back();
+  const std::uint64_t without = scan().record.id;
+  EXPECT_THAT(feed(without - 1), ElementsAre("gone"));
+  EXPECT_THAT(feed(without), IsEmpty());
+  options.drives.push_back(second);
+  const std::uint64_t with = scan().record.id;
+  EXPECT_THAT(feed(with - 1), ElementsAre("gone"));
+  EXPECT_THAT(feed(with), IsEmpty());
+  change_and_scan();
+  EXPECT_THAT(feed(with), ElementsAre("~ a"));
+}
+
+TEST_F(ChangeFeedTest, SixteenScansAreKeptAndWhatNobodyHasRead) {
+  make_file("a/file");
+  scan();
+  options.oldest_unread = 3;
+  std::uint64_t last = 0;
+  for (int count = 0; count < 30; ++count) last = change_and_scan();
+  EXPECT_THAT(feed(2), ElementsAre("~ a"));
+  EXPECT_THAT(feed(1), ElementsAre("gone"));
+  options.oldest_unread.reset();
+  last = change_and_scan();
+  EXPECT_THAT(feed(last - ChangeLog::scans_kept), ElementsAre("~ a"));
+  EXPECT_THAT(feed(last - ChangeLog::scans_kept - 1), ElementsAre("gone"));
+  EXPECT_EQ(entries_kept(), ChangeLog::scans_kept);
+}
+
+TEST_F(ChangeFeedTest, WhoNeverReadsKeepsNoMoreThanTheBound) {
+  make_file("a/file");
+  scan();
+  options.oldest_unread = 2;
+  options.changes_kept_max = 20;
+  std::uint64_t last = 0;
+  for (int count = 0; count < 40; ++count) last = change_and_scan();
+  EXPECT_EQ(entries_kept(), 20U);
+  EXPECT_THAT(feed(last - 20), ElementsAre("~ a"));
+  EXPECT_THAT(feed(last - 21), ElementsAre("gone"));
+  options.changes_kept_max = 1;
+  last = change_and_scan();
+  EXPECT_EQ(entries_kept(), ChangeLog::scans_kept) << "those are kept whatever they take";
+}
+
+class ConsumersTest : public testing::Test {
+ protected:
+  Consumers consumers() { return Consumers::open(temp_.path()).value(); }
+  support::TempDirectory temp_;
+};
+
+TEST_F(ConsumersTest, EachHasAPositionOfItsOwn) {
+  EXPECT_EQ(consumers().position("rsync", "id").value(), std::nullopt);
+  EXPECT_EQ(consumers().oldest_unread("id").value(), std::nullopt);
+  ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
+  ASSERT_TRUE(consumers().commit({"restic", "id", 5, {}}));
+  ASSERT_TRUE(consumers().commit({"rsync", "id", 9, base::WallTime(std::chrono::hours(1))}));
+  EXPECT_EQ(consumers().position("rsync", "id").value(), 9U);
+  EXPECT_EQ(consumers().position("restic", "id").value(), 5U);
+  EXPECT_EQ(consumers().oldest_unread("id").value(), 6U);
+  const auto all = consumers().list().value();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].name, "rsync");
+  EXPECT_EQ(all[1].committed_at, base::WallTime(std::chrono::hours(1)));
+  EXPECT_TRUE(consumers().forget("restic").value());
+  EXPECT_FALSE(consumers().forget("restic").value());
+  EXPECT_EQ(consumers().oldest_unread("id").value(), 10U);
+}
+
+TEST_F(ConsumersTest, APositionInAnotherDatabaseIsNone) {
+  ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
+  EXPECT_EQ(consumers().position("rsync", "another").value(), std::nullopt);
+  EXPECT_EQ(consumers().oldest_unread("another").value(), std::nullopt);
+}
+
+TEST_F(ConsumersTest, BadNamesAndTooManyAreRefused) {
+  auto all = consumers();
+  for (const std::string& bad : {std::string(), std::string("a\nb"), std::string(256, 'x')}) {
+    EXPECT_EQ(all.commit({bad, "id", 1, {}}).error().code, std::errc::invalid_argument) << bad;
+  }
+  SQLite::Database(temp_ / "consumers.db", SQLite::OPEN_READWRITE, 0, checksum_vfs())
+      .exec(
+          "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
+          "INSERT INTO consumers SELECT 'c' || i, 'id', 1, 0 FROM n");
+  EXPECT_FALSE(all.commit({"one more", "id", 1, {}}));
+  EXPECT_TRUE(all.commit({"c0", "id", 2, {}}));
+}
+
+// Then each takes everything.
+TEST_F(ConsumersTest, ADamagedFileIsBegunAnew) {
+  ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
+  {
+    std::fstream file(temp_ / "consumers.db", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-100, std::ios::end);
+    file << '!';
+  }
+  Consumers opened = consumers();
+  const auto found = opened.position("rsync", "id");
+  EXPECT_TRUE(!found || !*found);
+  EXPECT_EQ(consumers().position("rsync", "id").value(), std::nullopt);
+  EXPECT_TRUE(std::filesystem::exists(temp_ / "consumers.db.corrupt"));
+  EXPECT_TRUE(consumers().commit({"rsync", "id", 8, {}}));
+  EXPECT_EQ(consumers().position("rsync", "id").value(), 8U);
+}
+
+TEST_F(ConsumersTest, AnotherProgramsFileIsLeftAlone) {
+  {
+    SQLite::Database(temp_ / "consumers.db", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+        .exec("CREATE TABLE t(x)");
+  }
+  EXPECT_THAT(Consumers::open(temp_.path()).error().message, HasSubstr("move it aside"));
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,369 @@
+// Bytes of scan.db and its log that change on the disk: totals are right or refused, never wrong, and the
+// next scan makes them right again.
+
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+
+#include "scanner/change_feed.h"
+#include "scanner/database_files.h"
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+#include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr int rounds = support::is_sanitized ? 15 : 60;
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class DamagedDatabaseTest : public ScannedNode {
+ protected:
+  fs::path file() const { return UsageDatabase::file_in(temp.path()); }
+  fs::path log() const { return temp / "scan.db-wal"; }
+
+  void make_tree(int directories) {
+    for (int number = 0; number < directories; ++number) {
+      make_file("top" + std::to_string(number % 7) + "/middle" + std::to_string(number % 50) + "/directory-" +
+                    std::to_string(number) + "/file",
+                static_cast<std::size_t>(number));
+    }
+  }
+
+  void close() { database.reset(); }
+
+  void overwrite(const fs::path& path, std::uint64_t offset, const std::string& bytes) {
+    std::fstream stream(path, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(offset));
+    stream << bytes;
+  }
+
+  // Random bytes at a random place, or one byte, or zeros.
+  void damage(const fs::path& path) {
+    const std::uint64_t size = fs::file_size(path);
+    ASSERT_GT(size, 0U);
+    const std::size_t bytes = random.pick(std::vector<std::size_t>{1, 8, 512, 4096});
+    const bool zeros = random.one_in(4);
+    std::string with = zeros ? std::string(bytes, '\0') : random.bytes(bytes);
+    const std::uint64_t offset = random.one_in(4) ? random.below(size) / 4096 * 4096 : random.below(size);
+    with.resize(std::min<std::uint64_t>(with.size(), size - offset));
+    SCOPED_TRACE(path.native() + " at " + std::to_string(offset));
+    overwrite(path, offset, with);
+  }
+
+  // What `spoor usage` shows, of all directories; nothing where it fails.
+  std::optional<std::map<std::string, Measured>> shown() const {
+    auto opened = UsageDatabase::open_read_only(file());
+    if (!opened) return std::nullopt;
+    UsageOptions all;
+    all.depth = 100'000;
+    const auto found = query_usage(*opened, "", all);
+    if (!found || !*found) return std::nullopt;
+    std::map<std::string, Measured> totals;
+    for_each_entry((*found)->total, [&](const UsageEntry& entry) {
+      totals[entry.path] = {entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns};
+    });
+    return totals;
+  }
+
+  // As measured, or not at all.
+  void expect_right_or_refused(const std::map<std::string, Measured>& measured) {
+    const auto totals = shown();
+    ++(totals ? right : refused);
+    if (totals) {
+      ASSERT_TRUE(*totals == measured);
+    }
+    // One directory, without a look at all others.
+    const auto& [path, expected] =
+        *std::next(measured.begin(), static_cast<std::ptrdiff_t>(random.below(measured.size())));
+    auto opened = UsageDatabase::open_read_only(file());
+    if (!opened) return;
+    const auto found = query_usage(*opened, path, {.depth = 0});
+    if (!found) return;
+    ASSERT_TRUE(*found) << path << " is not known any more";
+    const UsageEntry& entry = (*found)->total;
+    ASSERT_EQ((Measured{entry.files, entry.dirs, entry.bytes, entry.allocated, entry.mtime_ns}), expected)
+        << path;
+  }
+
+  // As `spoor scan` does.
+  std::optional<ScanReport> scan_or_rebuild() {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      auto opened = UsageDatabase::open(file());
+      if (opened) {
+        database = std::make_unique<UsageDatabase>(std::move(*opened));
+        auto report = try_scan();
+        if (report) return *report;
+        close();
+        EXPECT_EQ(report.error().code, Errc::database_damaged) << report.error().message;
+        EXPECT_TRUE(UsageDatabase::begin_anew(file(), report.error().message));
+        continue;
+      }
+      EXPECT_EQ(opened.error().code, Errc::database_damaged) << opened.error().message;
+      EXPECT_TRUE(UsageDatabase::begin_anew(file(), opened.error().message));
+    }
+    return std::nullopt;
+  }
+
+  void change_something(int round) {
+    const std::string path = "top" + std::to_string(random.below(7)) + "/new-" + std::to_string(round % 20);
+    make_file(path + "/file", 1 + random.below(5000));
+    mark(path);
+  }
+
+  support::Random random;
+  int right = 0;
+  int refused = 0;
+  int rebuilt = 0;
+};
+
+TEST_F(DamagedDatabaseTest, RandomBytesNeverMakeWrongTotals) {
+  SCOPED_TRACE(random.trace());
+  make_tree(400);
+  scan();
+  auto measured = measure({drive()});
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    close();
+    ASSERT_EQ(fs::file_size(log()), 0U) << "what was committed is in the file";
+    damage(file());
+    // Sometimes nobody looks before the scan.
+    if (random.one_in(2)) expect_right_or_refused(measured);
+    change_something(round);
+    measured = measure({drive()});
+    const auto report = scan_or_rebuild();
+    ASSERT_TRUE(report);
+    if (report->record.reason.find("damaged") != std::string::npos) ++rebuilt;
+    // What no scan needed to read may be damaged still; then it says so.
+    expect_right_or_refused(measured);
+    if (HasFatalFailure()) return;
+    ASSERT_TRUE(scan_or_rebuild());
+    expect_exact();
+    if (HasFailure()) return;
+  }
+  if (support::is_sanitized) return;  // too few rounds for that
+  EXPECT_GT(refused, 5);
+  EXPECT_GT(right, 5);
+  EXPECT_GT(rebuilt, 5);
+}
+
+TEST_F(DamagedDatabaseTest, ADamagedLogIsNoticed) {
+  SCOPED_TRACE(random.trace());
+  make_tree(300);
+  scan();
+  make_file("top1/late", 100);
+  mark("top1/late");
+  const fs::path kept = temp / "kept";
+  {
+    // As long as somebody reads the state before, the log can't be emptied.
+    UsageDatabase slow = std::move(UsageDatabase::open_read_only(file()).value());
+    slow.handle().exec("BEGIN; SELECT count(*) FROM scans");
+    scan();
+    fs::create_directory(kept);
+    for (const char* const name : {"scan.db", "scan.db-wal", "scan.db.commit"}) {
+      fs::copy_file(temp / name, kept / name);
+    }
+  }
+  ASSERT_GT(fs::file_size(kept / "scan.db-wal"), 4096U);
+  const auto measured = measure({drive()});
+  const auto put_back = [&] {
+    close();
+    for (const char* const name : {"scan.db", "scan.db-wal", "scan.db.commit"}) {
+      fs::copy_file(kept / name, temp / name, fs::copy_options::overwrite_existing);
+    }
+    fs::remove(temp / "scan.db-shm");
+    fs::remove(temp / "scan.db.damaged");
+  };
+  put_back();
+  ASSERT_EQ(shown(), measured) << "the log is read";
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    put_back();
+    damage(log());
+    expect_right_or_refused(measured);
+    if (round % 10 != 0) continue;
+    ASSERT_TRUE(scan_or_rebuild());
+    expect_exact();
+    if (HasFailure()) return;
+  }
+  if (support::is_sanitized) return;  // too few rounds for that
+  EXPECT_GT(refused, 5);
+}
+
+TEST_F(DamagedDatabaseTest, WhatAReaderFoundIsBuiltAnewByTheNextScan) {
+  make_tree(800);
+  scan();
+  close();
+  const std::uint64_t pages = fs::file_size(file()) / 4096;
+  for (std::uint64_t page = 1; page < pages; ++page) overwrite(file(), page * 4096 + 2000, "damage");
+  auto opened = UsageDatabase::open_read_only(file());
+  const auto found = opened ? query_usage(*opened, "", {.depth = 5}).error() : opened.error();
+  EXPECT_EQ(found.code, Errc::database_damaged);
+  EXPECT_THAT(found.message, HasSubstr("scan.db is damaged"));
+  EXPECT_THAT(found.message, HasSubstr("the next 'spoor scan' builds it anew"));
+  EXPECT_TRUE(fs::exists(temp / "scan.db.damaged"));
+  opened = base::Error();
+
+  const auto report = scan_or_rebuild();
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->record.walked_everything);
+  EXPECT_THAT(report->record.reason, HasSubstr("scan.db is damaged"));
+  EXPECT_THAT(report->record.reason, HasSubstr("was set aside as " + (temp / "scan.db.corrupt").native()));
+  EXPECT_THAT(report->record.reason, Not(HasSubstr("next")));
+  EXPECT_TRUE(fs::exists(temp / "scan.db.corrupt"));
+  EXPECT_FALSE(fs::exists(temp / "scan.db.damaged"));
+  expect_exact();
+  EXPECT_THAT(scan().record.reason, "") << "once is enough";
+}
+
+TEST_F(DamagedDatabaseTest, AnOlderCopyIsNoticed) {
+  make_tree(20);
+  scan();
+  close();
+  fs::copy_file(file(), temp / "copy");
+  reopen_database();
+  make_file("top1/late");
+  mark("top1/late");
+  scan();
+  close();
+  fs::rename(temp / "copy", file());
+  EXPECT_EQ(UsageDatabase::open_read_only(file()).error().code, Errc::database_damaged);
+  const auto report = scan_or_rebuild();
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->record.reason, HasSubstr("its last commit is missing"));
+  expect_exact();
+}
+
+TEST_F(DamagedDatabaseTest, ANewDatabaseHasAnotherFeed) {
+  scan();
+  const std::string before = feed_id(*database).value();
+  close();
+  overwrite(file(), 4096 + 4000, "damage");
+  overwrite(file(), 50, "damage");
+  ASSERT_TRUE(scan_or_rebuild());
+  EXPECT_NE(feed_id(*database).value(), before);
+}
+
+TEST_F(DamagedDatabaseTest, ASecondOneTakesThePlaceOfTheFirst) {
+  scan();
+  for (const char* const content : {"first", "second"}) {
+    close();
+    std::ofstream(file()) << content;
+    ASSERT_TRUE(scan_or_rebuild());
+    std::string kept;
+    std::ifstream(temp / "scan.db.corrupt") >> kept;
+    EXPECT_EQ(kept, content);
+  }
+}
+
+// Each is whole, and not what belongs there.
+TEST_F(DamagedDatabaseTest, PagesInOneAnothersPlaceAreNoticed) {
+  make_tree(400);
+  scan();
+  const auto measured = measure({drive()});
+  close();
+  const std::uint64_t last = fs::file_size(file()) - 4096;
+  std::string pages[2];
+  for (const int which : {0, 1}) {
+    std::ifstream stream(file(), std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(last) - 4096 * which);
+    pages[which].resize(4096);
+    stream.read(pages[which].data(), 4096);
+  }
+  ASSERT_NE(pages[0], pages[1]);
+  overwrite(file(), last, pages[1]);
+  overwrite(file(), last - 4096, pages[0]);
+  expect_right_or_refused(measured);
+  EXPECT_EQ(refused, 1);
+  const auto report = scan_or_rebuild();
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->record.reason, HasSubstr("damaged"));
+}
+
+// Nothing tells whether it is what was written.
+TEST_F(DamagedDatabaseTest, ADatabaseWithoutChecksumsIsBuiltAnew) {
+  make_tree(20);
+  close();
+  fs::remove(file());
+  {
+    SQLite::Database old(file().native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    old.exec(
+        "CREATE TABLE settings(key, value); PRAGMA application_id = 0x53504F52; PRAGMA user_version = 1");
+  }
+  const auto error = UsageDatabase::open_read_only(file()).error();
+  EXPECT_EQ(error.code, Errc::database_unusable);
+  EXPECT_THAT(error.message, HasSubstr("the format of an older Spoor; the next 'spoor scan' builds it anew"));
+  const auto report = scan_or_rebuild();
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->record.reason, HasSubstr("has the format of an older Spoor; it was set aside as"));
+  expect_exact();
+}
+
+// Nor is a full disk, which SQLite tells apart in the same way.
+TEST_F(DamagedDatabaseTest, AnotherWriterIsNoDamage) {
+  scan();
+  auto other = UsageDatabase::open(file());
+  const auto held = other->begin_scan();
+  database->handle().setBusyTimeout(0);
+  const auto refused_scan = try_scan();
+  ASSERT_FALSE(refused_scan);
+  EXPECT_EQ(refused_scan.error().code, Errc::database_failed);
+  EXPECT_FALSE(fs::exists(temp / "scan.db.damaged"));
+}
+
+// Truncated within a page, on the border of one, and to nothing.
+TEST_F(DamagedDatabaseTest, ACutFileIsNoticed) {
+  make_tree(400);
+  scan();
+  const auto measured = measure({drive()});
+  const std::uint64_t size = fs::file_size(file());
+  for (const std::uint64_t left :
+       {size - 1, size - 4095, size - 4096, size / 2, std::uint64_t{100}, std::uint64_t{0}}) {
+    SCOPED_TRACE(left);
+    close();
+    fs::resize_file(file(), left);
+    expect_right_or_refused(measured);
+    ASSERT_TRUE(scan_or_rebuild());
+    expect_exact();
+  }
+  EXPECT_EQ(right, 0);
+}
+
+// Pages that are freed, some in the scan that took them, and come back later.
+TEST_F(DamagedDatabaseTest, NothingElseIsTakenForDamage) {
+  SCOPED_TRACE(random.trace());
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (random.one_in(3)) reopen_database();
+    database->handle().exec("PRAGMA cache_size = 4");  // pages leave the memory before the commit
+    const auto transaction = database->begin_scan().value();
+    for (std::uint64_t steps = random.between(1, 12); steps > 0; --steps) {
+      const auto parent = static_cast<std::int64_t>(random.between(1, 6));
+      DirectoryRow row;
+      row.id = parent;
+      row.directories = 1;
+      if (random.one_in(2)) {
+        ASSERT_TRUE(transaction->directories().erase_below(row, {}));
+        continue;
+      }
+      for (std::uint64_t count = random.between(1, 4000); count > 0; --count) {
+        row.name = random.letters(20);
+        row.id = 1'000'000;
+        ASSERT_TRUE(transaction->directories().put(parent, row));
+      }
+    }
+    const auto committed = transaction->commit({});
+    ASSERT_TRUE(committed) << committed.error().message;
+    ASSERT_EQ(database->handle().execAndGet("PRAGMA integrity_check").getString(), "ok");
+  }
+}
+
+}  // namespace
+}  // namespace spoor::scanner

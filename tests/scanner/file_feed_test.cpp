@@ -1,0 +1,360 @@
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <gmock/gmock.h>
+
+#include "scanner/change_feed.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class FileFeedTest : public ScannedNode {
+ protected:
+  explicit FileFeedTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
+    options.file_feed = true;
+  }
+
+  // "+ path" for new, "~ path" for changed, "- path" for deleted ones; directories have a / at the end.
+  std::vector<std::string> feed(std::uint64_t since) {
+    std::vector<std::string> lines =
+        read({.since = since, .until = {}, .after = {}, .files = true}, UINT64_MAX);
+    EXPECT_EQ(read({.since = since, .until = {}, .after = {}, .files = true}, 1), lines) << "in parts";
+    return lines;
+  }
+
+  std::vector<std::string> read(FeedRange range, std::uint64_t part) {
+    std::vector<std::string> lines;
+    for (bool has_more = true; has_more;) {
+      std::uint64_t entries = 0;
+      std::optional<FeedEntry> last;
+      const auto until = read_changes(*database, range, [&](const FeedEntry& entry) {
+        if (entries == part) return false;
+        ++entries;
+        last = entry;
+        const std::string path = entry.path + (entry.is_file ? "" : "/");
+        if (entry.is_deleted) lines.push_back("- " + path);
+        if (entry.is_there) lines.push_back((entry.is_new ? "+ " : "~ ") + path);
+        return true;
+      });
+      EXPECT_TRUE(until) << until.error().message;
+      if (!until || !*until) return {"gone"};
+      has_more = entries == part;
+      if (has_more) range.go_on_behind(*last);
+    }
+    return lines;
+  }
+
+  std::int64_t count(const std::string& table) {
+    return database->handle().execAndGet("SELECT count(*) FROM " + table).getInt64();
+  }
+  bool has_file_tables() {
+    return count("sqlite_master WHERE name IN ('files', 'file_changes', 'files_go')") > 0;
+  }
+};
+
+class TwoDrivesFileFeedTest : public FileFeedTest {
+ protected:
+  TwoDrivesFileFeedTest() : FileFeedTest({"one", "two"}) {}
+};
+
+TEST_F(FileFeedTest, NamesNewChangedAndDeletedFiles) {
+  for (const char* path : {"top", "a/changed", "a/gone", "a/same", "b/same"}) make_file(path);
+  scan();
+  EXPECT_THAT(feed(1), IsEmpty()) << "the first scan names nothing";
+  make_file("top", 20);
+  make_file("a/changed", 20);
+  make_file("a/fresh");
+  remove("a/gone");
+  for (const char* path : {"a", "b"}) mark(path);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ /", "~ top", "~ a/", "~ a/changed", "+ a/fresh", "- a/gone"));
+  EXPECT_THAT(read({.since = 1, .until = {}, .after = {}}, UINT64_MAX), ElementsAre("~ /", "~ a/"))
+      << "files are told only where they are asked for";
+  options.full = true;
+  scan();
+  EXPECT_THAT(feed(2), IsEmpty());
+}
+
+TEST_F(FileFeedTest, ANewDirectoryIsNamedWithAllItsFilesADeletedOneWithout) {
+  make_file("old/x/file");
+  make_file("old/file");
+  scan();
+  remove("old");
+  make_file("fresh/x/file");
+  make_file("fresh/file");
+  make_directory("fresh/empty");
+  for (const char* path : {"old", "fresh"}) mark(path);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ /", "+ fresh/", "+ fresh/file", "+ fresh/empty/", "+ fresh/x/",
+                                   "+ fresh/x/file", "- old/"));
+  EXPECT_EQ(count("file_changes"), 0) << "their directories tell them";
+  EXPECT_EQ(count("files"), 2);
+}
+
+TEST_F(FileFeedTest, SeveralScansAreOneChange) {
+  for (const char* path : {"a/x", "a/y", "a/z"}) make_file(path);
+  scan();
+  const auto next_scan = [&] {
+    mark("a");
+    scan();
+  };
+  remove("a/x");
+  make_file("a/short-lived");
+  make_file("a/fresh");
+  next_scan();
+  make_file("a/x", 20);
+  remove("a/short-lived");
+  make_file("a/fresh", 30);
+  next_scan();
+  remove("a/z");
+  next_scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "+ a/fresh", "- a/short-lived", "~ a/x", "- a/z"));
+  EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/fresh", "- a/short-lived", "+ a/x", "- a/z"));
+}
+
+TEST_F(FileFeedTest, WhatANewDirectoryLostAgainIsTold) {
+  make_directory("a");
+  scan();
+  make_file("a/x/file");
+  make_file("a/x/short-lived");
+  mark("a/x");
+  scan();
+  remove("a/x/short-lived");
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "+ a/x/", "+ a/x/file", "- a/x/short-lived"));
+}
+
+TEST_F(FileFeedTest, AFileThatTakesADirectorysNameAndBack) {
+  make_file("a/x/file");
+  make_file("a/y");
+  scan();
+  remove("a/x");
+  remove("a/y");
+  make_file("a/x");
+  make_file("a/y/file");
+  for (const char* path : {"a/x", "a/y"}) mark(path);
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "+ a/x", "- a/y", "- a/x/", "+ a/y/", "+ a/y/file"));
+}
+
+TEST_F(FileFeedTest, SwitchedOnItWalksEverythingAndTellsFromThereOn) {
+  options.file_feed = false;
+  make_file("a/file");
+  make_file("b/file");
+  scan();
+  EXPECT_FALSE(has_file_tables());
+  EXPECT_THAT(feed(1), ElementsAre("gone"));
+  EXPECT_FALSE(keeps_files(*database).value());
+  options.file_feed = true;
+  make_file("a/more");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.reason, "scan.file_feed was switched on");
+  EXPECT_EQ(report.record.figures.dirs_walked, 3U);
+  EXPECT_TRUE(keeps_files(*database).value());
+  EXPECT_THAT(feed(1), ElementsAre("gone")) << "which files changed before is not known";
+  EXPECT_THAT(read({.since = 1, .until = {}, .after = {}}, UINT64_MAX), ElementsAre("~ a/"));
+  EXPECT_THAT(feed(2), IsEmpty());
+  make_file("a/file", 20);
+  mark("a");
+  EXPECT_EQ(scan().record.reason, "");
+  EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/file"));
+}
+
+TEST_F(FileFeedTest, SwitchedOffItForgetsTheFiles) {
+  make_file("a/file");
+  scan();
+  options.file_feed = false;
+  EXPECT_EQ(scan().record.reason, "");
+  EXPECT_FALSE(has_file_tables());
+  EXPECT_FALSE(keeps_files(*database).value());
+  make_file("a/file", 20);
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(2), ElementsAre("gone"));
+  options.file_feed = true;
+  make_file("a/file", 30);
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(3), ElementsAre("gone"));
+  EXPECT_THAT(feed(4), IsEmpty());
+}
+
+TEST_F(FileFeedTest, AScanThatDiesSwitchesNothing) {
+  options.file_feed = false;
+  make_file("a/file");
+  scan();
+  options.file_feed = true;
+  stop.request_stop();
+  EXPECT_FALSE(try_scan());
+  stop = {};
+  EXPECT_FALSE(has_file_tables());
+  EXPECT_EQ(scan().record.reason, "scan.file_feed was switched on");
+}
+
+// Which files it had is not known: deleted and new as a whole, for a copy not to keep any of them.
+TEST_F(FileFeedTest, ADirectoryThatCouldNotBeReadWhenItWasSwitchedOn) {
+  options.file_feed = false;
+  for (const char* path : {"a/gone", "a/stays", "a/below/file", "b/file"}) make_file(path);
+  scan();
+  options.file_feed = true;
+  for (const char* path : {"a", "b"}) reader.list_errors[path] = EIO;
+  scan();
+  reader.repair();
+  remove("a/gone");
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(2), ElementsAre("- a/", "+ a/", "+ a/stays", "+ a/below/", "+ a/below/file"));
+  make_file("b/file", 20);
+  mark("b");
+  scan();
+  EXPECT_THAT(feed(3), ElementsAre("~ b/", "~ b/file")) << "it was as before when it could be read";
+}
+
+TEST_F(FileFeedTest, FilesThatCouldNotBeLookedAtAreToldLater) {
+  make_file("a/file");
+  scan();
+  make_file("a/file", 20);
+  reader.file_errors["a"] = EIO;
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(1), IsEmpty());
+  reader.repair();
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "~ a/file"));
+}
+
+TEST_F(FileFeedTest, WhatAMountHidesIsGoneAndNewBehindIt) {
+  make_file("a/m/file");
+  scan();
+  reader.mount_points.insert("a/m");
+  mark("a/m");
+  scan();
+  EXPECT_EQ(count("files"), 0);
+  reader.repair();
+  scan();
+  EXPECT_THAT(feed(2), ElementsAre("+ a/m/", "+ a/m/file"));
+}
+
+TEST_F(FileFeedTest, WhatChangedBeforeAMountIsNotToldOfWhatComesBehindIt) {
+  for (const char* path : {"a/m/gone", "a/m/stays"}) make_file(path);
+  scan();
+  make_file("a/m/gone", 20);
+  mark("a/m");
+  scan();
+  reader.mount_points.insert("a/m");
+  mark("a/m");
+  scan();
+  scan();
+  reader.repair();
+  remove("a/m/gone");
+  scan();
+  for (const std::uint64_t since : {1U, 2U}) {
+    EXPECT_THAT(feed(since), ElementsAre("- a/m/", "+ a/m/", "+ a/m/stays")) << since;
+  }
+  EXPECT_THAT(feed(3), ElementsAre("+ a/m/", "+ a/m/stays"));
+}
+
+TEST_F(FileFeedTest, AKilledScanKeepsWhatItReadOfThem) {
+  resumes = true;
+  make_file("a/x0000/file");
+  scan();
+  for (int number = 0; number < 1100; ++number) make_file("a/x" + std::to_string(1000 + number) + "/file");
+  make_file("a/x0000/file", 20);
+  mark("a", tracker::MarkKind::tree);
+  std::uint64_t left = 1080;
+  reader.before_read = [&, left](std::string_view) mutable {
+    if (left-- == 0) stop.request_stop();
+  };
+  EXPECT_FALSE(try_scan());
+  reader.before_read = nullptr;
+  stop = {};
+  scan_counting_reads();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_LT(reader.read_paths.size(), 200U);
+  EXPECT_EQ(count("files"), 1101);
+  const auto lines = read({.since = 1, .until = {}, .after = {}, .files = true}, 100);
+  EXPECT_EQ(lines.size(), 3U + 2 * 1100);
+  EXPECT_EQ(lines[2], "~ a/x0000/file");
+  EXPECT_EQ(lines.back(), "+ a/x2099/file");
+}
+
+TEST_F(FileFeedTest, ThePlaceOfAKilledScanWithoutFilesIsNotTaken) {
+  resumes = true;
+  options.file_feed = false;
+  for (int number = 0; number < 1100; ++number) make_file("x" + std::to_string(number) + "/file");
+  std::uint64_t left = 1080;
+  reader.before_read = [&, left](std::string_view) mutable {
+    if (left-- == 0) stop.request_stop();
+  };
+  EXPECT_FALSE(try_scan());
+  reader.before_read = nullptr;
+  stop = {};
+  options.file_feed = true;
+  scan();
+  EXPECT_FALSE(has_resumed);
+  EXPECT_EQ(count("files"), 1100);
+}
+
+TEST_F(FileFeedTest, ChangesOfFilesAreForgottenWithTheirScan) {
+  make_file("a/file");
+  scan();
+  options.oldest_unread = 2;
+  options.changes_kept_max = 40;
+  std::uint64_t last = 0;
+  for (int number = 0; number < 40; ++number) {
+    make_file("a/f" + std::to_string(number));
+    mark("a");
+    last = scan().record.id;
+  }
+  EXPECT_EQ(count("file_changes"), 20) << "with as many of directories";
+  EXPECT_THAT(feed(last - 21), ElementsAre("gone"));
+  EXPECT_EQ(feed(last - 20).size(), 21U);
+}
+
+TEST_F(TwoDrivesFileFeedTest, AFileIsDeletedOnceNoDriveHasIt) {
+  for (const std::size_t number : {0U, 1U}) {
+    for (const char* path : {"a/both", "a/grows"}) write_file(on_drive(path, number), 10);
+  }
+  make_file("a/one");
+  scan();
+  remove("a/both");
+  remove("a/one");
+  write_file(on_drive("a/grows", 1), 20);
+  write_file(on_drive("a/second", 1), 20);
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(1), ElementsAre("~ a/", "- a/both", "~ a/both", "~ a/grows", "- a/one", "+ a/second"));
+  write_file(on_drive("a/second", 0), 20);
+  mark("a");
+  scan();
+  EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/second")) << "the other drive had it";
+}
+
+TEST_F(TwoDrivesFileFeedTest, WhatOneDriveHasStillIsToldWithItsFiles) {
+  for (const std::size_t number : {0U, 1U}) write_file(on_drive("a/x/file", number), 10);
+  write_file(on_drive("a/x/only-here", 0), 10);
+  write_file(on_drive("a/x/deep/file", 1), 10);
+  scan();
+  remove("a/x");
+  mark("a/x");
+  scan();
+  EXPECT_THAT(feed(1),
+              ElementsAre("~ a/", "- a/x/", "+ a/x/", "+ a/x/file", "+ a/x/deep/", "+ a/x/deep/file"));
+}
+
+TEST_F(TwoDrivesFileFeedTest, ADriveThatIsForgottenTakesItsFilesAlong) {
+  write_file(on_drive("a/file", 0), 10);
+  write_file(on_drive("b/file", 1), 10);
+  scan();
+  EXPECT_EQ(count("files"), 2);
+  options.drives.pop_back();
+  scan();
+  EXPECT_EQ(count("files"), 1);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,219 @@
+#include "scanner/file_store.h"
+
+#include <SQLiteCpp/Column.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "scanner/errors.h"
+#include "scanner/file_chunk.h"
+#include "scanner/stored_files.h"
+#include "scanner/usage_database.h"
+#include "tests/support/random.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::scanner {
+namespace {
+
+using Entries = std::map<std::string, std::uint64_t>;
+
+constexpr std::int64_t directory = 5;
+
+Files files_of(const Entries& entries) {
+  Files files;
+  for (const auto& [name, signature] : entries) files.add(name, signature);
+  return files;
+}
+
+class FileStoreTest : public ::testing::Test {
+ protected:
+  FileStoreTest() {
+    database_.handle().exec("PRAGMA synchronous = OFF");  // no power cut here
+    create_file_tables(database_.handle());
+  }
+
+  // What is stored of all, in the order of the rows, which has to be that of the names.
+  Entries stored(std::int64_t of = directory) {
+    Entries entries;
+    std::string last;
+    for (std::uint64_t number = 0;;) {
+      const auto chunk = store().chunk_from(of, number).value();
+      if (!chunk) return entries;
+      number = chunk->number + 1;
+      EXPECT_LE(chunk->bytes.size(), FileStore::chunk_bytes_max);
+      EXPECT_FALSE(chunk->bytes.empty());
+      FileChunkReader in(chunk->bytes);
+      while (const auto file = in.next()) {
+        EXPECT_LT(last, file->name);
+        last = file->name;
+        entries.emplace(file->name, file->signature);
+      }
+      EXPECT_TRUE(in.ok());
+    }
+  }
+
+  std::map<std::string, Change> update(const Entries& entries) {
+    std::map<std::string, Change> told;
+    const auto updated =
+        store().update(directory, files_of(entries), [&](std::string_view name, Change change) {
+          EXPECT_TRUE(told.emplace(name, change).second) << name << " is told twice";
+          return base::Result<>();
+        });
+    EXPECT_TRUE(updated) << updated.error().message;
+    return told;
+  }
+
+  std::int64_t chunks() { return database_.handle().execAndGet("SELECT count(*) FROM files").getInt64(); }
+
+  FileStore& store() {
+    if (!store_) store_.emplace(database_.handle());
+    return *store_;
+  }
+
+  support::TempDirectory temp_;
+  UsageDatabase database_ = UsageDatabase::open(temp_ / "scan.db").value();
+  std::optional<FileStore> store_;
+};
+
+// Long names, for few files to fill a chunk.
+std::string name_of(std::uint64_t number) {
+  return std::to_string(100'000'000 + number * 7919 % 10'000'019) +
+         std::string(150, static_cast<char>('a' + number % 26));
+}
+
+TEST_F(FileStoreTest, AnUpdateTellsWhatDiffersAndKeepsWhatIs) {
+  EXPECT_FALSE(store().has(directory).value());
+  EXPECT_EQ(update({{"a", 1}, {"b", 2}, {"c", 3}}).size(), 3U);
+  EXPECT_TRUE(store().has(directory).value());
+  const auto told = update({{"a", 1}, {"b", 20}, {"d", 4}});
+  EXPECT_EQ(told, (std::map<std::string, Change>{
+                      {"b", Change::changed}, {"c", Change::deleted}, {"d", Change::created}}));
+  EXPECT_EQ(stored(), (Entries{{"a", 1}, {"b", 20}, {"d", 4}}));
+  EXPECT_TRUE(update({{"a", 1}, {"b", 20}, {"d", 4}}).empty());
+  EXPECT_EQ(update({}).size(), 3U);
+  EXPECT_FALSE(store().has(directory).value());
+}
+
+TEST_F(FileStoreTest, ADirectoryOfManyFilesIsKeptInSmallRows) {
+  SPOOR_RANDOM(random);
+  database_.handle().exec("BEGIN");
+  Entries entries;
+  std::uint64_t next = 0;
+  for (; next < 3000; ++next) entries[name_of(next)] = next;
+  ASSERT_TRUE(store().add(directory, files_of(entries)));
+  ASSERT_GT(chunks(), 10);
+  for (int round = 0; round < 60; ++round) {
+    const Entries before = entries;
+    for (std::uint64_t left = random.below(random.one_in(4) ? 2000 : 5); left > 0; --left)
+      entries[name_of(++next)] = 1;
+    for (std::uint64_t left = random.below(random.one_in(4) ? 2000 : 5); left > 0 && !entries.empty();
+         --left) {
+      const auto found = entries.lower_bound(name_of(random.below(next)));
+      if (found == entries.end()) continue;
+      if (random.one_in(2)) {
+        found->second = random.next();
+      } else {
+        entries.erase(found);
+      }
+    }
+    // All behind some name are gone, or new: the last chunks.
+    if (random.one_in(6)) entries.erase(entries.lower_bound("1050"), entries.end());
+    if (random.one_in(6))
+      for (int i = 0; i < 2000; ++i) entries["2" + name_of(++next)] = 1;
+    const auto told = update(entries);
+    EXPECT_EQ(stored(), entries);
+    std::map<std::string, Change> expected;
+    for (const auto& [name, signature] : entries) {
+      const auto found = before.find(name);
+      if (found == before.end()) expected[name] = Change::created;
+      if (found != before.end() && found->second != signature) expected[name] = Change::changed;
+    }
+    for (const auto& [name, signature] : before) {
+      if (!entries.contains(name)) expected[name] = Change::deleted;
+    }
+    EXPECT_EQ(told, expected);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(FileStoreTest, LongNamesOfOtherFileSystemsAreKept) {
+  Entries entries;
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    for (const std::size_t bytes : {255U, 256U, 765U}) entries[letter + std::string(bytes, letter)] = bytes;
+  }
+  EXPECT_EQ(update(entries).size(), entries.size());
+  EXPECT_EQ(stored(), entries);
+  entries.begin()->second = 1;
+  EXPECT_EQ(update(entries).size(), 1U);
+  EXPECT_EQ(stored(), entries);
+}
+
+TEST_F(FileStoreTest, OneFileOfManyIsOneRowWritten) {
+  Entries entries;
+  for (std::uint64_t number = 0; number < 3000; ++number) entries[name_of(number)] = number;
+  ASSERT_TRUE(store().add(directory, files_of(entries)));
+  entries.begin()->second = 999'999;
+  const int before = database_.handle().getTotalChanges();
+  EXPECT_EQ(update(entries).size(), 1U);
+  EXPECT_EQ(database_.handle().getTotalChanges() - before, 1);
+}
+
+TEST_F(FileStoreTest, AWalkOfThemGoesOnBehindAnyName) {
+  SPOOR_RANDOM(random);
+  Entries entries;
+  for (std::uint64_t number = 0; number < 3000; ++number) entries[name_of(number)] = number;
+  ASSERT_TRUE(store().add(directory, files_of(entries)));
+  entries.erase(entries.lower_bound("1020"), entries.lower_bound("1050"));  // numbers that are not taken
+  update(entries);
+  for (int round = 0; round < 200; ++round) {
+    const std::string after =
+        random.one_in(2) ? name_of(random.below(3000)) : std::to_string(random.below(2000));
+    StoredFiles walk(store(), directory);
+    ASSERT_TRUE(walk.seek_behind(after));
+    const auto expected = entries.upper_bound(after);
+    const std::string* const found = walk.peek().value();
+    ASSERT_EQ(found == nullptr, expected == entries.end());
+    if (found != nullptr) {
+      EXPECT_EQ(*found, expected->first);
+    }
+  }
+}
+
+TEST_F(FileStoreTest, TheyGoWithTheirDirectory) {
+  auto transaction = database_.begin_scan().value();
+  DirectoryRow row;
+  row.name = "a";
+  for (const std::int64_t id : {4, 5, 6}) {
+    row.id = id;
+    row.name += 'a';
+    ASSERT_TRUE(transaction->directories().put(3, row));
+    ASSERT_TRUE(store().add(id, files_of({{"x", 1}})));
+  }
+  DirectoryRow above;
+  above.id = 3;
+  above.name = "above";
+  above.directories = 3;
+  ASSERT_TRUE(store().add(3, files_of({{"x", 1}})));
+  ASSERT_TRUE(transaction->directories().put(1, above));
+  ASSERT_TRUE(transaction->directories().put(1, above)) << "replaced by itself";
+  EXPECT_EQ(chunks(), 4);
+  ASSERT_TRUE(transaction->directories().erase(3, row, {}));
+  EXPECT_TRUE(stored(6).empty());
+  EXPECT_EQ(chunks(), 3);
+  ASSERT_TRUE(transaction->directories().erase(1, above, {}));
+  EXPECT_EQ(chunks(), 0);
+}
+
+TEST_F(FileStoreTest, AChunkThatCannotBeReadIsDamage) {
+  ASSERT_TRUE(store().add(directory, files_of({{"a", 1}})));
+  database_.handle().exec("UPDATE files SET entries = x'0500'");
+  const auto updated = store().update(directory, files_of({{"a", 1}}),
+                                      [](std::string_view, Change) { return base::Result<>(); });
+  ASSERT_FALSE(updated);
+  EXPECT_EQ(updated.error().code, Errc::database_damaged);
+  StoredFiles walk(store(), directory);
+  EXPECT_EQ(walk.peek().error().code, Errc::database_damaged);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

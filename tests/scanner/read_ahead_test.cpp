@@ -1,0 +1,347 @@
+#include "scanner/read_ahead.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "scanner/errors.h"
+#include "tracker/mark_cursor.h"
+#include "tracker/path.h"
+#include "tracker/prefix_hashes.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::uint64_t device = 1;
+constexpr std::size_t subdirectories = 10;  // of each directory
+
+// Directories that are nowhere: each is what its path says. Some can be held up.
+class GatedReader final : public DirectoryReader {
+ public:
+  // A read of it waits until open_gate() or the stop.
+  void close_gate(const std::string& path) {
+    const std::scoped_lock lock(mutex_);
+    closed_.insert(path);
+  }
+
+  void open_gate(const std::string& path) {
+    const std::scoped_lock lock(mutex_);
+    closed_.erase(path);
+    changed_.notify_all();
+  }
+
+  void wait_until_begun(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return begun_.size() >= count; });
+  }
+
+  // In that order.
+  std::vector<std::string> begun() const {
+    const std::scoped_lock lock(mutex_);
+    return begun_;
+  }
+
+  std::size_t reads_by(std::thread::id thread) const {
+    const std::scoped_lock lock(mutex_);
+    return static_cast<std::size_t>(std::ranges::count(threads_, thread));
+  }
+
+  base::Result<DirectoryHandle> open_drive(const std::filesystem::path& /*drive*/) const override {
+    return DirectoryHandle();
+  }
+
+  base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& /*drive*/) const override {
+    return DirectoryHandle();
+  }
+
+  base::Result<DirectoryHandle> open_below(const DirectoryHandle& /*top*/,
+                                           std::string_view /*below*/) const override {
+    return DirectoryHandle();
+  }
+
+  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+                                     std::string_view path) const override {
+    if (name.starts_with("gone")) return base::system_error(ENOENT, "cannot open the directory");
+    DirectoryHandle handle;
+    handle.device = name.starts_with("mount") ? device + 1 : device;
+    handle.inode = parent.inode + std::hash<std::string_view>()(path);
+    return handle;
+  }
+
+  base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
+                             const tracker::NamespaceRules& /*rules*/, FileNames /*file_names*/,
+                             const std::stop_token& stop) const override {
+    {
+      std::unique_lock lock(mutex_);
+      begun_.emplace_back(path);
+      threads_.push_back(std::this_thread::get_id());
+      changed_.notify_all();
+      changed_.wait(lock, stop, [&] { return !closed_.contains(path); });
+    }
+    if (stop.stop_requested()) return interrupted_error();
+    if (path.ends_with("broken")) return base::system_error(EIO, "cannot list the directory");
+    Listing listing;
+    listing.signature = directory.inode + 1;
+    for (std::size_t number = 0; number < subdirectories; ++number) {
+      listing.subdirectories.add(fmt::format("{}", number), number);
+    }
+    return listing;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable_any changed_;
+  std::set<std::string, std::less<>> closed_;
+  mutable std::vector<std::string> begun_;
+  mutable std::vector<std::thread::id> threads_;
+};
+
+class ReadAheadTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  ReadAhead& start(std::size_t threads, std::size_t listed_bytes_max = 32U << 20U) {
+    read_ahead_.emplace(reader_, rules_,
+                        ReadAhead::Options{.device = device,
+                                           .threads = threads,
+                                           .stop = stop_.get_token(),
+                                           .listed_bytes_max = listed_bytes_max});
+    return *read_ahead_;
+  }
+
+  ReadAhead::Ticket ticket(const std::string& path) const { return ReadAhead::ticket(parent_, path); }
+
+  static void wait_until_ready(const ReadAhead& read_ahead, const ReadAhead::Task& task) {
+    while (!read_ahead.is_ready(task)) std::this_thread::yield();
+  }
+
+  static ReadAhead::Parent some_parent() {
+    DirectoryHandle handle;
+    handle.inode = 1000;
+    return std::make_shared<const DirectoryHandle>(std::move(handle));
+  }
+
+  GatedReader reader_;
+  const tracker::NamespaceRules rules_;
+  const ReadAhead::Parent parent_ = some_parent();
+  std::stop_source stop_;
+  std::optional<ReadAhead> read_ahead_;
+};
+
+TEST_P(ReadAheadTest, GivesWhatTheReaderGives) {
+  ReadAhead& read_ahead = start(GetParam());
+  for (std::size_t depth = 1; depth <= 30; ++depth) {
+    std::vector<ReadAhead::Ticket> tickets;
+    for (const char* name : {"one", "two", "gone", "mount", "broken", "three"}) {
+      tickets.push_back(ticket(fmt::format("top/{}/{}", depth, name)));
+    }
+    read_ahead.submit(depth, tickets);
+    for (std::size_t at : {0U, 1U, 5U}) {
+      auto found = read_ahead.take(*tickets[at]);
+      ASSERT_TRUE(found);
+      EXPECT_FALSE(found->is_mount_point);
+      EXPECT_EQ(found->listing.subdirectories.size(), subdirectories);
+      const char* const name = at == 0 ? "one" : at == 1 ? "two" : "three";
+      const auto inode = 1000 + std::hash<std::string>()(fmt::format("top/{}/{}", depth, name));
+      EXPECT_EQ(found->handle.inode, inode);
+      EXPECT_EQ(found->listing.signature, inode + 1);
+    }
+    EXPECT_EQ(read_ahead.take(*tickets[2]).error().code, std::errc::no_such_file_or_directory);
+    const auto mount = read_ahead.take(*tickets[3]);
+    EXPECT_TRUE(mount && mount->is_mount_point && mount->listing.subdirectories.empty());
+    EXPECT_EQ(read_ahead.take(*tickets[4]).error().code, std::errc::io_error);
+  }
+  EXPECT_EQ(reader_.begun().size(), 30U * 4) << "each that can be opened is listed, once";
+}
+
+TEST_P(ReadAheadTest, TheStopEndsItWithTasksQueuedAndRunning) {
+  ReadAhead& read_ahead = start(GetParam());
+  std::vector<ReadAhead::Ticket> tickets;
+  for (int number = 0; number < 50; ++number) {
+    tickets.push_back(ticket(fmt::format("{}", number)));
+    reader_.close_gate(fmt::format("{}", number));
+  }
+  read_ahead.submit(1, tickets);
+  reader_.wait_until_begun(GetParam());
+  EXPECT_EQ(reader_.begun().size(), GetParam()) << "no more at once than threads";
+  stop_.request_stop();
+  EXPECT_EQ(read_ahead.take(*tickets.back()).error().code, Errc::interrupted);
+  EXPECT_EQ(read_ahead.take(*tickets.front()).error().code, Errc::interrupted);
+  read_ahead_.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ReadAheadTest, ::testing::Values(0, 1, 4));
+
+TEST_F(ReadAheadTest, TheDeepestAreReadFirstAndOfTheseTheLast) {
+  ReadAhead& read_ahead = start(1);
+  reader_.close_gate("first");
+  read_ahead.submit(9, {ticket("first")});
+  reader_.wait_until_begun(1);
+  read_ahead.submit(1, {ticket("a"), ticket("b")});
+  read_ahead.submit(3, {ticket("c"), ticket("d")});
+  read_ahead.submit(2, {ticket("e")});
+  reader_.open_gate("first");
+  reader_.wait_until_begun(6);
+  EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"first", "d", "c", "e", "b", "a"}));
+}
+
+TEST_F(ReadAheadTest, WhatNobodyHasBegunIsReadByWhoeverTakesIt) {
+  ReadAhead& read_ahead = start(1);
+  reader_.close_gate("busy");
+  read_ahead.submit(1, {ticket("busy")});
+  reader_.wait_until_begun(1);
+  const auto queued = ticket("queued");
+  read_ahead.submit(1, {queued});
+  EXPECT_FALSE(read_ahead.is_ready(*queued));
+  EXPECT_TRUE(read_ahead.take(*queued));
+  EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 1U);
+  reader_.open_gate("busy");
+  read_ahead_.reset();
+  EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"busy", "queued"}));
+}
+
+TEST_F(ReadAheadTest, WhatIsBeingReadIsWaitedFor) {
+  ReadAhead& read_ahead = start(1);
+  reader_.close_gate("slow");
+  const auto slow = ticket("slow");
+  read_ahead.submit(1, {slow});
+  reader_.wait_until_begun(1);
+  EXPECT_FALSE(read_ahead.is_ready(*slow));
+  auto taken = std::async(std::launch::async, [&] { return read_ahead.take(*slow); });
+  reader_.open_gate("slow");
+  EXPECT_TRUE(taken.get());
+  EXPECT_EQ(reader_.begun().size(), 1U);
+}
+
+TEST_F(ReadAheadTest, WhatWasReadIsNotReadAgain) {
+  ReadAhead& read_ahead = start(1);
+  const auto early = ticket("early");
+  read_ahead.submit(1, {early});
+  wait_until_ready(read_ahead, *early);
+  EXPECT_TRUE(read_ahead.take(*early));
+  EXPECT_EQ(reader_.begun().size(), 1U);
+  EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 0U);
+}
+
+TEST_F(ReadAheadTest, NothingIsReadAheadWhileTooMuchWaitsToBeTaken) {
+  ReadAhead& read_ahead = start(1, 1);
+  const std::vector tickets{ticket("a"), ticket("b"), ticket("c")};
+  reader_.close_gate("b");  // nobody would get past it
+  read_ahead.submit(1, tickets);
+  wait_until_ready(read_ahead, *tickets[2]);
+  EXPECT_TRUE(read_ahead.is_ready(*tickets[0])) << "who waits for others to read it waits for ever";
+  EXPECT_TRUE(read_ahead.take(*tickets[0]));
+  EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"c", "a"}));
+  EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 1U);
+  EXPECT_TRUE(read_ahead.take(*tickets[2]));
+  reader_.wait_until_begun(3);  // there is room again
+  EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 1U);
+  reader_.open_gate("b");
+  EXPECT_TRUE(read_ahead.take(*tickets[1]));
+}
+
+class FollowedMarksTest : public ReadAheadTest {
+ protected:
+  // Each directory has the subdirectories 0 to 9.
+  FollowedMarksTest() {
+    for (const char* path : {"top/3", "top/7/2", "top/7/5"}) {
+      const tracker::PrefixHashes hashes(path);
+      for (const auto& hash : hashes.all()) marks_.add(hash, shape);
+    }
+    marks_.add_tree("top/9/4");
+  }
+
+  ~FollowedMarksTest() override { read_ahead_.reset(); }  // it uses the marks
+
+  ReadAhead::Ticket marked_ticket(const std::string& path) const {
+    tracker::MarkCursor cursor(marks_);
+    for (tracker::ComponentCursor at(path); at.next();) cursor.descend(at.component());
+    return ReadAhead::ticket(parent_, path, cursor);
+  }
+
+  static std::vector<std::size_t> numbers(const DirectoryRead& read) {
+    std::vector<std::size_t> numbers;
+    for (const auto& each : read.marked.value()) numbers.push_back(each.number);
+    return numbers;
+  }
+
+  // So large that no path is in it by chance.
+  static constexpr tracker::BloomShape shape{.bits = 1U << 20U, .hashes = 7};
+  tracker::MarkSet marks_;
+};
+
+TEST_F(FollowedMarksTest, WhatIsMarkedIsTold) {
+  for (const std::size_t threads : {0U, 1U, 4U}) {
+    ReadAhead& read_ahead = start(threads);
+    const auto top = marked_ticket("top");
+    read_ahead.submit(1, {top});
+    const auto found = read_ahead.take(*top);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(numbers(*found), (std::vector<std::size_t>{3, 7, 9}));
+    EXPECT_EQ(found->handle.inode, 1000 + std::hash<std::string>()("top"));
+    const auto unmarked = ticket("top");
+    EXPECT_FALSE(read_ahead.take(*unmarked)->marked);
+    read_ahead_.reset();
+  }
+}
+
+TEST_F(FollowedMarksTest, WhatIsMarkedBelowIsReadUnasked) {
+  ReadAhead& read_ahead = start(1);
+  const auto top = marked_ticket("top");
+  read_ahead.submit(1, {top});
+  reader_.wait_until_begun(1 + 3 + 2 + 1 + 10 * 10);  // and below the tree some of what is covered
+  EXPECT_EQ(reader_.begun().front(), "top");
+  for (const std::string& path : reader_.begun()) {
+    EXPECT_TRUE(path == "top" || path == "top/3" || path == "top/7" || path == "top/7/2" ||
+                path == "top/7/5" || path.starts_with("top/9"))
+        << path;
+    EXPECT_TRUE(!path.starts_with("top/9/") || path.starts_with("top/9/4")) << path;
+  }
+  const auto found = read_ahead.take(*top);
+  const auto third = read_ahead.take(*found->marked->at(0).ticket);
+  EXPECT_EQ(third->handle.inode, found->handle.inode + std::hash<std::string>()("top/3"));
+}
+
+TEST_F(FollowedMarksTest, WhoeverTakesALastReadsTheFirstMarkedOneItself) {
+  ReadAhead& read_ahead = start(1);
+  reader_.close_gate("busy");
+  read_ahead.submit(9, {ticket("busy")});
+  reader_.wait_until_begun(1);
+  reader_.close_gate("top/9");
+  const auto top = marked_ticket("top");
+  const auto found = read_ahead.take(*top);
+  reader_.open_gate("busy");
+  reader_.wait_until_begun(3);
+  EXPECT_EQ(reader_.begun().back(), "top/9") << "the last of the others";
+  EXPECT_TRUE(read_ahead.is_ready(*found->marked->at(0).ticket)) << "nobody else will read it";
+  EXPECT_TRUE(read_ahead.take(*found->marked->at(0).ticket));
+  reader_.open_gate("top/9");
+}
+
+TEST_F(FollowedMarksTest, NobodyFollowsWhereTooManyDirectoriesAreOpen) {
+  read_ahead_.emplace(reader_, rules_, ReadAhead::Options{.device = device, .threads = 1, .open_max = 0});
+  const auto top = marked_ticket("top");
+  read_ahead_->submit(1, {top});
+  const auto found = read_ahead_->take(*top);
+  EXPECT_EQ(numbers(*found), (std::vector<std::size_t>{3, 7, 9}));
+  for (const auto& each : *found->marked) EXPECT_EQ(each.ticket, nullptr);
+  EXPECT_EQ(reader_.begun().size(), 1U);
+}
+
+TEST_F(ReadAheadTest, EndsWithResultsThatNobodyTook) {
+  ReadAhead& read_ahead = start(4);
+  std::vector<ReadAhead::Ticket> tickets;
+  for (int number = 0; number < 500; ++number) tickets.push_back(ticket(fmt::format("{}", number)));
+  read_ahead.submit(1, tickets);
+  reader_.wait_until_begun(5);
+  read_ahead_.reset();
+  EXPECT_LE(reader_.begun().size(), 500U);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

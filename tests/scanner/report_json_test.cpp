@@ -1,0 +1,108 @@
+#include "scanner/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace spoor::scanner {
+namespace {
+
+using nlohmann::ordered_json;
+
+UsageEntry entry(const std::string& path, bool is_open = false) {
+  UsageEntry made;
+  made.path = path;
+  made.files = 1;
+  made.dirs = 2;
+  made.bytes = 3;
+  made.allocated = 4;
+  made.is_open = is_open;
+  return made;
+}
+
+TEST(UsageJsonTest, ChildrenNestAsDeepAsTheyWereLookedUp) {
+  Usage usage;
+  usage.saw_everything = true;
+  usage.as_of = base::WallTime(std::chrono::seconds(0));
+  usage.total = entry("a", true);
+  usage.total.children = {entry("a/b", true), entry("a/c")};
+  usage.total.children[1].complete = false;
+  usage.total.rest = {.count = 5, .files = 6, .dirs = 7, .bytes = 8, .allocated = 9, .complete = false};
+  EXPECT_EQ(usage_json(usage), ordered_json::parse(R"({
+    "path":"a","files":1,"dirs":2,"bytes":3,"allocated":4,"complete":true,
+    "as_of":"1970-01-01T00:00:00Z","truncated":false,
+    "children":[
+      {"path":"a/b","files":1,"dirs":2,"bytes":3,"allocated":4,"complete":true,"children":[]},
+      {"path":"a/c","files":1,"dirs":2,"bytes":3,"allocated":4,"complete":false}],
+    "rest":{"count":5,"files":6,"dirs":7,"bytes":8,"allocated":9,"complete":false}})"));
+}
+
+TEST(UsageJsonTest, NothingIsCompleteWhereAPeerWasNotHeard) {
+  Usage usage;
+  usage.total = entry("", true);
+  usage.total.children = {entry("a")};
+  usage.total.rest.count = 1;
+  const auto json = usage_json(usage);
+  EXPECT_EQ(json["complete"], false);
+  EXPECT_EQ(json["children"][0]["complete"], false);
+  EXPECT_EQ(json["rest"]["complete"], false);
+  EXPECT_TRUE(json["as_of"].is_null());
+}
+
+TEST(UsageJsonTest, ChildrenAreThereEvenWhereNoneWereAskedFor) {
+  Usage usage;
+  usage.total = entry("a");
+  EXPECT_EQ(usage_json(usage)["children"], ordered_json::array());
+}
+
+TEST(ScansJsonTest, EachScanHasItsFigures) {
+  ScanRecord scan;
+  scan.id = 7;
+  scan.cycle = {9};
+  scan.started_at = base::WallTime(std::chrono::seconds(60));
+  scan.finished_at = base::WallTime(std::chrono::milliseconds(62'500));
+  scan.partial = true;
+  scan.figures = {.dirs_walked = 10,
+                  .dirs_skipped = 20,
+                  .dirs_changed = 3,
+                  .dirs_new = 2,
+                  .dirs_deleted = 1,
+                  .audited = 8,
+                  .missed = 6};
+  scan.files = 30;
+  scan.bytes = 40;
+  scan.errors = 5;
+  EXPECT_EQ(scans_json({scan}), ordered_json::parse(R"({"scans":[
+    {"scan":7,"cycle":9,"mode":"incremental","reason":"","partial":true,
+     "started_at":"1970-01-01T00:01:00Z","finished_at":"1970-01-01T00:01:02Z","duration_s":2.5,
+     "dirs_walked":10,"dirs_skipped":20,"dirs_changed":3,"dirs_new":2,"dirs_deleted":1,
+     "false_positives":5,"false_positive_rate":0.5,"files":30,"bytes":40,"errors":5,
+     "audited":8,"missed_changes":6}]})"));
+}
+
+TEST(ScansJsonTest, AFullScanSaysNothingOfFalsePositives) {
+  ScanRecord scan;
+  scan.walked_everything = true;
+  scan.reason = "it is the first scan";
+  scan.figures.dirs_walked = 10;
+  const auto json = scans_json({scan})["scans"][0];
+  EXPECT_EQ(json["mode"], "full");
+  EXPECT_EQ(json["reason"], "it is the first scan");
+  EXPECT_TRUE(json["false_positives"].is_null());
+  EXPECT_TRUE(json["false_positive_rate"].is_null());
+}
+
+TEST(ScansJsonTest, AScanThatReadNothingHadNoFalsePositives) {
+  const auto json = scans_json({ScanRecord()})["scans"][0];
+  EXPECT_EQ(json["false_positives"], 0);
+  EXPECT_EQ(json["false_positive_rate"], 0);
+}
+
+TEST(ScansJsonTest, AClockThatWasSetBackMakesNoNegativeTime) {
+  ScanRecord scan;
+  scan.started_at = base::WallTime(std::chrono::seconds(60));
+  EXPECT_EQ(scans_json({scan})["scans"][0]["duration_s"], 0);
+}
+
+}  // namespace
+}  // namespace spoor::scanner

@@ -1,0 +1,379 @@
+// Scans that are ended, and gone on with.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "scanner/errors.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::MarkKind;
+
+class ResumedWalkTest : public ScannedNode {
+ protected:
+  explicit ResumedWalkTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
+    resumes = true;
+  }
+
+  // 1 + 8 + 32 directories, the drive's root among them, and a file in each of the last.
+  void make_tree() {
+    for (int top = 0; top < 8; ++top) {
+      for (const char* below : {"a", "a-b", "a/x", "c"}) make_file(fmt::format("{}/{}/file", top, below));
+    }
+  }
+  static constexpr std::uint64_t all = 41;
+
+  // The directory of that path is the last that is begun.
+  void end_at(const std::string& last) {
+    reader.before_read = [&](std::string_view path) {
+      if (path == last) stop.request_stop();
+    };
+    reader.read_paths.clear();
+    const auto report = try_scan();
+    reader.before_read = nullptr;
+    stop = {};
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, Errc::interrupted);
+    EXPECT_TRUE(was_read(last));
+  }
+
+  // Those that were read in the scan before this one, and again in this one: but for the root and the one
+  // that was being read.
+  static std::vector<std::string> read_again(const std::multiset<std::string>& before,
+                                             const std::multiset<std::string>& after,
+                                             const std::string& last) {
+    std::vector<std::string> both;
+    std::ranges::set_intersection(before, after, std::back_inserter(both));
+    std::erase_if(both, [&](const std::string& path) { return path.empty() || path == last; });
+    return both;
+  }
+};
+
+TEST_F(ResumedWalkTest, WhatWasReadIsNotReadAgain) {
+  for (const std::size_t threads : {1U, 4U}) {
+    options.threads = threads;
+    options.full = true;
+    remove("");
+    make_directory("");
+    make_tree();
+    end_at("4/a/x");
+    options.full = false;
+    const auto before = reader.read_paths;
+    const ScanReport report = scan_counting_reads();
+    EXPECT_TRUE(has_resumed);
+    if (threads == 1) {
+      EXPECT_EQ(read_again(before, reader.read_paths, "4/a/x"), std::vector<std::string>());
+      EXPECT_EQ(report.dirs_replayed, before.size() - 2);
+    }
+    EXPECT_GE(report.dirs_replayed, 4U * 5 + 2);
+    EXPECT_EQ(report.record.figures.dirs_walked, all);
+    EXPECT_EQ(report.record.figures.dirs_walked, report.dirs_replayed + reader.read_paths.size());
+    expect_exact();
+    EXPECT_FALSE(std::filesystem::exists(UnfinishedScan::directory_in(temp.path()) / "scan"));
+    EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
+    EXPECT_FALSE(has_resumed);
+  }
+}
+
+TEST_F(ResumedWalkTest, OneAfterTheOtherUntilItIsDone) {
+  make_tree();
+  std::multiset<std::string> read;
+  for (const char* last : {"0/a/x", "2", "2/a", "5/c"}) {
+    end_at(last);
+    reader.read_paths.erase("");
+    reader.read_paths.erase(last);
+    read.merge(reader.read_paths);
+  }
+  const ScanReport report = scan_counting_reads();
+  read.merge(reader.read_paths);
+  EXPECT_EQ(read.size(), all) << "each was read once";
+  EXPECT_EQ(report.record.figures.dirs_new, all);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, ChangesMeanwhileAreSeenByTheScanAfterIt) {
+  make_tree();
+  scan();
+  mark("", MarkKind::tree);
+  end_at("4/a");
+  make_file("1/a/new", 3);
+  mark("1/a/new", MarkKind::file);
+  remove("2/a");
+  mark("2/a");
+  make_file("6/new/deep/file");
+  mark("6/new");
+  rename("0/c", "7/moved");
+  mark("0/c");
+  mark("7/moved");
+  EXPECT_EQ(scan().record.errors, 0U);
+  EXPECT_TRUE(has_resumed);
+  scan();
+  EXPECT_FALSE(has_resumed);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, DirectoriesThatVanishedMeanwhile) {
+  for (const std::string gone : {"4", "4/a", "4/a/x", "4/c", "5", "1"}) {
+    remove("");
+    make_directory("");
+    make_tree();
+    options.full = true;
+    scan();
+    end_at("4/a/x");
+    options.full = false;
+    remove(gone);
+    mark(gone);
+    scan();
+    EXPECT_TRUE(has_resumed);
+    EXPECT_EQ(scan().record.errors, 0U) << gone;
+    expect_exact();
+    EXPECT_TRUE(is_complete(""));
+  }
+}
+
+// Moved back, nobody marks what is below it.
+TEST_F(ResumedWalkTest, ADirectoryThatIsNotThereForAWhile) {
+  for (const char* path : {"top/p/q/1/1", "top/p/q/2/1", "top/p/q/3/x/1"}) make_file(path);
+  scan();
+  make_file("top/p/q/3/x/2");
+  mark("top", MarkKind::tree);
+  end_at("top/p/q/2");
+  rename("top/p", "top/aside");
+  EXPECT_GT(scan().record.errors, 0U);
+  EXPECT_TRUE(has_resumed);
+  EXPECT_EQ(files("top/p/q/3"), 1U) << "it keeps what was known";
+  rename("top/aside", "top/p");
+  mark("top/p");
+  mark("top/aside");
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, AnotherDirectoryOfThatNameMeanwhile) {
+  for (const bool birth : {true, false}) {
+    reader.without_birth = !birth;
+    remove("");
+    make_directory("");
+    make_tree();
+    options.full = true;
+    scan();
+    end_at("4/a/x");
+    options.full = false;
+    rename("1", "aside");
+    rename("5", "1");
+    rename("4", "5");
+    rename("aside", "4");
+    for (const char* path : {"1", "5", "4", "aside"}) mark(path);
+    make_file("4/a/x/more");
+    mark("4/a/x/more", MarkKind::file);
+    scan();
+    EXPECT_TRUE(has_resumed);
+    EXPECT_EQ(scan().record.errors, 0U);
+    expect_exact();
+  }
+}
+
+TEST_F(ResumedWalkTest, OnAFileSystemThatListsOtherInodeNumbers) {
+  reader.inodes_unlike_listed = true;
+  make_tree();
+  end_at("4/a/x");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.errors, 0U);
+  EXPECT_GT(report.dirs_replayed, 0U);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, WhatCouldNotBeReadIsTriedAgain) {
+  make_tree();
+  reader.list_errors["1/a"] = EIO;
+  reader.open_errors["2/a-b"] = EACCES;
+  reader.file_errors["3/c"] = EIO;
+  end_at("4/a/x");
+  reader.repair();
+  const ScanReport report = scan_counting_reads();
+  EXPECT_EQ(report.record.errors, 0U);
+  for (const char* path : {"1/a", "1/a/x", "2/a-b", "3/c"}) EXPECT_TRUE(was_read(path)) << path;
+  EXPECT_FALSE(was_read("1/a-b"));
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, AnotherDriveInItsPlaceIsReadAnew) {
+  for (const bool birth : {true, false}) {
+    reader.without_birth = !birth;
+    make_tree();
+    end_at("4/a/x");
+    std::filesystem::rename(drive(), temp / (birth ? "old" : "older"));
+    std::filesystem::create_directory(drive());
+    make_tree();
+    make_file("1/a/more");
+    const ScanReport report = scan_counting_reads();
+    EXPECT_TRUE(has_resumed);
+    EXPECT_EQ(report.dirs_replayed, 0U);
+    EXPECT_EQ(reader.read_paths.size(), all);
+    expect_exact();
+    remove("");
+    make_directory("");
+    scan();
+  }
+}
+
+TEST_F(ResumedWalkTest, ADriveOfAnotherIdentityIsReadAnew) {
+  options.drives[0].identity = "first";
+  make_tree();
+  end_at("4/a/x");
+  options.drives[0].identity = "second";
+  EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
+  EXPECT_EQ(reader.read_paths.size(), all);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, AFullScanIsGoneOnWithAsAFullOne) {
+  make_tree();
+  scan();
+  make_file("1/a/unmarked");
+  make_file("7/a/unmarked");
+  options.full = true;
+  end_at("4/a/x");
+  options.full = false;
+  const ScanReport report = scan();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_TRUE(report.record.walked_everything);
+  EXPECT_EQ(report.record.reason, "a full scan was asked for");
+  expect_exact();
+}
+
+// Who asked for everything then saw the drives as they were then.
+TEST_F(ResumedWalkTest, ADriveUnmountedSinceAFullScanIsNotTakenAsItIs) {
+  make_tree();
+  scan();
+  options.full = true;
+  end_at("4/a/x");
+  options.full = false;
+  std::filesystem::rename(drive(), temp / "mounted elsewhere");
+  std::filesystem::create_directory(drive());
+  const ScanReport report = scan();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_EQ(report.failed_drives.size(), 1U);
+  EXPECT_EQ(files(""), 32U);
+}
+
+TEST_F(ResumedWalkTest, AScanThatCannotKeepWhatItReadsSaysSo) {
+  for (int number = 0; number < 200; ++number) make_directory(fmt::format("{:03}", number));
+  const std::filesystem::path directory = UnfinishedScan::directory_in(temp.path());
+  write_file(directory, 1);  // in the place of it
+  reader.before_read = [&](std::string_view) { clock.advance(std::chrono::seconds(1)); };
+  const ScanReport report = scan();
+  ASSERT_FALSE(report.log);
+  EXPECT_NE(report.log.error().message.find("remove " + directory.native()), std::string::npos)
+      << report.log.error().message;
+  expect_exact();
+  std::filesystem::remove(directory);
+  options.full = true;
+  EXPECT_TRUE(scan().log);
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  reader.before_read = nullptr;
+}
+
+TEST_F(ResumedWalkTest, WhoAsksForEverythingBeginsAnew) {
+  make_tree();
+  scan();
+  options.full = true;
+  end_at("4/a/x");
+  make_file("1/a/unmarked");
+  EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
+  EXPECT_FALSE(has_resumed);
+  EXPECT_EQ(reader.read_paths.size(), all);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkTest, WithOtherRulesItBeginsAnew) {
+  make_tree();
+  end_at("4/a/x");
+  options.rules = tracker::NamespaceRules({{"1"}, false});
+  scan();
+  EXPECT_FALSE(has_resumed);
+  EXPECT_FALSE(usage("1"));
+}
+
+TEST_F(ResumedWalkTest, WithAnotherDatabaseItBeginsAnew) {
+  make_tree();
+  end_at("4/a/x");
+  database.reset();
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(UsageDatabase::file_in(temp.path()).native() + suffix);
+  }
+  reopen_database();
+  EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
+  EXPECT_FALSE(has_resumed);
+  EXPECT_EQ(reader.read_paths.size(), all);
+}
+
+TEST_F(ResumedWalkTest, AClockSetBackChangesNothing) {
+  make_tree();
+  end_at("4/a/x");
+  const auto began = clock.wall_now();
+  clock.set_wall(began - std::chrono::hours(1000));
+  const ScanReport report = scan();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_EQ(report.record.took(), std::chrono::nanoseconds(0));
+  expect_exact();
+  make_file("1/a/new");
+  mark("1/a/new", MarkKind::file);
+  scan();
+  expect_exact();
+}
+
+class ResumedWalkOfTwoDrivesTest : public ResumedWalkTest {
+ protected:
+  ResumedWalkOfTwoDrivesTest() : ResumedWalkTest({"one", "two"}) {
+    for (int top = 0; top < 4; ++top) {
+      write_file(on_drive(fmt::format("a{}/file", top), 0), 1);
+      write_file(on_drive(fmt::format("b{}/file", top), 1), 1);
+    }
+  }
+};
+
+TEST_F(ResumedWalkOfTwoDrivesTest, EachGoesOnWhereItWas) {
+  for (const std::size_t threads : {1U, 4U}) {
+    options.threads = threads;
+    options.full = true;
+    end_at("b3");
+    options.full = false;
+    EXPECT_GE(scan_counting_reads().dirs_replayed, threads == 1 ? 6U : 0U);
+    // Others may begin the last one before the walk has taken any.
+    if (threads == 1) {
+      EXPECT_TRUE(has_resumed);
+    }
+    expect_exact();
+  }
+}
+
+TEST_F(ResumedWalkOfTwoDrivesTest, OneThatFailsNowLosesNoMark) {
+  scan();
+  write_file(on_drive("a0/new", 0), 1);
+  write_file(on_drive("b0/new", 1), 1);
+  mark("a0");
+  mark("b0");
+  end_at("b0");
+  reader.drive_errors[drive(0)] = EIO;
+  EXPECT_EQ(scan().failed_drives.size(), 1U);
+  EXPECT_TRUE(has_resumed);
+  reader.repair();
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkOfTwoDrivesTest, WithOtherDrivesItBeginsAnew) {
+  end_at("b3");
+  options.drives.pop_back();
+  scan();
+  EXPECT_FALSE(has_resumed);
+  expect_exact();
+}
+
+}  // namespace
+}  // namespace spoor::scanner
