@@ -28,8 +28,10 @@ std::string drives_text(const ordered_json& drives) {
 int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
   const auto endpoint = global.own_endpoint();
   if (!endpoint) return fail(exit_usage, endpoint.error().message);
+  const auto credentials = global.own_credentials();
+  if (!credentials) return fail(exit_usage, credentials.error().message);
   // An acceptance saves to the drive before it is answered.
-  peer::HttpTransport transport({.timeout = std::chrono::minutes(1)});
+  peer::HttpTransport transport({.credentials = *credentials, .timeout = std::chrono::minutes(1)});
   const auto response = peer::exchange(transport, {*endpoint, method, target, {}, {}});
   if (!response) return fail(exit_failed, response.error().message);
   if (!response->is_success()) return fail(exit_failed, peer::problem_detail(*response));

@@ -23,7 +23,11 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   program.add_option(
       "--url", options.url,
-      "The daemon to talk to: http://host:port or unix:/path (default: from the configuration)");
+      "The daemon to talk to: http(s)://host:port or unix:/path (default: from the configuration)");
+  program.add_option("--token-file", options.token_file,
+                     "Holds the token to show the daemon (default: peers.token_file)");
+  program.add_option("--ca", options.ca,
+                     "The authorities to believe over https, in PEM (default: peers.tls.ca)");
   program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
   program.require_subcommand(0, 1);  // none is told below, so that an unknown one is named
   program.fallthrough();             // the options above may stand behind the command, too

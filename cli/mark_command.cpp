@@ -50,12 +50,13 @@ struct MarkTotals {
 class Marker {
  public:
   // `config` is that of the node, as far as it is known.
-  Marker(peer::Endpoint endpoint, const MarkOptions& options, const config::Config& config)
+  Marker(peer::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options,
+         const config::Config& config)
       : endpoint_(std::move(endpoint)),
         options_(options),
         drives_(config.drives),
         batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
-        transport_({.timeout = exchange_timeout(options)}) {}
+        transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
 
   // A path that can't be one is reported and left out; the others are not held up by it.
   base::Result<> add(std::string_view raw) {
@@ -168,8 +169,10 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 int run(const GlobalOptions& global, const MarkOptions& options) {
   const auto endpoint = global.own_endpoint();
   if (!endpoint) return fail(exit_usage, endpoint.error().message);
+  const auto credentials = global.own_credentials();
+  if (!credentials) return fail(exit_usage, credentials.error().message);
   const auto config = global.load_config();
-  Marker marker(*endpoint, options, config ? *config : config::Config());
+  Marker marker(*endpoint, *credentials, options, config ? *config : config::Config());
   const auto done = mark_all(marker, options);
   const MarkTotals& totals = marker.totals();
   if (options.json) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "config/load.h"
+#include "config/secret_file.h"
 
 namespace spoor::cli {
 namespace {
@@ -30,6 +31,27 @@ base::Result<peer::Endpoint> GlobalOptions::own_endpoint() const {
   return cli::own_endpoint(*config);
 }
 
+base::Result<peer::Credentials> GlobalOptions::own_credentials() const {
+  const auto endpoint = own_endpoint();
+  if (endpoint && endpoint->is_unix()) return peer::Credentials{};
+  config::Config::Peers peers;
+  if (const auto config = load_config()) peers = config->peers;
+  if (!token_file.empty()) peers.token_file = token_file;
+  if (!ca.empty()) {
+    if (!peers.tls) peers.tls.emplace();
+    peers.tls->ca = ca;
+  }
+  return peer_credentials(peers);
+}
+
+base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers) {
+  const auto secrets = config::peer_secrets(peers);
+  if (!secrets) return secrets.error();
+  std::optional<peer::TlsFiles> tls;
+  if (secrets->tls) tls = {secrets->tls->ca, secrets->tls->certificate, secrets->tls->key};
+  return peer::make_credentials(secrets->token, tls);
+}
+
 base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
   const auto& listeners = config.listen;
   const auto is_tcp = [](const config::Listener& each) { return each.unix_path.empty() && each.port != 0; };
@@ -49,6 +71,7 @@ base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
   }
   endpoint.host = reachable(tcp->address);
   endpoint.port = tcp->port;
+  endpoint.is_tls = tcp->tls.has_value();
   return endpoint;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "peer/credentials.h"
 #include "peer/endpoint.h"
 
 namespace spoor::cli {
@@ -17,12 +18,21 @@ struct GlobalOptions {
   std::optional<std::filesystem::path> config_file;
   std::vector<std::string> overrides;
   std::optional<std::string> url;
+  std::filesystem::path token_file;  // empty: peers.token_file
+  std::filesystem::path ca;          // empty: peers.tls.ca
 
   base::Result<config::Config> load_config() const;
 
   // Where the local daemon is: --url, or else what the configuration says.
   base::Result<peer::Endpoint> own_endpoint() const;
+
+  // How the local daemon is told who asks: --token-file and --ca, or else what the configuration says.
+  // Nothing for a Unix socket, where the kernel tells.
+  base::Result<peer::Credentials> own_credentials() const;
 };
+
+// How peers are told who asks.
+base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
 
 // The daemon of this configuration as a client on the same machine reaches it: the Unix socket where
 // it is there, else the first TCP listener.

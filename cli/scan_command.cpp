@@ -221,7 +221,12 @@ class ScanCommand {
     if (!members) return members.error();
     etcd.put_dead_last(members->endpoints);
     const bool may_open_cycle = flags_.dry_run || etcd.take_turn();
-    peer::HttpTransport transport({.timeout = config_.peers.timeout,
+    auto peers = config_.peers;
+    if (!global_.token_file.empty()) peers.token_file = global_.token_file;
+    const auto credentials = peer_credentials(peers);
+    if (!credentials) return credentials.error();
+    peer::HttpTransport transport({.credentials = *credentials,
+                                   .timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,
                                    .attempts_max = attempts_max});
     auto gathered = peer::gather(transport, members->endpoints, stored.cursors,

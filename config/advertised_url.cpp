@@ -23,13 +23,14 @@ std::optional<std::string> advertised_url(const Config& config) {
   if (config.peers.etcd && !config.peers.etcd->url.empty()) return config.peers.etcd->url;
   for (const Listener& listener : config.listen) {
     if (listener.port == 0) continue;
+    const char* const scheme = listener.tls ? "https" : "http";
     in_addr v4{};
     in6_addr v6{};
     if (::inet_pton(AF_INET, listener.address.c_str(), &v4) == 1 && tells(v4)) {
-      return fmt::format("http://{}:{}", listener.address, listener.port);
+      return fmt::format("{}://{}:{}", scheme, listener.address, listener.port);
     }
     if (::inet_pton(AF_INET6, listener.address.c_str(), &v6) == 1 && tells(v6)) {
-      return fmt::format("http://[{}]:{}", listener.address, listener.port);
+      return fmt::format("{}://[{}]:{}", scheme, listener.address, listener.port);
     }
   }
   return std::nullopt;

@@ -15,6 +15,7 @@ void check_ranges(const Config& config, Problems& problems);
 void check_endpoints(const Config& config, Problems& problems);
 void check_dns(const Config& config, Problems& problems);
 void check_etcd(const Config& config, Problems& problems);
+void check_auth(const Config& config, Problems& problems);
 
 // Why `url` can't be where another daemon is reached, or nothing.
 std::optional<std::string> peer_url_problem(const std::string& url);

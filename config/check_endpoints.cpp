@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "config/check.h"
+#include "config/secret_file.h"
 
 namespace spoor::config {
 namespace {
@@ -50,30 +51,61 @@ Reach reach_of(const std::string& address) {
   return loopback ? Reach::this_machine : Reach::other_machines;
 }
 
+bool is_octal_mode(const std::string& text) {
+  const bool has_digits = text.size() == 3 || (text.size() == 4 && text.front() == '0');
+  return has_digits && text.find_first_not_of("01234567") == std::string::npos;
+}
+
+// Why what only a socket, or only an address, can have is wrong, or nothing.
+std::optional<std::string> extras_problem(const Listener& listener) {
+  if (listener.unix_path.empty()) {
+    if (!listener.mode.empty() || !listener.group.empty()) return "only a Unix socket has 'mode' and 'group'";
+    if (!listener.tls) return std::nullopt;
+    if (listener.tls->certificate.empty() || listener.tls->key.empty()) {
+      return "'tls' needs a 'certificate' and its 'key'";
+    }
+    for (const auto& file : {listener.tls->certificate, listener.tls->key, listener.tls->client_ca}) {
+      if (file.empty()) continue;
+      if (const auto why = secret_file_problem(file))
+        return fmt::format("{}: {}", in_quotes(file.native()), *why);
+    }
+    return std::nullopt;
+  }
+  if (listener.tls) return "there is no TLS on a Unix socket: the kernel tells who is at the other end";
+  if (!listener.mode.empty() && !is_octal_mode(listener.mode)) {
+    return fmt::format("'mode' {} is wrong: expected three octal digits, such as \"0660\"",
+                       in_quotes(listener.mode));
+  }
+  return std::nullopt;
+}
+
 // Why `listener` cannot be used, or nothing.
-std::optional<std::string> listener_problem(const Listener& listener) {
+std::optional<std::string> listener_problem(const Listener& listener, const Config::Auth& auth) {
   const bool has_unix = !listener.unix_path.empty();
   if (listener.address.empty() != has_unix) {
     return "expected either 'address' and 'port', or 'unix', and not both";
   }
+  if (auto why = extras_problem(listener)) return why;
   if (has_unix) {
     const auto why = socket_path_problem(listener.unix_path.native());
     if (!why) return std::nullopt;
     return fmt::format("{} is wrong: {}", in_quotes(listener.unix_path.native()), *why);
   }
-  switch (reach_of(listener.address)) {
-    case Reach::this_machine:
-      return std::nullopt;
-    case Reach::not_an_address:
-      return fmt::format("{} is wrong: expected an IP address, such as \"127.0.0.1\" or \"::1\"",
-                         in_quotes(listener.address));
-    case Reach::other_machines:
-      break;
+  const Reach reach = reach_of(listener.address);
+  if (reach == Reach::not_an_address) {
+    return fmt::format("{} is wrong: expected an IP address, such as \"127.0.0.1\" or \"::1\"",
+                       in_quotes(listener.address));
   }
   if (listener.insecure) return std::nullopt;
+  const bool asks_for_certificates = listener.tls && !listener.tls->client_ca.empty();
+  if (asks_for_certificates && auth.certificates.empty() && auth.tokens.empty()) {
+    return "nobody could do anything there: say in auth.certificates what those with a certificate may do";
+  }
+  if (reach == Reach::this_machine || asks_for_certificates || !auth.tokens.empty()) return std::nullopt;
   return fmt::format(
-      "{} is refused: other machines reach it, and this version has neither TLS nor tokens; listen on "
-      "127.0.0.1 behind a proxy that has, or accept the risk with \"insecure\": true on this listener",
+      "{} is refused: other machines reach it, and nobody is asked who he is; give 'tls' a 'client_ca', or "
+      "set "
+      "auth.tokens, or accept the risk with \"insecure\": true on this listener",
       in_quotes(listener.address));
 }
 
@@ -83,7 +115,7 @@ void check_listeners(const Config& config, Problems& problems) {
         {"listen", "listen: at least one listener is required, or nobody could reach the daemon"});
   }
   for (std::size_t i = 0; i < config.listen.size(); ++i) {
-    const auto why = listener_problem(config.listen[i]);
+    const auto why = listener_problem(config.listen[i], config.auth);
     if (!why) continue;
     const std::string key = fmt::format("listen[{}]", i);
     problems.push_back({key, fmt::format("{}: {}", key, *why)});
@@ -114,13 +146,13 @@ bool is_authority(std::string_view text) {
 
 // Why `url` cannot be a peer, or nothing.
 std::optional<std::string> peer_problem(const std::string& url) {
-  constexpr std::string_view http = "http://";
   constexpr std::string_view unix_socket = "unix:";
-  if (url.starts_with("https:"))
-    return "https is not supported by this version: use http:// to a proxy or a trusted network";
   if (url.starts_with(unix_socket)) return socket_path_problem(url.substr(unix_socket.size()));
-  if (url.starts_with(http) && is_authority(std::string_view(url).substr(http.size()))) return std::nullopt;
-  return "expected http://HOST[:PORT] and nothing after it, or unix:/PATH";
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (url.starts_with(scheme) && is_authority(std::string_view(url).substr(scheme.size())))
+      return std::nullopt;
+  }
+  return "expected http://HOST[:PORT] or https://HOST[:PORT] and nothing after it, or unix:/PATH";
 }
 
 void check_peers(const Config& config, Problems& problems) {
@@ -130,16 +162,6 @@ void check_peers(const Config& config, Problems& problems) {
     if (!why) continue;
     const std::string key = fmt::format("peers.static[{}]", i);
     problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(url), *why)});
-  }
-}
-
-// Ignoring what is asked for here would lose peers or protection, without a word.
-void check_unsupported(const Config& config, Problems& problems) {
-  if (!config.auth.tokens.empty()) {
-    problems.push_back(
-        {"auth.tokens",
-         "auth.tokens: not supported by this version: keep to 127.0.0.1 and the Unix socket, or put "
-         "a proxy that checks tokens before them"});
   }
 }
 
@@ -156,7 +178,6 @@ std::optional<std::string> peer_url_problem(const std::string& url) { return pee
 void check_endpoints(const Config& config, Problems& problems) {
   check_listeners(config, problems);
   check_peers(config, problems);
-  check_unsupported(config, problems);
 }
 
 }  // namespace spoor::config

@@ -33,6 +33,9 @@ void check_etcd_endpoints(const Etcd& etcd, Problems& problems) {
     const std::string& url = etcd.endpoints[i];
     if (const auto why = peer_url_problem(url)) {
       add(problems, fmt::format("{}[{}]", list, i), fmt::format("{} is wrong: {}", in_quotes(url), *why));
+    } else if (url.starts_with("https:")) {
+      add(problems, fmt::format("{}[{}]", list, i),
+          fmt::format("{} is wrong: etcd over TLS is not supported by this version", in_quotes(url)));
     } else if (url.starts_with("http:") && lacks_port(url)) {
       add(problems, fmt::format("{}[{}]", list, i),
           fmt::format("{} has no port: expected http://HOST:2379", in_quotes(url)));

@@ -43,7 +43,7 @@ class RangeCheck {
 
   void operator()(std::string_view key, const std::optional<Etcd>& etcd) {
     if (!etcd) return;
-    visit_etcd(*etcd, [&](std::string_view name, const auto& part) {
+    visit_parts(*etcd, [&](std::string_view name, const auto& part) {
       (*this)(fmt::format("{}.{}", key, name), part);
     });
   }

@@ -18,12 +18,27 @@ enum class NewPeers { walk, trust };
 enum class LogLevel { trace, debug, info, warn, error };
 enum class LogFormat { text, json };
 
+// What somebody may do: mark; read what is known here; ask for marks as another node of the cluster; all.
+enum class Role { none, mark, read, peer, admin };
+
+// Files in PEM, each a path or "credential:NAME", see secret_file.h.
+struct Tls {
+  std::filesystem::path certificate = {};
+  std::filesystem::path key = {};
+  std::filesystem::path client_ca = {};  // Empty: clients are not asked for a certificate.
+
+  bool operator==(const Tls&) const = default;
+};
+
 // Either an address and a port, or a Unix socket.
 struct Listener {
   std::string address = {};              // An IP address; empty for a Unix socket.
   std::uint16_t port = 7420;             // 0 takes a free one.
   std::filesystem::path unix_path = {};  // Empty for an address.
-  bool insecure = false;                 // Allows an address that other machines reach.
+  bool insecure = false;                 // Asks nobody who he is, wherever he comes from.
+  std::optional<Tls> tls = {};           // None: plain.
+  std::string mode = {};                 // Of the socket, octal; empty: 0660.
+  std::string group = {};                // Of the socket; empty: the daemon's.
 
   bool operator==(const Listener&) const = default;
 };
@@ -36,6 +51,37 @@ struct Etcd {
   std::chrono::milliseconds forget_after = std::chrono::hours(24);
   std::string url;  // Where others reach this node; empty: see advertised_url.h.
   bool operator==(const Etcd&) const = default;
+};
+
+// Whoever knows a token may do what its role allows.
+struct Token {
+  std::string name = {};  // For people.
+  Role role = Role::none;
+  std::string sha256 = {};          // Of the token, in hexadecimal; or else:
+  std::filesystem::path file = {};  // That holds the token: a path or "credential:NAME".
+  bool operator==(const Token&) const = default;
+};
+
+// A process at the Unix socket: of this user, or in this group.
+struct UnixRule {
+  std::string user = {};
+  std::string group = {};
+  Role role = Role::none;
+  bool operator==(const UnixRule&) const = default;
+};
+
+struct CertificateRule {
+  std::string name = {};  // Of the certificate: a glob.
+  Role role = Role::none;
+  bool operator==(const CertificateRule&) const = default;
+};
+
+// How this node shows other daemons who it is, and knows them.
+struct PeerTls {
+  std::filesystem::path ca = {};           // Empty: the authorities that the system trusts.
+  std::filesystem::path certificate = {};  // Empty: none is shown.
+  std::filesystem::path key = {};
+  bool operator==(const PeerTls&) const = default;
 };
 
 struct Config {
@@ -69,6 +115,8 @@ struct Config {
     std::vector<std::string> dns_servers;  // address[:port]; none: those of the system.
     std::chrono::milliseconds forget_after = std::chrono::hours(24);
     std::optional<Etcd> etcd;
+    std::filesystem::path token_file;  // Holds the token to show them; empty: none.
+    std::optional<PeerTls> tls;        // For https:// URLs.
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
     bool operator==(const Peers&) const = default;
   };
@@ -85,12 +133,15 @@ struct Config {
   };
 
   struct Auth {
-    std::vector<std::string> tokens;  // As JSON texts. Secret: never to be shown.
+    std::vector<Token> tokens;
+    std::vector<UnixRule> unix_peers;           // "unix"; none: see default_unix_roles in daemon/access.h.
+    std::vector<CertificateRule> certificates;  // Who comes with a certificate, and may do what.
     bool operator==(const Auth&) const = default;
   };
 
   struct Limits {
     std::uint64_t max_body_bytes = 8ULL << 20U;
+    std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all requests at a time.
     std::uint32_t max_connections = 1024;
     bool operator==(const Limits&) const = default;
   };

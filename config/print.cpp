@@ -43,12 +43,21 @@ ordered_json to_json(Enum value) {
   return nullptr;
 }
 
-ordered_json to_json(RawJson<const std::vector<std::string>> setting) {
-  ordered_json list = ordered_json::array();
-  for (const std::string& text : setting.text) list.push_back(ordered_json::parse(text));
-  return list;
+template <class T>
+ordered_json to_json(const std::optional<T>& value);
+template <class T>
+ordered_json to_json(const std::vector<T>& values);
+
+template <class T>
+  requires requires(const T& part) { visit_parts(part, [](std::string_view, const auto&) {}); }
+ordered_json to_json(const T& part) {
+  ordered_json object;
+  visit_parts(part,
+              [&](std::string_view name, const auto& value) { object[std::string(name)] = to_json(value); });
+  return object;
 }
 
+// Without what does not apply to it, or is as usual.
 ordered_json to_json(const Listener& listener) {
   ordered_json object;
   if (listener.unix_path.empty()) {
@@ -58,6 +67,9 @@ ordered_json to_json(const Listener& listener) {
     object["unix"] = listener.unix_path.native();
   }
   if (listener.insecure) object["insecure"] = true;
+  if (listener.tls) object["tls"] = to_json(*listener.tls);
+  if (!listener.mode.empty()) object["mode"] = listener.mode;
+  if (!listener.group.empty()) object["group"] = listener.group;
   return object;
 }
 
@@ -68,12 +80,9 @@ ordered_json to_json(const std::vector<T>& values) {
   return list;
 }
 
-ordered_json to_json(const std::optional<Etcd>& etcd) {
-  if (!etcd) return nullptr;
-  ordered_json object;
-  visit_etcd(*etcd,
-             [&](std::string_view name, const auto& part) { object[std::string(name)] = to_json(part); });
-  return object;
+template <class T>
+ordered_json to_json(const std::optional<T>& value) {
+  return value ? to_json(*value) : ordered_json(nullptr);
 }
 
 }  // namespace

@@ -26,7 +26,13 @@ struct Context {
   Problems& problems;
 };
 
+// Below auth, a value may be a secret in the wrong place: it is not shown.
 void refuse(const Context& context, std::string_view key, const json& value, std::string_view expected) {
+  if (key.starts_with("auth.")) {
+    context.problems.push_back(
+        {std::string(key), fmt::format("{}: the value is wrong: expected {}", key, expected)});
+    return;
+  }
   const std::string shown = value.is_string()
                                 ? in_quotes(value.get_ref<const std::string&>())
                                 : value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80);
@@ -134,45 +140,59 @@ void read_value(const Context& context, std::string_view key, const json& value,
   refuse(context, key, value, "one of " + accepted);
 }
 
-// Kept, so that validate() can refuse it; the value itself may be a secret.
-void read_value(const Context& context, std::string_view key, const json& value,
-                RawJson<std::vector<std::string>> target) {
-  if (!value.is_array()) {
-    context.problems.push_back({std::string(key), fmt::format("{}: expected a list", key)});
-    return;
-  }
-  target.text.clear();
-  for (const json& element : value) {
-    target.text.push_back(element.dump(-1, ' ', true, json::error_handler_t::replace));
-  }
-}
+template <class T>
+concept HasParts = requires(T& part) { visit_parts(part, [](std::string_view, auto&&) {}); };
 
-void read_value(const Context& context, std::string_view key, const json& value, Listener& target) {
-  if (!value.is_object()) {
-    return refuse(context, key, value, R"({"address": "127.0.0.1", "port": 7420} or {"unix": "/path"})");
-  }
+// What an object of this kind looks like, for people.
+std::string_view example_of(const Listener&) {
+  return R"({"address": "127.0.0.1", "port": 7420} or {"unix": "/path"})";
+}
+std::string_view example_of(const Tls&) { return R"({"certificate": "/path", "key": "/path"})"; }
+std::string_view example_of(const PeerTls&) { return R"({"ca": "/path"})"; }
+std::string_view example_of(const Token&) { return R"({"name": "app", "role": "mark", "file": "/path"})"; }
+std::string_view example_of(const UnixRule&) { return R"({"user": "app", "role": "mark"})"; }
+std::string_view example_of(const CertificateRule&) {
+  return R"({"name": "*.nodes.example", "role": "peer"})";
+}
+std::string_view example_of(const Etcd&) { return R"({"endpoints": ["http://HOST:2379"]})"; }
+
+template <class T>
+void read_value(const Context& context, std::string_view key, const json& value, std::vector<T>& target);
+template <HasParts T>
+void read_value(const Context& context, std::string_view key, const json& value, std::optional<T>& target);
+
+template <HasParts T>
+void read_value(const Context& context, std::string_view key, const json& value, T& target) {
+  if (!value.is_object()) return refuse(context, key, value, example_of(target));
+  // Only the whole text of an override may do without quotes, not a part of it.
+  const Context strict{Origin::file, {}, context.problems};
   std::vector<std::string> known;
-  known.reserve(listener_keys.size());
-  for (const std::string_view name : listener_keys) known.push_back(fmt::format("{}.{}", key, name));
+  visit_parts(target, [&](std::string_view name, auto&& part) {
+    known.push_back(fmt::format("{}.{}", key, name));
+    if (const auto found = value.find(name); found != value.end())
+      read_value(strict, known.back(), *found, part);
+  });
   const std::vector<std::string_view> known_views(known.begin(), known.end());
-  for (const auto& [name, part] : value.items()) {
-    const std::string part_key = fmt::format("{}.{}", key, name);
-    if (name == "address") {
-      read_value(context, part_key, part, target.address);
-    } else if (name == "port") {
-      read_value(context, part_key, part, Whole{target.port, 0, std::numeric_limits<std::uint16_t>::max()});
-    } else if (name == "unix") {
-      read_value(context, part_key, part, target.unix_path);
-    } else if (name == "insecure") {
-      read_value(context, part_key, part, target.insecure);
-    } else {
+  for (const auto& part : value.items()) {
+    const std::string part_key = fmt::format("{}.{}", key, part.key());
+    if (std::ranges::find(known, part_key) == known.end()) {
       context.problems.push_back(unknown_key(part_key, known_views));
     }
   }
-  if (value.contains("unix") && value.contains("port")) {
-    context.problems.push_back(
-        {std::string(key), fmt::format("{}: a Unix socket has no port: remove 'port' or 'unix'", key)});
+  if constexpr (std::is_same_v<T, Listener>) {
+    if (value.contains("unix") && value.contains("port")) {
+      context.problems.push_back(
+          {std::string(key), fmt::format("{}: a Unix socket has no port: remove 'port' or 'unix'", key)});
+    }
   }
+}
+
+template <HasParts T>
+void read_value(const Context& context, std::string_view key, const json& value, std::optional<T>& target) {
+  target.reset();
+  if (value.is_null()) return;
+  if (!value.is_object()) return refuse(context, key, value, fmt::format("null or {}", example_of(T{})));
+  read_value(context, key, value, target.emplace());
 }
 
 // A list is taken whole or not at all.
@@ -188,29 +208,6 @@ void read_value(const Context& context, std::string_view key, const json& value,
     read_value(strict, element_key, element, elements.emplace_back());
   }
   if (context.problems.size() == before) target = std::move(elements);
-}
-
-void read_value(const Context& context, std::string_view key, const json& value,
-                std::optional<Etcd>& target) {
-  target.reset();
-  if (value.is_null()) return;
-  if (!value.is_object())
-    return refuse(context, key, value, R"(null or {"endpoints": ["http://HOST:2379"]})");
-  target.emplace();
-  const Context strict{Origin::file, {}, context.problems};
-  std::vector<std::string> known;
-  visit_etcd(*target, [&](std::string_view name, auto&& part) {
-    known.push_back(fmt::format("{}.{}", key, name));
-    if (const auto found = value.find(name); found != value.end())
-      read_value(strict, known.back(), *found, part);
-  });
-  const std::vector<std::string_view> known_views(known.begin(), known.end());
-  for (const auto& part : value.items()) {
-    const std::string part_key = fmt::format("{}.{}", key, part.key());
-    if (std::ranges::find(known, part_key) == known.end()) {
-      context.problems.push_back(unknown_key(part_key, known_views));
-    }
-  }
 }
 
 // "section" of "section.setting"; empty for a setting outside all sections.

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "config/config.h"
@@ -30,12 +32,6 @@ template <class T>
 struct Duration {
   T& value;
   std::chrono::milliseconds least;
-};
-
-// Settings that this version knows but does not support, kept as they were written.
-template <class T>
-struct RawJson {
-  T& text;
 };
 
 // Keeps sums with any clock reading within 64 bits of nanoseconds.
@@ -68,13 +64,64 @@ constexpr std::array<EnumName<LogLevel>, 6> names_of(LogLevel) {
 constexpr std::array<EnumName<LogFormat>, 2> names_of(LogFormat) {
   return {{{"text", LogFormat::text}, {"json", LogFormat::json}}};
 }
+// Role::none has no name: a role must be given.
+constexpr std::array<EnumName<Role>, 4> names_of(Role) {
+  return {{{"mark", Role::mark}, {"read", Role::read}, {"peer", Role::peer}, {"admin", Role::admin}}};
+}
 
-// The keys of one element of `listen`.
-inline constexpr std::array<std::string_view, 4> listener_keys = {"address", "port", "unix", "insecure"};
+template <class T, class Part>
+concept MaybeConst = std::same_as<std::remove_const_t<T>, Part>;
 
-// Calls visit(key, value) for every setting of `peers.etcd`. `EtcdT` is Etcd or const Etcd.
-template <class EtcdT, class Visit>
-void visit_etcd(EtcdT& etcd, Visit&& visit) {
+// visit_parts(part, visit) calls visit(key, value) for everything in one object of the file, in its order.
+
+template <MaybeConst<Tls> T, class Visit>
+void visit_parts(T& tls, Visit&& visit) {
+  visit("certificate", tls.certificate);
+  visit("key", tls.key);
+  visit("client_ca", tls.client_ca);
+}
+
+template <MaybeConst<PeerTls> T, class Visit>
+void visit_parts(T& tls, Visit&& visit) {
+  visit("ca", tls.ca);
+  visit("certificate", tls.certificate);
+  visit("key", tls.key);
+}
+
+template <MaybeConst<Listener> T, class Visit>
+void visit_parts(T& listener, Visit&& visit) {
+  visit("address", listener.address);
+  visit("port", Whole{listener.port, 0, 65'535});
+  visit("unix", listener.unix_path);
+  visit("insecure", listener.insecure);
+  visit("tls", listener.tls);
+  visit("mode", listener.mode);
+  visit("group", listener.group);
+}
+
+template <MaybeConst<Token> T, class Visit>
+void visit_parts(T& token, Visit&& visit) {
+  visit("name", token.name);
+  visit("role", token.role);
+  visit("sha256", token.sha256);
+  visit("file", token.file);
+}
+
+template <MaybeConst<UnixRule> T, class Visit>
+void visit_parts(T& rule, Visit&& visit) {
+  visit("user", rule.user);
+  visit("group", rule.group);
+  visit("role", rule.role);
+}
+
+template <MaybeConst<CertificateRule> T, class Visit>
+void visit_parts(T& rule, Visit&& visit) {
+  visit("name", rule.name);
+  visit("role", rule.role);
+}
+
+template <MaybeConst<Etcd> T, class Visit>
+void visit_parts(T& etcd, Visit&& visit) {
   visit("endpoints", etcd.endpoints);
   visit("prefix", etcd.prefix);
   visit("ttl", Duration{etcd.ttl, std::chrono::seconds(2)});
@@ -106,6 +153,8 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("peers.dns_servers", config.peers.dns_servers);
   visit("peers.forget_after", Duration{config.peers.forget_after, seconds(0)});
   visit("peers.etcd", config.peers.etcd);
+  visit("peers.token_file", config.peers.token_file);
+  visit("peers.tls", config.peers.tls);
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});
   visit("scan.require", config.scan.require);
@@ -114,8 +163,11 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
   visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});
   visit("scan.file_feed", config.scan.file_feed);
-  visit("auth.tokens", RawJson{config.auth.tokens});
+  visit("auth.tokens", config.auth.tokens);
+  visit("auth.unix", config.auth.unix_peers);
+  visit("auth.certificates", config.auth.certificates);
   visit("limits.max_body", ByteSize{config.limits.max_body_bytes, 1ULL << 10U, 1ULL << 30U});
+  visit("limits.max_bodies", ByteSize{config.limits.max_bodies_bytes, 1ULL << 10U, 1ULL << 40U});
   visit("limits.max_connections", Whole{config.limits.max_connections, 1, 1'000'000});
   visit("log.level", config.log.level);
   visit("log.format", config.log.format);

@@ -13,6 +13,7 @@ Problems find_problems(const Config& config) {
   check_endpoints(config, problems);
   check_dns(config, problems);
   check_etcd(config, problems);
+  check_auth(config, problems);
   return problems;
 }
 

@@ -7,12 +7,15 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "daemon/api_message.h"
-#include "daemon/mark_request.h"
 #include "daemon/problem.h"
+#include "daemon/s3_events.h"
 #include "daemon/status_json.h"
+#include "daemon/status_metrics.h"
 #include "peer/cycle_frame.h"
 #include "peer/cycle_request.h"
 
@@ -21,47 +24,64 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr Roles marking = role_bit(config::Role::mark) | role_bit(config::Role::admin);
+constexpr Roles reading = role_bit(config::Role::read) | role_bit(config::Role::admin);
+constexpr Roles watching = reading | role_bit(config::Role::peer);  // nodes look at each other, too
+constexpr Roles gathering = role_bit(config::Role::peer) | role_bit(config::Role::admin);
+constexpr Roles administering = role_bit(config::Role::admin);
+constexpr Roles anybody = 0;
+
 struct Route {
-  const char* path;
-  const char* method;
+  std::string_view path;
+  std::string_view method;
+  Roles allowed;
+  bool has_body = false;
 };
 
 constexpr Route routes[] = {
-    {"/v1/marks", "POST"},
-    {"/v1/dirty", "GET"},
-    {"/v1/status", "GET"},
-    {"/v1/peer/cycle", "POST"},
-    {"/v1/snapshot", "POST"},
-    {"/v1/drives", "GET"},
-    {"/v1/drives/accept", "POST"},
-    {"/v1/usage", "GET"},
-    {"/v1/scans", "GET"},
-    {"/v1/changes", "GET"},
-    {"/livez", "GET"},
-    {"/healthz", "GET"},
-    {"/readyz", "GET"},
+    {"/v1/marks", "POST", marking, true},
+    {"/v1/events/s3", "POST", marking, true},
+    {"/v1/dirty", "GET", watching},
+    {"/v1/status", "GET", watching},
+    {"/v1/peer/cycle", "POST", gathering, true},
+    {"/v1/snapshot", "POST", administering},
+    {"/v1/drives", "GET", reading},
+    {"/v1/drives/accept", "POST", administering},
+    {"/v1/usage", "GET", reading},
+    {"/v1/scans", "GET", reading},
+    {"/v1/changes", "GET", reading},
+    // For whoever watches the daemon.
+    {"/livez", "GET", anybody},
+    {"/healthz", "GET", anybody},
+    {"/readyz", "GET", watching},
+    {"/metrics", "GET", watching},
 };
 
 constexpr unsigned saves_waiting_max = 16;
 
-// A problem that no route has to look into: there is no such route, or not in this way.
-std::optional<HttpResponse> refuse_unrouted(const HttpRequest& request) {
+const Route* find_route(std::string_view path) {
   const auto* const route = std::find_if(std::begin(routes), std::end(routes),
-                                         [&](const Route& each) { return request.path == each.path; });
-  if (route == std::end(routes)) {
-    return to_response({404, "not_found", "there is nothing at this path; see docs/http-api.md"});
-  }
-  if (request.method != route->method) {
-    auto response = to_response({405, "method_not_allowed", fmt::format("use {} here", route->method)});
-    const std::string method = route->method;
-    response.headers["Allow"] = method == "GET" ? "GET, HEAD" : method;
-    return response;
-  }
-  const bool has_body = request.path == "/v1/marks" || request.path == "/v1/peer/cycle";
-  if (has_body && !request.has_length) {
-    return to_response({411, "length_required", "send a Content-Length, or the body in chunks"});
-  }
-  return std::nullopt;
+                                         [&](const Route& each) { return path == each.path; });
+  return route == std::end(routes) ? nullptr : route;
+}
+
+std::string methods_of(const Route& route) {
+  return fmt::format("{}, OPTIONS", route.method == "GET" ? "GET, HEAD" : route.method);
+}
+
+HttpResponse options_of(std::string methods) {
+  HttpResponse response;
+  response.status = 204;
+  response.headers["Allow"] = std::move(methods);
+  return response;
+}
+
+// What came of one part of a request, and then of the next.
+void add(tracker::MarkOutcome& all, const tracker::MarkOutcome& next) {
+  all.marked += next.marked;
+  all.added += next.added;
+  all.cycle = next.cycle;
+  all.position = std::max(all.position, next.position);
 }
 
 struct EncodedAnswer {
@@ -78,26 +98,64 @@ boost::asio::awaitable<EncodedAnswer> answer(tracker::Tracker& tracker, tracker:
 
 }  // namespace
 
+std::string_view route_of(std::string_view path) {
+  const Route* const route = find_route(path);
+  return route == nullptr ? "other" : route->path;
+}
+
 Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
          Saver& saver, Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
-         Reports& reports, boost::asio::thread_pool& answers, const base::Clock& clock)
+         Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers, const Access& access,
+         const base::Clock& clock)
     : options_(std::move(options)),
       persistence_(persistence),
       tracker_(persistence.tracker()),
       rules_(rules),
+      mark_reader_(rules),
       saver_(saver),
       committer_(committer),
       peers_(peers),
       etcd_(etcd),
       reports_(reports),
+      metrics_(metrics),
       answers_(answers),
+      access_(access),
       clock_(clock),
       started_at_(clock.steady_now()) {}
 
+std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
+  const Route* const route = find_route(request.path);
+  // Strangers are not told what there is.
+  const Roles allowed = route == nullptr || request.method == "OPTIONS" ? all_roles : route->allowed;
+  if (allowed != anybody) {
+    if (const auto problem = access_.refuse(request, allowed)) return to_response(*problem);
+  }
+  if (request.path == "*" && request.method == "OPTIONS") return options_of("GET, HEAD, POST, OPTIONS");
+  if (route == nullptr) {
+    return to_response({404, "not_found", "there is nothing at this path; see docs/http-api.md"});
+  }
+  if (request.method == "OPTIONS") return options_of(methods_of(*route));
+  if (request.method != route->method) {
+    auto response = to_response({405, "method_not_allowed", fmt::format("use {} here", route->method)});
+    response.headers["Allow"] = methods_of(*route);
+    return response;
+  }
+  if (allowed == anybody && request.has_body) {
+    return to_response({400, "invalid_request", "there is no body here"});
+  }
+  if (route->has_body && !request.has_length) {
+    return to_response({411, "length_required", "send a Content-Length, or the body in chunks"});
+  }
+  return std::nullopt;
+}
+
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
-  if (auto refused = refuse_unrouted(request)) co_return *std::move(refused);
   if (request.path == "/v1/marks") {
     auto marked = co_await mark(request);
+    co_return marked;
+  }
+  if (request.path == "/v1/events/s3") {
+    auto marked = co_await mark_events(request);
     co_return marked;
   }
   if (request.path == "/v1/peer/cycle") {
@@ -124,6 +182,11 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
     auto changes = co_await reports_.changes(request);
     co_return changes;
   }
+  if (request.path == "/metrics") {
+    auto scraping = metrics();
+    auto scraped = co_await std::move(scraping);
+    co_return scraped;
+  }
   if (request.path == "/v1/drives") co_return drives();
   if (request.path == "/v1/dirty") co_return dirty(request);
   if (request.path == "/v1/status") co_return status();
@@ -131,32 +194,60 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   co_return alive();
 }
 
+HttpResponse Api::reject(const Problem& problem) {
+  ++counters_.rejected;
+  return to_response(problem);
+}
+
 boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
   tracker::MarkOutcome outcome;
-  std::uint64_t ignored = 0;
-  {
-    const auto parsed = parse_mark_request(request, rules_);
-    if (!parsed) {
-      ++counters_.rejected;
-      co_return to_response(parsed.error());
-    }
-    // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
-    outcome = tracker_.mark(parsed->marks);
-    ignored = parsed->ignored;
-  }  // the paths need not stay in memory for as long as the disk takes
+  // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
+  const auto ignored = mark_reader_.read(
+      request, [&](std::span<const tracker::Mark> marks) { add(outcome, tracker_.mark(marks)); });
+  if (!ignored) co_return reject(ignored.error());
+  auto acknowledged = co_await acknowledge(outcome, *ignored);
+  co_return acknowledged;
+}
+
+boost::asio::awaitable<HttpResponse> Api::mark_events(const HttpRequest& request) {
+  auto events = parse_s3_events(request, rules_);
+  if (!events) co_return reject(events.error());
+  note_unknown_events(*events);
+  tracker::MarkOutcome outcome = tracker_.mark(events->marks);
+  outcome.marked -= events->further;
+  const std::uint64_t ignored = events->ignored;
+  *events = {};  // the paths need not stay in memory for as long as the disk takes
+  auto acknowledged = co_await acknowledge(outcome, ignored);
+  co_return acknowledged;
+}
+
+// Once the marks are as durable as configured.
+boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored) {
   const auto durable = co_await committer_.wait(outcome.position);
   if (!durable) {
-    ++counters_.rejected;
-    co_return to_response({503, "not_durable", durable.error().message});
+    const Problem problem{503, "not_durable", durable.error().message};
+    co_return reject(problem);
   }
   if (const std::string trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
-    ++counters_.rejected;
-    co_return to_response({503, "not_a_member", trouble});
+    const Problem problem{503, "not_a_member", trouble};
+    co_return reject(problem);
   }
   counters_.accepted += outcome.marked;
   counters_.added += outcome.added;
   counters_.ignored += ignored;
-  co_return json_response({{"marked", outcome.marked}, {"ignored", ignored}, {"cycle", outcome.cycle.value}});
+  HttpResponse response;
+  response.body =
+      fmt::format(R"({{"marked":{},"ignored":{},"cycle":{}}})", outcome.marked, ignored, outcome.cycle.value);
+  co_return response;
+}
+
+void Api::note_unknown_events(const EventMarks& events) {
+  if (events.unknown_events > 0 && counters_.unknown_events == 0) {
+    spdlog::warn(
+        "S3 events named '{}' are not known here, and marked nothing; further unknown ones are only counted",
+        events.unknown_event);
+  }
+  counters_.unknown_events += events.unknown_events;
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
@@ -175,21 +266,33 @@ HttpResponse Api::dirty(const HttpRequest& request) const {
   return json_response(body);
 }
 
-HttpResponse Api::status() const {
+template <class Render>
+auto Api::render_status(Render render) const {
   const auto uptime = clock_.steady_now() - started_at_;
-  return json_response(status_json({.node = options_.node,
-                                    .version = options_.version,
-                                    .uptime = uptime,
-                                    .tracker = tracker_.status(),
-                                    .counters = counters_,
-                                    .last_save = saver_.last(),
-                                    .last_durable_save = saver_.last_durable(),
-                                    .failed_saves = saver_.failures(),
-                                    .durability = persistence_.durability(),
-                                    .journal = persistence_.journal_status(),
-                                    .trouble = committer_.trouble(),
-                                    .peers = peers_.states(),
-                                    .etcd = etcd_ == nullptr ? nullptr : &etcd_->status()}));
+  return render(StatusInput{.node = options_.node,
+                            .version = options_.version,
+                            .uptime = uptime,
+                            .tracker = tracker_.status(),
+                            .counters = counters_,
+                            .last_save = saver_.last(),
+                            .last_durable_save = saver_.last_durable(),
+                            .failed_saves = saver_.failures(),
+                            .durability = persistence_.durability(),
+                            .journal = persistence_.journal_status(),
+                            .trouble = committer_.trouble(),
+                            .peers = peers_.states(),
+                            .etcd = etcd_ == nullptr ? nullptr : &etcd_->status()});
+}
+
+HttpResponse Api::status() const {
+  return render_status([](const StatusInput& input) { return json_response(status_json(input)); });
+}
+
+boost::asio::awaitable<HttpResponse> Api::metrics() {
+  return metrics_.scrape([this] {
+    const bool is_ready = troubles().empty();
+    return render_status([&](const StatusInput& input) { return status_metrics(input, is_ready); });
+  });
 }
 
 boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request) {
@@ -263,7 +366,7 @@ boost::asio::awaitable<HttpResponse> Api::accept_drive(const HttpRequest& reques
 
 HttpResponse Api::alive() const { return json_response({{"status", "ok"}}); }
 
-HttpResponse Api::ready() const {
+std::vector<std::string> Api::troubles() const {
   std::vector<std::string> reasons = saver_.trouble();
   if (auto trouble = committer_.trouble(); !trouble.empty()) {
     reasons.push_back(fmt::format("journal: {}", trouble));
@@ -271,6 +374,11 @@ HttpResponse Api::ready() const {
   if (auto trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
     reasons.push_back(std::move(trouble));
   }
+  return reasons;
+}
+
+HttpResponse Api::ready() const {
+  const std::vector<std::string> reasons = troubles();
   if (reasons.empty()) return json_response({{"status", "ready"}});
   auto response = to_response(
       {503, "not_ready", "some of what is marked may not be kept, or not be asked for; see the reasons"});

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <systemd/sd-daemon.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -22,16 +23,25 @@
 #include "base/file_lock.h"
 #include "base/file_system.h"
 #include "config/advertised_url.h"
-#include "config/print.h"
+#include "config/secret_file.h"
+#include "daemon/access.h"
 #include "daemon/api.h"
 #include "daemon/committer.h"
 #include "daemon/etcd_membership.h"
 #include "daemon/http_server.h"
 #include "daemon/logging.h"
+#include "daemon/metrics.h"
+#include "daemon/open_files.h"
+#include "daemon/passed_sockets.h"
 #include "daemon/peer_watch.h"
+#include "daemon/reload.h"
 #include "daemon/reports.h"
 #include "daemon/saver.h"
+#include "daemon/scan_watch.h"
+#include "daemon/service_manager.h"
+#include "daemon/status_line.h"
 #include "daemon/task.h"
+#include "daemon/tls.h"
 #include "peer/endpoint.h"
 #include "scanner/usage_database.h"
 #include "tracker/persistence.h"
@@ -41,7 +51,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t pool_threads = 4;  // one saves, one commits, one asks the peers, one asks etcd
+// One saves, one commits, one asks the peers, one asks etcd, one reads the configuration anew.
+constexpr std::size_t pool_threads = 5;
 
 base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir) {
   std::error_code error;
@@ -107,17 +118,81 @@ base::Result<std::unique_ptr<tracker::Persistence>> load(base::FileSystem& files
   return persistence;
 }
 
-// Binds every listener; gives the lines to log when they serve.
-base::Result<std::vector<std::string>> listen(HttpServer& server, const config::Config& config) {
+using TlsServers = std::vector<std::shared_ptr<TlsServer>>;
+
+base::Result<std::shared_ptr<TlsServer>> load_tls(const config::Tls& files) {
+  const auto certificate = config::secret_file(files.certificate);
+  if (!certificate) return certificate.error();
+  const auto key = config::secret_file(files.key);
+  if (!key) return key.error();
+  const auto client_ca = config::secret_file(files.client_ca);
+  if (!client_ca) return client_ca.error();
+  return TlsServer::load({*certificate, *key, *client_ca});
+}
+
+using PassedSockets = std::vector<PassedSocket>;
+
+const PassedSocket* socket_for(const PassedSockets& passed, const config::Listener& listener) {
+  const auto socket = std::find_if(passed.begin(), passed.end(),
+                                   [&](const PassedSocket& each) { return is_for(each, listener); });
+  return socket == passed.end() ? nullptr : &*socket;
+}
+
+base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener& listener,
+                                     const PassedSocket* socket, TlsServers& tls_servers) {
+  const bool asks_for_certificates = listener.tls && !listener.tls->client_ca.empty();
+  const bool is_local = asio::ip::make_address(listener.address).is_loopback();
+  HttpServer::TcpListener tcp{.address = listener.address,
+                              .port = listener.port,
+                              .caller = {.is_trusted = listener.insecure,
+                                         .is_trusted_without_tokens = is_local && !asks_for_certificates}};
+  if (listener.tls) {
+    auto tls = load_tls(*listener.tls);
+    if (!tls) return tls.error();
+    tcp.tls = *std::move(tls);
+    tls_servers.push_back(tcp.tls);
+  }
+  auto url = socket == nullptr ? server.listen(tcp) : server.adopt(socket->descriptor, tcp);
+  if (!url) return url;
+  if (listener.insecure) spdlog::warn("{} asks nobody who he is (\"insecure\": true)", *url);
+  if (!listener.insecure && !listener.tls && !is_local) {
+    spdlog::warn("{} takes tokens that whoever listens on the network can read: give it 'tls'", *url);
+  }
+  return url;
+}
+
+base::Result<std::string> listen_unix(HttpServer& server, const config::Listener& listener,
+                                      const PassedSocket* socket_passed) {
+  if (socket_passed != nullptr) return server.adopt_unix(socket_passed->descriptor);
+  HttpServer::UnixListener socket{.path = listener.unix_path};
+  if (!listener.mode.empty()) socket.mode = static_cast<mode_t>(std::stoul(listener.mode, nullptr, 8));
+  if (!listener.group.empty()) {
+    const auto group = group_id(listener.group);
+    if (!group) return group.error();
+    socket.group = *group;
+  }
+  return server.listen(socket);
+}
+
+base::Result<std::string> open(HttpServer& server, const config::Listener& listener,
+                               const PassedSockets& passed, TlsServers& tls_servers) {
+  const PassedSocket* const socket = socket_for(passed, listener);
+  auto url = listener.unix_path.empty() ? listen_tcp(server, listener, socket, tls_servers)
+                                        : listen_unix(server, listener, socket);
+  if (url && socket != nullptr) {
+    spdlog::info("{} was opened by the service manager ('{}')", *url, socket->name);
+  }
+  return url;
+}
+
+// Binds every listener whose socket was not passed; gives the lines to log when they serve.
+base::Result<std::vector<std::string>> listen(HttpServer& server, const config::Config& config,
+                                              const PassedSockets& passed, TlsServers& tls_servers) {
   std::vector<std::string> urls;
   for (const config::Listener& listener : config.listen) {
-    const auto url = listener.unix_path.empty() ? server.listen_tcp(listener.address, listener.port)
-                                                : server.listen_unix(listener.unix_path);
+    const auto url = open(server, listener, passed, tls_servers);
     if (url) {
       urls.push_back(*url);
-      if (listener.insecure) {
-        spdlog::warn("{} is open to the network without TLS or tokens (\"insecure\": true)", *url);
-      }
     } else if (config.listen_is_default && !listener.unix_path.empty()) {
       spdlog::warn("{}; going on without it", url.error().message);
     } else {
@@ -145,7 +220,16 @@ std::vector<peer::Endpoint> parse_all(const std::vector<std::string>& urls) {
   return endpoints;
 }
 
-EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance) {
+base::Result<peer::Credentials> credentials_for(const config::Config::Peers& peers) {
+  const auto secrets = config::peer_secrets(peers);
+  if (!secrets) return secrets.error();
+  std::optional<peer::TlsFiles> tls;
+  if (secrets->tls) tls = {secrets->tls->ca, secrets->tls->certificate, secrets->tls->key};
+  return peer::make_credentials(secrets->token, tls);
+}
+
+EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
+                                     const peer::Credentials& credentials) {
   const config::Etcd& etcd = *config.peers.etcd;
   return {.endpoints = parse_all(etcd.endpoints),
           .place = {etcd.prefix, config.node.cluster},
@@ -153,23 +237,103 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
           .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
           .forget_after = etcd.forget_after,
           .data_dir = config.node.data_dir,
-          .boot_id = read_boot_id()};
+          .boot_id = read_boot_id(),
+          .credentials = credentials};
 }
 
-void apply_reload(const config::Config& running, const base::Result<config::Config>& fresh) {
-  if (!fresh) {
-    spdlog::error("not reloaded, everything stays as it was: {}", fresh.error().message);
-    return;
+base::Result<std::vector<std::string>> listen_or_serve_passed(HttpServer& server,
+                                                              const config::Config& config,
+                                                              TlsServers& tls_servers) {
+  const auto passed = take_passed_sockets();
+  if (!passed) return passed.error();
+  const auto all = with_listeners_for(*passed, config);
+  if (!all) return all.error();
+  return listen(server, *all, *passed, tls_servers);
+}
+
+bool reload_access(Access& access, const config::Config& fresh) {
+  auto loaded = Access::load(fresh.auth);
+  if (!loaded) {
+    spdlog::error("auth stays as it was: {}", loaded.error().message);
+    return false;
   }
-  set_log_level(fresh->log.level);
-  spdlog::info("reloaded: log.level");
-  auto changed = config::changed_keys(running, *fresh);
-  std::erase(changed, "log.level");
-  if (!changed.empty()) spdlog::warn("changed, but needs a restart: {}", fmt::join(changed, ", "));
+  access = *std::move(loaded);
+  return true;
 }
 
-asio::awaitable<void> watch_signals(asio::signal_set& signals, const config::Config& config,
-                                    const std::function<base::Result<config::Config>()>& reload) {
+bool reload_certificates(const TlsServers& tls_servers) {
+  bool all_good = true;
+  for (const auto& tls : tls_servers) {
+    if (const auto reloaded = tls->reload(); !reloaded) {
+      all_good = false;
+      spdlog::error("a certificate stays as it was: {}", reloaded.error().message);
+    }
+  }
+  return all_good;
+}
+
+bool reload_credentials(PeerWatch& peers, const config::Config& fresh) {
+  const auto credentials = credentials_for(fresh.peers);
+  if (credentials) {
+    peers.set_credentials(*credentials);
+  } else {
+    spdlog::error("what peers are shown stays as it was: {}", credentials.error().message);
+  }
+  return credentials.has_value();
+}
+
+// A body of the size that is allowed must fit.
+std::uint64_t bodies_bytes_max(const config::Config::Limits& limits) {
+  return std::max(limits.max_bodies_bytes, limits.max_body_bytes);
+}
+
+// What a reload takes over. All references must outlive what it gives.
+std::vector<Reloadable> reloadable(HttpServer& server, PeerWatch& peers, Access& access,
+                                   const TlsServers& tls_servers) {
+  using config::Config;
+  const auto set_limits = [&](const Config& fresh) {
+    server.set_body_max(fresh.limits.max_body_bytes);
+    server.set_bodies_max(bodies_bytes_max(fresh.limits));
+    server.set_connections_max(connections_that_fit(fresh.limits.max_connections));
+    return true;
+  };
+  const auto set_log = [](const Config& fresh) {
+    set_log_level(fresh.log.level);
+    return true;
+  };
+  const auto set_peers = [&](const Config& fresh) {
+    peers.set_peers(parse_all(fresh.peers.static_urls));
+    return true;
+  };
+  return {
+      {{"log.level"}, set_log},
+      {{"limits.max_body", "limits.max_bodies", "limits.max_connections"}, set_limits},
+      {{"peers.static"}, set_peers},
+      {{"peers.token_file", "peers.tls"},
+       [&](const Config& fresh) { return reload_credentials(peers, fresh); }},
+      {{"auth.tokens", "auth.unix", "auth.certificates"},
+       [&](const Config& fresh) { return reload_access(access, fresh); }},
+      {{}, [&](const Config&) { return reload_certificates(tls_servers); }},
+  };
+}
+
+std::string status_of(tracker::Persistence& persistence, const Api& api, const PeerWatch& peers,
+                      const Reload& reload) {
+  tracker::CycleRequest number_only;
+  number_only.marks_wanted = false;
+  auto troubles = api.troubles();
+  if (reload.failed())
+    troubles.emplace_back("the changed configuration has errors, and is not in effect (see the log)");
+  return status_line(persistence.tracker().cycle(number_only).current, peers.states(),
+                     persistence.durability(), troubles);
+}
+
+using ReadConfig = std::function<base::Result<config::Config>()>;
+
+asio::awaitable<base::Result<config::Config>> read_config(const ReadConfig& read) { co_return read(); }
+
+asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool& pool,
+                                    const ReadConfig& read, Reload& reload, ServiceManager& manager) {
   for (;;) {
     const auto [error, signal] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (error) co_return;
@@ -177,7 +341,10 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, const config::Con
       spdlog::info("stopping on signal {}", signal);
       co_return;
     }
-    apply_reload(config, reload());
+    manager.reloading();
+    const auto fresh = co_await asio::co_spawn(pool, read_config(read), asio::use_awaitable);
+    reload.apply(fresh);
+    manager.reloaded();
   }
 }
 
@@ -192,11 +359,20 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
 
   asio::io_context context(1);
   asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
+  ServiceManager manager(context);
+  manager.say("loading");
   HttpServer server(context, {.body_bytes_max = config.limits.max_body_bytes,
-                              .connections_max = config.limits.max_connections});
+                              .bodies_bytes_max = bodies_bytes_max(config.limits),
+                              .connections_max = connections_that_fit(config.limits.max_connections)});
   // First, so that a taken port is found before anything is changed on disk.
-  const auto urls = listen(server, config);
+  TlsServers tls_servers;
+  const auto urls = listen_or_serve_passed(server, config, tls_servers);
   if (!urls) return urls.error();
+
+  auto access = Access::load(config.auth);
+  if (!access) return access.error();
+  const auto credentials = credentials_for(config.peers);
+  if (!credentials) return credentials.error();
 
   const base::SystemClock clock;
   base::PosixFileSystem files;
@@ -210,33 +386,46 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
   Committer committer(context, pool, **persistence, saver, clock);
-  PeerWatch peers(context, pool, node.cluster, parse_all(config.peers.static_urls), clock);
+  PeerWatch peers(context, pool, node.cluster, parse_all(config.peers.static_urls), *credentials, clock);
   std::optional<EtcdMembership> etcd;
   if (config.peers.etcd) {
     const std::string instance = (*persistence)->tracker().state().instance.to_string();
-    etcd.emplace(context, pool, files, clock, etcd_options(config, instance),
-                 [&peers](const std::vector<peer::Endpoint>& members) { peers.set_members(members); });
+    etcd.emplace(context, pool, files, clock, etcd_options(config, instance, *credentials),
+                 [&peers](std::vector<peer::Endpoint> members) { peers.set_members(std::move(members)); });
     etcd->register_here();  // before this node says that it is ready
   }
   Reports reports(scanner::UsageDatabase::file_in(config.node.data_dir), report_pool, clock);
+  ScanWatch scans(context, report_pool, scanner::UsageDatabase::file_in(config.node.data_dir));
+  Metrics metrics(server, scans, clock);
   Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, etcd ? &*etcd : nullptr,
-          reports, answers, clock);
-  asio::co_spawn(context, watch_signals(signals, config, reload), [&](const std::exception_ptr& failure) {
-    rethrow(failure);
-    ::sd_notify(0, "STOPPING=1");
-    server.stop();
-    peers.stop();
-    if (etcd) etcd->stop();
-    saver.stop();
-  });
-  server.start([&api](const HttpRequest& request) { return api.handle(request); });
+          reports, metrics, answers, *access, clock);
+  Reload reloading(config, reloadable(server, peers, *access, tls_servers));
+  asio::co_spawn(context, watch_signals(signals, pool, reload, reloading, manager),
+                 [&](const std::exception_ptr& failure) {
+                   rethrow(failure);
+                   manager.stop();
+                   server.stop();
+                   peers.stop();
+                   if (etcd) etcd->stop();
+                   saver.stop();
+                 });
+  server.start(
+      [&](const HttpRequest& request) {
+        return metrics.measure(request, route_of(request.path), api.handle(request));
+      },
+      [&](const HttpRequest& request) {
+        auto refused = api.admit(request);
+        if (refused) metrics.refused(route_of(request.path), *refused);
+        return refused;
+      });
   peers.start();
   if (etcd) etcd->start();
   saver.start();
   for (const std::string& url : *urls) spdlog::info("listening on {}", url);
-  ::sd_notify(0, "READY=1");
+  manager.serve([&] { return status_of(**persistence, api, peers, reloading); });
   context.run();
 
+  manager.say("saving the last snapshot");
   const auto last = (*persistence)->stop();
   if (!last) return last.error();
   if (!last->durable()) {

@@ -223,9 +223,13 @@ void EtcdMembership::note_registration() {
 
 bool EtcdMembership::answers(const peer::RollEntry& entry) const {
   if (stop_.stop_requested()) return true;  // nobody is struck now
-  peer::HttpTransport transport({.timeout = timeout, .body_bytes_max = probe_bytes_max});
-  const auto name = peer::read_probe(
-      peer::exchange(transport, peer::probe_request(entry.endpoint, options_.place.cluster)));
+  peer::HttpTransport transport(
+      {.credentials = options_.credentials, .timeout = timeout, .body_bytes_max = probe_bytes_max});
+  const auto response =
+      peer::exchange(transport, peer::probe_request(entry.endpoint, options_.place.cluster));
+  // Whoever does not believe this node lives all the same.
+  if (response && (response->status == 401 || response->status == 403)) return true;
+  const auto name = peer::read_probe(response);
   return name && *name == entry.member.node;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "peer/credentials.h"
 #include "peer/etcd_client.h"
 #include "peer/etcd_registration.h"
 #include "peer/etcd_watch.h"
@@ -44,6 +45,7 @@ class EtcdMembership {
     std::chrono::milliseconds forget_after{};
     std::filesystem::path data_dir;  // keeps the note that the node is on the roll
     std::string boot_id;             // of the machine; empty where that is not known
+    peer::Credentials credentials;   // for asking members
   };
   // When the node was known to be among the living.
   struct Confirmation {

@@ -1,20 +1,41 @@
 // A request and an answer as the API sees them: whole, and without a word of the HTTP library.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spoor::daemon {
+
+// The process at the other end of a Unix socket, as the kernel tells.
+struct UnixPeer {
+  uid_t user = 0;
+  std::vector<gid_t> groups;  // its own and the supplementary ones
+};
+
+// Who sends a request, as far as the connection tells.
+struct Caller {
+  bool is_trusted = false;                 // came through a listener that asks nobody who he is
+  bool is_trusted_without_tokens = false;  // or does not as long as there are no tokens
+  std::optional<UnixPeer> unix_peer = std::nullopt;
+  bool has_certificate = false;                     // a valid one, of an authority that the listener trusts
+  std::vector<std::string> certificate_names = {};  // its DNS names, or else its common name
+};
 
 struct HttpRequest {
   std::string method;
   std::string path;                          // percent-decoded, without the query
-  std::map<std::string, std::string> query;  // decoded; of a name given twice, the last one
+  std::map<std::string, std::string> query;  // decoded
   std::string content_type;
   std::string content_encoding;
-  bool has_length = false;  // Content-Length was given, or the body came in chunks
+  std::string authorization;  // secret
+  Caller caller;
+  bool has_body = false;    // its length is not 0, or it comes in chunks
+  bool has_length = false;  // Content-Length was given, or the body comes in chunks
   std::string body;
 
   std::optional<std::string_view> query_value(const std::string& name) const {
@@ -28,7 +49,8 @@ struct HttpResponse {
   unsigned status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::map<std::string, std::string> headers;  // further ones
+  std::map<std::string, std::string> headers = {};  // further ones
+  std::string problem = {};                         // the code, where this is a problem
 };
 
 }  // namespace spoor::daemon

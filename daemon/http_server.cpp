@@ -1,303 +1,202 @@
 #include "daemon/http_server.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/url.hpp>
-#include <ctime>
-#include <optional>
-#include <set>
+#include <cerrno>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "daemon/problem.h"
 #include "daemon/task.h"
 
 namespace spoor::daemon {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;
+using tcp = asio::ip::tcp;
+using unix_stream = asio::local::stream_protocol;
 
-// Errors come back as values: a client that hangs up is not exceptional.
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-
-constexpr std::size_t first_read_bytes = 4096;
-constexpr std::size_t buffer_bytes_spare = std::size_t{64} << 10U;  // for reading ahead in the body
-constexpr std::size_t lingering_bytes_max = std::size_t{1} << 20U;
-constexpr std::chrono::milliseconds lingering_max{2'000};
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors have run out
+constexpr std::chrono::minutes complaint_pause{1};
+constexpr std::size_t refusals_least = 16;  // at a time; each waits for its client to read the answer
+constexpr std::chrono::milliseconds sweep_most{250};
+constexpr std::chrono::milliseconds sweep_least{10};
 
-using Parser = http::request_parser<http::string_body>;
-
-// The request as the API sees it; nothing where its target is no path.
-std::optional<HttpRequest> to_request(Parser& parser) {
-  auto& message = parser.get();
-  const std::string_view target(message.target().data(), message.target().size());
-  auto url = boost::urls::parse_origin_form(target);
-  if (!url) url = boost::urls::parse_uri(target);  // the absolute form, as sent to proxies
-  if (!url) return std::nullopt;
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  request.path = url->path();
-  for (const auto& parameter : url->params())
-    request.query[std::string(parameter.key)] = std::string(parameter.value);
-  request.content_type = std::string(message[http::field::content_type]);
-  request.content_encoding = std::string(message[http::field::content_encoding]);
-  request.has_length = parser.content_length().has_value() || parser.chunked();
-  request.body = std::move(message.body());
-  return request;
+// Who is at the other end; nobody where the kernel does not tell.
+std::optional<UnixPeer> peer_of(int socket) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return std::nullopt;
+  UnixPeer peer{who.uid, {who.gid}};
+  std::vector<gid_t> groups(64);
+  size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  int got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  if (got != 0 && errno == ERANGE) {
+    groups.resize(size / sizeof(gid_t));
+    got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  }
+  if (got == 0) {
+    groups.resize(size / sizeof(gid_t));
+    peer.groups.insert(peer.groups.end(), groups.begin(), groups.end());
+  }
+  return peer;
 }
 
-// What to tell a client whose request could not be read; nothing where it has gone.
-std::optional<Problem> problem_of(const error_code& error, bool timed_out, std::uint64_t body_bytes_max) {
-  if (timed_out) return Problem{408, "timeout", "the request did not arrive in time"};
-  // Beast bounds neither a chunk's extension nor the trailer; the buffer does.
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return Problem{431, "headers_too_large", "the header of the request is too large"};
-  }
-  if (error == http::error::body_limit) {
-    return Problem{
-        413, "body_too_large",
-        fmt::format("the body is over limits.max_body ({} bytes); send it in parts", body_bytes_max)};
-  }
-  const bool is_gone = error == http::error::end_of_stream || error == http::error::partial_message ||
-                       error.category() != make_error_code(http::error::bad_method).category();
-  if (is_gone) return std::nullopt;
-  return Problem{400, "invalid_request", fmt::format("this is not HTTP/1.1: {}", error.message())};
+std::string url_of(const tcp::endpoint& endpoint, bool is_tls) {
+  const std::string address = endpoint.address().to_string();
+  return fmt::format("{}://{}:{}", is_tls ? "https" : "http",
+                     endpoint.address().is_v6() ? fmt::format("[{}]", address) : address, endpoint.port());
 }
+
+base::Error not_served(int descriptor, const error_code& error) {
+  return {static_cast<std::error_code>(error),
+          fmt::format("cannot serve the socket passed as {}: {}", descriptor, error.message())};
+}
+
+// Says that no connection can be accepted, and that it can be again: each once a minute at most, also where
+// the two alternate.
+class AcceptTrouble {
+ public:
+  void failed(const error_code& error) {
+    const auto now = Clock::now();
+    if (is_said_ || (said_at_ && now - *said_at_ < complaint_pause)) return;
+    is_said_ = true;
+    said_at_ = now;
+    spdlog::warn("cannot accept connections: {}; new ones wait until it can be done again", error.message());
+  }
+  void over() {
+    if (std::exchange(is_said_, false)) spdlog::info("connections are accepted again");
+  }
+
+ private:
+  using Clock = asio::steady_timer::clock_type;
+
+  bool is_said_ = false;
+  std::optional<Clock::time_point> said_at_;
+};
 
 }  // namespace
 
 struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
-  class Session;
+  struct TcpAcceptor {
+    tcp::acceptor acceptor;
+    Caller caller;
+    std::shared_ptr<TlsServer> tls;
+  };
+  struct UnixAcceptor {
+    unix_stream::acceptor acceptor;
+    std::filesystem::path file;  // empty: not ours to remove
+  };
 
-  Impl(asio::io_context& the_context, Options the_options)
-      : context(the_context), options(the_options), grace(the_context) {}
+  Impl(asio::io_context& the_context, const Options& options)
+      : context(the_context),
+        sessions(std::make_shared<HttpSessions>()),
+        grace(the_context),
+        sweeping(the_context) {
+    sessions->limits = options;
+  }
 
-  template <class Acceptor>
-  asio::awaitable<void> accept(Acceptor& acceptor);
-  void admit(Socket socket);
-  static asio::awaitable<void> serve(std::shared_ptr<Session> session, bool is_full);
+  template <class Listening>
+  asio::awaitable<void> accept(Listening& listening);
+  static Caller caller_of(const TcpAcceptor& listening, tcp::socket& socket);
+  static Caller caller_of(const UnixAcceptor& listening, unix_stream::socket& socket);
+  void admit(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls);
+  bool make_room();
+  static asio::awaitable<void> serve(std::shared_ptr<HttpSession> session, bool is_full);
+  void sweep();
+  void start_grace(std::chrono::milliseconds time);
   void stop();
 
   asio::io_context& context;
-  const Options options;
-  Handler handler;
-  std::vector<std::unique_ptr<asio::ip::tcp::acceptor>> tcp_acceptors;
-  std::vector<std::unique_ptr<asio::local::stream_protocol::acceptor>> unix_acceptors;
-  std::vector<std::filesystem::path> socket_files;
-  std::set<Session*> sessions;  // each removes itself when it ends
+  const std::shared_ptr<HttpSessions> sessions;
+  std::vector<std::unique_ptr<TcpAcceptor>> tcp_acceptors;
+  std::vector<std::unique_ptr<UnixAcceptor>> unix_acceptors;
+  AcceptTrouble accept_trouble;
   asio::steady_timer grace;
-  bool stopping = false;
+  asio::steady_timer sweeping;
+  std::uint64_t accepted = 0;  // connections that were served
+  std::uint64_t refused = 0;
 };
 
-// One connection. Lives as long as its coroutine, or a handler of its timer, holds it.
-class HttpServer::Impl::Session : public std::enable_shared_from_this<Session> {
- public:
-  Session(std::shared_ptr<Impl> server, Socket socket)
-      : server_(std::move(server)),
-        socket_(std::move(socket)),
-        deadline_(server_->context),
-        buffer_(server_->options.header_bytes_max + buffer_bytes_spare) {
-    server_->sessions.insert(this);
-  }
-  ~Session() {
-    server_->sessions.erase(this);
-    if (server_->stopping && server_->sessions.empty()) server_->grace.cancel();
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+Caller HttpServer::Impl::caller_of(const TcpAcceptor& listening, tcp::socket& socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  return listening.caller;
+}
 
-  asio::awaitable<void> run() {
-    bool go_on = true;
-    while (go_on) go_on = co_await serve_one();
-    if (has_unread_) co_await linger();
-    deadline_.cancel();
-  }
+Caller HttpServer::Impl::caller_of(const UnixAcceptor& /*listening*/, unix_stream::socket& socket) {
+  return Caller{.unix_peer = peer_of(socket.native_handle())};
+}
 
-  asio::awaitable<void> refuse() {
-    Problem problem{503, "overloaded", "too many connections (limits.max_connections); try again"};
-    co_await answer_last(std::move(problem));
-    co_await linger();
-    deadline_.cancel();
-  }
-
-  // A session between two requests ends at once; another one after its answer.
-  void stop() {
-    if (idle_) cancel();
-  }
-
-  void cancel() {
-    error_code ignored;
-    socket_.cancel(ignored);
-    cancelled_ = true;
-  }
-
- private:
-  // Cancels what the socket does when the time is over.
-  void arm(std::chrono::milliseconds time) {
-    deadline_.expires_after(time);
-    deadline_.async_wait([self = shared_from_this()](const error_code& error) {
-      if (error || self->deadline_.expiry() > asio::steady_timer::clock_type::now()) return;
-      self->timed_out_ = true;
-      self->cancel();
-    });
-  }
-
-  // Reads and answers one request; false when the connection is to end.
-  asio::awaitable<bool> serve_one() {
-    if (buffer_.size() == 0) {
-      const bool has_come = co_await wait_for_request();
-      if (!has_come) co_return false;
-    }
-    Parser parser;
-    parser.header_limit(server_->options.header_bytes_max);
-    parser.body_limit(server_->options.body_bytes_max);
-    arm(server_->options.request_max);
-    const error_code error = co_await read(parser);
-    if (error) {
-      const auto problem = problem_of(error, timed_out_, server_->options.body_bytes_max);
-      if (problem) co_await answer_last(*problem);
-      co_return false;
-    }
-    const bool is_head = parser.get().method() == http::verb::head;
-    const bool keep_alive = parser.get().keep_alive() && !server_->stopping;
-    auto request = to_request(parser);
-    if (!request) {
-      Problem problem{400, "invalid_request", "the target of the request is no path"};
-      co_await answer_last(std::move(problem));
-      co_return false;
-    }
-    if (is_head) request->method = "GET";
-    deadline_.cancel();
-    const HttpResponse response = co_await server_->handler(*request);
-    arm(server_->options.request_max);
-    const bool is_sent = co_await answer(response, keep_alive && !server_->stopping, is_head);
-    co_return is_sent&& keep_alive && !server_->stopping;
-  }
-
-  asio::awaitable<bool> wait_for_request() {
-    if (server_->stopping) co_return false;
-    idle_ = true;
-    arm(server_->options.idle_max);
-    const auto [error, size] = co_await socket_.async_read_some(buffer_.prepare(first_read_bytes), as_result);
-    idle_ = false;
-    if (error) co_return false;
-    buffer_.commit(size);
-    co_return true;
-  }
-
-  asio::awaitable<error_code> read(Parser& parser) {
-    const auto [header_error, header_size] =
-        co_await http::async_read_header(socket_, buffer_, parser, as_result);
-    if (header_error) co_return header_error;
-    if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-      const auto [error, size] = co_await asio::async_write(socket_, asio::buffer(go_on), as_result);
-      if (error) co_return error;
-    }
-    const auto [error, size] = co_await http::async_read(socket_, buffer_, parser, as_result);
-    co_return error;
-  }
-
-  asio::awaitable<void> answer_last(Problem problem) {
-    has_unread_ = true;
-    arm(lingering_max);
-    const HttpResponse response = to_response(problem);
-    co_await answer(response, false, false);
-  }
-
-  asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only) {
-    http::response<http::string_body> message{http::int_to_status(response.status), 11};
-    message.set(http::field::server, "spoord");
-    message.set(http::field::date,
-                fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(std::time(nullptr))));
-    if (!response.content_type.empty()) message.set(http::field::content_type, response.content_type);
-    for (const auto& [name, value] : response.headers) message.set(name, value);
-    message.keep_alive(keep_alive);
-    message.content_length(response.body.size());
-    if (!head_only) message.body() = response.body;
-    http::response_serializer<http::string_body> serializer(message);
-    const auto [error, size] = co_await http::async_write(socket_, serializer, as_result);
-    co_return !error;
-  }
-
-  // Lets the client read its answer: closing with unread bytes would reset the connection.
-  asio::awaitable<void> linger() {
-    error_code ignored;
-    socket_.shutdown(Socket::shutdown_send, ignored);
-    if (ignored) co_return;
-    cancelled_ = false;
-    arm(lingering_max);
-    for (std::size_t total = 0; total < lingering_bytes_max && !cancelled_;) {
-      buffer_.clear();
-      const auto [error, size] =
-          co_await socket_.async_read_some(buffer_.prepare(first_read_bytes), as_result);
-      if (error) break;
-      total += size;
-    }
-  }
-
-  std::shared_ptr<Impl> server_;
-  Socket socket_;
-  asio::steady_timer deadline_;
-  boost::beast::flat_buffer buffer_;  // what is behind the bytes that were taken; bounded
-  bool idle_ = false;
-  bool timed_out_ = false;
-  bool cancelled_ = false;
-  bool has_unread_ = false;  // the request was refused before all of it was read
-};
-
-template <class Acceptor>
-asio::awaitable<void> HttpServer::Impl::accept(Acceptor& acceptor) {
+template <class Listening>
+asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
   const auto self = shared_from_this();
   asio::steady_timer pause(context);
-  while (acceptor.is_open()) {
-    auto [error, socket] = co_await acceptor.async_accept(as_result);
-    if (stopping || error == asio::error::operation_aborted) co_return;
+  while (listening.acceptor.is_open()) {
+    auto [error, socket] = co_await listening.acceptor.async_accept(as_result);
+    if (error == asio::error::operation_aborted) co_return;
     if (error) {
-      spdlog::warn("cannot accept a connection: {}", error.message());
+      accept_trouble.failed(error);
       pause.expires_after(accept_pause);
       co_await pause.async_wait(as_result);
       continue;
     }
-    if constexpr (std::is_same_v<Acceptor, asio::ip::tcp::acceptor>) {
-      error_code ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    accept_trouble.over();
+    Caller caller = caller_of(listening, socket);
+    std::shared_ptr<asio::ssl::context> tls;
+    if constexpr (std::is_same_v<Listening, TcpAcceptor>) {
+      if (listening.tls) tls = listening.tls->context();
     }
-    admit(Socket(std::move(socket)));
+    admit(HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
   }
 }
 
-void HttpServer::Impl::admit(Socket socket) {
-  const bool is_full = sessions.size() >= options.connections_max;
+void HttpServer::Impl::admit(HttpSession::Socket socket, Caller caller,
+                             std::shared_ptr<asio::ssl::context> tls) {
+  const std::size_t most = sessions->limits.connections_max;
+  const bool is_full = sessions->all.size() >= most && !make_room();
+  ++(is_full ? refused : accepted);
   // Beyond the limit a connection still gets an answer, as long as there are not too many of these.
-  if (sessions.size() >= options.connections_max + options.connections_max / 4 + 1) return;
-  auto session = std::make_shared<Session>(shared_from_this(), std::move(socket));
+  if (sessions->all.size() >= most + most / 4 + refusals_least) return;
+  auto session =
+      std::make_shared<HttpSession>(sessions, std::move(socket), std::move(caller), std::move(tls));
+  if (sessions->stopping) {  // accepted just before the stop
+    start_grace(sessions->limits.grace_max);
+    sweep();
+  }
   asio::co_spawn(context, serve(std::move(session), is_full), rethrow);
 }
 
+// Ends the connection that has asked for nothing the longest; those who keep connections open for nothing, or
+// send their header a byte at a time, must not keep out those who have something to say.
+bool HttpServer::Impl::make_room() {
+  HttpSession* longest = nullptr;
+  for (HttpSession* session : sessions->all) {
+    if (!session->waiting_since() || session->is_cancelled()) continue;
+    if (longest == nullptr || *session->waiting_since() < *longest->waiting_since()) longest = session;
+  }
+  if (longest == nullptr) return false;
+  if (HttpSession::Clock::now() - *longest->waiting_since() < sessions->limits.yield_after) return false;
+  longest->cancel();
+  return true;
+}
+
 // Holds the session while it is served.
-asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<Session> session, bool is_full) {
+asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<HttpSession> session, bool is_full) {
   if (is_full) {
     co_await session->refuse();
   } else {
@@ -305,57 +204,107 @@ asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<Session> session, 
   }
 }
 
+// One timer for all: a timer for each request would cost as much as answering it.
+void HttpServer::Impl::sweep() {
+  const auto shortest = std::min(sessions->limits.idle_max, sessions->limits.request_max);
+  sweeping.expires_after(std::clamp(shortest / 4, sweep_least, sweep_most));
+  sweeping.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error) return;
+    const auto now = HttpSession::Clock::now();
+    for (HttpSession* session : self->sessions->all) session->expire(now);
+    // The last one may have ended when this was on its way already.
+    if (self->sessions->stopping && self->sessions->all.empty()) return;
+    self->sweep();
+  });
+}
+
 void HttpServer::Impl::stop() {
-  if (std::exchange(stopping, true)) return;
+  if (std::exchange(sessions->stopping, true)) return;
   error_code ignored;
-  for (const auto& acceptor : tcp_acceptors) acceptor->close(ignored);
-  for (const auto& acceptor : unix_acceptors) acceptor->close(ignored);
-  for (const auto& file : socket_files) {
+  for (const auto& each : tcp_acceptors) each->acceptor.close(ignored);
+  for (const auto& each : unix_acceptors) {
+    each->acceptor.close(ignored);
     std::error_code gone;
-    std::filesystem::remove(file, gone);
+    if (!each->file.empty()) std::filesystem::remove(each->file, gone);
   }
-  if (sessions.empty()) return;
-  for (Session* session : sessions) session->stop();
-  grace.expires_after(options.grace_max);
+  sessions->on_last_end = [self = shared_from_this()] {
+    self->grace.cancel();
+    self->sweeping.cancel();
+  };
+  if (sessions->all.empty()) return sessions->on_last_end();
+  for (HttpSession* session : sessions->all) session->stop();
+  start_grace(sessions->limits.grace_max);
+}
+
+void HttpServer::Impl::start_grace(std::chrono::milliseconds time) {
+  grace.expires_after(time);
   grace.async_wait([self = shared_from_this()](const error_code& error) {
     if (error) return;
-    for (Session* session : self->sessions) session->cancel();
+    for (HttpSession* session : self->sessions->all) session->cancel();
+    // Who was between two operations just then begins the next one.
+    if (!self->sessions->all.empty()) self->start_grace(sweep_most);
   });
 }
 
 HttpServer::HttpServer(asio::io_context& context, Options options)
     : impl_(std::make_shared<Impl>(context, options)) {}
 
-HttpServer::~HttpServer() = default;
+HttpServer::~HttpServer() { impl_->sessions->on_last_end = {}; }
 
-base::Result<std::string> HttpServer::listen_tcp(const std::string& address, std::uint16_t port) {
+base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
   error_code error;
-  const auto ip = asio::ip::make_address(address, error);
-  if (error) return base::Error(error, fmt::format("'{}' is no IP address", address));
-  auto acceptor = std::make_unique<asio::ip::tcp::acceptor>(impl_->context);
-  const asio::ip::tcp::endpoint endpoint(ip, port);
-  acceptor->open(endpoint.protocol(), error);
-  if (!error) acceptor->set_option(asio::socket_base::reuse_address(true), error);
-  if (!error && ip.is_v6()) acceptor->set_option(asio::ip::v6_only(true), error);
-  if (!error) acceptor->bind(endpoint, error);
-  if (!error) acceptor->listen(asio::socket_base::max_listen_connections, error);
+  const auto ip = asio::ip::make_address(listener.address, error);
+  if (error) return base::Error(error, fmt::format("'{}' is no IP address", listener.address));
+  tcp::acceptor acceptor(impl_->context);
+  const tcp::endpoint endpoint(ip, listener.port);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error && ip.is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
-    return base::Error(error, fmt::format("cannot listen on {} port {}: {}", address, port, error.message()));
+    return base::Error(error, fmt::format("cannot listen on {} port {}: {}", listener.address, listener.port,
+                                          error.message()));
   }
-  const std::uint16_t bound = acceptor->local_endpoint().port();
-  impl_->tcp_acceptors.push_back(std::move(acceptor));
-  return ip.is_v6() ? fmt::format("http://[{}]:{}", address, bound)
-                    : fmt::format("http://{}:{}", address, bound);
+  std::string url = url_of(acceptor.local_endpoint(), listener.tls != nullptr);
+  impl_->tcp_acceptors.push_back(std::make_unique<Impl::TcpAcceptor>(
+      Impl::TcpAcceptor{std::move(acceptor), listener.caller, listener.tls}));
+  return url;
 }
 
-base::Result<std::string> HttpServer::listen_unix(const std::filesystem::path& path) {
-  using Protocol = asio::local::stream_protocol;
+base::Result<std::string> HttpServer::adopt(int descriptor, const TcpListener& listener) {
+  int family = AF_INET;
+  socklen_t size = sizeof(family);
+  ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size);
+  tcp::acceptor acceptor(impl_->context);
+  error_code error;
+  acceptor.assign(family == AF_INET6 ? tcp::v6() : tcp::v4(), descriptor, error);
+  const auto endpoint = error ? tcp::endpoint() : acceptor.local_endpoint(error);
+  if (error) return not_served(descriptor, error);
+  impl_->tcp_acceptors.push_back(std::make_unique<Impl::TcpAcceptor>(
+      Impl::TcpAcceptor{std::move(acceptor), listener.caller, listener.tls}));
+  return url_of(endpoint, listener.tls != nullptr);
+}
+
+base::Result<std::string> HttpServer::adopt_unix(int descriptor) {
+  unix_stream::acceptor acceptor(impl_->context);
+  error_code error;
+  acceptor.assign(unix_stream(), descriptor, error);
+  const auto endpoint = error ? unix_stream::endpoint() : acceptor.local_endpoint(error);
+  if (error) return not_served(descriptor, error);
+  impl_->unix_acceptors.push_back(
+      std::make_unique<Impl::UnixAcceptor>(Impl::UnixAcceptor{std::move(acceptor), {}}));
+  return "unix:" + endpoint.path();
+}
+
+base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
+  const std::filesystem::path& path = listener.path;
   std::error_code ignored;
   std::filesystem::create_directory(path.parent_path(), ignored);  // bind() tells what is wrong
   error_code error;
   if (std::filesystem::is_socket(path, ignored)) {
-    Protocol::socket probe(impl_->context);
-    probe.connect(Protocol::endpoint(path.native()), error);
+    unix_stream::socket probe(impl_->context);
+    probe.connect(unix_stream::endpoint(path.native()), error);
     if (!error) {
       return base::Error(std::make_error_code(std::errc::address_in_use),
                          fmt::format("cannot listen on {}: another process serves it", path.native()));
@@ -363,24 +312,40 @@ base::Result<std::string> HttpServer::listen_unix(const std::filesystem::path& p
     std::filesystem::remove(path, ignored);
     error = {};
   }
-  auto acceptor = std::make_unique<Protocol::acceptor>(impl_->context);
-  acceptor->open(Protocol(), error);
-  if (!error) acceptor->bind(Protocol::endpoint(path.native()), error);
-  if (!error && ::chmod(path.c_str(), 0660) != 0) error = error_code(errno, boost::system::system_category());
-  if (!error) acceptor->listen(asio::socket_base::max_listen_connections, error);
+  const auto last_errno = [] { return error_code(errno, boost::system::system_category()); };
+  unix_stream::acceptor acceptor(impl_->context);
+  acceptor.open(unix_stream(), error);
+  if (!error) acceptor.bind(unix_stream::endpoint(path.native()), error);
+  constexpr auto same_user = static_cast<uid_t>(-1);
+  if (!error && listener.group && ::chown(path.c_str(), same_user, *listener.group) != 0)
+    error = last_errno();
+  if (!error && ::chmod(path.c_str(), listener.mode) != 0) error = last_errno();
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)
     return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
-  impl_->unix_acceptors.push_back(std::move(acceptor));
-  impl_->socket_files.push_back(path);
+  impl_->unix_acceptors.push_back(
+      std::make_unique<Impl::UnixAcceptor>(Impl::UnixAcceptor{std::move(acceptor), path}));
   return "unix:" + path.native();
 }
 
-void HttpServer::start(Handler handler) {
-  impl_->handler = std::move(handler);
-  for (const auto& acceptor : impl_->tcp_acceptors)
-    asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
-  for (const auto& acceptor : impl_->unix_acceptors)
-    asio::co_spawn(impl_->context, impl_->accept(*acceptor), rethrow);
+void HttpServer::start(Handler handle, Admission admit) {
+  impl_->sessions->service = {std::move(handle), std::move(admit)};
+  for (const auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
+  for (const auto& each : impl_->unix_acceptors)
+    asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
+  impl_->sweep();
+}
+
+void HttpServer::set_body_max(std::uint64_t bytes) { impl_->sessions->limits.body_bytes_max = bytes; }
+
+void HttpServer::set_bodies_max(std::uint64_t bytes) { impl_->sessions->limits.bodies_bytes_max = bytes; }
+
+void HttpServer::set_connections_max(std::size_t connections) {
+  impl_->sessions->limits.connections_max = connections;
+}
+
+HttpServer::Figures HttpServer::figures() const {
+  return {impl_->sessions->all.size(), impl_->accepted, impl_->refused, impl_->sessions->unread};
 }
 
 void HttpServer::stop() { impl_->stop(); }

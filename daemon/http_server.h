@@ -1,34 +1,42 @@
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
-#include "daemon/http_message.h"
+#include "daemon/http_session.h"
+#include "daemon/tls.h"
 
 namespace spoor::daemon {
 
-// Serves HTTP/1.1 on TCP and Unix sockets. Everything that comes in is bounded: header, body, time,
-// connections.
+// Serves HTTP/1.1 on TCP and Unix sockets, with TLS where asked for. Everything that comes in is bounded:
+// header, body, time, connections, and what all bodies take together.
 //
 // Lives on the thread of `context`, which must outlive it.
 class HttpServer {
  public:
-  using Handler = std::function<boost::asio::awaitable<HttpResponse>(const HttpRequest&)>;
+  using Handler = HttpService::Handler;
+  using Admission = HttpService::Admission;
+  using Options = HttpLimits;
 
-  struct Options {
-    std::uint64_t body_bytes_max = std::uint64_t{8} << 20U;
-    std::uint32_t header_bytes_max = 16U << 10U;
-    std::size_t connections_max = 1024;
-    std::chrono::milliseconds idle_max{75'000};     // between two requests
-    std::chrono::milliseconds request_max{30'000};  // for reading a request, and for writing an answer
-    std::chrono::milliseconds grace_max{10'000};    // for what is under way at stop()
+  struct TcpListener {
+    std::string address;
+    std::uint16_t port = 0;                    // 0 takes a free one
+    Caller caller = {.is_trusted = true};      // what is known of whoever connects
+    std::shared_ptr<TlsServer> tls = nullptr;  // none: plain
+  };
+
+  struct UnixListener {
+    std::filesystem::path path;
+    mode_t mode = 0660;
+    std::optional<gid_t> group = std::nullopt;
   };
 
   HttpServer(boost::asio::io_context& context, Options options);
@@ -36,13 +44,41 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Binds and listens; port 0 takes a free one. Gives the URL. Requests are served from start() on.
-  base::Result<std::string> listen_tcp(const std::string& address, std::uint16_t port);
+  // Binds and listens. Gives the URL. Requests are served from start() on.
+  base::Result<std::string> listen(const TcpListener& listener);
 
   // A socket file that nobody answers on is replaced; its folder is created (one level).
-  base::Result<std::string> listen_unix(const std::filesystem::path& path);
+  base::Result<std::string> listen(const UnixListener& listener);
 
-  void start(Handler handler);
+  // Serve a socket that listens already, and take it over. The file of a Unix one stays at stop(): whoever
+  // made it goes on listening.
+  base::Result<std::string> adopt(int descriptor, const TcpListener& listener);
+  base::Result<std::string> adopt_unix(int descriptor);
+
+  base::Result<std::string> listen_tcp(const std::string& address, std::uint16_t port) {
+    return listen(TcpListener{.address = address, .port = port});
+  }
+  base::Result<std::string> listen_unix(const std::filesystem::path& path) {
+    return listen(UnixListener{.path = path});
+  }
+
+  // Since the start.
+  struct Figures {
+    std::size_t open = 0;        // connections, at present
+    std::uint64_t accepted = 0;  // connections that were served
+    std::uint64_t refused = 0;   // connections beyond connections_max
+    std::map<std::string, std::uint64_t>
+        unread;  // requests refused before they were read, by the problem's code
+  };
+  Figures figures() const;
+
+  // `admit` looks at a request before its body is read; what it answers ends it.
+  void start(Handler handle, Admission admit = {});
+
+  // For the connections and requests that come from now on.
+  void set_body_max(std::uint64_t bytes);
+  void set_bodies_max(std::uint64_t bytes);
+  void set_connections_max(std::size_t connections);
 
   // Accepts no more connections, closes idle ones, lets requests under way finish (for grace_max at
   // most). context.run() returns when all are gone and nothing else is left to do.

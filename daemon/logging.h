@@ -1,12 +1,18 @@
 #pragma once
 
+#include <string>
+
 #include "config/config.h"
 
 namespace spoor::daemon {
 
-// Sets up the process's logger: to standard error, as text for people or as JSON, a line an event.
+// Sets up the process's logger: to standard error, as text for people or as JSON, a line an event. Where
+// that is the journal of systemd, each line begins with its priority, and text has no time of its own.
 void set_up_logging(const config::Config::Log& log);
 
 void set_log_level(config::LogLevel level);
+
+// Says why the program ends: to standard error, whether or not there is a logger.
+void print_failure(const std::string& message);
 
 }  // namespace spoor::daemon

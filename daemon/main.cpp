@@ -37,7 +37,7 @@ int run(int argc, char** argv) {
   const auto load = [&] { return spoor::config::load(file, overrides); };
   const auto config = load();
   if (!config) {
-    fmt::print(stderr, "spoord: {}\n", config.error().message);
+    spoor::daemon::print_failure(config.error().message);
     return exit_usage;
   }
   if (check_only) {
@@ -46,7 +46,7 @@ int run(int argc, char** argv) {
   }
   spoor::daemon::set_up_logging(config->log);
   if (const auto done = spoor::daemon::run(*config, load, SPOOR_VERSION); !done) {
-    fmt::print(stderr, "spoord: {}\n", done.error().message);
+    spoor::daemon::print_failure(done.error().message);
     return exit_failed;
   }
   return 0;
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "spoord: {}\n", error.what());
+    spoor::daemon::print_failure(error.what());
     return exit_failed;
   }
 }

@@ -1,146 +1,30 @@
 #include "daemon/mark_request.h"
 
 #include <fmt/core.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
-#include <boost/algorithm/string/trim.hpp>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "daemon/api_message.h"
 #include "tracker/errors.h"
 
 namespace spoor::daemon {
 namespace {
 
-using nlohmann::json;
 using tracker::MarkKind;
 
+constexpr std::size_t marks_at_a_time = 256;
+constexpr std::size_t parser_bytes_kept = std::size_t{1} << 20U;
+constexpr std::string_view shape_of_paths = "'paths' must be a list of strings";
 constexpr std::string_view kinds = "'kind' must be \"dir\", \"file\" or \"tree\"";
 
 Problem invalid(std::string detail) { return {400, "invalid_request", std::move(detail)}; }
-
-// Reads {"paths":[...],"kind":"..."} as it comes, without a document in memory: whatever else the
-// body holds ends the reading at once.
-class JsonMarks final : public json::json_sax_t {
- public:
-  std::vector<std::string> paths;
-  std::optional<std::string> kind;
-  std::optional<Problem> problem;
-  bool has_paths = false;
-
-  bool start_object(std::size_t) override {
-    if (place_ != Place::outside) return refuse();
-    place_ = Place::object;
-    return true;
-  }
-  bool key(string_t& name) override {
-    if (name == "paths" && !has_paths) {
-      place_ = Place::paths_value;
-    } else if (name == "kind" && !kind) {
-      place_ = Place::kind_value;
-    } else {
-      return fail(fmt::format("the member '{}' is unknown or given twice; 'paths' and 'kind' are accepted",
-                              tracker::printable(name)));
-    }
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    if (place_ != Place::paths_value) return refuse();
-    place_ = Place::paths;
-    has_paths = true;
-    return true;
-  }
-  bool string(string_t& value) override {
-    if (place_ == Place::paths) {
-      paths.push_back(std::move(value));
-    } else if (place_ == Place::kind_value) {
-      kind = std::move(value);
-      place_ = Place::object;
-    } else {
-      return refuse();
-    }
-    return true;
-  }
-  bool end_array() override {
-    place_ = Place::object;
-    return true;
-  }
-  bool end_object() override {
-    place_ = Place::outside;
-    return true;
-  }
-  bool null() override { return refuse(); }
-  bool boolean(bool) override { return refuse(); }
-  bool number_integer(number_integer_t) override { return refuse(); }
-  bool number_unsigned(number_unsigned_t) override { return refuse(); }
-  bool number_float(number_float_t, const string_t&) override { return refuse(); }
-  bool binary(binary_t&) override { return refuse(); }
-
-  bool parse_error(std::size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    problem = Problem{400, "invalid_json",
-                      fmt::format("the body is not JSON, at byte {}: {}", position, error.what())};
-    return false;
-  }
-
- private:
-  enum class Place { outside, object, paths_value, paths, kind_value };
-
-  bool fail(std::string detail) {
-    problem = invalid(std::move(detail));
-    return false;
-  }
-  bool refuse() {
-    switch (place_) {
-      case Place::kind_value:
-        return fail(std::string(kinds));
-      case Place::paths:
-      case Place::paths_value:
-        return fail("'paths' must be a list of strings");
-      default:
-        return fail("the body must be an object: {\"paths\":[...],\"kind\":\"dir\"}");
-    }
-  }
-
-  Place place_ = Place::outside;
-};
-
-// Takes raw paths one by one and keeps the first problem.
-class Collector {
- public:
-  Collector(MarkKind kind, const tracker::NamespaceRules& rules) : kind_(kind), rules_(rules) {}
-
-  bool add(std::string_view raw) {
-    const std::size_t index = count_++;
-    auto path = tracker::normalise_path(raw);
-    if (!path) {
-      problem_ = path_problem(path.error(), raw, index);
-      return false;
-    }
-    if (rules_.ignores(*path)) {
-      ++request_.ignored;
-    } else {
-      request_.marks.push_back({*std::move(path), kind_});
-    }
-    return true;
-  }
-
-  boost::system::result<MarkRequest, Problem> take() {
-    if (problem_) return *std::move(problem_);
-    return std::move(request_);
-  }
-
- private:
-  MarkKind kind_;
-  const tracker::NamespaceRules& rules_;
-  std::size_t count_ = 0;
-  MarkRequest request_;
-  std::optional<Problem> problem_;
-};
 
 // A mark that is not what was meant would be acknowledged all the same.
 std::optional<Problem> unknown_parameter(const HttpRequest& request,
@@ -155,24 +39,186 @@ std::optional<Problem> unknown_parameter(const HttpRequest& request,
   return std::nullopt;
 }
 
-boost::system::result<MarkRequest, Problem> parse_json(const HttpRequest& request,
-                                                       const tracker::NamespaceRules& rules) {
-  if (auto unknown = unknown_parameter(request, {})) return *std::move(unknown);
-  JsonMarks body;
-  static_cast<void>(json::sax_parse(request.body, &body));  // what it says is in body.problem
-  if (body.problem) return *body.problem;
-  if (!body.has_paths) return invalid("'paths' is missing");
-  const auto kind = tracker::parse_mark_kind(body.kind.value_or("dir"));
-  if (!kind) return invalid(std::string(kinds));
-  Collector collector(*kind, rules);
-  for (const std::string& path : body.paths) {
-    if (!collector.add(path)) break;
+// The parser takes up to twelve times a body's size for what no valid request has: values other than strings,
+// and objects and lists in others.
+bool is_worth_parsing(std::string_view json) {
+  bool in_string = false;
+  int opened = 0;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++opened > 2) return false;
+    } else if (std::string_view("}]:, \t\r\n").find(c) == std::string_view::npos) {
+      return false;
+    }
   }
-  return collector.take();
+  return true;
 }
 
-boost::system::result<MarkRequest, Problem> parse_text(const HttpRequest& request,
-                                                       const tracker::NamespaceRules& rules) {
+}  // namespace
+
+// The paths of a request, read twice: first to see whether all are good, then to mark them.
+class MarkReader::Paths {
+ public:
+  explicit Paths(const tracker::NamespaceRules& rules) : rules_(rules) {}
+
+  // The first reading; false at the first bad path.
+  bool check(std::string_view raw) {
+    if (tracker::is_normalised(raw)) {  // the usual case
+      seen_.push_back(rules_.ignores(raw) ? Seen::ignored : Seen::normal);
+      return true;
+    }
+    const auto path = tracker::normalise_path(raw);
+    if (!path) {
+      problem_ = path_problem(path.error(), raw, seen_.size());
+      return false;
+    }
+    seen_.push_back(rules_.ignores(*path) ? Seen::ignored : Seen::other);
+    return true;
+  }
+
+  const std::optional<Problem>& problem() const { return problem_; }
+
+  // The second one, of the same paths in the same order. flush() at its end.
+  void mark(std::string_view raw, MarkKind kind, const TakeMarks& take) {
+    const Seen seen = seen_[at_++];
+    if (seen == Seen::ignored) {
+      ++ignored_;
+      return;
+    }
+    if (filled_ == marks_.size()) marks_.emplace_back();
+    tracker::Mark& mark = marks_[filled_++];  // its memory is used again
+    mark.kind = kind;
+    if (seen == Seen::normal) {
+      mark.path.assign(raw);
+    } else {
+      mark.path = tracker::normalise_path(raw).value();
+    }
+    if (filled_ == marks_at_a_time) flush(take);
+  }
+
+  std::uint64_t flush(const TakeMarks& take) {
+    take(std::span(marks_).first(std::exchange(filled_, 0)));
+    return ignored_;
+  }
+
+ private:
+  enum class Seen : std::uint8_t { normal, other, ignored };
+
+  const tracker::NamespaceRules& rules_;
+  std::vector<Seen> seen_;
+  std::optional<Problem> problem_;
+  std::vector<tracker::Mark> marks_;
+  std::size_t filled_ = 0;
+  std::size_t at_ = 0;
+  std::uint64_t ignored_ = 0;
+};
+
+// {"paths":[...],"kind":"..."}, and nothing else.
+class MarkReader::Json {
+ public:
+  // What is not of this shape is a problem. The paths stay until the next reading, or let_go().
+  std::optional<Problem> read(const std::string& body) {
+    if (body.size() > parser_bytes_kept && !is_worth_parsing(body)) {
+      return invalid("the body must be an object of strings: {\"paths\":[...],\"kind\":\"dir\"}");
+    }
+    simdjson::dom::element root;
+    simdjson::error_code error{};
+    if (body.capacity() - body.size() >= simdjson::SIMDJSON_PADDING) {
+      constexpr bool needs_copy = false;  // there is room for what it reads beyond the end
+      error = parser_.parse(body.data(), body.size(), needs_copy).get(root);
+    } else {
+      error = parser_.parse(body).get(root);
+    }
+    if (error)
+      return Problem{400, "invalid_json", fmt::format("the body is not JSON: {}", error_message(error))};
+    return read(root);
+  }
+
+  const simdjson::dom::array& paths() const { return paths_; }
+  MarkKind kind() const { return kind_; }
+
+  // Not everything that a large body took is kept.
+  void let_go() {
+    if (parser_.capacity() > parser_bytes_kept) parser_ = simdjson::dom::parser();
+  }
+
+ private:
+  std::optional<Problem> read(simdjson::dom::element root) {
+    simdjson::dom::object object;
+    if (root.get(object)) return invalid("the body must be an object: {\"paths\":[...],\"kind\":\"dir\"}");
+    bool has_paths = false;
+    bool has_kind = false;
+    kind_ = MarkKind::dir;
+    for (const auto& [name, value] : object) {
+      if (name == "paths" && !std::exchange(has_paths, true)) {
+        if (value.get(paths_)) return invalid(std::string(shape_of_paths));
+      } else if (name == "kind" && !std::exchange(has_kind, true)) {
+        std::string_view text;
+        const auto kind = value.get(text) ? std::nullopt : tracker::parse_mark_kind(text);
+        if (!kind) return invalid(std::string(kinds));
+        kind_ = *kind;
+      } else {
+        return invalid(
+            fmt::format("the member '{}' is unknown or given twice; 'paths' and 'kind' are accepted",
+                        tracker::printable(name)));
+      }
+    }
+    if (!has_paths) return invalid("'paths' is missing");
+    return std::nullopt;
+  }
+
+  simdjson::dom::parser parser_;
+  simdjson::dom::array paths_;
+  MarkKind kind_ = MarkKind::dir;
+};
+
+MarkReader::MarkReader(const tracker::NamespaceRules& rules)
+    : rules_(rules), json_(std::make_unique<Json>()) {}
+
+MarkReader::~MarkReader() = default;
+
+boost::system::result<std::uint64_t, Problem> MarkReader::read(const HttpRequest& request,
+                                                               const TakeMarks& take) {
+  if (auto refused = refuse_content_encoding(request)) return *std::move(refused);
+  const std::string type = media_type(request);
+  if (boost::algorithm::iequals(type, "application/json")) return read_json(request, take);
+  if (boost::algorithm::iequals(type, "text/plain")) return read_text(request, take);
+  return Problem{415, "unsupported_media_type",
+                 fmt::format("the Content-Type '{}' is not known here; send application/json or text/plain",
+                             tracker::printable(request.content_type))};
+}
+
+boost::system::result<std::uint64_t, Problem> MarkReader::read_json(const HttpRequest& request,
+                                                                    const TakeMarks& take) {
+  if (auto unknown = unknown_parameter(request, {})) return *std::move(unknown);
+  auto read = read_paths(request, take);
+  json_->let_go();
+  return read;
+}
+
+boost::system::result<std::uint64_t, Problem> MarkReader::read_paths(const HttpRequest& request,
+                                                                     const TakeMarks& take) {
+  if (auto problem = json_->read(request.body)) return *std::move(problem);
+  Paths paths(rules_);
+  for (const simdjson::dom::element element : json_->paths()) {
+    std::string_view path;
+    if (element.get(path)) return invalid(std::string(shape_of_paths));
+    if (!paths.check(path)) return *paths.problem();
+  }
+  for (const simdjson::dom::element element : json_->paths()) {
+    paths.mark(element.get_string().value_unsafe(), json_->kind(), take);
+  }
+  return {boost::system::in_place_value, paths.flush(take)};
+}
+
+boost::system::result<std::uint64_t, Problem> MarkReader::read_text(const HttpRequest& request,
+                                                                    const TakeMarks& take) const {
   if (auto unknown = unknown_parameter(request, {"kind", "delimiter"})) return *std::move(unknown);
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
@@ -181,37 +227,26 @@ boost::system::result<MarkRequest, Problem> parse_text(const HttpRequest& reques
     return invalid("'delimiter' must be \"newline\" or \"nul\"");
   const char separator = delimiter == "nul" ? '\0' : '\n';
 
-  Collector collector(*kind, rules);
-  std::string_view rest = request.body;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(separator), rest.size());
-    if (!collector.add(rest.substr(0, end))) break;
-    rest.remove_prefix(std::min(end + 1, rest.size()));  // the last one needs no separator
-  }
-  return collector.take();
+  const auto each = [&](auto&& use) {
+    for (std::string_view rest = request.body; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(separator), rest.size());
+      if (!use(rest.substr(0, end))) return;
+      rest.remove_prefix(std::min(end + 1, rest.size()));  // the last one needs no separator
+    }
+  };
+  Paths paths(rules_);
+  each([&](std::string_view path) { return paths.check(path); });
+  if (paths.problem()) return *paths.problem();
+  each([&](std::string_view path) {
+    paths.mark(path, *kind, take);
+    return true;
+  });
+  return {boost::system::in_place_value, paths.flush(take)};
 }
-
-}  // namespace
 
 Problem path_problem(const base::Error& error, std::string_view raw, std::size_t index) {
   const bool too_long = error.code == tracker::Errc::path_too_long;
   return {400, too_long ? "path_too_long" : "invalid_path", error.message, index, tracker::printable(raw)};
-}
-
-boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
-                                                               const tracker::NamespaceRules& rules) {
-  if (!request.content_encoding.empty() && !boost::algorithm::iequals(request.content_encoding, "identity")) {
-    return Problem{415, "unsupported_media_type",
-                   fmt::format("the Content-Encoding '{}' is not known here; send the body as it is",
-                               tracker::printable(request.content_encoding))};
-  }
-  std::string type = request.content_type.substr(0, request.content_type.find(';'));
-  boost::algorithm::trim(type);
-  if (boost::algorithm::iequals(type, "application/json")) return parse_json(request, rules);
-  if (boost::algorithm::iequals(type, "text/plain")) return parse_text(request, rules);
-  return Problem{415, "unsupported_media_type",
-                 fmt::format("the Content-Type '{}' is not known here; send application/json or text/plain",
-                             tracker::printable(request.content_type))};
 }
 
 }  // namespace spoor::daemon

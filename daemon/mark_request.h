@@ -5,8 +5,10 @@
 #include <boost/system/result.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/error.h"
 #include "daemon/http_message.h"
@@ -16,14 +18,34 @@
 
 namespace spoor::daemon {
 
-struct MarkRequest {
-  std::vector<tracker::Mark> marks;
-  std::uint64_t ignored = 0;  // paths that the namespace rules take no notice of
-};
+// Takes some of the marks of a request.
+using TakeMarks = std::function<void(std::span<const tracker::Mark>)>;
 
-// All or nothing: one bad path makes the whole request a problem.
-boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
-                                                               const tracker::NamespaceRules& rules);
+// Keeps what parsing takes from one request to the next. Not thread-safe.
+class MarkReader {
+ public:
+  explicit MarkReader(const tracker::NamespaceRules& rules);  // must outlive it
+  ~MarkReader();
+  MarkReader(const MarkReader&) = delete;
+  MarkReader& operator=(const MarkReader&) = delete;
+
+  // Hands over the marks of a request, some at a time, and gives the number of paths that the namespace rules
+  // take no notice of. All or nothing: one bad path makes the whole request a problem, and no mark is handed
+  // over. Uses the body's spare capacity, where there is some.
+  boost::system::result<std::uint64_t, Problem> read(const HttpRequest& request, const TakeMarks& take);
+
+ private:
+  class Json;
+  class Paths;
+
+  boost::system::result<std::uint64_t, Problem> read_json(const HttpRequest& request, const TakeMarks& take);
+  boost::system::result<std::uint64_t, Problem> read_paths(const HttpRequest& request, const TakeMarks& take);
+  boost::system::result<std::uint64_t, Problem> read_text(const HttpRequest& request,
+                                                          const TakeMarks& take) const;
+
+  const tracker::NamespaceRules& rules_;
+  std::unique_ptr<Json> json_;
+};
 
 // The problem that a path, the `index`th of its request, could not be normalised.
 Problem path_problem(const base::Error& error, std::string_view raw, std::size_t index);

@@ -38,12 +38,14 @@ PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::Http
   return state;
 }
 
-asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<peer::Endpoint> endpoints) {
+asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<peer::Endpoint> endpoints,
+                                              peer::Credentials credentials) {
   std::vector<peer::HttpRequest> requests;
   requests.reserve(endpoints.size());
   for (const auto& endpoint : endpoints) requests.push_back(peer::probe_request(endpoint, cluster));
   std::vector<PeerState> states(endpoints.size());
-  peer::HttpTransport transport({.timeout = timeout, .total_timeout = total_timeout});
+  peer::HttpTransport transport(
+      {.credentials = std::move(credentials), .timeout = timeout, .total_timeout = total_timeout});
   transport.exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
     states[index] = state_of(endpoints[index], response);
   });
@@ -53,20 +55,32 @@ asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<p
 }  // namespace
 
 PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::string cluster,
-                     std::vector<peer::Endpoint> peers, const base::Clock& clock)
+                     std::vector<peer::Endpoint> peers, const peer::Credentials& credentials,
+                     const base::Clock& clock)
     : context_(context),
       pool_(pool),
       cluster_(std::move(cluster)),
       static_endpoints_(std::move(peers)),
+      credentials_(credentials),
       clock_(clock),
       timer_(context) {
-  set_members({});
+  gather();
 }
 
-void PeerWatch::set_members(const std::vector<peer::Endpoint>& members) {
+void PeerWatch::set_peers(std::vector<peer::Endpoint> peers) {
+  static_endpoints_ = std::move(peers);
+  gather();
+}
+
+void PeerWatch::set_members(std::vector<peer::Endpoint> members) {
+  members_ = std::move(members);
+  gather();
+}
+
+void PeerWatch::gather() {
   std::vector<peer::Endpoint> endpoints;
   std::set<std::string> urls;
-  for (const auto* const source : {&static_endpoints_, &members}) {
+  for (const auto* const source : {&static_endpoints_, &members_}) {
     for (const auto& endpoint : *source) {
       if (urls.insert(endpoint.to_string()).second) endpoints.push_back(endpoint);
     }
@@ -95,7 +109,8 @@ asio::awaitable<void> PeerWatch::run() {
   std::chrono::milliseconds pause = first_pause;
   while (!stopped_) {
     has_new_ = false;
-    auto states = co_await asio::co_spawn(pool_, probe(cluster_, endpoints_), asio::use_awaitable);
+    auto states =
+        co_await asio::co_spawn(pool_, probe(cluster_, endpoints_, credentials_), asio::use_awaitable);
     for (PeerState& state : states) take(std::move(state));
     if (stopped_) break;
     if (has_new_) continue;

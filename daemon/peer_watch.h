@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "peer/credentials.h"
 #include "peer/endpoint.h"
 
 namespace spoor::daemon {
@@ -30,10 +31,17 @@ struct PeerState {
 class PeerWatch {
  public:
   PeerWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, std::string cluster,
-            std::vector<peer::Endpoint> peers, const base::Clock& clock);
+            std::vector<peer::Endpoint> peers, const peer::Credentials& credentials,
+            const base::Clock& clock);
 
-  // Who is asked besides the peers given at the start; a new one at once.
-  void set_members(const std::vector<peer::Endpoint>& members);
+  // From now on.
+  void set_credentials(const peer::Credentials& credentials) { credentials_ = credentials; }
+
+  // Who is asked instead of the peers given at the start.
+  void set_peers(std::vector<peer::Endpoint> peers);
+
+  // Who is asked besides; a new one at once.
+  void set_members(std::vector<peer::Endpoint> members);
 
   void start();
   void stop();
@@ -41,14 +49,17 @@ class PeerWatch {
   const std::vector<PeerState>& states() const { return states_; }
 
  private:
+  void gather();
   boost::asio::awaitable<void> run();
   void take(PeerState now);
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
   const std::string cluster_;
-  const std::vector<peer::Endpoint> static_endpoints_;
-  std::vector<peer::Endpoint> endpoints_;
+  std::vector<peer::Endpoint> static_endpoints_;
+  std::vector<peer::Endpoint> members_;
+  std::vector<peer::Endpoint> endpoints_;  // both, each once
+  peer::Credentials credentials_;
   const base::Clock& clock_;
   boost::asio::steady_timer timer_;
   bool stopped_ = false;

@@ -9,6 +9,10 @@ const char* title_of(unsigned status) {
   switch (status) {
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -52,8 +56,10 @@ HttpResponse to_response(const Problem& problem) {
   }
   HttpResponse response;
   response.status = problem.status;
+  response.problem = problem.code;
   response.content_type = "application/problem+json";
   response.body = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (problem.status == 401) response.headers["WWW-Authenticate"] = "Bearer realm=\"spoor\"";
   if (problem.status == 503) response.headers["Retry-After"] = "1";
   return response;
 }

@@ -11,8 +11,10 @@ namespace spoor::peer {
 namespace {
 
 base::Error bad_url(std::string_view url, std::string_view why) {
-  return {std::make_error_code(std::errc::invalid_argument),
-          fmt::format("'{}' is no URL of a daemon: {}; write http://host:port or unix:/path", url, why)};
+  return {
+      std::make_error_code(std::errc::invalid_argument),
+      fmt::format("'{}' is no URL of a daemon: {}; write http://host:port, https://host:port or unix:/path",
+                  url, why)};
 }
 
 // The zone of a link-local address ("%eth0") means something on one machine only.
@@ -42,20 +44,26 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 std::string Endpoint::to_string() const {
   if (is_unix()) return "unix:" + unix_path;
   const bool is_ipv6 = host.find(':') != std::string::npos;
-  return is_ipv6 ? fmt::format("http://[{}]:{}", host, port) : fmt::format("http://{}:{}", host, port);
+  const char* const scheme = is_tls ? "https" : "http";
+  return is_ipv6 ? fmt::format("{}://[{}]:{}", scheme, host, port)
+                 : fmt::format("{}://{}:{}", scheme, host, port);
 }
 
 base::Result<Endpoint> parse_endpoint(std::string_view url) {
   constexpr std::string_view unix_scheme = "unix:";
   constexpr std::string_view http_scheme = "http://";
+  constexpr std::string_view https_scheme = "https://";
   Endpoint endpoint;
   if (url.starts_with(unix_scheme)) {
     endpoint.unix_path = url.substr(unix_scheme.size());
     if (!endpoint.unix_path.starts_with('/')) return bad_url(url, "the socket's path is not absolute");
     return endpoint;
   }
-  if (!url.starts_with(http_scheme)) return bad_url(url, "it begins with neither http:// nor unix:/");
-  std::string_view rest = url.substr(http_scheme.size());
+  endpoint.is_tls = url.starts_with(https_scheme);
+  if (!endpoint.is_tls && !url.starts_with(http_scheme)) {
+    return bad_url(url, "it begins with neither http:// nor https:// nor unix:/");
+  }
+  std::string_view rest = url.substr(endpoint.is_tls ? https_scheme.size() : http_scheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find_first_of("/?#@ ") != std::string_view::npos)
     return bad_url(url, "there is more than a host and a port");

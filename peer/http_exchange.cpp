@@ -51,7 +51,7 @@ void Exchange::expire() {
   resolver.cancel();
   pause.cancel();
   error_code ignored;
-  socket.close(ignored);
+  (tls ? tls->next_layer() : socket).close(ignored);
 }
 
 void arm(const std::shared_ptr<Exchange>& exchange, std::chrono::milliseconds timeout) {

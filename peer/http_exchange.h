@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
@@ -26,6 +27,8 @@ inline constexpr auto as_result = boost::asio::as_tuple(boost::asio::use_awaitab
 struct Exchange {
   using Socket = boost::asio::generic::stream_protocol::socket;
 
+  using TlsStream = boost::asio::ssl::stream<Socket>;
+
   explicit Exchange(const boost::asio::any_io_executor& executor)
       : socket(executor), resolver(executor), deadline(executor), pause(executor) {}
 
@@ -33,7 +36,8 @@ struct Exchange {
   // for.
   void expire();
 
-  Socket socket;
+  Socket socket;                   // not where `tls` has it
+  std::unique_ptr<TlsStream> tls;  // none: plain
   boost::asio::ip::tcp::resolver resolver;
   boost::asio::steady_timer deadline;
   boost::asio::steady_timer pause;  // between two attempts

@@ -4,12 +4,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "peer/http_exchange.h"
@@ -23,12 +25,14 @@ namespace http = beast::http;
 using boost::system::error_code;
 using Socket = Exchange::Socket;
 
+constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // the body is not kept in it
 
-http::request<http::string_body> to_message(const HttpRequest& request) {
+http::request<http::string_body> to_message(const HttpRequest& request, const std::string& token) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
   message.set(http::field::host, request.endpoint.is_unix() ? "localhost" : request.endpoint.host);
   message.set(http::field::user_agent, "spoor");
+  if (!token.empty()) message.set(http::field::authorization, "Bearer " + token);
   if (!request.content_type.empty()) message.set(http::field::content_type, request.content_type);
   message.body() = request.body;
   message.prepare_payload();
@@ -69,7 +73,7 @@ constexpr std::chrono::milliseconds pause_max{2'000};
 
 class HttpTransport::Client {
  public:
-  explicit Client(Options options) : options_(options) {}
+  explicit Client(Options options) : options_(std::move(options)), tls_(options_.credentials.tls) {}
 
   void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
     const bool is_bounded = options_.total_timeout.count() > 0;
@@ -119,27 +123,55 @@ class HttpTransport::Client {
   }
 
   asio::awaitable<Attempt> try_once(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
-    bool is_reused = take_idle(request.endpoint, exchange->socket);
+    bool is_reused = take_idle(request.endpoint, *exchange);
     for (;; is_reused = false) {
       if (!is_reused) {
+        exchange->tls.reset();
         auto connected = co_await open(exchange, request.endpoint);
+        if (connected && request.endpoint.is_tls) connected = co_await secure(exchange, request.endpoint);
         if (!connected) co_return Attempt{connected.error(), !exchange->timed_out};
       }
-      auto attempt = co_await send(exchange, request);
+      auto sending =
+          exchange->tls ? send(exchange, *exchange->tls, request) : send(exchange, exchange->socket, request);
+      auto attempt = co_await std::move(sending);
       // The other end may have closed it while it was idle: no attempt at all.
       const bool was_stale = is_reused && !attempt.response && attempt.may_be_repeated;
       if (!was_stale) co_return std::move(attempt);
     }
   }
 
-  asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
-    const auto message = to_message(request);
-    const auto [write_error, written] = co_await http::async_write(exchange->socket, message, as_result);
+  // Makes a connection one with TLS. A certificate that is not that of the host ends it.
+  asio::awaitable<base::Result<>> secure(std::shared_ptr<Exchange> exchange, const Endpoint& endpoint) {
+    if (!tls_) {
+      auto made = make_tls_client({});
+      if (!made) co_return made.error();
+      tls_ = *std::move(made);
+    }
+    exchange->tls = std::make_unique<Exchange::TlsStream>(std::move(exchange->socket), *tls_);
+    auto& tls = *exchange->tls;
+    error_code not_numeric;
+    static_cast<void>(asio::ip::make_address(endpoint.host, not_numeric));
+    if (not_numeric) {  // as the macro SSL_set_tlsext_host_name does
+      SSL_ctrl(tls.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+               const_cast<char*>(endpoint.host.c_str()));
+    }
+    error_code error;
+    tls.set_verify_callback(asio::ssl::host_name_verification(endpoint.host), error);
+    if (!error) error = std::get<0>(co_await tls.async_handshake(asio::ssl::stream_base::client, as_result));
+    if (error) co_return failure(*exchange, "agree on TLS", error);
+    co_return base::Result<>{};
+  }
+
+  template <class Stream>
+  asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, Stream& stream,
+                                const HttpRequest& request) {
+    const auto message = to_message(request, options_.credentials.token);
+    const auto [write_error, written] = co_await http::async_write(stream, message, as_result);
     // A server may answer and close before it has read everything: its answer is still worth reading.
     beast::flat_buffer buffer(buffer_bytes_max);
     http::response_parser<http::string_body> parser;
     parser.body_limit(options_.body_bytes_max);
-    const error_code read_error = co_await read(*exchange, buffer, parser);
+    const error_code read_error = co_await read(stream, buffer, parser);
     if (read_error) {
       // Where it was too much for now, others will have been answered by then.
       const bool nobody_answered =
@@ -151,7 +183,7 @@ class HttpTransport::Client {
     }
     auto& answer = parser.get();
     const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
-    if (stays_open) keep_idle(request.endpoint, std::move(exchange->socket));
+    if (stays_open) keep_idle(request.endpoint, *exchange);
     HttpResponse response;
     response.status = answer.result_int();
     response.content_type = answer[http::field::content_type];
@@ -162,11 +194,17 @@ class HttpTransport::Client {
 
   // The header first: where it says how long the body is, memory is set aside for all of it. Then as much as
   // comes at a time.
-  asio::awaitable<error_code> read(Exchange& exchange, beast::flat_buffer& buffer,
+  template <class Stream>
+  asio::awaitable<error_code> read(Stream& stream, beast::flat_buffer& buffer,
                                    http::response_parser<http::string_body>& parser) {
-    const auto [failed_header, header_bytes] =
-        co_await http::async_read_header(exchange.socket, buffer, parser, as_result);
-    error_code error = failed_header;
+    error_code error;
+    for (std::size_t header_bytes = 0; !error && !parser.is_header_done();) {
+      const auto [failed, bytes] = co_await http::async_read_some(stream, buffer, parser, as_result);
+      error = failed;
+      header_bytes += bytes;
+      // Beast bounds only what it gets at one time.
+      if (!error && header_bytes > header_bytes_max) error = http::error::header_limit;
+    }
     const std::uint64_t declared = error ? 0 : parser.content_length().value_or(0);
     Held held(held_bytes_);
     for (;;) {
@@ -174,33 +212,40 @@ class HttpTransport::Client {
       held.set(std::max(declared, received));
       if (!error && held_bytes_ > options_.bodies_bytes_max) error = too_much_at_once();
       if (error || parser.is_done()) co_return error;
-      const auto [failed_read, bytes] =
-          co_await http::async_read_some(exchange.socket, buffer, parser, as_result);
+      const auto [failed_read, bytes] = co_await http::async_read_some(stream, buffer, parser, as_result);
       error = failed_read;
     }
   }
 
-  bool take_idle(const Endpoint& endpoint, Socket& socket) {
+  bool take_idle(const Endpoint& endpoint, Exchange& exchange) {
     const auto found = idle_.find(endpoint.to_string());
     if (found == idle_.end()) return false;
-    socket = std::move(found->second);
+    exchange.socket = std::move(found->second.socket);
+    exchange.tls = std::move(found->second.tls);
     idle_.erase(found);
     return true;
   }
 
-  void keep_idle(const Endpoint& endpoint, Socket socket) {
-    if (idle_.size() < options_.idle_max) idle_.emplace(endpoint.to_string(), std::move(socket));
+  void keep_idle(const Endpoint& endpoint, Exchange& exchange) {
+    if (idle_.size() >= options_.idle_max) return;
+    idle_.emplace(endpoint.to_string(), Idle{std::move(exchange.socket), std::move(exchange.tls)});
   }
 
+  struct Idle {
+    Socket socket;
+    std::unique_ptr<Exchange::TlsStream> tls;
+  };
+
   const Options options_;
+  std::shared_ptr<asio::ssl::context> tls_;
   asio::io_context context_{1};
-  std::multimap<std::string, Socket> idle_;
+  std::multimap<std::string, Idle> idle_;
   std::uint64_t held_bytes_ = 0;
   Clock::time_point ends_at_;
   std::minstd_rand random_{std::random_device{}()};
 };
 
-HttpTransport::HttpTransport(Options options) : client_(std::make_unique<Client>(options)) {}
+HttpTransport::HttpTransport(Options options) : client_(std::make_unique<Client>(std::move(options))) {}
 HttpTransport::~HttpTransport() = default;
 
 void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <memory>
 
+#include "peer/credentials.h"
 #include "peer/transport.h"
 
 namespace spoor::peer {
 
-// HTTP/1.1 over TCP and Unix sockets. Connections stay open for the next request to the same endpoint.
+// HTTP/1.1 over TCP, with or without TLS, and Unix sockets. Connections stay open for the next request to the
+// same endpoint.
 class HttpTransport final : public Transport {
  public:
   struct Options {
+    Credentials credentials = {};
     // Of one request, from resolving the name to the last byte of the answer, attempts and pauses included.
     std::chrono::milliseconds timeout{10'000};
     // Of all requests of one call; 0 is no limit. What was not answered by then has failed.

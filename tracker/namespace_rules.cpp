@@ -40,6 +40,7 @@ bool is_s3_bucket_name(std::string_view name) {
 bool NamespaceRules::ignores(std::string_view path) const {
   for (ComponentCursor at(path); at.next();) {
     if (ignores_child(at.prefix(), at.component())) return true;
+    if (options_.exclude.empty()) return false;  // the other rules are about the first component only
   }
   return false;
 }

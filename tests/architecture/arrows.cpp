@@ -61,7 +61,7 @@ const Rules& rules() {
                   {"config", {"base"}},
                   {"daemon", {"config", "peer", "scanner", "tracker", "base"}},
                   {"cli", {"config", "peer", "scanner", "tracker", "base"}}},
-      .beast_files = {"peer/etcd_watch.cpp", "peer/http_transport.cpp", "daemon/http_server.cpp"},
+      .beast_files = {"peer/etcd_watch.cpp", "peer/http_transport.cpp", "daemon/http_session.cpp"},
   };
   return rules;
 }

@@ -58,7 +58,7 @@ TEST(EtcdConfigTest, WhatIsWrongIsNamed) {
       {R"({"endpoints":["e:2379"]})", "peers.etcd.endpoints[0]: \"e:2379\" is wrong"},
       {R"({"endpoints":["http://e"]})", "peers.etcd.endpoints[0]: \"http://e\" has no port"},
       {R"({"endpoints":["http://[::1]"]})", "peers.etcd.endpoints[0]: \"http://[::1]\" has no port"},
-      {R"({"endpoints":["https://e:2379"]})", "https is not supported"},
+      {R"({"endpoints":["https://e:2379"]})", "etcd over TLS is not supported"},
       {R"({"endpoints":"http://e:2379"})",
        "peers.etcd.endpoints: \"http://e:2379\" is wrong: expected a list"},
       {R"({"endpoints":["http://e:1"],"endpoint":1})",

@@ -172,7 +172,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"("listen":[{"unix":"/a","port":1}])",
                 "listen[0]: a Unix socket has no port: remove 'port' or 'unix'"},
         Refusal{R"("scan":[])", "scan: expected an object in { }"},
-        Refusal{R"("auth":{"tokens":"hush"})", "auth.tokens: expected a list"},
+        Refusal{R"("auth":{"tokens":"hush"})", "auth.tokens: the value is wrong: expected a list in [ ]"},
+        Refusal{
+            R"("auth":{"tokens":["hush"]})",
+            R"(auth.tokens[0]: the value is wrong: expected {"name": "app", "role": "mark", "file": "/path"})"},
+        Refusal{R"("auth":{"tokens":[{"sha256":7}]})",
+                "auth.tokens[0].sha256: the value is wrong: expected text in quotes"},
         Refusal{R"("auth":"hush")", "auth: expected an object in { }"}));
 
 TEST(LoadTest, WrongTypeOfARequiredSettingIsToldOnce) {

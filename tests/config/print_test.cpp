@@ -25,7 +25,9 @@ TEST(PrintTest, EverySettingComesBack) {
   config.drives = {"/a", "/\xc3\xa4"};
   config.listen = {{.address = "::", .port = 0, .insecure = true},
                    {.unix_path = "/s"},
-                   {.unix_path = "/t", .insecure = true}};
+                   {.unix_path = "/t", .insecure = true},
+                   {.unix_path = "/u", .mode = "0600", .group = "g"},
+                   {.address = "::1", .tls = Tls{"/c", "credential:k", "/ca"}}};
   config.tracker = {.items = 199'999'999,
                     .fp_rate = 0.1 + 1e-15,
                     .history = 1,
@@ -41,7 +43,13 @@ TEST(PrintTest, EverySettingComesBack) {
                  .threads = 256,
                  .max_dirs_per_second = 1'000'000'000,
                  .audit_period = std::chrono::milliseconds(0)};
-  config.limits = {.max_body_bytes = 1025, .max_connections = 1};
+  config.peers.token_file = "/t";
+  config.peers.tls = {.ca = "/ca", .certificate = "/c", .key = "/k"};
+  config.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = std::string(64, '0')},
+                        {.name = "b", .role = Role::admin, .file = "/f"}};
+  config.auth.unix_peers = {{.user = "u", .role = Role::read}, {.group = "g", .role = Role::peer}};
+  config.auth.certificates = {{.name = "*", .role = Role::peer}};
+  config.limits = {.max_body_bytes = 1025, .max_bodies_bytes = 4097, .max_connections = 1};
   config.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(reloaded(config), config);
 }

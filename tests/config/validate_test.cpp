@@ -11,9 +11,11 @@
 namespace spoor::config::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Config valid() { return load_minimal().value(); }
 
@@ -184,6 +186,32 @@ TEST_F(ListenerTest, ReachableAddressNeedsConsent) {
   }
 }
 
+TEST_F(ListenerTest, AReachableAddressMayAskWhoItIsInstead) {
+  Config config = valid();
+  config.listen = {{.address = "10.0.0.1"}};
+  config.auth.tokens = {{.name = "a", .role = Role::mark, .file = "/t"}};
+  EXPECT_THAT(validate(config), IsEmpty());
+  config.auth.tokens.clear();
+  config.listen[0].tls = {.certificate = "/c", .key = "/k"};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("10.0.0.1\" is refused"))) << "TLS alone asks nobody";
+  config.listen[0].tls->client_ca = "/ca";
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("nobody could do anything there")));
+  config.auth.certificates = {{.name = "*", .role = Role::peer}};
+  EXPECT_THAT(validate(config), IsEmpty());
+}
+
+TEST_F(ListenerTest, ExtrasFitTheKind) {
+  EXPECT_THAT(problems({.unix_path = "/a", .mode = "0600", .group = "g"}), IsEmpty());
+  EXPECT_THAT(problems({.unix_path = "/a", .mode = "rw"}), ElementsAre(HasSubstr("three octal digits")));
+  EXPECT_THAT(problems({.unix_path = "/a", .tls = Tls{"/c", "/k", ""}}),
+              ElementsAre(HasSubstr("no TLS on a Unix socket")));
+  EXPECT_THAT(problems({.address = "::1", .mode = "0600"}), ElementsAre(HasSubstr("only a Unix socket")));
+  EXPECT_THAT(problems({.address = "::1", .tls = Tls{"/c", "", ""}}),
+              ElementsAre(HasSubstr("needs a 'certificate' and its 'key'")));
+  EXPECT_THAT(problems({.address = "::1", .tls = Tls{"c", "/k", ""}}),
+              ElementsAre(HasSubstr("expected an absolute path")));
+}
+
 TEST_F(ListenerTest, AddressIsAnIpLiteral) {
   for (const std::string& bad :
        {std::string("localhost"), std::string("[::1]"), std::string("127.1"), std::string("1.2.3.4.5"),
@@ -245,7 +273,8 @@ TEST(PeerTest, Urls) {
                                 "unix:"}) {
     EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.static[0]: "))) << bad;
   }
-  EXPECT_THAT(problems("https://a"), ElementsAre(HasSubstr("https is not supported by this version")));
+  EXPECT_THAT(problems("https://a"), IsEmpty());
+  EXPECT_THAT(problems("https://a/"), ElementsAre(HasSubstr("and nothing after it")));
 }
 
 TEST(PeerTest, DnsNames) {
@@ -313,10 +342,54 @@ TEST(PeerTest, DnsServers) {
   }
 }
 
-TEST(ValidateTest, WhatIsNotSupportedIsRefusedRatherThanIgnored) {
-  Config config = valid();
-  config.auth.tokens = {"\"hush\""};
-  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("auth.tokens: not supported by this version")));
+class AuthTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> problems() { return validate(config_); }
+
+  Config config_ = valid();
+  const std::string sha256_ = std::string(64, 'a');
+};
+
+TEST_F(AuthTest, ATokenHasANameARoleAndOneSource) {
+  config_.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = sha256_},
+                         {.name = "b", .role = Role::admin, .file = "/t"},
+                         {.name = "c", .role = Role::peer, .file = "credential:peer-token"}};
+  EXPECT_THAT(problems(), IsEmpty());
+  config_.auth.tokens = {{.name = "", .role = Role::mark, .sha256 = sha256_}};
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("auth.tokens[0].name: ")));
+  config_.auth.tokens = {{.name = "a", .sha256 = sha256_}};
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("auth.tokens[0].role: expected \"mark\"")));
+  config_.auth.tokens = {{.name = "a", .role = Role::mark}};
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("expected either 'file'")));
+  config_.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = sha256_, .file = "/t"}};
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("and not both")));
+  for (const char* file : {"t", "credential:", "credential:a/b", "credential:../x"}) {
+    config_.auth.tokens = {{.name = "a", .role = Role::mark, .file = file}};
+    EXPECT_THAT(problems(), ElementsAre(HasSubstr("auth.tokens[0].file: expected"))) << file;
+  }
+}
+
+TEST_F(AuthTest, ATokenInThePlaceOfItsHashIsNotShown) {
+  config_.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = "hush"}};
+  EXPECT_THAT(problems(), ElementsAre(AllOf(HasSubstr("auth.tokens[0].sha256: "), Not(HasSubstr("hush")))));
+}
+
+TEST_F(AuthTest, RulesNameSomebodyAndARole) {
+  config_.auth.unix_peers = {{.user = "u", .role = Role::mark}, {.group = "g", .role = Role::read}};
+  config_.auth.certificates = {{.name = "*.nodes", .role = Role::peer}};
+  EXPECT_THAT(problems(), IsEmpty());
+  config_.auth.unix_peers = {{.user = "u", .group = "g", .role = Role::mark}, {.user = "u"}};
+  config_.auth.certificates = {{.name = "", .role = Role::peer}, {.name = "n"}};
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("auth.unix[0]: "), HasSubstr("auth.unix[1].role: "),
+                                      HasSubstr("auth.certificates[0].name: "),
+                                      HasSubstr("auth.certificates[1].role: ")));
+}
+
+TEST_F(AuthTest, WhatIsShownToPeersIsAFile) {
+  config_.peers.token_file = "t";
+  config_.peers.tls = {.ca = "/ca", .certificate = "/c"};
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("peers.token_file: "), HasSubstr("peers.tls: a 'certificate'")));
 }
 
 TEST(ValidateTest, AFilterThatNoAnswerCanHoldIsRefused) {

@@ -69,6 +69,59 @@ TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
   EXPECT_EQ(get("/v1/status")["cycles"][0]["items"], 0);
 }
 
+TEST_F(HttpApiTest, S3EventsMarkTheirObjects) {
+  const auto response =
+      request("POST", "/v1/events/s3",
+              R"({"EventName":"s3:ObjectCreated:Put","Records":[)"
+              R"({"eventSource":"minio:s3","eventName":"s3:ObjectCreated:Put",)"
+              R"("s3":{"bucket":{"name":"b"},"object":{"key":"a%2Fnew+one%2F"}}},)"
+              R"({"eventSource":"ceph:s3","eventName":"ObjectRemoved:Delete",)"
+              R"("s3":{"bucket":{"name":"b"},"object":{"key":"c+d"}}},)"
+              R"({"eventName":"s3:ObjectAccessed:Get","s3":{"bucket":{"name":"b"},"object":{"key":"read"}}},)"
+              R"({"eventName":"s3:Nobody:Knows"}]})");
+  EXPECT_EQ(response.status, 200U);
+  EXPECT_EQ(json::parse(response.body), json::parse(R"({"marked":2,"ignored":2,"cycle":1})"));
+  for (const char* path : {"b", "b/a", "b/a/new%20one", "b/a/new%20one__XLDIR__", "b/c%2Bd", "b/c%20d"}) {
+    EXPECT_TRUE(is_dirty(path)) << path;
+  }
+  EXPECT_FALSE(is_dirty("b/read"));
+  EXPECT_EQ(get("/v1/status")["marks"], json::parse(R"({"accepted":2,"ignored":2,"new":4,"rejected":0})"));
+  EXPECT_NE(daemon_->wait_for("S3 events named 's3:Nobody:Knows'"), "");
+}
+
+TEST_F(HttpApiTest, S3EventsOfFilesMarkTheirParents) {
+  const std::string body =
+      R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"a/file"}}}]})";
+  EXPECT_EQ(request("POST", "/v1/events/s3?kind=file", body).status, 200U);
+  EXPECT_TRUE(is_dirty("b/a"));
+  EXPECT_FALSE(is_dirty("b/a/file"));
+}
+
+TEST_F(HttpApiTest, OneBadRecordRefusesAllEvents) {
+  const auto records = [](const std::string& key) {
+    return R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"half"}}},)"
+           R"({"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":)" +
+           key + "}}}]}";
+  };
+  const auto response = request("POST", "/v1/events/s3", records("\"x%2\""));
+  expect_problem(response, 400, "invalid_path");
+  EXPECT_EQ(json::parse(response.body)["index"], 1);
+  EXPECT_EQ(json::parse(response.body)["path"], "x%2");
+  expect_problem(request("POST", "/v1/events/s3", records("7")), 400, "invalid_request");
+  expect_problem(request("POST", "/v1/events/s3?kind=tree", records("\"a\"")), 400, "invalid_request");
+  expect_problem(request("POST", "/v1/events/s3", records("\"a\""), "text/plain"), 415,
+                 "unsupported_media_type");
+  expect_problem(request("POST", "/v1/events/s3", "{nope"), 400, "invalid_json");
+  expect_problem(request("GET", "/v1/events/s3"), 405, "method_not_allowed");
+  EXPECT_FALSE(is_dirty("b"));
+  EXPECT_EQ(get("/v1/status")["marks"]["rejected"], 5);
+  support::RawClient client(port());
+  client.send(
+      "POST /v1/events/s3 HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nConnection: "
+      "close\r\n\r\n");
+  EXPECT_NE(client.receive_all().find("\"code\":\"length_required\""), std::string::npos);
+}
+
 TEST_F(HttpApiTest, DirtyTellsTheNewestCycleAndHeedsSince) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":5})");

@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <future>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "tests/support/loopback.h"
@@ -103,6 +109,27 @@ TEST_F(HttpServerTest, ALargeHeaderIs431) {
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << answer;
 }
 
+// Each read ends within a field: the parser took one after the other, for ever.
+TEST_F(HttpServerTest, AnEndlessHeaderOfShortFieldsIs431) {
+  std::string endless = "GET / HTTP/1.1\r\na";
+  for (int i = 0; i < 25'000; ++i) endless += ":\r\na";
+  EXPECT_TRUE(begins_with(talk(endless), "HTTP/1.1 431 "));
+  std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
+  for (int i = 0; i < 101; ++i) many += "a:\r\n";
+  EXPECT_TRUE(begins_with(talk(many + "\r\n"), "HTTP/1.1 431 "));
+}
+
+TEST_F(HttpServerTest, ATrailerOfManyFieldsIs431) {
+  std::string request = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+  for (int i = 0; i < 200; ++i) request += "a:\r\n";
+  EXPECT_TRUE(begins_with(talk(request + "\r\n"), "HTTP/1.1 431 "));
+}
+
+// What was meant is not known.
+TEST_F(HttpServerTest, AParameterGivenTwiceIs400) {
+  EXPECT_TRUE(begins_with(talk("GET /?q=1&q=2 HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 400 "));
+}
+
 // They were collected without a bound.
 TEST_F(HttpServerTest, AnEndlessChunkExtensionAndAnEndlessTrailerAre431) {
   const std::string endless(100'000, 'x');
@@ -154,18 +181,185 @@ TEST_F(HttpServerTest, BeyondTheConnectionLimitTheAnswerIs503) {
   EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
 }
 
-TEST(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
-  constexpr std::chrono::hours never{1};  // nothing but the stop may end it
+// It waited for more where several steps of the body had come at once.
+TEST_F(HttpServerTest, AChunkedRequestThatComesAtOnceIsAnsweredAtOnce) {
+  RawClient client(port_);
+  client.send(
+      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: x\r\n\r\n");
+  EXPECT_NE(client.receive_until("abc").find("POST / - abc"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, OneHostIsNeeded) {
+  EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "));
+  EXPECT_TRUE(begins_with(talk("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 "));
+}
+
+// What is refused before its body was read does not end the connection where the body is there already.
+TEST(HttpServerAdmissionTest, ARefusalKeepsTheConnectionWhereItCan) {
   boost::asio::io_context context(1);
-  HttpServer server(context, {.idle_max = never, .request_max = never, .grace_max = never});
+  HttpServer server(context, {});
+  const auto url = server.listen_tcp(support::own_loopback(), 0);
+  server.start(echo, [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    EXPECT_TRUE(request.body.empty());
+    if (request.path != "/no") return std::nullopt;
+    return HttpResponse{.status = 403, .body = "no"};
+  });
+  const std::jthread thread([&] { context.run(); });
+  const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
+  RawClient client(port);
+  client.send(
+      "POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /yes HTTP/1.1\r\nHost: h\r\n\r\n");
+  const auto both = client.receive_until("GET /yes");
+  EXPECT_TRUE(begins_with(both, "HTTP/1.1 403 ")) << both;
+  EXPECT_NE(both.find("GET /yes"), std::string::npos) << both;
+  RawClient other(port);
+  other.send("POST /no HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\nabc");
+  EXPECT_TRUE(begins_with(other.receive_all(), "HTTP/1.1 403 ")) << "and the end";
+  boost::asio::post(context, [&] { server.stop(); });
+}
+
+TEST(HttpServerLimitTest, TheOneThatWaitsLongestMakesRoom) {
+  constexpr std::chrono::hours never{1};
+  boost::asio::io_context context(1);
+  HttpServer server(context, {.connections_max = 2,
+                              .yield_after = std::chrono::milliseconds(0),
+                              .idle_max = never,
+                              .request_max = never});
   const auto url = server.listen_tcp(support::own_loopback(), 0);
   server.start(echo);
   const std::jthread thread([&] { context.run(); });
-  RawClient client(static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1))));
-  client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  client.receive_until("GET / - ");
+  const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
+  const std::string get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+  RawClient first(port);
+  first.send(get);
+  first.receive_until("GET / - ");
+  RawClient second(port);
+  second.send(get);
+  second.receive_until("GET / - ");
+  RawClient third(port);
+  third.send(get);
+  EXPECT_TRUE(begins_with(third.receive_until("GET / - "), "HTTP/1.1 200 "));
+  EXPECT_TRUE(first.receive_all().ends_with("GET / - ")) << "it was ended";
+  second.send(get);
+  EXPECT_NE(second.receive_until("HTTP/1.1 200 OK"), "");
   boost::asio::post(context, [&] { server.stop(); });
-  EXPECT_TRUE(client.receive_all().ends_with("GET / - ")) << "the end of the connection";
+}
+
+TEST(HttpServerLimitTest, BodiesTakeSoMuchMemoryAndNoMore) {
+  boost::asio::io_context context(1);
+  HttpServer server(context, {.bodies_bytes_max = 300'000});
+  const auto url = server.listen_tcp(support::own_loopback(), 0);
+  boost::asio::steady_timer gate(context, std::chrono::hours(1));
+  std::promise<void> is_there;
+  server.start([&](const HttpRequest& request) -> boost::asio::awaitable<HttpResponse> {
+    if (request.path == "/wait") {
+      is_there.set_value();
+      co_await gate.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+    HttpResponse response;
+    response.body = request.path;
+    co_return response;
+  });
+  const std::jthread thread([&] { context.run(); });
+  const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
+  const auto post = [](const std::string& path, std::size_t length) {
+    return "POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n" +
+           std::string(length, 'x');
+  };
+  RawClient large(port);
+  large.send(post("/wait", 290'000));
+  is_there.get_future().wait();
+  RawClient other(port);
+  other.send(post("/other", 200'000));
+  const std::string answer = other.receive_all();
+  EXPECT_TRUE(begins_with(answer, "HTTP/1.1 503 ")) << answer;
+  RawClient small(port);
+  small.send(post("/small", 10'000));
+  EXPECT_TRUE(begins_with(small.receive_until("/small"), "HTTP/1.1 200 "));
+  boost::asio::post(context, [&] { gate.cancel(); });
+  EXPECT_TRUE(begins_with(large.receive_until("/wait"), "HTTP/1.1 200 "));
+  RawClient again(port);
+  again.send(post("/again", 200'000));
+  EXPECT_TRUE(begins_with(again.receive_until("/again"), "HTTP/1.1 200 "));
+  boost::asio::post(context, [&] { server.stop(); });
+}
+
+// A server that nothing but a stop ends.
+class HttpServerStopTest : public testing::Test {
+ protected:
+  static constexpr std::chrono::hours never{1};
+
+  void start(std::chrono::milliseconds first_max) {
+    server_.emplace(context_,
+                    HttpServer::Options{
+                        .idle_max = never, .request_max = never, .grace_max = never, .first_max = first_max});
+    const auto url = server_->listen_tcp(support::own_loopback(), 0);
+    port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
+    server_->start(echo);
+    thread_ = std::jthread([this] { context_.run(); });
+  }
+
+  // A connection that was accepted, and all before it.
+  std::unique_ptr<RawClient> served() {
+    auto client = std::make_unique<RawClient>(port_);
+    client->send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n");
+    client->receive_until("GET /first - ");
+    return client;
+  }
+
+  void stop() {
+    boost::asio::post(context_, [this] { server_->stop(); });
+  }
+
+  boost::asio::io_context context_{1};
+  std::optional<HttpServer> server_;
+  std::uint16_t port_ = 0;
+  std::jthread thread_;
+};
+
+TEST_F(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
+  start(never);
+  const auto client = served();
+  stop();
+  EXPECT_TRUE(client->receive_all().ends_with("GET /first - ")) << "the end of the connection";
+}
+
+// It was closed without a word, though its client could not know better.
+TEST_F(HttpServerStopTest, ANewConnectionIsStillGivenItsAnswer) {
+  start(never);
+  RawClient fresh(port_);
+  const auto other = served();
+  stop();
+  other->receive_all();  // the stop has begun
+  fresh.send("GET /late HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string answer = fresh.receive_all();
+  EXPECT_TRUE(answer.ends_with("GET /late - ")) << answer;
+  EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
+}
+
+TEST_F(HttpServerStopTest, ANewConnectionThatSendsNothingIsNotWaitedForLong) {
+  start(std::chrono::milliseconds(50));
+  RawClient fresh(port_);
+  served();
+  stop();
+  EXPECT_EQ(fresh.receive_all(), "");
+}
+
+// It was lost where the server had not got round to reading it.
+TEST_F(HttpServerStopTest, ARequestThatCameBeforeTheStopIsAnswered) {
+  start(never);
+  const auto client = served();
+  std::promise<void> is_busy;
+  std::promise<void> has_come;
+  boost::asio::post(context_, [&] {
+    is_busy.set_value();
+    has_come.get_future().wait();
+    server_->stop();
+  });
+  is_busy.get_future().wait();
+  client->send("GET /second HTTP/1.1\r\nHost: h\r\n\r\n");
+  has_come.set_value();
+  EXPECT_TRUE(client->receive_all().ends_with("GET /second - "));
 }
 
 TEST_F(HttpServerTest, AUnixSocketServesTooAndAStaleOneIsReplaced) {

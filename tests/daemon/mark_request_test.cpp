@@ -9,6 +9,26 @@ namespace {
 
 using tracker::MarkKind;
 
+struct MarkRequest {
+  std::vector<tracker::Mark> marks;
+  std::uint64_t ignored = 0;
+};
+
+boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
+                                                               const tracker::NamespaceRules& rules) {
+  MarkReader reader(rules);
+  MarkRequest parsed;
+  const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
+    parsed.marks.insert(parsed.marks.end(), marks.begin(), marks.end());
+  });
+  if (!ignored) {
+    EXPECT_TRUE(parsed.marks.empty()) << "marked in part";
+    return ignored.error();
+  }
+  parsed.ignored = *ignored;
+  return parsed;
+}
+
 HttpRequest json_request(std::string body) {
   HttpRequest request;
   request.content_type = "application/json";

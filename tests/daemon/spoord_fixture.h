@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "peer/http_transport.h"
 #include "tests/support/loopback.h"
@@ -26,13 +27,18 @@ class SpoordTest : public testing::Test {
                {"listen", {{{"address", support::own_loopback()}, {"port", 0}}}}};
   }
 
-  void start() {
-    std::ofstream(directory_ / "spoor.json") << config_;
-    daemon_ = std::make_unique<support::Daemon>(
-        std::vector<std::string>{SPOORD, "--config", (directory_ / "spoor.json").native()});
+  void start() { start_by({}); }
+
+  // Started by a program that becomes it in the end, and with sockets that listen already.
+  void start_by(std::vector<std::string> command, const std::vector<int>& sockets = {}) {
+    write_config();
+    command.insert(command.end(), {SPOORD, "--config", (directory_ / "spoor.json").native()});
+    daemon_ = std::make_unique<support::Daemon>(command, sockets);
     url_ = daemon_->wait_for("listening on ");
     ASSERT_FALSE(url_.empty()) << daemon_->log();
   }
+
+  void write_config() { std::ofstream(directory_ / "spoor.json") << config_; }
 
   int stop() {
     daemon_->signal(SIGTERM);

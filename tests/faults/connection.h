@@ -22,6 +22,9 @@ class Connection {
   // A daemon that is gone already shows in the first send().
   explicit Connection(std::uint16_t port);
 
+  // False also where nobody took the connection.
+  bool is_open() const { return socket_.is_open(); }
+
   // Waits as long as it takes. Nothing where the daemon went away without a whole answer; from then on
   // there is none any more.
   std::optional<Answer> send(const std::string& method, const std::string& target,

@@ -14,6 +14,8 @@ TEST(EndpointTest, UrlsGoThereAndBack) {
       {"http://[fe80::1]", "http://[fe80::1]:7420"},
       {"http://[::ffff:10.0.0.1]:1", "http://[::ffff:10.0.0.1]:1"},
       {"http://Node_2.example-1.net", "http://Node_2.example-1.net:7420"},
+      {"https://node2", "https://node2:7420"},
+      {"https://[::1]:80", "https://[::1]:80"},
       {"unix:/run/spoor/spoor.sock", "unix:/run/spoor/spoor.sock"},
   };
   for (const auto& [url, expected] : cases) {
@@ -27,9 +29,10 @@ TEST(EndpointTest, UrlsGoThereAndBack) {
 TEST(EndpointTest, WhatIsNoUrlOfADaemonIsRefused) {
   for (const char* url : {"",
                           "node2:7420",
-                          "https://node2",
                           "http://",
                           "http://:80",
+                          "https://",
+                          "ftp://node2",
                           "http://a:0",
                           "http://a:65536",
                           "http://a:8x",

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -74,7 +75,7 @@ CommandResult run_command(const std::vector<std::string>& command, const std::st
   return result;
 }
 
-Daemon::Daemon(const std::vector<std::string>& command) {
+Daemon::Daemon(const std::vector<std::string>& command, const std::vector<int>& sockets) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::system_category(), "pipe");
   std::unique_ptr<std::FILE, CloseFile> from(::fdopen(ends[0], "r"));
@@ -84,9 +85,20 @@ Daemon::Daemon(const std::vector<std::string>& command) {
   actions.dup(ends[1], STDERR_FILENO);
   // It must not outlive a test that is killed.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL"};
+  std::vector<int> copies;  // with numbers that none of those they get has
+  for (const int socket : sockets) {
+    constexpr int first = 3;  // where systemd begins
+    copies.push_back(::fcntl(socket, F_DUPFD_CLOEXEC, 1000));
+    actions.dup(copies.back(), first + static_cast<int>(copies.size()) - 1);
+  }
+  if (!sockets.empty()) {
+    const std::string set = "export LISTEN_PID=$$ LISTEN_FDS=" + std::to_string(sockets.size());
+    words.insert(words.end(), {"sh", "-c", set + R"(; exec "$@")", "sh"});
+  }
   words.insert(words.end(), command.begin(), command.end());
   pid_ = spawn(words, actions);
   ::close(ends[1]);
+  for (const int copy : copies) ::close(copy);
   reader_ = std::jthread([this, file = std::move(from)]() mutable { read_lines(std::move(file)); });
 }
 
@@ -109,10 +121,10 @@ void Daemon::read_lines(std::unique_ptr<std::FILE, CloseFile> from) {
   changed_.notify_all();
 }
 
-std::string Daemon::wait_for(const std::string& text) {
+std::string Daemon::wait_for(const std::string& text, std::size_t from) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    const std::size_t found = log_.find(text);
+    const std::size_t found = log_.find(text, from);
     const std::size_t end = found == std::string::npos ? found : log_.find('\n', found);
     if (end != std::string::npos) return log_.substr(found + text.size(), end - found - text.size());
     if (ended_) return {};
@@ -130,6 +142,14 @@ std::uint64_t Daemon::resident_bytes() const {
   std::uint64_t resident_pages = 0;
   statm >> pages >> resident_pages;
   return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t Daemon::peak_resident_bytes() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoull(line.substr(6)) * 1024;
+  }
+  return 0;
 }
 
 void Daemon::freeze() const {

@@ -31,22 +31,25 @@ CommandResult run_command(const std::vector<std::string>& command, const std::st
 // A program that goes on running, its standard error read all the while. Killed with the object.
 class Daemon {
  public:
-  explicit Daemon(const std::vector<std::string>& command);
+  // Passes it these sockets in the way of systemd (LISTEN_FDS); they stay the caller's, too.
+  explicit Daemon(const std::vector<std::string>& command, const std::vector<int>& sockets = {});
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
   // The rest of the first line of standard error that holds `text`, from behind it; empty where the
-  // program ends without one.
-  std::string wait_for(const std::string& text);
+  // program ends without one. Looks from that position of log() on.
+  std::string wait_for(const std::string& text, std::size_t from = 0);
 
   void signal(int number) const;
+  pid_t pid() const { return pid_; }
   void freeze() const;  // SIGSTOP; returns when it has stopped. SIGCONT, or the end, is for the caller.
   int wait();           // the exit code, as above
   std::string log();
 
   // What it holds of the machine's memory (VmRSS).
   std::uint64_t resident_bytes() const;
+  std::uint64_t peak_resident_bytes() const;  // the most so far (VmHWM)
 
  private:
   struct CloseFile {

@@ -1,0 +1,147 @@
+#include "daemon/access.h"
+
+#include <fmt/core.h>
+#include <fnmatch.h>
+#include <grp.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/algorithm/hex.hpp>
+#include <boost/algorithm/string/predicate.hpp>
+#include <string_view>
+#include <utility>
+
+#include "config/secret_file.h"
+
+namespace spoor::daemon {
+namespace {
+
+constexpr std::size_t account_bytes_max = std::size_t{1} << 20U;  // of an entry in the user or group database
+
+base::Error unknown_account(const char* what, const std::string& name) {
+  return {std::make_error_code(std::errc::invalid_argument),
+          fmt::format("the configuration names the {} '{}', which this machine does not know", what, name)};
+}
+
+base::Result<uid_t> user_id(const std::string& name) {
+  std::vector<char> text(account_bytes_max);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwnam_r(name.c_str(), &entry, text.data(), text.size(), &found);
+  if (found == nullptr) return unknown_account("user", name);
+  return entry.pw_uid;
+}
+
+std::array<unsigned char, SHA256_DIGEST_LENGTH> sha256(std::string_view text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
+}
+
+}  // namespace
+
+base::Result<gid_t> group_id(const std::string& name) {
+  std::vector<char> text(account_bytes_max);
+  group entry{};
+  group* found = nullptr;
+  ::getgrnam_r(name.c_str(), &entry, text.data(), text.size(), &found);
+  if (found == nullptr) return unknown_account("group", name);
+  return entry.gr_gid;
+}
+
+base::Result<Access> Access::load(const config::Config::Auth& auth) {
+  Access access;
+  for (const config::Token& token : auth.tokens) {
+    Token known{{}, role_bit(token.role)};
+    if (!token.sha256.empty()) {
+      boost::algorithm::unhex(token.sha256, known.sha256.begin());
+    } else {
+      const auto text = config::read_token(token.file);
+      if (!text) return text.error();
+      known.sha256 = sha256(*text);
+    }
+    access.tokens_.push_back(known);
+  }
+  for (const config::UnixRule& rule : auth.unix_peers) {
+    UnixRule known{std::nullopt, std::nullopt, role_bit(rule.role)};
+    if (!rule.user.empty()) {
+      const auto id = user_id(rule.user);
+      if (!id) return id.error();
+      known.user = *id;
+    } else {
+      const auto id = group_id(rule.group);
+      if (!id) return id.error();
+      known.group = *id;
+    }
+    access.unix_rules_.push_back(known);
+  }
+  for (const config::CertificateRule& rule : auth.certificates) {
+    access.certificate_rules_.push_back({rule.name, role_bit(rule.role)});
+  }
+  return access;
+}
+
+Roles Access::roles_of(const HttpRequest& request) const {
+  const Caller& caller = request.caller;
+  if (caller.is_trusted || (caller.is_trusted_without_tokens && tokens_.empty())) return all_roles;
+  Roles roles = roles_of_token(request.authorization);
+  if (caller.unix_peer) roles |= roles_of_unix_peer(*caller.unix_peer);
+  if (caller.has_certificate) roles |= roles_of_certificate(caller.certificate_names);
+  return roles;
+}
+
+std::optional<Problem> Access::refuse(const HttpRequest& request, Roles allowed) const {
+  const Roles roles = roles_of(request);
+  if ((roles & allowed) != 0) return std::nullopt;
+  const bool is_known = roles != 0 || request.caller.unix_peer || request.caller.has_certificate;
+  if (is_known) {
+    return Problem{403, "forbidden", "your role does not allow this; see auth in the daemon's configuration"};
+  }
+  return Problem{401, "unauthorized",
+                 request.authorization.empty()
+                     ? "say who you are: Authorization: Bearer TOKEN, or a client certificate"
+                     : "the token is not known here"};
+}
+
+// RFC 6750, section 2.1. The digests are compared rather than the tokens, and all of them: the time tells
+// nothing about either.
+Roles Access::roles_of_token(const std::string& authorization) const {
+  constexpr std::string_view scheme = "Bearer ";
+  if (tokens_.empty() || !boost::algorithm::istarts_with(authorization, scheme)) return 0;
+  std::string_view token = std::string_view(authorization).substr(scheme.size());
+  token.remove_prefix(std::min(token.find_first_not_of(' '), token.size()));
+  const Digest shown = sha256(token);
+  Roles roles = 0;
+  for (const Token& known : tokens_) {
+    if (CRYPTO_memcmp(shown.data(), known.sha256.data(), shown.size()) == 0) roles |= known.roles;
+  }
+  return roles;
+}
+
+Roles Access::roles_of_unix_peer(const UnixPeer& peer) const {
+  if (peer.user == 0 || peer.user == ::geteuid()) return all_roles;
+  if (unix_rules_.empty()) return default_unix_roles;
+  Roles roles = 0;
+  for (const UnixRule& rule : unix_rules_) {
+    const bool is_his = (rule.user && *rule.user == peer.user) ||
+                        (rule.group && std::ranges::find(peer.groups, *rule.group) != peer.groups.end());
+    if (is_his) roles |= rule.roles;
+  }
+  return roles;
+}
+
+Roles Access::roles_of_certificate(const std::vector<std::string>& names) const {
+  Roles roles = 0;
+  for (const CertificateRule& rule : certificate_rules_) {
+    const bool is_his = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return ::fnmatch(rule.name.c_str(), name.c_str(), FNM_CASEFOLD) == 0;
+    });
+    if (is_his) roles |= rule.roles;
+  }
+  return roles;
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "daemon/http_message.h"
+#include "daemon/http_server.h"
+#include "daemon/scan_watch.h"
+
+namespace spoor::daemon {
+
+// GET /metrics, in the text format of Prometheus (docs/operations.md), and the counting of requests for it.
+// All else is taken at the time of the scrape from where it is kept anyway.
+//
+// Lives on the thread of the server. All references must outlive it.
+class Metrics {
+ public:
+  Metrics(const HttpServer& server, ScanWatch& scans, const base::Clock& clock);
+
+  // The answer of `answering`, counted under `route`, of which there must be few. `request` must outlive it.
+  boost::asio::awaitable<HttpResponse> measure(const HttpRequest& request, std::string_view route,
+                                               boost::asio::awaitable<HttpResponse> answering);
+
+  // Counts a request that was refused before its body was read.
+  void refused(std::string_view route, const HttpResponse& response);
+
+  // The answer to a scrape; `status` gives what the node says of itself, as text.
+  boost::asio::awaitable<HttpResponse> scrape(std::function<std::string()> status);
+
+ private:
+  // What is counted for one route. The library looks figures up by their labels, which takes a while.
+  struct Route {
+    prometheus::Counter& body_bytes;
+    prometheus::Histogram& duration;
+    std::map<unsigned, prometheus::Counter*> by_status;
+    std::map<std::string, prometheus::Counter*> by_code;
+  };
+
+  Route& route(std::string_view name);
+  void count(Route& route, std::string_view name, const HttpResponse& response);
+  std::string connections() const;
+
+  const HttpServer& server_;
+  ScanWatch& scans_;
+  const base::Clock& clock_;
+  const base::WallTime started_at_;
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Counter>& problems_;
+  prometheus::Family<prometheus::Counter>& body_bytes_;
+  prometheus::Family<prometheus::Histogram>& durations_;
+  std::map<std::string, Route, std::less<>> routes_;
+  std::size_t scraping_ = 0;
+};
+
+}  // namespace spoor::daemon

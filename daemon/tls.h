@@ -1,0 +1,44 @@
+// TLS of the daemon's listeners, with OpenSSL: version 1.2 and above, no resumption, no renegotiation.
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace spoor::daemon {
+
+// What a listener shows, and whom it believes. Lives on one thread.
+class TlsServer {
+ public:
+  struct Files {
+    std::filesystem::path certificate;  // PEM; with the intermediate ones behind it
+    std::filesystem::path key;          // PEM, without a passphrase
+    std::filesystem::path client_ca;    // PEM; empty: clients are not asked for a certificate
+  };
+
+  // Fails, naming the file, where one can't be read or does not fit the others.
+  static base::Result<std::shared_ptr<TlsServer>> load(Files files);
+
+  // Reads the files anew, for the connections from now on. After a failure all stays as it was.
+  base::Result<> reload();
+
+  // For one connection. A client may come without a certificate; one that is not valid ends the handshake.
+  std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
+
+ private:
+  explicit TlsServer(Files files) : files_(std::move(files)) {}
+
+  const Files files_;
+  std::shared_ptr<boost::asio::ssl::context> context_;
+};
+
+// Whom the valid certificate of the other end names: by its DNS names, or else by its common name. Nothing
+// where there is none.
+std::optional<std::vector<std::string>> certificate_names(SSL* connection);
+
+}  // namespace spoor::daemon

@@ -1,0 +1,115 @@
+#include "daemon/access.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/temp_directory.h"
+
+namespace spoor::daemon {
+namespace {
+
+using config::Role;
+
+constexpr const char* token = "a-token-of-twenty-two";
+// printf %s a-token-of-twenty-two | sha256sum
+constexpr const char* token_sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed";
+
+HttpRequest with_token(const std::string& authorization) {
+  HttpRequest request;
+  request.authorization = authorization;
+  return request;
+}
+
+Access load(const config::Config::Auth& auth) { return Access::load(auth).value(); }
+
+Access one_token(Role role) {
+  config::Config::Auth auth;
+  auth.tokens = {{.name = "a", .role = role, .sha256 = token_sha256}};
+  return load(auth);
+}
+
+TEST(AccessTest, ATokenHasItsRoleAndNoOther) {
+  const Access access = one_token(Role::mark);
+  EXPECT_EQ(access.roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::mark));
+  EXPECT_EQ(access.roles_of(with_token(std::string("bearer   ") + token)), role_bit(Role::mark));
+  for (const std::string& wrong :
+       {std::string(), std::string(token), std::string("Basic ") + token, std::string("Bearer"),
+        std::string("Bearer "), std::string("Bearer ") + token + "x", std::string("Bearer ") + token_sha256,
+        std::string("Bearer a-token-of-twenty-tw")}) {
+    EXPECT_EQ(access.roles_of(with_token(wrong)), 0U) << wrong;
+  }
+}
+
+TEST(AccessTest, ATokenComesFromAFileToo) {
+  const support::TempDirectory directory;
+  std::ofstream(directory / "token") << token << '\n';
+  config::Config::Auth auth;
+  auth.tokens = {{.name = "a", .role = Role::peer, .file = directory / "token"}};
+  EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::peer));
+  std::ofstream(directory / "token") << "short";
+  const auto failed = Access::load(auth);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message.find("short"), std::string::npos) << failed.error().message;
+  auth.tokens[0].file = directory / "none";
+  EXPECT_FALSE(Access::load(auth));
+}
+
+TEST(AccessTest, StrangersAre401AndOthers403) {
+  const Access access = one_token(Role::mark);
+  const auto code = [&](const HttpRequest& request) {
+    const auto problem = access.refuse(request, role_bit(Role::admin));
+    return problem ? problem->status : 0;
+  };
+  EXPECT_EQ(code(with_token("")), 401U);
+  EXPECT_EQ(code(with_token("Bearer nobody-knows-this")), 401U);
+  EXPECT_EQ(code(with_token(std::string("Bearer ") + token)), 403U);
+  HttpRequest request;
+  request.caller.has_certificate = true;
+  EXPECT_EQ(code(request), 403U);
+  request = {};
+  request.caller.unix_peer = UnixPeer{65'534, {65'534}};
+  EXPECT_EQ(code(request), 403U);
+  request = {};
+  request.caller.is_trusted = true;
+  EXPECT_EQ(code(request), 0U);
+}
+
+TEST(AccessTest, TheUnixSocketKnowsUsersAndGroups) {
+  HttpRequest request;
+  request.caller.unix_peer = UnixPeer{65'534, {65'534, 7}};
+  EXPECT_EQ(load({}).roles_of(request), default_unix_roles);
+  config::Config::Auth auth;
+  auth.unix_peers = {{.user = "root", .role = Role::mark}};
+  EXPECT_EQ(load(auth).roles_of(request), 0U) << "with rules, only those they name";
+  auth.unix_peers = {{.user = "nobody", .role = Role::mark}, {.group = "lp", .role = Role::read}};
+  EXPECT_EQ(load(auth).roles_of(request), role_bit(Role::mark) | role_bit(Role::read));
+  for (const uid_t user : {uid_t{0}, ::geteuid()}) {
+    request.caller.unix_peer = UnixPeer{user, {}};
+    EXPECT_EQ(load(auth).roles_of(request), all_roles) << user;
+  }
+  auth.unix_peers = {{.user = "no-such-user-anywhere", .role = Role::mark}};
+  EXPECT_FALSE(Access::load(auth));
+}
+
+TEST(AccessTest, CertificatesAreKnownByTheirNames) {
+  config::Config::Auth auth;
+  auth.certificates = {{.name = "*.nodes.example", .role = Role::peer},
+                       {.name = "backup.example", .role = Role::read}};
+  const Access access = load(auth);
+  const auto roles = [&](std::vector<std::string> names) {
+    HttpRequest request;
+    request.caller.has_certificate = true;
+    request.caller.certificate_names = std::move(names);
+    return access.roles_of(request);
+  };
+  EXPECT_EQ(roles({"a.nodes.example"}), role_bit(Role::peer));
+  EXPECT_EQ(roles({"A.Nodes.Example"}), role_bit(Role::peer));
+  EXPECT_EQ(roles({"backup.example", "a.nodes.example"}), role_bit(Role::peer) | role_bit(Role::read));
+  EXPECT_EQ(roles({"nodes.example"}), 0U);
+  EXPECT_EQ(roles({"a.nodes.example.evil"}), 0U);
+  EXPECT_EQ(roles({}), 0U);
+}
+
+}  // namespace
+}  // namespace spoor::daemon

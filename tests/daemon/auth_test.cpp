@@ -1,0 +1,288 @@
+// Who may do what, against a running spoord: every role at every route, over TCP, TLS and the Unix socket.
+#include <unistd.h>
+
+#include <map>
+
+#include "tests/daemon/spoord_fixture.h"
+#include "tests/support/certificates.h"
+#include "tests/support/raw_client.h"
+
+namespace spoor::daemon {
+namespace {
+
+using nlohmann::json;
+
+struct Route {
+  const char* method;
+  const char* target;
+  const char* body;
+  const char* allowed;  // the roles, besides admin
+};
+
+constexpr Route routes[] = {
+    {"POST", "/v1/marks", R"({"paths":["a"]})", "mark"},
+    {"GET", "/v1/dirty?path=a", "", "read peer"},
+    {"GET", "/v1/status", "", "read peer"},
+    {"POST", "/v1/peer/cycle",
+     R"({"current":0,"oldest":0,"instance":"","start_level":0,"cluster":"default"})", "peer"},
+    {"POST", "/v1/snapshot", "", ""},
+    {"GET", "/v1/drives", "", "read"},
+    {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
+    {"GET", "/v1/usage", "", "read"},
+    {"GET", "/v1/scans", "", "read"},
+    {"GET", "/v1/changes?since=0", "", "read"},
+    {"GET", "/readyz", "", "read peer"},
+    {"OPTIONS", "/v1/marks", "", "mark read peer"},
+    {"GET", "/no/such/route", "", "mark read peer"},
+};
+
+class SpoordAuthTest : public SpoordTest {
+ protected:
+  static std::string token_of(const std::string& role) { return "token-for-the-role-" + role; }
+
+  void give_tokens() {
+    json tokens = json::array();
+    for (const std::string role : {"mark", "read", "peer", "admin"}) {
+      std::ofstream(directory_ / ("token-" + role)) << token_of(role) << '\n';
+      tokens.push_back({{"name", role}, {"role", role}, {"file", directory_ / ("token-" + role)}});
+    }
+    config_["auth"]["tokens"] = tokens;
+  }
+
+  unsigned status_of(const Route& route, const peer::Credentials& credentials) {
+    return status_of(route, peer::parse_endpoint(url_).value(), credentials);
+  }
+
+  static unsigned status_of(const Route& route, const peer::Endpoint& endpoint,
+                            const peer::Credentials& credentials) {
+    peer::HttpTransport transport({.credentials = credentials});
+    const std::string body = route.body;
+    const auto answer = peer::exchange(
+        transport, {endpoint, route.method, route.target, body.empty() ? "" : "application/json", body});
+    return answer ? answer->status : 0;
+  }
+};
+
+TEST_F(SpoordAuthTest, EachRoleMayDoWhatItsTableSaysAndNothingElse) {
+  give_tokens();
+  start();
+  for (const Route& route : routes) {
+    EXPECT_EQ(status_of(route, {}), 401U) << route.target;
+    EXPECT_EQ(status_of(route, {"nobody-has-given-this-token", nullptr}), 401U) << route.target;
+    for (const std::string role : {"mark", "read", "peer", "admin"}) {
+      const unsigned status = status_of(route, {token_of(role), nullptr});
+      const bool is_allowed = role == "admin" || std::string(route.allowed).find(role) != std::string::npos;
+      EXPECT_NE(status, 401U) << role << " at " << route.target;
+      EXPECT_EQ(status != 403, is_allowed) << role << " at " << route.target << ": " << status;
+    }
+  }
+  EXPECT_EQ(request("GET", "/livez").status, 200U) << "for anybody";
+  EXPECT_EQ(request("GET", "/healthz").status, 200U) << "for anybody";
+  for (const std::string role : {"mark", "read", "peer", "admin"}) {
+    EXPECT_EQ(daemon_->log().find(token_of(role)), std::string::npos);
+  }
+}
+
+TEST_F(SpoordAuthTest, ARefusedBodyIsNotWaitedFor) {
+  give_tokens();
+  start();
+  support::RawClient client(port());
+  client.send(
+      "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 8000000\r\n\r\n");
+  const std::string answer = client.receive_until("unauthorized");
+  EXPECT_EQ(answer.rfind("HTTP/1.1 401 Unauthorized\r\n", 0), 0U) << answer;
+  EXPECT_NE(answer.find("WWW-Authenticate: Bearer"), std::string::npos) << answer;
+}
+
+TEST_F(SpoordAuthTest, StrangersSendNoBodyToWhatIsForAnybody) {
+  give_tokens();
+  start();
+  support::RawClient client(port());
+  client.send("GET /livez HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n");
+  EXPECT_EQ(client.receive_until("invalid_request").rfind("HTTP/1.1 400 ", 0), 0U);
+}
+
+// It was said to be taken over, and a token that was taken away went on working.
+TEST_F(SpoordAuthTest, AReloadThatFailsInPartIsNotCalledOne) {
+  give_tokens();
+  start();
+  config_["auth"]["tokens"].erase(0);
+  std::filesystem::remove(directory_ / "token-read");
+  write_config();
+  daemon_->signal(SIGHUP);
+  EXPECT_EQ(daemon_->wait_for("reloaded: "), "nothing to take over");
+  EXPECT_NE(daemon_->log().find("auth stays as it was"), std::string::npos);
+}
+
+TEST_F(SpoordAuthTest, TokensAreReloaded) {
+  give_tokens();
+  start();
+  const Route& status = routes[2];
+  ASSERT_EQ(status_of(status, {token_of("read"), nullptr}), 200U);
+  std::ofstream(directory_ / "token-read") << "quite-another-token\n";
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("reloaded: ");
+  EXPECT_EQ(status_of(status, {token_of("read"), nullptr}), 401U);
+  EXPECT_EQ(status_of(status, {"quite-another-token", nullptr}), 200U);
+  std::filesystem::remove(directory_ / "token-read");
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("auth stays as it was");
+  EXPECT_EQ(status_of(status, {"quite-another-token", nullptr}), 200U);
+}
+
+TEST_F(SpoordAuthTest, TheCommandsShowTheTokenTheyAreGiven) {
+  give_tokens();
+  start();
+  const auto spoor = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_});
+    return support::run_command(arguments);
+  };
+  const auto token = [&](const std::string& role) { return (directory_ / ("token-" + role)).native(); };
+  EXPECT_EQ(spoor({"mark", "--timeout", "0", "a/b"}).code, 1);
+  EXPECT_EQ(spoor({"--token-file", token("mark"), "mark", "a/b"}).code, 0);
+  EXPECT_EQ(spoor({"--token-file", token("mark"), "status"}).code, 1);
+  EXPECT_EQ(spoor({"--token-file", token("read"), "status"}).code, 0);
+  EXPECT_EQ(spoor({"scan"}).code, 1) << "nobody answers it";
+  EXPECT_EQ(spoor({"--token-file", token("peer"), "scan"}).code, 0);
+  EXPECT_EQ(spoor({"--set", "peers.token_file=" + token("peer"), "scan"}).code, 0);
+}
+
+TEST_F(SpoordAuthTest, TheUnixSocketTellsWhoItIs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  std::filesystem::permissions(directory_ / ".", std::filesystem::perms::all);
+  config_["listen"].push_back({{"unix", directory_ / "s.sock"}, {"mode", "0666"}});
+  start();
+  daemon_->wait_for("listening on unix:");
+  const auto as_nobody = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-s", "-o",
+                      "/dev/null", "-w", "%{http_code}", "--unix-socket", (directory_ / "s.sock").native()});
+    return support::run_command(arguments).out;
+  };
+  EXPECT_EQ(as_nobody({"-H", "Content-Type: text/plain", "-d", "a", "http://x/v1/marks"}), "200");
+  EXPECT_EQ(as_nobody({"http://x/v1/status"}), "200");
+  EXPECT_EQ(as_nobody({"-X", "POST", "http://x/v1/snapshot"}), "403");
+  peer::Endpoint socket;
+  socket.unix_path = (directory_ / "s.sock").native();
+  EXPECT_EQ(status_of(routes[4], socket, {}), 200U) << "root may";
+  config_["auth"]["unix"] = {{{"user", "nobody"}, {"role", "read"}}};
+  std::ofstream(directory_ / "spoor.json") << config_;
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("reloaded: ");
+  EXPECT_EQ(as_nobody({"-H", "Content-Type: text/plain", "-d", "a", "http://x/v1/marks"}), "403");
+  EXPECT_EQ(as_nobody({"http://x/v1/status"}), "200");
+}
+
+class SpoordTlsTest : public SpoordAuthTest {
+ protected:
+  SpoordTlsTest() {
+    const std::string address = support::own_loopback();
+    good_.issue("server.example", address);
+    good_.issue("node.example");
+    good_.issue("other.example");
+    good_.issue("expired.example", "127.0.0.1", -1);
+    foreign_.issue("node.example.foreign");
+    config_["listen"] = {{{"address", address},
+                          {"port", 0},
+                          {"tls",
+                           {{"certificate", good_.certificate("server.example")},
+                            {"key", good_.key("server.example")},
+                            {"client_ca", good_.ca()}}}}};
+    config_["auth"]["certificates"] = {{{"name", "node.*"}, {"role", "peer"}}};
+  }
+
+  peer::Credentials credentials(const support::Certificates& authority, const std::string& name) {
+    peer::TlsFiles files{good_.ca(), {}, {}};
+    if (!name.empty()) files = {good_.ca(), authority.certificate(name), authority.key(name)};
+    return peer::make_credentials("", files).value();
+  }
+
+  std::string spoor_json() const { return (directory_ / "spoor.json").native(); }
+
+  const support::Certificates good_{directory_ / ".", "authority"};
+  const support::Certificates foreign_{directory_ / ".", "foreign"};
+};
+
+TEST_F(SpoordTlsTest, ACertificateSaysWhoItIs) {
+  start();
+  ASSERT_EQ(url_.rfind("https://", 0), 0U) << url_;
+  const Route& status = routes[2];
+  const Route alive{"GET", "/livez", "", ""};
+  EXPECT_EQ(status_of(status, credentials(good_, "node.example")), 200U);
+  EXPECT_EQ(status_of(routes[0], credentials(good_, "node.example")), 403U) << "a peer does not mark";
+  EXPECT_EQ(status_of(status, credentials(good_, "other.example")), 403U);
+  EXPECT_EQ(status_of(status, credentials(good_, "")), 401U);
+  EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
+  EXPECT_EQ(status_of(alive, credentials(good_, "expired.example")), 0U) << "no connection";
+  EXPECT_EQ(status_of(alive, credentials(foreign_, "node.example.foreign")), 0U) << "no connection";
+}
+
+TEST_F(SpoordTlsTest, AClientBelievesOnlyTheHostItMeant) {
+  start();
+  const Route alive{"GET", "/livez", "", ""};
+  auto named = peer::parse_endpoint(url_).value();
+  named.host = "localhost";  // not in the certificate
+  EXPECT_EQ(status_of(alive, named, credentials(good_, "")), 0U);
+  peer::Credentials believes_another =
+      peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+  EXPECT_EQ(status_of(alive, believes_another), 0U);
+  EXPECT_EQ(status_of(alive, {}), 0U) << "the system's authorities do not know it";
+}
+
+TEST_F(SpoordTlsTest, PlainTextAndOldVersionsAreTurnedAway) {
+  start();
+  support::RawClient plain(port());
+  plain.send("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(plain.receive_all().find("HTTP/1.1 200"), std::string::npos);
+  const auto old = support::run_command({"curl", "-s", "--max-time", "20", "--cacert", good_.ca().native(),
+                                         "--tls-max", "1.1", url_ + "/livez"});
+  EXPECT_NE(old.code, 0);
+  const auto now = support::run_command(
+      {"curl", "-s", "--max-time", "20", "--cacert", good_.ca().native(), url_ + "/livez"});
+  EXPECT_EQ(now.code, 0) << now.err;
+}
+
+TEST_F(SpoordTlsTest, CertificatesAreReloaded) {
+  start();
+  const Route alive{"GET", "/livez", "", ""};
+  peer::Credentials believes_another =
+      peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+  foreign_.issue("new.example", support::own_loopback());
+  const auto copy = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(foreign_.certificate("new.example"), good_.certificate("server.example"), copy);
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("a certificate stays as it was");  // it does not fit the key
+  EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
+  std::filesystem::copy_file(foreign_.key("new.example"), good_.key("server.example"), copy);
+  daemon_->signal(SIGHUP);
+  while (status_of(alive, believes_another) != 200U) ASSERT_FALSE(HasFailure());
+  EXPECT_EQ(status_of(alive, credentials(good_, "")), 0U);
+}
+
+TEST_F(SpoordTlsTest, AScanAsksOverTls) {
+  config_["peers"]["tls"] = {{"ca", good_.ca()},
+                             {"certificate", good_.certificate("node.example")},
+                             {"key", good_.key("node.example")}};
+  start();
+  const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
+  EXPECT_EQ(scan.code, 0) << scan.out << scan.err;
+}
+
+TEST_F(SpoordTlsTest, AKeyThatDoesNotFitKeepsItFromStarting) {
+  config_["listen"][0]["tls"]["key"] = good_.key("node.example");
+  std::ofstream(directory_ / "spoor.json") << config_;
+  const auto started = support::run_command({SPOORD, "--config", spoor_json()});
+  EXPECT_EQ(started.code, 1);
+  EXPECT_NE(started.err.find("/node.example.key"), std::string::npos) << started.err;
+  const auto rsa = directory_ / "rsa.key";
+  support::run_command({"openssl", "genrsa", "-out", rsa.native(), "2048"});
+  config_["listen"][0]["tls"]["key"] = rsa;
+  write_config();
+  const auto of_another_kind = support::run_command({SPOORD, "--config", spoor_json()});
+  EXPECT_EQ(of_another_kind.code, 1);
+  EXPECT_NE(of_another_kind.err.find("rsa.key"), std::string::npos) << of_another_kind.err;
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,102 @@
+// What a spoord takes over on SIGHUP.
+#include <gmock/gmock.h>
+
+#include "tests/daemon/spoord_fixture.h"
+#include "tests/faults/connection.h"
+
+namespace spoor::daemon {
+namespace {
+
+using faults::Connection;
+using testing::HasSubstr;
+
+class ReloadTest : public SpoordTest {
+ protected:
+  // The settings that were taken over, as the log names them.
+  std::string reload() {
+    write_config();
+    const std::string before = daemon_->log();
+    daemon_->signal(SIGHUP);
+    return daemon_->wait_for("reloaded: ", before.size());
+  }
+
+  unsigned mark_two_thousand_bytes() {
+    std::string paths;
+    for (int i = 0; i < 1000; ++i) paths += "a\n";
+    return request("POST", "/v1/marks", paths, "text/plain").status;
+  }
+};
+
+TEST_F(ReloadTest, TheLargestBodyIsTakenOverAndBack) {
+  start();
+  EXPECT_EQ(mark_two_thousand_bytes(), 200U);
+  config_["limits"]["max_body"] = "1KiB";
+  EXPECT_EQ(reload(), "limits.max_body");
+  EXPECT_EQ(mark_two_thousand_bytes(), 413U);
+  config_["limits"]["max_body"] = "8MiB";
+  EXPECT_EQ(reload(), "limits.max_body");
+  EXPECT_EQ(mark_two_thousand_bytes(), 200U);
+  EXPECT_EQ(reload(), "nothing to take over");
+}
+
+TEST_F(ReloadTest, TheNumberOfConnectionsIsTakenOver) {
+  config_["limits"]["max_connections"] = 1;
+  start();
+  Connection first(port());
+  ASSERT_EQ(first.send("GET", "/livez").value().status, 200U);
+  const auto refused = Connection(port()).send("GET", "/livez");
+  EXPECT_EQ(refused.value().status, 503U);
+  EXPECT_EQ(refused.value().retry_after, "1");
+  config_["limits"]["max_connections"] = 20;
+  EXPECT_EQ(reload(), "limits.max_connections");
+  EXPECT_EQ(Connection(port()).send("GET", "/livez").value().status, 200U);
+  EXPECT_EQ(first.send("GET", "/livez").value().status, 200U) << "the connections there are go on";
+}
+
+TEST_F(ReloadTest, ThePeersAreTakenOver) {
+  start();
+  EXPECT_TRUE(get("/v1/status")["peers"].empty());
+  config_["peers"]["static"] = {url_};
+  EXPECT_EQ(reload(), "peers.static");
+  EXPECT_EQ(get("/v1/status")["peers"][0]["url"], url_);
+  EXPECT_EQ(daemon_->wait_for("peer n1 (" + url_ + ") is "), "up") << "it is asked";
+  config_["peers"]["static"] = nlohmann::json::array();
+  reload();
+  EXPECT_TRUE(get("/v1/status")["peers"].empty());
+}
+
+TEST_F(ReloadTest, WhatOnlyScansHeedNeedsNoRestart) {
+  start();
+  config_["scan"] = {{"threads", 3}, {"audit_period", "60d"}};
+  config_["peers"] = {{"dns", {"spoor.test"}}, {"timeout", "5s"}};
+  config_["tracker"]["items"] = 1234;
+  EXPECT_EQ(reload(), "nothing to take over");
+  EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");
+}
+
+TEST_F(ReloadTest, WhatNeedsARestartIsNamedUntilThen) {
+  start();
+  config_["tracker"]["items"] = 1234;
+  reload();
+  EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");
+  const std::size_t after = daemon_->log().size();
+  config_["log"]["level"] = "debug";
+  EXPECT_EQ(reload(), "log.level");
+  EXPECT_EQ(daemon_->wait_for("needs a restart: ", after), "tracker.items");
+}
+
+TEST_F(ReloadTest, AFileWithErrorsChangesNothing) {
+  start();
+  config_["limits"]["max_body"] = "1KiB";
+  config_["tracker"]["fp_rate"] = 2;
+  write_config();
+  daemon_->signal(SIGHUP);
+  EXPECT_THAT(daemon_->wait_for("not reloaded, everything stays as it was: "), HasSubstr("tracker.fp_rate"));
+  EXPECT_EQ(mark_two_thousand_bytes(), 200U);
+  config_["tracker"].erase("fp_rate");
+  EXPECT_EQ(reload(), "limits.max_body") << "once it is mended";
+  EXPECT_EQ(mark_two_thousand_bytes(), 413U);
+}
+
+}  // namespace
+}  // namespace spoor::daemon

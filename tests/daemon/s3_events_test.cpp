@@ -1,0 +1,333 @@
+#include "daemon/s3_events.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/random.h"
+
+namespace spoor::daemon {
+namespace {
+
+using nlohmann::json;
+using tracker::MarkKind;
+using Paths = std::vector<std::string>;
+using Parsed = boost::system::result<EventMarks, Problem>;
+
+HttpRequest request_of(std::string body) {
+  HttpRequest request;
+  request.content_type = "application/json";
+  request.body = std::move(body);
+  return request;
+}
+
+Parsed parse(std::string body, std::map<std::string, std::string> query = {}) {
+  HttpRequest request = request_of(std::move(body));
+  request.query = std::move(query);
+  return parse_s3_events(request, {});
+}
+
+json event(const std::string& name, const std::string& bucket, const std::string& key) {
+  return {{"eventName", name}, {"s3", {{"bucket", {{"name", bucket}}}, {"object", {{"key", key}}}}}};
+}
+
+json from(const std::string& source, json event) {
+  event["eventSource"] = source;
+  return event;
+}
+
+std::string notification(json::array_t records) {
+  return json{{"Records", std::move(records)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Paths paths_of(const Parsed& parsed) {
+  if (!parsed) return {"problem: " + parsed.error().code + ": " + parsed.error().detail};
+  Paths paths;
+  for (const auto& mark : parsed->marks) paths.push_back(mark.path);
+  return paths;
+}
+
+Paths paths_of(json::array_t records) { return paths_of(parse(notification(std::move(records)))); }
+
+Paths marked_by(const std::string& name) { return paths_of({event(name, "b", "k")}); }
+
+std::string code_of(const Parsed& parsed) { return parsed ? "" : parsed.error().code; }
+
+std::string sample(const std::string& name) {
+  std::ifstream file(std::string(S3_EVENTS "/") + name);
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(S3EventsTest, MinioEncodesTheWholeKey) {
+  EXPECT_EQ(paths_of(parse(sample("minio_put.json"))), (Paths{"photos/2023/summer trip/a+b.jpg"}));
+}
+
+TEST(S3EventsTest, AwsLeavesSlashesInTheKey) {
+  EXPECT_EQ(paths_of(parse(sample("aws_put.json"))),
+            (Paths{"amzn-s3-demo-bucket/garden/red flower+1.jpg", "amzn-s3-demo-bucket/garden/old"}));
+}
+
+// A plus or a percent sign in it would otherwise be read as something else, and the object be missed.
+TEST(S3EventsTest, CephSendsTheKeyAsItIs) {
+  EXPECT_EQ(paths_of(parse(sample("ceph_put.json"))), (Paths{"media/films/100% real+true.mkv"}));
+  EXPECT_EQ(paths_of(parse(sample("ceph_removed.json"))), (Paths{"media/films/old.mkv"}));
+}
+
+TEST(S3EventsTest, AKeyOfCephThatMayBeEncodedIsMarkedInBothReadings) {
+  const auto parsed = parse(notification({from("ceph:s3", event("ObjectCreated:Put", "b", "x%2Fy+z"))}));
+  EXPECT_EQ(paths_of(parsed), (Paths{"b/x%2Fy+z", "b/x/y z"}));
+  EXPECT_EQ(parsed->further, 1U);
+  const std::string name(200, 'n');
+  EXPECT_EQ(paths_of({from("ceph:s3", event("ObjectCreated:Put", "b", name + "%2F" + name))}),
+            (Paths{"b/" + name + "/" + name}))
+      << "as it is, it would be no path";
+}
+
+TEST(S3EventsTest, AnEventSourceThatComesLastCountsAsWell) {
+  EXPECT_EQ(paths_of(parse(R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"object":{"key":"a+b"},)"
+                           R"("bucket":{"name":"b"}},"eventSource":"ceph:s3"}]})")),
+            (Paths{"b/a+b", "b/a b"}));
+}
+
+// MinIO keeps it in a directory of another name.
+TEST(S3EventsTest, AKeyOfMinioThatEndsWithASlashIsMarkedInBothNames) {
+  const auto parsed = parse(notification({from("minio:s3", event("s3:ObjectCreated:Put", "b", "a%2Fd%2F"))}),
+                            {{"kind", "file"}});
+  EXPECT_EQ(paths_of(parsed), (Paths{"b/a/d", "b/a/d__XLDIR__"}));
+  EXPECT_EQ(parsed->marks[1].kind, MarkKind::dir) << "it is a directory, whatever else objects are";
+  EXPECT_EQ(parsed->further, 1U);
+  EXPECT_EQ(paths_of({from("aws:s3", event("ObjectCreated:Put", "b", "a/d/"))}), (Paths{"b/a/d"}));
+}
+
+TEST(S3EventsTest, BucketsOfMinioAreMarkedThemselves) {
+  EXPECT_EQ(paths_of(parse(sample("minio_bucket_created.json"))), (Paths{"photos"}));
+  EXPECT_EQ(paths_of(parse(R"({"Records":[{"eventName":"s3:BucketRemoved:*","s3":{"bucket":{"name":"b"}}}]})",
+                           {{"kind", "file"}})),
+            (Paths{"b"}));
+}
+
+TEST(S3EventsTest, TheTestMessageOfAwsMarksNothing) {
+  const auto parsed = parse(sample("aws_test.json"));
+  EXPECT_EQ(paths_of(parsed), Paths{});
+  EXPECT_EQ(parsed->ignored, 1U);
+}
+
+TEST(S3EventsTest, EverythingThatMayChangeAnObjectMarksIt) {
+  for (const std::string name : {"ObjectCreated:Put",
+                                 "ObjectCreated:CompleteMultipartUpload",
+                                 "ObjectCreated:PutTagging",
+                                 "ObjectCreated:SomethingNew",
+                                 "ObjectCreated:*",
+                                 "ObjectRemoved:Delete",
+                                 "ObjectRemoved:DeleteMarkerCreated",
+                                 "ObjectRemoved:NoOP",
+                                 "ObjectRemoved:DeleteAllVersions",
+                                 "ObjectRestore:Post",
+                                 "ObjectRestore:Completed",
+                                 "ObjectRestore:Delete",
+                                 "LifecycleExpiration:Delete",
+                                 "LifecycleDelMarkerExpiration:Delete",
+                                 "LifecycleTransition",
+                                 "ObjectLifecycle:Expiration:Current",
+                                 "ObjectLifecycle:Transition:NonCurrent",
+                                 "ObjectSynced:Create",
+                                 "ObjectTagging:Put",
+                                 "ObjectTagging:Delete",
+                                 "ObjectAcl:Put",
+                                 "IntelligentTiering",
+                                 "ObjectTransition:Complete",
+                                 "Replication:OperationCompletedReplication",
+                                 "ReducedRedundancyLostObject",
+                                 "Scanner:ManyVersions"}) {
+    EXPECT_EQ(marked_by(name), (Paths{"b/k"})) << name;
+    EXPECT_EQ(marked_by("s3:" + name), (Paths{"b/k"})) << name;
+  }
+}
+
+TEST(S3EventsTest, WhatChangesNothingAndWhatIsNotKnownIsCounted) {
+  auto parsed =
+      parse(notification({event("s3:ObjectAccessed:Get", "b", "k"), event("ObjectAccessed:Head", "b", "k"),
+                          event("s3:TestEvent", "b", "k"), event("ObjectRemoved:Delete", "b", "gone")}));
+  EXPECT_EQ(paths_of(parsed), (Paths{"b/gone"}));
+  EXPECT_EQ(parsed->ignored, 3U);
+  EXPECT_EQ(parsed->unknown_events, 0U);
+  parsed =
+      parse(notification({event("s3:Some:Thing", "b", "k"), event("", "b", "k"),
+                          event("objectcreated:put", "b", "k"), event("s3:s3:ObjectCreated:Put", "b", "k")}));
+  EXPECT_EQ(paths_of(parsed), Paths{});
+  EXPECT_EQ(parsed->ignored, 4U);
+  EXPECT_EQ(parsed->unknown_events, 4U);
+  EXPECT_EQ(parsed->unknown_event, "s3:Some:Thing");
+}
+
+TEST(S3EventsTest, AnEventThatMarksNothingMayLookAsItLikes) {
+  const auto parsed =
+      parse(R"({"Records":[{"eventName":"s3:ObjectAccessed:Get","s3":7},{"eventName":"New:Kind"}]})");
+  EXPECT_EQ(paths_of(parsed), Paths{});
+  EXPECT_EQ(parsed->ignored, 2U);
+}
+
+TEST(S3EventsTest, TheKindIsDirUnlessSaidOtherwise) {
+  const std::string body = notification({event("ObjectCreated:Put", "b", "k")});
+  EXPECT_EQ(parse(body)->marks[0].kind, MarkKind::dir);
+  EXPECT_EQ(parse(body, {{"kind", "file"}})->marks[0].kind, MarkKind::file);
+  EXPECT_EQ(code_of(parse(body, {{"kind", "tree"}})), "invalid_request");
+  EXPECT_EQ(code_of(parse(body, {{"kind", "x"}})), "invalid_request");
+  EXPECT_EQ(code_of(parse(body, {{"knid", "file"}})), "invalid_request");
+}
+
+TEST(S3EventsTest, KeysAreDecodedOnce) {
+  EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "a%252Fb")}), (Paths{"b/a%2Fb"}));
+  EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "%ff%C3%A4+%2B")}), (Paths{"b/\xff\xc3\xa4 +"}));
+  EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "/a//b/./c/")}), (Paths{"b/a/b/c"}));
+}
+
+TEST(S3EventsTest, ABadKeyIsNamedByItsRecord) {
+  for (const char* key : {"%", "a%2", "a%zz", "%%20", "a%2G"}) {
+    const auto parsed =
+        parse(notification({event("ObjectCreated:Put", "b", "good"), event("ObjectCreated:Put", "b", key)}));
+    ASSERT_FALSE(parsed) << key;
+    EXPECT_EQ(parsed.error().code, "invalid_path") << key;
+    EXPECT_EQ(parsed.error().index, 1U) << key;
+    EXPECT_EQ(parsed.error().path, key);
+  }
+  for (const char* key : {"a%2F..%2Fb", "..", "a%00b", "", "%2F", ".", "./"}) {
+    const auto parsed = parse(notification({event("ObjectCreated:Put", "b", key)}));
+    EXPECT_EQ(code_of(parsed), "invalid_path") << key;
+    EXPECT_EQ(parsed.error().index, 0U) << key;
+  }
+  EXPECT_EQ(code_of(parse(notification({event("ObjectCreated:Put", "b", std::string(256, 'k'))}))),
+            "path_too_long");
+}
+
+// "./key" would mark a path without the bucket.
+TEST(S3EventsTest, ABucketIsOneComponent) {
+  for (const char* bucket : {"", ".", "..", "a/b", "/a", "a/", "../a"}) {
+    EXPECT_EQ(code_of(parse(notification({event("ObjectCreated:Put", bucket, "k")}))), "invalid_path")
+        << bucket;
+    EXPECT_EQ(code_of(parse(notification({event("s3:BucketCreated:*", bucket, "")}))), "invalid_path")
+        << bucket;
+  }
+  EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b%2F+", "k")}), (Paths{"b%2F+/k"})) << "it is not encoded";
+}
+
+TEST(S3EventsTest, ARecordOfAnotherShapeIsNamedByItsIndex) {
+  const std::string good = event("ObjectCreated:Put", "b", "k").dump();
+  for (const char* bad :
+       {"1", "null", "\"x\"", "[]", R"([{"eventName":"ObjectCreated:Put"}])", "{}",
+        R"({"eventName":"ObjectCreated:Put"})",
+        R"({"eventName":7,"s3":{"bucket":{"name":"b"},"object":{"key":"k"}}})",
+        R"({"s3":{"bucket":{"name":"b"},"object":{"key":"k"}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":{"object":{"key":"k"}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":1}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":["b"]},"object":{"key":"k"}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":{"bucket":"b","object":{"key":"k"}}})",
+        R"({"eventName":"ObjectCreated:Put","s3":[{"bucket":{"name":"b"},"object":{"key":"k"}}]})",
+        R"({"eventName":"s3:BucketCreated:*","s3":{"object":{"key":""}}})"}) {
+    const auto parsed = parse("{\"Records\":[" + good + "," + bad + "]}");
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().code, "invalid_request") << bad;
+    EXPECT_EQ(parsed.error().index, 1U) << bad;
+    EXPECT_NE(parsed.error().detail.find("Records[1]"), std::string::npos) << parsed.error().detail;
+  }
+}
+
+// Which of the two is meant nobody knows: the other one would be missed.
+TEST(S3EventsTest, MembersGivenTwiceAreRefused) {
+  const std::string record = event("ObjectCreated:Put", "b", "k").dump();
+  const auto in_record = [](const std::string& members) { return "{\"Records\":[{" + members + "}]}"; };
+  for (const std::string& body :
+       {"{\"Records\":[" + record + "],\"Records\":[]}",
+        in_record(R"("eventName":"ObjectCreated:Put","eventName":"ObjectAccessed:Get",)"
+                  R"("s3":{"bucket":{"name":"b"},"object":{"key":"k"}})"),
+        in_record(R"("eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}},)"
+                  R"("s3":{"object":{"key":"l"}})"),
+        in_record(R"("eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},)"
+                  R"("object":{"key":"k","key":"l"}})"),
+        in_record(R"("eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b","name":"c"},)"
+                  R"("object":{"key":"k"}})"),
+        in_record(R"("eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},)"
+                  R"("object":{"key":"k"},"object":{"key":"l"}})"),
+        in_record(R"("eventSource":"ceph:s3","eventSource":"aws:s3","eventName":"ObjectCreated:Put",)"
+                  R"("s3":{"bucket":{"name":"b"},"object":{"key":"k"}})")}) {
+    EXPECT_EQ(code_of(parse(body)), "invalid_request") << body;
+  }
+}
+
+TEST(S3EventsTest, AnotherBodyIsNoNotification) {
+  for (const char* body : {"[]", "7", "null", "\"x\"", "{}", R"({"Records":7})", R"({"Records":null})",
+                           R"({"Records":{}})", R"({"Records":"x"})", R"({"Event":"s3:ObjectCreated:Put"})",
+                           R"({"Event":{"Records":[]}})", R"([{"Records":[]}])"}) {
+    EXPECT_EQ(code_of(parse(body)), "invalid_request") << body;
+  }
+  for (const char* body : {"", "{", R"({"Records":[)", R"({"Records":[]} x)", "nope", "{\"x\":\"\xff\"}"}) {
+    EXPECT_EQ(code_of(parse(body)), "invalid_json") << body;
+  }
+  EXPECT_EQ(paths_of(parse(R"({"Records":[]})")), Paths{});
+}
+
+TEST(S3EventsTest, UnknownMembersAreSkippedWhateverTheyHold) {
+  EXPECT_EQ(paths_of(parse(
+                R"({"a":{"Records":[{"eventName":"x"}],"Records":1},)"
+                R"("Records":[{"x":[{"eventName":1},[],{}],"eventName":"ObjectCreated:Put","y":null,"z":1e9,)"
+                R"("s3":{"u":{"bucket":{"name":"no"}},"bucket":{"v":{"name":"no"},"name":"b"},)"
+                R"("object":{"w":[{"key":"no"}],"key":"k"},"t":true}}],"c":[[{"Records":[]}]]})")),
+            (Paths{"b/k"}));
+}
+
+TEST(S3EventsTest, NestingIsBounded) {
+  const auto nested = [](std::size_t depth) {
+    return "{\"Records\":[],\"x\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_EQ(code_of(parse(nested(63))), "");
+  EXPECT_EQ(code_of(parse(nested(64))), "invalid_request");
+  EXPECT_EQ(code_of(parse(nested(4'000'000))), "invalid_request");
+  EXPECT_EQ(code_of(parse(std::string(8'000'000, '['))), "invalid_request");
+}
+
+TEST(S3EventsTest, ReservedAndExcludedPathsAreIgnoredAndCounted) {
+  const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
+  const auto parsed = parse_s3_events(
+      request_of(notification(
+          {event("ObjectCreated:Put", ".minio.sys", "x"), event("ObjectCreated:Put", "b", "a.tmp"),
+           event("s3:BucketCreated:*", ".spoor", ""), event("ObjectCreated:Put", "b", "a"),
+           from("ceph:s3", event("ObjectCreated:Put", "b", "a%2Etmp"))})),
+      rules);
+  EXPECT_EQ(paths_of(parsed), (Paths{"b/a", "b/a%2Etmp"}));
+  EXPECT_EQ(parsed->ignored, 3U);
+  EXPECT_EQ(parsed->further, 0U);
+}
+
+TEST(S3EventsTest, TheBodyIsJsonAsItIs) {
+  HttpRequest request = request_of(R"({"Records":[]})");
+  for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "application/jsonx"}) {
+    request.content_type = type;
+    EXPECT_EQ(code_of(parse_s3_events(request, {})), "unsupported_media_type") << type;
+  }
+  for (const char* type : {"", "APPLICATION/JSON ;charset=utf-8"}) {
+    request.content_type = type;
+    EXPECT_EQ(code_of(parse_s3_events(request, {})), "") << type;
+  }
+  request.content_encoding = "gzip";
+  EXPECT_EQ(code_of(parse_s3_events(request, {})), "unsupported_media_type");
+}
+
+TEST(S3EventsTest, DamagedNotificationsNeverCrashAndNeverYieldPathsThatAreNotNormal) {
+  SPOOR_RANDOM(random);
+  const std::vector<std::string> samples = {sample("minio_put.json"), sample("ceph_put.json"),
+                                            sample("aws_put.json")};
+  for (int round = 0; round < 5'000; ++round) {
+    std::string body = random.pick(samples);
+    for (std::uint64_t i = random.between(1, 6); i > 0; --i) body[random.below(body.size())] = random.byte();
+    const auto parsed = parse(body);
+    if (!parsed) continue;
+    for (const auto& mark : parsed->marks) ASSERT_EQ(*tracker::normalise_path(mark.path), mark.path);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,92 @@
+// S3 event notifications, against what a document of the whole body says.
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "daemon/s3_events.h"
+#include "tests/fuzz/fuzz_support.h"
+#include "tracker/path.h"
+
+namespace spoor::daemon {
+namespace {
+
+using fuzz::require;
+using nlohmann::json;
+
+std::optional<std::string> decoded(const std::string& key) {
+  std::string text;
+  for (std::size_t at = 0; at < key.size(); ++at) {
+    if (key[at] != '%') {
+      text += key[at] == '+' ? ' ' : key[at];
+      continue;
+    }
+    if (key.size() - at < 3) return std::nullopt;
+    const std::string digits = key.substr(at + 1, 2);
+    for (const char digit : digits) {
+      if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) return std::nullopt;
+    }
+    text += static_cast<char>(std::stoi(digits, nullptr, 16));
+    at += 2;
+  }
+  return text;
+}
+
+bool is_marked(const EventMarks& request, const std::string& raw) {
+  const auto path = tracker::normalise_path(raw);
+  if (!path || tracker::NamespaceRules().ignores(*path)) return true;
+  for (const tracker::Mark& mark : request.marks) {
+    if (mark.path == *path || mark.path.starts_with(*path + '/')) return true;
+  }
+  return false;
+}
+
+void check_record(const EventMarks& request, const json& record) {
+  std::string event = record["eventName"];
+  if (event.starts_with("s3:")) event = event.substr(3);
+  if (!event.starts_with("ObjectCreated:") && !event.starts_with("ObjectRemoved:")) return;
+  const std::string bucket = record["s3"]["bucket"]["name"];
+  const std::string key = record["s3"]["object"]["key"];
+  const auto name = decoded(key);
+  if (name) require(is_marked(request, bucket + '/' + *name), "what was created or removed is marked");
+  const auto source = record.find("eventSource");
+  if (source != record.end() && source->is_string() && source->get<std::string>().starts_with("ceph:")) {
+    require(is_marked(request, bucket + '/' + key), "a key that is not encoded is marked as it is");
+  } else {
+    require(name.has_value(), "a key with a broken escape is refused");
+  }
+}
+
+void check(std::string_view body) {
+  HttpRequest request;
+  request.content_type = "application/json";
+  request.body = body;
+  const auto parsed = [&] {
+    const fuzz::MemoryBound bound(body.size());
+    return parse_s3_events(request, {});
+  }();
+  if (!parsed) {
+    require(parsed.error().status == 400, "what is refused is the sender's fault");
+    return;
+  }
+  for (const tracker::Mark& mark : parsed->marks) {
+    require(tracker::is_normalised(mark.path) && !mark.path.empty(), "marks have normalised paths");
+    require(mark.kind == tracker::MarkKind::dir, "marks are those of objects");
+  }
+  const json document = json::parse(body, nullptr, false);
+  require(document.is_object(), "what is accepted is an object");
+  const auto records = document.find("Records");
+  const std::size_t events = records == document.end() ? 1 : records->size();
+  require(parsed->marks.size() - parsed->further + parsed->ignored == events, "every event is counted once");
+  require(parsed->unknown_events <= parsed->ignored, "what is unknown is ignored");
+  if (records == document.end()) return;
+  for (const json& record : *records) check_record(*parsed, record);
+}
+
+}  // namespace
+}  // namespace spoor::daemon
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  spoor::daemon::check(spoor::fuzz::text_of(data, size));
+  return 0;
+}

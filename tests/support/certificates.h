@@ -1,0 +1,32 @@
+// Certificates of an authority of their own, made by openssl.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace spoor::support {
+
+class Certificates {
+ public:
+  // An authority named `name`, kept in `directory`: <name>.pem and <name>.key.
+  Certificates(std::filesystem::path directory, std::string name);
+
+  std::filesystem::path ca() const { return file(name_, ".pem"); }
+
+  // <name>.pem and <name>.key, for the DNS name `name` and the IP address `address`, good for a day; `days`
+  // below 0: expired.
+  void issue(const std::string& name, const std::string& address = "127.0.0.1", int days = 1) const;
+
+  std::filesystem::path certificate(const std::string& name) const { return file(name, ".pem"); }
+  std::filesystem::path key(const std::string& name) const { return file(name, ".key"); }
+
+ private:
+  std::filesystem::path file(const std::string& name, const std::string& end) const {
+    return directory_ / (name + end);
+  }
+
+  std::filesystem::path directory_;
+  std::string name_;
+};
+
+}  // namespace spoor::support
