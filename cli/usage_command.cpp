@@ -37,7 +37,7 @@ struct UsageFlags {
 
 // $COLUMNS, or else those of the terminal; nothing where the output is none.
 std::optional<std::size_t> output_columns() {
-  const char* const variable = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe)
+  const char* const variable = std::getenv("COLUMNS");
   const std::string_view text = variable == nullptr ? "" : variable;
   std::size_t columns = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);

@@ -29,7 +29,7 @@ class HttpServer {
   struct TcpListener {
     std::string address;
     std::uint16_t port = 0;                    // 0 takes a free one
-    Caller caller = {.is_trusted = true};      // what is known of whoever connects
+    Caller caller = {};                        // what is known of whoever connects
     std::shared_ptr<TlsServer> tls = nullptr;  // none: plain
   };
 
@@ -54,13 +54,6 @@ class HttpServer {
   // made it goes on listening.
   base::Result<std::string> adopt(int descriptor, const TcpListener& listener);
   base::Result<std::string> adopt_unix(int descriptor);
-
-  base::Result<std::string> listen_tcp(const std::string& address, std::uint16_t port) {
-    return listen(TcpListener{.address = address, .port = port});
-  }
-  base::Result<std::string> listen_unix(const std::filesystem::path& path) {
-    return listen(UnixListener{.path = path});
-  }
 
   // Since the start.
   struct Figures {

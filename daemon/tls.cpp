@@ -1,24 +1,17 @@
 #include "daemon/tls.h"
 
-#include <fmt/core.h>
-#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include <boost/asio/ssl/error.hpp>
 #include <string_view>
 #include <utility>
+
+#include "peer/tls_files.h"
 
 namespace spoor::daemon {
 namespace {
 
 namespace ssl = boost::asio::ssl;
-using boost::system::error_code;
-
-base::Error unusable(const char* what, const std::filesystem::path& file, const error_code& error) {
-  return {static_cast<std::error_code>(error),
-          fmt::format("cannot use the {} {}: {}", what, file.native(), error.message())};
-}
 
 base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files& files) {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
@@ -31,25 +24,17 @@ base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files&
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // idle connections are many
-  error_code error;
-  // A key with a passphrase is refused rather than asked for on a terminal.
-  context->set_password_callback([](std::size_t, ssl::context::password_purpose) { return std::string(); },
-                                 error);
-  context->use_certificate_chain_file(files.certificate.native(), error);
-  if (error) return unusable("certificate", files.certificate, error);
-  context->use_private_key_file(files.key.native(), ssl::context::pem, error);
-  if (error) return unusable("key", files.key, error);
-  if (SSL_CTX_check_private_key(native) != 1) {  // a key of another kind than the certificate's
-    error = error_code(static_cast<int>(::ERR_get_error()), boost::asio::error::get_ssl_category());
-    return unusable("key", files.key, error);
+  if (const auto shown = peer::show_certificate(*context, files.certificate, files.key); !shown) {
+    return shown.error();
   }
-  if (!files.client_ca.empty()) {
-    context->load_verify_file(files.client_ca.native(), error);
-    if (error) return unusable("client_ca", files.client_ca, error);
-    // Clients choose a certificate by the names of these.
-    SSL_CTX_set_client_CA_list(native, SSL_load_client_CA_file(files.client_ca.c_str()));
-    context->set_verify_mode(ssl::verify_peer, error);
+  if (files.client_ca.empty()) return context;
+  if (const auto believed = peer::believe(*context, "client_ca", files.client_ca); !believed) {
+    return believed.error();
   }
+  // Clients choose a certificate by the names of these.
+  SSL_CTX_set_client_CA_list(native, SSL_load_client_CA_file(files.client_ca.c_str()));
+  boost::system::error_code error;
+  context->set_verify_mode(ssl::verify_peer, error);
   return context;
 }
 

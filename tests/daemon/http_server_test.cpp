@@ -34,7 +34,7 @@ boost::asio::awaitable<HttpResponse> echo(const HttpRequest& request) {
 class HttpServerTest : public testing::Test {
  protected:
   HttpServerTest() {
-    const auto url = server_.listen_tcp(support::own_loopback(), 0);
+    const auto url = server_.listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_.start(echo);
     thread_ = std::jthread([this] { context_.run(); });
@@ -198,7 +198,7 @@ TEST_F(HttpServerTest, OneHostIsNeeded) {
 TEST(HttpServerAdmissionTest, ARefusalKeepsTheConnectionWhereItCan) {
   boost::asio::io_context context(1);
   HttpServer server(context, {});
-  const auto url = server.listen_tcp(support::own_loopback(), 0);
+  const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
   server.start(echo, [](const HttpRequest& request) -> std::optional<HttpResponse> {
     EXPECT_TRUE(request.body.empty());
     if (request.path != "/no") return std::nullopt;
@@ -225,7 +225,7 @@ TEST(HttpServerLimitTest, TheOneThatWaitsLongestMakesRoom) {
                               .yield_after = std::chrono::milliseconds(0),
                               .idle_max = never,
                               .request_max = never});
-  const auto url = server.listen_tcp(support::own_loopback(), 0);
+  const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
   server.start(echo);
   const std::jthread thread([&] { context.run(); });
   const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
@@ -248,7 +248,7 @@ TEST(HttpServerLimitTest, TheOneThatWaitsLongestMakesRoom) {
 TEST(HttpServerLimitTest, BodiesTakeSoMuchMemoryAndNoMore) {
   boost::asio::io_context context(1);
   HttpServer server(context, {.bodies_bytes_max = 300'000});
-  const auto url = server.listen_tcp(support::own_loopback(), 0);
+  const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
   boost::asio::steady_timer gate(context, std::chrono::hours(1));
   std::promise<void> is_there;
   server.start([&](const HttpRequest& request) -> boost::asio::awaitable<HttpResponse> {
@@ -293,7 +293,7 @@ class HttpServerStopTest : public testing::Test {
     server_.emplace(context_,
                     HttpServer::Options{
                         .idle_max = never, .request_max = never, .grace_max = never, .first_max = first_max});
-    const auto url = server_->listen_tcp(support::own_loopback(), 0);
+    const auto url = server_->listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_->start(echo);
     thread_ = std::jthread([this] { context_.run(); });
@@ -368,13 +368,13 @@ TEST_F(HttpServerTest, AUnixSocketServesTooAndAStaleOneIsReplaced) {
   {
     boost::asio::io_context other;
     HttpServer dead(other, {});
-    ASSERT_TRUE(dead.listen_unix(path));
+    ASSERT_TRUE(dead.listen(HttpServer::UnixListener{.path = path}));
   }
   boost::asio::io_context other;
   HttpServer server(other, {});
-  EXPECT_TRUE(server.listen_unix(path)) << "nobody answers on the old one";
+  EXPECT_TRUE(server.listen(HttpServer::UnixListener{.path = path})) << "nobody answers on the old one";
   HttpServer second(other, {});
-  EXPECT_FALSE(second.listen_unix(path)) << "somebody does";
+  EXPECT_FALSE(second.listen(HttpServer::UnixListener{.path = path})) << "somebody does";
 }
 
 }  // namespace
