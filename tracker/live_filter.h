@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,15 +31,29 @@ class LiveFilter {
   // has_avx512().
   std::size_t may_contain_first(std::span<const PathHash> hashes, bool wide = has_avx512()) const;
 
+  // Begins to fetch what add() of this hash will write to, or else what may_contain() is likely to read.
+  void prefetch(const PathHash& hash, bool for_add) const {
+    constexpr std::uint64_t likely = 2;  // in a filter that is half full, few lookups get further
+    const std::uint64_t count = for_add ? shape_.hashes : std::min(likely, shape_.hashes);
+    for (std::uint64_t i = 0; i < count; ++i) __builtin_prefetch(&words_.get()[positions_.at(hash, i) / 64]);
+  }
+
   // Returns how many bits were new. The caller counts them with count_bits(), many at a time: a counter that
   // all marks wrote to would pass from one processor to the other for each of them.
   std::uint64_t add(const PathHash& hash) {
-    if (shape_.hashes == 4) {
-      return set(positions_.at(hash, 0)) + set(positions_.at(hash, 1)) + set(positions_.at(hash, 2)) +
-             set(positions_.at(hash, 3));
-    }
+    constexpr std::uint64_t at_a_time = 8;
     std::uint64_t added = 0;
-    for (std::uint64_t i = 0; i < shape_.hashes; ++i) added += set(positions_.at(hash, i));
+    // Writing to one word waits for the one before: all are fetched before the first is written to.
+    for (std::uint64_t first = 0; first < shape_.hashes; first += at_a_time) {
+      std::array<std::uint64_t, at_a_time> positions{};
+      const std::uint64_t count = std::min(at_a_time, shape_.hashes - first);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        positions[i] = positions_.at(hash, first + i);
+        constexpr int to_write = 1;
+        __builtin_prefetch(&words_.get()[positions[i] / 64], to_write);
+      }
+      for (std::uint64_t i = 0; i < count; ++i) added += set(positions[i]);
+    }
     return added;
   }
 

@@ -59,9 +59,18 @@ class LiveMarks {
     return known;
   }
 
-  // What is not known, to the newest level, which must be there. Returns how many bits were new, to be
-  // counted by the caller.
-  std::uint64_t add(const PathHash& hash) { return older_know(hash) ? 0 : filters_.back()->add(hash); }
+  // Begins to fetch what lookups of this hash will read, from memory that is too large for the caches.
+  void prefetch(const PathHash& hash) const {
+    for (const auto& filter : filters_) filter->prefetch(hash, filter == filters_.back());
+  }
+
+  // What is not known, to the newest level, which must be there: the first is unknown, of the others some may
+  // be known. Returns how many bits were new, to be counted by the caller.
+  std::uint64_t add(std::span<const PathHash> hashes) {
+    std::uint64_t bits = filters_.back()->add(hashes.front());
+    for (const PathHash& hash : hashes.subspan(1)) bits += older_know(hash) ? 0 : filters_.back()->add(hash);
+    return bits;
+  }
   void count_bits(std::uint64_t added) { filters_.back()->count_bits(added); }
 
   // Returns whether the tree was not covered before. Only where nobody else is in any function.

@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <bit>
+#include <cstdint>
+
+#include "tracker/byte_scan.h"
 #include "tracker/errors.h"
 
 namespace spoor::tracker {
@@ -26,6 +30,11 @@ std::size_t utf8_length(std::string_view text) {
   const bool surrogate = lead == 0xED && byte(1) > 0x9F;
   const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
   return overlong || surrogate || too_high ? 0 : length;
+}
+
+bool is_normalised_component(std::string_view component) {
+  if (component.empty() || component.size() > component_bytes_max) return false;
+  return component[0] != '.' || (component != "." && component != "..");
 }
 
 }  // namespace
@@ -72,12 +81,15 @@ base::Result<std::string> normalise_path(std::string_view raw) {
 
 bool is_normalised(std::string_view path) {
   if (path.empty() || path.size() > path_bytes_max || path.find('\0') != std::string_view::npos) return false;
-  for (ComponentCursor at(path); at.next();) {
-    const std::string_view component = at.component();
-    if (component.empty() || component.size() > component_bytes_max) return false;
-    if (component == "." || component == "..") return false;
+  std::size_t begin = 0;
+  for (std::size_t block = 0; block < path.size(); block += separators_bytes) {
+    for (std::uint64_t ends = separators_in(path.substr(block)); ends != 0; ends &= ends - 1) {
+      const std::size_t end = block + static_cast<std::size_t>(std::countr_zero(ends));
+      if (!is_normalised_component(path.substr(begin, end - begin))) return false;
+      begin = end + 1;
+    }
   }
-  return true;
+  return is_normalised_component(path.substr(begin));
 }
 
 bool ComponentCursor::next() {

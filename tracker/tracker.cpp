@@ -1,6 +1,7 @@
 #include "tracker/tracker.h"
 
 #include <algorithm>
+#include <boost/container/static_vector.hpp>
 #include <utility>
 
 #include "tracker/prefix_hashes.h"
@@ -12,6 +13,9 @@ using std::chrono::milliseconds;
 
 // More of it than a usual path needs is not kept for the next marks.
 constexpr std::size_t kept_capacity_max = std::size_t{1} << 20U;
+
+// Made in one stay inside the gate.
+constexpr std::size_t marks_at_a_time = 8;
 
 }  // namespace
 
@@ -46,44 +50,64 @@ TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
 
 MarkOutcome Tracker::mark(std::span<const Mark> marks) {
   MarkOutcome outcome;
-  for (const Mark& mark : marks) mark_one(mark, outcome);
+  outcome.marked = marks.size();
   if (marks.empty()) {
     const auto inside = gate_.enter();
     outcome.cycle = current_;
   }
+  const auto is_tree = [](const Mark& mark) { return mark.kind == MarkKind::tree; };
+  while (!marks.empty()) {
+    if (is_tree(marks.front())) {
+      mark_tree(marks.front(), outcome);
+      marks = marks.subspan(1);
+      continue;
+    }
+    const auto paths = marks.first(std::min(marks.size(), marks_at_a_time));
+    const auto count = std::find_if(paths.begin(), paths.end(), is_tree) - paths.begin();
+    mark_paths(paths.first(static_cast<std::size_t>(count)), outcome);
+    marks = marks.subspan(static_cast<std::size_t>(count));
+  }
   return outcome;
 }
 
-void Tracker::mark_one(const Mark& mark, MarkOutcome& outcome) {
-  ++outcome.marked;
-  if (mark.kind == MarkKind::tree) return mark_tree(mark, outcome);
-  mark_path(mark, outcome);
+// Few at a time: whoever wants to be alone waits for them.
+void Tracker::mark_paths(std::span<const Mark> marks, MarkOutcome& outcome) {
+  boost::container::static_vector<PrefixHashes, marks_at_a_time> prefixes;
+  for (const Mark& mark : marks) {
+    prefixes.emplace_back(mark.path);
+    if (mark.kind == MarkKind::file) prefixes.back().drop_last();
+  }
+  for (std::size_t made = 0;; make_room()) {
+    auto inside = gate_.enter();
+    if (made == 0 && marks.size() > 1) {
+      for (const PrefixHashes& each : prefixes) live_.prefetch(each.all().back());
+    }
+    while (made < marks.size() && mark_path(inside, marks[made], prefixes[made], outcome)) ++made;
+    if (made == marks.size()) return;
+  }
 }
 
-// All of a mark's prefixes are looked up and added in one stay inside the gate, hence in one cycle.
-void Tracker::mark_path(const Mark& mark, MarkOutcome& outcome) {
-  PrefixHashes prefixes(mark.path);
-  if (mark.kind == MarkKind::file) prefixes.drop_last();
+// All of a mark's prefixes are looked up and added in one stay inside the gate, hence in one cycle. False
+// where there is no room for it.
+bool Tracker::mark_path(Gate::Entry& inside, const Mark& mark, const PrefixHashes& prefixes,
+                        MarkOutcome& outcome) {
   const std::span<const PathHash> hashes = prefixes.all();
-  for (;; make_room()) {
-    auto inside = gate_.enter();
-    const auto unknown = hashes.subspan(live_.knows_first(hashes));
-    if (!unknown.empty() && !has_room()) continue;
-    outcome.cycle = current_;
-    if (unknown.empty()) {
-      outcome.position = position();
-      return;
-    }
-    ++outcome.added;
-    outcome.position = record(inside.local(), mark, record_bytes(mark));
-    std::uint64_t& bits_added = inside.local().bits_added;
-    for (const PathHash& hash : unknown) bits_added += live_.add(hash);
-    // Seldom, since all markers write to the same counter; often enough to notice a full level.
-    const auto level = live_.newest_level();
-    const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
-    if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
-    return;
+  const auto unknown = hashes.subspan(live_.knows_first(hashes));
+  if (!unknown.empty() && !has_room()) return false;
+  outcome.cycle = current_;
+  if (unknown.empty()) {
+    outcome.position = position();
+    return true;
   }
+  ++outcome.added;
+  outcome.position = record(inside.local(), mark, record_bytes(mark));
+  std::uint64_t& bits_added = inside.local().bits_added;
+  bits_added += live_.add(unknown);
+  // Seldom, since all markers write to the same counter; often enough to notice a full level.
+  const auto level = live_.newest_level();
+  const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
+  if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
+  return true;
 }
 
 // Alone: which tree marks are joined depends on their order, and so does what a replay comes to.

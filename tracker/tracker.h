@@ -25,6 +25,8 @@
 
 namespace spoor::tracker {
 
+class PrefixHashes;
+
 // A cycle that takes no more marks. Its marks never change, so they are shared, not copied.
 struct ClosedCycle {
   CycleId id;
@@ -205,8 +207,8 @@ class Tracker {
     std::vector<Closed> history;
   };
 
-  void mark_one(const Mark& mark, MarkOutcome& outcome);
-  void mark_path(const Mark& mark, MarkOutcome& outcome);
+  void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
+  bool mark_path(Gate::Entry& inside, const Mark& mark, const PrefixHashes& prefixes, MarkOutcome& outcome);
   void mark_tree(const Mark& mark, MarkOutcome& outcome);
   template <class Record>
   JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);

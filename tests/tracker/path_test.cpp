@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -201,6 +203,42 @@ TEST(NormalisePathTest, WhatIsNormalisedIsToldFromWhatIsNot) {
   for (const char* path : {"a", "a/b", "a b/.c/..d"}) EXPECT_TRUE(is_normalised(path)) << path;
   for (const char* path : {"", "/", "a/", "/a", "a//b", "a/./b", "a/../b"})
     EXPECT_FALSE(is_normalised(path)) << path;
+}
+
+// It looks for separators many bytes at a time: whatever stands where, it must say what going from one to the
+// next says.
+TEST(PathTest, ARandomPathIsNormalisedIfEachComponentIs) {
+  SPOOR_RANDOM(random);
+  const auto is_normal = [](std::string_view path) {
+    if (path.empty() || path.size() > path_bytes_max || path.find('\0') != path.npos) return false;
+    for (std::size_t begin = 0;;) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      const std::string_view component = path.substr(begin, end - begin);
+      if (component.empty() || component.size() > component_bytes_max || component == "." ||
+          component == "..") {
+        return false;
+      }
+      if (end == path.size()) return true;
+      begin = end + 1;
+    }
+  };
+  std::size_t normal = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string path;
+    const std::size_t size = random.below(400);
+    while (path.size() < size) {
+      path += std::string(random.below(300) == 0 ? 254 + random.below(4) : random.below(70), 'x');
+      path += std::vector<std::string>{"/", "/.", "/a", "/.b", "/..c", "..", "."}[random.below(7)];
+    }
+    if (random.below(2) == 0) path += "end";
+    if (random.below(100) == 0) path += '\0';
+    EXPECT_EQ(is_normalised(path), is_normal(path)) << path;
+    if (is_normal(path)) ++normal;
+  }
+  EXPECT_GT(normal, 2'000U);
+  EXPECT_LT(normal, 18'000U);
+  EXPECT_TRUE(is_normalised(longest_path()));
+  EXPECT_FALSE(is_normalised(longest_path() + 'z'));
 }
 
 }  // namespace

@@ -4,6 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "tests/support/random.h"
 #include "tests/tracker/samples.h"
 
 namespace spoor::tracker {
@@ -202,6 +207,47 @@ TEST_F(BoundedTrackerTest, WithNoMemoryAtAllThereIsALevelToMarkIn) {
   for (std::uint64_t number = 0; number < 10 * items; ++number) mark(tracker, {dir(path(number))});
   EXPECT_TRUE(tracker.status().cycles.front().saturated);
   EXPECT_EQ(tracker.state().current_marks->filters().size(), 1U);
+}
+
+// Several are made in one stay inside the gate, and levels open in the middle of that.
+TEST_F(TrackerLevelsTest, MarksMadeTogetherAreThoseMadeOneByOne) {
+  SPOOR_RANDOM(random);
+  Tracker one_by_one(options_, clock_, tracker_.state());
+  tracker_.start_recording();
+  one_by_one.start_recording();
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Mark> marks;
+    for (std::uint64_t count = random.below(40); marks.size() < count;) {
+      const MarkKind kind = random.one_in(10)  ? MarkKind::tree
+                            : random.one_in(3) ? MarkKind::file
+                                               : MarkKind::dir;
+      marks.push_back({fmt::format("{}/{}/{}", random.below(4), random.below(20), random.below(2000)), kind});
+    }
+    const MarkOutcome together = tracker_.mark(marks);
+    MarkOutcome all;
+    for (const Mark& mark : marks) {
+      const MarkOutcome outcome = one_by_one.mark(std::span(&mark, 1));
+      all.marked += outcome.marked;
+      all.added += outcome.added;
+      all.position = outcome.position;
+    }
+    EXPECT_EQ(together.marked, all.marked);
+    EXPECT_EQ(together.added, all.added);
+    EXPECT_EQ(together.cycle, tracker_.status().current);
+    if (!marks.empty()) {
+      EXPECT_EQ(together.position, all.position);
+    }
+    EXPECT_EQ(tracker_.take_records().records, one_by_one.take_records().records);
+  }
+  EXPECT_GE(levels().size(), 3U);
+  const TrackerState state = tracker_.exact_state();
+  const TrackerState expected = one_by_one.exact_state();
+  ASSERT_EQ(state.current_marks->filters().size(), expected.current_marks->filters().size());
+  for (std::size_t i = 0; i < state.current_marks->filters().size(); ++i) {
+    const auto words = state.current_marks->filters()[i].words();
+    const auto expected_words = expected.current_marks->filters()[i].words();
+    EXPECT_TRUE(std::equal(words.begin(), words.end(), expected_words.begin(), expected_words.end())) << i;
+  }
 }
 
 }  // namespace
