@@ -142,6 +142,7 @@ struct Config {
   struct Limits {
     std::uint64_t max_body_bytes = 8ULL << 20U;
     std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all requests at a time.
+    std::uint32_t threads = 1;                      // That serve connections; 0: one for each processor.
     std::uint32_t max_connections = 1024;
     bool operator==(const Limits&) const = default;
   };

@@ -168,6 +168,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("auth.certificates", config.auth.certificates);
   visit("limits.max_body", ByteSize{config.limits.max_body_bytes, 1ULL << 10U, 1ULL << 30U});
   visit("limits.max_bodies", ByteSize{config.limits.max_bodies_bytes, 1ULL << 10U, 1ULL << 40U});
+  visit("limits.threads", Whole{config.limits.threads, 0, 256});
   visit("limits.max_connections", Whole{config.limits.max_connections, 1, 1'000'000});
   visit("log.level", config.log.level);
   visit("log.format", config.log.format);

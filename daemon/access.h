@@ -27,7 +27,7 @@ inline constexpr Roles default_unix_roles = role_bit(config::Role::mark) | role_
 
 // Holds tokens as their SHA-256 only, and compares them in constant time.
 //
-// Lives on one thread.
+// Immutable once it is loaded; thread-safe.
 class Access {
  public:
   // Fails where a token can't be read, or a user or group is unknown; the message holds no token.

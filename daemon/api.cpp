@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -103,15 +104,15 @@ std::string_view route_of(std::string_view path) {
   return route == nullptr ? "other" : route->path;
 }
 
-Api::Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
-         Saver& saver, Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd,
-         Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers, const Access& access,
-         const base::Clock& clock)
-    : options_(std::move(options)),
+Api::Api(boost::asio::io_context& context, Options options, tracker::Persistence& persistence,
+         const tracker::NamespaceRules& rules, Saver& saver, Committer& committer, const PeerWatch& peers,
+         const EtcdMembership* etcd, Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers,
+         std::shared_ptr<const Access> access, const base::Clock& clock)
+    : context_(context),
+      options_(std::move(options)),
       persistence_(persistence),
       tracker_(persistence.tracker()),
       rules_(rules),
-      mark_reader_(rules),
       saver_(saver),
       committer_(committer),
       peers_(peers),
@@ -119,16 +120,20 @@ Api::Api(Options options, tracker::Persistence& persistence, const tracker::Name
       reports_(reports),
       metrics_(metrics),
       answers_(answers),
-      access_(access),
       clock_(clock),
-      started_at_(clock.steady_now()) {}
+      started_at_(clock.steady_now()),
+      access_(std::move(access)) {}
 
 std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
   const Route* const route = find_route(request.path);
   // Strangers are not told what there is.
   const Roles allowed = route == nullptr || request.method == "OPTIONS" ? all_roles : route->allowed;
   if (allowed != anybody) {
-    if (const auto problem = access_.refuse(request, allowed)) return to_response(*problem);
+    const auto access = [this] {
+      const std::scoped_lock lock(mutex_);
+      return access_;
+    }();
+    if (const auto problem = access->refuse(request, allowed)) return to_response(*problem);
   }
   if (request.path == "*" && request.method == "OPTIONS") return options_of("GET, HEAD, POST, OPTIONS");
   if (route == nullptr) {
@@ -149,6 +154,11 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
   return std::nullopt;
 }
 
+void Api::set_access(std::shared_ptr<const Access> access) {
+  const std::scoped_lock lock(mutex_);
+  access_ = std::move(access);
+}
+
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (request.path == "/v1/marks") {
     auto marked = co_await mark(request);
@@ -158,6 +168,16 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
     auto marked = co_await mark_events(request);
     co_return marked;
   }
+  if (is_here()) {
+    auto answered = co_await handle_here(request);
+    co_return answered;
+  }
+  auto answering = boost::asio::co_spawn(context_, handle_here(request), boost::asio::use_awaitable);
+  auto answered = co_await std::move(answering);
+  co_return answered;
+}
+
+boost::asio::awaitable<HttpResponse> Api::handle_here(const HttpRequest& request) {
   if (request.path == "/v1/peer/cycle") {
     auto answered = co_await peer_cycle(request);
     co_return answered;
@@ -195,62 +215,128 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
 }
 
 HttpResponse Api::reject(const Problem& problem) {
+  const std::scoped_lock lock(mutex_);
   ++counters_.rejected;
   return to_response(problem);
 }
 
+std::unique_ptr<MarkReader> Api::take_reader() {
+  const std::scoped_lock lock(mutex_);
+  if (idle_readers_.empty()) return std::make_unique<MarkReader>(rules_);
+  auto reader = std::move(idle_readers_.back());
+  idle_readers_.pop_back();
+  return reader;
+}
+
+void Api::give_back(std::unique_ptr<MarkReader> reader) {
+  const std::scoped_lock lock(mutex_);
+  idle_readers_.push_back(std::move(reader));
+}
+
+// One large body at a time, for the memory that reading it takes.
+std::unique_lock<std::mutex> Api::wait_if_large(const HttpRequest& request) {
+  if (request.body.size() <= MarkReader::small_body_bytes) return {};
+  return std::unique_lock(large_body_);
+}
+
+boost::system::result<std::uint64_t, Problem> Api::read_marks(const HttpRequest& request,
+                                                              tracker::MarkOutcome& outcome) {
+  const auto alone = wait_if_large(request);
+  auto reader = take_reader();
+  // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
+  auto ignored = reader->read(
+      request, [&](std::span<const tracker::Mark> marks) { add(outcome, tracker_.mark(marks)); });
+  give_back(std::move(reader));
+  return ignored;
+}
+
 boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
   tracker::MarkOutcome outcome;
-  // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
-  const auto ignored = mark_reader_.read(
-      request, [&](std::span<const tracker::Mark> marks) { add(outcome, tracker_.mark(marks)); });
+  const auto ignored = read_marks(request, outcome);
   if (!ignored) co_return reject(ignored.error());
   auto acknowledged = co_await acknowledge(outcome, *ignored);
   co_return acknowledged;
 }
 
-boost::asio::awaitable<HttpResponse> Api::mark_events(const HttpRequest& request) {
-  auto events = parse_s3_events(request, rules_);
-  if (!events) co_return reject(events.error());
+boost::system::result<std::uint64_t, Problem> Api::read_events(const HttpRequest& request,
+                                                               tracker::MarkOutcome& outcome) {
+  const auto alone = wait_if_large(request);
+  const auto events = parse_s3_events(request, rules_);
+  if (!events) return events.error();
   note_unknown_events(*events);
-  tracker::MarkOutcome outcome = tracker_.mark(events->marks);
+  outcome = tracker_.mark(events->marks);
   outcome.marked -= events->further;
-  const std::uint64_t ignored = events->ignored;
-  *events = {};  // the paths need not stay in memory for as long as the disk takes
-  auto acknowledged = co_await acknowledge(outcome, ignored);
+  return {boost::system::in_place_value, events->ignored};
+}
+
+boost::asio::awaitable<HttpResponse> Api::mark_events(const HttpRequest& request) {
+  tracker::MarkOutcome outcome;
+  const auto ignored = read_events(request, outcome);
+  if (!ignored) co_return reject(ignored.error());
+  auto acknowledged = co_await acknowledge(outcome, *ignored);
   co_return acknowledged;
 }
 
 // Once the marks are as durable as configured.
 boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored) {
-  const auto durable = co_await committer_.wait(outcome.position);
-  if (!durable) {
-    const Problem problem{503, "not_durable", durable.error().message};
-    co_return reject(problem);
+  if (!is_confirmed(outcome.position)) {
+    const auto problem = co_await confirm(outcome.position);
+    if (problem) co_return reject(*problem);
   }
-  if (const std::string trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
-    const Problem problem{503, "not_a_member", trouble};
-    co_return reject(problem);
+  {
+    const std::scoped_lock lock(mutex_);
+    counters_.accepted += outcome.marked;
+    counters_.added += outcome.added;
+    counters_.ignored += ignored;
   }
-  counters_.accepted += outcome.marked;
-  counters_.added += outcome.added;
-  counters_.ignored += ignored;
   HttpResponse response;
-  response.body =
-      fmt::format(R"({{"marked":{},"ignored":{},"cycle":{}}})", outcome.marked, ignored, outcome.cycle.value);
+  fmt::format_to(std::back_inserter(response.body), R"({{"marked":{},"ignored":{},"cycle":{}}})",
+                 outcome.marked, ignored, outcome.cycle.value);
   co_return response;
 }
 
-void Api::note_unknown_events(const EventMarks& events) {
-  if (events.unknown_events > 0 && counters_.unknown_events == 0) {
-    spdlog::warn(
-        "S3 events named '{}' are not known here, and marked nothing; further unknown ones are only counted",
-        events.unknown_event);
+// Whether there is nothing to wait for, and nobody to ask.
+bool Api::is_confirmed(tracker::JournalPosition position) const {
+  return etcd_ == nullptr && persistence_.durable_position() >= position;
+}
+
+boost::asio::awaitable<std::optional<Problem>> Api::confirm(tracker::JournalPosition position) {
+  if (is_here()) {
+    auto problem = co_await confirm_here(position);
+    co_return problem;
   }
-  counters_.unknown_events += events.unknown_events;
+  auto confirming = boost::asio::co_spawn(context_, confirm_here(position), boost::asio::use_awaitable);
+  auto problem = co_await std::move(confirming);
+  co_return problem;
+}
+
+boost::asio::awaitable<std::optional<Problem>> Api::confirm_here(tracker::JournalPosition position) {
+  const auto durable = co_await committer_.wait(position);
+  if (!durable) {
+    Problem problem{503, "not_durable", durable.error().message};
+    co_return problem;
+  }
+  if (std::string trouble = etcd_ == nullptr ? "" : etcd_->trouble(); !trouble.empty()) {
+    Problem problem{503, "not_a_member", std::move(trouble)};
+    co_return problem;
+  }
+  co_return std::nullopt;
+}
+
+void Api::note_unknown_events(const EventMarks& events) {
+  if (events.unknown_events == 0) return;
+  const std::uint64_t before = [&] {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(counters_.unknown_events, counters_.unknown_events + events.unknown_events);
+  }();
+  if (before > 0) return;
+  spdlog::warn(
+      "S3 events named '{}' are not known here, and marked nothing; further unknown ones are only counted",
+      events.unknown_event);
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
+  if (const auto unknown = unknown_parameter(request, {"path", "since"})) return to_response(*unknown);
   const auto raw = request.query_value("path");
   if (!raw) return to_response({400, "invalid_request", "give the path to look up: /v1/dirty?path=a/b"});
   const auto since = parse_number(request.query_value("since").value_or("0"));
@@ -269,11 +355,15 @@ HttpResponse Api::dirty(const HttpRequest& request) const {
 template <class Render>
 auto Api::render_status(Render render) const {
   const auto uptime = clock_.steady_now() - started_at_;
+  const auto counters = [this] {
+    const std::scoped_lock lock(mutex_);
+    return counters_;
+  }();
   return render(StatusInput{.node = options_.node,
                             .version = options_.version,
                             .uptime = uptime,
                             .tracker = tracker_.status(),
-                            .counters = counters_,
+                            .counters = counters,
                             .last_save = saver_.last(),
                             .last_durable_save = saver_.last_durable(),
                             .failed_saves = saver_.failures(),
@@ -297,7 +387,11 @@ boost::asio::awaitable<HttpResponse> Api::metrics() {
 
 boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request) {
   const auto query = peer::parse_cycle_query(request.body);
-  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+  if (!query) {
+    const bool is_json = query.error().code != std::errc::bad_message;
+    const Problem problem{400, is_json ? "invalid_request" : "invalid_json", query.error().message};
+    co_return to_response(problem);
+  }
   if (query->cluster != options_.node.cluster) {
     co_return to_response({409, "wrong_cluster",
                            fmt::format("node '{}' belongs to cluster '{}', not to '{}'", options_.node.node,

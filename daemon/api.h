@@ -1,10 +1,14 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +45,8 @@ std::string_view route_of(std::string_view path);
 
 // The HTTP API, version 1 (docs/http-api.md): one function a route, no word of sockets.
 //
-// Lives on the thread of the server that calls it. All references must outlive it.
+// Thread-safe where it says so: there may be several threads that serve. They read marks and make them side
+// by side; all else is done on the thread of `context`, which is one of them. All references must outlive it.
 class Api {
  public:
   struct Options {
@@ -50,24 +55,40 @@ class Api {
     std::uint64_t run = 0;  // drawn at this start, see peer/cycle_frame.h
   };
 
-  Api(Options options, tracker::Persistence& persistence, const tracker::NamespaceRules& rules, Saver& saver,
-      Committer& committer, const PeerWatch& peers, const EtcdMembership* etcd, Reports& reports,
-      Metrics& metrics, boost::asio::thread_pool& answers, const Access& access, const base::Clock& clock);
+  Api(boost::asio::io_context& context, Options options, tracker::Persistence& persistence,
+      const tracker::NamespaceRules& rules, Saver& saver, Committer& committer, const PeerWatch& peers,
+      const EtcdMembership* etcd, Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers,
+      std::shared_ptr<const Access> access, const base::Clock& clock);
 
   // What needs no body to be answered: there is no such route, or not in this way, or not for this caller;
-  // also what OPTIONS asks. Nothing for a request that handle() is to answer.
+  // also what OPTIONS asks. Nothing for a request that handle() is to answer. Thread-safe.
   std::optional<HttpResponse> admit(const HttpRequest& request) const;
 
-  // Answers an admitted request.
+  // Who may do what, from now on. Thread-safe.
+  void set_access(std::shared_ptr<const Access> access);
+
+  // Answers an admitted request. Thread-safe.
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
   // Why the node is not ready; empty where it is.
   std::vector<std::string> troubles() const;
 
  private:
+  boost::asio::awaitable<HttpResponse> handle_here(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> mark_events(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored);
+  bool is_confirmed(tracker::JournalPosition position) const;
+  boost::asio::awaitable<std::optional<Problem>> confirm(tracker::JournalPosition position);
+  boost::asio::awaitable<std::optional<Problem>> confirm_here(tracker::JournalPosition position);
+  bool is_here() const { return context_.get_executor().running_in_this_thread(); }
+  boost::system::result<std::uint64_t, Problem> read_marks(const HttpRequest& request,
+                                                           tracker::MarkOutcome& outcome);
+  boost::system::result<std::uint64_t, Problem> read_events(const HttpRequest& request,
+                                                            tracker::MarkOutcome& outcome);
+  std::unique_lock<std::mutex> wait_if_large(const HttpRequest& request);
+  std::unique_ptr<MarkReader> take_reader();
+  void give_back(std::unique_ptr<MarkReader> reader);
   HttpResponse reject(const Problem& problem);
   void note_unknown_events(const EventMarks& events);
   HttpResponse dirty(const HttpRequest& request) const;
@@ -83,11 +104,11 @@ class Api {
   HttpResponse alive() const;
   HttpResponse ready() const;
 
+  boost::asio::io_context& context_;
   const Options options_;
   tracker::Persistence& persistence_;
   tracker::Tracker& tracker_;
   const tracker::NamespaceRules& rules_;
-  MarkReader mark_reader_;
   Saver& saver_;
   Committer& committer_;
   const PeerWatch& peers_;
@@ -95,11 +116,15 @@ class Api {
   Reports& reports_;
   Metrics& metrics_;
   boost::asio::thread_pool& answers_;  // merges the marks for peers, while marking goes on here
-  const Access& access_;
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
-  MarkCounters counters_;
   unsigned saves_waiting_ = 0;
+  std::mutex large_body_;  // held while one is read
+
+  mutable std::mutex mutex_;  // of all below
+  std::shared_ptr<const Access> access_;
+  std::vector<std::unique_ptr<MarkReader>> idle_readers_;  // as many as were used at once
+  MarkCounters counters_;
 };
 
 }  // namespace spoor::daemon

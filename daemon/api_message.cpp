@@ -1,9 +1,9 @@
 #include "daemon/api_message.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
-#include <boost/algorithm/string/predicate.hpp>
-#include <boost/algorithm/string/trim.hpp>
+#include <algorithm>
+#include <boost/url/grammar/ci_string.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -18,16 +18,34 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return number;
 }
 
-std::string media_type(const HttpRequest& request) {
-  return boost::algorithm::trim_copy(request.content_type.substr(0, request.content_type.find(';')));
+bool has_media_type(const HttpRequest& request, std::string_view type) {
+  constexpr std::string_view blanks = " \t";
+  std::string_view sent = request.content_type;
+  sent = sent.substr(0, sent.find(';'));
+  sent.remove_prefix(std::min(sent.find_first_not_of(blanks), sent.size()));
+  sent = sent.substr(0, sent.find_last_not_of(blanks) + 1);
+  return boost::urls::grammar::ci_is_equal(sent, type);
 }
 
 std::optional<Problem> refuse_content_encoding(const HttpRequest& request) {
   const std::string& encoding = request.content_encoding;
-  if (encoding.empty() || boost::algorithm::iequals(encoding, "identity")) return std::nullopt;
+  if (encoding.empty() || boost::urls::grammar::ci_is_equal(encoding, "identity")) return std::nullopt;
   return Problem{415, "unsupported_media_type",
                  fmt::format("the Content-Encoding '{}' is not known here; send the body as it is",
                              tracker::printable(encoding))};
+}
+
+std::optional<Problem> unknown_parameter(const HttpRequest& request,
+                                         std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : request.query) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string others =
+        known.size() == 0 ? "none is" : fmt::format("known are: {}", fmt::join(known, ", "));
+    return Problem{
+        400, "invalid_request",
+        fmt::format("the query parameter '{}' is not known here; {}", tracker::printable(name), others)};
+  }
+  return std::nullopt;
 }
 
 HttpResponse json_response(const nlohmann::ordered_json& body) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,11 +16,15 @@ namespace spoor::daemon {
 // A whole decimal number and nothing else; nothing where it is none.
 std::optional<std::uint64_t> parse_number(std::string_view text);
 
-// The Content-Type without its parameters.
-std::string media_type(const HttpRequest& request);
+// Whether the Content-Type is this one, whatever its parameters.
+bool has_media_type(const HttpRequest& request, std::string_view type);
 
 // The problem that the body is encoded; nothing where it is as it is.
 std::optional<Problem> refuse_content_encoding(const HttpRequest& request);
+
+// The problem that there is a parameter of another name: one that is misspelt must not count as not given.
+std::optional<Problem> unknown_parameter(const HttpRequest& request,
+                                         std::initializer_list<std::string_view> known);
 
 // What is not UTF-8 becomes U+FFFD.
 HttpResponse json_response(const nlohmann::ordered_json& body);

@@ -39,6 +39,7 @@
 #include "daemon/saver.h"
 #include "daemon/scan_watch.h"
 #include "daemon/service_manager.h"
+#include "daemon/serving_threads.h"
 #include "daemon/status_line.h"
 #include "daemon/task.h"
 #include "daemon/tls.h"
@@ -251,13 +252,19 @@ base::Result<std::vector<std::string>> listen_or_serve_passed(HttpServer& server
   return listen(server, *all, *passed, tls_servers);
 }
 
-bool reload_access(Access& access, const config::Config& fresh) {
-  auto loaded = Access::load(fresh.auth);
+base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth) {
+  auto loaded = Access::load(auth);
+  if (!loaded) return loaded.error();
+  return std::make_shared<const Access>(*std::move(loaded));
+}
+
+bool reload_access(Api& api, const config::Config& fresh) {
+  auto loaded = load_access(fresh.auth);
   if (!loaded) {
     spdlog::error("auth stays as it was: {}", loaded.error().message);
     return false;
   }
-  access = *std::move(loaded);
+  api.set_access(*std::move(loaded));
   return true;
 }
 
@@ -288,13 +295,12 @@ std::uint64_t bodies_bytes_max(const config::Config::Limits& limits) {
 }
 
 // What a reload takes over. All references must outlive what it gives.
-std::vector<Reloadable> reloadable(HttpServer& server, PeerWatch& peers, Access& access,
-                                   const TlsServers& tls_servers) {
+std::vector<Reloadable> reloadable(HttpServer& server, const ServingThreads& serving, PeerWatch& peers,
+                                   Api& api, const TlsServers& tls_servers) {
   using config::Config;
   const auto set_limits = [&](const Config& fresh) {
-    server.set_body_max(fresh.limits.max_body_bytes);
-    server.set_bodies_max(bodies_bytes_max(fresh.limits));
-    server.set_connections_max(connections_that_fit(fresh.limits.max_connections));
+    server.set_limits(fresh.limits.max_body_bytes, bodies_bytes_max(fresh.limits),
+                      connections_that_fit(fresh.limits.max_connections, serving.others().size()));
     return true;
   };
   const auto set_log = [](const Config& fresh) {
@@ -312,7 +318,7 @@ std::vector<Reloadable> reloadable(HttpServer& server, PeerWatch& peers, Access&
       {{"peers.token_file", "peers.tls"},
        [&](const Config& fresh) { return reload_credentials(peers, fresh); }},
       {{"auth.tokens", "auth.unix", "auth.certificates"},
-       [&](const Config& fresh) { return reload_access(access, fresh); }},
+       [&](const Config& fresh) { return reload_access(api, fresh); }},
       {{}, [&](const Config&) { return reload_certificates(tls_servers); }},
   };
 }
@@ -359,17 +365,21 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
 
   asio::io_context context(1);
   asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
-  ServiceManager manager(context);
+  ServingThreads serving(config.limits.threads);
+  ServiceManager manager(context, serving.others());
   manager.say("loading");
-  HttpServer server(context, {.body_bytes_max = config.limits.max_body_bytes,
-                              .bodies_bytes_max = bodies_bytes_max(config.limits),
-                              .connections_max = connections_that_fit(config.limits.max_connections)});
+  HttpServer server(
+      context,
+      {.body_bytes_max = config.limits.max_body_bytes,
+       .bodies_bytes_max = bodies_bytes_max(config.limits),
+       .connections_max = connections_that_fit(config.limits.max_connections, serving.others().size())},
+      serving.others());
   // First, so that a taken port is found before anything is changed on disk.
   TlsServers tls_servers;
   const auto urls = listen_or_serve_passed(server, config, tls_servers);
   if (!urls) return urls.error();
 
-  auto access = Access::load(config.auth);
+  const auto access = load_access(config.auth);
   if (!access) return access.error();
   const auto credentials = credentials_for(config.peers);
   if (!credentials) return credentials.error();
@@ -397,9 +407,9 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Reports reports(scanner::UsageDatabase::file_in(config.node.data_dir), report_pool, clock);
   ScanWatch scans(context, report_pool, scanner::UsageDatabase::file_in(config.node.data_dir));
   Metrics metrics(server, scans, clock);
-  Api api({node, version, draw_run()}, **persistence, rules, saver, committer, peers, etcd ? &*etcd : nullptr,
-          reports, metrics, answers, *access, clock);
-  Reload reloading(config, reloadable(server, peers, *access, tls_servers));
+  Api api(context, {node, version, draw_run()}, **persistence, rules, saver, committer, peers,
+          etcd ? &*etcd : nullptr, reports, metrics, answers, *access, clock);
+  Reload reloading(config, reloadable(server, serving, peers, api, tls_servers));
   asio::co_spawn(context, watch_signals(signals, pool, reload, reloading, manager),
                  [&](const std::exception_ptr& failure) {
                    rethrow(failure);
@@ -423,7 +433,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   saver.start();
   for (const std::string& url : *urls) spdlog::info("listening on {}", url);
   manager.serve([&] { return status_of(**persistence, api, peers, reloading); });
-  context.run();
+  serving.run(context);
 
   manager.say("saving the last snapshot");
   const auto last = (*persistence)->stop();

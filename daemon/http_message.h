@@ -47,7 +47,7 @@ struct HttpRequest {
 
 struct HttpResponse {
   unsigned status = 200;
-  std::string content_type = "application/json";
+  std::string_view content_type = "application/json";  // of static storage
   std::string body;
   std::map<std::string, std::string> headers = {};  // further ones
   std::string problem = {};                         // the code, where this is a problem

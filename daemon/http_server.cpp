@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -19,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/http_worker.h"
 #include "daemon/task.h"
 
 namespace spoor::daemon {
@@ -32,9 +35,6 @@ using unix_stream = asio::local::stream_protocol;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors have run out
 constexpr std::chrono::minutes complaint_pause{1};
-constexpr std::size_t refusals_least = 16;  // at a time; each waits for its client to read the answer
-constexpr std::chrono::milliseconds sweep_most{250};
-constexpr std::chrono::milliseconds sweep_least{10};
 
 // Who is at the other end; nobody where the kernel does not tell.
 std::optional<UnixPeer> peer_of(int socket) {
@@ -102,34 +102,32 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     std::filesystem::path file;  // empty: not ours to remove
   };
 
-  Impl(asio::io_context& the_context, const Options& options)
-      : context(the_context),
-        sessions(std::make_shared<HttpSessions>()),
-        grace(the_context),
-        sweeping(the_context) {
-    sessions->limits = options;
+  Impl(asio::io_context& the_context, const Options& options, const std::vector<asio::io_context*>& others)
+      : context(the_context), limits(options) {
+    workers.push_back(std::make_shared<HttpWorker>(context, limits, totals));
+    for (asio::io_context* const other : others)
+      workers.push_back(std::make_shared<HttpWorker>(*other, limits, totals));
+    for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->set_next(workers[(i + 1) % workers.size()]);
   }
 
   template <class Listening>
   asio::awaitable<void> accept(Listening& listening);
   static Caller caller_of(const TcpAcceptor& listening, tcp::socket& socket);
   static Caller caller_of(const UnixAcceptor& listening, unix_stream::socket& socket);
-  void admit(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls);
-  bool make_room();
-  static asio::awaitable<void> serve(std::shared_ptr<HttpSession> session, bool is_full);
-  void sweep();
-  void start_grace(std::chrono::milliseconds time);
+  HttpWorker& next_worker() { return *workers[turn++ % workers.size()]; }
   void stop();
+  void stop_workers();
 
   asio::io_context& context;
-  const std::shared_ptr<HttpSessions> sessions;
+  HttpLimits limits;
+  const std::shared_ptr<HttpTotals> totals = std::make_shared<HttpTotals>();
+  std::vector<std::shared_ptr<HttpWorker>> workers;
+  std::size_t turn = 0;
   std::vector<std::unique_ptr<TcpAcceptor>> tcp_acceptors;
   std::vector<std::unique_ptr<UnixAcceptor>> unix_acceptors;
+  std::size_t accepting = 0;  // how many of them do
   AcceptTrouble accept_trouble;
-  asio::steady_timer grace;
-  asio::steady_timer sweeping;
-  std::uint64_t accepted = 0;  // connections that were served
-  std::uint64_t refused = 0;
+  bool stopping = false;
 };
 
 Caller HttpServer::Impl::caller_of(const TcpAcceptor& listening, tcp::socket& socket) {
@@ -147,8 +145,10 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
   const auto self = shared_from_this();
   asio::steady_timer pause(context);
   while (listening.acceptor.is_open()) {
-    auto [error, socket] = co_await listening.acceptor.async_accept(as_result);
-    if (error == asio::error::operation_aborted) co_return;
+    HttpWorker& worker = next_worker();
+    const asio::any_io_executor executor = worker.context().get_executor();
+    auto [error, socket] = co_await listening.acceptor.async_accept(executor, as_result);
+    if (error == asio::error::operation_aborted) break;
     if (error) {
       accept_trouble.failed(error);
       pause.expires_after(accept_pause);
@@ -161,65 +161,13 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
     if constexpr (std::is_same_v<Listening, TcpAcceptor>) {
       if (listening.tls) tls = listening.tls->context();
     }
-    admit(HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
+    worker.take(HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
   }
-}
-
-void HttpServer::Impl::admit(HttpSession::Socket socket, Caller caller,
-                             std::shared_ptr<asio::ssl::context> tls) {
-  const std::size_t most = sessions->limits.connections_max;
-  const bool is_full = sessions->all.size() >= most && !make_room();
-  ++(is_full ? refused : accepted);
-  // Beyond the limit a connection still gets an answer, as long as there are not too many of these.
-  if (sessions->all.size() >= most + most / 4 + refusals_least) return;
-  auto session =
-      std::make_shared<HttpSession>(sessions, std::move(socket), std::move(caller), std::move(tls));
-  if (sessions->stopping) {  // accepted just before the stop
-    start_grace(sessions->limits.grace_max);
-    sweep();
-  }
-  asio::co_spawn(context, serve(std::move(session), is_full), rethrow);
-}
-
-// Ends the connection that has asked for nothing the longest; those who keep connections open for nothing, or
-// send their header a byte at a time, must not keep out those who have something to say.
-bool HttpServer::Impl::make_room() {
-  HttpSession* longest = nullptr;
-  for (HttpSession* session : sessions->all) {
-    if (!session->waiting_since() || session->is_cancelled()) continue;
-    if (longest == nullptr || *session->waiting_since() < *longest->waiting_since()) longest = session;
-  }
-  if (longest == nullptr) return false;
-  if (HttpSession::Clock::now() - *longest->waiting_since() < sessions->limits.yield_after) return false;
-  longest->cancel();
-  return true;
-}
-
-// Holds the session while it is served.
-asio::awaitable<void> HttpServer::Impl::serve(std::shared_ptr<HttpSession> session, bool is_full) {
-  if (is_full) {
-    co_await session->refuse();
-  } else {
-    co_await session->run();
-  }
-}
-
-// One timer for all: a timer for each request would cost as much as answering it.
-void HttpServer::Impl::sweep() {
-  const auto shortest = std::min(sessions->limits.idle_max, sessions->limits.request_max);
-  sweeping.expires_after(std::clamp(shortest / 4, sweep_least, sweep_most));
-  sweeping.async_wait([self = shared_from_this()](const error_code& error) {
-    if (error) return;
-    const auto now = HttpSession::Clock::now();
-    for (HttpSession* session : self->sessions->all) session->expire(now);
-    // The last one may have ended when this was on its way already.
-    if (self->sessions->stopping && self->sessions->all.empty()) return;
-    self->sweep();
-  });
+  if (--accepting == 0) stop_workers();
 }
 
 void HttpServer::Impl::stop() {
-  if (std::exchange(sessions->stopping, true)) return;
+  if (std::exchange(stopping, true)) return;
   error_code ignored;
   for (const auto& each : tcp_acceptors) each->acceptor.close(ignored);
   for (const auto& each : unix_acceptors) {
@@ -227,34 +175,29 @@ void HttpServer::Impl::stop() {
     std::error_code gone;
     if (!each->file.empty()) std::filesystem::remove(each->file, gone);
   }
-  sessions->on_last_end = [self = shared_from_this()] {
-    self->grace.cancel();
-    self->sweeping.cancel();
-  };
-  if (sessions->all.empty()) return sessions->on_last_end();
-  for (HttpSession* session : sessions->all) session->stop();
-  start_grace(sessions->limits.grace_max);
+  if (accepting == 0) stop_workers();
 }
 
-void HttpServer::Impl::start_grace(std::chrono::milliseconds time) {
-  grace.expires_after(time);
-  grace.async_wait([self = shared_from_this()](const error_code& error) {
-    if (error) return;
-    for (HttpSession* session : self->sessions->all) session->cancel();
-    // Who was between two operations just then begins the next one.
-    if (!self->sessions->all.empty()) self->start_grace(sweep_most);
-  });
+// Once no connection can come any more. Requests on other threads may need this one to the end.
+void HttpServer::Impl::stop_workers() {
+  for (const auto& worker : workers) worker->stop([guard = asio::make_work_guard(context)] {});
 }
 
-HttpServer::HttpServer(asio::io_context& context, Options options)
-    : impl_(std::make_shared<Impl>(context, options)) {}
+HttpServer::HttpServer(asio::io_context& context, const Options& options,
+                       const std::vector<asio::io_context*>& others)
+    : impl_(std::make_shared<Impl>(context, options, others)) {}
 
-HttpServer::~HttpServer() { impl_->sessions->on_last_end = {}; }
+HttpServer::~HttpServer() {
+  for (const auto& worker : impl_->workers) worker->forget_stop();
+}
 
 base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
   error_code error;
-  const auto ip = asio::ip::make_address(listener.address, error);
+  auto ip = asio::ip::make_address(listener.address, error);
   if (error) return base::Error(error, fmt::format("'{}' is no IP address", listener.address));
+  // An IPv6 socket takes IPv4 in no form, so that both can listen on one port.
+  if (ip.is_v6() && ip.to_v6().is_v4_mapped())
+    ip = asio::ip::make_address_v4(asio::ip::v4_mapped, ip.to_v6());
   tcp::acceptor acceptor(impl_->context);
   const tcp::endpoint endpoint(ip, listener.port);
   acceptor.open(endpoint.protocol(), error);
@@ -329,23 +272,25 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
 }
 
 void HttpServer::start(Handler handle, Admission admit) {
-  impl_->sessions->service = {std::move(handle), std::move(admit)};
+  const HttpService service{std::move(handle), std::move(admit)};
+  for (const auto& worker : impl_->workers) worker->start(service);
+  impl_->accepting = impl_->tcp_acceptors.size() + impl_->unix_acceptors.size();
   for (const auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
   for (const auto& each : impl_->unix_acceptors)
     asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
-  impl_->sweep();
 }
 
-void HttpServer::set_body_max(std::uint64_t bytes) { impl_->sessions->limits.body_bytes_max = bytes; }
-
-void HttpServer::set_bodies_max(std::uint64_t bytes) { impl_->sessions->limits.bodies_bytes_max = bytes; }
-
-void HttpServer::set_connections_max(std::size_t connections) {
-  impl_->sessions->limits.connections_max = connections;
+void HttpServer::set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_bytes_max,
+                            std::size_t connections_max) {
+  impl_->limits.body_bytes_max = body_bytes_max;
+  impl_->limits.bodies_bytes_max = bodies_bytes_max;
+  impl_->limits.connections_max = connections_max;
+  for (const auto& worker : impl_->workers) worker->set_limits(impl_->limits);
 }
 
 HttpServer::Figures HttpServer::figures() const {
-  return {impl_->sessions->all.size(), impl_->accepted, impl_->refused, impl_->sessions->unread};
+  const HttpTotals& totals = *impl_->totals;
+  return {totals.open, totals.accepted, totals.refused, totals.unread()};
 }
 
 void HttpServer::stop() { impl_->stop(); }

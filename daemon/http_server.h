@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "daemon/http_session.h"
@@ -19,7 +20,8 @@ namespace spoor::daemon {
 // Serves HTTP/1.1 on TCP and Unix sockets, with TLS where asked for. Everything that comes in is bounded:
 // header, body, time, connections, and what all bodies take together.
 //
-// Lives on the thread of `context`, which must outlive it.
+// Lives on the thread of `context`; connections are accepted there, and served on the threads of all
+// contexts in turn. All contexts must outlive it.
 class HttpServer {
  public:
   using Handler = HttpService::Handler;
@@ -39,7 +41,11 @@ class HttpServer {
     std::optional<gid_t> group = std::nullopt;
   };
 
-  HttpServer(boost::asio::io_context& context, Options options);
+  // `others`: more contexts, each of which runs on one thread from after start() until it has nothing left to
+  // do, which is some time after stop().
+  HttpServer(boost::asio::io_context& context, const Options& options,
+             const std::vector<boost::asio::io_context*>& others = {});
+  // Not while any of the contexts runs.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -65,16 +71,16 @@ class HttpServer {
   };
   Figures figures() const;
 
-  // `admit` looks at a request before its body is read; what it answers ends it.
+  // `admit` looks at a request before its body is read; what it answers ends it. Both are called on the
+  // threads that serve.
   void start(Handler handle, Admission admit = {});
 
   // For the connections and requests that come from now on.
-  void set_body_max(std::uint64_t bytes);
-  void set_bodies_max(std::uint64_t bytes);
-  void set_connections_max(std::size_t connections);
+  void set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_bytes_max, std::size_t connections_max);
 
   // Accepts no more connections, closes idle ones, lets requests under way finish (for grace_max at
-  // most). context.run() returns when all are gone and nothing else is left to do.
+  // most). Then nothing is left to do for any of the contexts; that of this server has something to do until
+  // the others have not.
   void stop();
 
  private:

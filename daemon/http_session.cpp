@@ -2,22 +2,21 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
+#include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/url.hpp>
 #include <ctime>
-#include <iterator>
+#include <memory_resource>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "daemon/http_header.h"
+#include "daemon/http_stream.h"
 #include "daemon/problem.h"
 #include "daemon/tls.h"
 
@@ -27,81 +26,20 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-using Socket = HttpSession::Socket;
-using Parser = http::request_parser<http::string_body>;
-
-// Errors come back as values: a client that hangs up is not exceptional.
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-using Io = std::tuple<error_code, std::size_t>;
+using Parser = http::request_parser<http::string_body, HttpFields::allocator_type>;
 
 constexpr std::size_t first_read_bytes = 4096;
 constexpr std::size_t idle_buffer_bytes_max = std::size_t{16} << 10U;
-constexpr std::ptrdiff_t fields_max = 100;  // of a header and a trailer together
 constexpr std::size_t body_read_bytes = std::size_t{64} << 10U;
 constexpr std::size_t small_body_bytes = std::size_t{16} << 10U;  // never refused for want of memory
 constexpr std::size_t body_padding_bytes = 64;                    // spare room that JSON parsers like to have
 constexpr std::size_t write_bytes = std::size_t{256} << 10U;      // in the time for a part of an answer
 constexpr std::uint64_t answers_bytes_max = std::uint64_t{64} << 20U;  // of all that are being written
+constexpr std::size_t kept_bytes_max = 2048;      // of each text, from one request to the next
+constexpr std::size_t fields_bytes_usual = 1024;  // that a parsed header takes
 constexpr std::size_t joined_bytes_max = std::size_t{16} << 10U;
 constexpr std::size_t lingering_bytes_max = std::size_t{1} << 20U;
 constexpr std::chrono::milliseconds lingering_max{2'000};
-
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-// What two parties could read in two ways, so that one sees a request where the other sees a body
-// (RFC 9112, sections 3.2 and 6.1 to 6.3).
-std::optional<Problem> ambiguity_of(const http::request_header<>& header) {
-  const auto bad = [](const char* what) { return Problem{400, "invalid_request", what}; };
-  const bool is_http11 = header.version() == 11;
-  const auto hosts = header.count(http::field::host);
-  if (hosts > 1 || (is_http11 && hosts == 0)) return bad("exactly one Host is needed in the header");
-  const auto encodings = header.count(http::field::transfer_encoding);
-  const auto lengths = header.count(http::field::content_length);
-  if (encodings > 0) {
-    if (!is_http11) return bad("HTTP/1.0 knows no Transfer-Encoding");
-    if (lengths > 0) return bad("Content-Length and Transfer-Encoding contradict each other; send one");
-    if (encodings > 1 || !boost::beast::iequals(header[http::field::transfer_encoding], "chunked")) {
-      return bad("the only Transfer-Encoding that is known here is 'chunked'");
-    }
-  }
-  if (lengths > 1) return bad("Content-Length was sent more than once");
-  if (lengths == 1) {
-    const auto text = view(header[http::field::content_length]);
-    const bool is_number =
-        !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (!is_number) return bad("Content-Length is no number");
-  }
-  return std::nullopt;
-}
-
-// Beast bounds what it gets at one time, but not how many fields it makes of it.
-bool has_too_many_fields(const http::request_header<>& header) {
-  return std::distance(header.begin(), header.end()) > fields_max;
-}
-
-// The request as the API sees it, without its body; nothing where its target is no path, or
-// names a parameter twice.
-std::optional<HttpRequest> to_request(const http::request_header<>& header) {
-  HttpRequest request;
-  const auto target = view(header.target());
-  const bool is_plain = target.starts_with('/') && target.find_first_of("%?#") == std::string_view::npos;
-  if (is_plain || target == "*") {
-    request.path = target;
-  } else {
-    auto url = boost::urls::parse_origin_form(target);
-    if (!url) url = boost::urls::parse_uri(target);  // the absolute form, as sent to proxies
-    if (!url) return std::nullopt;
-    request.path = url->path();
-    for (const auto& parameter : url->params()) {
-      if (!request.query.emplace(parameter.key, parameter.value).second) return std::nullopt;
-    }
-  }
-  request.method = view(header.method_string());
-  request.content_type = view(header[http::field::content_type]);
-  request.content_encoding = view(header[http::field::content_encoding]);
-  request.authorization = view(header[http::field::authorization]);
-  return request;
-}
 
 // What to tell a client whose request could not be read; nothing where it has gone.
 std::optional<Problem> problem_of(const error_code& error, bool timed_out) {
@@ -122,10 +60,6 @@ Problem too_large(std::uint64_t body_bytes_max) {
 }
 
 // In functions of their own: g++ 12 destroys what a coroutine makes with braces in an expression twice.
-Problem no_path() {
-  return {400, "invalid_request", "the target of the request is no path, or names a parameter twice"};
-}
-
 Problem too_many_connections() {
   return {503, "overloaded", "too many connections (limits.max_connections); try again"};
 }
@@ -139,151 +73,127 @@ Problem too_much_at_once() {
           "the requests under way take all the memory there is for bodies (limits.max_bodies); try again"};
 }
 
-// RFC 9110, section 6.6.1. Made once a second.
-const std::string& date_of(HttpSessions& sessions) {
+// Who answers, and when (RFC 9110, section 6.6.1). Made once a second.
+const std::string& server_fields(HttpSessions& sessions) {
   const std::time_t now = std::time(nullptr);
-  if (now != sessions.date_made_at) {
-    sessions.date_made_at = now;
-    sessions.date = fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(now));
+  if (now != sessions.server_fields_made_at) {
+    sessions.server_fields_made_at = now;
+    sessions.server_fields =
+        fmt::format("Server: spoord\r\nDate: {:%a, %d %b %Y %H:%M:%S GMT}\r\n", fmt::gmtime(now));
   }
-  return sessions.date;
+  return sessions.server_fields;
 }
 
-std::string head_of(const HttpResponse& response, bool keep_alive, HttpSessions& sessions) {
-  const auto reason = http::obsolete_reason(http::int_to_status(response.status));
-  std::string head;
-  head.reserve(256 + std::min(response.body.size(), joined_bytes_max));
-  const auto out = std::back_inserter(head);
-  fmt::format_to(out, "HTTP/1.1 {} {}\r\nServer: spoord\r\nDate: {}\r\n", response.status, view(reason),
-                 date_of(sessions));
+// Formatting it would cost as much as parsing a small request.
+void write_head(const HttpResponse& response, bool keep_alive, HttpSessions& sessions, std::string& head) {
+  head.append("HTTP/1.1 ").append(fmt::format_int(response.status).c_str()).append(" ");
+  head.append(reason_phrase(response.status)).append("\r\n").append(server_fields(sessions));
   constexpr unsigned no_content = 204;
   if (response.status != no_content) {
-    if (!response.content_type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", response.content_type);
-    fmt::format_to(out, "Content-Length: {}\r\n", response.body.size());
+    if (!response.content_type.empty())
+      head.append("Content-Type: ").append(response.content_type).append("\r\n");
+    head.append("Content-Length: ").append(fmt::format_int(response.body.size()).c_str()).append("\r\n");
   }
-  for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
-  fmt::format_to(out, "Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
-  return head;
+  for (const auto& [name, value] : response.headers)
+    head.append(name).append(": ").append(value).append("\r\n");
+  head.append(keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
+}
+
+void empty(std::string& text) {
+  text.clear();
+  if (text.capacity() > kept_bytes_max) text.shrink_to_fit();
 }
 
 }  // namespace
 
-// The connection, plain or not, and what came of it that nobody has taken yet.
-class HttpSession::Stream {
+// The request that comes in and its answer, and their share of what all take. Its memory serves one request
+// after the other; what an unusual one took is given back.
+class HttpSession::Exchange {
  public:
-  Stream(Socket the_socket, std::shared_ptr<asio::ssl::context> context, std::size_t buffer_bytes_max)
-      : buffer(buffer_bytes_max), socket_(std::move(the_socket)), context_(std::move(context)) {
-    if (context_) tls_.emplace(socket_, *context_);
+  Exchange(HttpSessions& sessions, Caller caller) : sessions_(sessions) {
+    request.caller = std::move(caller);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange() { let_go(); }
+
+  void begin() {
+    let_go();
+    parser_.emplace(std::piecewise_construct, std::make_tuple(), std::make_tuple(&fields_memory_));
+    parser_->header_limit(sessions_.limits.header_bytes_max);
+    parser_->body_limit(boost::none);  // not before it is clear who sends it
   }
 
-  bool is_plain() const { return !tls_; }
+  // After begin().
+  Parser& parser() { return *parser_; }
 
-  asio::awaitable<Io> read_some(asio::mutable_buffer target) {
-    if (tls_) return tls_->async_read_some(target, as_result);
-    return socket_.async_read_some(target, as_result);
-  }
-
-  asio::awaitable<Io> write_some(asio::const_buffer source) {
-    if (tls_) return tls_->async_write_some(source, as_result);
-    return socket_.async_write_some(source, as_result);
-  }
-
-  // Past TLS: for what nobody will look at.
-  asio::awaitable<Io> read_raw(asio::mutable_buffer target) {
-    return socket_.async_read_some(target, as_result);
-  }
-
-  asio::awaitable<std::tuple<error_code>> shake_hands() {
-    return tls_->async_handshake(asio::ssl::stream_base::server, as_result);
-  }
-  asio::awaitable<std::tuple<error_code>> close_tls() { return tls_->async_shutdown(as_result); }
-  SSL* native_tls() const { return const_cast<asio::ssl::stream<Socket&>&>(*tls_).native_handle(); }
-
-  bool has_input() const {
-    error_code ignored;
-    const bool is_decoded = tls_ && SSL_pending(const_cast<SSL*>(native_tls())) > 0;
-    return buffer.size() > 0 || is_decoded || socket_.available(ignored) > 0;
-  }
-
-  bool end_sending() {
-    error_code error;
-    socket_.shutdown(Socket::shutdown_send, error);
-    return !error;
-  }
-
-  void cancel() {
-    error_code ignored;
-    socket_.cancel(ignored);
-  }
-
-  // Reads on at its end. The error `buffer_overflow` where there is too much in it already.
-  asio::awaitable<error_code> fill(std::size_t bytes) {
-    const std::size_t room = std::min(buffer.max_size() - buffer.size(), bytes);
-    if (room == 0) co_return http::error::buffer_overflow;
-    const auto [error, size] = co_await read_some(buffer.prepare(room));
-    buffer.commit(size);
-    co_return error;
-  }
-
-  boost::beast::flat_buffer buffer;  // bounded
-
- private:
-  Socket socket_;
-  std::shared_ptr<asio::ssl::context> context_;
-  std::optional<asio::ssl::stream<Socket&>> tls_;
-};
-
-// A request as it comes in, and its share of what all bodies take.
-struct HttpSession::Incoming {
-  explicit Incoming(HttpSessions& the_sessions) : sessions(the_sessions) {
-    parser.header_limit(sessions.limits.header_bytes_max);
-    parser.body_limit(boost::none);  // not before it is clear who sends it
-  }
-  Incoming(const Incoming&) = delete;
-  Incoming& operator=(const Incoming&) = delete;
-  ~Incoming() {
-    sessions.body_bytes_held -= held;
-    sessions.answer_bytes_held -= answer_held;
+  // False as long as that is not known.
+  bool is_head() const {
+    return parser_ && parser_->is_header_done() && parser_->get().method() == http::verb::head;
   }
 
   // Whether there is room for an answer of so many bytes beside those of others. One alone may be of any
   // size.
   bool hold_answer(std::uint64_t bytes) {
-    const std::uint64_t others = sessions.answer_bytes_held;
-    if (bytes > small_body_bytes && others > 0 && others + bytes > answers_bytes_max) return false;
-    sessions.answer_bytes_held += bytes;
-    answer_held += bytes;
-    return true;
+    const std::uint64_t others = sessions_.totals->answer_bytes.fetch_add(bytes);
+    answer_held_ += bytes;
+    if (bytes <= small_body_bytes || others == 0 || others + bytes <= answers_bytes_max) return true;
+    let_go_answer();
+    return false;
   }
 
   // Whether there is room for a body of so many bytes.
   bool hold(std::uint64_t bytes) {
-    const std::uint64_t others = sessions.body_bytes_held - held;
-    if (bytes > small_body_bytes && others + bytes > sessions.limits.bodies_bytes_max) return false;
-    sessions.body_bytes_held = others + bytes;
-    held = bytes;
-    return true;
+    const std::uint64_t held_before = std::exchange(held_, bytes);
+    const std::uint64_t more = bytes - held_before;  // or less
+    const std::uint64_t total = sessions_.totals->body_bytes.fetch_add(more) + more;
+    if (bytes <= small_body_bytes || total <= sessions_.limits.bodies_bytes_max) return true;
+    held_ = held_before;
+    sessions_.totals->body_bytes.fetch_sub(more);
+    return false;
   }
 
-  HttpSessions& sessions;
-  Parser parser;
+  // Gives back what the request and its answer took.
+  void let_go() {
+    parser_.reset();
+    fields_memory_.release();
+    for (std::string* text : {&request.method, &request.path, &request.content_type,
+                              &request.content_encoding, &request.authorization, &request.body, &head}) {
+      empty(*text);
+    }
+    request.query.clear();
+    hold(0);
+    let_go_answer();
+  }
+
   HttpRequest request;
-  std::uint64_t held = 0;
-  std::uint64_t answer_held = 0;
+  std::string head;  // of the answer, and all of it where it is small
+
+ private:
+  void let_go_answer() { sessions_.totals->answer_bytes.fetch_sub(std::exchange(answer_held_, 0)); }
+
+  HttpSessions& sessions_;
+  std::array<std::byte, fields_bytes_usual> usual_fields_{};
+  std::pmr::monotonic_buffer_resource fields_memory_{usual_fields_.data(), usual_fields_.size()};
+  std::optional<Parser> parser_;
+  std::uint64_t held_ = 0;
+  std::uint64_t answer_held_ = 0;
 };
 
 HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, Socket socket, Caller caller,
                          std::shared_ptr<asio::ssl::context> tls)
     : sessions_(std::move(sessions)),
-      caller_(std::move(caller)),
-      stream_(std::make_unique<Stream>(std::move(socket), std::move(tls),
-                                       sessions_->limits.header_bytes_max + body_read_bytes)) {
+      stream_(std::make_unique<HttpStream>(std::move(socket), std::move(tls),
+                                           sessions_->limits.header_bytes_max + body_read_bytes)),
+      exchange_(std::make_unique<Exchange>(*sessions_, std::move(caller))) {
   sessions_->all.insert(this);
+  ++sessions_->totals->open;
 }
 
 HttpSession::~HttpSession() {
+  --sessions_->totals->open;
   sessions_->all.erase(this);
-  if (sessions_->stopping && sessions_->all.empty() && sessions_->on_last_end) sessions_->on_last_end();
+  if (sessions_->stopping && sessions_->all.empty()) sessions_->end();
 }
 
 asio::awaitable<void> HttpSession::run() {
@@ -302,14 +212,12 @@ asio::awaitable<void> HttpSession::refuse() {
 
 void HttpSession::stop() {
   if (!idle_) return;
-  if (is_new_ || has_input()) {
+  if (is_new_ || stream_->has_input()) {
     arm(sessions_->limits.first_max);
   } else {
     cancel();
   }
 }
-
-bool HttpSession::has_input() const { return stream_->has_input(); }
 
 void HttpSession::cancel() {
   stream_->cancel();
@@ -330,54 +238,55 @@ asio::awaitable<bool> HttpSession::shake_hands() {
   const auto [error] = co_await stream_->shake_hands();
   if (error) co_return false;
   if (auto names = certificate_names(stream_->native_tls())) {
-    caller_.has_certificate = true;
-    caller_.certificate_names = *std::move(names);
+    exchange_->request.caller.has_certificate = true;
+    exchange_->request.caller.certificate_names = *std::move(names);
   }
   co_return true;
 }
 
 // Reads and answers one request; false when the connection is to end.
 asio::awaitable<bool> HttpSession::serve_one() {
-  Incoming incoming(*sessions_);
-  const bool has_header = co_await read_header(incoming);
+  Exchange& exchange = *exchange_;
+  const bool has_header = co_await read_header();
   if (!has_header) co_return false;
-  const auto& header = incoming.parser.get();
-  const bool is_head = header.method() == http::verb::head;
+  const auto& header = exchange.parser().get();
+  const bool is_head = exchange.is_head();
   const bool keep_alive = header.keep_alive();
-  if (is_head) incoming.request.method = "GET";
+  if (is_head) exchange.request.method = "GET";
   if (sessions_->service.admit) {
-    if (const auto refused = sessions_->service.admit(incoming.request)) {
-      const bool goes_on = co_await answer_early(incoming, *refused);
+    if (const auto refused = sessions_->service.admit(exchange.request)) {
+      const bool goes_on = co_await answer_early(*refused);
       co_return goes_on;
     }
   }
-  const bool has_body = co_await read_body(incoming);
+  const bool has_body = co_await read_body();
   if (!has_body) co_return false;
   deadline_ = Clock::time_point::max();
-  HttpResponse response = co_await sessions_->service.handle(incoming.request);
-  incoming.request.body = std::string();
-  incoming.hold(0);
-  if (!incoming.hold_answer(response.body.size())) {
+  HttpResponse response = co_await sessions_->service.handle(exchange.request);
+  empty(exchange.request.body);
+  exchange.hold(0);
+  if (!exchange.hold_answer(response.body.size())) {
     const Problem problem = too_many_answers();
     response = to_response(problem);
   }
   const bool goes_on = keep_alive && !sessions_->stopping;
   const bool is_sent = co_await answer(response, goes_on, is_head);
   // A stop may have come since the client was told that it can go on.
-  co_return is_sent&& goes_on && (!sessions_->stopping || has_input());
+  co_return is_sent&& goes_on && (!sessions_->stopping || stream_->has_input());
 }
 
-asio::awaitable<bool> HttpSession::read_header(Incoming& incoming) {
+asio::awaitable<bool> HttpSession::read_header() {
   auto& buffer = stream_->buffer;
-  auto& parser = incoming.parser;
+  exchange_->begin();
+  Parser& parser = exchange_->parser();
   idle_ = buffer.size() == 0;
   cancelled_ = false;
   timed_out_ = false;
-  waiting_since_ = Clock::now();
   // One large request must not cost memory for as long as the connection lasts.
   if (idle_ && buffer.capacity() > idle_buffer_bytes_max) buffer.shrink_to_fit();
   const auto idle_max = sessions_->stopping ? sessions_->limits.first_max : sessions_->limits.idle_max;
-  arm(idle_ ? idle_max : sessions_->limits.request_max);
+  waiting_since_ = Clock::now();
+  deadline_ = *waiting_since_ + (idle_ ? idle_max : sessions_->limits.request_max);
   error_code error;
   std::size_t header_bytes = 0;
   while (!parser.is_header_done() && !error) {
@@ -402,25 +311,15 @@ asio::awaitable<bool> HttpSession::read_header(Incoming& incoming) {
     if (problem) co_await answer_last(*problem);
     co_return false;
   }
-  if (const auto problem = ambiguity_of(parser.get())) {
+  if (const auto problem = take_header(parser.get(), exchange_->request)) {
     co_await answer_last(*problem);
     co_return false;
   }
-  auto request = to_request(parser.get());
-  if (!request) {
-    const Problem problem = no_path();
-    co_await answer_last(problem);
-    co_return false;
-  }
-  incoming.request = *std::move(request);
-  incoming.request.caller = caller_;
-  incoming.request.has_body = parser.chunked() || parser.content_length().value_or(0) > 0;
-  incoming.request.has_length = parser.content_length().has_value() || parser.chunked();
   co_return true;
 }
 
-asio::awaitable<bool> HttpSession::read_body(Incoming& incoming) {
-  auto& parser = incoming.parser;
+asio::awaitable<bool> HttpSession::read_body() {
+  Parser& parser = exchange_->parser();
   const std::uint64_t length = parser.content_length().value_or(0);
   if (length == 0 && !parser.chunked()) co_return true;
   if (length > sessions_->limits.body_bytes_max) {
@@ -428,17 +327,17 @@ asio::awaitable<bool> HttpSession::read_body(Incoming& incoming) {
     co_await answer_last(problem);
     co_return false;
   }
-  const bool is_awaited = boost::beast::iequals(parser.get()[http::field::expect], "100-continue");
-  if (is_awaited && stream_->buffer.size() == 0) {
+  const bool is_there = stream_->buffer.size() > 0;
+  if (!is_there && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [error, size] = co_await stream_->write_some(asio::buffer(go_on));
     if (error || size != go_on.size()) co_return false;
   }
   std::optional<Broken> broken;
   if (parser.chunked()) {
-    broken = co_await read_chunks(incoming);
+    broken = co_await read_chunks();
   } else {
-    broken = co_await read_declared(incoming, length);
+    broken = co_await read_declared(length);
   }
   if (!broken) co_return true;
   if (broken->problem) co_await answer_last(*broken->problem);
@@ -446,15 +345,14 @@ asio::awaitable<bool> HttpSession::read_body(Incoming& incoming) {
 }
 
 // Straight to where it is needed: a large body is neither copied nor read in small pieces.
-asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_declared(Incoming& incoming,
-                                                                               std::uint64_t length) {
-  auto& body = incoming.request.body;
+asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_declared(std::uint64_t length) {
+  auto& body = exchange_->request.body;
   auto& buffer = stream_->buffer;
   const auto total = static_cast<std::size_t>(length);
   std::size_t have = std::min(buffer.size(), total);
   const auto make_room = [&](std::size_t bytes) {
     const std::size_t room = std::min(bytes, total);
-    if (!incoming.hold(room)) return false;
+    if (!exchange_->hold(room)) return false;
     body.reserve(room + body_padding_bytes);
     body.resize(room);
     return true;
@@ -472,8 +370,8 @@ asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_declared(I
   co_return std::nullopt;
 }
 
-asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks(Incoming& incoming) {
-  auto& parser = incoming.parser;
+asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks() {
+  Parser& parser = exchange_->parser();
   auto& buffer = stream_->buffer;
   const std::uint64_t most = sessions_->limits.body_bytes_max;
   parser.body_limit(most);
@@ -486,16 +384,18 @@ asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks(Inc
     if (error == http::error::need_more) error = {};
     if (!error && has_too_many_fields(parser.get())) error = http::error::header_limit;
     if (error == http::error::body_limit) co_return broken_by(too_large(most));
-    if (!error && !incoming.hold(parser.get().body().size())) co_return broken_by(too_much_at_once());
+    if (!error && !exchange_->hold(parser.get().body().size())) co_return broken_by(too_much_at_once());
     if (!error && !parser.is_done() && needs_more) error = co_await stream_->fill(body_read_bytes);
     if (error) co_return broken_by(problem_of(error, timed_out_));
   }
-  incoming.request.body = std::move(parser.get().body());
+  exchange_->request.body = std::move(parser.get().body());
   co_return std::nullopt;
 }
 
 asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool keep_alive, bool head_only) {
-  std::string head = head_of(response, keep_alive, *sessions_);
+  std::string& head = exchange_->head;
+  head.clear();
+  write_head(response, keep_alive, *sessions_, head);
   std::string_view rest = head_only ? std::string_view() : std::string_view(response.body);
   if (rest.size() <= joined_bytes_max) head += std::exchange(rest, {});
   for (std::string_view part : {std::string_view(head), rest}) {
@@ -516,22 +416,23 @@ asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool kee
 }
 
 // Before the body was read. Where all of it is there already, the connection can go on.
-asio::awaitable<bool> HttpSession::answer_early(Incoming& incoming, const HttpResponse& response) {
+asio::awaitable<bool> HttpSession::answer_early(const HttpResponse& response) {
   auto& buffer = stream_->buffer;
-  const auto length = incoming.parser.content_length().value_or(0);
-  if (incoming.parser.chunked() || length > buffer.size()) {
+  const Parser& parser = exchange_->parser();
+  const auto length = parser.content_length().value_or(0);
+  if (parser.chunked() || length > buffer.size()) {
     co_await answer_last(response);
     co_return false;
   }
   buffer.consume(static_cast<std::size_t>(length));
-  const auto& header = incoming.parser.get();
+  const auto& header = parser.get();
   const bool goes_on = header.keep_alive() && !sessions_->stopping;
-  const bool is_sent = co_await answer(response, goes_on, header.method() == http::verb::head);
+  const bool is_sent = co_await answer(response, goes_on, exchange_->is_head());
   co_return is_sent&& goes_on;
 }
 
 asio::awaitable<void> HttpSession::answer_last(const Problem& problem) {
-  ++sessions_->unread[problem.code];
+  sessions_->totals->count_unread(problem.code);
   const HttpResponse response = to_response(problem);
   co_await answer_last(response);
 }
@@ -539,11 +440,12 @@ asio::awaitable<void> HttpSession::answer_last(const Problem& problem) {
 asio::awaitable<void> HttpSession::answer_last(const HttpResponse& response) {
   has_unread_ = true;
   cancelled_ = false;
-  co_await answer(response, false, false);
+  co_await answer(response, false, exchange_->is_head());
 }
 
 // Lets the client read its answer: closing with unread bytes would reset the connection.
 asio::awaitable<void> HttpSession::end() {
+  exchange_->let_go();
   cancelled_ = false;
   arm(lingering_max);
   if (!stream_->is_plain()) co_await stream_->close_tls();

@@ -1,9 +1,9 @@
 // One connection of the HTTP server, and what all of them share.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,25 +41,54 @@ struct HttpService {
   using Handler = std::function<boost::asio::awaitable<HttpResponse>(const HttpRequest&)>;
   using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
 
-  Handler handle;
-  Admission admit;  // may be empty
+  Handler handle;   // called on the thread of the connection
+  Admission admit;  // the same; may be empty
 };
 
 class HttpSession;
+class HttpStream;
 
-// Of one server, on one thread.
+// What the connections of all threads of a server take, and what came of them since the start. Thread-safe.
+class HttpTotals {
+ public:
+  // A request that was refused before it was read.
+  void count_unread(const std::string& code) {
+    const std::scoped_lock lock(mutex_);
+    ++unread_[code];
+  }
+  std::map<std::string, std::uint64_t> unread() const {
+    const std::scoped_lock lock(mutex_);
+    return unread_;
+  }
+
+  std::atomic<std::size_t> open = 0;
+  std::atomic<std::uint64_t> accepted = 0;
+  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> body_bytes = 0;    // at present
+  std::atomic<std::uint64_t> answer_bytes = 0;  // at present
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::uint64_t> unread_;  // by the problem's code
+};
+
+// Of one thread.
 struct HttpSessions {
+  explicit HttpSessions(std::shared_ptr<HttpTotals> of_all) : totals(std::move(of_all)) {}
+
+  // The last one has ended. Once.
+  void end() {
+    if (const auto told = std::exchange(on_last_end, {})) told();
+  }
+
+  const std::shared_ptr<HttpTotals> totals;
   HttpLimits limits;
   HttpService service;
   std::set<HttpSession*> all;  // each removes itself when it ends
-  std::uint64_t body_bytes_held = 0;
-  std::uint64_t answer_bytes_held = 0;
-  std::map<std::string, std::uint64_t>
-      unread;        // requests refused before they were read, by the problem's code
-  std::string date;  // for answers
-  std::time_t date_made_at = 0;
+  std::string server_fields;   // of the answers of this second
+  std::time_t server_fields_made_at = 0;
   bool stopping = false;
-  std::function<void()> on_last_end;  // called when the last one ends while stopping
+  std::function<void()> on_last_end;  // of a stop
 };
 
 // Lives as long as its coroutine.
@@ -96,8 +126,7 @@ class HttpSession {
   std::optional<Clock::time_point> waiting_since() const { return waiting_since_; }
 
  private:
-  class Stream;
-  struct Incoming;
+  class Exchange;
   // Why a body did not come whole: what to tell the client, unless it has gone.
   struct Broken {
     std::optional<Problem> problem;
@@ -107,22 +136,21 @@ class HttpSession {
     return Broken{std::move(problem)};
   }
   void arm(std::chrono::milliseconds time);
-  bool has_input() const;
   boost::asio::awaitable<bool> shake_hands();
   boost::asio::awaitable<bool> serve_one();
-  boost::asio::awaitable<bool> read_header(Incoming& incoming);
-  boost::asio::awaitable<bool> read_body(Incoming& incoming);
-  boost::asio::awaitable<std::optional<Broken>> read_declared(Incoming& incoming, std::uint64_t length);
-  boost::asio::awaitable<std::optional<Broken>> read_chunks(Incoming& incoming);
+  boost::asio::awaitable<bool> read_header();
+  boost::asio::awaitable<bool> read_body();
+  boost::asio::awaitable<std::optional<Broken>> read_declared(std::uint64_t length);
+  boost::asio::awaitable<std::optional<Broken>> read_chunks();
   boost::asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only);
-  boost::asio::awaitable<bool> answer_early(Incoming& incoming, const HttpResponse& response);
+  boost::asio::awaitable<bool> answer_early(const HttpResponse& response);
   boost::asio::awaitable<void> answer_last(const Problem& problem);
   boost::asio::awaitable<void> answer_last(const HttpResponse& response);
   boost::asio::awaitable<void> end();
 
   const std::shared_ptr<HttpSessions> sessions_;
-  Caller caller_;
-  std::unique_ptr<Stream> stream_;
+  const std::unique_ptr<HttpStream> stream_;
+  const std::unique_ptr<Exchange> exchange_;
   Clock::time_point deadline_ = Clock::time_point::max();
   std::optional<Clock::time_point> waiting_since_;
   bool idle_ = false;

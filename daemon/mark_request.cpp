@@ -4,8 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <boost/algorithm/string/predicate.hpp>
-#include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,24 +19,11 @@ namespace {
 using tracker::MarkKind;
 
 constexpr std::size_t marks_at_a_time = 256;
-constexpr std::size_t parser_bytes_kept = std::size_t{1} << 20U;
+constexpr std::size_t paths_kept = std::size_t{64} << 10U;
 constexpr std::string_view shape_of_paths = "'paths' must be a list of strings";
 constexpr std::string_view kinds = "'kind' must be \"dir\", \"file\" or \"tree\"";
 
 Problem invalid(std::string detail) { return {400, "invalid_request", std::move(detail)}; }
-
-// A mark that is not what was meant would be acknowledged all the same.
-std::optional<Problem> unknown_parameter(const HttpRequest& request,
-                                         std::initializer_list<const char*> known) {
-  for (const auto& [name, value] : request.query) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return invalid(
-        fmt::format("the query parameter '{}' is not known for this Content-Type; a JSON body takes none "
-                    "and says 'kind' itself, text/plain takes 'kind' and 'delimiter'",
-                    tracker::printable(name)));
-  }
-  return std::nullopt;
-}
 
 // The parser takes up to twelve times a body's size for what no valid request has: values other than strings,
 // and objects and lists in others.
@@ -67,6 +53,15 @@ class MarkReader::Paths {
  public:
   explicit Paths(const tracker::NamespaceRules& rules) : rules_(rules) {}
 
+  // Forgets the request before; what it took is used again.
+  void begin() {
+    seen_.clear();
+    problem_.reset();
+    filled_ = 0;
+    at_ = 0;
+    ignored_ = 0;
+  }
+
   // The first reading; false at the first bad path.
   bool check(std::string_view raw) {
     if (tracker::is_normalised(raw)) {  // the usual case
@@ -82,6 +77,11 @@ class MarkReader::Paths {
     return true;
   }
 
+  // Not everything that many paths took is kept.
+  void let_go() {
+    if (seen_.capacity() > paths_kept) seen_ = {};
+  }
+
   const std::optional<Problem>& problem() const { return problem_; }
 
   // The second one, of the same paths in the same order. flush() at its end.
@@ -92,7 +92,7 @@ class MarkReader::Paths {
       return;
     }
     if (filled_ == marks_.size()) marks_.emplace_back();
-    tracker::Mark& mark = marks_[filled_++];  // its memory is used again
+    tracker::Mark& mark = marks_[filled_++];
     mark.kind = kind;
     if (seen == Seen::normal) {
       mark.path.assign(raw);
@@ -124,7 +124,9 @@ class MarkReader::Json {
  public:
   // What is not of this shape is a problem. The paths stay until the next reading, or let_go().
   std::optional<Problem> read(const std::string& body) {
-    if (body.size() > parser_bytes_kept && !is_worth_parsing(body)) {
+    if (body.size() > small_body_bytes && !is_worth_parsing(body)) {
+      // Slower, but takes no memory.
+      if (!nlohmann::json::accept(body)) return Problem{400, "invalid_json", "the body is not JSON"};
       return invalid("the body must be an object of strings: {\"paths\":[...],\"kind\":\"dir\"}");
     }
     simdjson::dom::element root;
@@ -145,7 +147,7 @@ class MarkReader::Json {
 
   // Not everything that a large body took is kept.
   void let_go() {
-    if (parser_.capacity() > parser_bytes_kept) parser_ = simdjson::dom::parser();
+    if (parser_.capacity() > small_body_bytes) parser_ = simdjson::dom::parser();
   }
 
  private:
@@ -179,33 +181,34 @@ class MarkReader::Json {
 };
 
 MarkReader::MarkReader(const tracker::NamespaceRules& rules)
-    : rules_(rules), json_(std::make_unique<Json>()) {}
+    : json_(std::make_unique<Json>()), paths_(std::make_unique<Paths>(rules)) {}
 
 MarkReader::~MarkReader() = default;
 
 boost::system::result<std::uint64_t, Problem> MarkReader::read(const HttpRequest& request,
                                                                const TakeMarks& take) {
   if (auto refused = refuse_content_encoding(request)) return *std::move(refused);
-  const std::string type = media_type(request);
-  if (boost::algorithm::iequals(type, "application/json")) return read_json(request, take);
-  if (boost::algorithm::iequals(type, "text/plain")) return read_text(request, take);
-  return Problem{415, "unsupported_media_type",
-                 fmt::format("the Content-Type '{}' is not known here; send application/json or text/plain",
-                             tracker::printable(request.content_type))};
+  const bool is_json = has_media_type(request, "application/json");
+  if (!is_json && !has_media_type(request, "text/plain")) {
+    return Problem{415, "unsupported_media_type",
+                   fmt::format("the Content-Type '{}' is not known here; send application/json or text/plain",
+                               tracker::printable(request.content_type))};
+  }
+  auto read = is_json ? read_json(request, take) : read_text(request, take);
+  json_->let_go();
+  paths_->let_go();
+  return read;
 }
 
 boost::system::result<std::uint64_t, Problem> MarkReader::read_json(const HttpRequest& request,
                                                                     const TakeMarks& take) {
-  if (auto unknown = unknown_parameter(request, {})) return *std::move(unknown);
-  auto read = read_paths(request, take);
-  json_->let_go();
-  return read;
-}
-
-boost::system::result<std::uint64_t, Problem> MarkReader::read_paths(const HttpRequest& request,
-                                                                     const TakeMarks& take) {
+  if (auto unknown = unknown_parameter(request, {})) {  // those of text/plain, perhaps
+    unknown->detail += "; a JSON body says 'kind' itself";
+    return *std::move(unknown);
+  }
   if (auto problem = json_->read(request.body)) return *std::move(problem);
-  Paths paths(rules_);
+  Paths& paths = *paths_;
+  paths.begin();
   for (const simdjson::dom::element element : json_->paths()) {
     std::string_view path;
     if (element.get(path)) return invalid(std::string(shape_of_paths));
@@ -218,7 +221,7 @@ boost::system::result<std::uint64_t, Problem> MarkReader::read_paths(const HttpR
 }
 
 boost::system::result<std::uint64_t, Problem> MarkReader::read_text(const HttpRequest& request,
-                                                                    const TakeMarks& take) const {
+                                                                    const TakeMarks& take) {
   if (auto unknown = unknown_parameter(request, {"kind", "delimiter"})) return *std::move(unknown);
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
@@ -234,7 +237,8 @@ boost::system::result<std::uint64_t, Problem> MarkReader::read_text(const HttpRe
       rest.remove_prefix(std::min(end + 1, rest.size()));  // the last one needs no separator
     }
   };
-  Paths paths(rules_);
+  Paths& paths = *paths_;
+  paths.begin();
   each([&](std::string_view path) { return paths.check(path); });
   if (paths.problem()) return *paths.problem();
   each([&](std::string_view path) {

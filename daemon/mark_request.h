@@ -34,17 +34,19 @@ class MarkReader {
   // over. Uses the body's spare capacity, where there is some.
   boost::system::result<std::uint64_t, Problem> read(const HttpRequest& request, const TakeMarks& take);
 
+  // Reading a body of up to so many bytes takes little memory, which is kept; a larger one up to fourteen
+  // times its size, until it is read.
+  static constexpr std::size_t small_body_bytes = std::size_t{256} << 10U;
+
  private:
   class Json;
   class Paths;
 
   boost::system::result<std::uint64_t, Problem> read_json(const HttpRequest& request, const TakeMarks& take);
-  boost::system::result<std::uint64_t, Problem> read_paths(const HttpRequest& request, const TakeMarks& take);
-  boost::system::result<std::uint64_t, Problem> read_text(const HttpRequest& request,
-                                                          const TakeMarks& take) const;
+  boost::system::result<std::uint64_t, Problem> read_text(const HttpRequest& request, const TakeMarks& take);
 
-  const tracker::NamespaceRules& rules_;
   std::unique_ptr<Json> json_;
+  std::unique_ptr<Paths> paths_;
 };
 
 // The problem that a path, the `index`th of its request, could not be normalised.

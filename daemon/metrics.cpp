@@ -49,6 +49,7 @@ asio::awaitable<HttpResponse> Metrics::measure(const HttpRequest& request, std::
                                                asio::awaitable<HttpResponse> answering) {
   const base::SteadyTime begun = clock_.steady_now();
   HttpResponse response = co_await std::move(answering);
+  const std::scoped_lock lock(mutex_);
   Route& counted = route(route_name);
   counted.body_bytes.Increment(static_cast<double>(request.body.size()));
   counted.duration.Observe(std::chrono::duration<double>(clock_.steady_now() - begun).count());
@@ -57,6 +58,7 @@ asio::awaitable<HttpResponse> Metrics::measure(const HttpRequest& request, std::
 }
 
 void Metrics::refused(std::string_view route_name, const HttpResponse& response) {
+  const std::scoped_lock lock(mutex_);
   count(route(route_name), route_name, response);
 }
 

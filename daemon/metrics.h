@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,7 @@ namespace spoor::daemon {
 // GET /metrics, in the text format of Prometheus (docs/operations.md), and the counting of requests for it.
 // All else is taken at the time of the scrape from where it is kept anyway.
 //
-// Lives on the thread of the server. All references must outlive it.
+// Thread-safe, but for scrape(): that is for the thread of the server. All references must outlive it.
 class Metrics {
  public:
   Metrics(const HttpServer& server, ScanWatch& scans, const base::Clock& clock);
@@ -59,8 +60,9 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& problems_;
   prometheus::Family<prometheus::Counter>& body_bytes_;
   prometheus::Family<prometheus::Histogram>& durations_;
-  std::map<std::string, Route, std::less<>> routes_;
   std::size_t scraping_ = 0;
+  std::mutex mutex_;  // of the routes
+  std::map<std::string, Route, std::less<>> routes_;
 };
 
 }  // namespace spoor::daemon

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 
 namespace spoor::daemon {
-namespace {
-
-const char* title_of(unsigned status) {
+std::string_view reason_phrase(unsigned status) {
   switch (status) {
+    case 200:
+      return "OK";
+    case 204:
+      return "No Content";
     case 400:
       return "Bad Request";
     case 401:
@@ -38,18 +40,14 @@ const char* title_of(unsigned status) {
   }
 }
 
-}  // namespace
-
 HttpResponse to_response(const Problem& problem) {
   nlohmann::ordered_json json{{"type", "about:blank"},
-                              {"title", title_of(problem.status)},
+                              {"title", reason_phrase(problem.status)},
                               {"status", problem.status},
                               {"code", problem.code},
                               {"detail", problem.detail}};
-  if (problem.index) {
-    json["index"] = *problem.index;
-    json["path"] = problem.path;
-  }
+  if (problem.index) json["index"] = *problem.index;
+  if (problem.path) json["path"] = *problem.path;
   if (!problem.feed.empty()) {
     json["feed"] = problem.feed;
     json["scan"] = problem.scan;

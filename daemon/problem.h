@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/http_message.h"
 
@@ -15,9 +16,9 @@ struct Problem {
   std::string code;    // stable, for programs
   std::string detail;  // for people: what was wrong, where, and what to do
 
-  // The path at fault, by its place in the request, where there is one.
+  // What is at fault, by its place in the request, and the path where it is one.
   std::optional<std::size_t> index = std::nullopt;
-  std::string path = {};
+  std::optional<std::string> path = std::nullopt;
 
   // From where to read the change feed once everything was taken.
   std::string feed = {};
@@ -25,5 +26,8 @@ struct Problem {
 };
 
 HttpResponse to_response(const Problem& problem);
+
+// Of the statuses that the daemon answers with (RFC 9110, section 15; RFC 6585).
+std::string_view reason_phrase(unsigned status);
 
 }  // namespace spoor::daemon

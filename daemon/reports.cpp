@@ -6,7 +6,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -59,17 +58,6 @@ HttpResponse error_response(const base::Error& error) {
                                     time_max.count())});
   }
   return to_response({500, "database_failed", error.message});
-}
-
-// A parameter with another name is one misspelt.
-std::optional<Problem> unknown_parameter(const HttpRequest& request,
-                                         std::initializer_list<std::string_view> known) {
-  for (const auto& [name, value] : request.query) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return Problem{400, "invalid_request",
-                   fmt::format("there is no parameter '{}' here", tracker::printable(name))};
-  }
-  return std::nullopt;
 }
 
 struct Bounds {

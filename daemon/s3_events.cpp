@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/algorithm/string/predicate.hpp>
 #include <boost/url/pct_string_view.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -189,14 +188,8 @@ class Marker {
   EventMarks request_;
 };
 
-// A mark that is not what was meant would be acknowledged all the same.
 boost::system::result<MarkKind, Problem> kind_of(const HttpRequest& request) {
-  for (const auto& [name, value] : request.query) {
-    if (name == "kind") continue;
-    return Problem{
-        400, "invalid_request",
-        fmt::format("the query parameter '{}' is not known here; 'kind' is", tracker::printable(name))};
-  }
+  if (auto unknown = unknown_parameter(request, {"kind"})) return *std::move(unknown);
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (kind && *kind != MarkKind::tree) return *kind;
   return Problem{400, "invalid_request", "'kind' must be \"dir\" or \"file\""};
@@ -207,9 +200,8 @@ boost::system::result<MarkKind, Problem> kind_of(const HttpRequest& request) {
 boost::system::result<EventMarks, Problem> parse_s3_events(const HttpRequest& request,
                                                            const tracker::NamespaceRules& rules) {
   if (auto refused = refuse_content_encoding(request)) return *std::move(refused);
-  const std::string type = media_type(request);
   // Older RGW says none.
-  if (!type.empty() && !boost::algorithm::iequals(type, "application/json")) {
+  if (!has_media_type(request, "") && !has_media_type(request, "application/json")) {
     return Problem{415, "unsupported_media_type",
                    fmt::format("the Content-Type '{}' is not known here; send application/json",
                                tracker::printable(request.content_type))};

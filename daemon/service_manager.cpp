@@ -34,6 +34,8 @@ void notify(const std::string& state) {
 // A line break in it would begin another message.
 std::string status_message(const std::string& status) { return "STATUS=" + tracker::printable(status); }
 
+asio::awaitable<void> turn() { co_return; }
+
 std::chrono::microseconds watchdog_period() {
   std::uint64_t period_us = 0;
   const int enabled = ::sd_watchdog_enabled(0, &period_us);
@@ -46,8 +48,12 @@ std::chrono::microseconds watchdog_period() {
 
 }  // namespace
 
-ServiceManager::ServiceManager(asio::io_context& context)
-    : context_(context), feeding_(context), telling_(context), watchdog_period_(watchdog_period()) {}
+ServiceManager::ServiceManager(asio::io_context& context, std::vector<asio::io_context*> others)
+    : context_(context),
+      others_(std::move(others)),
+      feeding_(context),
+      telling_(context),
+      watchdog_period_(watchdog_period()) {}
 
 void ServiceManager::say(const std::string& status) const { notify(status_message(status)); }
 
@@ -65,6 +71,10 @@ void ServiceManager::serve(std::function<std::string()> status) {
 
 asio::awaitable<void> ServiceManager::feed_watchdog() {
   while (!stopped_) {
+    for (asio::io_context* const other : others_) {
+      co_await asio::co_spawn(*other, turn(), asio::use_awaitable);
+      if (stopped_) co_return;  // the next one may have ended
+    }
     notify("WATCHDOG=1");
     feeding_.expires_after(watchdog_period_ / 2);
     co_await feeding_.async_wait(as_result);

@@ -42,6 +42,9 @@ std::string to_json(const CycleQuery& query) {
 base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   if (text.size() > cycle_query_bytes_max) return invalid("the body is longer than any query");
   const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    return base::Error(std::make_error_code(std::errc::bad_message), "the body is not JSON");
+  }
   if (!json.is_object()) return invalid("the body must be a JSON object");
   const auto cluster = string_member(json, "cluster");
   if (!cluster) return cluster.error();

@@ -61,7 +61,9 @@ const Rules& rules() {
                   {"config", {"base"}},
                   {"daemon", {"config", "peer", "scanner", "tracker", "base"}},
                   {"cli", {"config", "peer", "scanner", "tracker", "base"}}},
-      .beast_files = {"peer/etcd_watch.cpp", "peer/http_transport.cpp", "daemon/http_session.cpp"},
+      .beast_files = {"peer/etcd_watch.cpp", "peer/http_transport.cpp", "daemon/http_header.cpp",
+                      "daemon/http_header.h", "daemon/http_session.cpp", "daemon/http_stream.cpp",
+                      "daemon/http_stream.h"},
   };
   return rules;
 }

@@ -49,7 +49,7 @@ TEST(PrintTest, EverySettingComesBack) {
                         {.name = "b", .role = Role::admin, .file = "/f"}};
   config.auth.unix_peers = {{.user = "u", .role = Role::read}, {.group = "g", .role = Role::peer}};
   config.auth.certificates = {{.name = "*", .role = Role::peer}};
-  config.limits = {.max_body_bytes = 1025, .max_bodies_bytes = 4097, .max_connections = 1};
+  config.limits = {.max_body_bytes = 1025, .max_bodies_bytes = 4097, .threads = 256, .max_connections = 1};
   config.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(reloaded(config), config);
 }

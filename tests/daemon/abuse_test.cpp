@@ -22,6 +22,7 @@ class AbuseTest : public SpoordTest {
     ::getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &files);
+    config_.erase("limits");
     start();
   }
 

@@ -362,6 +362,15 @@ TEST_F(HttpServerStopTest, ARequestThatCameBeforeTheStopIsAnswered) {
   EXPECT_TRUE(client->receive_all().ends_with("GET /second - "));
 }
 
+// A configuration may say so, and it could not be bound.
+TEST(HttpServerListenTest, AnAddressOfIpv4WrittenAsIpv6IsOne) {
+  boost::asio::io_context context;
+  HttpServer server(context, {});
+  const auto url = server.listen(HttpServer::TcpListener{.address = "::ffff:" + support::own_loopback()});
+  ASSERT_TRUE(url) << url.error().message;
+  EXPECT_TRUE(begins_with(*url, "http://" + support::own_loopback() + ":")) << *url;
+}
+
 TEST_F(HttpServerTest, AUnixSocketServesTooAndAStaleOneIsReplaced) {
   const support::TempDirectory directory;
   const auto path = directory / "run/spoor.sock";

@@ -93,6 +93,38 @@ TEST(MarkRequestTest, WhatIsNotJsonIsInvalidJson) {
   }
 }
 
+// Large ones are looked at before they are parsed: the parser would take many times their size.
+TEST(MarkRequestTest, LargeBodiesAreToldTheSame) {
+  constexpr std::size_t large = std::size_t{2} << 20U;
+  std::string numbers = R"({"paths":[0)";
+  while (numbers.size() < large) numbers += ",0";
+  EXPECT_EQ(code_of(json_request(numbers)), "invalid_json");
+  EXPECT_EQ(code_of(json_request(numbers + "]}")), "invalid_request");
+  EXPECT_EQ(code_of(json_request(std::string(large, '['))), "invalid_json");
+  EXPECT_EQ(code_of(json_request(std::string(large, 'x'))), "invalid_json");
+}
+
+TEST(MarkRequestTest, NothingIsLeftOfTheRequestBefore) {
+  const tracker::NamespaceRules rules;
+  MarkReader reader(rules);
+  const auto read = [&](const HttpRequest& request) {
+    std::vector<std::string> paths;
+    const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
+      for (const tracker::Mark& mark : marks) paths.push_back(mark.path);
+    });
+    paths.push_back(ignored ? std::to_string(*ignored) : ignored.error().code);
+    return paths;
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(read(json_request(R"({"paths":["a","b/","c","x/.."],"kind":"tree"})")), Paths{"invalid_path"});
+    EXPECT_EQ(read(text_request("a\n.spoor\n\n")), Paths{"invalid_path"});
+    EXPECT_EQ(read(json_request(R"({"paths":["long/enough/for/memory/of/its/own",".spoor"]})")),
+              (Paths{"long/enough/for/memory/of/its/own", "1"}));
+    EXPECT_EQ(read(text_request("d//e\nf")), (Paths{"d/e", "f", "0"}));
+    EXPECT_EQ(read(json_request(R"({"paths":[]})")), Paths{"0"});
+  }
+}
+
 TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
   for (const char* body :
        {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",

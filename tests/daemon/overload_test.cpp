@@ -83,7 +83,7 @@ TEST_F(OverloadTest, BeyondTheConnectionsAllowedAnswersAre503AndTheOthersGoOn) {
 
 // They took all descriptors there may be, and left none for the journal and the snapshots.
 TEST_F(OverloadTest, ConnectionsLeaveDescriptorsToTheDisks) {
-  start_by({"prlimit", "--nofile=144:144"});
+  start_by({"prlimit", "--nofile=147:147"});  // 3 are for the second thread
   EXPECT_THAT(daemon_->wait_for("limits.max_connections is 1024, but "), HasSubstr("room for 64"));
   std::list<Connection> clients;
   for (int i = 0; i < 64; ++i) {

@@ -16,6 +16,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 class ServiceManagerTest : public testing::Test {
  protected:
@@ -51,6 +52,36 @@ TEST_F(ServiceManagerTest, ItIsReadyOnceTheLoopRunsAndNotBefore) {
   const auto messages = socket_.messages();
   EXPECT_EQ(messages[1], "READY=1\nSTATUS=well");
   EXPECT_THAT(messages, Contains(HasSubstr("STOPPING=1")));
+}
+
+TEST_F(ServiceManagerTest, ALoopOfAnotherThreadThatHangsStarvesTheWatchdog) {
+  boost::asio::io_context other(1);
+  ServiceManager manager(context_, {&other});
+  manager.serve([] { return "well"; });
+  context_.poll();
+  settled_messages();
+  EXPECT_THAT(socket_.messages(), Not(Contains(HasSubstr("WATCHDOG=1"))));
+  other.run();
+  context_.restart();
+  context_.poll();
+  settled_messages();
+  EXPECT_THAT(socket_.messages(), Contains(HasSubstr("WATCHDOG=1")));
+  manager.stop();
+}
+
+// It went on to the next one, which nobody ran any more, and to another pause.
+TEST_F(ServiceManagerTest, AStopWhileAnotherLoopIsAskedIsTheEnd) {
+  boost::asio::io_context other(1);
+  boost::asio::io_context ended(1);
+  ServiceManager manager(context_, {&other, &ended});
+  manager.serve([] { return "well"; });
+  context_.poll();
+  manager.stop();
+  other.run();
+  context_.restart();
+  context_.run();
+  settled_messages();
+  EXPECT_THAT(socket_.messages(), Not(Contains(HasSubstr("WATCHDOG=1"))));
 }
 
 TEST_F(ServiceManagerTest, ALoopThatHangsStarvesTheWatchdog) {

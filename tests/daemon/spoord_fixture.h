@@ -24,7 +24,8 @@ class SpoordTest : public testing::Test {
     std::filesystem::create_directory(directory_ / "drive");
     config_ = {{"node", {{"name", "n1"}, {"data_dir", directory_ / "data"}}},
                {"drives", {directory_ / "drive"}},
-               {"listen", {{{"address", support::own_loopback()}, {"port", 0}}}}};
+               {"listen", {{{"address", support::own_loopback()}, {"port", 0}}}},
+               {"limits", {{"threads", 2}}}};  // harder than one, which most other tests have
   }
 
   void start() { start_by({}); }

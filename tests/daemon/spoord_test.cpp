@@ -22,6 +22,43 @@ TEST_F(SpoordTest, ACleanStopKeepsInstanceMarksAndCycle) {
   EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
 }
 
+// Side by side on several threads; what is counted is counted once.
+TEST_F(SpoordTest, MarksOfManyWritersAreAllThereAndCounted) {
+  config_["limits"]["threads"] = 4;
+  start();
+  constexpr int writers = 8;
+  constexpr int requests = 50;
+  {
+    std::vector<std::jthread> threads;
+    for (int writer = 0; writer < writers; ++writer) {
+      threads.emplace_back([this, writer] {
+        for (int i = 0; i < requests; ++i) {
+          const std::string body = fmt::format(R"({{"paths":["w{}/{}","w{}/.."]}})", writer, i, writer);
+          const std::string good = fmt::format(R"({{"paths":["w{}/{}",".spoor/x"]}})", writer, i);
+          EXPECT_EQ(request("POST", "/v1/marks", body).status, 400U);
+          EXPECT_EQ(request("POST", "/v1/marks", good).status, 200U);
+          EXPECT_EQ(request("GET", "/v1/dirty?path=w").status, 200U);
+        }
+      });
+    }
+  }
+  for (int writer = 0; writer < writers; ++writer) {
+    for (int i = 0; i < requests; ++i) {
+      EXPECT_TRUE(get(fmt::format("/v1/dirty?path=w{}/{}", writer, i))["dirty"]) << writer << ' ' << i;
+    }
+  }
+  constexpr int all = writers * requests;
+  EXPECT_EQ(get("/v1/status")["marks"],
+            (nlohmann::json{{"accepted", all}, {"ignored", all}, {"new", all}, {"rejected", all}}));
+  const std::string metrics = request("GET", "/metrics").body;
+  for (const char* status : {"200", "400"}) {
+    EXPECT_NE(metrics.find(fmt::format(R"(spoor_http_requests_total{{route="/v1/marks",status="{}"}} {})",
+                                       status, all)),
+              std::string::npos)
+        << metrics;
+  }
+}
+
 // A sanitizer's memory is its own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(SpoordTest, SixteenFullCyclesTakeLittleMemory) {

@@ -1,0 +1,137 @@
+#include "daemon/http_worker.h"
+
+#include <algorithm>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <utility>
+
+#include "daemon/task.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::size_t refusals_least = 16;  // at a time; each waits for its client to read the answer
+constexpr std::chrono::milliseconds sweep_most{250};
+constexpr std::chrono::milliseconds sweep_least{10};
+
+// Holds the session while it is served.
+asio::awaitable<void> serve(std::shared_ptr<HttpSession> session, bool is_full) {
+  if (is_full) {
+    co_await session->refuse();
+  } else {
+    co_await session->run();
+  }
+}
+
+}  // namespace
+
+HttpWorker::HttpWorker(asio::io_context& context, const HttpLimits& limits,
+                       std::shared_ptr<HttpTotals> totals)
+    : context_(context),
+      sessions_(std::make_shared<HttpSessions>(std::move(totals))),
+      grace_(context),
+      sweeping_(context) {
+  sessions_->limits = limits;
+}
+
+void HttpWorker::start(const HttpService& service) {
+  sessions_->service = service;
+  sweep();
+}
+
+void HttpWorker::take(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls) {
+  asio::dispatch(context_, [self = shared_from_this(), socket = std::move(socket), caller = std::move(caller),
+                            tls = std::move(tls)]() mutable {
+    self->admit(std::move(socket), std::move(caller), std::move(tls));
+  });
+}
+
+void HttpWorker::set_limits(const HttpLimits& limits) {
+  asio::dispatch(context_, [self = shared_from_this(), limits] { self->sessions_->limits = limits; });
+}
+
+void HttpWorker::stop(std::function<void()> on_end) {
+  asio::dispatch(context_, [self = shared_from_this(), on_end = std::move(on_end)]() mutable {
+    self->begin_stop(std::move(on_end));
+  });
+}
+
+void HttpWorker::admit(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls) {
+  HttpTotals& totals = *sessions_->totals;
+  const std::size_t most = sessions_->limits.connections_max;
+  const bool is_full = totals.open >= most && !make_room();
+  ++(is_full ? totals.refused : totals.accepted);
+  if (is_full) make_room_for_others(this);
+  // Beyond the limit a connection still gets an answer, as long as there are not too many of these.
+  if (totals.open >= most + most / 4 + refusals_least) return;
+  auto session =
+      std::make_shared<HttpSession>(sessions_, std::move(socket), std::move(caller), std::move(tls));
+  asio::co_spawn(context_, serve(std::move(session), is_full), rethrow);
+}
+
+// Ends the connection that has asked for nothing the longest; those who keep connections open for nothing, or
+// send their header a byte at a time, must not keep out those who have something to say.
+bool HttpWorker::make_room() {
+  HttpSession* longest = nullptr;
+  for (HttpSession* session : sessions_->all) {
+    if (!session->waiting_since() || session->is_cancelled()) continue;
+    if (longest == nullptr || *session->waiting_since() < *longest->waiting_since()) longest = session;
+  }
+  if (longest == nullptr) return false;
+  if (HttpSession::Clock::now() - *longest->waiting_since() < sessions_->limits.yield_after) return false;
+  longest->cancel();
+  return true;
+}
+
+// For who comes next: this connection does not wait for other threads.
+void HttpWorker::make_room_for_others(const HttpWorker* asking) {
+  const auto next = next_.lock();
+  if (!next || next.get() == asking) return;
+  asio::dispatch(next->context_, [next, asking] {
+    if (!next->make_room()) next->make_room_for_others(asking);
+  });
+}
+
+// One timer for all: a timer for each request would cost as much as answering it.
+void HttpWorker::sweep() {
+  const auto shortest = std::min(sessions_->limits.idle_max, sessions_->limits.request_max);
+  sweeping_.expires_after(std::clamp(shortest / 4, sweep_least, sweep_most));
+  sweeping_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error) return;
+    const auto now = HttpSession::Clock::now();
+    for (HttpSession* session : self->sessions_->all) session->expire(now);
+    // The last one may have ended when this was on its way already.
+    if (self->sessions_->stopping && self->sessions_->all.empty()) return;
+    self->sweep();
+  });
+}
+
+void HttpWorker::begin_stop(std::function<void()> on_end) {
+  sessions_->stopping = true;
+  sessions_->on_last_end = [self = shared_from_this(), on_end = std::move(on_end)] {
+    self->grace_.cancel();
+    self->sweeping_.cancel();
+    on_end();
+  };
+  if (sessions_->all.empty()) return sessions_->end();
+  for (HttpSession* session : sessions_->all) session->stop();
+  start_grace(sessions_->limits.grace_max);
+}
+
+void HttpWorker::start_grace(std::chrono::milliseconds time) {
+  grace_.expires_after(time);
+  grace_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (error) return;
+    for (HttpSession* session : self->sessions_->all) session->cancel();
+    // Who was between two operations just then begins the next one.
+    if (!self->sessions_->all.empty()) self->start_grace(sweep_most);
+  });
+}
+
+}  // namespace spoor::daemon
