@@ -1,0 +1,339 @@
+// Every answer of the daemon is described, and every described one is given. One test, since it is about all
+// of them together.
+#include <deque>
+
+#include "tests/openapi/fixture.h"
+#include "tests/support/certificates.h"
+#include "tests/support/raw_client.h"
+
+namespace spoor::openapi {
+namespace {
+
+using nlohmann::json;
+
+class AnswersTest : public OpenApiTest {
+ protected:
+  void unknown_requests();
+  void malformed_requests();
+  void odd_requests();
+  void before_the_first_scan();
+  void examples_are_accepted();
+  void refused_marks();
+  void refused_events();
+  void refused_questions();
+  void reports_of_scans();
+  void unreadable_database();
+  void drives();
+  void roles();
+  void certificates();
+  void too_many_connections();
+  void full_disks();
+  void no_member();
+
+  Node node_;
+};
+
+void AnswersTest::unknown_requests() {
+  expect(node_, {"OPTIONS", "*"}, 204);
+  expect(node_, {"OPTIONS", "/v1/nothing"}, 404, "not_found");
+  for (const Operation& operation : description_.operations()) {
+    expect(node_, {"OPTIONS", operation.path}, 204);
+    for (const std::string method : {"DELETE", "PUT", "PATCH", operation.method == "GET" ? "POST" : "GET"}) {
+      expect(node_, {method, operation.path}, 405, "method_not_allowed");
+    }
+    for (const std::string& path : {operation.path + "/", operation.path + "/x", "/v2" + operation.path}) {
+      expect(node_, {operation.method, path}, 404, "not_found");
+    }
+  }
+}
+
+void AnswersTest::malformed_requests() {
+  for (Request request : one_of_each(node_)) {
+    request.headers = "Host: another\r\n";
+    expect_described(request, send(node_.port(), request), 400, "invalid_request");
+    request.headers = "X: " + std::string(20'000, 'x') + "\r\n";
+    expect_described(request, send(node_.port(), request), 431, "headers_too_large");
+  }
+  const Request twice{"GET", "/v1/dirty?path=a&path=b"};
+  expect(node_, twice, 400, "invalid_request");
+}
+
+// Whatever the answer is, it is described: not only where somebody thought of it.
+void AnswersTest::odd_requests() {
+  for (const Request& good : one_of_each(node_)) {
+    for (const std::string type : {"", "text/plain", "application/json", "text/html", "\xff"}) {
+      for (const std::string body : {"", "{", "[]", "{}", "a\n\n", "\xff"}) {
+        ask(node_, {good.method, good.target, type, body});
+      }
+    }
+    for (const std::string& target : {good.path(), good.path() + "?x", good.path() + "?path=%00&since=",
+                                      good.path() + "?path=..", good.path() + "?%zz"}) {
+      ask(node_, {good.method, target, good.content_type, good.body});
+    }
+    for (const std::string headers :
+         {"Content-Encoding: gzip\r\n", "Authorization: Bearer x\r\n", "Expect: 100-continue\r\n"}) {
+      ask(node_, {good.method, good.target, good.content_type, good.body, headers});
+    }
+    for (const std::string headers : {"", "Content-Length: 100000000\r\n", "Content-Length: -1\r\n",
+                                      "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip\r\n"}) {
+      Request request{good.method, good.target, good.content_type, "", headers};
+      if (headers == "Transfer-Encoding: chunked\r\n") request.body = "2\r\n{}\r\n0\r\n\r\n";
+      request.sends_length = false;
+      ask(node_, request);
+    }
+  }
+}
+
+void AnswersTest::before_the_first_scan() {
+  expect(node_, {"GET", "/v1/usage"}, 404, "no_scan");
+  expect(node_, {"GET", "/v1/scans"}, 404, "no_scan");
+  expect(node_, {"GET", "/v1/changes?since=0"}, 404, "no_scan");
+}
+
+void AnswersTest::examples_are_accepted() {
+  for (const Operation& operation : description_.operations()) {
+    for (Request request : samples(operation, node_)) {
+      expect(node_, request, 200);
+      if (request.content_type.empty()) continue;
+      request.content_type += "; charset=utf-8";
+      expect(node_, request, 200);
+    }
+  }
+}
+
+void AnswersTest::refused_marks() {
+  const auto marks = [this](const std::string& body, const std::string& code) {
+    expect(node_, {"POST", "/v1/marks", "application/json", body}, 400, code);
+  };
+  marks("{nope", "invalid_json");
+  marks(R"({"paths":1})", "invalid_request");
+  marks(R"({"paths":["a"],"more":1})", "invalid_request");
+  marks(R"({"paths":["a/../b"]})", "invalid_path");
+  marks(R"({"paths":[""]})", "invalid_path");
+  marks(R"({"paths":[")" + std::string(256, 'x') + "\"]}", "path_too_long");
+  expect(node_, {"POST", "/v1/marks", "text/html", "a"}, 415, "unsupported_media_type");
+  expect(node_, {"POST", "/v1/marks", "text/plain", "a", "Content-Encoding: gzip\r\n"}, 415,
+         "unsupported_media_type");
+}
+
+void AnswersTest::refused_events() {
+  const auto events = [this](const std::string& body, const std::string& code) {
+    expect(node_, {"POST", "/v1/events/s3", "application/json", body}, 400, code);
+  };
+  const auto put = [](const std::string& key) {
+    return R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":)" +
+           key + "}}}]}";
+  };
+  expect(node_, {"POST", "/v1/events/s3", "", put("\"a\"")}, 200);
+  events("{nope", "invalid_json");
+  events("{}", "invalid_request");
+  events(put("7"), "invalid_request");
+  events(put("\"a%2\""), "invalid_path");
+  events(put('"' + std::string(256, 'x') + '"'), "path_too_long");
+  expect(node_, {"POST", "/v1/events/s3", "text/plain", put("\"a\"")}, 415, "unsupported_media_type");
+}
+
+void AnswersTest::refused_questions() {
+  for (const std::string route : {"/v1/dirty?path=", "/v1/usage?path="}) {
+    expect(node_, {"GET", route + "a/../b"}, 400, "invalid_path");
+    expect(node_, {"GET", route + std::string(256, 'x')}, 400, "path_too_long");
+  }
+  expect(node_, {"GET", "/v1/usage?path=nowhere"}, 404, "not_found");
+  expect(node_, {"GET", "/v1/changes"}, 400, "invalid_request");
+  const auto ask = [this](const std::string& body, unsigned status, const std::string& code) {
+    expect(node_, {"POST", "/v1/peer/cycle", "application/json", body}, status, code);
+  };
+  ask("{nope", 400, "invalid_json");
+  ask("[]", 400, "invalid_request");
+  ask(R"({"cluster":"default","start_level":64})", 400, "invalid_request");
+  ask(R"({"cluster":"another"})", 409, "wrong_cluster");
+}
+
+void AnswersTest::reports_of_scans() {
+  const json usage = json::parse(expect(node_, {"GET", "/v1/usage?depth=16&limit=1"}, 200).body);
+  EXPECT_TRUE(usage["children"][0]["children"].is_array()) << usage;
+  EXPECT_TRUE(usage["children"][0]["rest"].is_object()) << usage;
+  const json bucket = json::parse(expect(node_, {"GET", "/v1/usage?path=bucket&limit=1"}, 200).body);
+  EXPECT_TRUE(bucket["rest"].is_object()) << bucket;
+  expect(node_, {"GET", "/v1/usage?depth=0"}, 200);
+  expect(node_, {"GET", "/v1/changes?since=0"}, 410, "reset");
+  expect(node_, {"GET", "/v1/changes?since=1&feed=another"}, 410, "reset");
+  expect(node_, {"GET", "/v1/changes?since=1&files=1"}, 404, "no_files");
+  node_.config_["scan"]["file_feed"] = true;
+  node_.write_config();  // for the scans
+  node_.change_and_scan("bucket/a/first");
+  node_.change_and_scan("bucket/a/second");
+  const auto changes = [this](const std::string& query) {
+    return json::parse(expect(node_, {"GET", "/v1/changes?" + query}, 200).body);
+  };
+  const json scans = json::parse(expect(node_, {"GET", "/v1/scans"}, 200).body)["scans"];
+  const std::string since = std::to_string(scans[0]["scan"].get<int>() - 1);
+  const json first = changes("files=1&limit=1&since=" + since);
+  ASSERT_TRUE(first["next"].is_string()) << first;
+  json page = first;
+  while (page["next"].is_string()) page = changes("next=" + page["next"].get<std::string>());
+  EXPECT_EQ(page["changes"].back().value("type", ""), "file") << page;
+  changes("since=" + since + "&feed=" + first["feed"].get<std::string>());
+}
+
+void AnswersTest::unreadable_database() {
+  std::filesystem::remove(node_.scan_database());
+  std::ofstream(node_.scan_database()) << std::string(10'000, 'x');
+  expect(node_, {"GET", "/v1/usage"}, 500, "database_failed");
+  expect(node_, {"GET", "/v1/scans"}, 500, "database_failed");
+  expect(node_, {"GET", "/v1/changes?since=1"}, 500, "database_failed");
+}
+
+void AnswersTest::drives() {
+  expect(node_, {"POST", "/v1/drives/accept?path=/nowhere"}, 404, "not_found");
+  expect(node_, {"POST", "/v1/drives/accept"}, 400, "invalid_request");
+  std::filesystem::remove_all(node_.drive());
+  expect(node_, {"POST", with_query("/v1/drives/accept", {{"path", node_.drive().native()}})}, 409,
+         "drive_refused");
+  expect(node_, {"POST", "/v1/snapshot"}, 503, "not_durable");
+  expect(node_, {"GET", "/v1/drives"}, 200);
+  expect(node_, {"GET", "/v1/status"}, 200);
+  expect(node_, {"GET", "/readyz"}, 503, "not_ready");
+}
+
+void AnswersTest::roles() {
+  Node node;
+  node.give_tokens();
+  node.start();
+  for (Request request : one_of_each(node)) {
+    const Operation operation = description_.operation_of(request.method, request.path());
+    const std::set<std::string> allowed = description_.roles_of(operation);
+    const auto status_as = [&](const std::string& token) {
+      if (!token.empty()) request.headers = "Authorization: Bearer " + token + "\r\n";
+      return ask(node, request).status;
+    };
+    const bool is_for_anybody = allowed.empty();
+    EXPECT_EQ(status_as("") == 401, !is_for_anybody) << request.target;
+    EXPECT_EQ(status_as("nobody-has-given-this-token") == 401, !is_for_anybody) << request.target;
+    for (const std::string role : {"mark", "read", "peer", "admin"}) {
+      const unsigned status = status_as(Node::token_of(role));
+      EXPECT_NE(status, 401U) << role << " at " << request.target;
+      EXPECT_EQ(status == 403, !is_for_anybody && !allowed.contains(role))
+          << role << " at " << request.target;
+    }
+  }
+  expect(node, {"OPTIONS", "/livez"}, 401, "unauthorized");
+}
+
+void AnswersTest::certificates() {
+  Node node;
+  const support::Certificates authority(node.directory_.path(), "authority");
+  authority.issue("server.example", support::own_loopback());
+  authority.issue("marker.example");
+  authority.issue("nobody.example");
+  node.config_["listen"][0]["tls"] = {{"certificate", authority.certificate("server.example")},
+                                      {"key", authority.key("server.example")},
+                                      {"client_ca", authority.ca()}};
+  node.config_["auth"]["certificates"] = {{{"name", "marker.*"}, {"role", "mark"}}};
+  node.start();
+  const auto expect_as = [&](const std::string& name, const Request& request, unsigned status,
+                             const std::string& code) {
+    std::vector<std::string> command{"curl", "-s", "-i", "--cacert", authority.ca().native()};
+    if (!name.empty()) {
+      command.insert(command.end(),
+                     {"--cert", authority.certificate(name).native(), "--key", authority.key(name).native()});
+    }
+    if (!request.body.empty()) {
+      command.insert(command.end(),
+                     {"-H", "Content-Type: " + request.content_type, "--data-binary", request.body});
+    }
+    command.push_back(node.url_ + request.target);
+    const auto result = support::run_command(command);
+    ASSERT_EQ(result.code, 0) << result.err;
+    expect_described(request, parse_answer(result.out), status, code);
+  };
+  const Request mark = samples({"POST", "/v1/marks"}, node).front();
+  expect_as("marker.example", mark, 200, "");
+  expect_as("marker.example", {"GET", "/v1/status"}, 403, "forbidden");
+  expect_as("nobody.example", mark, 403, "forbidden");
+  expect_as("nobody.example", {"GET", "/v1/nothing"}, 403, "forbidden");
+  expect_as("nobody.example", {"GET", "/livez"}, 200, "");
+  expect_as("", mark, 401, "unauthorized");
+}
+
+void AnswersTest::too_many_connections() {
+  Node node;
+  node.config_["limits"]["max_connections"] = 1;
+  node.start();
+  // It is told to go on once its request is being read: until its body has come nobody can take its place.
+  support::RawClient busy(node.port());
+  busy.send(
+      "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n"
+      "Expect: 100-continue\r\n\r\n");
+  ASSERT_EQ(busy.receive_until("\r\n\r\n").rfind("HTTP/1.1 100 ", 0), 0U);
+  for (const Request& request : one_of_each(node)) {
+    expect_described(request, send(node.port(), request), 503, "overloaded");
+  }
+}
+
+void AnswersTest::full_disks() {
+  Node node;
+  node.start_for_full_disks();
+  node.fill_disks();
+  const Request advance{"POST", "/v1/peer/cycle", "application/json", R"({"cluster":"default","current":9})"};
+  expect(node, advance, 503, "not_durable");
+  for (const Operation& marking : {Operation{"POST", "/v1/marks"}, Operation{"POST", "/v1/events/s3"}}) {
+    expect(node, samples(marking, node).front(), 503, "not_durable");
+  }
+  expect(node, {"POST", "/v1/snapshot"}, 503, "not_durable");
+  expect(node, {"GET", "/readyz"}, 503, "not_ready");
+  expect(node, {"GET", "/v1/status"}, 200);
+  expect(node, {"GET", "/metrics"}, 200);
+}
+
+void AnswersTest::no_member() {
+  Node node;
+  // Nobody listens there.
+  node.config_["peers"]["etcd"] = {{"endpoints", {"http://" + support::own_loopback() + ":1"}},
+                                   {"url", "http://127.0.0.1:7420"}};
+  node.config_["peers"]["static"] = {"http://" + support::own_loopback() + ":1"};
+  node.start();
+  for (const Operation& marking : {Operation{"POST", "/v1/marks"}, Operation{"POST", "/v1/events/s3"}}) {
+    expect(node, samples(marking, node).front(), 503, "not_a_member");
+  }
+  expect(node, {"GET", "/readyz"}, 503, "not_ready");
+  expect(node, {"GET", "/v1/status"}, 200);
+}
+
+TEST_F(AnswersTest, EachIsDescribedAndEachDescribedOneIsGiven) {
+  // Requests that never end: the daemon gives up on them while all else is asked.
+  Node patient;
+  patient.start();
+  std::vector<Request> stalling = one_of_each(patient);
+  std::deque<support::RawClient> stalled;
+  for (const Request& request : stalling) {
+    const std::string bytes = request.to_bytes();
+    stalled.emplace_back(patient.port()).send(bytes.substr(0, bytes.find("\r\n\r\n")));
+  }
+  node_.start();
+  unknown_requests();
+  malformed_requests();
+  before_the_first_scan();
+  node_.change_and_scan("bucket/a/file");
+  node_.change_and_scan("bucket/b/file");
+  examples_are_accepted();
+  odd_requests();
+  refused_marks();
+  refused_events();
+  refused_questions();
+  reports_of_scans();
+  unreadable_database();
+  drives();
+  roles();
+  certificates();
+  too_many_connections();
+  full_disks();
+  no_member();
+  for (std::size_t i = 0; i < stalled.size(); ++i) {
+    expect_described(stalling[i], parse_answer(stalled[i].receive_all()), 408, "timeout");
+  }
+  for (const Case& missing : conformance_.unseen()) ADD_FAILURE() << "never given: " << to_string(missing);
+}
+
+}  // namespace
+}  // namespace spoor::openapi

@@ -1,0 +1,75 @@
+// A real spoord that is asked by hand; a test may have several.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/daemon/spoord_fixture.h"
+
+namespace spoor::openapi {
+
+class Node final : public daemon::SpoordTest {
+ public:
+  using SpoordTest::config_;
+  using SpoordTest::daemon_;
+  using SpoordTest::directory_;
+  using SpoordTest::get;
+  using SpoordTest::port;
+  using SpoordTest::start;
+  using SpoordTest::start_by;
+  using SpoordTest::url_;
+  using SpoordTest::write_config;
+
+  Node() {
+    config_["scan"] = {{"min_cycle_age", "0s"}};
+  }  // each scan opens a cycle, which is changed by then
+
+  std::filesystem::path drive() const { return directory_ / "drive"; }
+  std::filesystem::path scan_database() const { return directory_ / "data/scan.db"; }
+
+  void spoor(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(),
+                     {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_});
+    const auto result = support::run_command(arguments);
+    EXPECT_EQ(result.code, 0) << result.err;
+  }
+
+  // Writes a file, marks it and scans.
+  void change_and_scan(const std::string& path) const {
+    std::filesystem::create_directories((drive() / path).parent_path());
+    std::ofstream(drive() / path, std::ios::app) << path;
+    spoor({"mark", "--kind", "file", path});
+    spoor({"scan"});
+  }
+
+  // Tokens for all roles, each named by token_of().
+  void give_tokens() {
+    nlohmann::json tokens = nlohmann::json::array();
+    for (const std::string role : {"mark", "read", "peer", "admin"}) {
+      std::ofstream(directory_ / role) << token_of(role) << '\n';
+      tokens.push_back({{"name", role}, {"role", role}, {"file", directory_ / role}});
+    }
+    config_["auth"]["tokens"] = tokens;
+  }
+  static std::string token_of(const std::string& role) { return "token-for-the-role-" + role; }
+
+  // From then on no file takes a write, of a daemon that was started for that.
+  void fill_disks() const {
+    rlimit limit{};
+    ASSERT_EQ(::prlimit(daemon_->pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+    limit.rlim_cur = 0;
+    ASSERT_EQ(::prlimit(daemon_->pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
+  // A signal would end it before it sees the error.
+  void start_for_full_disks() { start_by({"env", "--ignore-signal=XFSZ"}); }
+
+ private:
+  void TestBody() override {}
+};
+
+}  // namespace spoor::openapi
