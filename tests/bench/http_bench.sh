@@ -1,6 +1,7 @@
 #!/bin/bash
-# POST /v1/marks, loaded by wrk, beside nginx that answers the same bodies with 204: by turns in one run, medians of
-# the rounds. Durability is `memory`, so that the disk is not measured (that is `./run bench durability`).
+# POST /v1/marks, loaded by wrk (over a Unix socket by h2load, as HTTP/1.1), beside nginx that answers the same bodies
+# with 204: by turns in one run, medians of the rounds. Durability is `memory`, but for the case that compares it with
+# `disk`. At the end what a slowloris does to others.
 set -euo pipefail
 
 readonly spoord=$1 rounds=${2:-5} seconds=${3:-3}
@@ -26,16 +27,25 @@ port_in() {
   echo "$port"
 }
 
-mkdir "$work/drive" "$work/data"
-cat >"$work/spoor.json" <<JSON
-{"node": {"name": "bench", "data_dir": "$work/data"}, "drives": ["$work/drive"],
- "tracker": {"durability": "memory"}, "listen": [{"address": "127.0.0.1", "port": 0}]}
+# start NAME DURABILITY: a daemon of its own, at the port that it leaves in $port, and at the socket $work/NAME.sock
+start() {
+  mkdir -p "$work/$1/drive" "$work/$1/data"
+  cat >"$work/$1.json" <<JSON
+{"node": {"name": "$1", "data_dir": "$work/$1/data"}, "drives": ["$work/$1/drive"],
+ "tracker": {"durability": "$2"}, "listen": [{"address": "127.0.0.1", "port": 0}, {"unix": "$work/$1.sock"}]}
 JSON
-"$spoord" --config "$work/spoor.json" 2>"$work/spoord.log" &
-pids+=($!)
-spoor_port=$(port_in "$work/spoord.log" "$!")
+  "$spoord" --config "$work/$1.json" 2>"$work/$1.log" &
+  pids+=($!)
+  port=$(port_in "$work/$1.log" "$!")
+}
+start memory memory
+readonly spoor_port=$port
+start disk disk
+readonly disk_port=$port
 
-readonly nginx_port=$((spoor_port == 7441 ? 7442 : 7441))
+nginx_port=7441
+while ((nginx_port == spoor_port || nginx_port == disk_port)); do ((++nginx_port)); done
+readonly nginx_port
 cat >"$work/nginx.conf" <<CONF
 worker_processes 1;
 daemon off;
@@ -48,7 +58,7 @@ http {
   client_body_buffer_size 1m;
   client_body_temp_path $work/body;
   keepalive_requests 1000000000;
-  server { listen 127.0.0.1:$nginx_port; location / { return 204; } }
+  server { listen 127.0.0.1:$nginx_port; listen unix:$work/nginx.sock; location / { return 204; } }
 }
 CONF
 "$nginx" -c "$work/nginx.conf" -p "$work" 2>>"$work/nginx.log" &
@@ -56,12 +66,25 @@ pids+=($!)
 until (exec 3<>"/dev/tcp/127.0.0.1/$nginx_port") 2>/dev/null; do
   kill -0 "$!" || { cat "$work/nginx.log" >&2; exit 1; }
 done
+kill -0 "$!" || { cat "$work/nginx.log" >&2; exit 1; }  # it may have been another's
 
 # Bodies: one path; a thousand known ones; a thousand that nobody has marked yet.
-cat >"$work/json1.lua" <<'LUA'
+readonly one_path='{"paths":["bucket-17/photos/2026/november/holiday/img-000123.jpg"]}'
+printf %s "$one_path" >"$work/one_path"
+cat >"$work/json1.lua" <<LUA
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
-wrk.body = '{"paths":["bucket-17/photos/2026/november/holiday/img-000123.jpg"]}'
+wrk.body = '$one_path'
+LUA
+cat >"$work/new1.lua" <<'LUA'
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+local count = 0
+local start = os.time() .. tostring({}):sub(-6)
+function request()
+  count = count + 1
+  return wrk.format(nil, nil, nil, '{"paths":["bucket-17/photos/2026/' .. start .. '/img-' .. count .. '"]}')
+end
 LUA
 for kind in json text; do
   cat >"$work/${kind}1000.lua" <<LUA
@@ -92,8 +115,8 @@ end
 LUA
 
 # requests/s, p50 and p99 in us of one run
-load() {  # port script threads connections
-  wrk -t"$3" -c"$4" -d"$seconds" --latency -s "$work/$2.lua" "http://127.0.0.1:$1/v1/marks" >"$work/wrk.log"
+load() {  # port script threads connections [seconds]
+  wrk -t"$3" -c"$4" -d"${5:-$seconds}" --latency -s "$work/$2.lua" "http://127.0.0.1:$1/v1/marks" >"$work/wrk.log"
   if grep -q 'Non-2xx\|Socket errors' "$work/wrk.log"; then cat "$work/wrk.log" >&2; exit 1; fi
   awk '
     function us(text) { return text ~ /us$/ ? text + 0 : text ~ /ms$/ ? text * 1000 : text * 1000000 }
@@ -103,19 +126,69 @@ load() {  # port script threads connections
     END { print rate, p50, p99 }' "$work/wrk.log"
 }
 
-# name script threads connections server
+# The same of one path over a Unix socket; h2load tells the mean instead of quantiles.
+load_unix() {  # socket
+  h2load --h1 -t1 -c64 -D "$seconds" -d "$work/one_path" -H 'content-type: application/json' -B "unix:$1" \
+    http://localhost/v1/marks >"$work/h2load.log"
+  awk '
+    /^finished/ { rate = $4 }
+    /^requests:/ { bad = $10 + $12 + $14 }
+    END { if (bad || !rate) exit 1; print rate, 0, 0 }' "$work/h2load.log" || { cat "$work/h2load.log" >&2; exit 1; }
+}
+
+# A cycle of its own, so that the filters are not those of all rounds: a real one seldom gets two million paths.
+cycle=1
+open_cycle() {
+  cycle=$((cycle + 1))
+  curl -sf "http://127.0.0.1:$spoor_port/v1/peer/cycle" -d '{"cluster":"default","current":'$cycle'}' -o "$work/frame"
+}
+
+# 500 connections that send a header a byte at a time, until it is ended.
+slowloris() {
+  local fd fds=()
+  trap 'exit 0' TERM
+  renice -n 19 "$BASHPID" >/dev/null  # the daemon is to be measured, not who gets the processors
+  for ((i = 0; i < 500; ++i)); do
+    exec {fd}<>"/dev/tcp/127.0.0.1/$spoor_port"
+    printf 'POST /v1/marks HTTP/1.1\r\nHost: a\r\nX-Slow: ' >&"$fd"
+    fds+=("$fd")
+  done
+  : >"$work/slow"
+  while true; do
+    for fd in "${fds[@]}"; do printf a >&"$fd" || true; done 2>/dev/null
+    read -rt 0.2 <> <(:) || true
+  done
+}
+
+# name, and how it is loaded
 readonly cases=(
-  "nginx-1-path json1 1 64 $nginx_port" "spoor-1-path json1 1 64 $spoor_port"
-  "nginx-1-path-2-threads json1 2 64 $nginx_port" "spoor-1-path-2-threads json1 2 64 $spoor_port"
-  "nginx-1000-paths json1000 1 8 $nginx_port" "spoor-1000-known json1000 1 8 $spoor_port"
-  "spoor-1000-known-text text1000 1 8 $spoor_port" "spoor-1000-new new1000 1 8 $spoor_port"
+  "nginx-1-path load $nginx_port json1 1 64" "spoor-1-path load $spoor_port json1 1 64"
+  "nginx-1-path-2-threads load $nginx_port json1 2 64" "spoor-1-path-2-threads load $spoor_port json1 2 64"
+  "nginx-1-path-unix load_unix $work/nginx.sock" "spoor-1-path-unix load_unix $work/memory.sock"
+  "spoor-1-new-memory load $spoor_port new1 1 64 1" "spoor-1-new-disk load $disk_port new1 1 64 1"
+  "nginx-1000-paths load $nginx_port json1000 1 8" "spoor-1000-known load $spoor_port json1000 1 8"
+  "spoor-1000-known-text load $spoor_port text1000 1 8" "spoor-1000-new load $spoor_port new1000 1 8 1"
 )
 for ((round = 0; round <= rounds; ++round)); do  # the first warms up
   for each in "${cases[@]}"; do
-    read -r name script threads connections port <<<"$each"
-    figures=$(load "$port" "$script" "$threads" "$connections")
+    read -r name how <<<"$each"
+    [[ $name != *-new* ]] || open_cycle
+    # shellcheck disable=SC2086  # words
+    figures=$($how)
     if ((round > 0)); then echo "$name $figures" >>"$work/figures"; fi
   done
+  figures=$(load "$spoor_port" json1 1 8)
+  if ((round > 0)); then echo "quiet $figures" >>"$work/figures"; fi
+  rm -f "$work/slow"
+  slowloris &
+  loris=$!
+  pids+=("$loris")
+  until [[ -e $work/slow ]]; do kill -0 "$loris"; done
+  figures=$(load "$spoor_port" json1 1 8)
+  if ((round > 0)); then echo "slowloris $figures" >>"$work/figures"; fi
+  kill "$loris"
+  wait "$loris" || true
+  unset 'pids[-1]'
 done
 
 awk '
@@ -129,7 +202,7 @@ awk '
   }
   { ++count[$1]; for (c = 2; c <= 4; ++c) at[$1, count[$1], c] = $c; if (count[$1] == 1) names[++known] = $1 }
   END {
-    printf "%-24s %28s %9s %9s\n", "", "requests/s (least..most)", "p50 us", "p99 us"
+    printf "8 connections: quiet, slowloris; else 64 for one path, 8 for 1000\n%-24s %28s %9s %9s\n", "", "requests/s (least..most)", "p50 us", "p99 us"
     for (k = 1; k <= known; ++k) {
       rate = median(names[k], 2)
       rates[names[k]] = rate
@@ -139,6 +212,10 @@ awk '
     printf "one path: %.2f x nginx (wanted: 0.75); with two threads of load %.2f\n",
            rates["spoor-1-path"] / rates["nginx-1-path"],
            rates["spoor-1-path-2-threads"] / rates["nginx-1-path-2-threads"]
+    printf "over a Unix socket: %.2f x nginx; durability disk: %.2f x memory (wanted: 0.5)\n",
+           rates["spoor-1-path-unix"] / rates["nginx-1-path-unix"], rates["spoor-1-new-disk"] / rates["spoor-1-new-memory"]
     printf "1000 paths: %.2f M known/s (wanted: 4), as text %.2f, %.2f M new/s (wanted: 2)\n",
            rates["spoor-1000-known"] / 1000, rates["spoor-1000-known-text"] / 1000, rates["spoor-1000-new"] / 1000
+    printf "p99 during a slowloris of 500: %.1f x the quiet one (wanted: below 10)\n",
+           median("slowloris", 4) / median("quiet", 4)
   }' "$work/figures"
