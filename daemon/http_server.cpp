@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -35,6 +34,7 @@ using unix_stream = asio::local::stream_protocol;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds accept_pause{100};  // when descriptors have run out
 constexpr std::chrono::minutes complaint_pause{1};
+constexpr std::size_t refusals_least = 16;  // at a time; each waits for its client to read the answer
 
 // Who is at the other end; nobody where the kernel does not tell.
 std::optional<UnixPeer> peer_of(int socket) {
@@ -156,12 +156,19 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
       continue;
     }
     accept_trouble.over();
+    HttpPlace place(totals);
+    // Beyond the limit a connection still gets an answer, as long as there are not too many of these.
+    const std::size_t most = limits.connections_max;
+    if (totals->open > most + most / 4 + refusals_least) {
+      ++totals->refused;
+      continue;
+    }
     Caller caller = caller_of(listening, socket);
     std::shared_ptr<asio::ssl::context> tls;
     if constexpr (std::is_same_v<Listening, TcpAcceptor>) {
       if (listening.tls) tls = listening.tls->context();
     }
-    worker.take(HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
+    worker.take(std::move(place), HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
   }
   if (--accepting == 0) stop_workers();
 }

@@ -180,18 +180,17 @@ class HttpSession::Exchange {
   std::uint64_t answer_held_ = 0;
 };
 
-HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, Socket socket, Caller caller,
-                         std::shared_ptr<asio::ssl::context> tls)
+HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place, Socket socket,
+                         Caller caller, std::shared_ptr<asio::ssl::context> tls)
     : sessions_(std::move(sessions)),
+      place_(std::move(place)),
       stream_(std::make_unique<HttpStream>(std::move(socket), std::move(tls),
                                            sessions_->limits.header_bytes_max + body_read_bytes)),
       exchange_(std::make_unique<Exchange>(*sessions_, std::move(caller))) {
   sessions_->all.insert(this);
-  ++sessions_->totals->open;
 }
 
 HttpSession::~HttpSession() {
-  --sessions_->totals->open;
   sessions_->all.erase(this);
   if (sessions_->stopping && sessions_->all.empty()) sessions_->end();
 }
@@ -271,8 +270,9 @@ asio::awaitable<bool> HttpSession::serve_one() {
   }
   const bool goes_on = keep_alive && !sessions_->stopping;
   const bool is_sent = co_await answer(response, goes_on, is_head);
+  if (!is_sent || !goes_on) co_return false;
   // A stop may have come since the client was told that it can go on.
-  co_return is_sent&& goes_on && (!sessions_->stopping || stream_->has_input());
+  co_return !sessions_->stopping || stream_->has_input();
 }
 
 asio::awaitable<bool> HttpSession::read_header() {
@@ -428,7 +428,8 @@ asio::awaitable<bool> HttpSession::answer_early(const HttpResponse& response) {
   const auto& header = parser.get();
   const bool goes_on = header.keep_alive() && !sessions_->stopping;
   const bool is_sent = co_await answer(response, goes_on, exchange_->is_head());
-  co_return is_sent&& goes_on;
+  if (!is_sent) co_return false;
+  co_return goes_on;
 }
 
 asio::awaitable<void> HttpSession::answer_last(const Problem& problem) {
@@ -446,6 +447,7 @@ asio::awaitable<void> HttpSession::answer_last(const HttpResponse& response) {
 // Lets the client read its answer: closing with unread bytes would reset the connection.
 asio::awaitable<void> HttpSession::end() {
   exchange_->let_go();
+  waiting_since_.reset();
   cancelled_ = false;
   arm(lingering_max);
   if (!stream_->is_plain()) co_await stream_->close_tls();

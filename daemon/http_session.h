@@ -61,7 +61,8 @@ class HttpTotals {
     return unread_;
   }
 
-  std::atomic<std::size_t> open = 0;
+  std::atomic<std::size_t> open = 0;     // see HttpPlace
+  std::atomic<bool> wants_room = false;  // a thread is being asked to end a connection
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
   std::atomic<std::uint64_t> body_bytes = 0;    // at present
@@ -70,6 +71,22 @@ class HttpTotals {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::uint64_t> unread_;  // by the problem's code
+};
+
+// Counts a connection as open, from when it is accepted to its end.
+class HttpPlace {
+ public:
+  explicit HttpPlace(std::shared_ptr<HttpTotals> totals) : totals_(std::move(totals)) { ++totals_->open; }
+  HttpPlace(HttpPlace&&) = default;
+  HttpPlace& operator=(HttpPlace&&) = delete;
+  HttpPlace(const HttpPlace&) = delete;
+  HttpPlace& operator=(const HttpPlace&) = delete;
+  ~HttpPlace() {
+    if (totals_) --totals_->open;
+  }
+
+ private:
+  std::shared_ptr<HttpTotals> totals_;
 };
 
 // Of one thread.
@@ -98,7 +115,7 @@ class HttpSession {
   using Clock = std::chrono::steady_clock;
 
   // `tls`: none for a plain connection.
-  HttpSession(std::shared_ptr<HttpSessions> sessions, Socket socket, Caller caller,
+  HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place, Socket socket, Caller caller,
               std::shared_ptr<boost::asio::ssl::context> tls);
   ~HttpSession();
   HttpSession(const HttpSession&) = delete;
@@ -149,6 +166,7 @@ class HttpSession {
   boost::asio::awaitable<void> end();
 
   const std::shared_ptr<HttpSessions> sessions_;
+  const HttpPlace place_;
   const std::unique_ptr<HttpStream> stream_;
   const std::unique_ptr<Exchange> exchange_;
   Clock::time_point deadline_ = Clock::time_point::max();

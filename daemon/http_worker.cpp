@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/system/error_code.hpp>
-#include <cstddef>
 #include <utility>
 
 #include "daemon/task.h"
@@ -16,7 +15,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t refusals_least = 16;  // at a time; each waits for its client to read the answer
 constexpr std::chrono::milliseconds sweep_most{250};
 constexpr std::chrono::milliseconds sweep_least{10};
 
@@ -45,10 +43,11 @@ void HttpWorker::start(const HttpService& service) {
   sweep();
 }
 
-void HttpWorker::take(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls) {
-  asio::dispatch(context_, [self = shared_from_this(), socket = std::move(socket), caller = std::move(caller),
-                            tls = std::move(tls)]() mutable {
-    self->admit(std::move(socket), std::move(caller), std::move(tls));
+void HttpWorker::take(HttpPlace place, HttpSession::Socket socket, Caller caller,
+                      std::shared_ptr<asio::ssl::context> tls) {
+  asio::dispatch(context_, [self = shared_from_this(), place = std::move(place), socket = std::move(socket),
+                            caller = std::move(caller), tls = std::move(tls)]() mutable {
+    self->admit(std::move(place), std::move(socket), std::move(caller), std::move(tls));
   });
 }
 
@@ -62,16 +61,14 @@ void HttpWorker::stop(std::function<void()> on_end) {
   });
 }
 
-void HttpWorker::admit(HttpSession::Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls) {
+void HttpWorker::admit(HttpPlace place, HttpSession::Socket socket, Caller caller,
+                       std::shared_ptr<asio::ssl::context> tls) {
   HttpTotals& totals = *sessions_->totals;
-  const std::size_t most = sessions_->limits.connections_max;
-  const bool is_full = totals.open >= most && !make_room();
+  const bool is_full = totals.open > sessions_->limits.connections_max && !make_room();
   ++(is_full ? totals.refused : totals.accepted);
-  if (is_full) make_room_for_others(this);
-  // Beyond the limit a connection still gets an answer, as long as there are not too many of these.
-  if (totals.open >= most + most / 4 + refusals_least) return;
-  auto session =
-      std::make_shared<HttpSession>(sessions_, std::move(socket), std::move(caller), std::move(tls));
+  if (is_full) ask_others_for_room();
+  auto session = std::make_shared<HttpSession>(sessions_, std::move(place), std::move(socket),
+                                               std::move(caller), std::move(tls));
   asio::co_spawn(context_, serve(std::move(session), is_full), rethrow);
 }
 
@@ -89,12 +86,25 @@ bool HttpWorker::make_room() {
   return true;
 }
 
-// For who comes next: this connection does not wait for other threads.
-void HttpWorker::make_room_for_others(const HttpWorker* asking) {
+// For who comes next: this connection does not wait for other threads. One place at a time, however many were
+// refused.
+void HttpWorker::ask_others_for_room() {
+  if (!sessions_->totals->wants_room.exchange(true)) pass_on(this);
+}
+
+void HttpWorker::pass_on(const HttpWorker* asking) {
   const auto next = next_.lock();
-  if (!next || next.get() == asking) return;
+  if (!next || next.get() == asking) {
+    sessions_->totals->wants_room = false;
+    return;
+  }
   asio::dispatch(next->context_, [next, asking] {
-    if (!next->make_room()) next->make_room_for_others(asking);
+    const HttpSessions& sessions = *next->sessions_;
+    if (sessions.totals->open > sessions.limits.connections_max && !next->make_room()) {
+      next->pass_on(asking);
+    } else {
+      sessions.totals->wants_room = false;
+    }
   });
 }
 

@@ -23,8 +23,9 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   // Before `context` runs, or on its thread.
   void start(const HttpService& service);
 
-  // Serves a connection, or refuses it where there are too many. `tls`: none for a plain one.
-  void take(HttpSession::Socket socket, Caller caller, std::shared_ptr<boost::asio::ssl::context> tls);
+  // Serves a connection, or answers 503 where there are too many. `tls`: none for a plain one.
+  void take(HttpPlace place, HttpSession::Socket socket, Caller caller,
+            std::shared_ptr<boost::asio::ssl::context> tls);
 
   // Whom to ask for room where this one has none.
   void set_next(const std::shared_ptr<HttpWorker>& next) { next_ = next; }
@@ -40,9 +41,11 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   void forget_stop() { sessions_->on_last_end = {}; }
 
  private:
-  void admit(HttpSession::Socket socket, Caller caller, std::shared_ptr<boost::asio::ssl::context> tls);
+  void admit(HttpPlace place, HttpSession::Socket socket, Caller caller,
+             std::shared_ptr<boost::asio::ssl::context> tls);
   bool make_room();
-  void make_room_for_others(const HttpWorker* asking);
+  void ask_others_for_room();
+  void pass_on(const HttpWorker* asking);
   void sweep();
   void begin_stop(std::function<void()> on_end);
   void start_grace(std::chrono::milliseconds time);

@@ -125,9 +125,11 @@ TEST_F(HttpThreadsTest, AConnectionOfAnotherThreadMakesRoomForWhoComesNext) {
   RawClient idle(port_);
   idle.send(get);
   idle.receive_until(".");
-  RawClient refused(port_);
-  refused.send(get);
-  EXPECT_THAT(refused.receive_all(), StartsWith("HTTP/1.1 503 "));
+  {
+    RawClient refused(port_);
+    refused.send(get);
+    EXPECT_THAT(refused.receive_all(), StartsWith("HTTP/1.1 503 "));
+  }
   EXPECT_THAT(idle.receive_all(), EndsWith(".")) << "it was ended";
   std::string answer;
   while (!answer.starts_with("HTTP/1.1 200 ")) {  // once those before have gone

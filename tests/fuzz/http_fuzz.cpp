@@ -106,8 +106,9 @@ class Node {
     asio::local::stream_protocol::socket server(context_);
     asio::local::connect_pair(client, server);
     client.non_blocking(true);
-    auto session = std::make_shared<HttpSession>(sessions_, HttpSession::Socket(std::move(server)),
-                                                 Caller{.is_trusted = !is_stranger}, nullptr);
+    auto session =
+        std::make_shared<HttpSession>(sessions_, HttpPlace(totals_), HttpSession::Socket(std::move(server)),
+                                      Caller{.is_trusted = !is_stranger}, nullptr);
     bool is_over = false;
     asio::co_spawn(context_, session->run(), [&](const std::exception_ptr& failure) {
       rethrow(failure);

@@ -1,6 +1,7 @@
 #include "tests/openapi/conformance.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
