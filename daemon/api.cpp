@@ -159,6 +159,16 @@ void Api::set_access(std::shared_ptr<const Access> access) {
   access_ = std::move(access);
 }
 
+template <class T>
+boost::asio::awaitable<T> Api::on_main_thread(boost::asio::awaitable<T> task) {
+  if (context_.get_executor().running_in_this_thread()) {
+    auto done = co_await std::move(task);
+    co_return done;
+  }
+  auto done = co_await boost::asio::co_spawn(context_, std::move(task), boost::asio::use_awaitable);
+  co_return done;
+}
+
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (request.path == "/v1/marks") {
     auto marked = co_await mark(request);
@@ -168,12 +178,7 @@ boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
     auto marked = co_await mark_events(request);
     co_return marked;
   }
-  if (is_here()) {
-    auto answered = co_await handle_here(request);
-    co_return answered;
-  }
-  auto answering = boost::asio::co_spawn(context_, handle_here(request), boost::asio::use_awaitable);
-  auto answered = co_await std::move(answering);
+  auto answered = co_await on_main_thread(handle_here(request));
   co_return answered;
 }
 
@@ -280,7 +285,7 @@ boost::asio::awaitable<HttpResponse> Api::mark_events(const HttpRequest& request
 // Once the marks are as durable as configured.
 boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored) {
   if (!is_confirmed(outcome.position)) {
-    const auto problem = co_await confirm(outcome.position);
+    const auto problem = co_await on_main_thread(confirm(outcome.position));
     if (problem) co_return reject(*problem);
   }
   {
@@ -301,16 +306,6 @@ bool Api::is_confirmed(tracker::JournalPosition position) const {
 }
 
 boost::asio::awaitable<std::optional<Problem>> Api::confirm(tracker::JournalPosition position) {
-  if (is_here()) {
-    auto problem = co_await confirm_here(position);
-    co_return problem;
-  }
-  auto confirming = boost::asio::co_spawn(context_, confirm_here(position), boost::asio::use_awaitable);
-  auto problem = co_await std::move(confirming);
-  co_return problem;
-}
-
-boost::asio::awaitable<std::optional<Problem>> Api::confirm_here(tracker::JournalPosition position) {
   const auto durable = co_await committer_.wait(position);
   if (!durable) {
     Problem problem{503, "not_durable", durable.error().message};

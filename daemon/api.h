@@ -80,8 +80,8 @@ class Api {
   boost::asio::awaitable<HttpResponse> acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored);
   bool is_confirmed(tracker::JournalPosition position) const;
   boost::asio::awaitable<std::optional<Problem>> confirm(tracker::JournalPosition position);
-  boost::asio::awaitable<std::optional<Problem>> confirm_here(tracker::JournalPosition position);
-  bool is_here() const { return context_.get_executor().running_in_this_thread(); }
+  template <class T>
+  boost::asio::awaitable<T> on_main_thread(boost::asio::awaitable<T> task);
   boost::system::result<std::uint64_t, Problem> read_marks(const HttpRequest& request,
                                                            tracker::MarkOutcome& outcome);
   boost::system::result<std::uint64_t, Problem> read_events(const HttpRequest& request,

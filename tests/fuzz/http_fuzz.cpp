@@ -146,7 +146,7 @@ class Node {
 
  private:
   static void drain(asio::local::stream_protocol::socket& client, std::string& received) {
-    std::array<char, 4096> bytes;  // NOLINT(*-member-init)
+    std::array<char, 4096> bytes{};
     boost::system::error_code error;
     while (const std::size_t size = client.receive(asio::buffer(bytes), 0, error)) {
       received.append(bytes.data(), size);
