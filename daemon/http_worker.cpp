@@ -100,7 +100,8 @@ void HttpWorker::pass_on(const HttpWorker* asking) {
   }
   asio::dispatch(next->context_, [next, asking] {
     const HttpSessions& sessions = *next->sessions_;
-    if (sessions.totals->open > sessions.limits.connections_max && !next->make_room()) {
+    // Who was refused may have gone; there has to be a place for one more.
+    if (sessions.totals->open >= sessions.limits.connections_max && !next->make_room()) {
       next->pass_on(asking);
     } else {
       sessions.totals->wants_room = false;
