@@ -267,8 +267,12 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   acceptor.open(unix_stream(), error);
   if (!error) acceptor.bind(unix_stream::endpoint(path.native()), error);
   constexpr auto same_user = static_cast<uid_t>(-1);
-  if (!error && listener.group && ::chown(path.c_str(), same_user, *listener.group) != 0)
+  if (!error && listener.group && ::chown(path.c_str(), same_user, *listener.group) != 0) {
     error = last_errno();
+    return base::Error(error, fmt::format("cannot listen on {}: it can't be given to its group, which the "
+                                          "daemon's user has to be a member of: {}",
+                                          path.native(), error.message()));
+  }
   if (!error && ::chmod(path.c_str(), listener.mode) != 0) error = last_errno();
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)

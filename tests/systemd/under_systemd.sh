@@ -1,0 +1,123 @@
+#!/bin/bash
+# The daemon and the scanner under a real systemd: boot_units_test.sh runs this in a machine that may be thrown away.
+set -euo pipefail
+
+url=http://127.0.0.1:7420
+socket=/run/spoor/spoor.sock
+
+step() { echo "--- $*"; }
+fail() {
+  echo "FAILED: $*"
+  systemctl status --no-pager --lines=0 spoord spoor-scan || true
+  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan | tail -n 40
+  exit 1
+}
+trap 'fail "line $LINENO"' ERR
+
+# until_true WHAT COMMAND...: waits for what has to come. The unit's time limit ends it where it does not.
+until_true() {
+  until "${@:2}"; do sleep 0.1; done
+  echo "$1"
+}
+shows() { [[ $(systemctl show --property="$1" --value "$2") == "$3" ]]; }
+# (No grep -q: what is before it in the pipe must be able to write all it has.)
+logged() { journalctl --no-pager -u "$1" "${@:3}" | grep -- "$2" >/dev/null; }
+mark() { curl -sS -o /dev/null -w '%{http_code}\n' -H 'Content-Type: text/plain' --data-binary "$@"; }
+is_dirty() { curl -s --unix-socket "$socket" "http://spoor/v1/dirty?path=$1" | grep '"dirty":true' >/dev/null; }
+configure() {
+  cat >/etc/spoor/spoor.json <<END
+{
+  "node": {"name": "node1"},
+  "drives": ["/mnt/spoor-disk"],
+  "listen": [{"address": "127.0.0.1", "port": 7420}, {"unix": "$socket"$1}],
+  "auth": {"tokens": [{"name": "photos", "role": "${2:-mark}", "file": "credential:photos"}]},
+  "limits": {"threads": 2}
+}
+END
+}
+
+step 'installing, as docs/operations.md says'
+systemd-sysusers
+install -d /etc/spoor
+groupadd --force spoor-test-apps
+install -d /mnt/spoor-disk/photos/2026
+echo picture >/mnt/spoor-disk/photos/2026/1.jpg
+install -d -o spoor -g spoor -m 0750 /mnt/spoor-disk/.spoor
+install -d -m 0700 /etc/spoor/tokens
+(umask 077 && head -c 32 /dev/urandom | base64 >/etc/spoor/tokens/photos)
+install -d /etc/systemd/system/spoord.service.d
+printf '[Service]\nLoadCredential=photos:/etc/spoor/tokens/photos\nRestartSec=100ms\n' \
+  >/etc/systemd/system/spoord.service.d/test.conf
+configure ', "group": "spoor-test-apps", "mode": "0620"'
+spoord --check
+systemctl daemon-reload
+
+step 'a socket for a group the daemon is not in: refused, and said'
+systemctl start spoord && fail 'it started'
+logged spoord "the daemon's user has to be a member" --priority=err
+systemctl stop spoord
+usermod --append --groups spoor-test-apps spoor
+
+step 'started once it serves'
+systemctl start spoord
+[[ $(stat -c '%U:%G %a' "$socket") == 'spoor:spoor-test-apps 620' ]] || fail "$(stat "$socket")"
+shows StatusText spoord 'cycle 1, no peers, journal ok'
+token=(-H "Authorization: Bearer $(</etc/spoor/tokens/photos)")
+[[ $(mark photos/2026 "$url/v1/marks") == 401 ]]
+[[ $(mark photos/2026 "${token[@]}" "$url/v1/marks") == 200 ]]
+
+step 'a scan'
+systemctl start spoor-scan
+spoor usage photos | grep 2026 >/dev/null
+systemctl start spoor-scan.timer
+
+step 'a reload'
+configure ', "group": "spoor-test-apps", "mode": "0600"' read
+systemctl reload spoord
+until_true 'what needs a restart is a warning' logged spoord 'needs a restart: listen' --priority=warning
+[[ $(mark photos/2026 "${token[@]}" "$url/v1/marks") == 403 ]]
+configure ', "group": "spoor-test-apps", "mode": "0620"'
+systemctl restart spoord
+
+step 'a crash'
+[[ $(mark before/crash "${token[@]}" "$url/v1/marks") == 200 ]]
+systemctl kill --signal=KILL spoord
+until_true 'started again' shows NRestarts spoord 1
+until_true 'serves again' is_dirty before/crash
+
+step 'a loop that stands still'
+printf 'WatchdogSec=1s\n' >>/etc/systemd/system/spoord.service.d/test.conf
+systemctl daemon-reload
+systemctl restart spoord
+systemctl kill --signal=STOP spoord
+until_true 'ended by the watchdog' logged spoord "Failed with result 'watchdog'"
+until_true 'serves again' is_dirty before/crash
+
+step 'restarts on sockets that systemd holds, under load'
+sed -i '/^WatchdogSec/d' /etc/systemd/system/spoord.service.d/test.conf
+systemctl daemon-reload
+systemctl stop spoord
+systemctl start spoord.socket
+load() {  # NAME CURL-ARGUMENTS...: until it is told to end
+  local number
+  for ((number = 1;; ++number)); do
+    [[ ! -e /end ]] || return 0
+    echo "$(mark "load/$1/$number" "${@:2}") load/$1/$number"
+  done >"/load.$1" 2>&1
+}
+came() { (($(cat /load.* | wc -l) >= $1)); }
+load tcp "${token[@]}" "$url/v1/marks" &
+load socket --unix-socket "$socket" http://spoor/v1/marks &
+for restart in 1 2 3 4 5; do
+  until_true "$((restart * 100)) marks" came $((restart * 100))
+  systemctl restart spoord
+done
+touch /end
+wait
+grep -hv '^200 ' /load.* && fail 'a request was refused'
+while read -r _ path; do is_dirty "$path" || fail "$path is lost"; done < <(cat /load.*)
+echo "$(cat /load.* | wc -l) marks"
+
+step 'stopped, and nothing failed'
+systemctl stop spoord.socket spoord
+shows Result spoord success
