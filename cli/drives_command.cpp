@@ -28,7 +28,7 @@ std::string drives_text(const ordered_json& drives) {
 int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
   const auto endpoint = global.own_endpoint();
   if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  const auto credentials = global.own_credentials();
+  const auto credentials = global.own_credentials(*endpoint);
   if (!credentials) return fail(exit_usage, credentials.error().message);
   // An acceptance saves to the drive before it is answered.
   peer::HttpTransport transport({.credentials = *credentials, .timeout = std::chrono::minutes(1)});

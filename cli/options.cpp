@@ -31,13 +31,12 @@ base::Result<peer::Endpoint> GlobalOptions::own_endpoint() const {
   return cli::own_endpoint(*config);
 }
 
-base::Result<peer::Credentials> GlobalOptions::own_credentials() const {
-  const auto endpoint = own_endpoint();
-  if (endpoint && endpoint->is_unix()) return peer::Credentials{};
+base::Result<peer::Credentials> GlobalOptions::own_credentials(const peer::Endpoint& endpoint) const {
   config::Config::Peers peers;
-  if (const auto config = load_config()) peers = config->peers;
+  const auto config = load_config();
+  if (config && !endpoint.is_unix()) peers = config->peers;
   if (!token_file.empty()) peers.token_file = token_file;
-  if (!ca.empty()) {
+  if (!ca.empty() && !endpoint.is_unix()) {
     if (!peers.tls) peers.tls.emplace();
     peers.tls->ca = ca;
   }

@@ -26,9 +26,9 @@ struct GlobalOptions {
   // Where the local daemon is: --url, or else what the configuration says.
   base::Result<peer::Endpoint> own_endpoint() const;
 
-  // How the local daemon is told who asks: --token-file and --ca, or else what the configuration says.
-  // Nothing for a Unix socket, where the kernel tells.
-  base::Result<peer::Credentials> own_credentials() const;
+  // How the daemon there is told who asks: --token-file and --ca, or else what the configuration says. To a
+  // Unix socket, where the kernel tells, only --token-file.
+  base::Result<peer::Credentials> own_credentials(const peer::Endpoint& endpoint) const;
 };
 
 // How peers are told who asks.

@@ -99,7 +99,7 @@ int show(peer::Transport& transport, const peer::HttpRequest& request, bool as_j
 int run(const GlobalOptions& global, bool as_json, bool watch) {
   const auto endpoint = global.own_endpoint();
   if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  const auto credentials = global.own_credentials();
+  const auto credentials = global.own_credentials(*endpoint);
   if (!credentials) return fail(exit_usage, credentials.error().message);
   peer::HttpTransport transport({.credentials = *credentials, .timeout = std::chrono::milliseconds(10'000)});
   const peer::HttpRequest request{*endpoint, "GET", "/v1/status", {}, {}};

@@ -43,6 +43,10 @@ std::optional<std::string> secret_file_problem(const std::filesystem::path& sett
   return std::nullopt;
 }
 
+bool is_credential_elsewhere(const std::filesystem::path& setting) {
+  return setting.native().starts_with(credential) && !secret_file(setting);
+}
+
 base::Result<std::filesystem::path> secret_file(const std::filesystem::path& setting) {
   const std::string_view text = setting.native();
   if (!text.starts_with(credential)) return setting;

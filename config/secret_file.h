@@ -14,6 +14,9 @@ namespace spoor::config {
 // Why `setting` names no such file, or nothing.
 std::optional<std::string> secret_file_problem(const std::filesystem::path& setting);
 
+// Whether it is a credential, and systemd gave this process none.
+bool is_credential_elsewhere(const std::filesystem::path& setting);
+
 // Where the file is; "" for an empty setting. Fails for a credential where systemd gave none
 // (CREDENTIALS_DIRECTORY is not set).
 base::Result<std::filesystem::path> secret_file(const std::filesystem::path& setting);

@@ -23,7 +23,7 @@ constexpr std::size_t account_bytes_max = std::size_t{1} << 20U;  // of an entry
 
 base::Error unknown_account(const char* what, const std::string& name) {
   return {std::make_error_code(std::errc::invalid_argument),
-          fmt::format("the configuration names the {} '{}', which this machine does not know", what, name)};
+          fmt::format("this machine knows no {} '{}' (names, not numbers)", what, name)};
 }
 
 base::Result<uid_t> user_id(const std::string& name) {
@@ -65,15 +65,19 @@ base::Result<Access> Access::load(const config::Config::Auth& auth) {
     }
     access.tokens_.push_back(known);
   }
-  for (const config::UnixRule& rule : auth.unix_peers) {
+  for (std::size_t i = 0; i < auth.unix_peers.size(); ++i) {
+    const config::UnixRule& rule = auth.unix_peers[i];
     UnixRule known{std::nullopt, std::nullopt, role_bit(rule.role)};
+    const auto failed = [&](const base::Error& error) {
+      return base::wrap(fmt::format("auth.unix[{}]", i), error);
+    };
     if (!rule.user.empty()) {
       const auto id = user_id(rule.user);
-      if (!id) return id.error();
+      if (!id) return failed(id.error());
       known.user = *id;
     } else {
       const auto id = group_id(rule.group);
-      if (!id) return id.error();
+      if (!id) return failed(id.error());
       known.group = *id;
     }
     access.unix_rules_.push_back(known);

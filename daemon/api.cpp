@@ -219,6 +219,13 @@ boost::asio::awaitable<HttpResponse> Api::handle_here(const HttpRequest& request
   co_return alive();
 }
 
+void Api::note_refused(const HttpRequest& request) {
+  const Route* const route = find_route(request.path);
+  if (route == nullptr || route->allowed != marking || request.method != "POST") return;
+  const std::scoped_lock lock(mutex_);
+  ++counters_.rejected;
+}
+
 HttpResponse Api::reject(const Problem& problem) {
   const std::scoped_lock lock(mutex_);
   ++counters_.rejected;

@@ -64,6 +64,9 @@ class Api {
   // also what OPTIONS asks. Nothing for a request that handle() is to answer. Thread-safe.
   std::optional<HttpResponse> admit(const HttpRequest& request) const;
 
+  // Counts a request to mark that did not come to handle().
+  void note_refused(const HttpRequest& request);
+
   // Who may do what, from now on. Thread-safe.
   void set_access(std::shared_ptr<const Access> access);
 

@@ -140,7 +140,8 @@ const PassedSocket* socket_for(const PassedSockets& passed, const config::Listen
 }
 
 base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener& listener,
-                                     const PassedSocket* socket, TlsServers& tls_servers) {
+                                     const PassedSocket* socket, base::WallTime now,
+                                     TlsServers& tls_servers) {
   const bool asks_for_certificates = listener.tls && !listener.tls->client_ca.empty();
   const bool is_local = asio::ip::make_address(listener.address).is_loopback();
   HttpServer::TcpListener tcp{.address = listener.address,
@@ -151,6 +152,7 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
     auto tls = load_tls(*listener.tls);
     if (!tls) return tls.error();
     tcp.tls = *std::move(tls);
+    if (const auto expiry = tcp.tls->expiry(now)) spdlog::error("{}: peers refuse it", *expiry);
     tls_servers.push_back(tcp.tls);
   }
   auto url = socket == nullptr ? server.listen(tcp) : server.adopt(socket->descriptor, tcp);
@@ -169,16 +171,16 @@ base::Result<std::string> listen_unix(HttpServer& server, const config::Listener
   if (!listener.mode.empty()) socket.mode = static_cast<mode_t>(std::stoul(listener.mode, nullptr, 8));
   if (!listener.group.empty()) {
     const auto group = group_id(listener.group);
-    if (!group) return group.error();
+    if (!group) return base::wrap(listener.unix_path.native(), group.error());
     socket.group = *group;
   }
   return server.listen(socket);
 }
 
 base::Result<std::string> open(HttpServer& server, const config::Listener& listener,
-                               const PassedSockets& passed, TlsServers& tls_servers) {
+                               const PassedSockets& passed, base::WallTime now, TlsServers& tls_servers) {
   const PassedSocket* const socket = socket_for(passed, listener);
-  auto url = listener.unix_path.empty() ? listen_tcp(server, listener, socket, tls_servers)
+  auto url = listener.unix_path.empty() ? listen_tcp(server, listener, socket, now, tls_servers)
                                         : listen_unix(server, listener, socket);
   if (url && socket != nullptr) {
     spdlog::info("{} was opened by the service manager ('{}')", *url, socket->name);
@@ -188,10 +190,11 @@ base::Result<std::string> open(HttpServer& server, const config::Listener& liste
 
 // Binds every listener whose socket was not passed; gives the lines to log when they serve.
 base::Result<std::vector<std::string>> listen(HttpServer& server, const config::Config& config,
-                                              const PassedSockets& passed, TlsServers& tls_servers) {
+                                              const PassedSockets& passed, base::WallTime now,
+                                              TlsServers& tls_servers) {
   std::vector<std::string> urls;
   for (const config::Listener& listener : config.listen) {
-    const auto url = open(server, listener, passed, tls_servers);
+    const auto url = open(server, listener, passed, now, tls_servers);
     if (url) {
       urls.push_back(*url);
     } else if (config.listen_is_default && !listener.unix_path.empty()) {
@@ -244,12 +247,12 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
 
 base::Result<std::vector<std::string>> listen_or_serve_passed(HttpServer& server,
                                                               const config::Config& config,
-                                                              TlsServers& tls_servers) {
+                                                              base::WallTime now, TlsServers& tls_servers) {
   const auto passed = take_passed_sockets();
   if (!passed) return passed.error();
   const auto all = with_listeners_for(*passed, config);
   if (!all) return all.error();
-  return listen(server, *all, *passed, tls_servers);
+  return listen(server, *all, *passed, now, tls_servers);
 }
 
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth) {
@@ -268,10 +271,10 @@ bool reload_access(Api& api, const config::Config& fresh) {
   return true;
 }
 
-bool reload_certificates(const TlsServers& tls_servers) {
+bool reload_certificates(const TlsServers& tls_servers, base::WallTime now) {
   bool all_good = true;
   for (const auto& tls : tls_servers) {
-    if (const auto reloaded = tls->reload(); !reloaded) {
+    if (const auto reloaded = tls->reload(now); !reloaded) {
       all_good = false;
       spdlog::error("a certificate stays as it was: {}", reloaded.error().message);
     }
@@ -296,7 +299,7 @@ std::uint64_t bodies_bytes_max(const config::Config::Limits& limits) {
 
 // What a reload takes over. All references must outlive what it gives.
 std::vector<Reloadable> reloadable(HttpServer& server, const ServingThreads& serving, PeerWatch& peers,
-                                   Api& api, const TlsServers& tls_servers) {
+                                   Api& api, const TlsServers& tls_servers, const base::Clock& clock) {
   using config::Config;
   const auto set_limits = [&](const Config& fresh) {
     server.set_limits(fresh.limits.max_body_bytes, bodies_bytes_max(fresh.limits),
@@ -319,7 +322,7 @@ std::vector<Reloadable> reloadable(HttpServer& server, const ServingThreads& ser
        [&](const Config& fresh) { return reload_credentials(peers, fresh); }},
       {{"auth.tokens", "auth.unix", "auth.certificates"},
        [&](const Config& fresh) { return reload_access(api, fresh); }},
-      {{}, [&](const Config&) { return reload_certificates(tls_servers); }},
+      {{}, [&](const Config&) { return reload_certificates(tls_servers, clock.wall_now()); }},
   };
 }
 
@@ -356,6 +359,31 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool
 
 }  // namespace
 
+std::vector<std::string> check(const config::Config& config) {
+  std::vector<std::string> problems;
+  const auto note = [&](const auto& result) {
+    if (!result) problems.push_back(result.error().message);
+  };
+  const auto is_here = [](const auto&... settings) {
+    return (!config::is_credential_elsewhere(settings) && ...);
+  };
+  for (const config::Listener& listener : config.listen) {
+    if (!listener.group.empty()) note(group_id(listener.group));
+    if (!listener.tls || !is_here(listener.tls->certificate, listener.tls->key, listener.tls->client_ca))
+      continue;
+    const auto tls = load_tls(*listener.tls);
+    note(tls);
+    const auto expiry = tls ? (*tls)->expiry(base::SystemClock().wall_now()) : std::nullopt;
+    if (expiry) problems.push_back(*expiry);
+  }
+  config::Config::Auth auth = config.auth;
+  std::erase_if(auth.tokens, [&](const config::Token& token) { return !is_here(token.file); });
+  note(Access::load(auth));
+  const auto tls = config.peers.tls.value_or(config::PeerTls());
+  if (is_here(config.peers.token_file, tls.ca, tls.certificate, tls.key)) note(credentials_for(config.peers));
+  return problems;
+}
+
 base::Result<> run(const config::Config& config, const std::function<base::Result<config::Config>()>& reload,
                    const std::string& version) {
   const tracker::NodeIdentity node{config.node.cluster, config.node.name};
@@ -374,17 +402,16 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
        .bodies_bytes_max = bodies_bytes_max(config.limits),
        .connections_max = connections_that_fit(config.limits.max_connections, serving.others().size())},
       serving.others());
-  // First, so that a taken port is found before anything is changed on disk.
-  TlsServers tls_servers;
-  const auto urls = listen_or_serve_passed(server, config, tls_servers);
-  if (!urls) return urls.error();
-
   const auto access = load_access(config.auth);
   if (!access) return access.error();
   const auto credentials = credentials_for(config.peers);
   if (!credentials) return credentials.error();
-
   const base::SystemClock clock;
+  // Early, so that a taken port is found before anything is changed on disk.
+  TlsServers tls_servers;
+  const auto urls = listen_or_serve_passed(server, config, clock.wall_now(), tls_servers);
+  if (!urls) return urls.error();
+
   base::PosixFileSystem files;
   const tracker::NamespaceRules rules = rules_of(config);
   const auto persistence = load(files, clock, config, rules.fingerprint());
@@ -409,7 +436,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Metrics metrics(server, scans, clock);
   Api api(context, {node, version, draw_run()}, **persistence, rules, saver, committer, peers,
           etcd ? &*etcd : nullptr, reports, metrics, answers, *access, clock);
-  Reload reloading(config, reloadable(server, serving, peers, api, tls_servers));
+  Reload reloading(config, reloadable(server, serving, peers, api, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, pool, reload, reloading, manager),
                  [&](const std::exception_ptr& failure) {
                    rethrow(failure);
@@ -425,8 +452,15 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
       },
       [&](const HttpRequest& request) {
         auto refused = api.admit(request);
-        if (refused) metrics.refused(route_of(request.path), *refused);
+        if (refused) {
+          metrics.refused(route_of(request.path), refused->status, refused->problem);
+          api.note_refused(request);
+        }
         return refused;
+      },
+      [&](const HttpRequest& request, const Problem& problem) {
+        metrics.refused(route_of(request.path), problem.status, problem.code);
+        api.note_refused(request);
       });
   peers.start();
   if (etcd) etcd->start();

@@ -83,27 +83,29 @@ std::optional<Problem> ambiguity_of(const KnownFields& fields, bool is_http11) {
       return bad("the only Transfer-Encoding that is known here is 'chunked'");
   }
   if (fields.content_length.count > 1) return bad("Content-Length was sent more than once");
+  if (fields.authorization.count > 1) return bad("Authorization was sent more than once");
   if (fields.content_length.count == 1 && !is_number(fields.content_length.value))
     return bad("Content-Length is no number");
   return std::nullopt;
 }
 
-// False where it is no path, or names a parameter twice.
-bool take_target(std::string_view target, HttpRequest& request) {
+std::optional<Problem> take_target(std::string_view target, HttpRequest& request) {
   request.query.clear();
   const bool is_plain = target.starts_with('/') && target.find_first_of("%?#") == std::string_view::npos;
   if (is_plain || target == "*") {
     request.path = target;
-    return true;
+    return std::nullopt;
   }
   auto url = boost::urls::parse_origin_form(target);
   if (!url) url = boost::urls::parse_uri(target);  // the absolute form, as sent to proxies
-  if (!url) return false;
+  if (!url) return bad("the target of the request is no path: a % or another character in it is wrong");
   request.path = url->path();
   const auto parameters = url->params();
-  return std::all_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+  const bool are_unique = std::all_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
     return request.query.emplace(parameter.key, parameter.value).second;
   });
+  if (!are_unique) return bad("the target of the request names a parameter twice");
+  return std::nullopt;
 }
 
 }  // namespace
@@ -116,8 +118,7 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   const KnownFields fields(header);
   constexpr unsigned http11 = 11;
   if (auto problem = ambiguity_of(fields, header.version() == http11)) return problem;
-  if (!take_target(view(header.target()), request))
-    return bad("the target of the request is no path, or names a parameter twice");
+  if (auto problem = take_target(view(header.target()), request)) return problem;
   request.method = view(header.method_string());
   request.content_type = fields.content_type.value;
   request.content_encoding = fields.content_encoding.value;

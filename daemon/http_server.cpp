@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -282,8 +283,8 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   return "unix:" + path.native();
 }
 
-void HttpServer::start(Handler handle, Admission admit) {
-  const HttpService service{std::move(handle), std::move(admit)};
+void HttpServer::start(Handler handle, Admission admit, Refusal refused) {
+  const HttpService service{std::move(handle), std::move(admit), std::move(refused)};
   for (const auto& worker : impl_->workers) worker->start(service);
   impl_->accepting = impl_->tcp_acceptors.size() + impl_->unix_acceptors.size();
   for (const auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
@@ -301,7 +302,15 @@ void HttpServer::set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_b
 
 HttpServer::Figures HttpServer::figures() const {
   const HttpTotals& totals = *impl_->totals;
-  return {totals.open, totals.accepted, totals.refused, totals.unread()};
+  return {totals.open, totals.accepted, totals.refused, totals.handshakes_failed, totals.unread()};
+}
+
+std::optional<base::WallTime> HttpServer::certificates_valid_until() const {
+  std::optional<base::WallTime> first;
+  for (const auto& each : impl_->tcp_acceptors) {
+    if (each->tls) first = std::min(first.value_or(base::WallTime::max()), each->tls->valid_until());
+  }
+  return first;
 }
 
 void HttpServer::stop() { impl_->stop(); }

@@ -26,6 +26,7 @@ class HttpServer {
  public:
   using Handler = HttpService::Handler;
   using Admission = HttpService::Admission;
+  using Refusal = HttpService::Refusal;
   using Options = HttpLimits;
 
   struct TcpListener {
@@ -66,14 +67,17 @@ class HttpServer {
     std::size_t open = 0;        // connections, at present
     std::uint64_t accepted = 0;  // connections that were served
     std::uint64_t refused = 0;   // connections beyond connections_max
-    std::map<std::string, std::uint64_t>
-        unread;  // requests refused before they were read, by the problem's code
+    std::uint64_t handshakes_failed = 0;
+    std::map<std::string, std::uint64_t> unread;  // headers refused, by the problem's code
   };
   Figures figures() const;
 
-  // `admit` looks at a request before its body is read; what it answers ends it. Both are called on the
-  // threads that serve.
-  void start(Handler handle, Admission admit = {});
+  // When the first of its certificates ends to be valid. On the thread of the context.
+  std::optional<base::WallTime> certificates_valid_until() const;
+
+  // `admit` looks at a request before its body is read; what it answers ends it. `refused` is told of those
+  // that the server itself refused. All are called on the threads that serve.
+  void start(Handler handle, Admission admit = {}, Refusal refused = {});
 
   // For the connections and requests that come from now on.
   void set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_bytes_max, std::size_t connections_max);

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +20,7 @@
 #include "daemon/http_stream.h"
 #include "daemon/problem.h"
 #include "daemon/tls.h"
+#include "peer/tls_files.h"
 
 namespace spoor::daemon {
 namespace {
@@ -234,8 +236,14 @@ void HttpSession::arm(std::chrono::milliseconds time) { deadline_ = Clock::now()
 asio::awaitable<bool> HttpSession::shake_hands() {
   arm(sessions_->limits.request_max);
   waiting_since_ = Clock::now();
+  idle_ = true;
   const auto [error] = co_await stream_->shake_hands();
-  if (error) co_return false;
+  if (error) {
+    ++sessions_->totals->handshakes_failed;
+    spdlog::debug("no TLS with {}: {}", stream_->other_end(),
+                  peer::handshake_failure(stream_->native_tls(), error));
+    co_return false;
+  }
   if (auto names = certificate_names(stream_->native_tls())) {
     exchange_->request.caller.has_certificate = true;
     exchange_->request.caller.certificate_names = *std::move(names);
@@ -433,7 +441,11 @@ asio::awaitable<bool> HttpSession::answer_early(const HttpResponse& response) {
 }
 
 asio::awaitable<void> HttpSession::answer_last(const Problem& problem) {
-  sessions_->totals->count_unread(problem.code);
+  if (exchange_->request.path.empty()) {
+    sessions_->totals->count_unread(problem.code);
+  } else if (sessions_->service.refused) {
+    sessions_->service.refused(exchange_->request, problem);
+  }
   const HttpResponse response = to_response(problem);
   co_await answer_last(response);
 }

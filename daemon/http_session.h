@@ -41,8 +41,11 @@ struct HttpService {
   using Handler = std::function<boost::asio::awaitable<HttpResponse>(const HttpRequest&)>;
   using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
 
+  using Refusal = std::function<void(const HttpRequest&, const Problem&)>;
+
   Handler handle;   // called on the thread of the connection
-  Admission admit;  // the same; may be empty
+  Admission admit;  // the same; may be empty, as the next
+  Refusal refused;  // told of a request whose header was read, and that nobody was asked about
 };
 
 class HttpSession;
@@ -51,7 +54,7 @@ class HttpStream;
 // What the connections of all threads of a server take, and what came of them since the start. Thread-safe.
 class HttpTotals {
  public:
-  // A request that was refused before it was read.
+  // One whose header was refused.
   void count_unread(const std::string& code) {
     const std::scoped_lock lock(mutex_);
     ++unread_[code];
@@ -65,6 +68,7 @@ class HttpTotals {
   std::atomic<bool> wants_room = false;  // a thread is being asked to end a connection
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> handshakes_failed = 0;
   std::atomic<std::uint64_t> body_bytes = 0;    // at present
   std::atomic<std::uint64_t> answer_bytes = 0;  // at present
 

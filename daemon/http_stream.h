@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 
 namespace spoor::daemon {
@@ -38,6 +39,9 @@ class HttpStream {
 
   // Reads on at the buffer's end. The error `buffer_overflow` of Beast where there is too much in it already.
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes);
+
+  // Its address, as far as there is one.
+  std::string other_end() const;
 
   bool has_input();
 

@@ -132,4 +132,12 @@ void print_failure(const std::string& message) {
   std::fputs(lines.c_str(), stderr);
 }
 
+void print_failure(const config::Config::Log& log, const std::string& message) {
+  if (log.format == config::LogFormat::json) {
+    spdlog::error("{}", message);
+  } else {
+    print_failure(message);
+  }
+}
+
 }  // namespace spoor::daemon

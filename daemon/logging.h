@@ -15,4 +15,7 @@ void set_log_level(config::LogLevel level);
 // Says why the program ends: to standard error, whether or not there is a logger.
 void print_failure(const std::string& message);
 
+// The same, in the form that the log has.
+void print_failure(const config::Config::Log& log, const std::string& message);
+
 }  // namespace spoor::daemon

@@ -1,6 +1,6 @@
 // spoord: the daemon of one node.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -41,12 +41,17 @@ int run(int argc, char** argv) {
     return exit_usage;
   }
   if (check_only) {
-    fmt::print("the configuration is valid\n");
-    return 0;
+    const auto problems = spoor::daemon::check(*config);
+    if (problems.empty()) {
+      fmt::print("the configuration is valid\n");
+      return 0;
+    }
+    spoor::daemon::print_failure(fmt::format("{}", fmt::join(problems, "\n")));
+    return exit_usage;
   }
   spoor::daemon::set_up_logging(config->log);
   if (const auto done = spoor::daemon::run(*config, load, SPOOR_VERSION); !done) {
-    spoor::daemon::print_failure(done.error().message);
+    spoor::daemon::print_failure(config->log, done.error().message);
     return exit_failed;
   }
   return 0;

@@ -53,13 +53,13 @@ asio::awaitable<HttpResponse> Metrics::measure(const HttpRequest& request, std::
   Route& counted = route(route_name);
   counted.body_bytes.Increment(static_cast<double>(request.body.size()));
   counted.duration.Observe(std::chrono::duration<double>(clock_.steady_now() - begun).count());
-  count(counted, route_name, response);
+  count(counted, route_name, response.status, response.problem);
   co_return response;
 }
 
-void Metrics::refused(std::string_view route_name, const HttpResponse& response) {
+void Metrics::refused(std::string_view route_name, unsigned status, const std::string& problem) {
   const std::scoped_lock lock(mutex_);
-  count(route(route_name), route_name, response);
+  count(route(route_name), route_name, status, problem);
 }
 
 Metrics::Route& Metrics::route(std::string_view name) {
@@ -70,16 +70,16 @@ Metrics::Route& Metrics::route(std::string_view name) {
   return routes_.emplace(name, std::move(fresh)).first->second;
 }
 
-void Metrics::count(Route& route, std::string_view name, const HttpResponse& response) {
-  prometheus::Counter*& by_status = route.by_status[response.status];
+void Metrics::count(Route& route, std::string_view name, unsigned status, const std::string& problem) {
+  prometheus::Counter*& by_status = route.by_status[status];
   if (by_status == nullptr) {
-    by_status = &requests_.Add({{"route", std::string(name)}, {"status", std::to_string(response.status)}});
+    by_status = &requests_.Add({{"route", std::string(name)}, {"status", std::to_string(status)}});
   }
   by_status->Increment();
-  if (response.problem.empty()) return;
-  prometheus::Counter*& by_code = route.by_code[response.problem];
+  if (problem.empty()) return;
+  prometheus::Counter*& by_code = route.by_code[problem];
   if (by_code == nullptr) {
-    by_code = &problems_.Add({{"route", std::string(name)}, {"code", response.problem}});
+    by_code = &problems_.Add({{"route", std::string(name)}, {"code", problem}});
   }
   by_code->Increment();
 }
@@ -93,8 +93,16 @@ std::string Metrics::connections() const {
   families.counter("spoor_http_connections_refused_total",
                    "Connections beyond limits.max_connections, refused.",
                    static_cast<double>(figures.refused));
+  families.counter("spoor_http_tls_handshakes_failed_total",
+                   "Connections that ended before both sides had agreed on TLS.",
+                   static_cast<double>(figures.handshakes_failed));
+  if (const auto end = server_.certificates_valid_until()) {
+    families.gauge("spoor_tls_certificate_expiry_timestamp_seconds",
+                   "When the first certificate of a listener ends to be valid.",
+                   std::chrono::duration<double>(end->time_since_epoch()).count());
+  }
   families.begin_counter("spoor_http_unread_requests_total",
-                         "Requests that were refused before they were read, by the code of the problem.");
+                         "Requests whose header was refused, by the code of the problem.");
   for (const auto& [code, count] : figures.unread) families.add(static_cast<double>(count), {{"code", code}});
   return families.text();
 }

@@ -32,8 +32,8 @@ class Metrics {
   boost::asio::awaitable<HttpResponse> measure(const HttpRequest& request, std::string_view route,
                                                boost::asio::awaitable<HttpResponse> answering);
 
-  // Counts a request that was refused before its body was read.
-  void refused(std::string_view route, const HttpResponse& response);
+  // Counts a request that was refused before its body was read, or in the middle of that.
+  void refused(std::string_view route, unsigned status, const std::string& problem);
 
   // The answer to a scrape; `status` gives what the node says of itself, as text.
   boost::asio::awaitable<HttpResponse> scrape(std::function<std::string()> status);
@@ -48,7 +48,7 @@ class Metrics {
   };
 
   Route& route(std::string_view name);
-  void count(Route& route, std::string_view name, const HttpResponse& response);
+  void count(Route& route, std::string_view name, unsigned status, const std::string& problem);
   std::string connections() const;
 
   const HttpServer& server_;

@@ -46,8 +46,11 @@ void Reload::apply(const base::Result<config::Config>& fresh) {
   auto taken_over = config::changed_keys(last_, *fresh);
   std::erase_if(taken_over,
                 [&](const std::string& key) { return !is_in(known, key) || is_in(refused, key); });
-  if (taken_over.empty()) taken_over.emplace_back("nothing to take over");
-  spdlog::info("reloaded: {}", fmt::join(taken_over, ", "));
+  if (!taken_over.empty()) {
+    spdlog::info("reloaded: {}", fmt::join(taken_over, ", "));
+  } else if (!failed_) {
+    spdlog::info("reloaded: no setting has changed; tokens and certificates were read anew");
+  }
 
   // Held against the start, so that it is said at every reload until the restart.
   auto waiting = config::changed_keys(started_, *fresh);

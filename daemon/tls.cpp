@@ -1,11 +1,17 @@
 #include "daemon/tls.h"
 
+#include <fmt/core.h>
+#include <openssl/asn1.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
+#include "base/iso_time.h"
 #include "peer/tls_files.h"
 
 namespace spoor::daemon {
@@ -36,6 +42,14 @@ base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files&
   boost::system::error_code error;
   context->set_verify_mode(ssl::verify_peer, error);
   return context;
+}
+
+base::WallTime end_of(const X509* certificate) {
+  std::tm end{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end);
+  // One that is to be valid for ever is so until the year 9999.
+  const auto most = std::chrono::floor<std::chrono::seconds>(base::WallTime::max());
+  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end))), most);
 }
 
 std::string text_of(const ASN1_STRING* string) {
@@ -75,15 +89,33 @@ std::vector<std::string> common_names_of(X509* certificate) {
 
 base::Result<std::shared_ptr<TlsServer>> TlsServer::load(Files files) {
   std::shared_ptr<TlsServer> server(new TlsServer(std::move(files)));
-  if (auto loaded = server->reload(); !loaded) return loaded.error();
+  if (auto loaded = server->read(); !loaded) return loaded.error();
   return server;
 }
 
-base::Result<> TlsServer::reload() {
+base::Result<> TlsServer::read() {
   auto fresh = make_context(files_);
   if (!fresh) return fresh.error();
   context_ = *std::move(fresh);
+  valid_until_ = end_of(SSL_CTX_get0_certificate(context_->native_handle()));
   return {};
+}
+
+base::Result<> TlsServer::reload(base::WallTime now) {
+  auto fresh = load(files_);
+  if (!fresh) return fresh.error();
+  if (auto why = (*fresh)->expiry(now)) {
+    return base::Error(std::make_error_code(std::errc::invalid_argument), *std::move(why));
+  }
+  context_ = std::move((*fresh)->context_);
+  valid_until_ = (*fresh)->valid_until_;
+  return {};
+}
+
+std::optional<std::string> TlsServer::expiry(base::WallTime now) const {
+  if (now <= valid_until_) return std::nullopt;
+  return fmt::format("the certificate {} has expired, at {}", files_.certificate.native(),
+                     base::iso_time(valid_until_));
 }
 
 std::optional<std::vector<std::string>> certificate_names(SSL* connection) {

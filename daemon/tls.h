@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace spoor::daemon {
@@ -24,16 +25,25 @@ class TlsServer {
   // Fails, naming the file, where one can't be read or does not fit the others.
   static base::Result<std::shared_ptr<TlsServer>> load(Files files);
 
-  // Reads the files anew, for the connections from now on. After a failure all stays as it was.
-  base::Result<> reload();
+  // Reads the files anew, for the connections from now on. After a failure all stays as it was. What has
+  // expired at `now` is one.
+  base::Result<> reload(base::WallTime now);
+
+  // Until when the certificate is valid.
+  base::WallTime valid_until() const { return valid_until_; }
+
+  // Where it is not valid any more at `now`: which one, and since when.
+  std::optional<std::string> expiry(base::WallTime now) const;
 
   // For one connection. A client may come without a certificate; one that is not valid ends the handshake.
   std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
 
  private:
   explicit TlsServer(Files files) : files_(std::move(files)) {}
+  base::Result<> read();
 
   const Files files_;
+  base::WallTime valid_until_;
   std::shared_ptr<boost::asio::ssl::context> context_;
 };
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "peer/http_exchange.h"
+#include "peer/tls_files.h"
 
 namespace spoor::peer {
 namespace {
@@ -158,6 +159,11 @@ class HttpTransport::Client {
     error_code error;
     tls.set_verify_callback(asio::ssl::host_name_verification(endpoint.host), error);
     if (!error) error = std::get<0>(co_await tls.async_handshake(asio::ssl::stream_base::client, as_result));
+    if (error && !exchange->timed_out) {
+      base::Error refused(static_cast<std::error_code>(error),
+                          "cannot agree on TLS: " + handshake_failure(tls.native_handle(), error));
+      co_return refused;
+    }
     if (error) co_return failure(*exchange, "agree on TLS", error);
     co_return base::Result<>{};
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
+#include <boost/system/error_code.hpp>
 #include <filesystem>
+#include <string>
 
 #include "base/error.h"
 
@@ -13,6 +15,9 @@ namespace spoor::peer {
 // or they do not fit each other.
 base::Result<> show_certificate(boost::asio::ssl::context& context, const std::filesystem::path& certificate,
                                 const std::filesystem::path& key);
+
+// Why a handshake failed: `error` and, where it was for the other end's certificate, what is wrong with that.
+std::string handshake_failure(SSL* connection, const boost::system::error_code& error);
 
 // Whom this end believes. `what` names the file in messages.
 base::Result<> believe(boost::asio::ssl::context& context, const char* what, const std::filesystem::path& ca);

@@ -1,10 +1,13 @@
 // Who may do what, against a running spoord: every role at every route, over TCP, TLS and the Unix socket.
 #include <unistd.h>
 
+#include <future>
 #include <map>
+#include <optional>
 
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/certificates.h"
+#include "tests/support/listening_socket.h"
 #include "tests/support/raw_client.h"
 
 namespace spoor::daemon {
@@ -109,9 +112,81 @@ TEST_F(SpoordAuthTest, AReloadThatFailsInPartIsNotCalledOne) {
   config_["auth"]["tokens"].erase(0);
   std::filesystem::remove(directory_ / "token-read");
   write_config();
+  config_["peers"]["static"] = {"http://127.0.0.1:1"};
+  write_config();
   daemon_->signal(SIGHUP);
-  EXPECT_EQ(daemon_->wait_for("reloaded: "), "nothing to take over");
+  EXPECT_EQ(daemon_->wait_for("reloaded: "), "peers.static");
   EXPECT_NE(daemon_->log().find("auth stays as it was"), std::string::npos);
+}
+
+// What is refused before it is read was no refused mark, and nobody was alarmed.
+TEST_F(SpoordAuthTest, MarksRefusedBeforeTheyAreReadCount) {
+  give_tokens();
+  config_["limits"]["max_body"] = "1KiB";
+  start();
+  const auto send = [&](const std::string& role, const std::string& rest) {
+    support::RawClient client(port());
+    client.send("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nConnection: close\r\n" +
+                (role.empty() ? "" : "Authorization: Bearer " + token_of(role) + "\r\n") + rest);
+    return client.receive_all().substr(0, 12);
+  };
+  EXPECT_EQ(send("", "Content-Length: 1\r\n\r\na"), "HTTP/1.1 401");
+  EXPECT_EQ(send("read", "Content-Length: 1\r\n\r\na"), "HTTP/1.1 403");
+  EXPECT_EQ(send("mark", "\r\n"), "HTTP/1.1 411");
+  EXPECT_EQ(send("mark", "Content-Length: 2000\r\n\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(send("mark", "Authorization: Bearer x\r\n\r\n"), "HTTP/1.1 400") << "which one counts?";
+  EXPECT_EQ(send("mark", "Content-Length: 1\r\n\r\na"), "HTTP/1.1 200");
+  peer::HttpTransport transport({.credentials = {token_of("read"), nullptr}});
+  const auto endpoint = peer::parse_endpoint(url_).value();
+  const auto ask = [&](const char* what) {
+    return peer::exchange(transport, {endpoint, "GET", what, "", ""}).value().body;
+  };
+  EXPECT_EQ(json::parse(ask("/v1/status"))["marks"]["rejected"], 4);
+  const std::string metrics = ask("/metrics");
+  for (const char* line : {"spoor_mark_requests_rejected_total 4",
+                           "spoor_http_problems_total{code=\"unauthorized\",route=\"/v1/marks\"} 1",
+                           "spoor_http_problems_total{code=\"body_too_large\",route=\"/v1/marks\"} 1",
+                           "spoor_http_unread_requests_total{code=\"invalid_request\"} 1"}) {
+    EXPECT_NE(metrics.find("\n" + std::string(line) + "\n"), std::string::npos) << line << metrics;
+  }
+}
+
+// All that would keep it from starting, at once; what only systemd gives can't be told.
+TEST_F(SpoordAuthTest, ACheckReadsWhatTheConfigurationNames) {
+  give_tokens();
+  config_["auth"]["tokens"].push_back({{"name", "s"}, {"role", "mark"}, {"file", "credential:s"}});
+  write_config();
+  const auto check = [&] {
+    return support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native(), "--check"});
+  };
+  EXPECT_EQ(check().code, 0) << check().err;
+  std::filesystem::remove(directory_ / "token-peer");
+  config_["listen"].push_back({{"unix", directory_ / "s.sock"}, {"group", "nosuch"}});
+  config_["listen"][0]["tls"] = {{"certificate", directory_ / "none.pem"}, {"key", directory_ / "none.key"}};
+  config_["peers"]["token_file"] = directory_ / "none.token";
+  write_config();
+  const auto found = check();
+  EXPECT_EQ(found.code, 2);
+  for (const char* what : {"token-peer", "'nosuch'", "none.pem", "none.token"})
+    EXPECT_NE(found.err.find(what), std::string::npos) << what << " in " << found.err;
+}
+
+// The daemon's socket is not there while it restarts; the way to its port is for others.
+TEST_F(SpoordAuthTest, MarksWaitForTheSocketToComeBack) {
+  give_tokens();
+  std::optional<support::ListeningSocket> in_its_place(std::in_place);
+  config_["listen"][0]["port"] = in_its_place->port();
+  config_["listen"].push_back({{"unix", directory_ / "s.sock"}});
+  write_config();
+  auto marking = std::async(std::launch::async, [&] {
+    return support::run_command(
+        {SPOOR, "--config", (directory_ / "spoor.json").native(), "mark", "restart/one"});
+  });
+  in_its_place->take_one_and_stop([] {});
+  in_its_place.reset();
+  start();
+  const auto marked = marking.get();
+  EXPECT_EQ(marked.code, 0) << marked.err;
 }
 
 TEST_F(SpoordAuthTest, TokensAreReloaded) {
@@ -134,8 +209,8 @@ TEST_F(SpoordAuthTest, TheCommandsShowTheTokenTheyAreGiven) {
   give_tokens();
   start();
   const auto spoor = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(),
-                     {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_});
+    arguments.insert(arguments.begin(), {SPOOR, "--config", (directory_ / "spoor.json").native()});
+    if (arguments[3] != "--url") arguments.insert(arguments.begin() + 3, {"--url", url_});
     return support::run_command(arguments);
   };
   const auto token = [&](const std::string& role) { return (directory_ / ("token-" + role)).native(); };
@@ -143,6 +218,9 @@ TEST_F(SpoordAuthTest, TheCommandsShowTheTokenTheyAreGiven) {
   EXPECT_EQ(spoor({"--token-file", token("mark"), "mark", "a/b"}).code, 0);
   EXPECT_EQ(spoor({"--token-file", token("mark"), "status"}).code, 1);
   EXPECT_EQ(spoor({"--token-file", token("read"), "status"}).code, 0);
+  EXPECT_EQ(
+      spoor({"--url", "unix:" + (directory_ / "s.sock").native(), "--token-file", "/none", "status"}).code, 2)
+      << "the one that was given is read, whatever the way";
   EXPECT_EQ(spoor({"scan"}).code, 1) << "nobody answers it";
   EXPECT_EQ(spoor({"--token-file", token("peer"), "scan"}).code, 0);
   EXPECT_EQ(spoor({"--set", "peers.token_file=" + token("peer"), "scan"}).code, 0);
@@ -221,13 +299,66 @@ TEST_F(SpoordTlsTest, ACertificateSaysWhoItIs) {
 TEST_F(SpoordTlsTest, AClientBelievesOnlyTheHostItMeant) {
   start();
   const Route alive{"GET", "/livez", "", ""};
-  auto named = peer::parse_endpoint(url_).value();
-  named.host = "localhost";  // not in the certificate
-  EXPECT_EQ(status_of(alive, named, credentials(good_, "")), 0U);
   peer::Credentials believes_another =
       peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
   EXPECT_EQ(status_of(alive, believes_another), 0U);
   EXPECT_EQ(status_of(alive, {}), 0U) << "the system's authorities do not know it";
+}
+
+// An operator has to find out why two nodes do not meet, at either of them.
+TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
+  config_["log"]["level"] = "debug";
+  config_["listen"].push_back(config_["listen"][0]);
+  config_["listen"][1]["tls"]["certificate"] = good_.certificate("node.example");  // for 127.0.0.1
+  config_["listen"][1]["tls"]["key"] = good_.key("node.example");
+  start();
+  const std::string first = "listening on " + url_;
+  const std::string misnamed = daemon_->wait_for("listening on ", daemon_->log().find(first) + first.size());
+  const auto why = [](const std::string& url, const peer::Credentials& credentials) {
+    peer::HttpTransport transport({.credentials = credentials});
+    const auto endpoint = peer::parse_endpoint(url).value();
+    const auto answer = peer::exchange(transport, {endpoint, "GET", "/livez", "", ""});
+    return answer ? std::string("none") : answer.error().message;
+  };
+  const auto believes_another = peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+  const std::string unknown = why(url_, believes_another);
+  EXPECT_NE(unknown.find("is not believed: self-signed certificate"), std::string::npos) << unknown;
+  const std::string another = why(misnamed, credentials(good_, ""));
+  EXPECT_NE(another.find("is not believed: it is not for this name"), std::string::npos) << another;
+  why(url_, credentials(good_, "expired.example"));
+  EXPECT_NE(daemon_->wait_for("no TLS with 127.0.0.1: the certificate of the other end").find("has expired"),
+            std::string::npos)
+      << daemon_->log();
+  const auto metrics = support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
+                                             good_.certificate("node.example").native(), "--key",
+                                             good_.key("node.example").native(), url_ + "/metrics"});
+  EXPECT_NE(metrics.out.find("\nspoor_http_tls_handshakes_failed_total "), std::string::npos) << metrics.out;
+  EXPECT_EQ(metrics.out.find("\nspoor_http_tls_handshakes_failed_total 0\n"), std::string::npos);
+  EXPECT_NE(metrics.out.find("\nspoor_tls_certificate_expiry_timestamp_seconds "), std::string::npos);
+}
+
+TEST_F(SpoordTlsTest, AnExpiredCertificateIsToldAndNeverTakesTheOldOnesPlace) {
+  good_.issue("late.example", support::own_loopback(), -1);
+  const auto put = [&](const std::string& name) {
+    const auto copy = std::filesystem::copy_options::overwrite_existing;
+    std::filesystem::copy_file(good_.certificate(name), directory_ / "used.pem", copy);
+    std::filesystem::copy_file(good_.key(name), directory_ / "used.key", copy);
+  };
+  config_["listen"][0]["tls"]["certificate"] = directory_ / "used.pem";
+  config_["listen"][0]["tls"]["key"] = directory_ / "used.key";
+  put("late.example");
+  start();
+  EXPECT_NE(daemon_->log().find("used.pem has expired"), std::string::npos) << daemon_->log();
+  EXPECT_EQ(support::run_command({SPOORD, "--config", spoor_json(), "--check"}).code, 2);
+  const Route alive{"GET", "/livez", "", ""};
+  put("server.example");
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("reloaded: ");
+  EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
+  put("late.example");
+  daemon_->signal(SIGHUP);
+  daemon_->wait_for("a certificate stays as it was");
+  EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
 }
 
 TEST_F(SpoordTlsTest, PlainTextAndOldVersionsAreTurnedAway) {
@@ -275,6 +406,13 @@ TEST_F(SpoordTlsTest, AKeyThatDoesNotFitKeepsItFromStarting) {
   const auto started = support::run_command({SPOORD, "--config", spoor_json()});
   EXPECT_EQ(started.code, 1);
   EXPECT_NE(started.err.find("/node.example.key"), std::string::npos) << started.err;
+  const auto locked = directory_ / "locked.key";
+  support::run_command({"openssl", "pkey", "-in", good_.key("server.example").native(), "-aes256", "-passout",
+                        "pass:secret", "-out", locked.native()});
+  config_["listen"][0]["tls"]["key"] = locked;
+  write_config();
+  const auto with_passphrase = support::run_command({SPOORD, "--config", spoor_json()});
+  EXPECT_NE(with_passphrase.err.find("passphrase"), std::string::npos) << with_passphrase.err;
   const auto rsa = directory_ / "rsa.key";
   support::run_command({"openssl", "genrsa", "-out", rsa.native(), "2048"});
   config_["listen"][0]["tls"]["key"] = rsa;

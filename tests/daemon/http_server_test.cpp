@@ -13,6 +13,8 @@
 #include <optional>
 #include <thread>
 
+#include "daemon/tls.h"
+#include "tests/support/certificates.h"
 #include "tests/support/loopback.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/temp_directory.h"
@@ -289,11 +291,12 @@ class HttpServerStopTest : public testing::Test {
  protected:
   static constexpr std::chrono::hours never{1};
 
-  void start(std::chrono::milliseconds first_max) {
+  void start(std::chrono::milliseconds first_max, std::shared_ptr<TlsServer> tls = nullptr) {
     server_.emplace(context_,
                     HttpServer::Options{
                         .idle_max = never, .request_max = never, .grace_max = never, .first_max = first_max});
-    const auto url = server_->listen(HttpServer::TcpListener{.address = support::own_loopback()});
+    const auto url =
+        server_->listen(HttpServer::TcpListener{.address = support::own_loopback(), .tls = std::move(tls)});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_->start(echo);
     thread_ = std::jthread([this] { context_.run(); });
@@ -343,6 +346,19 @@ TEST_F(HttpServerStopTest, ANewConnectionThatSendsNothingIsNotWaitedForLong) {
   served();
   stop();
   EXPECT_EQ(fresh.receive_all(), "");
+}
+
+// It held up every stop for as long as requests under way may.
+TEST_F(HttpServerStopTest, NorIsOneThatDoesNotEvenBeginWithTls) {
+  const support::TempDirectory directory;
+  const support::Certificates authority(directory / ".", "authority");
+  authority.issue("server");
+  start(std::chrono::milliseconds(50),
+        TlsServer::load({authority.certificate("server"), authority.key("server"), {}}).value());
+  RawClient silent(port_);
+  while (server_->figures().accepted == 0) std::this_thread::yield();
+  stop();
+  EXPECT_EQ(silent.receive_all(), "");
 }
 
 // It was lost where the server had not got round to reading it.

@@ -303,9 +303,10 @@ TEST_F(MetricsTest, EveryFigureIsInTheManualAndTheRulesUseNoOther) {
   const std::set<std::string> shown = families();
   const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
   for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
-  // Only where there is what they tell of: etcd, and a peer that was there.
+  // Only where there is what they tell of: etcd, a peer that was there, TLS.
   std::set<std::string> known = {"spoor_etcd_ok", "spoor_etcd_registered", "spoor_etcd_members",
-                                 "spoor_peer_last_seen_timestamp_seconds"};
+                                 "spoor_peer_last_seen_timestamp_seconds",
+                                 "spoor_tls_certificate_expiry_timestamp_seconds"};
   known.insert(shown.begin(), shown.end());
   for (const std::string& name : names_in(content(DOCS "/recipes/spoor.rules.yml"))) {
     EXPECT_THAT(known, Contains(name));

@@ -36,7 +36,7 @@ TEST_F(ReloadTest, TheLargestBodyIsTakenOverAndBack) {
   config_["limits"]["max_body"] = "8MiB";
   EXPECT_EQ(reload(), "limits.max_body");
   EXPECT_EQ(mark_two_thousand_bytes(), 200U);
-  EXPECT_EQ(reload(), "nothing to take over");
+  EXPECT_EQ(reload(), "no setting has changed; tokens and certificates were read anew");
 }
 
 TEST_F(ReloadTest, TheNumberOfConnectionsIsTakenOver) {
@@ -70,7 +70,7 @@ TEST_F(ReloadTest, WhatOnlyScansHeedNeedsNoRestart) {
   config_["scan"] = {{"threads", 3}, {"audit_period", "60d"}};
   config_["peers"] = {{"dns", {"spoor.test"}}, {"timeout", "5s"}};
   config_["tracker"]["items"] = 1234;
-  EXPECT_EQ(reload(), "nothing to take over");
+  EXPECT_EQ(reload(), "no setting has changed; tokens and certificates were read anew");
   EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");
 }
 

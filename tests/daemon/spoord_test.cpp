@@ -235,6 +235,18 @@ TEST_F(SpoordTest, CheckAndBadConfigurationsExitAtOnce) {
   EXPECT_EQ(support::run_command({SPOORD, "--version"}).code, 0);
 }
 
+TEST_F(SpoordTest, AlsoTheLastLineIsJsonWhereTheLogIs) {
+  config_["auth"]["unix"] = {{{"user", "no-such-user"}, {"role", "read"}}};
+  write_config();
+  const auto failed = support::run_command(
+      {SPOORD, "--config", (directory_ / "spoor.json").native(), "--set", "log.format=json"});
+  EXPECT_EQ(failed.code, 1);
+  std::istringstream lines(failed.err);
+  for (std::string line; std::getline(lines, line);) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  EXPECT_NE(failed.err.find("auth.unix[0]: this machine knows no user 'no-such-user'"), std::string::npos)
+      << failed.err;
+}
+
 TEST_F(SpoordTest, ReloadChangesTheLogLevelAndNamesTheRest) {
   start();
   config_["log"]["level"] = "debug";
