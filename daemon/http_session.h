@@ -64,7 +64,9 @@ class HttpTotals {
     return unread_;
   }
 
-  std::atomic<std::size_t> open = 0;     // see HttpPlace
+  std::atomic<std::size_t> open = 0;  // see HttpPlace
+  std::atomic<std::size_t> served =
+      0;  // of these; the others wait for their turn, or are told that they can't have it
   std::atomic<bool> wants_room = false;  // a thread is being asked to end a connection
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
@@ -77,7 +79,7 @@ class HttpTotals {
   std::map<std::string, std::uint64_t> unread_;  // by the problem's code
 };
 
-// Counts a connection as open, from when it is accepted to its end.
+// Counts a connection as open, from when it is accepted to its end, and as served once it is.
 class HttpPlace {
  public:
   explicit HttpPlace(std::shared_ptr<HttpTotals> totals) : totals_(std::move(totals)) { ++totals_->open; }
@@ -86,11 +88,21 @@ class HttpPlace {
   HttpPlace(const HttpPlace&) = delete;
   HttpPlace& operator=(const HttpPlace&) = delete;
   ~HttpPlace() {
-    if (totals_) --totals_->open;
+    if (!totals_) return;
+    --totals_->open;
+    if (is_served_) --totals_->served;
+  }
+
+  // False where so many are served already.
+  bool serve(std::size_t most) {
+    is_served_ = ++totals_->served <= most;
+    if (!is_served_) --totals_->served;
+    return is_served_;
   }
 
  private:
   std::shared_ptr<HttpTotals> totals_;
+  bool is_served_ = false;
 };
 
 // Of one thread.

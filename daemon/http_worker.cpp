@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/system/error_code.hpp>
+#include <limits>
 #include <utility>
 
 #include "daemon/task.h"
@@ -15,6 +16,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 constexpr std::chrono::milliseconds sweep_most{250};
 constexpr std::chrono::milliseconds sweep_least{10};
 
@@ -64,7 +66,9 @@ void HttpWorker::stop(std::function<void()> on_end) {
 void HttpWorker::admit(HttpPlace place, HttpSession::Socket socket, Caller caller,
                        std::shared_ptr<asio::ssl::context> tls) {
   HttpTotals& totals = *sessions_->totals;
-  const bool is_full = totals.open > sessions_->limits.connections_max && !make_room();
+  const std::size_t most = sessions_->limits.connections_max;
+  // Who makes room takes a moment to go.
+  const bool is_full = !place.serve(most) && !(make_room() && place.serve(no_limit));
   ++(is_full ? totals.refused : totals.accepted);
   if (is_full) ask_others_for_room();
   auto session = std::make_shared<HttpSession>(sessions_, std::move(place), std::move(socket),
@@ -100,8 +104,7 @@ void HttpWorker::pass_on(const HttpWorker* asking) {
   }
   asio::dispatch(next->context_, [next, asking] {
     const HttpSessions& sessions = *next->sessions_;
-    // Who was refused may have gone; there has to be a place for one more.
-    if (sessions.totals->open >= sessions.limits.connections_max && !next->make_room()) {
+    if (sessions.totals->served >= sessions.limits.connections_max && !next->make_room()) {
       next->pass_on(asking);
     } else {
       sessions.totals->wants_room = false;

@@ -35,7 +35,7 @@ class EtcdTest : public testing::Test {
   }
 
   peer::HttpResponse get(const Cluster::Node& node, const std::string& target) {
-    peer::HttpTransport transport({});
+    peer::HttpTransport transport({.timeout = std::chrono::minutes(2)});
     return peer::exchange(transport, {{{}, 0, cluster_.socket_of(node).native()}, "GET", target, {}, {}})
         .value();
   }

@@ -58,7 +58,7 @@ class SpoordAuthTest : public SpoordTest {
 
   static unsigned status_of(const Route& route, const peer::Endpoint& endpoint,
                             const peer::Credentials& credentials) {
-    peer::HttpTransport transport({.credentials = credentials});
+    peer::HttpTransport transport({.credentials = credentials, .timeout = std::chrono::minutes(2)});
     const std::string body = route.body;
     const auto answer = peer::exchange(
         transport, {endpoint, route.method, route.target, body.empty() ? "" : "application/json", body});

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <future>
+#include <list>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -35,7 +36,12 @@ boost::asio::awaitable<HttpResponse> echo(const HttpRequest& request) {
 // A server of its own thread, with limits that a test can reach.
 class HttpServerTest : public testing::Test {
  protected:
-  HttpServerTest() {
+  explicit HttpServerTest(std::chrono::milliseconds patience = std::chrono::hours(1))
+      : server_(context_, {.body_bytes_max = 1000,
+                           .header_bytes_max = 2000,
+                           .connections_max = 3,
+                           .idle_max = patience,
+                           .request_max = patience}) {
     const auto url = server_.listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_.start(echo);
@@ -52,14 +58,14 @@ class HttpServerTest : public testing::Test {
   }
 
   boost::asio::io_context context_{1};
-  HttpServer server_{context_,
-                     {.body_bytes_max = 1000,
-                      .header_bytes_max = 2000,
-                      .connections_max = 3,
-                      .idle_max = std::chrono::milliseconds(200),
-                      .request_max = std::chrono::milliseconds(200)}};
+  HttpServer server_;
   std::uint16_t port_ = 0;
   std::jthread thread_;
+};
+
+class ImpatientHttpServerTest : public HttpServerTest {
+ protected:
+  ImpatientHttpServerTest() : HttpServerTest(std::chrono::milliseconds(200)) {}
 };
 
 bool begins_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
@@ -142,13 +148,13 @@ TEST_F(HttpServerTest, AnEndlessChunkExtensionAndAnEndlessTrailerAre431) {
   }
 }
 
-TEST_F(HttpServerTest, ASlowHeaderAndASlowBodyAre408) {
+TEST_F(ImpatientHttpServerTest, ASlowHeaderAndASlowBodyAre408) {
   EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\nHos"), "HTTP/1.1 408 "));
   EXPECT_TRUE(
       begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
 }
 
-TEST_F(HttpServerTest, AnIdleConnectionIsClosedWithoutAWord) { EXPECT_EQ(talk(""), ""); }
+TEST_F(ImpatientHttpServerTest, AnIdleConnectionIsClosedWithoutAWord) { EXPECT_EQ(talk(""), ""); }
 
 TEST_F(HttpServerTest, GarbageIs400AndTheConnectionEnds) {
   const auto answer = talk("\x16\x03\x01 this is no HTTP\r\n\r\n");
@@ -181,6 +187,23 @@ TEST_F(HttpServerTest, BeyondTheConnectionLimitTheAnswerIs503) {
   const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 503 ")) << answer;
   EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
+}
+
+// Those that were told so kept out others for as long as they stayed.
+TEST_F(HttpServerTest, WhoIsRefusedTakesNobodysPlace) {
+  std::list<RawClient> held;
+  for (int i = 0; i < 3; ++i) {
+    held.emplace_back(port_).send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    held.back().receive_until("GET / - ");
+  }
+  RawClient refused(port_);  // it stays
+  refused.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_TRUE(begins_with(refused.receive_until("overloaded"), "HTTP/1.1 503 "));
+  held.pop_front();
+  while (server_.figures().open > 3) std::this_thread::yield();
+  RawClient next(port_);
+  next.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_TRUE(begins_with(next.receive_until("GET / - "), "HTTP/1.1 200 "));
 }
 
 // It waited for more where several steps of the body had come at once.
@@ -374,6 +397,7 @@ TEST_F(HttpServerStopTest, ARequestThatCameBeforeTheStopIsAnswered) {
   });
   is_busy.get_future().wait();
   client->send("GET /second HTTP/1.1\r\nHost: h\r\n\r\n");
+  client->wait_until_received();
   has_come.set_value();
   EXPECT_TRUE(client->receive_all().ends_with("GET /second - "));
 }

@@ -48,7 +48,7 @@ class SpoordTest : public testing::Test {
 
   peer::HttpResponse request(const std::string& method, const std::string& target,
                              const std::string& body = {}, const std::string& type = "application/json") {
-    peer::HttpTransport transport({});
+    peer::HttpTransport transport({.timeout = std::chrono::minutes(2)});  // a busy machine takes its time
     const auto endpoint = peer::parse_endpoint(url_).value();
     return peer::exchange(transport, {endpoint, method, target, body.empty() ? "" : type, body}).value();
   }

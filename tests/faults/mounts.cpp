@@ -117,7 +117,14 @@ void MountPoint::unmount() {
   mounted_ = false;
 }
 
-void MountPoint::make_read_only() { run({"mount", "-o", "remount,ro", path_.native()}); }
+void MountPoint::make_read_only() {
+  for (;;) {
+    const auto result = support::run_command({"mount", "-o", "remount,ro", path_.native()});
+    if (result.code == 0) return;
+    // Somebody is writing a file there just now.
+    if (result.err.find("busy") == std::string::npos) throw std::runtime_error("remount: " + result.err);
+  }
+}
 
 void MountPoint::make_writable() { run({"mount", "-o", "remount,rw", path_.native()}); }
 

@@ -6,9 +6,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/loopback.h"
 
 namespace spoor::peer {
 namespace {
@@ -19,7 +22,7 @@ class Listener {
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ::inet_pton(AF_INET, support::own_loopback().c_str(), &address.sin_addr);
     socklen_t size = sizeof(address);
     auto* const plain = reinterpret_cast<sockaddr*>(&address);
     EXPECT_EQ(::bind(fd_, plain, size), 0);
@@ -31,7 +34,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   ~Listener() { ::close(fd_); }
 
-  Endpoint endpoint() const { return {"127.0.0.1", port_, {}}; }
+  Endpoint endpoint() const { return {support::own_loopback(), port_, {}}; }
 
   // Takes one connection, reads a little and sends `answer`.
   void answer_once(const std::string& answer) const { answer_on_one_connection({answer}); }
@@ -115,13 +118,19 @@ TEST(HttpTransportTest, AFailingPeerDoesNotKeepTheOthersFromAnswering) {
   const Listener silent;
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); });
-  HttpTransport transport({.timeout = std::chrono::milliseconds(500)});
+  std::promise<void> other_answered;
+  const std::jthread late([&] {
+    other_answered.get_future().wait();
+    silent.hang_up_once();
+  });
+  HttpTransport transport({});
   const HttpRequest requests[] = {{silent.endpoint(), "GET", "/", {}, {}},
                                   {listener.endpoint(), "GET", "/", {}, {}}};
   std::vector<std::size_t> order;
   transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
     order.push_back(index);
     EXPECT_EQ(response.has_value(), index == 1);
+    if (index == 1) other_answered.set_value();
   });
   EXPECT_EQ(order, (std::vector<std::size_t>{1, 0})) << "side by side: the quick one does not wait";
 }

@@ -1,12 +1,15 @@
 #include "tests/support/raw_client.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
+#include <thread>
 
 #include "tests/support/loopback.h"
 
@@ -31,6 +34,10 @@ void RawClient::send(const std::string& bytes) {
     if (sent <= 0) return;  // the other side has had enough: its answer tells why
     done += static_cast<std::size_t>(sent);
   }
+}
+
+void RawClient::wait_until_received() const {
+  for (int unsent = 1; ::ioctl(fd_, SIOCOUTQ, &unsent) == 0 && unsent > 0;) std::this_thread::yield();
 }
 
 void RawClient::end_sending() { ::shutdown(fd_, SHUT_WR); }

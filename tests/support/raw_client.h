@@ -16,6 +16,9 @@ class RawClient {
   void send(const std::string& bytes);
   void end_sending();
 
+  // Until what was sent has come to the other side's kernel.
+  void wait_until_received() const;
+
   // Everything that comes until the other side ends the connection.
   std::string receive_all();
 
