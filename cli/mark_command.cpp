@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,25 +50,13 @@ struct MarkTotals {
 class Marker {
  public:
   // `config` is that of the node, as far as it is known.
-  Marker(const GlobalOptions& global, const MarkOptions& options, const config::Config& config)
-      : global_(global),
+  Marker(peer::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options,
+         const config::Config& config)
+      : endpoint_(std::move(endpoint)),
         options_(options),
         drives_(config.drives),
-        batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)) {}
-
-  // Chooses the way to the daemon. Before all else, and again after a failure: a daemon that is being
-  // restarted has no Unix socket for a while. Changes nothing where it fails.
-  base::Result<> choose_endpoint() {
-    auto endpoint = global_.own_endpoint();
-    if (!endpoint) return endpoint.error();
-    if (transport_ && *endpoint == endpoint_) return {};
-    auto credentials = global_.own_credentials(*endpoint);
-    if (!credentials) return credentials.error();
-    endpoint_ = *std::move(endpoint);
-    transport_.emplace(peer::HttpTransport::Options{.credentials = *std::move(credentials),
-                                                    .timeout = exchange_timeout(options_)});
-    return {};
-  }
+        batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
+        transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
 
   // A path that can't be one is reported and left out; the others are not held up by it.
   base::Result<> add(std::string_view raw) {
@@ -90,17 +77,15 @@ class Marker {
 
   base::Result<> flush() {
     if (batch_.empty()) return {};
-    peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind,
-                              "text/plain", std::exchange(batch_, {})};
+    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind,
+                                    "text/plain", std::exchange(batch_, {})};
     const auto give_up_at =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
     for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
-      const auto response = peer::exchange(*transport_, request);
+      const auto response = peer::exchange(transport_, request);
       if (response && response->is_success()) return count(*response);
       const std::string why = response ? peer::problem_detail(*response) : response.error().message;
-      static_cast<void>(choose_endpoint());  // where it fails, the old one is tried again
-      const bool has_moved = std::exchange(request.endpoint, endpoint_) != endpoint_;
-      const bool is_final = response && response->status < 500 && response->status != 408 && !has_moved;
+      const bool is_final = response && response->status < 500 && response->status != 408;
       if (is_final || std::chrono::steady_clock::now() + pause > give_up_at) {
         return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + why);
       }
@@ -136,12 +121,11 @@ class Marker {
     return {};
   }
 
-  const GlobalOptions& global_;
+  peer::Endpoint endpoint_;
   const MarkOptions& options_;
   const std::vector<std::filesystem::path> drives_;
   const std::uint64_t batch_bytes_;
-  peer::Endpoint endpoint_;
-  std::optional<peer::HttpTransport> transport_;
+  peer::HttpTransport transport_;
   std::string batch_;
   MarkTotals totals_;
 };
@@ -183,9 +167,12 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 }
 
 int run(const GlobalOptions& global, const MarkOptions& options) {
+  const auto endpoint = global.own_endpoint();
+  if (!endpoint) return fail(exit_usage, endpoint.error().message);
+  const auto credentials = global.own_credentials(*endpoint);
+  if (!credentials) return fail(exit_usage, credentials.error().message);
   const auto config = global.load_config();
-  Marker marker(global, options, config ? *config : config::Config());
-  if (const auto chosen = marker.choose_endpoint(); !chosen) return fail(exit_usage, chosen.error().message);
+  Marker marker(*endpoint, *credentials, options, config ? *config : config::Config());
   const auto done = mark_all(marker, options);
   const MarkTotals& totals = marker.totals();
   if (options.json) {

@@ -59,8 +59,11 @@ base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
                                         [](const config::Listener& each) { return !each.unix_path.empty(); });
   peer::Endpoint endpoint;
   std::error_code ignored;
-  if (unix_socket != listeners.end() &&
-      (tcp == listeners.end() || std::filesystem::is_socket(unix_socket->unix_path, ignored))) {
+  // One that was asked for is there whenever the daemon serves. While it is not, a port could be anybody's.
+  const bool has_socket =
+      unix_socket != listeners.end() && (tcp == listeners.end() || !config.listen_is_default ||
+                                         std::filesystem::is_socket(unix_socket->unix_path, ignored));
+  if (has_socket) {
     endpoint.unix_path = unix_socket->unix_path.native();
     return endpoint;
   }

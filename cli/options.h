@@ -34,8 +34,9 @@ struct GlobalOptions {
 // How peers are told who asks.
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
 
-// The daemon of this configuration as a client on the same machine reaches it: the Unix socket where
-// it is there, else the first TCP listener.
+// The daemon of this configuration as a client on the same machine reaches it: the first Unix socket, else
+// the first TCP listener. (Where `listen` is not given, the socket may have been left out: then only if it is
+// there.)
 base::Result<peer::Endpoint> own_endpoint(const config::Config& config);
 
 // Prints "spoor: MESSAGE" to standard error and gives `code` back.

@@ -164,14 +164,20 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
   return url;
 }
 
+base::Result<gid_t> socket_group(const config::Listener& listener) {
+  auto group = group_id(listener.group);
+  if (!group) return base::wrap("the listener " + listener.unix_path.native(), group.error());
+  return group;
+}
+
 base::Result<std::string> listen_unix(HttpServer& server, const config::Listener& listener,
                                       const PassedSocket* socket_passed) {
   if (socket_passed != nullptr) return server.adopt_unix(socket_passed->descriptor);
   HttpServer::UnixListener socket{.path = listener.unix_path};
   if (!listener.mode.empty()) socket.mode = static_cast<mode_t>(std::stoul(listener.mode, nullptr, 8));
   if (!listener.group.empty()) {
-    const auto group = group_id(listener.group);
-    if (!group) return base::wrap(listener.unix_path.native(), group.error());
+    const auto group = socket_group(listener);
+    if (!group) return group.error();
     socket.group = *group;
   }
   return server.listen(socket);
@@ -368,7 +374,7 @@ std::vector<std::string> check(const config::Config& config) {
     return (!config::is_credential_elsewhere(settings) && ...);
   };
   for (const config::Listener& listener : config.listen) {
-    if (!listener.group.empty()) note(group_id(listener.group));
+    if (!listener.group.empty()) note(socket_group(listener));
     if (!listener.tls || !is_here(listener.tls->certificate, listener.tls->key, listener.tls->client_ca))
       continue;
     const auto tls = load_tls(*listener.tls);
@@ -376,9 +382,14 @@ std::vector<std::string> check(const config::Config& config) {
     const auto expiry = tls ? (*tls)->expiry(base::SystemClock().wall_now()) : std::nullopt;
     if (expiry) problems.push_back(*expiry);
   }
-  config::Config::Auth auth = config.auth;
-  std::erase_if(auth.tokens, [&](const config::Token& token) { return !is_here(token.file); });
-  note(Access::load(auth));
+  for (const config::Token& token : config.auth.tokens) {
+    config::Config::Auth alone;
+    alone.tokens = {token};
+    if (is_here(token.file)) note(Access::load(alone));
+  }
+  config::Config::Auth without_tokens = config.auth;
+  without_tokens.tokens.clear();
+  note(Access::load(without_tokens));
   const auto tls = config.peers.tls.value_or(config::PeerTls());
   if (is_here(config.peers.token_file, tls.ca, tls.certificate, tls.key)) note(credentials_for(config.peers));
   return problems;

@@ -9,9 +9,9 @@
 
 namespace spoor::daemon {
 
-// What would keep run() from starting though the configuration is valid, a line each: certificates, keys and
-// tokens that can't be used, users and groups that this machine does not know. Files of peers, too. What only
-// systemd gives (credentials) is not looked at where it did not.
+// What is wrong though the configuration is valid, a line each: certificates, keys and tokens that can't be
+// used or have expired, users and groups that this machine does not know. What only systemd gives
+// (credentials) is not looked at where it did not.
 std::vector<std::string> check(const config::Config& config);
 
 // Runs a node until SIGTERM or SIGINT: loads, serves, saves. `reload` gives the configuration anew,

@@ -118,8 +118,8 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   const KnownFields fields(header);
   constexpr unsigned http11 = 11;
   if (auto problem = ambiguity_of(fields, header.version() == http11)) return problem;
-  if (auto problem = take_target(view(header.target()), request)) return problem;
   request.method = view(header.method_string());
+  if (auto problem = take_target(view(header.target()), request)) return problem;
   request.content_type = fields.content_type.value;
   request.content_encoding = fields.content_encoding.value;
   request.authorization = fields.authorization.value;

@@ -95,8 +95,8 @@ class HttpPlace {
 
   // False where so many are served already.
   bool serve(std::size_t most) {
-    is_served_ = ++totals_->served <= most;
-    if (!is_served_) --totals_->served;
+    std::size_t now = totals_->served;
+    while (now < most && !is_served_) is_served_ = totals_->served.compare_exchange_weak(now, now + 1);
     return is_served_;
   }
 

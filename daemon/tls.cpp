@@ -104,7 +104,8 @@ base::Result<> TlsServer::read() {
 base::Result<> TlsServer::reload(base::WallTime now) {
   auto fresh = load(files_);
   if (!fresh) return fresh.error();
-  if (auto why = (*fresh)->expiry(now)) {
+  // Unless nothing better is in use.
+  if (auto why = (*fresh)->expiry(now); why && !expiry(now)) {
     return base::Error(std::make_error_code(std::errc::invalid_argument), *std::move(why));
   }
   context_ = std::move((*fresh)->context_);

@@ -25,8 +25,8 @@ class TlsServer {
   // Fails, naming the file, where one can't be read or does not fit the others.
   static base::Result<std::shared_ptr<TlsServer>> load(Files files);
 
-  // Reads the files anew, for the connections from now on. After a failure all stays as it was. What has
-  // expired at `now` is one.
+  // Reads the files anew, for the connections from now on. After a failure all stays as it was. A
+  // certificate that has expired at `now` is one where the one in use has not.
   base::Result<> reload(base::WallTime now);
 
   // Until when the certificate is valid.

@@ -15,21 +15,28 @@ if [[ ${2:-} != unshared ]]; then
   ((EUID == 0)) || skip 'needs root'
   command -v systemd-nspawn >/dev/null || skip 'needs systemd-nspawn'
   unshare --mount true || skip 'mounts of its own are not allowed'
+  # One at a time: containers that are not registered share a control group.
+  exec 9>/run/lock/spoor-boot-units
+  flock --wait 600 9 || skip 'another one runs for too long'
   exec unshare --mount --propagation private "$0" "$build" unshared
 fi
 
 # All of it goes with the mounts, which go with this process.
 scratch=$(mktemp -d)
-trap 'umount -l "$scratch"; rmdir "$scratch"' EXIT
-mount -t tmpfs -o size=1g spoor-test "$scratch"
+trap 'umount -l "$scratch" || true; rmdir "$scratch"' EXIT
+mount -t tmpfs -o size=1g spoor-test "$scratch" || skip 'no file system in memory'
 mkdir "$scratch/changes" "$scratch/work" "$scratch/root"
 mount -t overlay -o "lowerdir=/,upperdir=$scratch/changes,workdir=$scratch/work" spoor-test "$scratch/root" ||
   skip 'no file system that lies over another'
 root=$scratch/root
 
 # Nothing of this machine's own is to run there.
-rm -rf "$root"/etc/systemd/system/*.wants "$root/etc/spoor" "$root/var/lib/spoor"
+rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/systemd/system/spoor* "$root/etc/spoor" \
+  "$root/var/lib/spoor" "$root/var/log/journal"
+manifest=$build/install_manifest.txt  # of an installation that is none
+if [[ -e $manifest ]]; then cp -p "$manifest" "$scratch/manifest"; fi
 DESTDIR=$root cmake --install "$build" --prefix /usr >"$scratch/install.log"
+if [[ -e $scratch/manifest ]]; then mv "$scratch/manifest" "$manifest"; else rm -f "$manifest"; fi
 install -m 0755 "$here/under_systemd.sh" "$root/under_systemd"
 cat >"$root/etc/systemd/system/under-systemd.service" <<'END'
 [Unit]
@@ -46,9 +53,9 @@ TimeoutStartSec=5min
 END
 
 failed=0
-timeout --kill-after=10 400 systemd-nspawn --quiet --register=no --keep-unit --private-network \
+timeout --foreground --kill-after=10 400 systemd-nspawn --quiet --register=no --keep-unit --private-network \
   --machine="spoor-test-$$" --directory="$root" --link-journal=no --resolv-conf=off --timezone=off \
-  --console=pipe --boot systemd.unit=under-systemd.service </dev/null >"$scratch/boot.log" 2>&1 || failed=$?
+  --console=pipe --boot systemd.unit=under-systemd.service </dev/null >"$scratch/boot.log" 2>&1 9>&- || failed=$?
 if [[ ! -e $root/under_systemd.log ]]; then
   tail -n 20 "$scratch/boot.log"
   skip 'systemd does not boot in a container here'

@@ -54,7 +54,7 @@ systemctl daemon-reload
 
 step 'a socket for a group the daemon is not in: refused, and said'
 systemctl start spoord && fail 'it started'
-logged spoord "the daemon's user has to be a member" --priority=err
+until_true 'said' logged spoord "the daemon's user has to be a member" --priority=err
 systemctl stop spoord
 usermod --append --groups spoor-test-apps spoor
 
@@ -86,7 +86,7 @@ until_true 'started again' shows NRestarts spoord 1
 until_true 'serves again' is_dirty before/crash
 
 step 'a loop that stands still'
-printf 'WatchdogSec=1s\n' >>/etc/systemd/system/spoord.service.d/test.conf
+printf 'WatchdogSec=1s\nWatchdogSignal=SIGKILL\n' >>/etc/systemd/system/spoord.service.d/test.conf
 systemctl daemon-reload
 systemctl restart spoord
 systemctl kill --signal=STOP spoord
@@ -94,7 +94,7 @@ until_true 'ended by the watchdog' logged spoord "Failed with result 'watchdog'"
 until_true 'serves again' is_dirty before/crash
 
 step 'restarts on sockets that systemd holds, under load'
-sed -i '/^WatchdogSec/d' /etc/systemd/system/spoord.service.d/test.conf
+sed -i '/^Watchdog/d' /etc/systemd/system/spoord.service.d/test.conf
 systemctl daemon-reload
 systemctl stop spoord
 systemctl start spoord.socket
