@@ -16,6 +16,7 @@ if [[ ${2:-} != unshared ]]; then
   command -v systemd-nspawn >/dev/null || skip 'needs systemd-nspawn'
   unshare --mount true || skip 'mounts of its own are not allowed'
   # One at a time: containers that are not registered share a control group.
+  mkdir -p /run/lock
   exec 9>/run/lock/spoor-boot-units
   flock --wait 600 9 || skip 'another one runs for too long'
   exec unshare --mount --propagation private "$0" "$build" unshared

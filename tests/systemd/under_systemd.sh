@@ -86,7 +86,7 @@ until_true 'started again' shows NRestarts spoord 1
 until_true 'serves again' is_dirty before/crash
 
 step 'a loop that stands still'
-printf 'WatchdogSec=1s\nWatchdogSignal=SIGKILL\n' >>/etc/systemd/system/spoord.service.d/test.conf
+printf 'WatchdogSec=5s\nWatchdogSignal=SIGKILL\n' >>/etc/systemd/system/spoord.service.d/test.conf
 systemctl daemon-reload
 systemctl restart spoord
 systemctl kill --signal=STOP spoord
