@@ -64,9 +64,8 @@ class HttpTotals {
     return unread_;
   }
 
-  std::atomic<std::size_t> open = 0;  // see HttpPlace
-  std::atomic<std::size_t> served =
-      0;  // of these; the others wait for their turn, or are told that they can't have it
+  std::atomic<std::size_t> open = 0;     // see HttpPlace
+  std::atomic<std::size_t> served = 0;   // of these; the others wait for their turn, or are being refused
   std::atomic<bool> wants_room = false;  // a thread is being asked to end a connection
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;
