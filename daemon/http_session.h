@@ -40,7 +40,6 @@ struct HttpLimits {
 struct HttpService {
   using Handler = std::function<boost::asio::awaitable<HttpResponse>(const HttpRequest&)>;
   using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
-
   using Refusal = std::function<void(const HttpRequest&, const Problem&)>;
 
   Handler handle;   // called on the thread of the connection

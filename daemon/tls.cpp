@@ -44,14 +44,6 @@ base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files&
   return context;
 }
 
-base::WallTime end_of(const X509* certificate) {
-  std::tm end{};
-  ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end);
-  // One that is to be valid for ever is so until the year 9999.
-  const auto most = std::chrono::floor<std::chrono::seconds>(base::WallTime::max());
-  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end))), most);
-}
-
 std::string text_of(const ASN1_STRING* string) {
   const unsigned char* const data = ASN1_STRING_get0_data(string);
   const auto size = static_cast<std::size_t>(ASN1_STRING_length(string));
@@ -88,35 +80,35 @@ std::vector<std::string> common_names_of(X509* certificate) {
 }  // namespace
 
 base::Result<std::shared_ptr<TlsServer>> TlsServer::load(Files files) {
-  std::shared_ptr<TlsServer> server(new TlsServer(std::move(files)));
-  if (auto loaded = server->read(); !loaded) return loaded.error();
-  return server;
-}
-
-base::Result<> TlsServer::read() {
-  auto fresh = make_context(files_);
-  if (!fresh) return fresh.error();
-  context_ = *std::move(fresh);
-  valid_until_ = end_of(SSL_CTX_get0_certificate(context_->native_handle()));
-  return {};
+  auto context = make_context(files);
+  if (!context) return context.error();
+  return std::shared_ptr<TlsServer>(new TlsServer(std::move(files), *std::move(context)));
 }
 
 base::Result<> TlsServer::reload(base::WallTime now) {
-  auto fresh = load(files_);
+  const auto fresh = load(files_);
   if (!fresh) return fresh.error();
   // Unless nothing better is in use.
   if (auto why = (*fresh)->expiry(now); why && !expiry(now)) {
     return base::Error(std::make_error_code(std::errc::invalid_argument), *std::move(why));
   }
-  context_ = std::move((*fresh)->context_);
-  valid_until_ = (*fresh)->valid_until_;
+  context_ = (*fresh)->context_;
   return {};
 }
 
+base::WallTime TlsServer::valid_until() const {
+  std::tm end{};
+  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context_->native_handle())), &end);
+  // One that is to be valid for ever is so until the year 9999.
+  const auto most = std::chrono::floor<std::chrono::seconds>(base::WallTime::max());
+  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end))), most);
+}
+
 std::optional<std::string> TlsServer::expiry(base::WallTime now) const {
-  if (now <= valid_until_) return std::nullopt;
+  const base::WallTime end = valid_until();
+  if (now <= end) return std::nullopt;
   return fmt::format("the certificate {} has expired, at {}", files_.certificate.native(),
-                     base::iso_time(valid_until_));
+                     base::iso_time(end));
 }
 
 std::optional<std::vector<std::string>> certificate_names(SSL* connection) {

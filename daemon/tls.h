@@ -30,7 +30,7 @@ class TlsServer {
   base::Result<> reload(base::WallTime now);
 
   // Until when the certificate is valid.
-  base::WallTime valid_until() const { return valid_until_; }
+  base::WallTime valid_until() const;
 
   // Where it is not valid any more at `now`: which one, and since when.
   std::optional<std::string> expiry(base::WallTime now) const;
@@ -39,11 +39,10 @@ class TlsServer {
   std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
 
  private:
-  explicit TlsServer(Files files) : files_(std::move(files)) {}
-  base::Result<> read();
+  TlsServer(Files files, std::shared_ptr<boost::asio::ssl::context> context)
+      : files_(std::move(files)), context_(std::move(context)) {}
 
   const Files files_;
-  base::WallTime valid_until_;
   std::shared_ptr<boost::asio::ssl::context> context_;
 };
 

@@ -48,8 +48,9 @@ base::Result<> show_certificate(ssl::context& context, const std::filesystem::pa
 }
 
 std::string handshake_failure(SSL* connection, const error_code& error) {
-  const bool is_of_tls = error.category() == boost::asio::error::get_ssl_category();
   const auto code = static_cast<unsigned long>(error.value());
+  const bool is_of_tls =
+      error.category() == boost::asio::error::get_ssl_category() && ERR_GET_LIB(code) == ERR_LIB_SSL;
   if (!is_of_tls || ERR_GET_REASON(code) != SSL_R_CERTIFICATE_VERIFY_FAILED) return error.message();
   const long wrong = SSL_get_verify_result(connection);
   // The only check that is not OpenSSL's own is that of the name.
