@@ -26,4 +26,13 @@ class SystemClock final : public Clock {
   SteadyTime steady_now() const override;
 };
 
+// Its time of day is the one that the kernel gives to a file that changes now. It falls behind the
+// SystemClock's by a tick, and by more where a virtual machine's processors are busy (clock_gettime(2),
+// CLOCK_REALTIME_COARSE).
+class FileTimeClock final : public Clock {
+ public:
+  WallTime wall_now() const override;
+  SteadyTime steady_now() const override;
+};
+
 }  // namespace spoor::base

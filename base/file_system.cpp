@@ -105,12 +105,14 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
 Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
   Descriptor fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, file_mode));
   struct stat status{};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return failed("create", path);
   if (!S_ISREG(status.st_mode)) {
     return system_error(EINVAL, fmt::format("cannot create {}: not a regular file", path.native()));
   }
+  // The umask may have taken from it. Where the file system has no modes, it stays as it is.
+  static_cast<void>(::fchmod(fd.get(), file_mode));
   return std::make_unique<PosixOutputFile>(std::move(fd), path);
 }
 
@@ -125,9 +127,16 @@ Result<> PosixFileSystem::remove(const std::filesystem::path& path) {
 }
 
 Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
-  if (::mkdir(path.c_str(), 0750) == 0) return {};
-  const int error = errno;
   struct stat status{};
+  if (::mkdir(path.c_str(), directory_mode) == 0) {
+    // As for a file. A bit that it has from the folder above stays. Not by its path, which may be another's
+    // by now.
+    const Descriptor made(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const bool is_known = made.get() >= 0 && ::fstat(made.get(), &status) == 0;
+    if (is_known) static_cast<void>(::fchmod(made.get(), (status.st_mode & 07000U) | directory_mode));
+    return {};
+  }
+  const int error = errno;
   if (error == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return {};
   return system_error(error, fmt::format("cannot create the directory {}", path.native()));
 }

@@ -14,6 +14,10 @@
 
 namespace spoor::base {
 
+// Of all files and folders that Spoor makes, whatever the umask: closed to others.
+inline constexpr unsigned file_mode = 0640;
+inline constexpr unsigned directory_mode = 0750;
+
 // A file open for writing. Not thread-safe. Destroying it closes it, without an error to see.
 class OutputFile {
  public:

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
 #include "scanner/change_feed.h"
 #include "scanner/consumers.h"
 #include "scanner/report_json.h"
@@ -20,6 +21,9 @@ namespace spoor::cli {
 namespace {
 
 using scanner::FeedEntry;
+
+// In memory at once. Each page costs a look through all that is left.
+constexpr std::size_t page_bytes = std::size_t{32} << 20U;
 
 struct ChangesFlags {
   std::optional<std::uint64_t> since;
@@ -53,7 +57,7 @@ class Printer {
 
  private:
   static void print_json(const nlohmann::ordered_json& line) {
-    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_exact(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   }
 
   // Files alone name all there is to copy; what is gone may be directories, too.
@@ -72,8 +76,8 @@ class Printer {
     // The root; and rsync takes what begins like a comment for one, even behind a NUL.
     if (path.empty()) line = "./";
     if (path.starts_with('#') || path.starts_with(';')) line.insert(0, "./");
-    std::fwrite(line.data(), 1, line.size(), stdout);
-    std::fputc(flags_.nul ? '\0' : '\n', stdout);
+    line += flags_.nul ? '\0' : '\n';
+    print_exact(line);
   }
 
   const ChangesFlags& flags_;
@@ -98,8 +102,8 @@ class ChangesCommand {
     Printer printer(flags_);
     const scanner::FeedRange range{
         .since = **since, .until = flags_.until, .after = {}, .files = flags_.files};
-    const auto until =
-        scanner::read_changes(*database, range, [&](const FeedEntry& entry) { return printer.print(entry); });
+    const auto until = scanner::read_changes_in_pages(
+        *database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); });
     if (!until) return fail(exit_failed, until.error().message);
     if (!*until) return start_over(*database, *latest);
     if (!printer.error().empty()) return fail(exit_failed, printer.error());
@@ -115,12 +119,12 @@ class ChangesCommand {
 
   int print_latest(scanner::UsageDatabase& database, std::uint64_t latest) const {
     if (!flags_.json) {
-      fmt::print("{}\n", latest);
+      print_exact(fmt::format("{}\n", latest));
       return exit_done;
     }
     const auto id = scanner::feed_id(database);
     if (!id) return fail(exit_failed, id.error().message);
-    fmt::print("{}\n", nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump());
+    print_exact(nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump() + '\n');
     return exit_done;
   }
 

@@ -1,12 +1,22 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
 #include "config/print.h"
+#include "config/validate.h"
 
 namespace spoor::cli {
+namespace {
+
+int check_drives(const config::Config& config) {
+  const auto overlaps = config::find_drive_overlaps(config);
+  return overlaps.empty() ? exit_done : fail(exit_usage, fmt::format("{}", fmt::join(overlaps, "\n")));
+}
+
+}  // namespace
 
 void add_config_command(CLI::App& program, const GlobalOptions& options, int& code) {
   CLI::App* command = program.add_subcommand("config", "Shows or checks the configuration");
@@ -18,14 +28,14 @@ void add_config_command(CLI::App& program, const GlobalOptions& options, int& co
   show->callback([as_json, &options, &code] {
     const auto config = options.load_config();
     code = config ? exit_done : fail(exit_usage, config.error().message);
-    if (config) fmt::print("{}", config::to_json_text(*config));
+    if (config) print_exact(config::to_json_text(*config));
   });
   CLI::App* check = command->add_subcommand("check", "Says what is wrong with it, if anything");
   check->add_flag("--json", *as_json, "Prints one JSON object");
   check->callback([as_json, &options, &code] {
     const auto config = options.load_config();
-    code = config ? exit_done : fail(exit_usage, config.error().message);
-    if (config) fmt::print("{}\n", *as_json ? R"({"valid":true})" : "the configuration is valid");
+    code = config ? check_drives(*config) : fail(exit_usage, config.error().message);
+    if (code == exit_done) print_exact(*as_json ? "{\"valid\":true}\n" : "the configuration is valid\n");
   });
 }
 

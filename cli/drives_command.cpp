@@ -38,7 +38,11 @@ int ask(const GlobalOptions& global, const std::string& method, const std::strin
   const auto json = ordered_json::parse(response->body, nullptr, false);
   if (!json.is_object() || !json.contains("drives"))
     return fail(exit_failed, "the daemon's answer is no JSON");
-  fmt::print("{}", as_json ? json.dump(2) + "\n" : drives_text(json["drives"]));
+  if (as_json) {
+    print_exact(json.dump(2) + '\n');
+  } else {
+    print_text(drives_text(json["drives"]));
+  }
   return exit_done;
 }
 

@@ -4,10 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/printable.h"
+
 namespace spoor::cli {
+namespace {
+
+constexpr std::size_t cell_bytes_max = 4096;
+
+}  // namespace
 
 std::string with_commas(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -21,6 +30,7 @@ std::string human_bytes(std::uint64_t bytes) {
   std::size_t unit = 0;
   for (; value >= 1023.5 && unit + 1 < units.size(); ++unit) value /= 1024;
   if (unit == 0) return fmt::format("{} B", bytes);
+  if (bytes == std::numeric_limits<std::uint64_t>::max()) return "16 EiB or more";  // where sums end
   return value < 9.95 ? fmt::format("{:.1f} {}", value, units[unit])
                       : fmt::format("{:.0f} {}", value, units[unit]);
 }
@@ -37,6 +47,14 @@ std::string human_duration(std::chrono::nanoseconds time) {
 
 std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
 
+void print_text(std::string_view text) { print_exact(base::printable_lines(text)); }
+
+void print_error(std::string_view message) {
+  fmt::print(stderr, "spoor: {}\n", base::printable_lines(message));
+}
+
+void print_exact(std::string_view text) { fmt::print("{}", text); }
+
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other) {
   return value.is_string() ? value.get<std::string>() : other;
 }
@@ -44,6 +62,11 @@ std::string text_or(const nlohmann::ordered_json& value, const std::string& othe
 Table::Table(std::vector<std::string> header, std::vector<std::size_t> left)
     : rows_{std::move(header)}, left_(std::move(left)) {
   left_.push_back(0);
+}
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = base::printable(cell, cell_bytes_max);
+  rows_.push_back(std::move(row));
 }
 
 std::string Table::to_string() const {

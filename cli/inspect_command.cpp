@@ -9,6 +9,7 @@
 
 #include "base/file_system.h"
 #include "base/iso_time.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -115,8 +116,6 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   return json;
 }
 
-std::string escaped(const std::string& raw) { return tracker::printable(raw); }
-
 int print_json(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
   ordered_json json{{"format", inspected.format},
@@ -134,7 +133,7 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
     }
     json["contains"].push_back(std::move(entry));
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  print_exact(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n');
   return code;
 }
 
@@ -145,11 +144,11 @@ std::string hashes_text(const tracker::MarkSet& marks) {
   return hashes.empty() ? "0" : fmt::format("{}", fmt::join(hashes, " "));
 }
 
-int print_text(const Inspected& inspected, const std::vector<std::string>& paths) {
+int print_report(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
-  fmt::print("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor",
-             inspected.version, base::iso_time(inspected.saved_at));
-  if (!inspected.owner.empty()) fmt::print("{}\n", inspected.owner);
+  print_text(fmt::format("{} snapshot, version {}, saved {}\n", inspected.is_minio() ? "MinIO" : "Spoor",
+                         inspected.version, base::iso_time(inspected.saved_at)));
+  if (!inspected.owner.empty()) print_text(base::printable(inspected.owner) + '\n');
   Table table({"cycle", "levels", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {
     const auto figures = tracker::MarkSetFigures::of(cycle.marks);
@@ -158,16 +157,16 @@ int print_text(const Inspected& inspected, const std::vector<std::string>& paths
                percent(figures.density), percent(figures.fp_rate),
                with_commas(cycle.marks.tree_marks().size())});
   }
-  fmt::print("\n{}", table.to_string());
-  if (!paths.empty()) fmt::print("\n");
+  print_text('\n' + table.to_string());
+  if (!paths.empty()) print_text("\n");
   for (const std::string& path : paths) {
     const auto cycles = cycles_with(inspected, path);
     if (!cycles)
       code = fail(exit_failed, cycles.error().message);
     else if (cycles->empty())
-      fmt::print("{}: in no cycle\n", escaped(path));
+      print_text(fmt::format("{}: in no cycle\n", base::printable(path)));
     else
-      fmt::print("{}: may be in {}\n", escaped(path), fmt::join(*cycles, " "));
+      print_text(fmt::format("{}: may be in {}\n", base::printable(path), fmt::join(*cycles, " ")));
   }
   return code;
 }
@@ -181,7 +180,7 @@ int run(const InspectOptions& options) {
   }
   const auto inspected = inspect(options.file);
   if (!inspected) return fail(exit_failed, inspected.error().message);
-  return options.json ? print_json(*inspected, paths) : print_text(*inspected, paths);
+  return options.json ? print_json(*inspected, paths) : print_report(*inspected, paths);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // spoor: the command line.
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
@@ -55,7 +53,6 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "spoor: {}\n", error.what());
-    return exit_failed;
+    return fail(exit_failed, error.what());
   }
 }

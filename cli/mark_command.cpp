@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,8 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
+#include "cli/rsync_lines.h"
 #include "peer/http_transport.h"
 #include "tracker/path.h"
 
@@ -27,6 +30,8 @@ constexpr milliseconds pause_max{5'000};
 
 struct MarkOptions {
   std::string kind = "dir";
+  std::string prefix;
+  std::string from;  // "rsync", or empty: paths
   bool nul_separated = false;
   bool json = false;
   double timeout_s = 60;
@@ -59,26 +64,59 @@ class Marker {
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
 
   // A path that can't be one is reported and left out; the others are not held up by it.
-  base::Result<> add(std::string_view raw) {
-    const auto path = tracker::normalise_path(raw);
-    const std::string problem = path ? on_a_drive(raw, *path) : path.error().message;
-    if (!problem.empty()) {
-      fmt::print(stderr, "spoor: not marked: {}\n", problem);
-      ++totals_.refused;
+  base::Result<> add(std::string_view raw) { return add(raw, options_.kind); }
+
+  // What standard input brought, without the separator behind it; `is_whole`: there was one.
+  base::Result<> add_input(std::string_view line, bool is_whole) {
+    if (options_.from.empty()) return add(line);
+    const auto mark = read_rsync_line(line);
+    if (!mark || !is_whole) {
+      refuse(fmt::format("'{}' is no whole line of rsync --out-format='%i %n'", tracker::printable(line)));
       return {};
     }
-    if (batch_.size() + path->size() + 1 > batch_bytes_) {
-      if (auto done = flush(); !done) return done;
-    }
-    batch_ += *path;
-    batch_ += '\0';
-    return {};
+    // What changed in the top has lines of its own.
+    if (mark->path == "./" && options_.prefix.empty()) return {};
+    return add(mark->path, mark->kind == tracker::MarkKind::dir ? "dir" : "file");
   }
 
   base::Result<> flush() {
-    if (batch_.empty()) return {};
-    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + options_.kind,
-                                    "text/plain", std::exchange(batch_, {})};
+    for (auto& [kind, batch] : batches_) {
+      if (auto done = send(kind, batch); !done) return done;
+    }
+    return {};
+  }
+
+  const MarkTotals& totals() const { return totals_; }
+
+ private:
+  base::Result<> add(std::string_view raw, const std::string& kind) {
+    const std::string full =
+        options_.prefix.empty() ? std::string(raw) : fmt::format("{}/{}", options_.prefix, raw);
+    const auto path = tracker::normalise_path(full);
+    const std::string problem = path ? on_a_drive(full, *path) : path.error().message;
+    if (!problem.empty()) {
+      refuse(problem);
+      return {};
+    }
+    std::string& batch = batches_[kind];
+    if (batch.size() + path->size() + 1 > batch_bytes_) {
+      if (auto done = send(kind, batch); !done) return done;
+    }
+    batch += *path;
+    batch += '\0';
+    return {};
+  }
+
+  void refuse(std::string_view problem) {
+    print_error(fmt::format("not marked: {}", problem));
+    ++totals_.refused;
+  }
+
+  // Empties the batch.
+  base::Result<> send(const std::string& kind, std::string& batch) {
+    if (batch.empty()) return {};
+    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + kind, "text/plain",
+                                    std::exchange(batch, {})};
     const auto give_up_at =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
     for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
@@ -93,9 +131,6 @@ class Marker {
     }
   }
 
-  const MarkTotals& totals() const { return totals_; }
-
- private:
   // A path of the file system where one of the namespace belongs would be marked, and help nobody.
   std::string on_a_drive(std::string_view raw, std::string_view path) const {
     if (!raw.starts_with('/')) return {};
@@ -126,7 +161,7 @@ class Marker {
   const std::vector<std::filesystem::path> drives_;
   const std::uint64_t batch_bytes_;
   peer::HttpTransport transport_;
-  std::string batch_;
+  std::map<std::string, std::string> batches_;  // by kind
   MarkTotals totals_;
 };
 
@@ -145,13 +180,13 @@ base::Result<> mark_input(Marker& marker, char separator) {
     for (std::size_t end; (end = pending.find(separator, begin)) != std::string::npos; begin = end + 1) {
       const auto path = std::string_view(pending).substr(begin, end - begin);
       if (path.empty()) continue;
-      if (auto done = marker.add(path); !done) return done;
+      if (auto done = marker.add_input(path, true); !done) return done;
     }
     pending.erase(0, begin);
     if (auto done = marker.flush(); !done) return done;
   }
   if (!pending.empty()) {
-    if (auto done = marker.add(pending); !done) return done;
+    if (auto done = marker.add_input(pending, false); !done) return done;
   }
   return marker.flush();
 }
@@ -180,10 +215,10 @@ int run(const GlobalOptions& global, const MarkOptions& options) {
                                       {"ignored", totals.ignored},
                                       {"refused", totals.refused},
                                       {"cycle", totals.cycle}};
-    fmt::print("{}\n", json.dump());
+    print_exact(json.dump() + '\n');
   } else if (done) {
     const std::string cycle = totals.cycle == 0 ? "" : fmt::format(", cycle {}", totals.cycle);
-    fmt::print("{} marked, {} ignored{}\n", totals.marked, totals.ignored, cycle);
+    print_text(fmt::format("{} marked, {} ignored{}\n", totals.marked, totals.ignored, cycle));
   }
   if (!done) return fail(exit_failed, done.error().message);
   return totals.refused == 0 ? exit_done : exit_failed;
@@ -197,18 +232,24 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
   command->footer(
       "Paths are logical: as below a drive's top, bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
       "Mark after the change is visible, and before telling anybody that it is done.");
-  command
-      ->add_option("--kind", options->kind,
-                   "dir: the path and its parents; file: its parents; tree: all below it")
-      ->check(CLI::IsMember({"dir", "file", "tree"}))
-      ->capture_default_str();
-  command->add_flag("-0,--null", options->nul_separated,
-                    "Standard input is separated by NUL, not by newlines");
+  CLI::Option* const kind =
+      command
+          ->add_option("--kind", options->kind,
+                       "dir: the path and its parents; file: its parents; tree: all below it")
+          ->check(CLI::IsMember({"dir", "file", "tree"}))
+          ->capture_default_str();
+  CLI::Option* const nul = command->add_flag("-0,--null", options->nul_separated,
+                                             "Standard input is separated by NUL, not by newlines");
+  command->add_option("--prefix", options->prefix, "What all paths are below")->type_name("PATH");
   command->add_option("--timeout", options->timeout_s, "Seconds to go on trying until acknowledged")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--json", options->json, "Prints the figures as JSON");
-  command->add_option("PATH", options->paths, "What changed; - or none reads standard input");
+  CLI::Option* const paths =
+      command->add_option("PATH", options->paths, "What changed; - or none reads standard input");
+  command->add_option("--from", options->from, "Standard input is what rsync --out-format='%i %n' printed")
+      ->check(CLI::IsMember({"rsync"}))
+      ->excludes(kind, nul, paths);
   command->callback([options, &global, &code] { code = run(global, *options); });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/format.h"
 #include "config/load.h"
 #include "config/secret_file.h"
 
@@ -78,7 +79,7 @@ base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
 }
 
 int fail(int code, std::string_view message) {
-  fmt::print(stderr, "spoor: {}\n", message);
+  print_error(message);
   return code;
 }
 

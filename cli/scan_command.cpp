@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -27,6 +28,7 @@
 #include "scanner/scan.h"
 #include "scanner/scan_lock.h"
 #include "scanner/usage_database.h"
+#include "tracker/instance_record.h"
 #include "tracker/level_schedule.h"
 
 namespace spoor::cli {
@@ -76,7 +78,8 @@ class ScanCommand {
     print({.gathered = asked->gathered,
            .levels = levels_,
            .start_level = stored->start_level,
-           .full = flags_.full});
+           .full = flags_.full,
+           .note = asked->note});
     return asked->gathered.complete() ? exit_done : exit_in_part;
   }
 
@@ -104,60 +107,132 @@ class ScanCommand {
     return database.error();
   }
 
-  // A database that is found damaged, even half-way, is set aside, and a full scan follows.
+  // A database that is found damaged, even half-way, is replaced by one that a full scan builds.
   int run_and_rebuild() const {
-    if (flags_.rebuild) return rebuild("a rebuild of the scan database was asked for");
-    const auto code = run_in_earnest();
+    auto begun = scanner::UsageDatabase::settle_rebuild(database_file());
+    if (!begun) return fail(exit_failed, begun.error().message);
+    if (flags_.rebuild) {
+      begun->reset();  // closed
+      return rebuild("a rebuild of the scan database was asked for");
+    }
+    if (*begun) return go_on_with_rebuild(*std::move(*begun));
+    const auto code = run_incremental();
     if (code) return *code;
     if (code.error().code == scanner::Errc::database_damaged) return rebuild(code.error().message);
     return fail(exit_failed, code.error().message);
   }
 
+  // Touches nothing before the cluster has responded: what there is stays in use until then.
   int rebuild(std::string_view why) const {
-    const auto begun = scanner::UsageDatabase::begin_anew(database_file(), why);
-    if (!begun) return fail(exit_failed, begun.error().message);
-    const auto code = run_in_earnest();
-    return code ? *code : fail(exit_failed, code.error().message);
+    const auto told = ask({});
+    if (!told) return fail(exit_failed, told.error().message);
+    auto database = scanner::UsageDatabase::begin_rebuild(database_file(), why);
+    if (!database) return fail(exit_failed, database.error().message);
+    std::optional<base::Result<int>> code;
+    {
+      Target target{*std::move(database), true};
+      ScanWalk walk(config_, clock_, target.database, walk_options());
+      code = scan(walk, target, *told, nullptr);
+    }
+    return rebuilt(*code);
   }
 
-  base::Result<int> run_in_earnest() const {
+  // A killed scan had begun it, or only the cluster could not be asked.
+  int go_on_with_rebuild(scanner::UsageDatabase database) const {
+    std::optional<base::Result<int>> code;
+    bool has_asked = false;
+    {
+      Target target{std::move(database), true};
+      code = run_scan(target, has_asked);
+    }
+    if (!*code && !has_asked) return fail(exit_failed, code->error().message);
+    return rebuilt(*code);
+  }
+
+  // Unless a stop ended it, which the next scan goes on from, a rebuild that failed is given up: scans and
+  // totals go on with the database that is there.
+  int rebuilt(const base::Result<int>& code) const {
+    if (code) return *code;
+    std::string message = code.error().message;
+    if (code.error().code != scanner::Errc::interrupted) {
+      message = joined(message, scanner::UsageDatabase::drop_rebuild(database_file()));
+    }
+    return fail(exit_failed, message);
+  }
+
+  base::Result<int> run_incremental() const {
     auto database = scanner::UsageDatabase::open(database_file());
     if (!database) return database.error();
-    ScanWalk walk(config_, clock_, *database, {.full = flags_.full, .progress = progress_form()});
-    const auto resumed = end_unfinished(walk, *database);
-    if (!resumed) return resumed.error();
-    const auto told = ask(*database);
+    Target target{*std::move(database), false};
+    bool has_asked = false;
+    return run_scan(target, has_asked);
+  }
+
+  // The database that a scan commits to.
+  struct Target {
+    scanner::UsageDatabase database;
+    bool is_rebuild = false;  // to be put in the place of the other one
+  };
+
+  ScanWalk::Options walk_options() const { return {.full = flags_.full, .progress = progress_form()}; }
+
+  base::Result<int> run_scan(Target& target, bool& has_asked) const {
+    ScanWalk walk(config_, clock_, target.database, walk_options());
+    const auto resumed = end_unfinished(walk, target);
+    if (!resumed) {
+      has_asked = true;
+      return resumed.error();
+    }
+    const auto stored = read_stored(target.database);
+    if (!stored) return stored.error();
+    const auto told = ask(*stored);
     if (!told) return told.error();
-    const peer::Gathered& gathered = told->gathered;
-    const auto report = walk.run(told->input);
+    has_asked = true;
+    return scan(walk, target, *told, *resumed ? &**resumed : nullptr);
+  }
+
+  struct Told;
+  base::Result<int> scan(ScanWalk& walk, Target& target, const Told& told,
+                         const scanner::ScanReport* resumed) const {
+    const auto report = commit(walk, target, told.input);
     if (!report) return report.error();
+    const peer::Gathered& gathered = told.gathered;
     base::PosixFileSystem files;
-    const auto written = write_usage_file(files, config_.node.data_dir, *database, report->record.id);
+    const auto written = write_usage_file(files, config_.node.data_dir, target.database, report->record.id);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
-           .resumed = *resumed ? &**resumed : nullptr,
-           .start_level = told->input.start_level,
+           .resumed = resumed,
+           .start_level = told.input.start_level,
            .full = flags_.full,
-           .note = joined(joined(told->note, report->log), written)});
-    if (const auto hook = tell_hook(*database, report->record.id); !hook) {
+           .note = joined(joined(told.note, report->log), written)});
+    if (const auto hook = tell_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }
     return static_cast<int>(gathered.complete() && !report->left_something() ? exit_done : exit_in_part);
   }
 
+  base::Result<scanner::ScanReport> commit(ScanWalk& walk, Target& target,
+                                           const scanner::ScanInput& input) const {
+    auto report = walk.run(input);
+    if (!report || !target.is_rebuild) return report;
+    auto placed = scanner::UsageDatabase::finish_rebuild(database_file(), std::move(target.database));
+    if (!placed) return placed.error();
+    target = {*std::move(placed), false};
+    return report;
+  }
+
   // Goes on with the scan that was killed last time, if there is one, and commits it. It knows nothing of
   // what was marked since it began: the scan that follows does.
-  base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk,
-                                                                  scanner::UsageDatabase& database) const {
+  base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk, Target& target) const {
     const auto input = walk.find_unfinished();
     if (!input) return input.error();
     if (!*input) return std::optional<scanner::ScanReport>();
-    auto report = walk.run(**input);
+    auto report = commit(walk, target, **input);
     if (!report) return report.error();
     base::PosixFileSystem files;
     // The scan that follows may fail; what goes wrong here it tells.
-    static_cast<void>(write_usage_file(files, config_.node.data_dir, database, report->record.id));
+    static_cast<void>(write_usage_file(files, config_.node.data_dir, target.database, report->record.id));
     if (walk.was_stopped()) return scanner::interrupted_error();
     return std::optional<scanner::ScanReport>(*std::move(report));
   }
@@ -169,23 +244,21 @@ class ScanCommand {
     std::string note;  // for the report
   };
 
-  base::Result<Told> ask(scanner::UsageDatabase& database) const {
+  base::Result<Told> ask(const Stored& stored) const {
     const auto started_at = clock_.wall_now();
-    const auto stored = read_stored(database);
-    if (!stored) return stored.error();
-    auto asked = gather(*stored);
+    auto asked = gather(stored);
     if (!asked) return asked.error();
     const peer::Gathered& gathered = asked->gathered;
-    scanner::ScanInput input{.marks = gathered.marks,
-                             .next_cursors = gathered.cursors,
-                             // Who heard nobody has nothing new to say.
-                             .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items)
-                                                                    : stored->start_level,
-                             .roll_position = asked->roll_position,
-                             .started_at = started_at,
-                             .cycle = gathered.cycle,
-                             .partial = !gathered.complete(),
-                             .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))};
+    scanner::ScanInput input{
+        .marks = gathered.marks,
+        .next_cursors = gathered.cursors,
+        // A scan without any answer has no estimate of its own.
+        .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored.start_level,
+        .roll_position = asked->roll_position,
+        .started_at = started_at,
+        .cycle = gathered.cycle,
+        .partial = !gathered.complete(),
+        .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))};
     return Told{std::move(asked->gathered), std::move(input), std::move(asked->note)};
   }
 
@@ -205,7 +278,8 @@ class ScanCommand {
   }
 
   void print(const ScanOutcome& outcome) const {
-    fmt::print("{}", flags_.json ? scan_json(outcome) : scan_text(outcome));
+    if (flags_.json) return print_exact(scan_json(outcome));
+    print_text(scan_text(outcome));
   }
 
   struct Asked {
@@ -213,6 +287,16 @@ class ScanCommand {
     std::string roll_position;
     std::string note;  // for the report
   };
+
+  // That the daemon of this node wrote into its data directory when it started.
+  base::Result<tracker::InstanceId> own_instance() const {
+    base::PosixFileSystem files;
+    const auto record = tracker::read_instance_record(files, config_.node.data_dir);
+    if (!record) return record.error();
+    if (*record) return (*record)->instance;
+    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                       fmt::format("{} has no instance.json", config_.node.data_dir.native()));
+  }
 
   base::Result<Asked> gather(const Stored& stored) const {
     ScanEtcd etcd(config_, clock_);
@@ -223,8 +307,9 @@ class ScanCommand {
     const bool may_open_cycle = flags_.dry_run || etcd.take_turn();
     auto peers = config_.peers;
     if (!global_.token_file.empty()) peers.token_file = global_.token_file;
-    const auto credentials = peer_credentials(peers);
+    auto credentials = peer_credentials(peers);
     if (!credentials) return credentials.error();
+    if (!peers.token_to_all) credentials->trusted_urls = members->named_urls;
     peer::HttpTransport transport({.credentials = *credentials,
                                    .timeout = config_.peers.timeout,
                                    .total_timeout = round_timeouts * config_.peers.timeout,
@@ -233,6 +318,8 @@ class ScanCommand {
                                  {.cluster = config_.node.cluster,
                                   .rules_digest = rules_of(config_).digest(),
                                   .own_url = members->endpoints.front().to_string(),
+                                  .own_name = config_.node.name,
+                                  .own_instance = [this] { return own_instance(); },
                                   .min_cycle_age = config_.scan.min_cycle_age,
                                   .may_open_cycle = may_open_cycle,
                                   .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
@@ -244,7 +331,7 @@ class ScanCommand {
                                   .unknown_sources = members->unknown});
     etcd.give_back();
     const auto settled = settle_scan_members(config_, clock_, stored.cursors, *members, gathered.addresses);
-    std::string note = settled ? "" : settled.error().message;
+    std::string note = joined(fmt::format("{}", fmt::join(gathered.warnings, "; ")), settled);
     const bool is_enough = config_.scan.require == config::Require::all
                                ? gathered.complete()
                                : flags_.full || gathered.any_answered() || !gathered.gaps.empty();
@@ -253,7 +340,7 @@ class ScanCommand {
                           ? "not every peer answered (scan.require is \"all\")"
                           : "no peer answered, not even this node's daemon";
     for (const auto& peer : gathered.peers) {
-      if (!peer.ok) why += fmt::format("\n  {}: {}", peer.name, peer.error);
+      if (!peer.ok) why += fmt::format("\n  {}: {}", base::printable(peer.name), base::printable(peer.error));
     }
     if (!note.empty()) why += "\n  " + note;
     return base::Error(std::make_error_code(std::errc::host_unreachable), why);
@@ -285,8 +372,9 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
       "Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 done in part, the rest is left\n"
       "for the next scan; 75 another scan is running.");
   command->add_flag("--full", flags->full, "Walks everything, marked or not");
-  CLI::Option* const rebuild = command->add_flag(
-      "--rebuild", flags->rebuild, "Sets the scan database aside and builds it anew, by a full walk");
+  CLI::Option* const rebuild =
+      command->add_flag("--rebuild", flags->rebuild,
+                        "Builds the scan database anew, by a full walk; the old one is kept aside");
   CLI::Option* const dry_run =
       command
           ->add_flag("--dry-run", flags->dry_run,

@@ -9,33 +9,48 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <optional>
 #include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/format.h"
 #include "cli/stop_on_signal.h"
 #include "scanner/change_feed.h"
 #include "scanner/consumers.h"
 #include "scanner/errors.h"
+#include "tracker/path.h"
 
 namespace spoor::cli {
 namespace {
 
 constexpr std::size_t batch_directories_max = 1'000;
 constexpr std::size_t batch_bytes_max = std::size_t{128} << 10U;
-constexpr std::size_t spare_bytes = 4'096;  // of what the system allows, for whatever it counts besides
+constexpr std::size_t spare_bytes = 4'096;      // of what the system allows, for whatever it counts besides
+constexpr std::size_t argument_pages_max = 32;  // what Linux allows for one argument, its NUL included
 constexpr std::string_view everything_variable = "SPOOR_EVERYTHING=";
+constexpr std::string_view below_variable = "SPOOR_BELOW=";
+
+// What may have changed of the directories that the command is given.
+enum class Extent {
+  entries,     // Their own entries.
+  below,       // Anything below them, too.
+  everything,  // All there is.
+};
 
 std::size_t argument_bytes(std::string_view argument) { return argument.size() + 1 + sizeof(char*); }
 
-std::vector<std::string> environment(bool everything) {
+std::vector<std::string> environment(Extent extent) {
   std::vector<std::string> variables;
   for (char** at = environ; *at != nullptr; ++at) {
-    if (!std::string_view(*at).starts_with(everything_variable)) variables.emplace_back(*at);
+    const std::string_view variable = *at;
+    if (!variable.starts_with(everything_variable) && !variable.starts_with(below_variable))
+      variables.emplace_back(variable);
   }
-  if (everything) variables.push_back(std::string(everything_variable) + "1");
+  if (extent == Extent::everything) variables.push_back(std::string(everything_variable) + "1");
+  if (extent == Extent::below) variables.push_back(std::string(below_variable) + "1");
   return variables;
 }
 
@@ -47,6 +62,11 @@ std::size_t bytes_for_batch(const std::string& command) {
   if (allowed <= 0) return batch_bytes_max;
   const auto all = static_cast<std::size_t>(allowed);
   return std::min(batch_bytes_max, all > taken ? all - taken : 0);
+}
+
+std::size_t argument_bytes_max() {
+  const long page = ::sysconf(_SC_PAGESIZE);
+  return argument_pages_max * (page > 0 ? static_cast<std::size_t>(page) : 4096);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -61,6 +81,13 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 std::string argument_of(const std::string& path) {
   if (path.empty()) return "./";
   return (path.front() == '-' ? "./" : "") + path + '/';
+}
+
+// The path, or the deepest of those above it, whose argument takes no more than `bytes_max`.
+std::string_view fitting_path(std::string_view path, std::size_t bytes_max) {
+  constexpr std::string_view around = ".//";  // what argument_of() may add
+  while (!path.empty() && argument_bytes(path) + around.size() > bytes_max) path = tracker::parent_path(path);
+  return path;
 }
 
 // A process group of its own, so that a signal reaches what the shell started, too. Its output goes to
@@ -91,11 +118,11 @@ class SpawnSettings {
 };
 
 base::Result<pid_t> start(const std::string& command, const std::vector<std::string>& directories,
-                          bool everything) {
+                          Extent extent) {
   // The shell outlives a stop, to wait for what it runs.
   std::vector<std::string> words{"sh", "-c", "trap : TERM; " + command + " \"$@\"", "sh"};
   words.insert(words.end(), directories.begin(), directories.end());
-  std::vector<std::string> variables = environment(everything);
+  std::vector<std::string> variables = environment(extent);
   const SpawnSettings settings;
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, "/bin/sh", settings.actions(), settings.attributes(),
@@ -127,10 +154,15 @@ base::Error hook_error(const std::string& what) {
 class HookRun {
  public:
   HookRun(const std::string& command, std::stop_token stop)
-      : command_(command), stop_(std::move(stop)), bytes_max_(bytes_for_batch(command)) {}
+      : command_(command),
+        stop_(std::move(stop)),
+        bytes_max_(bytes_for_batch(command)),
+        argument_max_(std::min(argument_bytes_max(), bytes_max_)) {}
 
   // False where a batch failed; error() says how.
   bool add(const std::string& path) {
+    const std::string_view fitting = fitting_path(path, argument_max_);
+    if (fitting.size() < path.size()) return add_below(std::string(fitting), path.size());
     std::string argument = argument_of(path);
     const std::size_t bytes = argument_bytes(argument);
     const bool is_full = batch_.size() == batch_directories_max || bytes_ + bytes > bytes_max_;
@@ -141,27 +173,40 @@ class HookRun {
   }
 
   bool flush() {
-    if (!batch_.empty()) run(false);
+    if (!batch_.empty()) run(batch_, Extent::entries);
     batch_.clear();
     bytes_ = 0;
     return !error_;
   }
 
   bool tell_everything() {
-    batch_ = {argument_of("")};
-    run(true);
+    run({argument_of("")}, Extent::everything);
     return !error_;
   }
 
   const std::optional<base::Error>& error() const { return error_; }
 
  private:
-  void run(bool everything) {
+  // What lies below one directory comes in one row, in the order of a walk: it is given once.
+  bool add_below(std::string above, std::size_t path_bytes) {
+    if (below_ == above) return true;
+    below_ = std::move(above);
+    print_error(
+        fmt::format("a changed directory has a path of {} bytes, which is too long for an argument of the "
+                    "hook: it is given '{}' "
+                    "above it, with {}1",
+                    path_bytes, tracker::printable(*below_), below_variable));
+    if (!flush()) return false;
+    run({argument_of(*below_)}, Extent::below);
+    return !error_;
+  }
+
+  void run(const std::vector<std::string>& directories, Extent extent) {
     if (stop_.stop_requested()) {
       error_ = hook_error("stopped before all was told to the hook");
       return;
     }
-    const auto pid = start(command_, batch_, everything);
+    const auto pid = start(command_, directories, extent);
     if (!pid) {
       error_ = hook_error(fmt::format("the hook '{}' did not run: {}", command_, pid.error().message));
       return;
@@ -179,8 +224,10 @@ class HookRun {
   const std::string& command_;
   const std::stop_token stop_;
   const std::size_t bytes_max_;
+  const std::size_t argument_max_;
   std::vector<std::string> batch_;
   std::size_t bytes_ = 0;
+  std::optional<std::string> below_;  // given last for what lies below it
   std::optional<base::Error> error_;
 };
 

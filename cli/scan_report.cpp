@@ -6,13 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/iso_time.h"
+#include "base/printable.h"
 #include "cli/format.h"
-#include "tracker/path.h"
 
 namespace spoor::cli {
 namespace {
 
+using base::printable;
 using nlohmann::ordered_json;
+
+constexpr std::size_t reason_bytes_max = 4096;
 
 ordered_json peers_json(const peer::Gathered& gathered) {
   ordered_json peers = ordered_json::array();
@@ -89,6 +92,7 @@ ordered_json to_json(const ScanOutcome& outcome) {
                                                    : ordered_json(nullptr);
   json["files"] = record.files;
   json["bytes"] = record.bytes;
+  json["saturated"] = record.bytes == scanner::sum_max;
   json["errors"] = record.errors;
   json["error_details"] = errors_json(report.errors);
   json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
@@ -103,7 +107,8 @@ std::string peers_text(const peer::Gathered& gathered) {
     if (peer.ok) {
       ++answered;
     } else {
-      failures += fmt::format("  left for next time: {}: {}\n", peer.name, peer.error);
+      failures += fmt::format("  left for next time: {}: {}\n", printable(peer.name),
+                              printable(peer.error, reason_bytes_max));
     }
   }
   return fmt::format("peers      {} of {} answered, cycle {}\n{}", answered, gathered.peers.size(),
@@ -139,7 +144,7 @@ std::string audit_text(const scanner::ScanReport& report) {
     text += fmt::format("           no total is of before {}\n", base::iso_time(*report.audit.oldest_total));
   }
   for (const std::string& path : report.audit.missed_paths) {
-    text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : tracker::printable(path));
+    text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : printable(path));
   }
   if (figures.missed > report.audit.missed_paths.size()) {
     text += fmt::format("  and {} more\n", with_commas(figures.missed - report.audit.missed_paths.size()));
@@ -152,9 +157,9 @@ std::string report_text(const scanner::ScanReport& report) {
   const auto& figures = record.figures;
   const std::uint64_t all = figures.dirs_walked + figures.dirs_skipped;
   const double share = all == 0 ? 0 : static_cast<double>(figures.dirs_walked) / static_cast<double>(all);
-  std::string text = record.walked_everything
-                         ? fmt::format("scan {}     full: {}\n", record.id, record.reason)
-                         : fmt::format("scan {}     incremental\n", record.id);
+  std::string text = record.walked_everything ? fmt::format("scan {}     full: {}\n", record.id,
+                                                            printable(record.reason, reason_bytes_max))
+                                              : fmt::format("scan {}     incremental\n", record.id);
   text += fmt::format("walked     {} of {} directories ({}): {} changed, {} new, {} deleted\n",
                       with_commas(figures.dirs_walked), with_commas(all), percent(share),
                       with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
@@ -163,7 +168,8 @@ std::string report_text(const scanner::ScanReport& report) {
   text += audit_text(report);
   text += fmt::format("took       {}\n", human_duration(report.duration));
   for (const auto& error : report.errors) {
-    text += fmt::format("  left for next time: {}: {}\n", tracker::printable(error.path), error.message);
+    text += fmt::format("  left for next time: {}: {}\n", printable(error.path),
+                        printable(error.message, reason_bytes_max));
   }
   if (record.errors > report.errors.size()) {
     text += fmt::format("  and {} more\n", with_commas(record.errors - report.errors.size()));
@@ -184,7 +190,8 @@ std::string scan_json(const ScanOutcome& outcome) {
 
 std::string scan_text(const ScanOutcome& outcome) {
   std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
-  if (!outcome.note.empty()) gathered += fmt::format("note       {}\n", outcome.note);
+  if (!outcome.note.empty())
+    gathered += fmt::format("note       {}\n", printable(outcome.note, reason_bytes_max));
   if (outcome.resumed != nullptr) {
     gathered +=
         fmt::format("resumed    scan {}, which was killed, first: {} of its {} directories had been read\n",
@@ -193,7 +200,8 @@ std::string scan_text(const ScanOutcome& outcome) {
   }
   if (outcome.report != nullptr) return report_text(*outcome.report) + gathered;
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
-                                outcome.is_full() ? "full: " + outcome.reason() : "incremental");
+                                outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max)
+                                                  : "incremental");
 }
 
 }  // namespace spoor::cli

@@ -8,6 +8,7 @@
 #include "base/iso_time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
 #include "cli/scans_report.h"
 #include "scanner/report_json.h"
 #include "scanner/usage_database.h"
@@ -30,10 +31,12 @@ int run(const GlobalOptions& global, const ScansFlags& flags) {
   if (!database) return fail(exit_failed, database.error().message);
   const auto scans = database->scans(flags.limit);
   if (!scans) return fail(exit_failed, scans.error().message);
-  fmt::print("{}", flags.json ? scanner::scans_json(*scans).dump(2, ' ', false,
-                                                                 ordered_json::error_handler_t::replace) +
-                                    "\n"
-                              : scans_text(*scans));
+  if (flags.json) {
+    print_exact(scanner::scans_json(*scans).dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+                '\n');
+  } else {
+    print_text(scans_text(*scans));
+  }
   return exit_done;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -33,8 +34,8 @@ std::string snapshot_text(const ordered_json& snapshot) {
                         human_bytes(snapshot["bytes"].get<std::uint64_t>()),
                         snapshot["generation"].get<std::uint64_t>());
   for (const auto& drive : snapshot["drives"]) {
-    text += fmt::format("           {}: {}\n", drive["path"].get<std::string>(),
-                        drive["ok"].get<bool>() ? "ok" : text_or(drive["error"], "failed"));
+    text += fmt::format("           {}: {}\n", base::printable(drive["path"].get<std::string>()),
+                        drive["ok"].get<bool>() ? "ok" : base::printable(text_or(drive["error"], "failed")));
   }
   return text;
 }
@@ -79,7 +80,8 @@ std::string status_text(const ordered_json& status) {
   text += fmt::format("durability {}, journal {}\n", journal["durability"].get<std::string>(),
                       human_bytes(journal["bytes"].get<std::uint64_t>()));
   if (!journal["ok"].get<bool>()) {
-    text += fmt::format("           marks are NOT acknowledged: {}\n", text_or(journal["error"], "?"));
+    text += fmt::format("           marks are NOT acknowledged: {}\n",
+                        base::printable(text_or(journal["error"], "?")));
   }
   text += '\n';
   return text + cycles_text(status["cycles"]) + peers_text(status["peers"]);
@@ -91,7 +93,11 @@ int show(peer::Transport& transport, const peer::HttpRequest& request, bool as_j
   if (!response->is_success()) return fail(exit_failed, peer::problem_detail(*response));
   const auto status = ordered_json::parse(response->body, nullptr, false);
   if (!status.is_object()) return fail(exit_failed, "the daemon's answer is no JSON object");
-  fmt::print("{}", as_json ? status.dump(2) + "\n" : status_text(status));
+  if (as_json) {
+    print_exact(status.dump(2) + '\n');
+  } else {
+    print_text(status_text(status));
+  }
   std::fflush(stdout);
   return exit_done;
 }
@@ -105,7 +111,7 @@ int run(const GlobalOptions& global, bool as_json, bool watch) {
   const peer::HttpRequest request{*endpoint, "GET", "/v1/status", {}, {}};
   for (;;) {
     constexpr const char* clear_screen = "\x1b[H\x1b[2J";
-    if (watch && !as_json && ::isatty(STDOUT_FILENO) == 1) fmt::print("{}", clear_screen);
+    if (watch && !as_json && ::isatty(STDOUT_FILENO) == 1) print_exact(clear_screen);
     const int code = show(transport, request, as_json);
     if (!watch) return code;
     std::this_thread::sleep_for(watch_interval);

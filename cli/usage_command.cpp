@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/format.h"
 #include "cli/usage_report.h"
 #include "scanner/report_json.h"
 #include "scanner/usage_database.h"
@@ -80,7 +81,7 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
                                            : fmt::format("no directory '{}' was found by the last scan",
                                                          tracker::printable(*path)));
   }
-  fmt::print("{}", to_output(*found, flags));
+  print_exact(to_output(*found, flags));
   return exit_done;
 }
 

@@ -116,6 +116,7 @@ struct Config {
     std::chrono::milliseconds forget_after = std::chrono::hours(24);
     std::optional<Etcd> etcd;
     std::filesystem::path token_file;  // Holds the token to show them; empty: none.
+    bool token_to_all = false;         // Else not to addresses that DNS or etcd alone names.
     std::optional<PeerTls> tls;        // For https:// URLs.
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
     bool operator==(const Peers&) const = default;

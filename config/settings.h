@@ -154,6 +154,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("peers.forget_after", Duration{config.peers.forget_after, seconds(0)});
   visit("peers.etcd", config.peers.etcd);
   visit("peers.token_file", config.peers.token_file);
+  visit("peers.token_to_all", config.peers.token_to_all);
   visit("peers.tls", config.peers.tls);
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});

@@ -2,9 +2,17 @@
 
 #include <utility>
 
+#include "base/directory_overlap.h"
+#include "base/printable.h"
 #include "config/check.h"
 
 namespace spoor::config {
+namespace {
+
+// Two paths, and the sentence around them.
+constexpr std::size_t overlap_bytes_max = 10'000;
+
+}  // namespace
 
 Problems find_problems(const Config& config) {
   Problems problems;
@@ -20,6 +28,15 @@ Problems find_problems(const Config& config) {
 std::vector<std::string> validate(const Config& config) {
   std::vector<std::string> texts;
   for (Problem& problem : find_problems(config)) texts.push_back(std::move(problem.text));
+  return texts;
+}
+
+std::vector<std::string> find_drive_overlaps(const Config& config) {
+  std::vector<std::string> texts;
+  for (const base::DirectoryOverlap& overlap : base::find_overlaps(config.drives)) {
+    texts.push_back("drives: " +
+                    base::printable(base::overlap_text(overlap, config.drives), overlap_bytes_max));
+  }
   return texts;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/base64.h"
 #include "config/secret_file.h"
 
 namespace spoor::daemon {
@@ -39,6 +40,24 @@ std::array<unsigned char, SHA256_DIGEST_LENGTH> sha256(std::string_view text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   return digest;
+}
+
+// What stands behind the scheme, if it is this one.
+std::optional<std::string_view> credentials_of(std::string_view authorization, std::string_view scheme) {
+  if (!boost::algorithm::istarts_with(authorization, scheme)) return std::nullopt;
+  authorization.remove_prefix(scheme.size());
+  authorization.remove_prefix(std::min(authorization.find_first_not_of(' '), authorization.size()));
+  return authorization;
+}
+
+// RFC 6750, section 2.1, and RFC 7617, section 2.
+std::optional<std::string> token_of(std::string_view authorization) {
+  if (const auto token = credentials_of(authorization, "Bearer ")) return std::string(*token);
+  const auto basic = credentials_of(authorization, "Basic ");
+  const auto user_and_password = basic ? base::from_base64(*basic) : std::nullopt;
+  const std::size_t colon = user_and_password ? user_and_password->find(':') : std::string::npos;
+  if (colon == std::string::npos) return std::nullopt;
+  return user_and_password->substr(colon + 1);
 }
 
 }  // namespace
@@ -88,9 +107,13 @@ base::Result<Access> Access::load(const config::Config::Auth& auth) {
   return access;
 }
 
+bool Access::asks_for_credentials(const Caller& caller) const {
+  return !caller.is_trusted && !(caller.is_trusted_without_tokens && tokens_.empty());
+}
+
 Roles Access::roles_of(const HttpRequest& request) const {
   const Caller& caller = request.caller;
-  if (caller.is_trusted || (caller.is_trusted_without_tokens && tokens_.empty())) return all_roles;
+  if (!asks_for_credentials(caller)) return all_roles;
   Roles roles = roles_of_token(request.authorization);
   if (caller.unix_peer) roles |= roles_of_unix_peer(*caller.unix_peer);
   if (caller.has_certificate) roles |= roles_of_certificate(caller.certificate_names);
@@ -110,14 +133,12 @@ std::optional<Problem> Access::refuse(const HttpRequest& request, Roles allowed)
                      : "the token is not known here"};
 }
 
-// RFC 6750, section 2.1. The digests are compared rather than the tokens, and all of them: the time tells
-// nothing about either.
+// The digests are compared rather than the tokens, and all of them: the time tells nothing about either.
 Roles Access::roles_of_token(const std::string& authorization) const {
-  constexpr std::string_view scheme = "Bearer ";
-  if (tokens_.empty() || !boost::algorithm::istarts_with(authorization, scheme)) return 0;
-  std::string_view token = std::string_view(authorization).substr(scheme.size());
-  token.remove_prefix(std::min(token.find_first_not_of(' '), token.size()));
-  const Digest shown = sha256(token);
+  if (tokens_.empty()) return 0;
+  const auto token = token_of(authorization);
+  if (!token) return 0;
+  const Digest shown = sha256(*token);
   Roles roles = 0;
   for (const Token& known : tokens_) {
     if (CRYPTO_memcmp(shown.data(), known.sha256.data(), shown.size()) == 0) roles |= known.roles;

@@ -33,7 +33,11 @@ class Access {
   // Fails where a token can't be read, or a user or group is unknown; the message holds no token.
   static base::Result<Access> load(const config::Config::Auth& auth);
 
-  // What the caller may do, by who he is on this connection and by the token he shows.
+  // False where the caller may do all without saying who he is.
+  bool asks_for_credentials(const Caller& caller) const;
+
+  // What the caller may do, by who he is on this connection and by the token he shows: as Bearer, or for
+  // senders that know user names and passwords only, as the password of Basic, whatever the user.
   Roles roles_of(const HttpRequest& request) const;
 
   // Why he may not use what is for `allowed` roles: 401 where nothing tells who he is, else 403.

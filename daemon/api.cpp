@@ -10,9 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "daemon/api_message.h"
+#include "daemon/cross_site.h"
 #include "daemon/problem.h"
 #include "daemon/s3_events.h"
 #include "daemon/status_json.h"
@@ -59,6 +61,7 @@ constexpr Route routes[] = {
 };
 
 constexpr unsigned saves_waiting_max = 16;
+constexpr std::chrono::minutes invalid_keys_pause{1};  // between two lines in the log
 
 const Route* find_route(std::string_view path) {
   const auto* const route = std::find_if(std::begin(routes), std::end(routes),
@@ -85,6 +88,11 @@ void add(tracker::MarkOutcome& all, const tracker::MarkOutcome& next) {
   all.position = std::max(all.position, next.position);
 }
 
+template <class Function>
+boost::asio::awaitable<std::invoke_result_t<Function>> call(Function function) {
+  co_return function();
+}
+
 struct EncodedAnswer {
   std::string frame;
   bool has_advanced = false;
@@ -107,7 +115,8 @@ std::string_view route_of(std::string_view path) {
 Api::Api(boost::asio::io_context& context, Options options, tracker::Persistence& persistence,
          const tracker::NamespaceRules& rules, Saver& saver, Committer& committer, const PeerWatch& peers,
          const EtcdMembership* etcd, Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers,
-         std::shared_ptr<const Access> access, const base::Clock& clock)
+         boost::asio::thread_pool& large_bodies, std::shared_ptr<const Access> access,
+         const base::Clock& clock)
     : context_(context),
       options_(std::move(options)),
       persistence_(persistence),
@@ -120,6 +129,7 @@ Api::Api(boost::asio::io_context& context, Options options, tracker::Persistence
       reports_(reports),
       metrics_(metrics),
       answers_(answers),
+      large_bodies_(large_bodies),
       clock_(clock),
       started_at_(clock.steady_now()),
       access_(std::move(access)) {}
@@ -128,11 +138,11 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
   const Route* const route = find_route(request.path);
   // Strangers are not told what there is.
   const Roles allowed = route == nullptr || request.method == "OPTIONS" ? all_roles : route->allowed;
+  const auto access = [this] {
+    const std::scoped_lock lock(mutex_);
+    return access_;
+  }();
   if (allowed != anybody) {
-    const auto access = [this] {
-      const std::scoped_lock lock(mutex_);
-      return access_;
-    }();
     if (const auto problem = access->refuse(request, allowed)) return to_response(*problem);
   }
   if (request.path == "*" && request.method == "OPTIONS") return options_of("GET, HEAD, POST, OPTIONS");
@@ -144,6 +154,11 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
     auto response = to_response({405, "method_not_allowed", fmt::format("use {} here", route->method)});
     response.headers["Allow"] = methods_of(*route);
     return response;
+  }
+  if (request.method == "POST") {
+    const bool asks = access->asks_for_credentials(request.caller);
+    if (const auto problem = refuse_cross_site(request, asks, options_.node.node))
+      return to_response(*problem);
   }
   if (allowed == anybody && request.has_body) {
     return to_response({400, "invalid_request", "there is no body here"});
@@ -171,11 +186,12 @@ boost::asio::awaitable<T> Api::on_main_thread(boost::asio::awaitable<T> task) {
 
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
   if (request.path == "/v1/marks") {
-    auto marked = co_await mark(request);
+    auto marked = co_await mark_by(request, [this](const HttpRequest& marks) { return read_marks(marks); });
     co_return marked;
   }
   if (request.path == "/v1/events/s3") {
-    auto marked = co_await mark_events(request);
+    auto marked =
+        co_await mark_by(request, [this](const HttpRequest& events) { return read_events(events); });
     co_return marked;
   }
   auto answered = co_await on_main_thread(handle_here(request));
@@ -245,47 +261,48 @@ void Api::give_back(std::unique_ptr<MarkReader> reader) {
   idle_readers_.push_back(std::move(reader));
 }
 
-// One large body at a time, for the memory that reading it takes.
-std::unique_lock<std::mutex> Api::wait_if_large(const HttpRequest& request) {
-  if (request.body.size() <= MarkReader::small_body_bytes) return {};
-  return std::unique_lock(large_body_);
+// Whether it would hold up the other requests of its thread: by its size, or by holding its paths against the
+// globs of namespace.exclude.
+bool Api::is_large(const HttpRequest& request) const {
+  constexpr std::size_t glob_bytes_max = 4 * MarkReader::small_body_bytes;
+  const std::size_t bytes = request.body.size();
+  return bytes > MarkReader::small_body_bytes || bytes * rules_.globs() > glob_bytes_max;
 }
 
-boost::system::result<std::uint64_t, Problem> Api::read_marks(const HttpRequest& request,
-                                                              tracker::MarkOutcome& outcome) {
-  const auto alone = wait_if_large(request);
+Api::MarkedOrProblem Api::read_marks(const HttpRequest& request) {
+  Marked marked;
   auto reader = take_reader();
   // Also what can't be acknowledged is marked: it costs a directory read, and may be true.
-  auto ignored = reader->read(
-      request, [&](std::span<const tracker::Mark> marks) { add(outcome, tracker_.mark(marks)); });
+  const auto ignored = reader->read(
+      request, [&](std::span<const tracker::Mark> marks) { add(marked.outcome, tracker_.mark(marks)); });
   give_back(std::move(reader));
-  return ignored;
+  if (!ignored) return ignored.error();
+  marked.ignored = *ignored;
+  return marked;
 }
 
-boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request) {
-  tracker::MarkOutcome outcome;
-  const auto ignored = read_marks(request, outcome);
-  if (!ignored) co_return reject(ignored.error());
-  auto acknowledged = co_await acknowledge(outcome, *ignored);
-  co_return acknowledged;
-}
-
-boost::system::result<std::uint64_t, Problem> Api::read_events(const HttpRequest& request,
-                                                               tracker::MarkOutcome& outcome) {
-  const auto alone = wait_if_large(request);
+Api::MarkedOrProblem Api::read_events(const HttpRequest& request) {
   const auto events = parse_s3_events(request, rules_);
   if (!events) return events.error();
   note_unknown_events(*events);
-  outcome = tracker_.mark(events->marks);
-  outcome.marked -= events->further;
-  return {boost::system::in_place_value, events->ignored};
+  note_invalid_keys(*events);
+  Marked marked{tracker_.mark(events->marks), events->ignored};
+  marked.outcome.marked -= events->further;
+  return marked;
 }
 
-boost::asio::awaitable<HttpResponse> Api::mark_events(const HttpRequest& request) {
-  tracker::MarkOutcome outcome;
-  const auto ignored = read_events(request, outcome);
-  if (!ignored) co_return reject(ignored.error());
-  auto acknowledged = co_await acknowledge(outcome, *ignored);
+// Reads the request by `read`, which marks, and answers once the marks are as durable as configured.
+template <class Read>
+boost::asio::awaitable<HttpResponse> Api::mark_by(const HttpRequest& request, Read read) {
+  MarkedOrProblem marked;
+  if (is_large(request)) {
+    auto task = call([&] { return read(request); });
+    marked = co_await boost::asio::co_spawn(large_bodies_, std::move(task), boost::asio::use_awaitable);
+  } else {
+    marked = read(request);
+  }
+  if (!marked) co_return reject(marked.error());
+  auto acknowledged = co_await acknowledge(marked->outcome, marked->ignored);
   co_return acknowledged;
 }
 
@@ -302,8 +319,8 @@ boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outco
     counters_.ignored += ignored;
   }
   HttpResponse response;
-  fmt::format_to(std::back_inserter(response.body), R"({{"marked":{},"ignored":{},"cycle":{}}})",
-                 outcome.marked, ignored, outcome.cycle.value);
+  response.body =
+      fmt::format(R"({{"marked":{},"ignored":{},"cycle":{}}})", outcome.marked, ignored, outcome.cycle.value);
   co_return response;
 }
 
@@ -335,6 +352,25 @@ void Api::note_unknown_events(const EventMarks& events) {
   spdlog::warn(
       "S3 events named '{}' are not known here, and marked nothing; further unknown ones are only counted",
       events.unknown_event);
+}
+
+// In the log once a minute at most: any writer of the store can cause them.
+void Api::note_invalid_keys(const EventMarks& events) {
+  if (events.invalid_keys == 0) return;
+  const auto now = clock_.steady_now();
+  std::uint64_t unlogged = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    counters_.invalid_keys += events.invalid_keys;
+    if (invalid_keys_logged_at_ && now - *invalid_keys_logged_at_ < invalid_keys_pause) return;
+    invalid_keys_logged_at_ = now;
+    unlogged = counters_.invalid_keys - std::exchange(invalid_keys_logged_, counters_.invalid_keys);
+  }
+  spdlog::warn(
+      "S3 events name objects that can be no path: {} that were not reported yet, '{}' among them, for which "
+      "all of "
+      "'{}' was marked",
+      unlogged, events.invalid_key, events.invalid_key_mark);
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
@@ -398,6 +434,14 @@ boost::asio::awaitable<HttpResponse> Api::peer_cycle(const HttpRequest& request)
     co_return to_response({409, "wrong_cluster",
                            fmt::format("node '{}' belongs to cluster '{}', not to '{}'", options_.node.node,
                                        options_.node.cluster, tracker::printable(query->cluster))});
+  }
+  if (!tracker_.is_in_reach(query->request.current)) {
+    co_return to_response(
+        {409, "cycle_out_of_reach",
+         fmt::format(
+             "cycle {} is more than {} ahead of the one that node '{}' is in, which no cluster gets to by "
+             "counting; see \"Cycle numbers out of reach\" in docs/cluster.md",
+             query->request.current.value, tracker::CycleId::jump_max, options_.node.node)});
   }
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be answered for; what is there can be read.

@@ -38,6 +38,7 @@ struct MarkCounters {
   std::uint64_t rejected = 0;  // requests refused
 
   std::uint64_t unknown_events = 0;  // of those ignored, S3 events that nobody here knows
+  std::uint64_t invalid_keys = 0;    // S3 events whose key is no path: marked as a tree
 };
 
 // The path where it is that of a route, else "other": a label for figures.
@@ -46,7 +47,8 @@ std::string_view route_of(std::string_view path);
 // The HTTP API, version 1 (docs/http-api.md): one function a route, no word of sockets.
 //
 // Thread-safe where it says so: there may be several threads that serve. They read marks and make them side
-// by side; all else is done on the thread of `context`, which is one of them. All references must outlive it.
+// by side, large ones on `large_bodies`, which must have one thread; all else is done on the thread of
+// `context`, which is one of them. All references must outlive it.
 class Api {
  public:
   struct Options {
@@ -58,7 +60,7 @@ class Api {
   Api(boost::asio::io_context& context, Options options, tracker::Persistence& persistence,
       const tracker::NamespaceRules& rules, Saver& saver, Committer& committer, const PeerWatch& peers,
       const EtcdMembership* etcd, Reports& reports, Metrics& metrics, boost::asio::thread_pool& answers,
-      std::shared_ptr<const Access> access, const base::Clock& clock);
+      boost::asio::thread_pool& large_bodies, std::shared_ptr<const Access> access, const base::Clock& clock);
 
   // What needs no body to be answered: there is no such route, or not in this way, or not for this caller;
   // also what OPTIONS asks. Nothing for a request that handle() is to answer. Thread-safe.
@@ -78,22 +80,27 @@ class Api {
 
  private:
   boost::asio::awaitable<HttpResponse> handle_here(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> mark_events(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored);
   bool is_confirmed(tracker::JournalPosition position) const;
   boost::asio::awaitable<std::optional<Problem>> confirm(tracker::JournalPosition position);
   template <class T>
   boost::asio::awaitable<T> on_main_thread(boost::asio::awaitable<T> task);
-  boost::system::result<std::uint64_t, Problem> read_marks(const HttpRequest& request,
-                                                           tracker::MarkOutcome& outcome);
-  boost::system::result<std::uint64_t, Problem> read_events(const HttpRequest& request,
-                                                            tracker::MarkOutcome& outcome);
-  std::unique_lock<std::mutex> wait_if_large(const HttpRequest& request);
+  // What was marked of a request, and how many of its paths or events were ignored.
+  struct Marked {
+    tracker::MarkOutcome outcome;
+    std::uint64_t ignored = 0;
+  };
+  using MarkedOrProblem = boost::system::result<Marked, Problem>;
+  MarkedOrProblem read_marks(const HttpRequest& request);
+  MarkedOrProblem read_events(const HttpRequest& request);
+  template <class Read>
+  boost::asio::awaitable<HttpResponse> mark_by(const HttpRequest& request, Read read);
+  bool is_large(const HttpRequest& request) const;
   std::unique_ptr<MarkReader> take_reader();
   void give_back(std::unique_ptr<MarkReader> reader);
   HttpResponse reject(const Problem& problem);
   void note_unknown_events(const EventMarks& events);
+  void note_invalid_keys(const EventMarks& events);
   HttpResponse dirty(const HttpRequest& request) const;
   HttpResponse status() const;
   boost::asio::awaitable<HttpResponse> metrics();
@@ -119,15 +126,19 @@ class Api {
   Reports& reports_;
   Metrics& metrics_;
   boost::asio::thread_pool& answers_;  // merges the marks for peers, while marking goes on here
+  // Reads and marks what would hold up the other requests of its thread. One thread: one such body at a time,
+  // for the memory that it takes.
+  boost::asio::thread_pool& large_bodies_;
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
   unsigned saves_waiting_ = 0;
-  std::mutex large_body_;  // held while one is read
 
   mutable std::mutex mutex_;  // of all below
   std::shared_ptr<const Access> access_;
   std::vector<std::unique_ptr<MarkReader>> idle_readers_;  // as many as were used at once
   MarkCounters counters_;
+  std::optional<base::SteadyTime> invalid_keys_logged_at_;
+  std::uint64_t invalid_keys_logged_ = 0;  // of counters_.invalid_keys, those that a line in the log tells of
 };
 
 }  // namespace spoor::daemon

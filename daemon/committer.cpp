@@ -24,14 +24,14 @@ asio::awaitable<base::Result<>> write(tracker::Persistence& persistence) { co_re
 }  // namespace
 
 Committer::Committer(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-                     Saver& saver, const base::Clock& clock)
+                     Saver& saver, const base::Clock& clock, Timers& timers)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
       saver_(saver),
       clock_(clock),
       finished_(context, asio::steady_timer::time_point::max()),
-      watchdog_(context) {}
+      watchdog_(timers.make()) {}
 
 asio::awaitable<base::Result<>> Committer::wait(tracker::JournalPosition position) {
   while (persistence_.durable_position() < position) {
@@ -54,12 +54,9 @@ std::string Committer::trouble() const {
 }
 
 asio::awaitable<void> Committer::commit() {
-  watchdog_.expires_after(write_max);
-  watchdog_.async_wait([this](const boost::system::error_code& cancelled) {
-    if (!cancelled) finished_.cancel();
-  });
+  asio::co_spawn(context_, watch(), rethrow);
   const auto done = co_await asio::co_spawn(pool_, write(persistence_), asio::use_awaitable);
-  watchdog_.cancel();
+  watchdog_->cancel();
   running_ = false;
   if (!done) {
     spdlog::error("marks are not acknowledged: {}", done.error().message);
@@ -68,6 +65,12 @@ asio::awaitable<void> Committer::commit() {
     saver_.free_journal();
   }
   finished_.cancel();
+}
+
+// Those who wait for a write that hangs are refused.
+asio::awaitable<void> Committer::watch() {
+  const bool has_passed = co_await watchdog_->wait(write_max);
+  if (has_passed) finished_.cancel();
 }
 
 }  // namespace spoor::daemon

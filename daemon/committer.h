@@ -5,11 +5,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "daemon/saver.h"
+#include "daemon/timer.h"
 #include "tracker/persistence.h"
 
 namespace spoor::daemon {
@@ -21,7 +23,7 @@ namespace spoor::daemon {
 class Committer {
  public:
   Committer(boost::asio::io_context& context, boost::asio::thread_pool& pool,
-            tracker::Persistence& persistence, Saver& saver, const base::Clock& clock);
+            tracker::Persistence& persistence, Saver& saver, const base::Clock& clock, Timers& timers);
 
   // Until everything before `position` is as durable as promised. Fails with Errc::not_durable where the
   // journal can't be written, at once if that is known, or does not answer for `write_max`.
@@ -32,6 +34,7 @@ class Committer {
 
  private:
   boost::asio::awaitable<void> commit();
+  boost::asio::awaitable<void> watch();
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
@@ -40,7 +43,7 @@ class Committer {
   const base::Clock& clock_;
 
   boost::asio::steady_timer finished_;  // cancelled whenever a write has finished, or takes too long
-  boost::asio::steady_timer watchdog_;
+  std::unique_ptr<Timer> watchdog_;
   bool running_ = false;
   base::SteadyTime started_at_{};
 };

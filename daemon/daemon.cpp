@@ -20,10 +20,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/directory_overlap.h"
 #include "base/file_lock.h"
 #include "base/file_system.h"
 #include "config/advertised_url.h"
 #include "config/secret_file.h"
+#include "config/validate.h"
 #include "daemon/access.h"
 #include "daemon/api.h"
 #include "daemon/committer.h"
@@ -57,10 +59,11 @@ constexpr std::size_t pool_threads = 5;
 
 base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir) {
   std::error_code error;
-  std::filesystem::create_directories(data_dir, error);
-  if (error) {
-    return base::Error(error,
-                       fmt::format("cannot create node.data_dir {}: {}", data_dir.native(), error.message()));
+  base::PosixFileSystem files;
+  const auto folder = data_dir.has_filename() ? data_dir : data_dir.parent_path();
+  std::filesystem::create_directories(folder.parent_path(), error);  // what fails here fails below
+  if (const auto created = files.create_directory(folder); !created) {
+    return base::wrap("node.data_dir", created.error());
   }
   auto lock = base::FileLock::try_acquire(data_dir / "spoord.lock");
   if (!lock) return lock.error();
@@ -91,6 +94,15 @@ tracker::Durability durability_of(const config::Config& config) {
   return tracker::Durability::disk;
 }
 
+// Why the drive overlaps with another one now; empty where it does not.
+std::string find_overlap(const std::vector<std::filesystem::path>& drives,
+                         const std::filesystem::path& drive) {
+  for (const base::DirectoryOverlap& overlap : base::find_overlaps(drives)) {
+    if (drives[overlap.directory] == drive) return base::overlap_text(overlap, drives);
+  }
+  return {};
+}
+
 // What the last run left, and on disk the note that a run is under way, so that a crash from here on is
 // seen for one.
 base::Result<std::unique_ptr<tracker::Persistence>> load(base::FileSystem& files, const base::Clock& clock,
@@ -99,6 +111,10 @@ base::Result<std::unique_ptr<tracker::Persistence>> load(base::FileSystem& files
   tracker::Persistence::Options options;
   options.data_dir = config.node.data_dir;
   options.drives = config.drives;
+  for (const std::string& overlap : config::find_drive_overlaps(config)) spdlog::error("{}", overlap);
+  options.find_overlap = [drives = config.drives](const std::filesystem::path& drive) {
+    return find_overlap(drives, drive);
+  };
   options.owner = {config.node.cluster, config.node.name};
   options.durability = durability_of(config);
   options.boot_id = read_boot_id();
@@ -147,7 +163,8 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
   HttpServer::TcpListener tcp{.address = listener.address,
                               .port = listener.port,
                               .caller = {.is_trusted = listener.insecure,
-                                         .is_trusted_without_tokens = is_local && !asks_for_certificates}};
+                                         .is_trusted_without_tokens = is_local && !asks_for_certificates,
+                                         .is_tls = listener.tls.has_value()}};
   if (listener.tls) {
     auto tls = load_tls(*listener.tls);
     if (!tls) return tls.error();
@@ -235,7 +252,12 @@ base::Result<peer::Credentials> credentials_for(const config::Config::Peers& pee
   if (!secrets) return secrets.error();
   std::optional<peer::TlsFiles> tls;
   if (secrets->tls) tls = {secrets->tls->ca, secrets->tls->certificate, secrets->tls->key};
-  return peer::make_credentials(secrets->token, tls);
+  auto credentials = peer::make_credentials(secrets->token, tls);
+  if (credentials && !peers.token_to_all) {
+    auto& urls = credentials->trusted_urls.emplace();
+    for (const auto& endpoint : parse_all(peers.static_urls)) urls.insert(endpoint.to_string());
+  }
+  return credentials;
 }
 
 EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
@@ -324,7 +346,7 @@ std::vector<Reloadable> reloadable(HttpServer& server, const ServingThreads& ser
       {{"log.level"}, set_log},
       {{"limits.max_body", "limits.max_bodies", "limits.max_connections"}, set_limits},
       {{"peers.static"}, set_peers},
-      {{"peers.token_file", "peers.tls"},
+      {{"peers.token_file", "peers.token_to_all", "peers.tls"},
        [&](const Config& fresh) { return reload_credentials(peers, fresh); }},
       {{"auth.tokens", "auth.unix", "auth.certificates"},
        [&](const Config& fresh) { return reload_access(api, fresh); }},
@@ -366,7 +388,7 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool
 }  // namespace
 
 std::vector<std::string> check(const config::Config& config) {
-  std::vector<std::string> problems;
+  std::vector<std::string> problems = config::find_drive_overlaps(config);
   const auto note = [&](const auto& result) {
     if (!result) problems.push_back(result.error().message);
   };
@@ -431,14 +453,17 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   asio::thread_pool pool(pool_threads);
   asio::thread_pool answers(1);  // one large merge at a time, for the memory it takes
   asio::thread_pool report_pool(1);
-  Saver saver(context, pool, **persistence, clock, config.tracker.save_interval);
+  asio::thread_pool large_bodies(1);
+  SystemTimers timers(context);
+  Saver saver(context, pool, **persistence, clock, timers, config.tracker.save_interval);
   saver.save_here();  // replaces what could not be loaded, and shows early what can't be written
-  Committer committer(context, pool, **persistence, saver, clock);
-  PeerWatch peers(context, pool, node.cluster, parse_all(config.peers.static_urls), *credentials, clock);
+  Committer committer(context, pool, **persistence, saver, clock, timers);
+  PeerWatch peers(context, pool, node.cluster, parse_all(config.peers.static_urls), *credentials, clock,
+                  timers);
   std::optional<EtcdMembership> etcd;
   if (config.peers.etcd) {
     const std::string instance = (*persistence)->tracker().state().instance.to_string();
-    etcd.emplace(context, pool, files, clock, etcd_options(config, instance, *credentials),
+    etcd.emplace(context, pool, files, clock, timers, etcd_options(config, instance, *credentials),
                  [&peers](std::vector<peer::Endpoint> members) { peers.set_members(std::move(members)); });
     etcd->register_here();  // before this node says that it is ready
   }
@@ -446,7 +471,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   ScanWatch scans(context, report_pool, scanner::UsageDatabase::file_in(config.node.data_dir));
   Metrics metrics(server, scans, clock);
   Api api(context, {node, version, draw_run()}, **persistence, rules, saver, committer, peers,
-          etcd ? &*etcd : nullptr, reports, metrics, answers, *access, clock);
+          etcd ? &*etcd : nullptr, reports, metrics, answers, large_bodies, *access, clock);
   Reload reloading(config, reloadable(server, serving, peers, api, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, pool, reload, reloading, manager),
                  [&](const std::exception_ptr& failure) {

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
@@ -20,7 +19,6 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr milliseconds timeout{2'000};         // short: a stop waits for it
 constexpr milliseconds timeout_to_leave{500};  // the lease ends by itself, too
 constexpr milliseconds first_pause{500};       // after a failure
@@ -83,16 +81,18 @@ Places places_of(const std::vector<peer::RollEntry>& roll) {
 }  // namespace
 
 EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& pool, base::FileSystem& files,
-                               const base::Clock& clock, Options options, OnMembers on_members)
+                               const base::Clock& clock, Timers& timers, Options options,
+                               OnMembers on_members)
     : context_(context),
       pool_(pool),
       files_(files),
       clock_(clock),
       options_(std::move(options)),
       on_members_(std::move(on_members)),
-      timer_(context),
-      transport_({.timeout = timeout, .body_bytes_max = peer::EtcdClient::answer_bytes_max}),
-      client_(transport_, clock, options_.endpoints, {.operation_max = timeout, .stop = stop_.get_token()}),
+      timer_(timers.make()),
+      transport_(options_.make_transport(peer::HttpTransport::Options{
+          .timeout = timeout, .body_bytes_max = peer::EtcdClient::answer_bytes_max})),
+      client_(*transport_, clock, options_.endpoints, {.operation_max = timeout, .stop = stop_.get_token()}),
       registration_(client_, clock,
                     {.place = options_.place,
                      .self = options_.self,
@@ -122,7 +122,7 @@ void EtcdMembership::start() {
 
 void EtcdMembership::stop() {
   stop_.request_stop();
-  timer_.cancel();
+  timer_->cancel();
   watch_.stop();
 }
 
@@ -158,19 +158,17 @@ asio::awaitable<void> EtcdMembership::run() {
 // Until it is time for the next look, or a moment after a change.
 asio::awaitable<void> EtcdMembership::wait() {
   if (!changed_) {
-    timer_.expires_after(pause());
-    co_await timer_.async_wait(as_result);
+    co_await timer_->wait(pause());
   }
   if (!changed_ || stop_.stop_requested()) co_return;
-  timer_.expires_after(moment());
-  co_await timer_.async_wait(as_result);
+  co_await timer_->wait(moment());
   changed_ = false;
   changed_at_ = clock_.steady_now();
 }
 
 void EtcdMembership::note_change() {
   if (std::exchange(watch_failed_, false)) spdlog::info("etcd tells of changes again");
-  if (!std::exchange(changed_, true)) timer_.cancel();
+  if (!std::exchange(changed_, true)) timer_->cancel();
 }
 
 // All nodes hear of a change at once, and are not to ask at once. Changes that keep coming (a cluster that
@@ -186,8 +184,8 @@ milliseconds EtcdMembership::moment() {
 asio::awaitable<EtcdMembership::Look> EtcdMembership::look() { co_return look_now(); }
 
 asio::awaitable<void> EtcdMembership::leave() {
-  peer::HttpTransport transport({.timeout = timeout_to_leave});
-  peer::EtcdClient client(transport, clock_, options_.endpoints, {.operation_max = timeout_to_leave});
+  const auto transport = options_.make_transport(peer::HttpTransport::Options{.timeout = timeout_to_leave});
+  peer::EtcdClient client(*transport, clock_, options_.endpoints, {.operation_max = timeout_to_leave});
   const auto done = registration_.leave(client);
   if (!done)
     spdlog::warn("{}; this node counts as alive for up to {} s", done.error().message, options_.ttl.count());
@@ -223,10 +221,10 @@ void EtcdMembership::note_registration() {
 
 bool EtcdMembership::answers(const peer::RollEntry& entry) const {
   if (stop_.stop_requested()) return true;  // nobody is struck now
-  peer::HttpTransport transport(
-      {.credentials = options_.credentials, .timeout = timeout, .body_bytes_max = probe_bytes_max});
+  const auto transport = options_.make_transport(peer::HttpTransport::Options{
+      .credentials = options_.credentials, .timeout = timeout, .body_bytes_max = probe_bytes_max});
   const auto response =
-      peer::exchange(transport, peer::probe_request(entry.endpoint, options_.place.cluster));
+      peer::exchange(*transport, peer::probe_request(entry.endpoint, options_.place.cluster));
   // Whoever does not believe this node lives all the same.
   if (response && (response->status == 401 || response->status == 403)) return true;
   const auto name = peer::read_probe(response);

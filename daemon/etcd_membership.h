@@ -2,11 +2,11 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stop_token>
@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "daemon/timer.h"
 #include "peer/credentials.h"
 #include "peer/etcd_client.h"
 #include "peer/etcd_registration.h"
@@ -46,6 +47,7 @@ class EtcdMembership {
     std::filesystem::path data_dir;  // keeps the note that the node is on the roll
     std::string boot_id;             // of the machine; empty where that is not known
     peer::Credentials credentials;   // for asking members
+    peer::MakeTransport make_transport = peer::make_http_transport;
   };
   // When the node was known to be among the living.
   struct Confirmation {
@@ -56,7 +58,7 @@ class EtcdMembership {
   using OnMembers = std::function<void(std::vector<peer::Endpoint>)>;
 
   EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, base::FileSystem& files,
-                 const base::Clock& clock, Options options, OnMembers on_members);
+                 const base::Clock& clock, Timers& timers, Options options, OnMembers on_members);
 
   // The first attempt, when nothing else runs yet: on the calling thread, for a few seconds at the most.
   void register_here();
@@ -101,9 +103,9 @@ class EtcdMembership {
   const base::Clock& clock_;
   const Options options_;
   const OnMembers on_members_;
-  boost::asio::steady_timer timer_;
+  std::unique_ptr<Timer> timer_;
   std::stop_source stop_;
-  peer::HttpTransport transport_;
+  std::unique_ptr<peer::Transport> transport_;
   peer::EtcdClient client_;
   peer::EtcdRegistration registration_;
   peer::EtcdWatch watch_;

@@ -53,6 +53,9 @@ struct KnownFields {
         case http::field::authorization:
           authorization.add(field.value());
           break;
+        case http::field::origin:
+          origin.add(field.value());
+          break;
         default:
           break;
       }
@@ -65,6 +68,7 @@ struct KnownFields {
   Field content_type;
   Field content_encoding;
   Field authorization;
+  Field origin;
 };
 
 bool is_number(std::string_view text) {
@@ -123,6 +127,8 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   request.content_type = fields.content_type.value;
   request.content_encoding = fields.content_encoding.value;
   request.authorization = fields.authorization.value;
+  request.host = fields.host.value;
+  request.origin = fields.origin.value;
   const bool is_chunked = fields.transfer_encoding.count > 0;
   const std::string_view length = fields.content_length.value;
   request.has_length = is_chunked || !length.empty();

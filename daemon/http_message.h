@@ -21,6 +21,7 @@ struct UnixPeer {
 struct Caller {
   bool is_trusted = false;                 // came through a listener that asks nobody who he is
   bool is_trusted_without_tokens = false;  // or does not as long as there are no tokens
+  bool is_tls = false;
   std::optional<UnixPeer> unix_peer = std::nullopt;
   bool has_certificate = false;                     // a valid one, of an authority that the listener trusts
   std::vector<std::string> certificate_names = {};  // its DNS names, or else its common name
@@ -33,6 +34,8 @@ struct HttpRequest {
   std::string content_type;
   std::string content_encoding;
   std::string authorization;  // secret
+  std::string host;           // with its port, if it names one
+  std::string origin;         // where a browser asks for a page: that page's
   Caller caller;
   bool has_body = false;    // its length is not 0, or it comes in chunks
   bool has_length = false;  // Content-Length was given, or the body comes in chunks

@@ -20,6 +20,7 @@
 #include "daemon/http_stream.h"
 #include "daemon/problem.h"
 #include "daemon/tls.h"
+#include "peer/certificate_names.h"
 #include "peer/tls_files.h"
 
 namespace spoor::daemon {
@@ -159,8 +160,9 @@ class HttpSession::Exchange {
   void let_go() {
     parser_.reset();
     fields_memory_.release();
-    for (std::string* text : {&request.method, &request.path, &request.content_type,
-                              &request.content_encoding, &request.authorization, &request.body, &head}) {
+    for (std::string* text :
+         {&request.method, &request.path, &request.content_type, &request.content_encoding,
+          &request.authorization, &request.host, &request.origin, &request.body, &head}) {
       empty(*text);
     }
     request.query.clear();
@@ -244,7 +246,7 @@ asio::awaitable<bool> HttpSession::shake_hands() {
                   peer::handshake_failure(stream_->native_tls(), error));
     co_return false;
   }
-  if (auto names = certificate_names(stream_->native_tls())) {
+  if (auto names = peer::certificate_names(stream_->native_tls())) {
     exchange_->request.caller.has_certificate = true;
     exchange_->request.caller.certificate_names = *std::move(names);
   }
@@ -336,7 +338,9 @@ asio::awaitable<bool> HttpSession::read_body() {
     co_return false;
   }
   const bool is_there = stream_->buffer.size() > 0;
-  if (!is_there && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+  constexpr unsigned http11 = 11;
+  const bool knows_100 = parser.get().version() >= http11;  // RFC 9110, section 10.1.1
+  if (knows_100 && !is_there && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const auto [error, size] = co_await stream_->write_some(asio::buffer(go_on));
     if (error || size != go_on.size()) co_return false;
@@ -400,7 +404,8 @@ asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks() {
   co_return std::nullopt;
 }
 
-asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool keep_alive, bool head_only) {
+asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool keep_alive, bool head_only,
+                                          Unread unread) {
   std::string& head = exchange_->head;
   head.clear();
   write_head(response, keep_alive, *sessions_, head);
@@ -413,8 +418,15 @@ asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool kee
         arm(sessions_->limits.request_max);
         since_armed = 0;
       }
+      if (unread == Unread::end && !stream_->can_write()) {
+        is_stuck_ = true;
+        co_return false;
+      }
+      waiting_since_ = Clock::now();
       const auto [error, size] =
           co_await stream_->write_some(asio::buffer(part.data(), std::min(part.size(), write_bytes)));
+      waiting_since_.reset();
+      is_stuck_ = error.failed();
       if (error) co_return false;
       part.remove_prefix(size);
       since_armed += size;
@@ -423,7 +435,8 @@ asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool kee
   co_return true;
 }
 
-// Before the body was read. Where all of it is there already, the connection can go on.
+// Before the body was read. Where all of it is there already, the connection can go on. A client that sends
+// requests and does not read why they are refused would hold a connection for nothing: it is ended at once.
 asio::awaitable<bool> HttpSession::answer_early(const HttpResponse& response) {
   auto& buffer = stream_->buffer;
   const Parser& parser = exchange_->parser();
@@ -435,7 +448,7 @@ asio::awaitable<bool> HttpSession::answer_early(const HttpResponse& response) {
   buffer.consume(static_cast<std::size_t>(length));
   const auto& header = parser.get();
   const bool goes_on = header.keep_alive() && !sessions_->stopping;
-  const bool is_sent = co_await answer(response, goes_on, exchange_->is_head());
+  const bool is_sent = co_await answer(response, goes_on, exchange_->is_head(), Unread::end);
   if (!is_sent) co_return false;
   co_return goes_on;
 }
@@ -453,13 +466,14 @@ asio::awaitable<void> HttpSession::answer_last(const Problem& problem) {
 asio::awaitable<void> HttpSession::answer_last(const HttpResponse& response) {
   has_unread_ = true;
   cancelled_ = false;
-  co_await answer(response, false, exchange_->is_head());
+  co_await answer(response, false, exchange_->is_head(), Unread::end);
 }
 
 // Lets the client read its answer: closing with unread bytes would reset the connection.
 asio::awaitable<void> HttpSession::end() {
   exchange_->let_go();
   waiting_since_.reset();
+  if (is_stuck_) co_return;
   cancelled_ = false;
   arm(lingering_max);
   if (!stream_->is_plain()) co_await stream_->close_tls();

@@ -152,8 +152,9 @@ class HttpSession {
   // The same if its time is over.
   void expire(Clock::time_point now);
 
-  // Since when it has waited for a request, or for the rest of a header: whoever does so longest makes room
-  // for others. Nothing while a request is being read, handled or answered.
+  // Since when it has waited for a request, for the rest of a header, or for its client to read an answer:
+  // the session that does so longest is ended to make room for others. Nothing while a body is being read, or
+  // a request handled.
   std::optional<Clock::time_point> waiting_since() const { return waiting_since_; }
 
  private:
@@ -173,7 +174,10 @@ class HttpSession {
   boost::asio::awaitable<bool> read_body();
   boost::asio::awaitable<std::optional<Broken>> read_declared(std::uint64_t length);
   boost::asio::awaitable<std::optional<Broken>> read_chunks();
-  boost::asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only);
+  // What an answer does where its client does not read.
+  enum class Unread { wait, end };
+  boost::asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only,
+                                      Unread unread = Unread::wait);
   boost::asio::awaitable<bool> answer_early(const HttpResponse& response);
   boost::asio::awaitable<void> answer_last(const Problem& problem);
   boost::asio::awaitable<void> answer_last(const HttpResponse& response);
@@ -190,6 +194,7 @@ class HttpSession {
   bool timed_out_ = false;
   bool cancelled_ = false;
   bool has_unread_ = false;  // the request was refused before all of it was read
+  bool is_stuck_ = false;    // its client does not read, or has gone: nothing more is written
 };
 
 }  // namespace spoor::daemon

@@ -1,5 +1,7 @@
 #include "daemon/http_stream.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -67,6 +69,11 @@ bool HttpStream::has_input() {
   error_code ignored;
   const bool is_decoded = tls_ && SSL_pending(native_tls()) > 0;
   return buffer.size() > 0 || is_decoded || socket_.available(ignored) > 0;
+}
+
+bool HttpStream::can_write() {
+  pollfd socket{socket_.native_handle(), POLLOUT, 0};
+  return ::poll(&socket, 1, 0) == 1;  // also where writing would fail at once
 }
 
 bool HttpStream::end_sending() {

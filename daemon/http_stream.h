@@ -45,6 +45,9 @@ class HttpStream {
 
   bool has_input();
 
+  // Whether some KiB can be written without waiting for the other side to read.
+  bool can_write();
+
   // False where the other side has gone.
   bool end_sending();
 

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace spoor::daemon {
 namespace {
 
@@ -29,6 +31,26 @@ class JsonMessage final : public spdlog::custom_flag_formatter {
     out.append(quoted.data(), quoted.data() + quoted.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
+};
+
+// Lines of a text behind the first are indented: one that comes from outside must not look like a new event.
+std::string event_text(std::string_view text) {
+  std::string lines;
+  for (const char each : base::printable_lines(text)) {
+    lines += each;
+    if (each == '\n') lines += "    ";
+  }
+  return lines;
+}
+
+// %K: the message as text.
+class TextMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = event_text({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TextMessage>(); }
 };
 
 // Whether what is written to standard error goes to the journal, which then tells so (systemd.exec(5)).
@@ -113,7 +135,8 @@ void set_up_logging(const config::Config::Log& log) {
     formatter->add_flag<JsonMessage>('J').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
   } else {
-    formatter->set_pattern(is_journal ? "%-7l %v" : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %v");  // it has the time
+    const char* const pattern = is_journal ? "%-7l %K" : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %K";  // it has the time
+    formatter->add_flag<TextMessage>('K').set_pattern(pattern);
   }
   if (is_journal) {
     logger->set_formatter(std::make_unique<JournalFormatter>(std::move(formatter)));
@@ -128,7 +151,8 @@ void set_up_logging(const config::Config::Log& log) {
 void set_log_level(config::LogLevel level) { spdlog::set_level(to_spdlog(level)); }
 
 void print_failure(const std::string& message) {
-  const std::string lines = prefix_lines(stderr_is_journal() ? SD_ERR : "", "spoord: " + message) + '\n';
+  const std::string lines =
+      prefix_lines(stderr_is_journal() ? SD_ERR : "", "spoord: " + base::printable_lines(message)) + '\n';
   std::fputs(lines.c_str(), stderr);
 }
 

@@ -7,7 +7,8 @@
 namespace spoor::daemon {
 
 // Sets up the process's logger: to standard error, as text for people or as JSON, a line an event. Where
-// that is the journal of systemd, each line begins with its priority, and text has no time of its own.
+// that is the journal of systemd, each line begins with its priority, and text has no time of its own. Text
+// is made printable here, whatever comes from outside; the lines of a message behind the first are indented.
 void set_up_logging(const config::Config::Log& log);
 
 void set_log_level(config::LogLevel level);

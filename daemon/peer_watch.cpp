@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include "daemon/task.h"
-#include "peer/http_transport.h"
 #include "peer/probe.h"
 
 namespace spoor::daemon {
@@ -19,7 +17,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds interval{30'000};
 constexpr std::chrono::milliseconds first_pause{500};  // while some peer is down: nodes start one by one
 constexpr std::chrono::milliseconds timeout{2'000};
@@ -39,14 +36,12 @@ PeerState state_of(const peer::Endpoint& endpoint, const base::Result<peer::Http
 }
 
 asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<peer::Endpoint> endpoints,
-                                              peer::Credentials credentials) {
+                                              std::unique_ptr<peer::Transport> transport) {
   std::vector<peer::HttpRequest> requests;
   requests.reserve(endpoints.size());
   for (const auto& endpoint : endpoints) requests.push_back(peer::probe_request(endpoint, cluster));
   std::vector<PeerState> states(endpoints.size());
-  peer::HttpTransport transport(
-      {.credentials = std::move(credentials), .timeout = timeout, .total_timeout = total_timeout});
-  transport.exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
+  transport->exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
     states[index] = state_of(endpoints[index], response);
   });
   co_return states;
@@ -56,14 +51,15 @@ asio::awaitable<std::vector<PeerState>> probe(std::string cluster, std::vector<p
 
 PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::string cluster,
                      std::vector<peer::Endpoint> peers, const peer::Credentials& credentials,
-                     const base::Clock& clock)
+                     const base::Clock& clock, Timers& timers, peer::MakeTransport make_transport)
     : context_(context),
       pool_(pool),
       cluster_(std::move(cluster)),
       static_endpoints_(std::move(peers)),
       credentials_(credentials),
       clock_(clock),
-      timer_(context) {
+      make_transport_(std::move(make_transport)),
+      timer_(timers.make()) {
   gather();
 }
 
@@ -95,30 +91,32 @@ void PeerWatch::gather() {
     states_.back().url = endpoint.to_string();
   }
   has_new_ = true;
-  timer_.cancel();
+  timer_->cancel();
 }
 
 void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
 
 void PeerWatch::stop() {
   stopped_ = true;
-  timer_.cancel();
+  timer_->cancel();
 }
 
 asio::awaitable<void> PeerWatch::run() {
   std::chrono::milliseconds pause = first_pause;
   while (!stopped_) {
     has_new_ = false;
-    auto states =
-        co_await asio::co_spawn(pool_, probe(cluster_, endpoints_, credentials_), asio::use_awaitable);
+    auto transport = make_transport_(peer::HttpTransport::Options{
+        .credentials = credentials_, .timeout = timeout, .total_timeout = total_timeout});
+    auto states = co_await asio::co_spawn(pool_, probe(cluster_, endpoints_, std::move(transport)),
+                                          asio::use_awaitable);
     for (PeerState& state : states) take(std::move(state));
     if (stopped_) break;
     if (has_new_) continue;
     const bool all_up =
         std::all_of(states_.begin(), states_.end(), [](const PeerState& peer) { return peer.state == "up"; });
-    timer_.expires_after(all_up ? interval : pause);
+    const auto now = all_up ? interval : pause;
     pause = all_up ? first_pause : std::min(2 * pause, interval);
-    co_await timer_.async_wait(as_result);
+    co_await timer_->wait(now);
   }
 }
 

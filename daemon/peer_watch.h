@@ -2,16 +2,18 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/timer.h"
 #include "peer/credentials.h"
 #include "peer/endpoint.h"
+#include "peer/http_transport.h"
 
 namespace spoor::daemon {
 
@@ -31,8 +33,8 @@ struct PeerState {
 class PeerWatch {
  public:
   PeerWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, std::string cluster,
-            std::vector<peer::Endpoint> peers, const peer::Credentials& credentials,
-            const base::Clock& clock);
+            std::vector<peer::Endpoint> peers, const peer::Credentials& credentials, const base::Clock& clock,
+            Timers& timers, peer::MakeTransport make_transport = peer::make_http_transport);
 
   // From now on.
   void set_credentials(const peer::Credentials& credentials) { credentials_ = credentials; }
@@ -61,7 +63,8 @@ class PeerWatch {
   std::vector<peer::Endpoint> endpoints_;  // both, each once
   peer::Credentials credentials_;
   const base::Clock& clock_;
-  boost::asio::steady_timer timer_;
+  const peer::MakeTransport make_transport_;
+  std::unique_ptr<Timer> timer_;
   bool stopped_ = false;
   bool has_new_ = false;
   std::vector<PeerState> states_;

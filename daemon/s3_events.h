@@ -21,10 +21,18 @@ struct EventMarks {
   // Of those ignored: events that nobody here knows, and the name of the first, fit for a message.
   std::uint64_t unknown_events = 0;
   std::string unknown_event = {};
+
+  // Events whose key is no path, so that the deepest directory above it was marked as a tree; the first such
+  // key with its bucket, and that directory, fit for a message.
+  std::uint64_t invalid_keys = 0;
+  std::string invalid_key = {};
+  std::string invalid_key_mark = {};
 };
 
-// All or nothing: one bad record makes the whole request a problem, which names it by its index. Every event
-// that may have changed anything is marked, whichever of its details this version knows.
+// All or nothing: one record that is no event makes the whole request a problem, which names it by its index.
+// Every event that may have changed anything is marked, whichever of its details this version knows. No event
+// is a problem for its key: its sender has acknowledged the change already, and would repeat the event for
+// ever.
 boost::system::result<EventMarks, Problem> parse_s3_events(const HttpRequest& request,
                                                            const tracker::NamespaceRules& rules);
 

@@ -32,13 +32,13 @@ asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::f
 }  // namespace
 
 Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-             const base::Clock& clock, std::chrono::milliseconds interval)
+             const base::Clock& clock, Timers& timers, std::chrono::milliseconds interval)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
       clock_(clock),
       interval_(interval),
-      timer_(context),
+      timer_(timers.make()),
       finished_(context, asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<void> Saver::wait_for_turn() {
@@ -97,7 +97,7 @@ const tracker::SavedSnapshot& Saver::take(tracker::SavedSnapshot saved, tracker:
     failures_ = 0;
   } else {
     ++failures_;
-    timer_.cancel();  // it may stand at the whole interval
+    timer_->cancel();  // it may stand at the whole interval
   }
   return last_.emplace(std::move(saved));
 }
@@ -118,7 +118,7 @@ std::vector<std::string> Saver::trouble() const {
 
 void Saver::save_soon() {
   soon_ = true;
-  timer_.cancel();
+  timer_->cancel();
 }
 
 void Saver::free_journal() {
@@ -127,14 +127,14 @@ void Saver::free_journal() {
 
 void Saver::mend_journal() {
   failures_ = std::max(failures_, 1U);
-  timer_.cancel();
+  timer_->cancel();
 }
 
 void Saver::start() { asio::co_spawn(context_, run(), rethrow); }
 
 void Saver::stop() {
   stopped_ = true;
-  timer_.cancel();
+  timer_->cancel();
 }
 
 bool Saver::some_drive_missed_it() const {
@@ -152,9 +152,8 @@ std::chrono::milliseconds Saver::pause() const {
 asio::awaitable<void> Saver::run() {
   while (!stopped_) {
     if (!soon_) {
-      timer_.expires_after(pause());
-      const auto [cancelled] = co_await timer_.async_wait(as_result);
-      if (cancelled && !stopped_ && !soon_) continue;
+      const bool has_passed = co_await timer_->wait(pause());
+      if (!has_passed && !stopped_ && !soon_) continue;
     }
     if (stopped_) break;
     soon_ = false;

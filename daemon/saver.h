@@ -6,12 +6,14 @@
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "daemon/timer.h"
 #include "tracker/persistence.h"
 
 namespace spoor::daemon {
@@ -25,7 +27,7 @@ namespace spoor::daemon {
 class Saver {
  public:
   Saver(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::Persistence& persistence,
-        const base::Clock& clock, std::chrono::milliseconds interval);
+        const base::Clock& clock, Timers& timers, std::chrono::milliseconds interval);
 
   // Saves what is known when it begins, after a save that is under way.
   boost::asio::awaitable<tracker::SavedSnapshot> save();
@@ -73,7 +75,7 @@ class Saver {
   const base::Clock& clock_;
   const std::chrono::milliseconds interval_;
 
-  boost::asio::steady_timer timer_;     // ends the pause before the next save
+  std::unique_ptr<Timer> timer_;        // ends the pause before the next save
   boost::asio::steady_timer finished_;  // cancelled whenever a save has finished
   bool running_ = false;
   base::SteadyTime started_at_{};

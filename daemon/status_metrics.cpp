@@ -39,6 +39,9 @@ void add_marks(MetricFamilies& families, const MarkCounters& counters) {
                    number(counters.rejected));
   families.counter("spoor_s3_events_unknown_total", "S3 events of a name that is not known here: not marked.",
                    number(counters.unknown_events));
+  families.counter("spoor_s3_events_invalid_key_total",
+                   "S3 events whose key can be no path: the directory above was marked as a tree.",
+                   number(counters.invalid_keys));
 }
 
 // A family of one value for each kept cycle, by how many of those kept are newer.

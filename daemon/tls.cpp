@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <openssl/asn1.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <chrono>
@@ -44,39 +43,6 @@ base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files&
   return context;
 }
 
-std::string text_of(const ASN1_STRING* string) {
-  const unsigned char* const data = ASN1_STRING_get0_data(string);
-  const auto size = static_cast<std::size_t>(ASN1_STRING_length(string));
-  return {reinterpret_cast<const char*>(data), size};
-}
-
-// "host\0.evil" is none.
-void add_name(std::vector<std::string>& names, std::string name) {
-  if (!name.empty() && name.find('\0') == std::string::npos) names.push_back(std::move(name));
-}
-
-std::vector<std::string> dns_names_of(X509* certificate) {
-  std::vector<std::string> names;
-  auto* const raw =
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> all(raw, &GENERAL_NAMES_free);
-  if (!all) return names;
-  for (int i = 0; i < sk_GENERAL_NAME_num(all.get()); ++i) {
-    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all.get(), i);
-    if (name->type == GEN_DNS) add_name(names, text_of(name->d.dNSName));
-  }
-  return names;
-}
-
-std::vector<std::string> common_names_of(X509* certificate) {
-  std::vector<std::string> names;
-  X509_NAME* const subject = X509_get_subject_name(certificate);
-  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
-    add_name(names, text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
-  }
-  return names;
-}
-
 }  // namespace
 
 base::Result<std::shared_ptr<TlsServer>> TlsServer::load(Files files) {
@@ -109,14 +75,6 @@ std::optional<std::string> TlsServer::expiry(base::WallTime now) const {
   if (now <= end) return std::nullopt;
   return fmt::format("the certificate {} has expired, at {}", files_.certificate.native(),
                      base::iso_time(end));
-}
-
-std::optional<std::vector<std::string>> certificate_names(SSL* connection) {
-  X509* const certificate = SSL_get0_peer_certificate(connection);
-  if (certificate == nullptr || SSL_get_verify_result(connection) != X509_V_OK) return std::nullopt;
-  auto names = dns_names_of(certificate);
-  if (names.empty()) names = common_names_of(certificate);
-  return names;
 }
 
 }  // namespace spoor::daemon

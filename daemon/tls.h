@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -45,9 +44,5 @@ class TlsServer {
   const Files files_;
   std::shared_ptr<boost::asio::ssl::context> context_;
 };
-
-// Whom the valid certificate of the other end names: by its DNS names, or else by its common name. Nothing
-// where there is none.
-std::optional<std::vector<std::string>> certificate_names(SSL* connection);
 
 }  // namespace spoor::daemon

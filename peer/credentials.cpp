@@ -31,12 +31,19 @@ base::Result<std::shared_ptr<ssl::context>> make_tls_client(const TlsFiles& file
   return context;
 }
 
+bool Credentials::shows_token_to(const Endpoint& endpoint) const {
+  if (token.empty()) return false;
+  if (!trusted_urls || endpoint.is_unix() || (endpoint.is_tls && has_own_ca)) return true;
+  return trusted_urls->contains(endpoint.to_string());
+}
+
 base::Result<Credentials> make_credentials(std::string token, const std::optional<TlsFiles>& tls) {
-  Credentials credentials{std::move(token), nullptr};
+  Credentials credentials{.token = std::move(token), .tls = nullptr};
   if (tls) {
     auto context = make_tls_client(*tls);
     if (!context) return context.error();
     credentials.tls = *std::move(context);
+    credentials.has_own_ca = !tls->ca.empty();
   }
   return credentials;
 }

@@ -8,6 +8,7 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
+#include "peer/roll_ledger.h"
 #include "tracker/mark_set_codec.h"
 
 namespace spoor::peer {
@@ -75,9 +76,13 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   answer.gap = (flags & flag_gap) != 0;
   answer.complete_since_birth = (flags & flag_complete_since_birth) != 0;
   if (!in.ok()) return bad_frame("it is cut off");
+  // They are printed, logged, stored, and looked up by name.
+  if (!is_node_name(frame.sender.node) || !is_node_name(frame.sender.cluster)) {
+    return bad_frame("it names no possible node and cluster");
+  }
   if (answer.current.value == 0 || answer.current.value > tracker::CycleId::value_max ||
-      answer.instance.is_none() || frame.sender.node.empty()) {
-    return bad_frame("it names no node, instance or possible cycle");
+      answer.instance.is_none()) {
+    return bad_frame("it names no instance or possible cycle");
   }
   auto marks = tracker::decode_mark_set(in);
   if (!marks) return bad_frame(marks.error().message);

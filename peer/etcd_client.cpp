@@ -91,10 +91,16 @@ base::Result<const json*> header_of(const json& answer) {
   return header;
 }
 
-// An unsigned number of 64 bits, of which nothing but itself matters.
-std::string id_member(const json& object, const char* name) {
+// An unsigned number of 64 bits as text, of which nothing but itself matters; empty where there is none.
+base::Result<std::string> id_member(const json& object, const char* name) {
+  constexpr std::size_t digits_max = 20;
   const json* const found = find(object, name);
-  return found != nullptr && found->is_string() ? found->get<std::string>().substr(0, 20) : std::string();
+  if (found == nullptr || !found->is_string()) return std::string();
+  auto id = found->get<std::string>();
+  if (id.size() > digits_max || id.find_first_not_of("0123456789") != std::string::npos) {
+    return no_answer_of_etcd(fmt::format("'{}' is no number", name));
+  }
+  return id;
 }
 
 struct Page {
@@ -111,7 +117,9 @@ base::Result<Page> parse_page(const json& answer) {
   if (!header) return header.error();
   const auto revision = number_member(**header, "revision");
   if (!revision) return revision.error();
-  return Page{{*std::move(entries), id_member(**header, "cluster_id"), *revision}, *more};
+  auto cluster_id = id_member(**header, "cluster_id");
+  if (!cluster_id) return cluster_id.error();
+  return Page{{*std::move(entries), *std::move(cluster_id), *revision}, *more};
 }
 
 // Only what was asked for, and nothing twice: keys come in order.
@@ -306,8 +314,9 @@ base::Result<EtcdRangeState> EtcdClient::state(const EtcdRange& range) {
   if (!header) return header.error();
   const auto newest = parse_entries(*answer);
   if (!newest) return newest.error();
-  return EtcdRangeState{id_member(**header, "cluster_id"), *count,
-                        newest->empty() ? 0 : newest->front().mod_revision};
+  auto cluster_id = id_member(**header, "cluster_id");
+  if (!cluster_id) return cluster_id.error();
+  return EtcdRangeState{*std::move(cluster_id), *count, newest->empty() ? 0 : newest->front().mod_revision};
 }
 
 }  // namespace spoor::peer

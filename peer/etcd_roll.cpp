@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,7 +25,7 @@ std::string percent_encoded(std::string_view text) {
     if (plain.find(each) != std::string_view::npos) {
       encoded += each;
     } else {
-      fmt::format_to(std::back_inserter(encoded), "%{:02X}", static_cast<unsigned char>(each));
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(each));
     }
   }
   return encoded;

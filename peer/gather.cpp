@@ -9,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "peer/certificate_names.h"
 #include "peer/cycle_frame.h"
 #include "peer/cycle_request.h"
+#include "peer/name_claims.h"
+#include "tracker/path.h"
 
 namespace spoor::peer {
 namespace {
@@ -25,13 +28,28 @@ constexpr double telling_density_max = 0.95;
 
 // A living tracker, as it answered the first round.
 struct Found {
+  std::size_t index = 0;  // of its endpoint
   Endpoint endpoint;
   std::string name;
   tracker::InstanceId instance;
   std::uint64_t run = 0;
   CycleId current;
   std::chrono::milliseconds age{};
+  bool is_proven = false;  // by a certificate that the operator's authority issued for the name
 };
+
+// A node's name is a claim: where the certificate is a credential of its own, it decides.
+base::Result<> check_credential(const HttpResponse& response, const std::string& node) {
+  if (!is_own_credential(response.certificate_names) || is_issued_for(response.certificate_names, node)) {
+    return {};
+  }
+  return base::Error(
+      std::make_error_code(std::errc::permission_denied),
+      fmt::format(
+          "its certificate was issued for {}, but the node calls itself '{}': set its node.name to the "
+          "first label of a name in the certificate, or issue one that has '{}' among its DNS names",
+          quoted_names(response.certificate_names), tracker::printable(node), tracker::printable(node)));
+}
 
 base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, const std::string& cluster) {
   if (!response) return response.error();
@@ -44,6 +62,8 @@ base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, 
         std::make_error_code(std::errc::protocol_error),
         fmt::format("it belongs to cluster '{}', not to '{}'", frame->sender.cluster, cluster));
   }
+  if (!frame) return frame;
+  if (auto checked = check_credential(*response, frame->sender.node); !checked) return checked.error();
   return frame;
 }
 
@@ -69,12 +89,17 @@ class Gathering::State {
         return requests_to_find();
       case Round::find:
         round_ = Round::collect;
+        settle_claims();
         settle_silent();
         miss_expected();
         drop_twins();
+        drop_out_of_reach();
         gathered_.cycle = common_cycle();
         return requests_to_collect();
       case Round::collect:
+        round_ = Round::measure;
+        return requests_to_measure();
+      case Round::measure:
         break;
     }
     return {};
@@ -83,8 +108,10 @@ class Gathering::State {
   void take(std::size_t index, const base::Result<HttpResponse>& response) {
     if (round_ == Round::find) {
       take_found(index, response);
-    } else {
+    } else if (round_ == Round::collect) {
       take_marks(index, response);
+    } else {
+      take_marks(too_large_[index], response);
     }
   }
 
@@ -92,6 +119,7 @@ class Gathering::State {
     for (const std::string& source : options_.unknown_sources) {
       gathered_.peers.push_back({source, {}, false, "who is there could not be found out"});
     }
+    miss_own();
     forget_the_gone();
     gathered_.items = merged_items() + unmerged_items_;
     gathered_.marks.unpack(unpacked_bytes_max);
@@ -102,7 +130,7 @@ class Gathering::State {
   }
 
  private:
-  enum class Round { none, find, collect };
+  enum class Round { none, find, collect, measure };
 
   HttpRequest request_to(const Endpoint& endpoint, const tracker::CycleRequest& request) const {
     return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json({options_.cluster, request})};
@@ -130,14 +158,62 @@ class Gathering::State {
     }
     gathered_.addresses[url] = AddressState::answered;
     names_[url] = frame->sender.node;
-    if (url != options_.own_url) take_address(url, *frame);
-    const bool seen = std::any_of(found_.begin(), found_.end(), [&](const Found& other) {
-      return other.name == frame->sender.node && other.instance == frame->answer.instance &&
-             other.run == frame->run;
-    });
-    if (seen) return;
-    found_.push_back({endpoint, frame->sender.node, frame->answer.instance, frame->run, frame->answer.current,
-                      frame->answer.current_age});
+    claims_.push_back({index, endpoint, frame->sender.node, frame->answer.instance, frame->run,
+                       frame->answer.current, frame->answer.current_age,
+                       response->is_own_authority && is_own_credential(response->certificate_names)});
+  }
+
+  // Once all have answered or failed: who is believed.
+  void settle_claims() {
+    std::sort(claims_.begin(), claims_.end(),
+              [](const Found& a, const Found& b) { return a.index < b.index; });
+    std::vector<NameClaim> claims;
+    claims.reserve(claims_.size());
+    for (const Found& each : claims_) {
+      claims.push_back({each.endpoint.to_string(), each.name, each.instance, each.run, each.is_proven});
+    }
+    const ClaimContext context{known_, options_.own_name, options_.own_url, listed_homes(), listed_silent()};
+    const auto judged = judge_claims(claims, context);
+    for (std::size_t at = 0; at < claims_.size(); ++at) settle_claim(claims_[at], judged[at]);
+  }
+
+  std::map<std::string, std::set<std::string>> listed_homes() const {
+    std::map<std::string, std::set<std::string>> homes;
+    for (const ExpectedPeer& expected : options_.expected) {
+      homes[expected.name].insert(expected.endpoint.to_string());
+    }
+    return homes;
+  }
+
+  std::set<std::string> listed_silent() const {
+    std::set<std::string> urls;
+    for (const Silent& each : silent_) {
+      if (each.index < first_lingering_) urls.insert(endpoints_[each.index].to_string());
+    }
+    return urls;
+  }
+
+  void settle_claim(const Found& claim, const JudgedClaim& judged) {
+    const std::string url = claim.endpoint.to_string();
+    if (judged.verdict == Verdict::disputed) {
+      gathered_.addresses[url] = AddressState::silent;
+      report(claim.name, claim.endpoint, judged.why);
+      remember_disputed(url, claim);
+      disputed_.push_back(claim);
+      return;
+    }
+    if (!judged.warning.empty()) gathered_.warnings.push_back(judged.warning);
+    if (url != options_.own_url) take_address(url, claim.instance);
+    if (judged.verdict != Verdict::second) found_.push_back(claim);
+  }
+
+  // Its marks are merged, but count as unread. Where it is the instance that is known by that name, nothing
+  // is lost with the address; another one's marks must not leave with it.
+  void remember_disputed(const std::string& url, const Found& claim) {
+    if (url == options_.own_url) return;
+    auto& cursor = gathered_.cursors.try_emplace(url, tracker::Cursor{claim.instance, {}}).first->second;
+    const auto known = known_.find(claim.name);
+    if (known == known_.end() || known->second.instance != claim.instance) cursor.cycle = unknown_since;
   }
 
   // Once it is known who was found: what to make of the endpoints that did not answer.
@@ -153,7 +229,9 @@ class Gathering::State {
       report(url, endpoint, error);
       if (url == options_.own_url) continue;
       remember_silent(url);
-      if (has_moved) gathered_.cursors[url].cycle = unknown_since;
+      if (has_moved || is_claimed_elsewhere(url)) {
+        gathered_.cursors[url].cycle = unknown_since;
+      }
     }
   }
 
@@ -208,6 +286,13 @@ class Gathering::State {
                        [&](const Found& peer) { return peer.instance == last->second.instance; });
   }
 
+  bool is_claimed_elsewhere(const std::string& url) const {
+    const auto last = known_.find(url);
+    return last != known_.end() && std::any_of(disputed_.begin(), disputed_.end(), [&](const Found& peer) {
+             return peer.instance == last->second.instance;
+           });
+  }
+
   // Nobody is there any more. Waiting would not help: who was there after the one that moved was never read.
   void settle_left(const std::string& url) {
     gathered_.addresses[url] = AddressState::left;
@@ -223,14 +308,13 @@ class Gathering::State {
 
   // Remembers who answers there. An address that never answered may have been another node's until now,
   // with marks that nobody read.
-  void take_address(const std::string& url, const CycleFrame& frame) {
+  void take_address(const std::string& url, const tracker::InstanceId& instance) {
     const auto before = known_.find(url);
-    const bool is_unread =
-        before != known_.end() &&
-        (before->second.instance.is_none() ||
-         (before->second.cycle == unknown_since && before->second.instance != frame.answer.instance));
+    const bool is_unread = before != known_.end() &&
+                           (before->second.instance.is_none() ||
+                            (before->second.cycle == unknown_since && before->second.instance != instance));
     if (is_unread) gathered_.gaps.push_back(fmt::format("'{}' never answered before", url));
-    gathered_.cursors[url] = {frame.answer.instance, {}};
+    gathered_.cursors[url] = {instance, {}};
   }
 
   // Two living trackers under one name can't be told apart by a cursor: a gap, in every scan, until
@@ -252,6 +336,39 @@ class Gathering::State {
     });
   }
 
+  // A peer in a cycle that no other could have got to is wrong about it: were it the common one, no tracker
+  // could follow (docs/cluster.md).
+  void drop_out_of_reach() {
+    while (!found_.empty()) {
+      const auto ahead = std::max_element(
+          found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.current < b.current; });
+      const CycleId reached = highest_of_others(*ahead);
+      if (reached == CycleId{} || ahead->current <= tracker::reach_of(reached)) return;
+      report(
+          ahead->name, ahead->endpoint,
+          fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"Cycle numbers out of "
+                      "reach\" in docs/cluster.md",
+                      ahead->current.value, reached.value));
+      remember_unread(ahead->name);
+      found_.erase(ahead);
+    }
+  }
+
+  // The highest cycle that any other peer is in, or was in when it was read last. What this one said of
+  // itself before proves nothing.
+  CycleId highest_of_others(const Found& peer) const {
+    CycleId highest;
+    for (const Found& other : found_) {
+      if (other.name != peer.name) highest = std::max(highest, other.current);
+    }
+    for (const auto& [name, cursor] : known_) {
+      const bool is_name = name.find(':') == std::string::npos;
+      if (is_name && name != peer.name && !cursor.instance.is_none())
+        highest = std::max(highest, cursor.cycle);
+    }
+    return highest;
+  }
+
   CycleId common_cycle() const {
     CycleId highest;
     if (found_.empty()) return highest;
@@ -268,33 +385,97 @@ class Gathering::State {
   // Round 2: everyone's marks, from where this scanner stands, up to the common cycle.
   std::vector<HttpRequest> requests_to_collect() const {
     std::vector<HttpRequest> requests;
-    requests.reserve(found_.size());
-    for (const Found& peer : found_) {
-      const auto known = known_.find(peer.name);
-      const bool is_read = known != known_.end() && !known->second.instance.is_none();
-      const tracker::Cursor cursor = is_read ? known->second : tracker::Cursor{};
-      requests.push_back(
-          request_to(peer.endpoint, {.current = options_.read_only ? CycleId{} : gathered_.cycle,
-                                     .oldest = cursor.cycle,
-                                     .instance = cursor.instance,
-                                     .marks_wanted = true,
-                                     .start_level = options_.read_only ? 0 : options_.start_level}));
-    }
+    requests.reserve(found_.size() + disputed_.size());
+    for (const Found& peer : found_) requests.push_back(request_to_collect(peer, true));
+    for (const Found& peer : disputed_) requests.push_back(request_to_collect(peer, true));
     return requests;
   }
 
+  HttpRequest request_to_collect(const Found& peer, bool marks_wanted) const {
+    const auto known = known_.find(peer.name);
+    const bool is_read = known != known_.end() && !known->second.instance.is_none();
+    const tracker::Cursor cursor = is_read ? known->second : tracker::Cursor{};
+    return request_to(peer.endpoint, {.current = cycle_to_open(peer),
+                                      .oldest = cursor.cycle,
+                                      .instance = cursor.instance,
+                                      .marks_wanted = marks_wanted,
+                                      .start_level = options_.read_only ? 0 : options_.start_level});
+  }
+
+  // Round 3: peers whose marks are more than is read say only where they are. Everything is walked after
+  // that, so that what they marked in cycles before it is seen: from there on their marks are to be read next
+  // time.
+  std::vector<HttpRequest> requests_to_measure() const {
+    std::vector<HttpRequest> requests;
+    requests.reserve(too_large_.size());
+    for (const std::size_t index : too_large_) requests.push_back(request_to_collect(found_[index], false));
+    return requests;
+  }
+
+  // One that is far behind gets there in steps; meanwhile its cycles are as good as any.
+  CycleId cycle_to_open(const Found& peer) const {
+    return options_.read_only ? CycleId{} : std::min(gathered_.cycle, tracker::reach_of(peer.current));
+  }
+
   void take_marks(std::size_t index, const base::Result<HttpResponse>& response) {
-    const Found& peer = found_[index];
+    const bool is_disputed = index >= found_.size();
+    const Found& peer = is_disputed ? disputed_[index - found_.size()] : found_[index];
+    const bool is_too_large = !response && response.error().code == std::errc::message_size;
+    if (is_too_large && round_ == Round::collect && !is_disputed) {
+      too_large_.push_back(index);
+      return;
+    }
     const auto frame = read_frame(response, options_.cluster);
-    if (!frame) {
-      report(peer.name, peer.endpoint, frame.error().message);
-      remember_unread(peer.name);
+    if (is_disputed) {
+      // They may be the node's; the cursor stays, so that nothing depends on it.
+      if (frame && frame->sender.node == peer.name) merge(peer, frame->answer.marks);
+    } else if (!frame) {
+      miss_marks(peer, frame.error().message);
     } else if (frame->sender.node != peer.name) {
-      report(peer.name, peer.endpoint, fmt::format("node '{}' answers in its place", frame->sender.node));
-      remember_unread(peer.name);
+      miss_marks(peer, fmt::format("node '{}' answers in its place", frame->sender.node));
+    } else if (const auto own = check_own_instance(peer, frame->answer.instance); !own) {
+      miss_marks(peer, own.error().message);
     } else {
       take_answer(peer, *frame);
     }
+  }
+
+  void miss_marks(const Found& peer, const std::string& why) {
+    report(peer.name, peer.endpoint, why);
+    remember_unread(peer.name);
+  }
+
+  // Whether a tracker under the node's own name is that of the node's own daemon.
+  base::Result<> check_own_instance(const Found& peer, const tracker::InstanceId& instance) const {
+    if (peer.name != options_.own_name || !options_.own_instance) return {};
+    const auto own = options_.own_instance();
+    if (!own) {
+      return base::Error(
+          own.error().code,
+          fmt::format("whether it is the daemon of this node is not known: {}; let the scan and the "
+                      "daemon have one node.data_dir, and the scan the right to read it",
+                      own.error().message));
+    }
+    if (*own == instance) return {};
+    return base::Error(
+        std::make_error_code(std::errc::protocol_error),
+        "it has the name of this node, but is not the daemon of its node.data_dir: check --url and listen; "
+        "where that daemon has just started anew, the next scan reads it");
+  }
+
+  // A scan without its own daemon is partial, whatever other peers answered.
+  void miss_own() {
+    const bool is_named =
+        options_.own_name.empty() ||
+        std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
+                    [&](const PeerOutcome& peer) { return peer.name == options_.own_name; });
+    const auto other = names_.find(options_.own_url);
+    if (is_named || other == names_.end()) return;  // one that does not respond is reported by its URL
+    gathered_.peers.push_back(
+        {options_.own_name, options_.own_url, false,
+         fmt::format("the daemon of this node did not respond: at {} is node '{}'; check --url and listen",
+                     options_.own_url, tracker::printable(other->second))});
+    remember_unread(options_.own_name);
   }
 
   void take_answer(const Found& peer, const CycleFrame& frame) {
@@ -304,7 +485,10 @@ class Gathering::State {
     // Whoever is there now need not be whom we missed.
     const bool is_new = is_unread && (known == known_.end() || known->second.cycle != unknown_since) &&
                         !is_in_place_of_another(peer);
-    if (answer.gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
+    // Only the instance that gave a cursor can answer from it, whatever a peer says of gaps.
+    const bool is_gap = answer.gap || is_unread || known->second.instance != answer.instance ||
+                        known->second.cycle == CycleId{};
+    if (is_gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
       gathered_.gaps.push_back(
           is_unread ? fmt::format("peer '{}' was never read before", peer.name)
                     : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
@@ -315,9 +499,21 @@ class Gathering::State {
           "peer '{}' ignores other paths than this node: make 'namespace' the same and restart it",
           peer.name));
     }
+    if (round_ == Round::measure) {
+      gathered_.gaps.push_back(
+          fmt::format("peer '{}' holds more marks than a scan reads in one answer", peer.name));
+    }
     merge(peer, answer.marks);
     gathered_.cursors[peer.name] = answer.next();
+    take_home(peer);
     gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});
+  }
+
+  // The own URL is one of this scan only. There the node itself is always at home.
+  void take_home(const Found& peer) {
+    const std::string url = peer.endpoint.to_string();
+    if (url != options_.own_url) set_home(gathered_.cursors, peer.name, url);
+    if (url == options_.own_url && peer.name == options_.own_name) set_home(gathered_.cursors, peer.name, {});
   }
 
   // Whether somebody of its name and of another instance is expected.
@@ -359,10 +555,11 @@ class Gathering::State {
     for (const PeerOutcome& peer : gathered_.peers) there.insert(peer.name);
     std::erase_if(gathered_.cursors, [&](const auto& entry) {
       const std::string& name = entry.first;
-      if (there.contains(name) || urls_.contains(name)) return false;
+      if (there.contains(name) || urls_.contains(name) || is_home_key(name)) return false;
       gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
       return true;
     });
+    forget_homes(gathered_.cursors);
   }
 
   // Whoever answered at an address that is gone is known by name.
@@ -370,7 +567,7 @@ class Gathering::State {
     const auto& [name, cursor] = entry;
     const bool is_address = name.find(':') != std::string::npos;
     const bool is_read = !cursor.instance.is_none() && cursor.cycle != unknown_since;
-    return is_address && is_read && !urls_.contains(name);
+    return is_address && is_read && !urls_.contains(name) && !is_home_key(name);
   }
 
   void report(const std::string& name, const Endpoint& endpoint, const std::string& error) {
@@ -394,8 +591,11 @@ class Gathering::State {
   std::size_t first_lingering_ = 0;
   Round round_ = Round::none;
   Gathered gathered_;
-  std::vector<Found> found_;
+  std::vector<Found> claims_;    // all that answered
+  std::vector<Found> found_;     // those that are believed, each once
+  std::vector<Found> disputed_;  // those that are not: their marks are merged, no cursor moves
   std::vector<Silent> silent_;
+  std::vector<std::size_t> too_large_;        // of found_: whose answer was not read for its size
   std::map<std::string, std::string> names_;  // of who answered, by URL
   double answered_items_ = 0;                 // the sum over the answers merged
   double unmerged_items_ = 0;

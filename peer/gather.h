@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +30,11 @@ struct GatherOptions {
   std::uint64_t rules_digest = 0;
   // The endpoint of the node itself, which may be another one next time: no gap when it leaves.
   std::string own_url;
+  // Of the node itself. A scan that its daemon does not answer, by this name, is partial. Empty: not known.
+  std::string own_name = {};
+  // Reads the instance of the node's own daemon, once that has answered: another one under its name is a
+  // failed peer, and so is one where this fails. None: not checked.
+  std::function<base::Result<tracker::InstanceId>()> own_instance = {};
   // A cycle younger than this is joined rather than followed by a new one.
   std::chrono::milliseconds min_cycle_age{60'000};
   // Else the highest cycle is joined, however old it is: while somebody else opens the next one.
@@ -72,13 +78,15 @@ struct Gathered {
   // To be stored together with the walk's results: those of the peers that answered moved on, those
   // of the others as they were. One of no instance stands for a peer that was never read; where its
   // name is not known, under its URL. Under other URLs stands the instance that answered there last; with
-  // cycle 1 where it is elsewhere now, and nobody answers there.
+  // cycle 1 where it is elsewhere now, and nobody answers there. Homes of names (peer/name_claims.h) as well.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
   // Of every endpoint that was asked: in `peers`, a node of several addresses stands once.
   AddressStates addresses;
   // Why everything has to be walked; empty where it need not.
   std::vector<std::string> gaps;
+  // What an operator should know of, though nothing is missing: names that moved to another address.
+  std::vector<std::string> warnings = {};
 
   // Whether every peer answered; whether any did.
   bool complete() const;
@@ -86,8 +94,11 @@ struct Gathered {
 };
 
 // Asks all endpoints, the node's own among them, in two rounds: for their cycles, then for their
-// marks up to a common one. A peer found at two endpoints is asked once. A peer that fails keeps its
-// cursor, so that its marks are walked another time. Needs no clock and no leader.
+// marks up to a common one. A peer whose answer is too large for the transport (std::errc::message_size) is a
+// gap, and is asked a third time, for its cycle alone. A peer found at two endpoints is asked once. A peer
+// that fails keeps its cursor, so that its marks are walked another time. So does a name that is claimed by a
+// peer which has no credential for it, while the address where it was found last does not respond. Needs no
+// clock and no leader.
 //
 // Does no I/O: whoever drives it sends the requests of a round, and gives it what came of each, in any order;
 // gather() does so over a transport. Holds one answer at a time beside what is merged. Not thread-safe.

@@ -1,5 +1,7 @@
 #include "peer/http_transport.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -14,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "peer/certificate_names.h"
 #include "peer/http_exchange.h"
 #include "peer/tls_files.h"
 
@@ -29,11 +32,13 @@ using Socket = Exchange::Socket;
 constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // the body is not kept in it
 
-http::request<http::string_body> to_message(const HttpRequest& request, const std::string& token) {
+http::request<http::string_body> to_message(const HttpRequest& request, const Credentials& credentials) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
   message.set(http::field::host, request.endpoint.is_unix() ? "localhost" : request.endpoint.host);
   message.set(http::field::user_agent, "spoor");
-  if (!token.empty()) message.set(http::field::authorization, "Bearer " + token);
+  if (credentials.shows_token_to(request.endpoint)) {
+    message.set(http::field::authorization, "Bearer " + credentials.token);
+  }
   if (!request.content_type.empty()) message.set(http::field::content_type, request.content_type);
   message.body() = request.body;
   message.prepare_payload();
@@ -66,6 +71,12 @@ struct Attempt {
   bool may_be_repeated = false;  // nobody took the request, or nobody was able to
 };
 
+// In place of what such a server says: it can't know why it was shown none.
+constexpr const char* token_withheld =
+    R"({"detail":"it asks for a token, which is not shown to an address that DNS or etcd alone names: list it in )"
+    R"(peers.static, use https with peers.tls.ca, or set peers.token_to_all"})";
+
+constexpr unsigned unauthorized = 401;
 constexpr unsigned service_unavailable = 503;
 constexpr std::chrono::milliseconds first_pause{50};
 constexpr std::chrono::milliseconds pause_max{2'000};
@@ -171,7 +182,7 @@ class HttpTransport::Client {
   template <class Stream>
   asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, Stream& stream,
                                 const HttpRequest& request) {
-    const auto message = to_message(request, options_.credentials.token);
+    const auto message = to_message(request, options_.credentials);
     const auto [write_error, written] = co_await http::async_write(stream, message, as_result);
     // A server may answer and close before it has read everything: its answer is still worth reading.
     beast::flat_buffer buffer(buffer_bytes_max);
@@ -184,18 +195,33 @@ class HttpTransport::Client {
           !exchange->timed_out && (!parser.got_some() || read_error == too_much_at_once());
       const bool unsent = static_cast<bool>(write_error);
       const char* const what = unsent ? "send the request" : "read the answer";
+      if (read_error == http::error::body_limit) co_return Attempt{too_large(), false};
       auto error = failure(*exchange, what, unsent ? write_error : read_error);
       co_return Attempt{std::move(error), nobody_answered};
     }
     auto& answer = parser.get();
     const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
-    if (stays_open) keep_idle(request.endpoint, *exchange);
     HttpResponse response;
+    if (exchange->tls) {
+      if (auto names = certificate_names(exchange->tls->native_handle())) {
+        response.certificate_names = *std::move(names);
+        response.is_own_authority = options_.credentials.has_own_ca;
+      }
+    }
+    if (stays_open) keep_idle(request.endpoint, *exchange);
     response.status = answer.result_int();
     response.content_type = answer[http::field::content_type];
     response.body = std::move(answer.body());
+    const bool is_withheld =
+        !options_.credentials.token.empty() && !options_.credentials.shows_token_to(request.endpoint);
+    if (response.status == unauthorized && is_withheld) response.body = token_withheld;
     const bool is_unavailable = response.status == service_unavailable;
     co_return Attempt{std::move(response), is_unavailable};
+  }
+
+  base::Error too_large() const {
+    return {std::make_error_code(std::errc::message_size),
+            fmt::format("the answer is larger than the {} bytes that are read", options_.body_bytes_max)};
   }
 
   // The header first: where it says how long the body is, memory is set aside for all of it. Then as much as
@@ -256,6 +282,10 @@ HttpTransport::~HttpTransport() = default;
 
 void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
   client_->exchange(requests, on_response);
+}
+
+std::unique_ptr<Transport> make_http_transport(HttpTransport::Options options) {
+  return std::make_unique<HttpTransport>(std::move(options));
 }
 
 }  // namespace spoor::peer

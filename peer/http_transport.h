@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "peer/credentials.h"
@@ -23,6 +24,7 @@ class HttpTransport final : public Transport {
     // How often a request is sent: again where nobody took it, and where the answer was 503, after a pause
     // that doubles, with jitter, so that many clients do not come back at the same moment.
     unsigned attempts_max = 1;
+    // Of one answer. The levels of a cycle (LevelSchedule::bytes_max) fit in it, with 64 MiB beside them.
     std::uint64_t body_bytes_max = std::uint64_t{256} << 20U;
     // Of all answers that are being read at one time.
     std::uint64_t bodies_bytes_max = std::uint64_t{1} << 30U;
@@ -41,5 +43,9 @@ class HttpTransport final : public Transport {
   class Client;
   std::unique_ptr<Client> client_;
 };
+
+// How those get a transport who need one now and then: over the network, or one of a test's.
+using MakeTransport = std::function<std::unique_ptr<Transport>(HttpTransport::Options)>;
+std::unique_ptr<Transport> make_http_transport(HttpTransport::Options options);
 
 }  // namespace spoor::peer

@@ -74,6 +74,7 @@ class Joining {
   explicit Joining(const MemberSources& sources) {
     list(sources.own);
     for (const Endpoint& endpoint : sources.static_endpoints) list(endpoint);
+    members_.named_urls = known_;
   }
 
   void add(const MemberRoll& roll) {

@@ -57,6 +57,7 @@ struct RollStore {
 };
 
 struct Members {
+  std::set<std::string> named_urls;  // that the operator named: the own one and the static ones
   std::vector<Endpoint> endpoints;   // the own one first, then those listed now; none twice
   std::vector<Endpoint> lingering;   // listed until lately, none of them above
   std::vector<std::string> unknown;  // sources that could not be asked, in words: somebody may be missing

@@ -41,7 +41,7 @@ struct RollLedger {
   friend bool operator==(const RollLedger&, const RollLedger&) = default;
 };
 
-// As scans know trackers by it.
+// Of a node, by which scans know trackers, or of a cluster: printable ASCII without spaces, at most 255.
 bool is_node_name(std::string_view text);
 
 }  // namespace spoor::peer

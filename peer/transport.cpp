@@ -5,10 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace spoor::peer {
 namespace {
 
 constexpr std::size_t problem_bytes_max = std::size_t{64} << 10U;
+constexpr std::size_t detail_bytes_max = 500;
 
 }  // namespace
 
@@ -30,7 +33,9 @@ std::string problem_detail(const HttpResponse& response) {
     if (!json.is_object() || !json.contains(member) || !json[member].is_string()) return {};
     return json[member].get<std::string>();
   };
-  if (const std::string detail = text("detail"); !detail.empty()) return detail;
+  if (const std::string detail = text("detail"); !detail.empty()) {
+    return base::printable(detail, detail_bytes_max);
+  }
   return fmt::format("HTTP status {}", response.status);
 }
 

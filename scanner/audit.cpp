@@ -1,31 +1,76 @@
 #include "scanner/audit.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
 #include "scanner/walker.h"
-#include "tracker/mark_cursor.h"
 #include "tracker/path.h"
 #include "tracker/prefix_hashes.h"
 
 namespace spoor::scanner {
+namespace {
+
+// Of a deep tree, the lower levels and a few of the upper ones stay open, so that each directory costs about
+// one open, however deep it lies.
+constexpr std::size_t open_levels = 16;
+constexpr std::size_t anchor_distance = 64;
+
+// Names that the rules ignore change a directory's own times, and no mark can cover that.
+bool has_other_entries(const DirectoryRow& row, const Listing& listing) {
+  if (row.entries != 0) return row.entries != listing.entries;
+  return row.own.files != listing.own.files || row.own.bytes != listing.own.bytes;
+}
+
+std::string_view parent_bytes(std::string_view path, const DirectoryRow& row) {
+  return path.size() == row.name.size() ? "" : path.substr(0, path.size() - row.name.size() - 1);
+}
+
+}  // namespace
+
 base::Result<Audit::Outcome> Audit::run(const AuditedDrive& drive, const std::optional<std::string>& after,
                                         std::uint64_t count) {
   outcome_ = {};
-  const auto top = context_.reader.open_drive(drive.path);
-  const auto root = context_.store.find(DirectoryStore::parent_of_root(drive.id), "");
+  drive_ = drive.id;
+  open_.clear();
+  auto top = context_.reader.open_drive(drive.path);
+  const std::int64_t parent_of_root = DirectoryStore::parent_of_root(drive.id);
+  const auto root = context_.store.find(parent_of_root, "");
   if (!root) return root.error();
-  const bool is_the_drive = top && *root && top->inode == (*root)->inode && !is_another(**root, *top);
-  if (!is_the_drive) {
-    outcome_.is_at_end = true;
+  const bool is_known = *root && (*root)->state != DirectoryState::unread;
+  if (is_known && !top) {
+    outcome_.differing.insert("");  // the walk opens it as well, and says what is wrong with it
     return std::move(outcome_);
   }
-  StoredTree tree(context_.store, DirectoryStore::parent_of_root(drive.id));
+  if (!is_known || top->inode != (*root)->inode || is_another(**root, *top)) {
+    outcome_.is_left_to_walk = true;
+    return std::move(outcome_);
+  }
+  enter(**root, "").handle = std::move(*top);
+  StoredTree tree(context_.store, parent_of_root);
   if (after) {
+    if (auto entered = enter_ancestors(**root, *after); !entered) return entered.error();
     if (auto sought = tree.seek_behind(*after); !sought) return sought.error();
   }
+  if (auto visited = visit_rows(tree, count); !visited) return visited.error();
+  open_.clear();
+  return std::move(outcome_);
+}
+
+// What the audit goes on behind may be gone, and what was above it.
+base::Result<> Audit::enter_ancestors(DirectoryRow row, std::string_view after) {
+  for (tracker::ComponentCursor at(after); at.next();) {
+    auto below = context_.store.find(row.id, at.component());
+    if (!below) return below.error();
+    if (!*below) break;
+    row = std::move(**below);
+    enter(row, at.prefix());
+  }
+  return {};
+}
+
+base::Result<> Audit::visit_rows(StoredTree& tree, std::uint64_t count) {
   while (outcome_.visited < count) {
     if (context_.stop.stop_requested()) return interrupted_error();
     if (!has_time()) break;
@@ -37,11 +82,15 @@ base::Result<Audit::Outcome> Audit::run(const AuditedDrive& drive, const std::op
     }
     ++outcome_.visited;
     outcome_.last_path = tree.path();
-    const bool is_left = (*row)->state != DirectoryState::ok;
-    if (is_left || is_walked(tree.path())) continue;
-    if (auto visited = visit(*top, **row, tree.path()); !visited) return visited.error();
+    const Level& level = enter(**row, tree.path());
+    if (!level.is_left && !level.is_walked && (*row)->state == DirectoryState::ok) {
+      if (auto visited = visit(**row, tree.path()); !visited) return visited;
+    }
+    if (!open_.back().is_left) continue;
+    tree.skip_below(**row);
+    outcome_.visited += (*row)->directories;
   }
-  return std::move(outcome_);
+  return {};
 }
 
 bool Audit::has_time() {
@@ -53,58 +102,147 @@ bool Audit::has_time() {
   return now < context_.until;
 }
 
-// A filter's false positive below a directory that is in no filter is one that no walk comes to.
-bool Audit::is_walked(std::string_view path) const {
-  tracker::MarkCursor marks(context_.marks);
-  const auto is_marked = [&] { return marks.in_filter() || marks.leads_to_tree_mark(); };
-  for (tracker::ComponentCursor at(path); at.next();) {
-    if (marks.covered()) return true;
-    if (!is_marked()) return false;
-    marks.descend(at.component());
+// Goes to a directory whose parent was entered, and did not come last necessarily. A filter's false positive
+// below a directory that is in no filter is one that no walk comes to.
+Audit::Level& Audit::enter(const DirectoryRow& row, std::string_view path) {
+  if (path.empty()) {
+    if (!open_.empty()) return open_.front();
+    Level& root = open_.emplace_back(row, 0, tracker::MarkCursor(context_.marks));
+    root.is_walked = root.marks.may_be_dirty();
+    root.is_left = root.marks.covered();
+    return root;
   }
-  return marks.covered() || is_marked();
+  const std::size_t above = parent_bytes(path, row).size();
+  while (open_.size() > 1 && open_.back().path_bytes > above) open_.pop_back();
+  Level& parent = open_.back();
+  tracker::MarkCursor marks = parent.marks;
+  marks.descend(row.name);
+  Level level(row, path.size(), marks);
+  level.is_walked = parent.is_walked && marks.may_be_dirty();
+  const bool is_read_below = row.state == DirectoryState::unread || row.state == DirectoryState::mount_point;
+  level.is_left = parent.is_left || marks.covered() || is_read_below;
+  level.is_uncertain = parent.is_uncertain;
+  return open_.emplace_back(std::move(level));
 }
 
-base::Result<> Audit::visit(const DirectoryHandle& top, const DirectoryRow& row, const std::string& path) {
+base::Result<> Audit::visit(const DirectoryRow& row, const std::string& path) {
   context_.pace.wait_turn(context_.stop);
-  auto handle = context_.reader.open_below(top, path.empty() ? "." : path);
-  if (!handle) {
-    differs(path, is_gone(handle.error().code) ? when_it_went(top, path)
-                                               : std::numeric_limits<std::int64_t>::max());
-    return {};
-  }
+  if (!open(path)) return {};
+  Level& level = open_.back();
   const auto listing =
-      context_.reader.read(*handle, path, context_.rules, FileNames::unwanted, context_.stop);
+      context_.reader.read(*level.handle, path, context_.rules, FileNames::unwanted, context_.stop);
   if (context_.stop.stop_requested()) return interrupted_error();
   ++outcome_.audited;
-  // Not by its inode number: what is stored is the listing's, which on some file systems is never its own.
-  const bool is_same_directory = handle->device == top.device && !is_another(row, *handle);
-  if (!listing || listing->incomplete || !is_same_directory) {
-    // Another directory in its place is a change of the one above, which tells when that was.
-    differs(path, listing && !is_same_directory ? when_it_went(top, path)
-                                                : std::numeric_limits<std::int64_t>::max());
+  if (!listing || listing->incomplete) {
+    differs_without_count(open_.size() - 1, path);
+    if (!listing) leave(open_.size() - 1);
   } else if (listing->signature != row.signature) {
-    differs(path, listing->ctime_ns);
+    const auto linked = may_be_a_link(row, *listing, path);
+    if (!linked) return linked.error();
+    if (*linked || level.is_uncertain || !has_other_entries(row, *listing)) {
+      differs_without_count(open_.size() - 1, path);
+    } else {
+      differs(path, listing->ctime_ns);
+    }
   }
   return {};
 }
 
+// A name that comes or goes elsewhere changes the ctime of the file under all its names, and is marked there.
+base::Result<bool> Audit::may_be_a_link(const DirectoryRow& row, const Listing& listing,
+                                        std::string_view path) {
+  if (listing.own != row.own) return false;
+  return context_.links.holds_any(drive_, path);
+}
+
+// Opens the directory that was entered last, and of those above it what is needed. Where that can't be done,
+// what is below the one that is in the way is the walk's.
+bool Audit::open(const std::string& path) {
+  std::size_t number = open_.size() - 1;
+  while (!open_[number].handle) --number;  // the root's is never closed
+  while (++number < open_.size()) {
+    if (!open_level(number, path)) {
+      leave(number);
+      return false;
+    }
+    if (number > open_levels && (number - open_levels) % anchor_distance != 0) {
+      open_[number - open_levels].handle.reset();
+    }
+  }
+  return true;
+}
+
+bool Audit::open_level(std::size_t number, const std::string& path) {
+  const Level& parent = open_[number - 1];
+  Level& level = open_[number];
+  const std::string_view its_path = std::string_view(path).substr(0, level.path_bytes);
+  const std::string name(its_path.substr(parent.path_bytes == 0 ? 0 : parent.path_bytes + 1));
+  auto handle = context_.reader.open(*parent.handle, name, its_path);
+  if (handle) {
+    if (!is_the_stored_one(number, *handle, path)) return false;
+    level.handle = std::move(*handle);
+    return true;
+  }
+  if (is_gone(handle.error().code)) {
+    gone(number, path);
+  } else {
+    differs_without_count(number, path);
+  }
+  return false;
+}
+
+// An inode number alone proves nothing: what is stored is the listing's, which on some file systems is never
+// the directory's own.
+bool Audit::is_the_stored_one(std::size_t number, const DirectoryHandle& handle, const std::string& path) {
+  const Level& parent = open_[number - 1];
+  Level& level = open_[number];
+  if (handle.device != open_.front().handle->device) {
+    differs_without_count(number, path);  // mounting leaves no trace in the directory above
+    return false;
+  }
+  const bool has_proofs = is_proof(level.birth) && is_proof(handle.birth);
+  if (has_proofs && level.birth != handle.birth) {
+    gone(number, path);
+    return false;
+  }
+  if (!has_proofs && level.inode != handle.inode && parent.is_walked) level.is_uncertain = true;
+  level.is_uncertain = level.is_uncertain || parent.is_uncertain;
+  return true;
+}
+
+void Audit::leave(std::size_t number) {
+  for (; number < open_.size(); ++number) open_[number].is_left = true;
+}
+
+void Audit::differs_without_count(std::size_t number, const std::string& path) {
+  if (open_[number].is_walked || outcome_.differing.size() >= differing_max) return;
+  outcome_.differing.insert(path.substr(0, open_[number].path_bytes));
+}
+
+// The directory is not there any more, or another one has its name. That is one change, of the directory
+// above; a mark of the name leads the walk there.
+void Audit::gone(std::size_t number, const std::string& path) {
+  const Level& parent = open_[number - 1];
+  if (parent.is_walked) return;
+  const std::string above = path.substr(0, parent.path_bytes);
+  const bool is_counted = outcome_.differing.contains(above);
+  differs_without_count(number, path);
+  if (!is_counted && !parent.is_uncertain) differs(above, parent.handle->ctime_ns);
+}
+
 void Audit::differs(const std::string& path, std::int64_t changed_ns) {
   if (outcome_.differing.size() < differing_max) outcome_.differing.insert(path);
-  if (changed_ns >= (context_.started_at - grace).time_since_epoch().count()) return;
+  if (context_.partial || may_be_on_the_way(changed_ns)) return;
   ++outcome_.missed;
   if (outcome_.missed_paths.size() < missed_kept_max) outcome_.missed_paths.push_back(path);
 }
 
-// What is above it was changed then, if that is still there itself.
-std::int64_t Audit::when_it_went(const DirectoryHandle& top, std::string_view path) const {
-  while (!path.empty()) {
-    path = tracker::parent_path(path);
-    const auto above = context_.reader.open_below(top, path.empty() ? "." : path);
-    if (above) return above->ctime_ns;
-    if (!is_gone(above.error().code)) break;
-  }
-  return std::numeric_limits<std::int64_t>::max();
+// A time ahead of the clock is that of a clock which was set back since.
+bool Audit::may_be_on_the_way(std::int64_t changed_ns) const {
+  const base::WallTime now = context_.clock.wall_now();
+  const base::WallTime from = std::min(context_.started_at, now) - grace;
+  const base::WallTime to = std::max(context_.started_at, now) + grace;
+  return changed_ns >= from.time_since_epoch().count() && changed_ns <= to.time_since_epoch().count();
 }
 
 tracker::MarkSet marks_of(const std::set<std::string>& paths) {

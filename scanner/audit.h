@@ -1,7 +1,9 @@
-// Reads directories that nobody marked, to find changes that nobody marked (docs/scanner.md, "Audit").
+// Reads directories that have no mark, to find changes without a mark (docs/scanner.md, "Audit").
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -15,8 +17,10 @@
 #include "base/error.h"
 #include "scanner/directory_reader.h"
 #include "scanner/directory_store.h"
+#include "scanner/link_store.h"
 #include "scanner/pace.h"
 #include "scanner/stored_tree.h"
+#include "tracker/mark_cursor.h"
 #include "tracker/mark_set.h"
 #include "tracker/namespace_rules.h"
 
@@ -28,10 +32,13 @@ struct AuditContext {
   const tracker::MarkSet& marks;
   const tracker::NamespaceRules& rules;
   DirectoryStore& store;
+  LinkStore& links;
   Pace& pace;
   std::stop_token stop = {};
   // When the scan began to gather: what changed shortly before may still be marked.
   base::WallTime started_at = {};
+  // Some peer did not respond: it may hold the mark of any change, so none counts as missed.
+  bool partial = false;
   const base::Clock& clock;
   base::SteadyTime until = {};  // no directory is read any more
   // Called when it goes on for longer than until then; may be empty.
@@ -42,6 +49,7 @@ struct AuditContext {
 struct AuditedDrive {
   std::int64_t id = 0;
   std::filesystem::path path;
+  bool is_refused = false;  // must not be read this time
 };
 
 // Compares what is stored of directories with what is there. Changes nothing: what differs is for the walk to
@@ -56,32 +64,59 @@ class Audit {
   static constexpr std::size_t differing_max = 1'000'000;
 
   struct Outcome {
-    std::uint64_t visited = 0;              // marked ones included, which the walk reads
+    std::uint64_t visited = 0;              // those included that the walk reads
     std::uint64_t audited = 0;              // read
-    std::uint64_t missed = 0;               // differ, though nobody marked them
+    std::uint64_t missed = 0;               // differ, though no mark covers that
     std::vector<std::string> missed_paths;  // logical; the first ones
     std::set<std::string> differing;        // logical paths of what is to be read again, missed or not
     std::optional<std::string> last_path;   // visited on this drive; nothing for none
     bool is_at_end = false;                 // of the drive
+    bool is_left_to_walk = false;           // the walk reads all of the drive, if it can: nothing was visited
   };
 
   explicit Audit(const AuditContext& context) : context_(context) {}
 
-  // Visits at most `count` directories behind `after`, or from the root on, until the time is over. A drive
-  // that can't be opened, or is another one now, has come to its end: that is for the walk. Fails where the
+  // Visits at most `count` directories behind `after`, or from the root on, until the time is over; what lies
+  // below a directory of which the walk reads everything is visited with it, at once. Fails where the
   // database does, or with Errc::interrupted.
   base::Result<Outcome> run(const AuditedDrive& drive, const std::optional<std::string>& after,
                             std::uint64_t count);
 
  private:
-  bool is_walked(std::string_view path) const;
+  // A directory on the way to the one that is visited, that one included.
+  struct Level {
+    Level(const DirectoryRow& row, std::size_t bytes, const tracker::MarkCursor& cursor)
+        : path_bytes(bytes), marks(cursor), inode(row.inode), birth(row.birth) {}
+
+    std::size_t path_bytes = 0;
+    tracker::MarkCursor marks;
+    std::uint64_t inode = 0;  // as stored
+    std::uint32_t birth = 0;
+    bool is_walked = false;     // the walk comes to it by marks
+    bool is_uncertain = false;  // it may be another directory than the stored one, by a change that is marked
+    bool is_left = false;       // all below it is the walk's
+    std::optional<DirectoryHandle> handle;
+  };
+
   bool has_time();
-  base::Result<> visit(const DirectoryHandle& top, const DirectoryRow& row, const std::string& path);
+  base::Result<> enter_ancestors(DirectoryRow row, std::string_view after);
+  base::Result<> visit_rows(StoredTree& tree, std::uint64_t count);
+  Level& enter(const DirectoryRow& row, std::string_view path);
+  base::Result<> visit(const DirectoryRow& row, const std::string& path);
+  bool open(const std::string& path);
+  bool open_level(std::size_t number, const std::string& path);
+  bool is_the_stored_one(std::size_t number, const DirectoryHandle& handle, const std::string& path);
+  void leave(std::size_t number);
+  void differs_without_count(std::size_t number, const std::string& path);
+  void gone(std::size_t number, const std::string& path);
   void differs(const std::string& path, std::int64_t changed_ns);
-  std::int64_t when_it_went(const DirectoryHandle& top, std::string_view path) const;
+  bool may_be_on_the_way(std::int64_t changed_ns) const;
+  base::Result<bool> may_be_a_link(const DirectoryRow& row, const Listing& listing, std::string_view path);
 
   const AuditContext& context_;
+  std::int64_t drive_ = 0;  // that is visited
   bool is_long_ = false;
+  std::deque<Level> open_;  // the root first; those far above are closed
   Outcome outcome_;
 };
 

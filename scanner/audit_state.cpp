@@ -17,7 +17,7 @@ base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nan
 
 AuditState AuditState::begun(base::WallTime now) {
   AuditState state;
-  state.round_began_ = now;
+  state.now_ = now;
   state.all_read_at_ = now;
   return state;
 }
@@ -33,17 +33,31 @@ std::optional<AuditState> AuditState::parse(const std::string& text) {
       return found;
     };
     AuditState state;
-    state.round_began_ = from_ns(from.at("round_began_ns").get<std::int64_t>());
     state.all_read_at_ = from_ns(from.at("all_read_at_ns").get<std::int64_t>());
     state.done_ = from.at("done").get<std::uint64_t>();
     state.share_ = from.at("share").get<double>();
     state.is_at_end_ = from.at("is_at_end").get<bool>();
     state.last_round_ = samples(from.at("last_round"));
     state.this_round_ = samples(from.at("this_round"));
+    if (from.contains("round_began_ns")) {
+      state.take_over_round_begun_at(from_ns(from.at("round_began_ns").get<std::int64_t>()));
+    } else {
+      state.now_ = from_ns(from.at("now_ns").get<std::int64_t>());
+      state.elapsed_ = std::chrono::nanoseconds(from.at("elapsed_ns").get<std::int64_t>());
+    }
     return state;
   } catch (const json::exception&) {
     return std::nullopt;
   }
+}
+
+// When the last scan was is not known, but that it was not before anything that was read.
+void AuditState::take_over_round_begun_at(base::WallTime began) {
+  now_ = std::max(began, all_read_at_);
+  for (const auto* const round : {&last_round_, &this_round_}) {
+    for (const Sample& each : *round) now_ = std::max(now_, each.at);
+  }
+  elapsed_ = now_ - began;
 }
 
 std::string AuditState::to_text() const {
@@ -52,7 +66,8 @@ std::string AuditState::to_text() const {
     for (const Sample& each : samples) found.push_back(json::array({each.share, to_ns(each.at)}));
     return found;
   };
-  return json{{"round_began_ns", to_ns(round_began_)},
+  return json{{"now_ns", to_ns(now_)},
+              {"elapsed_ns", elapsed_.count()},
               {"all_read_at_ns", to_ns(all_read_at_)},
               {"done", done_},
               {"share", share_},
@@ -62,22 +77,54 @@ std::string AuditState::to_text() const {
       .dump();
 }
 
-std::uint64_t AuditState::due(std::uint64_t total, base::WallTime now,
-                              std::chrono::nanoseconds period) const {
-  if (is_at_end_ || now <= round_began_) return 0;
-  if (now - round_began_ >= period) return std::numeric_limits<std::uint64_t>::max();
-  const double passed =
-      static_cast<double>((now - round_began_).count()) / static_cast<double>(period.count());
+AuditState AuditState::of_one_drive() const {
+  AuditState state = begun(oldest());
+  state.now_ = now_;
+  state.elapsed_ = elapsed_;
+  state.is_at_end_ = is_at_end_;
+  return state;
+}
+
+bool AuditState::advance_to(base::WallTime now, std::chrono::nanoseconds period) {
+  constexpr std::chrono::nanoseconds elapsed_max = std::chrono::nanoseconds::max() / 4;
+  const std::chrono::nanoseconds passed = now - now_;
+  if (passed.count() < 0) {
+    date_back_by(-passed);
+  } else {
+    elapsed_ = passed < elapsed_max - elapsed_ ? elapsed_ + passed : elapsed_max;
+  }
+  now_ = now;
+  if (period.count() <= 0 || !is_at_end_ || elapsed_ < period) return false;
+  last_round_ = std::exchange(this_round_, {});
+  // Time in which no scan ran is not made up for.
+  elapsed_ = elapsed_ - period < period ? elapsed_ - period : std::chrono::nanoseconds(0);
+  done_ = 0;
+  share_ = 0;
+  is_at_end_ = false;
+  return true;
+}
+
+void AuditState::date_back_by(std::chrono::nanoseconds step) {
+  all_read_at_ -= step;
+  for (auto* const round : {&last_round_, &this_round_}) {
+    for (Sample& each : *round) each.at -= step;
+  }
+}
+
+std::uint64_t AuditState::due(std::uint64_t total, std::chrono::nanoseconds period) const {
+  if (is_at_end_ || elapsed_.count() <= 0) return 0;
+  if (elapsed_ >= period) return std::numeric_limits<std::uint64_t>::max();
+  const double passed = static_cast<double>(elapsed_.count()) / static_cast<double>(period.count());
   const auto wanted = static_cast<std::uint64_t>(passed * static_cast<double>(total));
   return wanted > done_ ? wanted - done_ : 0;
 }
 
-void AuditState::visited(std::uint64_t count, std::uint64_t total, base::WallTime now, bool is_at_end) {
+void AuditState::visited(std::uint64_t count, std::uint64_t total, bool is_at_end) {
   done_ += count;
   is_at_end_ = is_at_end;
   const double share = static_cast<double>(done_) / static_cast<double>(std::max<std::uint64_t>(total, 1));
   share_ = is_at_end ? 1 : std::min(std::max(share, share_), 1.0);
-  this_round_.push_back({share_, now});
+  this_round_.push_back({share_, now_});
   if (this_round_.size() <= samples_max) return;
   // Two become one: up to the share of the later, read at the time of the earlier.
   std::vector<Sample> fewer;
@@ -86,18 +133,6 @@ void AuditState::visited(std::uint64_t count, std::uint64_t total, base::WallTim
   }
   if (this_round_.size() % 2 == 1) fewer.push_back(this_round_.back());
   this_round_ = std::move(fewer);
-}
-
-bool AuditState::begin_next_round(base::WallTime now, std::chrono::nanoseconds period) {
-  if (now < round_began_) round_began_ = now;  // the time of day was set back
-  if (!is_at_end_ || now - round_began_ < period) return false;
-  last_round_ = std::exchange(this_round_, {});
-  // Time in which nobody scanned is not made up for.
-  round_began_ = now - round_began_ < 2 * period ? round_began_ + period : now;
-  done_ = 0;
-  share_ = 0;
-  is_at_end_ = false;
-  return true;
 }
 
 base::WallTime AuditState::oldest() const {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "scanner/errors.h"
 #include "scanner/feed_reader.h"
@@ -104,6 +105,29 @@ base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database,
   });
   if (!read && watch.has_stopped()) return interrupted_error();
   return read;
+}
+
+base::Result<std::optional<std::uint64_t>> read_changes_in_pages(
+    UsageDatabase& database, FeedRange range, std::size_t page_bytes,
+    const std::function<bool(const FeedEntry&)>& on_entry) {
+  for (bool is_first = true;; is_first = false) {
+    std::vector<FeedEntry> page;
+    std::size_t bytes = 0;
+    auto read = read_changes(database, range, [&](const FeedEntry& entry) {
+      page.push_back(entry);
+      bytes += sizeof entry + entry.path.size();
+      return bytes < page_bytes;
+    });
+    if (!read) return read;
+    if (!*read) {
+      if (is_first) return read;
+      return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                         "a scan has forgotten the changes while they were read: read them again");
+    }
+    if (!std::ranges::all_of(page, on_entry) || bytes < page_bytes) return read;
+    range.until = *read;
+    range.go_on_behind(page.back());
+  }
 }
 
 }  // namespace spoor::scanner

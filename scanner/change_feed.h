@@ -1,6 +1,7 @@
 // The changes that scans found, as consumers read them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -57,5 +58,12 @@ base::Result<bool> keeps_files(UsageDatabase& database);
 base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database, const FeedRange& range,
                                                         const std::function<bool(const FeedEntry&)>& on_entry,
                                                         const std::function<bool()>& should_stop = {});
+
+// The same for a caller that may take its time with each entry: it is called between two looks at the
+// database, of as many entries as take about `page_bytes` in memory, so that it does not keep the log of the
+// database from being emptied. Where a scan forgets the changes between two calls, that is an error.
+base::Result<std::optional<std::uint64_t>> read_changes_in_pages(
+    UsageDatabase& database, FeedRange range, std::size_t page_bytes,
+    const std::function<bool(const FeedEntry&)>& on_entry);
 
 }  // namespace spoor::scanner

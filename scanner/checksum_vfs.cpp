@@ -1,14 +1,20 @@
 #include "scanner/checksum_vfs.h"
 
 #include <SQLiteCpp/Database.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/endian/buffers.hpp>
 #include <cstddef>
+#include <filesystem>
 #include <span>
+
+#include "base/file_system.h"
 
 namespace spoor::scanner {
 namespace {
@@ -98,10 +104,26 @@ constexpr sqlite3_io_methods methods{
     .xUnfetch = nullptr,
 };
 
+// SQLite itself makes a database readable to all that the umask lets read it. What it puts beside one takes
+// over its mode. Root makes it for whose the folder is.
+void create_closed_to_others(const char* name) {
+  const int fd = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, base::file_mode);
+  if (fd < 0) return;  // it is there, or xOpen says why it can't be
+  struct stat folder{};
+  const std::filesystem::path path(name);
+  // Where the file system has no modes, the file is as it lets it be.
+  static_cast<void>(::fchmod(fd, base::file_mode));
+  if (::geteuid() == 0 && ::stat(path.parent_path().c_str(), &folder) == 0) {
+    [[maybe_unused]] const int ignored = ::fchown(fd, folder.st_uid, folder.st_gid);
+  }
+  ::close(fd);
+}
+
 int open(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, int* flags_out) {
   sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
   if ((flags & SQLITE_OPEN_MAIN_DB) == 0) return system->xOpen(system, name, file, flags, flags_out);
   file->pMethods = nullptr;
+  if ((flags & SQLITE_OPEN_CREATE) != 0 && name != nullptr) create_closed_to_others(name);
   const int code = system->xOpen(system, name, below(file), flags, flags_out);
   // As the interface wants it: methods are there where the file is to be closed.
   if (below(file)->pMethods != nullptr) file->pMethods = &methods;

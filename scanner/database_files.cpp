@@ -44,6 +44,34 @@ base::Result<> remove_if_there(base::FileSystem& files, const std::filesystem::p
 
 std::string checked(std::string_view text) { return fmt::format("{} {:016x}\n", text, base::checksum(text)); }
 
+bool is_empty_or_none(const std::filesystem::path& file) {
+  std::error_code failure;
+  return !is_there(file) || std::filesystem::file_size(file, failure) == 0;
+}
+
+// The file stays under its name, too, until another one takes that; but where the file system has no links.
+// Its logs go: they would be taken for those of the other one.
+base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& file) {
+  const std::filesystem::path aside = aside_of(file);
+  if (is_there(file)) {
+    for (const char* const suffix : {"", "-wal", "-journal"}) {
+      if (auto removed = remove_if_there(files, beside(aside, suffix)); !removed) return removed;
+    }
+    std::error_code failure;
+    std::filesystem::create_hard_link(file, aside, failure);
+    if (failure) {
+      if (auto renamed = files.rename(file, aside); !renamed) return renamed;
+    }
+  }
+  for (const char* const log : {"-wal", "-journal"}) {
+    auto gone = is_empty_or_none(beside(file, log))
+                    ? remove_if_there(files, beside(file, log))
+                    : rename_if_there(files, beside(file, log), beside(aside, log));
+    if (!gone) return gone;
+  }
+  return {};
+}
+
 std::uint32_t big_endian(std::string_view four) {
   std::uint32_t value = 0;
   for (const char each : four) value = value << 8U | static_cast<unsigned char>(each);
@@ -101,6 +129,39 @@ base::Result<> set_aside(const std::filesystem::path& file) {
   for (const char* const suffix : {"-shm", ".damaged"}) {
     if (auto removed = remove_if_there(files, beside(file, suffix)); !removed) return removed;
   }
+  return files.sync_directory(file.parent_path());
+}
+
+std::filesystem::path rebuilt_of(const std::filesystem::path& file) { return beside(file, ".new"); }
+
+base::Result<> drop_rebuilt(const std::filesystem::path& file) {
+  base::PosixFileSystem files;
+  for (const char* const suffix : {"", "-wal", "-journal", "-shm", ".commit", ".commit.tmp", ".damaged"}) {
+    if (auto removed = remove_if_there(files, beside(rebuilt_of(file), suffix)); !removed) return removed;
+  }
+  return {};
+}
+
+base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
+  base::PosixFileSystem files;
+  const std::filesystem::path rebuilt = rebuilt_of(file);
+  if (!is_empty_or_none(beside(rebuilt, "-wal"))) {
+    return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
+                       fmt::format("the log of {} could not be emptied; see whether another program reads it",
+                                   rebuilt.native()));
+  }
+  if (auto kept = keep_aside(files, file); !kept) return kept;
+  // What is beside the other database must not be found beside this one. A reader that opens that one
+  // meanwhile makes such a file again.
+  for (const char* const suffix : {"-shm", ".damaged"}) {
+    if (auto removed = remove_if_there(files, beside(file, suffix)); !removed) return removed;
+  }
+  if (auto synced = files.sync_directory(file.parent_path()); !synced) return synced;
+  if (auto renamed = files.rename(rebuilt, file); !renamed) return renamed;
+  if (auto removed = remove_if_there(files, beside(file, "-shm")); !removed) return removed;
+  if (auto renamed = rename_if_there(files, beside(rebuilt, ".commit"), beside(file, ".commit")); !renamed)
+    return renamed;
+  if (auto dropped = drop_rebuilt(file); !dropped) return dropped;
   return files.sync_directory(file.parent_path());
 }
 

@@ -23,6 +23,14 @@ std::optional<std::string> noted_damage(const std::filesystem::path& file);
 base::Result<> set_aside(const std::filesystem::path& file);
 std::filesystem::path aside_of(const std::filesystem::path& file);
 
+// FILE.new: what is built to take the place of a database. Closed, with an empty log, it does that here: the
+// other one is kept as FILE.corrupt, in the place of an earlier one. At any moment there is a whole database
+// under the name; where that ends half-way, FILE.new is still there, to be put in place again.
+std::filesystem::path rebuilt_of(const std::filesystem::path& file);
+base::Result<> put_rebuilt_in_place(const std::filesystem::path& file);
+// Removes FILE.new, if there is one, with all that belongs to it.
+base::Result<> drop_rebuilt(const std::filesystem::path& file);
+
 // FILE.commit: the last commit. SQLite takes a log that was damaged for one that ends before the damage: what
 // is missing then shows here, and so does an older copy in the place of the file.
 struct CommitMark {

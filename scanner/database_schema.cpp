@@ -13,7 +13,9 @@ namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 2;
+constexpr int version = 3;
+// Without links: the first scan that opens it for writing adds them.
+constexpr int version_without_links = 2;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.
 //
@@ -62,6 +64,28 @@ INSERT INTO settings VALUES('feed_since', '1');
 INSERT INTO settings VALUES('feed_id', lower(hex(randomblob(16))));
 )sql";
 
+// Which directories hold which files that have several hard links (link_store.h). A row of `links` with the
+// directory 0 has the size that was found last. Of a path here, each '/' is a 0 byte. `link_changes` has no
+// row but within a scan.
+constexpr const char* link_tables = R"sql(
+CREATE TABLE link_directories(
+  id INTEGER PRIMARY KEY, drive INTEGER NOT NULL, path BLOB NOT NULL, UNIQUE(drive, path)
+);
+CREATE TABLE links(
+  drive INTEGER NOT NULL, inode INTEGER NOT NULL, directory INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  PRIMARY KEY(drive, inode, directory)
+) WITHOUT ROWID;
+CREATE INDEX links_of_directory ON links(directory) WHERE directory > 0;
+CREATE TABLE link_changes(
+  drive INTEGER NOT NULL, inode INTEGER NOT NULL, PRIMARY KEY(drive, inode)
+) WITHOUT ROWID;
+CREATE TABLE link_corrections(
+  drive INTEGER NOT NULL, path BLOB NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  PRIMARY KEY(drive, path)
+) WITHOUT ROWID;
+)sql";
+
 int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
 }
@@ -71,13 +95,20 @@ bool is_empty(SQLite::Database& database) {
          database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
 }
 
+bool lacks_links(SQLite::Database& database) {
+  return pragma(database, "application_id") == application_id &&
+         pragma(database, "user_version") == version_without_links;
+}
+
 }  // namespace
 
 base::Result<> prepare_schema(SQLite::Database& database) {
-  if (!is_empty(database)) return check_schema(database);
+  if (!is_empty(database) && !lacks_links(database)) return check_schema(database);
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  if (!is_empty(database)) return check_schema(database);  // somebody else was faster
-  database.exec(tables);
+  const bool is_new = is_empty(database);
+  if (!is_new && !lacks_links(database)) return check_schema(database);  // another process was faster
+  if (is_new) database.exec(tables);
+  database.exec(link_tables);
   database.exec(fmt::format("PRAGMA application_id = {}", application_id));
   database.exec(fmt::format("PRAGMA user_version = {}", version));
   transaction.commit();
@@ -91,7 +122,7 @@ base::Result<> check_schema(SQLite::Database& database) {
         fmt::format("{} is not a scan database of Spoor; move it aside", database.getFilename()));
   }
   const int found = pragma(database, "user_version");
-  if (found != version) {
+  if (found != version && found != version_without_links) {
     return base::Error(
         Errc::database_unusable,
         fmt::format(

@@ -2,7 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -15,7 +18,10 @@
 #include <cstring>
 #include <memory>
 
+#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
+#include "scanner/timestamp_step.h"
+#include "tracker/drive_registry.h"
 #include "tracker/path.h"
 
 namespace spoor::scanner {
@@ -27,31 +33,46 @@ std::int64_t nanoseconds(const struct statx_timestamp& time) {
   return std::clamp<std::int64_t>(time.tv_sec, -seconds_max, seconds_max) * 1'000'000'000 + time.tv_nsec;
 }
 
-std::uint32_t birth_digest(const struct statx& status) {
-  if ((status.stx_mask & STATX_BTIME) == 0) return 0;
-  const std::int64_t birth = nanoseconds(status.stx_btime);
-  return birth == 0 ? 0 : XXH32(&birth, sizeof birth, 0) | 1U;
+// 0: the file system does not answer, or gives all of them the same.
+std::uint32_t generation_of(int descriptor) {
+  std::uint64_t answer = 0;  // an int or a long, by file system
+  if (::ioctl(descriptor, FS_IOC_GETVERSION, &answer) != 0) return 0;
+  std::uint32_t generation = 0;
+  std::memcpy(&generation, &answer, sizeof generation);
+  return generation;
+}
+
+// A descriptor that only stands for the directory, of look_at_drive(), is not asked for its generation.
+std::uint32_t identity_of(int descriptor, const struct statx& status, std::int64_t now_ns) {
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0;
+  const std::int64_t birth = has_birth ? nanoseconds(status.stx_btime) : 0;
+  if (birth != 0) return identity_of_birth(birth);
+  const std::uint32_t generation = generation_of(descriptor);
+  if (generation != 0) return identity_of_generation(generation);
+  const std::int64_t ctime = nanoseconds(status.stx_ctime);
+  return is_within_step(ctime, now_ns) ? no_identity : identity_of_ctime(ctime);
+}
+
+// The top of a drive may have no proof of its own: ext4 gives it no generation. The file with the identity of
+// the drive is written once, so that a copy of it is another file. Nothing where there is none.
+std::optional<std::uint32_t> identity_by_drive_file(int top) {
+  struct statx status{};
+  const bool is_there = ::statx(top, tracker::drive_identity_file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                                STATX_INO | STATX_CTIME, &status) == 0;
+  if (!is_there) return std::nullopt;
+  const std::array<std::uint64_t, 2> fields = {status.stx_ino,
+                                               static_cast<std::uint64_t>(nanoseconds(status.stx_ctime))};
+  return identity_of_birth(static_cast<std::int64_t>(XXH3_64bits(fields.data(), sizeof fields)));
 }
 
 constexpr unsigned wanted_of_directory = STATX_BASIC_STATS | STATX_BTIME;
 
-void take_status(DirectoryHandle& handle, const struct statx& status) {
+void take_status(DirectoryHandle& handle, const struct statx& status, std::int64_t now_ns) {
   handle.device = ::makedev(status.stx_dev_major, status.stx_dev_minor);
   handle.inode = status.stx_ino;
-  handle.birth = birth_digest(status);
+  handle.birth = identity_of(handle.descriptor, status, now_ns);
   handle.mtime_ns = nanoseconds(status.stx_mtime);
   handle.ctime_ns = nanoseconds(status.stx_ctime);
-}
-
-base::Result<DirectoryHandle> finish_open(int descriptor) {
-  if (descriptor < 0) return base::system_error(errno, "cannot open the directory");
-  DirectoryHandle handle(descriptor);
-  struct statx status{};
-  if (::statx(descriptor, "", AT_EMPTY_PATH, wanted_of_directory, &status) != 0) {
-    return base::system_error(errno, "cannot look at the directory");
-  }
-  take_status(handle, status);
-  return handle;
 }
 
 constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -70,14 +91,17 @@ std::uint64_t digest_of_file(std::string_view name, const struct statx& status) 
 class ListingBuilder {
  public:
   ListingBuilder(const DirectoryHandle& directory, std::string_view path,
-                 const tracker::NamespaceRules& rules, FileNames file_names)
+                 const tracker::NamespaceRules& rules, FileNames file_names, std::int64_t now_ns)
       : descriptor_(directory.descriptor),
+        now_ns_(now_ns),
+        device_(directory.device),
         directory_mtime_ns_(directory.mtime_ns),
         directory_ctime_ns_(directory.ctime_ns),
         rules_(rules),
         child_path_(path) {
     listing_.own.mtime_ns = directory.mtime_ns;
     listing_.ctime_ns = directory.ctime_ns;
+    listing_.is_racy = is_racy(directory.mtime_ns, directory.ctime_ns);
     if (file_names == FileNames::wanted) listing_.files.emplace();
     if (!child_path_.empty()) child_path_ += '/';
     prefix_bytes_ = child_path_.size();
@@ -97,13 +121,17 @@ class ListingBuilder {
     // A directory that changes while it is listed may give an entry twice.
     listing_.subdirectories.sort();
     if (listing_.files) listing_.files->sort();
+    // The signature counts each name, as it did before links were known.
     const std::array<std::uint64_t, 6> sums = {entries_,
-                                               listing_.own.bytes,
-                                               listing_.own.allocated,
+                                               named_bytes_,
+                                               named_allocated_,
                                                digests_,
                                                static_cast<std::uint64_t>(directory_mtime_ns_),
                                                static_cast<std::uint64_t>(directory_ctime_ns_)};
     listing_.signature = XXH3_64bits(sums.data(), sizeof sums);
+    const std::array<std::uint64_t, 2> of_entries = {entries_, digests_};
+    listing_.entries = std::max<std::uint64_t>(XXH3_64bits(of_entries.data(), sizeof of_entries), 1);
+    add_linked();
     return std::move(listing_);
   }
 
@@ -121,7 +149,8 @@ class ListingBuilder {
   }
 
   base::Result<> look_at(const dirent64& entry) {
-    constexpr unsigned wanted = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME;
+    constexpr unsigned wanted =
+        STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME | STATX_NLINK | STATX_INO;
     struct statx status{};
     if (::statx(descriptor_, entry.d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, wanted, &status) == 0) {
       if (S_ISDIR(status.stx_mode)) {
@@ -144,15 +173,47 @@ class ListingBuilder {
     ++entries_;
     const std::uint64_t digest = digest_of_file(name, status);
     digests_ += digest;
-    if (listing_.files) listing_.files->add(name, digest);
-    ++listing_.own.files;
-    if (S_ISREG(status.stx_mode)) listing_.own.bytes += status.stx_size;
-    listing_.own.allocated += status.stx_blocks * 512;
-    listing_.own.mtime_ns = std::max(listing_.own.mtime_ns, nanoseconds(status.stx_mtime));
-    listing_.ctime_ns = std::max(listing_.ctime_ns, nanoseconds(status.stx_ctime));
+    const std::uint64_t bytes = S_ISREG(status.stx_mode) ? status.stx_size : 0;
+    const std::uint64_t allocated = saturating_multiply(status.stx_blocks, 512);
+    named_bytes_ = saturating_add(named_bytes_, bytes);
+    named_allocated_ = saturating_add(named_allocated_, allocated);
+    Totals file{.files = 1, .mtime_ns = nanoseconds(status.stx_mtime)};
+    if (status.stx_nlink > 1 && ::makedev(status.stx_dev_major, status.stx_dev_minor) == device_) {
+      listing_.linked.push_back({status.stx_ino, bytes, allocated});
+    } else {
+      file.bytes = bytes;
+      file.allocated = allocated;
+    }
+    const std::int64_t ctime_ns = nanoseconds(status.stx_ctime);
+    const bool racy = is_racy(file.mtime_ns, ctime_ns);
+    if (listing_.files) listing_.files->add(name, racy ? unrepeatable(digest) : digest);
+    listing_.own.add(file);
+    listing_.ctime_ns = std::max(listing_.ctime_ns, ctime_ns);
+    listing_.is_racy = listing_.is_racy || racy;
+  }
+
+  // An mtime can be set to any time; ahead of the clock it says nothing of when the file was changed.
+  bool is_racy(std::int64_t mtime_ns, std::int64_t ctime_ns) const {
+    return is_within_step(ctime_ns, now_ns_) || (mtime_ns <= now_ns_ && is_within_step(mtime_ns, now_ns_));
+  }
+
+  std::uint64_t unrepeatable(std::uint64_t digest) const {
+    return XXH3_64bits_withSeed(&digest, sizeof digest, static_cast<std::uint64_t>(now_ns_));
+  }
+
+  void add_linked() {
+    LinkedFiles& linked = listing_.linked;
+    std::ranges::sort(linked, {}, &LinkedFile::inode);
+    const auto others = std::ranges::unique(linked, {}, &LinkedFile::inode);
+    linked.erase(others.begin(), others.end());
+    for (const LinkedFile& file : linked) {
+      listing_.own.add({.bytes = file.bytes, .allocated = file.allocated, .mtime_ns = listing_.own.mtime_ns});
+    }
   }
 
   const int descriptor_;
+  const std::int64_t now_ns_;
+  const std::uint64_t device_;
   const std::int64_t directory_mtime_ns_;
   const std::int64_t directory_ctime_ns_;
   const tracker::NamespaceRules& rules_;
@@ -160,6 +221,8 @@ class ListingBuilder {
   std::size_t prefix_bytes_ = 0;
   Listing listing_;
   std::uint64_t entries_ = 0;
+  std::uint64_t named_bytes_ = 0;  // of all names: a file with two counts twice
+  std::uint64_t named_allocated_ = 0;
   std::uint64_t digests_ = 0;
 };
 
@@ -193,8 +256,22 @@ void DirectoryHandle::swap(DirectoryHandle& other) noexcept {
   std::swap(ctime_ns, other.ctime_ns);
 }
 
+base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, bool is_drive) const {
+  if (descriptor < 0) return base::system_error(errno, "cannot open the directory");
+  DirectoryHandle handle(descriptor);
+  const std::int64_t now = now_ns();
+  struct statx status{};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, wanted_of_directory, &status) != 0) {
+    return base::system_error(errno, "cannot look at the directory");
+  }
+  take_status(handle, status, now);
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
+  if (is_drive && !has_birth) handle.birth = identity_by_drive_file(descriptor).value_or(handle.birth);
+  return handle;
+}
+
 base::Result<DirectoryHandle> PosixDirectoryReader::open_drive(const std::filesystem::path& drive) const {
-  return finish_open(::open(drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return finish_open(::open(drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& parent,
@@ -204,14 +281,27 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& 
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::filesystem::path& drive) const {
-  struct statx status{};
-  if (::statx(AT_FDCWD, drive.c_str(), 0, wanted_of_directory, &status) != 0) {
-    return base::system_error(errno, "cannot look at the directory");
+  return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+}
+
+// As the daemon reads it, but below the descriptor: a path may lead to another file system by now.
+base::Result<std::optional<std::string>> PosixDirectoryReader::drive_identity(
+    const DirectoryHandle& root) const {
+  const DirectoryHandle file(
+      ::openat(root.descriptor, tracker::drive_identity_file, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
+    return std::optional<std::string>();
   }
-  if (!S_ISDIR(status.stx_mode)) return base::system_error(ENOTDIR, "cannot open the directory");
-  DirectoryHandle handle;
-  take_status(handle, status);
-  return handle;
+  std::string content(tracker::drive_identity_bytes_max, '\0');
+  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
+  if (got < 0) {
+    return base::system_error(errno,
+                              std::string("cannot read its identity, ") + tracker::drive_identity_file);
+  }
+  content.resize(static_cast<std::size_t>(got));
+  if (auto identity = tracker::parse_drive_identity(content)) return identity;
+  return base::Error(std::make_error_code(std::errc::bad_message),
+                     fmt::format("its identity, {}, is corrupt", tracker::drive_identity_file));
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHandle& top,
@@ -235,7 +325,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
 base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,
                                                  const tracker::NamespaceRules& rules, FileNames file_names,
                                                  const std::stop_token& stop) const {
-  ListingBuilder builder(directory, path, rules, file_names);
+  ListingBuilder builder(directory, path, rules, file_names, now_ns());
   constexpr std::size_t buffer_bytes = 32 * 1024;
   const auto buffer = std::make_unique_for_overwrite<char[]>(buffer_bytes);  // aligned as new is
   for (;;) {

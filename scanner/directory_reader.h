@@ -9,9 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "scanner/directory_row.h"
 #include "scanner/files.h"
+#include "scanner/linked_files.h"
 #include "scanner/subdirectories.h"
 #include "tracker/namespace_rules.h"
 
@@ -39,7 +41,7 @@ struct DirectoryHandle {
   int descriptor = -1;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint32_t birth = 0;  // a digest of the time of creation; 0 where there is none
+  std::uint32_t birth = 0;  // its identity (directory_identity.h)
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
 
@@ -49,10 +51,16 @@ struct DirectoryHandle {
 
 // The entries of a directory that the rules do not ignore.
 struct Listing {
-  Totals own;
+  Totals own;               // a file with several names in it has one size
+  LinkedFiles linked = {};  // of them, those that have further names, here or elsewhere; sorted
   // Of the names of all entries, and of the size, mtime and ctime of those that are no directories:
   // differs whenever one of them does. The order of the listing does not count.
   std::uint64_t signature = 0;
+  // The same without the directory's own times and the space that files take; never 0.
+  std::uint64_t entries = 0;
+  // Something changed so shortly before that it may change again without another time (timestamp_step.h): the
+  // same signature proves nothing next time. The signatures of such files in `files` are never found again.
+  bool is_racy = false;
   Subdirectories subdirectories;  // sorted
   std::optional<Files> files;     // sorted; nothing where they were not asked for
   // When the directory or a file in it was changed last, its attributes included.
@@ -75,8 +83,12 @@ class DirectoryReader {
 
   virtual base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const = 0;
 
-  // What its inode says, without opening it.
+  // What its inode says; it can't be read by that handle, and does not count as opened.
   virtual base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const = 0;
+
+  // The identity that the drive of this root carries; nothing where it carries none. Fails where it can't be
+  // read or is corrupt.
+  virtual base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const = 0;
 
   // `path` is the logical path of the directory to open, `name` its last component.
   virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
@@ -93,16 +105,31 @@ class DirectoryReader {
                                      const std::stop_token& stop) const = 0;
 };
 
+// `clock` is held against the times of files and must outlive it; without one it is the kernel's for files.
 class PosixDirectoryReader final : public DirectoryReader {
  public:
+  PosixDirectoryReader() : clock_(file_clock_) {}
+  explicit PosixDirectoryReader(const base::Clock& clock) : clock_(clock) {}
+  PosixDirectoryReader(const PosixDirectoryReader&) = delete;
+  PosixDirectoryReader& operator=(const PosixDirectoryReader&) = delete;
+  ~PosixDirectoryReader() override = default;
+
   base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override;
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
+  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override;
   base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                      std::string_view path) const override;
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
                              const tracker::NamespaceRules& rules, FileNames file_names,
                              const std::stop_token& stop) const override;
+
+ private:
+  base::Result<DirectoryHandle> finish_open(int descriptor, bool is_drive = false) const;
+  std::int64_t now_ns() const { return clock_.wall_now().time_since_epoch().count(); }
+
+  const base::FileTimeClock file_clock_;
+  const base::Clock& clock_;
 };
 
 }  // namespace spoor::scanner

@@ -5,9 +5,9 @@
 namespace spoor::scanner {
 
 void Totals::add(const Totals& other) {
-  files += other.files;
-  bytes += other.bytes;
-  allocated += other.allocated;
+  files = saturating_add(files, other.files);
+  bytes = saturating_add(bytes, other.bytes);
+  allocated = saturating_add(allocated, other.allocated);
   mtime_ns = std::max(mtime_ns, other.mtime_ns);
 }
 
@@ -28,10 +28,15 @@ void DirectoryRow::restart_sums(const Totals& own_totals) {
 }
 
 void DirectoryRow::add_child(const DirectoryRow& child) {
-  subtree.add(child.subtree);
-  directories += 1 + child.directories;
-  pending += child.pending;
-  mount_points += child.mount_points;
+  add_sums(child);
+  ++directories;
+}
+
+void DirectoryRow::add_sums(const DirectoryRow& sums) {
+  subtree.add(sums.subtree);
+  directories += sums.directories;
+  pending += sums.pending;
+  mount_points += sums.mount_points;
 }
 
 void DirectoryRow::remove_child(const DirectoryRow& child) {

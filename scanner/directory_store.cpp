@@ -1,5 +1,6 @@
 #include "scanner/directory_store.h"
 
+#include <SQLiteCpp/Statement.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,9 +12,29 @@
 namespace spoor::scanner {
 namespace {
 
-std::string select(const char* rest) {
-  return fmt::format("SELECT {} FROM directories WHERE {}", directory_columns, rest);
+constexpr const char* entries_column = "entries_signature";
+
+// A database that no scan of this version has opened yet may be read, and has not the newest column.
+bool has_entries(SQLite::Database& database) {
+  SQLite::Statement query(database, "SELECT 1 FROM pragma_table_info('directories') WHERE name = ?");
+  query.bind(1, entries_column);
+  return query.executeStep();
 }
+
+std::string select(bool has_entries, const char* rest) {
+  return fmt::format("SELECT {}, {} FROM directories WHERE {}", directory_columns,
+                     has_entries ? entries_column : "0", rest);
+}
+
+std::string replace(bool has_entries) {
+  return fmt::format(
+      "REPLACE INTO directories(parent, {}{}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
+      "?14, ?15, ?16, ?17, ?18, ?19{})",
+      directory_columns, has_entries ? fmt::format(", {}", entries_column) : "", has_entries ? ", ?20" : "");
+}
+
+// Beside the number of the state, in its column.
+constexpr std::int32_t racy_bit = 16;
 
 void bind_unsigned(SqliteStatement& statement, int index, std::uint64_t value) {
   statement.bind(index, static_cast<std::int64_t>(value));
@@ -27,13 +48,13 @@ int bind_totals(SqliteStatement& statement, int index, const Totals& totals) {
   return index;
 }
 
-// In the order of directory_columns.
+// In the order of directory_columns; the newest column is bound by itself.
 void bind_row(SqliteStatement& statement, int index, const DirectoryRow& row) {
   statement.bind_blob(index++, row.name);
   statement.bind(index++, row.id);
   bind_unsigned(statement, index++, row.inode);
   statement.bind(index++, static_cast<std::int32_t>(row.birth));
-  statement.bind(index++, static_cast<std::int32_t>(row.state));
+  statement.bind(index++, static_cast<std::int32_t>(row.state) | (row.is_racy ? racy_bit : 0));
   bind_unsigned(statement, index++, row.read_scan);
   bind_unsigned(statement, index++, row.signature);
   index = bind_totals(statement, index, row.own);
@@ -64,7 +85,8 @@ DirectoryRow read_directory_row(const SqliteStatement& statement) {
   row.id = statement.number(1);
   row.inode = read_unsigned(statement, 2);
   row.birth = static_cast<std::uint32_t>(statement.number(3));
-  row.state = static_cast<DirectoryState>(statement.number(4));
+  row.state = static_cast<DirectoryState>(statement.number(4) & ~racy_bit);
+  row.is_racy = (statement.number(4) & racy_bit) != 0;
   row.read_scan = read_unsigned(statement, 5);
   row.signature = read_unsigned(statement, 6);
   row.own = read_totals(statement, 7);
@@ -75,18 +97,29 @@ DirectoryRow read_directory_row(const SqliteStatement& statement) {
   return row;
 }
 
+void add_entries_column(SQLite::Database& database) {
+  if (has_entries(database)) return;
+  database.exec(
+      fmt::format("ALTER TABLE directories ADD COLUMN {} INTEGER NOT NULL DEFAULT 0", entries_column));
+}
+
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
-      find_(database, select("parent = ?1 AND name = ?2")),
-      children_(database, select("parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
+      has_entries_(has_entries(database)),
+      find_(database, select(has_entries_, "parent = ?1 AND name = ?2")),
+      children_(database, select(has_entries_, "parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
       newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
-      put_(database, fmt::format("REPLACE INTO directories(parent, {}) "
-                                 "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                                 directory_columns)),
+      put_(database, replace(has_entries_)),
       erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),
       parents_below_(database, "SELECT id FROM directories WHERE parent = ?1 AND directories > 0"),
       erase_children_(database, "DELETE FROM directories WHERE parent = ?1"),
       next_id_(next_id) {}
+
+DirectoryRow DirectoryStore::read_row(const SqliteStatement& statement) {
+  DirectoryRow row = read_directory_row(statement);
+  row.entries = read_unsigned(statement, 18);
+  return row;
+}
 
 template <class Action>
 auto DirectoryStore::guarded_store(std::string_view what, Action&& action) {
@@ -99,7 +132,7 @@ base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t pare
     find_.bind(1, parent);
     find_.bind_blob(2, name);
     if (!find_.step()) return std::nullopt;
-    return read_directory_row(find_);
+    return read_row(find_);
   });
 }
 
@@ -113,7 +146,7 @@ base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t pa
     children_.bind_blob(2, after ? std::string_view(*after) : std::string_view());
     children_.bind(3, static_cast<std::int64_t>(count_max));
     std::vector<DirectoryRow> rows;
-    while (children_.step()) rows.push_back(read_directory_row(children_));
+    while (children_.step()) rows.push_back(read_row(children_));
     return rows;
   });
 }
@@ -133,6 +166,7 @@ base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row)
     const SqliteStatement::Use use(put_);
     put_.bind(1, parent);
     bind_row(put_, 2, row);
+    if (has_entries_) bind_unsigned(put_, 20, row.entries);
     put_.run();
   });
 }

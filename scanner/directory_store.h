@@ -56,10 +56,13 @@ class DirectoryStore {
  private:
   base::Result<std::uint64_t> erase_children(std::int64_t parent, std::vector<std::int64_t>& parents);
 
+  static DirectoryRow read_row(const SqliteStatement& statement);
+
   template <class Action>
   auto guarded_store(std::string_view what, Action&& action);
 
   SQLite::Database& database_;
+  const bool has_entries_;
   SqliteStatement find_;
   SqliteStatement children_;
   SqliteStatement newest_below_;
@@ -70,7 +73,11 @@ class DirectoryStore {
   std::int64_t next_id_;
 };
 
-// The columns of a row in the order in which read_directory_row() expects them.
+// Adds the column of DirectoryRow::entries to a database that was made without it; 0 in all its rows. Throws
+// SQLite::Exception.
+void add_entries_column(SQLite::Database& database);
+
+// The columns of a row in the order in which read_directory_row() expects them: all but the entries.
 extern const char* const directory_columns;
 DirectoryRow read_directory_row(const SqliteStatement& statement);
 

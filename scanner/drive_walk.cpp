@@ -1,8 +1,12 @@
 #include "scanner/drive_walk.h"
 
+#include <fmt/core.h>
+
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
@@ -13,6 +17,25 @@ base::Error unmounted_error() {
       std::make_error_code(std::errc::no_such_device),
       "it is an empty directory, another one than at the last scan: nothing seems to be mounted there; mount "
       "it, or run `spoor scan --full`, which takes it as it is"};
+}
+
+base::Error other_drive_error(std::string_view what) {
+  return {
+      std::make_error_code(std::errc::no_such_device),
+      fmt::format("it {}: it is not mounted, or was replaced, since the scan began; mount it, or, if it is "
+                  "the drive from now on, run `spoor drives accept`",
+                  what)};
+}
+
+// What is mounted at the path may be another file system at any time: what counts is what is open.
+base::Result<> check_identity(const DirectoryReader& reader, const DirectoryHandle& root,
+                              const std::string& expected) {
+  if (expected.empty()) return {};
+  const auto identity = reader.drive_identity(root);
+  if (!identity) return identity.error();
+  if (!*identity) return other_drive_error("carries no identity (.spoor/drive.json)");
+  if (**identity != expected) return other_drive_error("carries another drive's identity");
+  return {};
 }
 
 }  // namespace
@@ -34,6 +57,7 @@ base::Result<> DriveWalk::begin() {
   if (!drive_.refused.empty()) return fail(drive_.refused);
   const auto seen = context_.reader.look_at_drive(drive_.path);
   if (!seen) return fail(seen.error().message);
+  seen_ = seen->facts();
   if (reason_to_read(*seen) == Reason::clean) {
     context_.figures.dirs_skipped += 1 + stored_->directories;
     return {};
@@ -57,9 +81,28 @@ bool DriveWalk::looks_unmounted(const OpenRoot& root, const DirectoryRow& stored
          (stored.directories > 0 || stored.subtree.files > 0);
 }
 
-base::Result<DriveWalk::OpenRoot> DriveWalk::open() const {
+base::Result<DirectoryHandle> DriveWalk::open_checked() const {
   auto handle = context_.reader.open_drive(drive_.path);
+  if (!handle) return handle;
+  if (auto checked = check_identity(context_.reader, *handle, drive_.identity); !checked)
+    return checked.error();
+  return handle;
+}
+
+std::optional<std::string> DriveWalk::why_another() const {
+  if (failed_) return std::nullopt;
+  const auto found = context_.reader.look_at_drive(drive_.path);
+  if (!found) return found.error().message;
+  if (const auto checked = check_identity(context_.reader, *found, drive_.identity); !checked)
+    return checked.error().message;
+  if (found->device == seen_.device && found->inode == seen_.inode) return std::nullopt;
+  return other_drive_error("is another directory than the one that was walked").message;
+}
+
+base::Result<DriveWalk::OpenRoot> DriveWalk::open() {
+  auto handle = open_checked();
   if (!handle) return handle.error();
+  seen_ = handle->facts();
   OpenRoot root;
   root.handle = std::move(*handle);
   root.reason = reason_to_read(root.handle);
@@ -88,6 +131,7 @@ base::Result<> DriveWalk::walk(OpenRoot root) {
     const auto erased = context_.store.erase(parent_of_root_, *stored_, context_.stop);
     if (!erased) return erased.error();
     context_.figures.dirs_deleted += *erased;
+    if (auto links_erased = context_.links.erase_drive(-parent_of_root_); !links_erased) return links_erased;
     stored_.reset();
   }
   if (unfinished_ != nullptr) {
@@ -95,7 +139,7 @@ base::Result<> DriveWalk::walk(OpenRoot root) {
                  WalkLog::Root{.drive = drive_.path.native() + '\0' + drive_.identity,
                                .device = root.handle.device,
                                .inode = root.handle.inode,
-                               .birth = root.handle.birth},
+                               .birth = is_proof(root.handle.birth) ? root.handle.birth : no_identity},
                  clock_);
   }
   walker_.emplace(context_, drive_.path, parent_of_root_, log_ ? &*log_ : nullptr);

@@ -18,9 +18,12 @@ struct Drive {
   // Why it must not be walked this time, as a sentence to be shown; empty where it may be. For a
   // caller that knows that it is not the drive it should be.
   std::string refused;
-  // The identity it carries; empty where that is not known. Another one than at the last scan is another
-  // drive: what is stored of it is forgotten, and all of it walked.
+  // The identity it has to carry; empty where that is not known. Another one than at the last scan is another
+  // drive: what is stored of it is forgotten, and all of it walked. It is checked on the descriptor of the
+  // root when the walk begins, and again before the scan commits.
   std::string identity = {};
+  // It is refused since it overlaps with another drive: what is stored of it is forgotten.
+  bool overlaps = false;
 };
 
 // A drive that could not be walked: its totals stay as they were, and all of it is walked once it can
@@ -31,6 +34,8 @@ struct FailedDrive {
 };
 
 // Walks one drive from its root, as far as the plan asks.
+//
+// A directory that does not carry the drive's identity is not walked.
 //
 // An empty directory in the place of a drive that held something looks like a drive that is not
 // mounted, and is a failed one, unless `take_as_is`.
@@ -54,6 +59,10 @@ class DriveWalk {
   bool would_wait() const { return walker_->would_wait(); }
   base::Result<> step(bool may_wait) { return walker_->step(may_wait); }
 
+  // Why the directory at the drive's path is not the one that was walked or left as it is; nothing where it
+  // is, or where the drive failed. Once the walk is over: what was read must not be committed otherwise.
+  std::optional<std::string> why_another() const;
+
   // So that a scan that does not come to its end loses nothing of what it read.
   void flush_log();
 
@@ -68,8 +77,9 @@ class DriveWalk {
     Reason reason = Reason::clean;
   };
 
+  base::Result<DirectoryHandle> open_checked() const;
   static bool looks_unmounted(const OpenRoot& root, const DirectoryRow& stored);
-  base::Result<OpenRoot> open() const;
+  base::Result<OpenRoot> open();
   Reason reason_to_read(const DirectoryHandle& handle) const;
   base::Result<> walk(OpenRoot root);
   base::Result<> fail(const std::string& why);
@@ -82,6 +92,7 @@ class DriveWalk {
   const base::Clock& clock_;
   std::optional<DirectoryRow> stored_;
   std::optional<FailedDrive> failed_;
+  DirectoryHandle seen_;  // its root when the walk began; closed
   std::optional<WalkLog> log_;
   std::optional<Walker> walker_;
 };

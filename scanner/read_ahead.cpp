@@ -34,7 +34,9 @@ std::size_t listed_bytes(const base::Result<DirectoryRead>& result) {
   if (!result) return 0;
   const std::optional<Files>& files = result->listing.files;
   const std::size_t marked = result->marked ? result->marked->capacity() * sizeof(MarkedSubdirectory) : 0;
-  return result->listing.subdirectories.memory_bytes() + marked + (files ? files->memory_bytes() : 0);
+  const std::size_t linked = result->listing.linked.capacity() * sizeof(LinkedFile);
+  return result->listing.subdirectories.memory_bytes() + linked + marked +
+         (files ? files->memory_bytes() : 0);
 }
 
 bool is_open(const base::Result<DirectoryRead>& result) {

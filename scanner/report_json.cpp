@@ -4,21 +4,40 @@
 #include <nlohmann/json.hpp>
 
 #include "base/iso_time.h"
+#include "scanner/directory_row.h"
 
 namespace spoor::scanner {
 namespace {
 
 using nlohmann::ordered_json;
 
+// A reader that does not know of the end of all sums must not take it for one.
+template <class Figures>
+ordered_json with_saturated(ordered_json json, const Figures& figures) {
+  const bool is_saturated =
+      figures.files == sum_max || figures.bytes == sum_max || figures.allocated == sum_max;
+  if (is_saturated) json["saturated"] = true;
+  return json;
+}
+
 ordered_json rest_json(const Usage& usage, const UsageRest& rest) {
-  return {{"count", rest.count},         {"files", rest.files},
-          {"dirs", rest.dirs},           {"bytes", rest.bytes},
-          {"allocated", rest.allocated}, {"complete", rest.complete && usage.saw_everything}};
+  return with_saturated({{"count", rest.count},
+                         {"files", rest.files},
+                         {"dirs", rest.dirs},
+                         {"bytes", rest.bytes},
+                         {"allocated", rest.allocated},
+                         {"complete", rest.complete && usage.saw_everything}},
+                        rest);
 }
 
 ordered_json entry_json(const Usage& usage, const UsageEntry& entry) {
-  return {{"path", entry.path},   {"files", entry.files},         {"dirs", entry.dirs},
-          {"bytes", entry.bytes}, {"allocated", entry.allocated}, {"complete", usage.is_complete(entry)}};
+  return with_saturated({{"path", entry.path},
+                         {"files", entry.files},
+                         {"dirs", entry.dirs},
+                         {"bytes", entry.bytes},
+                         {"allocated", entry.allocated},
+                         {"complete", usage.is_complete(entry)}},
+                        entry);
 }
 
 void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entry) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "base/directory_overlap.h"
 #include "scanner/change_feed.h"
 #include "scanner/errors.h"
 
@@ -15,9 +17,30 @@ namespace spoor::scanner {
 namespace {
 
 constexpr const char* rules_key = "rules";
+constexpr const char* links_since_key = "links_since";
 // Marks come first: what of the audit is due, but was not read in this time, is left for the next scan.
 constexpr std::chrono::minutes audit_time_max{10};
 constexpr std::chrono::seconds audit_long{1};
+
+// A drive that overlaps with another one is left alone: else the files of both would be counted twice. Of two
+// that are the same directory, the one stays that is known to be a drive.
+void refuse_overlapping(std::vector<Drive>& drives) {
+  std::vector<std::size_t> order(drives.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto is_known = [&](std::size_t at) {
+    return drives[at].refused.empty() && !drives[at].identity.empty();
+  };
+  std::ranges::sort(order, {}, [&](std::size_t at) { return std::pair(!is_known(at), at); });
+  std::vector<std::filesystem::path> paths;
+  paths.reserve(order.size());
+  for (const std::size_t at : order) paths.push_back(drives[at].path);
+  for (const base::DirectoryOverlap& overlap : base::find_overlaps(paths)) {
+    Drive& drive = drives[order[overlap.directory]];
+    if (!drive.refused.empty()) continue;
+    drive.refused = base::overlap_text(overlap, paths);
+    drive.overlaps = true;
+  }
+}
 
 // One spelling for each: "/mnt/a/" and "/mnt/./a" are "/mnt/a".
 base::Result<std::vector<Drive>> checked_drives(const std::vector<Drive>& given) {
@@ -36,6 +59,7 @@ base::Result<std::vector<Drive>> checked_drives(const std::vector<Drive>& given)
     }
     drives.push_back({std::move(path), drive.refused, drive.identity});
   }
+  refuse_overlapping(drives);
   return drives;
 }
 
@@ -44,6 +68,10 @@ class Scan {
   Scan(const ScanOptions& options, const ScanInput& input, const ScanEnvironment& environment,
        ScanTransaction& transaction)
       : options_(options), input_(input), environment_(environment), transaction_(transaction) {}
+
+  // Drives that turned out to be others than those that were walked, and why: with any, run() fails, and is
+  // to be done again without them.
+  const std::map<std::filesystem::path, std::string>& replaced() const { return replaced_; }
 
   base::Result<ScanReport> run(const std::vector<Drive>& drives) {
     const base::SteadyTime started = environment_.clock.steady_now();
@@ -81,6 +109,10 @@ class Scan {
     if (options_.full) return std::string("a full scan was asked for");
     if (transaction_.is_first()) return std::string("it is the first scan");
     if (file_feed_has_begun_) return std::string("scan.file_feed was switched on");
+    const auto links_since = transaction_.setting(links_since_key);
+    if (!links_since) return links_since.error();
+    if (!*links_since)
+      return std::string("files with several names are counted once from now on, and are not known yet");
     const auto rules = transaction_.setting(rules_key);
     if (!rules) return rules.error();
     if (*rules != options_.rules.fingerprint())
@@ -92,7 +124,7 @@ class Scan {
 
   // One of the drives, and its id in the database.
   struct KnownDrive {
-    const Drive& drive;
+    Drive drive;
     std::int64_t id = 0;
   };
 
@@ -110,7 +142,8 @@ class Scan {
     }
     const tracker::MarkSet& marks = differing->empty() ? input_.marks : with_differing;
     const ScanPlan plan(marks, report_.record.walked_everything);
-    return walk_drives(*known, plan, pace);
+    if (auto walked = walk_drives(*known, plan, pace); !walked) return walked;
+    return keep_audit();
   }
 
   base::Result<std::vector<KnownDrive>> tell_drives(const std::vector<Drive>& drives) {
@@ -119,12 +152,12 @@ class Scan {
     std::map<std::string, StoredDrive> before;
     for (StoredDrive& drive : *stored) before[drive.path] = drive;
     std::vector<KnownDrive> known;
-    for (const Drive& drive : drives) {
+    for (Drive drive : drives) {
       auto entry = before.extract(drive.path.native());
       auto its = entry.empty() ? add(drive) : base::Result<StoredDrive>(entry.mapped());
       if (!its) return its.error();
       if (auto told = tell_apart(drive, its->id); !told) return told.error();
-      known.push_back({drive, its->id});
+      known.push_back({std::move(drive), its->id});
     }
     for (const auto& [path, drive] : before) {
       if (auto forgotten = forget(drive); !forgotten) return forgotten.error();
@@ -138,39 +171,46 @@ class Scan {
     UnfinishedScan* const unfinished = environment_.unfinished;
     const bool goes_on = unfinished != nullptr && unfinished->goes_on();
     const base::SteadyTime now = environment_.clock.steady_now();
-    const AuditContext context{.reader = environment_.reader,
-                               .marks = input_.marks,
-                               .rules = options_.rules,
-                               .store = transaction_.directories(),
-                               .pace = pace,
-                               .stop = environment_.stop,
-                               .started_at = input_.started_at,
-                               .clock = environment_.clock,
-                               .until = goes_on ? now : now + audit_time_max,
-                               .long_from = now + audit_long,
-                               .lasts = [unfinished] {
-                                 if (unfinished != nullptr) static_cast<void>(unfinished->keep());
-                               }};
-    ScanAudit audit(transaction_, context, options_.audit_period);
-    std::set<std::string> differing;
-    if (report_.record.walked_everything) {
-      if (auto begun = audit.begin_anew(); !begun) return begun.error();
-    } else {
-      std::vector<AuditedDrive> audited;
-      for (const auto& [drive, id] : drives) {
-        if (drive.refused.empty()) audited.push_back({id, drive.path});
-      }
-      auto found = audit.run(audited);
-      if (!found) return found.error();
-      differing = std::move(*found);
-    }
-    report_.audit = audit.report();
-    return differing;
+    audit_context_.emplace(AuditContext{.reader = environment_.reader,
+                                        .marks = input_.marks,
+                                        .rules = options_.rules,
+                                        .store = transaction_.directories(),
+                                        .links = transaction_.links(),
+                                        .pace = pace,
+                                        .stop = environment_.stop,
+                                        .started_at = input_.started_at,
+                                        .partial = input_.partial,
+                                        .clock = environment_.clock,
+                                        .until = goes_on ? now : now + audit_time_max,
+                                        .long_from = now + audit_long,
+                                        .lasts = [unfinished] {
+                                          if (unfinished != nullptr) static_cast<void>(unfinished->keep());
+                                        }});
+    audit_.emplace(transaction_, *audit_context_, options_.audit_period);
+    std::vector<AuditedDrive> audited;
+    audited.reserve(drives.size());
+    for (const auto& [drive, id] : drives) audited.push_back({id, drive.path, !drive.refused.empty()});
+    if (auto restored = audit_->restore(audited); !restored) return restored.error();
+    if (report_.record.walked_everything) return std::set<std::string>();
+    return audit_->run();
+  }
+
+  base::Result<> keep_audit() {
+    const auto has_failed = [&](const std::filesystem::path& drive) {
+      return std::ranges::find(report_.failed_drives, drive, &FailedDrive::path) !=
+             report_.failed_drives.end();
+    };
+    auto kept = audit_->keep(report_.record.walked_everything, has_failed);
+    report_.audit = audit_->report();
+    report_.record.figures.audited = report_.audit.audited;
+    report_.record.figures.missed = report_.audit.missed;
+    return kept;
   }
 
   base::Result<> walk_drives(const std::vector<KnownDrive>& drives, const ScanPlan& plan, Pace& pace) {
-    WalkContext context{environment_.reader,    plan, options_.rules,   transaction_.directories(),
-                        transaction_.changes(), pace, environment_.stop};
+    WalkContext context{
+        environment_.reader,  plan, options_.rules,   transaction_.directories(), transaction_.changes(),
+        transaction_.links(), pace, environment_.stop};
     context.scan_id = transaction_.scan_id();
     context.progress = environment_.progress;
     context.progress_every = std::max<std::uint64_t>(options_.progress_every, 1);
@@ -185,6 +225,7 @@ class Scan {
       walks.emplace_back(context, drive, id, options_.full, environment_.unfinished, environment_.clock);
     }
     auto walked = walk_all(walks);
+    if (walked) walked = check_again(drives, walks);
     for (DriveWalk& walk : walks) {
       if (!walked) walk.flush_log();
       if (walk.failed()) report_.failed_drives.push_back(*walk.failed());
@@ -193,10 +234,9 @@ class Scan {
     if (!walked) return walked;
     report_.record.figures = context.figures;
     report_.dirs_replayed = context.dirs_replayed;
-    report_.record.figures.audited = report_.audit.audited;
-    report_.record.figures.missed = report_.audit.missed;
     report_.record.errors = context.errors.count;
     report_.errors = std::move(context.errors.kept);
+    if (auto settled = transaction_.links().settle(environment_.stop); !settled) return settled;
     return sum_up(drives);
   }
 
@@ -229,6 +269,15 @@ class Scan {
     return {};
   }
 
+  // What was read of a drive that is another one by now must not take the place of its totals.
+  base::Result<> check_again(const std::vector<KnownDrive>& drives, const std::deque<DriveWalk>& walks) {
+    for (std::size_t number = 0; number < walks.size(); ++number) {
+      if (auto why = walks[number].why_another()) replaced_[drives[number].drive.path] = std::move(*why);
+    }
+    if (replaced_.empty()) return {};
+    return base::Error(std::make_error_code(std::errc::no_such_device), replaced_.begin()->second);
+  }
+
   base::Error log_error(const base::Error& why) const {
     return {
         why.code,
@@ -242,8 +291,11 @@ class Scan {
       auto root = transaction_.directories().find(DirectoryStore::parent_of_root(id), "");
       if (!root) return root.error();
       if (!*root) continue;
-      report_.record.files += (*root)->subtree.files;
-      report_.record.bytes += (*root)->subtree.bytes;
+      const auto links = transaction_.links().correction(id, "");
+      if (!links) return links.error();
+      report_.record.files = saturating_add(report_.record.files, (*root)->subtree.files);
+      report_.record.bytes =
+          saturating_add(report_.record.bytes, subtract_links((*root)->subtree.bytes, links->bytes));
     }
     return {};
   }
@@ -253,12 +305,27 @@ class Scan {
     return transaction_.add_drive(drive.path.native());
   }
 
+  // What is stored of a drive that overlaps with another one counts files of that one again.
+  base::Result<> forget_overlapping(std::int64_t id) {
+    const auto root = transaction_.directories().find(DirectoryStore::parent_of_root(id), "");
+    if (!root) return root.error();
+    if (!*root || (*root)->read_scan == 0) return {};  // nothing was ever read of it
+    if (auto reset = transaction_.changes().reset(); !reset) return reset;
+    const auto erased = erase_all(id);
+    if (!erased) return erased.error();
+    forgotten_ += *erased;
+    return {};
+  }
+
   // Forgets what is stored where another drive stands at the path now.
-  base::Result<> tell_apart(const Drive& drive, std::int64_t id) {
-    if (!drive.refused.empty() || drive.identity.empty()) return {};
+  base::Result<> tell_apart(Drive& drive, std::int64_t id) {
+    if (drive.overlaps) return forget_overlapping(id);
+    if (!drive.refused.empty()) return {};
     const auto before = transaction_.drive_identity(id);
     if (!before) return before.error();
-    if (*before == drive.identity) return {};
+    // What the daemon does not know the last scan may.
+    if (drive.identity.empty()) drive.identity = before->value_or("");
+    if (drive.identity.empty() || *before == drive.identity) return {};
     if (*before) {
       if (auto reset = transaction_.changes().reset(); !reset) return reset;
       const auto erased = erase_all(id);
@@ -269,6 +336,7 @@ class Scan {
   }
 
   base::Result<std::uint64_t> erase_all(std::int64_t id) {
+    if (auto erased = transaction_.links().erase_drive(id); !erased) return erased.error();
     const std::int64_t parent = DirectoryStore::parent_of_root(id);
     auto root = transaction_.directories().find(parent, "");
     if (!root) return root.error();
@@ -290,9 +358,17 @@ class Scan {
     if (auto kept = transaction_.set_start_level(input_.start_level); !kept) return kept;
     if (auto kept = transaction_.set_roll_position(input_.roll_position); !kept) return kept;
     if (auto kept = transaction_.set_setting(rules_key, options_.rules.fingerprint()); !kept) return kept;
+    if (auto kept = keep_links_since(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options_.oldest_unread, options_.changes_kept_max); !kept)
       return kept;
     return transaction_.commit(report_.record);
+  }
+
+  base::Result<> keep_links_since() {
+    const auto known = transaction_.setting(links_since_key);
+    if (!known) return known.error();
+    if (*known) return {};
+    return transaction_.set_setting(links_since_key, std::to_string(transaction_.scan_id()));
   }
 
   const ScanOptions& options_;
@@ -301,6 +377,9 @@ class Scan {
   ScanTransaction& transaction_;
   bool file_feed_has_begun_ = false;
   std::uint64_t forgotten_ = 0;  // directories of drives that others took the place of
+  std::optional<AuditContext> audit_context_;
+  std::optional<ScanAudit> audit_;
+  std::map<std::filesystem::path, std::string> replaced_;
   ScanReport report_;
 };
 
@@ -308,18 +387,26 @@ class Scan {
 
 base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
                                   const ScanEnvironment& environment) {
-  const auto drives = checked_drives(options.drives);
+  auto drives = checked_drives(options.drives);
   if (!drives) return drives.error();
-  auto transaction = database.begin_scan();
-  if (!transaction) return transaction.error();
-  if (environment.unfinished != nullptr) {
-    const auto setting = setting_of_scan(database, options);
-    if (!setting) return setting.error();
-    environment.unfinished->begin(*setting, input, options.full);
+  for (;;) {
+    auto transaction = database.begin_scan();
+    if (!transaction) return transaction.error();
+    if (environment.unfinished != nullptr) {
+      const auto setting = setting_of_scan(database, options);
+      if (!setting) return setting.error();
+      environment.unfinished->begin(*setting, input, options.full);
+    }
+    Scan scan(options, input, environment, **transaction);
+    auto report = scan.run(*drives);
+    if (report && environment.unfinished != nullptr) environment.unfinished->remove();
+    if (scan.replaced().empty()) return report;
+    // Once more without them, of which there are ever fewer; what was logged is not read again.
+    for (Drive& drive : *drives) {
+      const auto why = scan.replaced().find(drive.path);
+      if (why != scan.replaced().end()) drive.refused = why->second;
+    }
   }
-  auto report = Scan(options, input, environment, **transaction).run(*drives);
-  if (report && environment.unfinished != nullptr) environment.unfinished->remove();
-  return report;
 }
 
 base::Result<ScanSetting> setting_of_scan(UsageDatabase& database, const ScanOptions& options) {

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,7 +26,9 @@ struct AuditReport {
   std::optional<base::WallTime> oldest_total;
 };
 
-// The share of the audit that is due in one scan; where the audit stands is kept with the scan's results.
+// The share of the audit that is due in one scan. Each drive has a round of its own, which is kept with the
+// scan's results under the drive's number in the database: in which order drives are configured does not
+// count.
 //
 // Not thread-safe.
 class ScanAudit {
@@ -33,32 +37,35 @@ class ScanAudit {
   ScanAudit(ScanTransaction& transaction, const AuditContext& context, std::chrono::nanoseconds period)
       : transaction_(transaction), context_(context), period_(period) {}
 
-  // Of a scan that walks everything: a round begins.
-  base::Result<> begin_anew();
+  // Where the audit stands on all drives of the scan. First.
+  base::Result<> restore(const std::vector<AuditedDrive>& drives);
 
-  // `drives` are those that may be read, in their order. Returns the logical paths that are to be walked,
-  // beside the marked ones.
-  base::Result<std::set<std::string>> run(const std::vector<AuditedDrive>& drives);
+  // Returns the logical paths that are to be walked, beside the marked ones. Not where everything is walked.
+  base::Result<std::set<std::string>> run();
+
+  // After the walk: a drive that was walked in full begins a round, unless it failed.
+  base::Result<> keep(bool walked_everything,
+                      const std::function<bool(const std::filesystem::path& drive)>& has_failed);
 
   const AuditReport& report() const { return report_; }
 
  private:
-  // The directory visited last: none at the beginning of a round, or of a drive.
-  struct Position {
-    std::string drive;
-    std::optional<std::string> path;
+  struct OnDrive {
+    AuditedDrive drive;
+    AuditState state;
+    std::optional<std::string> position;  // the directory visited last: none at the beginning of a round
+    bool is_walked_in_full = false;
   };
 
-  base::Result<> restore();
-  base::Result<> keep();
-  base::Result<std::uint64_t> total(const std::vector<AuditedDrive>& drives);
+  base::Result<OnDrive> restore_drive(const AuditedDrive& drive);
+  base::Result<> run_on(OnDrive& on, std::set<std::string>& differing);
+  base::Result<std::uint64_t> total(const AuditedDrive& drive);
   void take(Audit::Outcome outcome, std::set<std::string>& differing);
 
   ScanTransaction& transaction_;
   const AuditContext& context_;
   const std::chrono::nanoseconds period_;
-  AuditState state_;
-  Position position_;
+  std::vector<OnDrive> drives_;
   AuditReport report_;
 };
 

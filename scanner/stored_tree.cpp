@@ -24,6 +24,10 @@ void StoredTree::go_below(const DirectoryRow& row, std::optional<std::string> af
   if (row.directories > 0) open_.push_back({StoredChildren(store_, row.id, std::move(after)), path_.size()});
 }
 
+void StoredTree::skip_below(const DirectoryRow& row) {
+  if (row.directories > 0) open_.pop_back();
+}
+
 base::Result<std::optional<DirectoryRow>> StoredTree::next() {
   using Next = std::optional<DirectoryRow>;
   if (!std::exchange(has_begun_, true)) {

@@ -29,6 +29,9 @@ class StoredTree {
   // The next one; nothing behind the last.
   base::Result<std::optional<DirectoryRow>> next();
 
+  // Leaves out all below `row`, the one that next() returned last.
+  void skip_below(const DirectoryRow& row);
+
   // Of the one that next() gave.
   const std::string& path() const { return path_; }
 

@@ -33,6 +33,7 @@ constexpr const char* rebuilt_key = "rebuilt_because";
 constexpr int checkpoint_timeout_ms = 1'000;
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
+std::string audit_key(std::int64_t drive) { return fmt::format("audit {}", drive); }
 
 std::int64_t to_ns(base::WallTime time) { return time.time_since_epoch().count(); }
 base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nanoseconds(ns)); }
@@ -57,6 +58,12 @@ std::int64_t number_setting(SQLite::Database& database, const char* key, std::in
   return query.executeStep() ? query.getColumn(0).getInt64() : otherwise;
 }
 
+void erase_setting(SQLite::Database& database, std::string_view key) {
+  SQLite::Statement statement(database, "DELETE FROM settings WHERE key = ?");
+  statement.bind(1, std::string(key));
+  statement.exec();
+}
+
 void put_setting(SQLite::Database& database, std::string_view key, std::string_view value) {
   SQLite::Statement statement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)");
   statement.bind(1, std::string(key));
@@ -77,6 +84,16 @@ void check_commits(SQLite::Database& database, const std::optional<CommitMark>& 
   if (static_cast<std::uint64_t>(number_setting(database, commits_key, 0)) >= mark->number) return;
   throw SQLite::Exception("its last commit is missing: the log was damaged, or this is an older copy",
                           SQLITE_CORRUPT);
+}
+
+// So that what is set aside is whole without it; as far as that can be done.
+void empty_log(const std::filesystem::path& file) {
+  std::error_code failure;
+  if (!std::filesystem::exists(file, failure)) return;  // to open it would make one
+  auto database = UsageDatabase::open(file);
+  if (!database) return;
+  database->handle().setBusyTimeout(checkpoint_timeout_ms);  // for readers
+  static_cast<void>(database->handle().tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
 }
 
 base::Error foreign_error(const std::filesystem::path& file) {
@@ -144,22 +161,63 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
     reserve_checksums(*database);
     // First of all: a newer Spoor's file is not to be touched.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
+    add_entries_column(*database);
     configure_for_writing(*database);
     check_commits(*database, mark);
     return UsageDatabase(std::move(database));
   });
 }
 
-base::Result<> UsageDatabase::begin_anew(const std::filesystem::path& file, std::string_view why) {
+base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::path& file,
+                                                         std::string_view why) {
   const std::string found(noted_damage(file).value_or(std::string(why)));
-  if (auto moved = set_aside(file); !moved)
-    return base::wrap("cannot set the scan database aside", moved.error());
-  auto database = open(file);
-  if (!database) return database.error();
-  return guarded("keep a setting", file.native(), [&] {
+  if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
+  auto database = open(rebuilt_of(file));
+  if (!database) return database;
+  auto noted = guarded("keep a setting", file.native(), [&] {
     put_setting(*database->database_, rebuilt_key,
                 fmt::format("{}; it was set aside as {}, and is built anew", found, aside_of(file).native()));
   });
+  return noted ? std::move(database) : noted.error();
+}
+
+base::Result<UsageDatabase> UsageDatabase::finish_rebuild(const std::filesystem::path& file,
+                                                          UsageDatabase rebuilt) {
+  rebuilt.database_.reset();
+  empty_log(file);
+  if (auto placed = put_rebuilt_in_place(file); !placed)
+    return base::wrap("cannot put the rebuilt scan database in its place", placed.error());
+  return open(file);
+}
+
+base::Result<std::optional<UsageDatabase>> UsageDatabase::settle_rebuild(const std::filesystem::path& file) {
+  using Begun = std::optional<UsageDatabase>;
+  std::error_code failure;
+  if (!std::filesystem::exists(rebuilt_of(file), failure)) {
+    const auto dropped = drop_rebuilt(file);  // what one that was killed left beside it
+    return dropped ? Begun() : base::Result<Begun>(dropped.error());
+  }
+  auto rebuilt = open(rebuilt_of(file));
+  const auto committed = rebuilt ? rebuilt->scans(1) : rebuilt.error();
+  if (!committed) {
+    rebuilt = committed.error();  // closed
+    if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
+    return Begun();
+  }
+  if (committed->empty()) return Begun(*std::move(rebuilt));
+  auto placed = finish_rebuild(file, *std::move(rebuilt));
+  return placed ? Begun() : base::Result<Begun>(placed.error());
+}
+
+base::Result<> UsageDatabase::drop_rebuild(const std::filesystem::path& file) {
+  {
+    auto rebuilt = open_read_only(rebuilt_of(file));
+    const auto committed = rebuilt ? rebuilt->scans(1) : rebuilt.error();
+    if (committed && !committed->empty()) return {};
+  }
+  if (auto dropped = drop_rebuilt(file); !dropped)
+    return base::wrap("cannot remove a scan database that was begun", dropped.error());
+  return {};
 }
 
 base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem::path& file) {
@@ -251,11 +309,13 @@ ScanTransaction::ScanTransaction(SQLite::Database& database)
           static_cast<std::uint64_t>(database.execAndGet("SELECT ifnull(max(id), 0) FROM scans").getInt64()) +
           1),
       directories_(std::make_unique<DirectoryStore>(database, number_setting(database, next_id_key, 1))),
-      changes_(std::make_unique<ChangeLog>(database, scan_id_)) {}
+      changes_(std::make_unique<ChangeLog>(database, scan_id_)),
+      links_(std::make_unique<LinkStore>(database)) {}
 
 // Statements first: SQLite can't roll back below one that still runs.
 ScanTransaction::~ScanTransaction() {
   files_.reset();
+  links_.reset();
   changes_.reset();
   directories_.reset();
 }
@@ -265,9 +325,7 @@ base::Result<bool> ScanTransaction::keep_files(bool wanted) {
     const bool were_kept = text_setting(database_, files_since_key).has_value();
     if (were_kept && !wanted) {
       drop_file_tables(database_);
-      SQLite::Statement statement(database_, "DELETE FROM settings WHERE key = ?");
-      statement.bind(1, files_since_key);
-      statement.exec();
+      erase_setting(database_, files_since_key);
     }
     if (!wanted) return false;
     if (!were_kept) {
@@ -298,9 +356,8 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
     SQLite::Statement statement(database_, "DELETE FROM drives WHERE id = ?");
     statement.bind(1, drive.id);
     statement.exec();
-    SQLite::Statement identity(database_, "DELETE FROM settings WHERE key = ?");  // ids can come again
-    identity.bind(1, identity_key(drive.id));
-    identity.exec();
+    erase_setting(database_, identity_key(drive.id));  // ids can come again
+    erase_setting(database_, audit_key(drive.id));
   });
 }
 
@@ -312,12 +369,24 @@ base::Result<> ScanTransaction::set_drive_identity(std::int64_t drive, std::stri
   return set_setting(identity_key(drive), identity);
 }
 
+base::Result<std::optional<std::string>> ScanTransaction::drive_audit(std::int64_t drive) {
+  return setting(audit_key(drive));
+}
+
+base::Result<> ScanTransaction::set_drive_audit(std::int64_t drive, std::string_view text) {
+  return set_setting(audit_key(drive), text);
+}
+
 base::Result<std::optional<std::string>> ScanTransaction::setting(std::string_view key) {
   return guarded("read a setting", database_.getFilename(), [&] { return text_setting(database_, key); });
 }
 
 base::Result<> ScanTransaction::set_setting(std::string_view key, std::string_view value) {
   return guarded("keep a setting", database_.getFilename(), [&] { put_setting(database_, key, value); });
+}
+
+base::Result<> ScanTransaction::remove_setting(std::string_view key) {
+  return guarded("remove a setting", database_.getFilename(), [&] { erase_setting(database_, key); });
 }
 
 base::Result<std::string> ScanTransaction::rebuilt_because() {

@@ -15,6 +15,7 @@
 #include "scanner/directory_row.h"
 #include "scanner/directory_store.h"
 #include "scanner/file_feed.h"
+#include "scanner/link_store.h"
 #include "scanner/scan_record.h"
 #include "tracker/cursor.h"
 
@@ -40,11 +41,24 @@ class UsageDatabase {
   static std::filesystem::path file_in(const std::filesystem::path& data_dir) { return data_dir / "scan.db"; }
 
   // Creates the file if need be; its directory must exist. What was found damaged before, by whomever, is
-  // Errc::database_damaged, and so is a database of an older Spoor: begin_anew() is the way out.
+  // Errc::database_damaged, and so is a database of an older Spoor: begin_rebuild() is the way out.
   static base::Result<UsageDatabase> open(const std::filesystem::path& file);
 
-  // Sets the file aside, and makes an empty one that knows why. The caller holds the scan lock.
-  static base::Result<> begin_anew(const std::filesystem::path& file, std::string_view why);
+  // A database that is to take the place of `file`, and knows why: built beside it, while that is still read,
+  // and put in its place once a scan was committed to it. One that was begun before is dropped. The caller
+  // holds the scan lock for this and all that follows.
+  static base::Result<UsageDatabase> begin_rebuild(const std::filesystem::path& file, std::string_view why);
+
+  // Closes it, puts it in the place of `file`, which is set aside, and opens it there. After a failure,
+  // settle_rebuild() tries again.
+  static base::Result<UsageDatabase> finish_rebuild(const std::filesystem::path& file, UsageDatabase rebuilt);
+
+  // One that was begun, and whose scan was killed; nothing where there is none. One that was only to be put
+  // in place is put there, and one that can't be read is dropped. Before anything else is done with `file`.
+  static base::Result<std::optional<UsageDatabase>> settle_rebuild(const std::filesystem::path& file);
+
+  // Gives it up, unless a scan was committed to it; it has to be closed.
+  static base::Result<> drop_rebuild(const std::filesystem::path& file);
 
   // For queries only. Fails with std::errc::no_such_file_or_directory where there is none yet.
   static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
@@ -100,6 +114,7 @@ class ScanTransaction {
   std::uint64_t scan_id() const { return scan_id_; }
   DirectoryStore& directories() { return *directories_; }
   ChangeLog& changes() { return *changes_; }
+  LinkStore& links() { return *links_; }
 
   // Whether the files of directories are kept from now on. What was kept of them is forgotten where they are
   // not. True where they are now and were not before.
@@ -116,14 +131,19 @@ class ScanTransaction {
   base::Result<std::optional<std::string>> drive_identity(std::int64_t drive);
   base::Result<> set_drive_identity(std::int64_t drive, std::string_view identity);
 
+  // Where its audit stands (scan_audit.h); nothing where none was kept.
+  base::Result<std::optional<std::string>> drive_audit(std::int64_t drive);
+  base::Result<> set_drive_audit(std::int64_t drive, std::string_view text);
+
   // The row of the drive itself; its directories are erased before.
   base::Result<> forget_drive(const StoredDrive& drive);
 
-  // What begin_anew() was told; empty where there was an end to no other database before.
+  // What begin_rebuild() was told; empty where there was an end to no other database before.
   base::Result<std::string> rebuilt_because();
 
   base::Result<std::optional<std::string>> setting(std::string_view key);
   base::Result<> set_setting(std::string_view key, std::string_view value);
+  base::Result<> remove_setting(std::string_view key);
 
   // In the place of all stored ones.
   base::Result<> set_cursors(const tracker::Cursors& cursors);
@@ -144,6 +164,7 @@ class ScanTransaction {
   std::uint64_t scan_id_ = 0;
   std::unique_ptr<DirectoryStore> directories_;
   std::unique_ptr<ChangeLog> changes_;
+  std::unique_ptr<LinkStore> links_;
   std::unique_ptr<FileFeed> files_;
 };
 

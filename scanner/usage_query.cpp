@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "scanner/errors.h"
+#include "scanner/link_corrections.h"
 #include "scanner/sqlite_guard.h"
 #include "tracker/path.h"
 
@@ -19,28 +20,34 @@ namespace {
 
 // A logical directory: its totals, and where its children are found.
 struct Place {
-  UsageEntry entry;
-  std::vector<std::int64_t> ids;  // of its rows that have children, one a drive
-  bool all_read = true;           // below a directory that is unread, nothing that is stored is certain
+  // A row that has children.
+  struct Row {
+    std::int64_t drive = 0;
+    std::int64_t id = 0;
+  };
 
-  void add(const DirectoryRow& row) {
-    entry.files += row.subtree.files;
+  UsageEntry entry;
+  std::vector<Row> rows;  // one a drive
+  bool all_read = true;   // below a directory that is unread, nothing that is stored is certain
+
+  void add(std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
+    entry.files = saturating_add(entry.files, row.subtree.files);
     entry.dirs += row.directories;
-    entry.bytes += row.subtree.bytes;
-    entry.allocated += row.subtree.allocated;
+    entry.bytes = saturating_add(entry.bytes, subtract_links(row.subtree.bytes, links.bytes));
+    entry.allocated = saturating_add(entry.allocated, subtract_links(row.subtree.allocated, links.allocated));
     entry.mtime_ns = std::max(entry.mtime_ns, row.subtree.mtime_ns);
     entry.complete = entry.complete && row.pending == 0;
     all_read = all_read && row.state != DirectoryState::unread;
-    if (row.directories > 0) ids.push_back(row.id);
+    if (row.directories > 0) rows.push_back({drive, row.id});
   }
 };
 
 void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
   ++rest.count;
-  rest.files += entry.files;
+  rest.files = saturating_add(rest.files, entry.files);
   rest.dirs += entry.dirs;
-  rest.bytes += entry.bytes;
-  rest.allocated += entry.allocated;
+  rest.bytes = saturating_add(rest.bytes, entry.bytes);
+  rest.allocated = saturating_add(rest.allocated, entry.allocated);
   rest.complete = rest.complete && entry.complete;
 }
 
@@ -117,14 +124,21 @@ class Query {
         entries_left_(options.entries_max),
         path_bytes_left_(options.path_bytes_max),
         find_(database, std::string("SELECT ") + directory_columns +
-                            " FROM directories WHERE parent = ?1 AND name = ?2") {}
+                            " FROM directories WHERE parent = ?1 AND name = ?2") {
+    const bool knows_links =
+        database.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'link_corrections'").getInt() >
+        0;
+    if (knows_links && database.execAndGet("SELECT EXISTS(SELECT 1 FROM link_corrections)").getInt() > 0) {
+      links_.emplace(database);
+    }
+  }
 
   base::Result<std::optional<Usage>> run(std::string_view path) {
     auto top = find(path);
     if (!top) return std::optional<Usage>();
     std::optional<Usage> usage(std::in_place);
     usage->total = std::move(top->entry);
-    if (!open_all({&usage->total, std::move(top->ids), top->all_read})) {
+    if (!open_all({&usage->total, std::move(top->rows), top->all_read})) {
       return base::Error(Errc::interrupted, "the totals were not read to the end; ask for less of them");
     }
     usage->as_of = as_of();
@@ -137,7 +151,7 @@ class Query {
   // A directory whose children are still to be looked up.
   struct Closed {
     UsageEntry* entry;
-    std::vector<std::int64_t> ids;
+    std::vector<Place::Row> rows;
     bool all_read;
   };
 
@@ -149,7 +163,7 @@ class Query {
       const auto row = find_on(drive, path, all_read);
       if (!row) continue;
       if (!place) place.emplace();
-      place->add(*row);
+      place->add(drive, *row, links_of(drive, path));
     }
     if (!place) return std::nullopt;
     place->entry.path = path;
@@ -191,7 +205,7 @@ class Query {
     for (; !waiting.empty(); waiting.pop_front()) {
       const Closed& next = waiting.front();
       if (next.entry->depth == options_.depth) continue;
-      if (!next.ids.empty() && entries_left_ == 0) {
+      if (!next.rows.empty() && entries_left_ == 0) {
         truncated_ = true;
         continue;
       }
@@ -202,7 +216,7 @@ class Query {
 
   bool open(const Closed& closed, std::deque<Closed>& waiting) {
     FirstOnes first(options_.order, std::min(options_.children_max, entries_left_));
-    start_rows(closed.ids);
+    start_rows(closed.rows);
     while (auto child = next_child(closed)) {
       if (options_.should_stop && options_.should_stop()) return false;
       first.offer(*std::move(child));
@@ -216,7 +230,7 @@ class Query {
     entry.children.reserve(places.size());  // what waits points into it
     for (Place& place : places) {
       entry.children.push_back(std::move(place.entry));
-      waiting.push_back({&entry.children.back(), std::move(place.ids), place.all_read});
+      waiting.push_back({&entry.children.back(), std::move(place.rows), place.all_read});
     }
     return true;
   }
@@ -233,10 +247,10 @@ class Query {
     places.erase(places.begin() + static_cast<std::ptrdiff_t>(kept), places.end());
   }
 
-  void start_rows(const std::vector<std::int64_t>& ids) {
-    while (rows_.size() < ids.size()) rows_.push_back(std::make_unique<Rows>(database_));
-    for (std::size_t drive = 0; drive < ids.size(); ++drive) rows_[drive]->open(ids[drive]);
-    rows_open_ = ids.size();
+  void start_rows(const std::vector<Place::Row>& parents) {
+    while (rows_.size() < parents.size()) rows_.push_back(std::make_unique<Rows>(database_));
+    for (std::size_t drive = 0; drive < parents.size(); ++drive) rows_[drive]->open(parents[drive].id);
+    rows_open_ = parents.size();
   }
 
   // The next one by name, summed over the drives that have it.
@@ -256,10 +270,15 @@ class Query {
     for (std::size_t drive = 0; drive < rows_open_; ++drive) {
       const auto& row = rows_[drive]->row();
       if (!row || row->name != lowest) continue;
-      child->add(*row);
+      const std::int64_t id = parent.rows[drive].drive;
+      child->add(id, *row, links_of(id, child->entry.path));
       rows_[drive]->step();
     }
     return child;
+  }
+
+  LinkCorrection links_of(std::int64_t drive, std::string_view path) {
+    return links_ ? links_->find(drive, link_key(path)) : LinkCorrection();
   }
 
   std::optional<base::WallTime> as_of() {
@@ -282,6 +301,7 @@ class Query {
   std::uint64_t path_bytes_left_;
   bool truncated_ = false;
   SqliteStatement find_;
+  std::optional<LinkCorrections> links_;     // nothing where nothing is to be corrected
   std::vector<std::unique_ptr<Rows>> rows_;  // as many as any directory needed so far
   std::size_t rows_open_ = 0;
 };

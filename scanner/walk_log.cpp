@@ -13,8 +13,9 @@ namespace spoor::scanner {
 namespace {
 
 constexpr std::string_view magic = "SPOORWLG";
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 constexpr std::size_t files_bytes_max = 16U << 20U;  // of one directory: with more it is read again
+constexpr std::size_t linked_max = 512U << 10U;      // likewise
 constexpr std::size_t unwritten_max = 64;            // directories that a kill costs
 constexpr std::size_t unwritten_bytes_max = 256U << 10U;
 constexpr std::chrono::seconds sync_interval{30};  // what a power cut costs
@@ -64,6 +65,14 @@ void put_read(base::ByteWriter& out, const DirectoryRead& read) {
   out.u32(read.handle.birth);
   put_totals(out, read.listing.own);
   out.u64(read.listing.signature);
+  out.u64(read.listing.entries);
+  out.u8(read.listing.is_racy ? 1 : 0);
+  out.u64(read.listing.linked.size());
+  for (const LinkedFile& file : read.listing.linked) {
+    out.u64(file.inode);
+    out.u64(file.bytes);
+    out.u64(file.allocated);
+  }
   const Subdirectories& subdirectories = read.listing.subdirectories;
   out.u64(subdirectories.size());
   for (std::size_t number = 0; number < subdirectories.size(); ++number) {
@@ -86,6 +95,14 @@ DirectoryRead get_read(base::ByteReader& in, std::uint64_t device) {
   read.handle.birth = in.u32();
   read.listing.own = get_totals(in);
   read.listing.signature = in.u64();
+  read.listing.entries = in.u64();
+  read.listing.is_racy = in.u8() != 0;
+  for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
+    LinkedFile& file = read.listing.linked.emplace_back();
+    file.inode = in.u64();
+    file.bytes = in.u64();
+    file.allocated = in.u64();
+  }
   for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
     const std::uint64_t inode = in.u64();
     read.listing.subdirectories.add(in.short_string(), inode);
@@ -181,6 +198,7 @@ std::optional<DirectoryRead> WalkLog::take(std::string_view path) {
 void WalkLog::add(std::string_view path, const DirectoryRead& read) {
   if (is_replaying() || failure_) return;
   if (read.listing.files && read.listing.files->memory_bytes() > files_bytes_max) return;
+  if (read.listing.linked.size() > linked_max) return;
   base::ByteWriter out;
   const std::size_t shared = common_bytes(last_added_, path);
   out.u32(static_cast<std::uint32_t>(shared));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
 #include "tracker/path.h"
 
@@ -33,8 +34,8 @@ DirectoryRow fresh_row(std::string name, std::uint64_t inode) {
 // Whether its subdirectories are those that are stored, so that none has to be looked up but for its marks.
 bool has_same_entries(const DirectoryRow& stored, const Listing& listing, Reason reason) {
   return stored.read_scan != 0 && stored.state == DirectoryState::ok &&
-         stored.pending + stored.mount_points == 0 && !listing.incomplete &&
-         stored.signature == listing.signature && !reads_all_below(reason);
+         stored.pending + stored.mount_points == 0 && !listing.incomplete && !stored.is_racy &&
+         !stored.subtree.is_saturated() && stored.signature == listing.signature && !reads_all_below(reason);
 }
 
 base::Error way_lost_error() {
@@ -45,7 +46,11 @@ base::Error way_lost_error() {
 }  // namespace
 
 bool is_another(const DirectoryRow& stored, const DirectoryHandle& found) {
-  return stored.birth != 0 && found.birth != 0 && stored.birth != found.birth;
+  return is_proof(stored.birth) && is_proof(found.birth) && stored.birth != found.birth;
+}
+
+bool may_be_another(const DirectoryRow& stored, const DirectoryHandle& found) {
+  return stored.read_scan != 0 && (found.birth == no_identity || stored.birth != found.birth);
 }
 
 void ScanErrors::add(std::string path, std::string message) {
@@ -161,11 +166,6 @@ void Walker::take_out(Frame& frame, const DirectoryRow& stored) {
   if (stored.subtree.mtime_ns >= frame.row.subtree.mtime_ns) frame.has_lost_newest = true;
 }
 
-void Walker::put_in(Frame& frame, const DirectoryRow& found) {
-  frame.row.add_child(found);
-  frame.newest_added = std::max(frame.newest_added, found.subtree.mtime_ns);
-}
-
 // As long as a log knows what comes next, nobody reads ahead.
 base::Result<> Walker::ask_for_due(Frame& frame) {
   if (is_replaying()) return {};
@@ -263,6 +263,8 @@ base::Result<> Walker::take(Frame& parent, Child child, DirectoryRead read) {
   if (child.stored && is_another(*child.stored, read.handle)) {
     child.reason = Reason::other_directory;
     if (auto forgotten = forget(parent, child); !forgotten) return forgotten;
+  } else if (child.stored && !reads_all_below(child.reason) && may_be_another(*child.stored, read.handle)) {
+    child.reason = Reason::not_known_below;
   }
   return push(std::move(read), std::move(child.stored), fresh_row(std::move(child.name), child.inode),
               child.reason, child.marks);
@@ -278,6 +280,13 @@ base::Result<> Walker::push(DirectoryRead read, std::optional<DirectoryRow> stor
   const bool is_same = stored && has_same_entries(*stored, read.listing, reason);
   if (is_same) {
     ++context_.figures.dirs_walked;
+    row.entries = read.listing.entries;
+    row.is_racy = read.listing.is_racy;
+    // The sizes are those of before, but found later than what other directories have of the same files.
+    if (!read.listing.linked.empty()) {
+      auto kept = context_.links.replace(-parent_of_root_, path_, read.listing.linked, false);
+      if (!kept) return kept;
+    }
   } else if (auto taken = take_listing(row, read.listing, row.read_scan == 0); !taken) {
     return taken;
   }
@@ -315,7 +324,7 @@ base::Result<std::optional<Files>> Walker::take_files(DirectoryRow& row, Listing
     return std::optional<Files>();
   }
   if (listing.incomplete) return std::optional<Files>();
-  const auto is_told = context_.files->update(row, *files, row.signature != listing.signature);
+  const auto is_told = context_.files->update(row, *files, row.is_racy || row.signature != listing.signature);
   if (!is_told) return is_told.error();
   if (!*is_told) {
     // As if all of it had been replaced: whoever follows drops it, and takes it anew.
@@ -337,16 +346,22 @@ base::Result<> Walker::take_listing(DirectoryRow& row, const Listing& listing, b
   if (is_new) {
     ++context_.figures.dirs_new;
     if (auto noted = note(path_, Change::created); !noted) return noted;
-  } else if (!listing.incomplete && row.signature != listing.signature) {
+  } else if (!listing.incomplete && (row.is_racy || row.signature != listing.signature)) {
     ++context_.figures.dirs_changed;
     if (auto noted = note(path_, Change::changed); !noted) return noted;
   }
   row.read_scan = context_.scan_id;
   if (listing.incomplete) context_.errors.add(real_path(), listing.incomplete->message);
   row.set_state(listing.incomplete ? DirectoryState::incomplete : DirectoryState::ok);
-  if (!listing.incomplete || is_new) row.signature = listing.signature;
-  row.restart_sums(listing.incomplete && !is_new ? row.own : listing.own);
-  return {};
+  if (!listing.incomplete || is_new) {
+    row.signature = listing.signature;
+    row.entries = listing.entries;
+    row.is_racy = listing.is_racy;
+  }
+  const bool keeps_own = listing.incomplete && !is_new;
+  row.restart_sums(keeps_own ? row.own : listing.own);
+  if (keeps_own) return {};
+  return context_.links.replace(-parent_of_root_, path_, listing.linked, is_new);
 }
 
 base::Result<> Walker::note(std::string_view path, Change change) {
@@ -358,6 +373,7 @@ base::Result<> Walker::finish() {
   open_.pop_back();
   if (frame.row.id == 0) frame.row.id = context_.store.new_id();
   if (auto put = put_written(frame); !put) return put;
+  frame.row.add_sums(frame.found);
   if (frame.has_same_entries) {
     if (auto finished = finish_same_entries(frame); !finished) return finished;
   }
@@ -365,7 +381,7 @@ base::Result<> Walker::finish() {
   if (frame.before) {
     const std::uint64_t read_scan = std::exchange(frame.row.read_scan, frame.before->read_scan);
     if (frame.row == *frame.before) {
-      if (!open_.empty()) put_in(open_.back(), frame.row);
+      if (!open_.empty()) open_.back().found.add_child(frame.row);
       return {};
     }
     frame.row.read_scan = read_scan;
@@ -378,7 +394,7 @@ base::Result<> Walker::finish() {
 base::Result<> Walker::finish_same_entries(Frame& frame) {
   context_.figures.dirs_skipped += frame.skipped;
   frame.row.read_scan = context_.scan_id;
-  const std::int64_t newest = std::max(frame.newest_added, frame.row.own.mtime_ns);
+  const std::int64_t newest = std::max(frame.found.subtree.mtime_ns, frame.row.own.mtime_ns);
   if (!frame.has_lost_newest || newest >= frame.row.subtree.mtime_ns) return {};
   const auto below = context_.store.newest_below(frame.row);
   if (!below) return below.error();
@@ -414,7 +430,7 @@ base::Result<> Walker::erase(Frame& parent, const DirectoryRow& row) {
   const auto erased = context_.store.erase(parent.row.id, row, context_.stop);
   if (!erased) return erased.error();
   context_.figures.dirs_deleted += *erased;
-  return {};
+  return context_.links.erase_below(-parent_of_root_, path, context_.stop);
 }
 
 // What was stored under the child's name is not there any more.
@@ -441,6 +457,8 @@ base::Result<> Walker::keep_mount_point(Frame& parent, Child child) {
     const auto erased = context_.store.erase_below(*child.stored, context_.stop);
     if (!erased) return erased.error();
     context_.figures.dirs_deleted += *erased;
+    auto links_erased = context_.links.erase_below(-parent_of_root_, path_, context_.stop);
+    if (!links_erased) return links_erased;
     if (context_.files != nullptr) {
       const auto files_erased = context_.files->erase(child.stored->id);
       if (!files_erased) return files_erased;
@@ -456,7 +474,7 @@ base::Result<> Walker::keep_mount_point(Frame& parent, Child child) {
 }
 
 base::Result<> Walker::add(Frame& parent, DirectoryRow row) {
-  put_in(parent, row);
+  parent.found.add_child(row);
   parent.written.push_back(std::move(row));
   return parent.written.size() < written_max ? base::Result<>() : put_written(parent);
 }

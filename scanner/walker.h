@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,7 @@
 #include "scanner/directory_reader.h"
 #include "scanner/directory_store.h"
 #include "scanner/file_feed.h"
+#include "scanner/link_store.h"
 #include "scanner/pace.h"
 #include "scanner/read_ahead.h"
 #include "scanner/scan_plan.h"
@@ -56,6 +58,7 @@ struct WalkContext {
   const tracker::NamespaceRules& rules;
   DirectoryStore& store;
   ChangeLog& changes;
+  LinkStore& links;
   Pace& pace;
   std::stop_token stop = {};
   std::uint64_t scan_id = 0;
@@ -78,6 +81,9 @@ struct WalkContext {
 
 // Whether the directory found is not the stored one, though it has its inode number.
 bool is_another(const DirectoryRow& stored, const DirectoryHandle& found);
+
+// Whether nothing proves that the directory found, which has the inode number of the stored one, is that one.
+bool may_be_another(const DirectoryRow& stored, const DirectoryHandle& found);
 
 // Walks one drive below its root, and brings the rows of its directories up to date.
 //
@@ -138,6 +144,7 @@ class Walker {
           reason(why),
           marks(its_marks),
           stored(std::move(children)) {
+      found.subtree.mtime_ns = std::numeric_limits<std::int64_t>::min();
       const bool is_open = read.handle.descriptor >= 0;
       if (is_open) handle = std::make_shared<const DirectoryHandle>(std::move(read.handle));
     }
@@ -158,11 +165,13 @@ class Walker {
     DirectoryRow row;
     std::optional<DirectoryRow> before = {};  // as it is stored
     // Its subdirectories are those that are stored, and nothing is known to be left below them; its sums are
-    // those of before, less the subdirectories that are due, with what was found of them.
+    // those of before, less the subdirectories that are due.
     bool has_same_entries = false;
+    // The sums of the subdirectories that were due. Apart, as sums that are too large could not be taken out
+    // of again.
+    DirectoryRow found = {};
     std::uint64_t skipped = 0;            // of those stored below it, not below a due one
     bool has_lost_newest = false;         // a due one had the newest mtime of all
-    std::int64_t newest_added = 0;        // of the due ones, as they are now
     std::optional<Files> new_files = {};  // to be kept once the directory, which is new, has an id
     Reason reason;
     tracker::MarkCursor marks;
@@ -176,7 +185,6 @@ class Walker {
   base::Result<> decide_ahead(Frame& frame);
   base::Result<> decide_next(Frame& frame);
   static void take_out(Frame& frame, const DirectoryRow& stored);
-  static void put_in(Frame& frame, const DirectoryRow& found);
   base::Result<> ask_for_due(Frame& frame);
   void ask_for(Child& child);
   base::Result<ReadAhead::Parent> reopen();

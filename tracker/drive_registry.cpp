@@ -15,10 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t registry_bytes_max = 16U << 20U;
-constexpr std::uint64_t identity_bytes_max = 64U << 10U;
 
 fs::path registry_file(const fs::path& data_dir) { return data_dir / "drives.json"; }
-fs::path identity_file(const fs::path& drive) { return spoor_directory(drive) / "drive.json"; }
+fs::path identity_file(const fs::path& drive) { return drive / drive_identity_file; }
 
 // Paths are bytes, JSON is UTF-8: each byte as the code point of its number.
 std::string to_json_text(const fs::path& path) {
@@ -53,6 +52,11 @@ std::string refusal(const fs::path& drive, const std::string& why) {
 }  // namespace
 
 fs::path spoor_directory(const fs::path& drive) { return drive / ".spoor"; }
+
+std::optional<std::string> parse_drive_identity(std::string_view content) {
+  const auto json = nlohmann::json::parse(content, nullptr, false);
+  return json.is_object() && json.contains("id") ? read_hex_id(json["id"]) : std::nullopt;
+}
 
 base::Result<> DriveRegistry::load(const std::vector<fs::path>& drives) {
   ids_.clear();
@@ -99,6 +103,8 @@ std::string DriveRegistry::id_of(const fs::path& drive) const {
 }
 
 base::Result<> DriveRegistry::admit(const fs::path& drive) {
+  const std::string overlap = find_overlap_ ? find_overlap_(drive) : std::string();
+  if (!overlap.empty()) return base::Error(Errc::drive_refused, overlap);
   auto id = read_id(drive);
   if (!id) return id.error();
   if (*id) {
@@ -118,12 +124,10 @@ base::Result<> DriveRegistry::admit(const fs::path& drive) {
 
 // Nothing where the drive carries none. One that can't be read is an error: it may be the right one.
 base::Result<std::optional<std::string>> DriveRegistry::read_id(const fs::path& drive) const {
-  const auto text = read_if_there(files_, identity_file(drive), identity_bytes_max);
+  const auto text = read_if_there(files_, identity_file(drive), drive_identity_bytes_max);
   if (!text) return text.error();
   if (!*text) return std::optional<std::string>{};
-  const auto json = nlohmann::json::parse(**text, nullptr, false);
-  auto id = json.is_object() && json.contains("id") ? read_hex_id(json["id"]) : std::nullopt;
-  if (id) return id;
+  if (auto id = parse_drive_identity(**text)) return id;
   return base::Error(Errc::drive_refused,
                      fmt::format("{} is corrupt; remove it and accept the drive anew if it is the right one",
                                  identity_file(drive).native()));

@@ -3,10 +3,13 @@
 // drive, nor for an empty one.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -16,6 +19,13 @@ namespace spoor::tracker {
 
 // `<drive>/.spoor`: what Spoor keeps on a drive.
 std::filesystem::path spoor_directory(const std::filesystem::path& drive);
+
+// `.spoor/drive.json`, which holds a drive's identity: its path below the drive, and how long it may be.
+inline constexpr const char* drive_identity_file = ".spoor/drive.json";
+inline constexpr std::uint64_t drive_identity_bytes_max = 64U << 10U;
+
+// The identity in the content of that file; nothing where it is corrupt.
+std::optional<std::string> parse_drive_identity(std::string_view content);
 
 // How one drive stands.
 enum class DriveIdentity {
@@ -29,12 +39,15 @@ struct DriveCheck {
   std::string error;  // why it is refused, and what to do
 };
 
+// Why the drive at this path overlaps with another of the node's drives; empty where it does not.
+using FindOverlap = std::function<std::string(const std::filesystem::path& drive)>;
+
 // Not thread-safe. `files` must outlive it.
 class DriveRegistry {
  public:
-  // Nothing is read before load().
-  DriveRegistry(base::FileSystem& files, std::filesystem::path data_dir)
-      : files_(files), data_dir_(std::move(data_dir)) {}
+  // Nothing is read before load(). `find_overlap` may be empty.
+  DriveRegistry(base::FileSystem& files, std::filesystem::path data_dir, FindOverlap find_overlap = {})
+      : files_(files), data_dir_(std::move(data_dir)), find_overlap_(std::move(find_overlap)) {}
 
   // Reads what is remembered of these drives; others are forgotten with the next admission. Nothing
   // remembered is a success. Where `drives.json` is there and can't be used: fails, and any drive that
@@ -47,7 +60,7 @@ class DriveRegistry {
   std::string id_of(const std::filesystem::path& drive) const;
 
   // Takes the drive that is at this path now for the one to remember: adopts its id, or gives it one.
-  // Durable when it returns. Fails where the drive can't be written to, or is at another path already.
+  // Durable when it returns. Fails where the drive can't be written to, or overlaps with another one.
   base::Result<> admit(const std::filesystem::path& drive);
 
  private:
@@ -57,6 +70,7 @@ class DriveRegistry {
 
   base::FileSystem& files_;
   std::filesystem::path data_dir_;
+  FindOverlap find_overlap_;
   std::map<std::filesystem::path, std::string> ids_;  // an empty id is that of no drive
 };
 

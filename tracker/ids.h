@@ -20,13 +20,20 @@ struct CycleId {
   static constexpr std::uint64_t request_max = std::uint64_t{1} << 62U;
   static constexpr std::uint64_t value_max = std::uint64_t{1} << 63U;
 
-  // No request moves a tracker further at once: one peer gone mad must not take the cluster along.
-  static constexpr std::uint64_t jump_max = std::uint64_t{1} << 32U;
+  // How far a request moves a tracker at most. A cluster that opens a cycle every second counts that far in
+  // 68 years: a number further ahead is an error of the peer that reports it (docs/cluster.md).
+  static constexpr std::uint64_t jump_max = std::uint64_t{1} << 31U;
 
   friend auto operator<=>(const CycleId&, const CycleId&) = default;
 };
 
 inline CycleId next(CycleId cycle) { return {cycle.value + 1}; }
+
+// The last cycle that a tracker in this one opens when it is asked to.
+inline CycleId reach_of(CycleId cycle) {
+  constexpr std::uint64_t last = CycleId::request_max;
+  return {cycle.value >= last - CycleId::jump_max ? last : cycle.value + CycleId::jump_max};
+}
 
 // The id of one tracker's unbroken memory: 128 random bits. Any loss of marks starts a new one.
 struct InstanceId {

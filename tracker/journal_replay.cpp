@@ -43,9 +43,11 @@ class Replayer {
   }
 
  private:
-  // Levels open where they did, whatever is configured now.
+  // Levels open where they did, whatever is configured now. Tree marks are joined by their number alone, as
+  // versions did that recorded nothing of it.
   static Tracker::Options as_told(Tracker::Options options) {
     options.opens_levels = false;
+    options.tree_bytes_max = TreeMarks::no_bytes_max;
     return options;
   }
 

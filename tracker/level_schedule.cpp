@@ -18,12 +18,15 @@ std::uint64_t bits_set_by(double items, BloomShape shape) {
 }  // namespace
 
 LevelSchedule::LevelSchedule(std::uint64_t items, double fp_rate) : fp_rate_(fp_rate) {
+  std::uint64_t bytes = 0;
   for (std::size_t level = 0; level < levels_max; ++level) {
     const std::uint64_t level_items = items << level;
     if (level_items >> level != items) break;
     const auto shape = BloomShape::for_items(level_items, std::ldexp(fp_rate, -static_cast<int>(level)));
     const bool is_possible = shape.bits < BloomShape::bits_max && shape.hashes < BloomShape::hashes_max;
     if (!levels_.empty() && (!is_possible || shape == levels_.back().shape)) break;
+    bytes += shape.byte_count();
+    if (!levels_.empty() && bytes > bytes_max) break;
     const double items_max = static_cast<double>(level_items);
     levels_.push_back({shape, items_max, bits_set_by(items_max, shape)});
   }

@@ -19,7 +19,12 @@ class LevelSchedule {
   // No schedule of any node goes further: the bound on levels that come from outside.
   static constexpr std::size_t level_max = 63;
 
-  // `items` >= 1, 0 < `fp_rate` < 1. It ends with the last level that a filter can have the shape of.
+  // Of all levels together, but for level 0, which always is one: the merge of any number of cycles and nodes
+  // has one filter of each, and a scan has to be able to read it (peer::HttpTransport::Options).
+  static constexpr std::uint64_t bytes_max = std::uint64_t{192} << 20U;
+
+  // `items` >= 1, 0 < `fp_rate` < 1. It ends with the last level that a filter can have the shape of, or
+  // before the one that would pass bytes_max.
   LevelSchedule(std::uint64_t items, double fp_rate);
 
   std::size_t count() const { return levels_.size(); }

@@ -14,7 +14,7 @@ bool LiveMarks::View::may_contain(std::string_view path, const PathHash& hash) c
 MarkSet LiveMarks::View::copy() const {
   MarkSet marks;
   for (const auto& filter : filters_) marks.add_filter(filter->copy());
-  marks.add_trees(*trees_);
+  marks.set_trees(*trees_);
   return marks;
 }
 
@@ -33,7 +33,12 @@ bool LiveMarks::has(BloomShape shape) const {
 
 bool LiveMarks::add_tree(std::string_view path) {
   if (trees_->covers(path)) return false;
-  return own_trees().add(path);
+  return own_trees().insert(path);
+}
+
+std::vector<std::string> LiveMarks::bound_trees(std::size_t bytes_max) {
+  if (!trees_->exceeds(bytes_max)) return {};
+  return own_trees().bound(bytes_max);
 }
 
 TreeMarks& LiveMarks::own_trees() {

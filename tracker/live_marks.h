@@ -18,7 +18,8 @@ namespace spoor::tracker {
 // The marks of the current cycle while they are made: filters that many threads add to side by side, and
 // tree marks. New marks go to the newest level; a lookup asks all filters.
 //
-// Thread-safe, but for open(), add_tree(), view() and clear(): nobody else may be in any function then.
+// Thread-safe, but for open(), add_tree(), bound_trees(), view() and clear(): no other thread may be in any
+// function then.
 class LiveMarks {
  public:
   // What it holds, for reading on while marks go on: the filters themselves, and the tree marks as they were.
@@ -73,8 +74,11 @@ class LiveMarks {
   }
   void count_bits(std::uint64_t added) { filters_.back()->count_bits(added); }
 
-  // Returns whether the tree was not covered before. Only where nobody else is in any function.
+  // Returns whether the tree was not covered before. It may be one more than the bounds of the tree marks
+  // allow; bound_trees() returns the ancestors that it joined others to.
   bool add_tree(std::string_view path);
+  std::vector<std::string> bound_trees(std::size_t bytes_max);
+  const TreeMarks& trees() const { return *trees_; }
   bool trees_cover(std::string_view path) const { return trees_->covers(path); }
 
   // Whether there is a filter that new marks go to.
@@ -93,13 +97,13 @@ class LiveMarks {
   }
 
   bool has(BloomShape shape) const;
+  bool has_newest(BloomShape shape) const { return !filters_.empty() && filters_.back()->shape() == shape; }
 
   // The path itself, or something above or below it that concerns it.
   bool may_contain(std::string_view path, const PathHash& hash) const;
 
   std::uint64_t memory_bytes() const;
   std::size_t level_count() const { return filters_.size(); }
-  std::size_t tree_mark_count() const { return trees_->size(); }
 
   // Counting, in the newest level, these bits as well.
   MarkSetFigures figures(std::uint64_t uncounted) const;

@@ -5,13 +5,7 @@
 namespace spoor::tracker {
 namespace {
 
-// Bytewise, where a path lies from those below `name`: before (negative), among (0) or behind them.
-// The name itself lies before, and "name!" between the two: '!' precedes '/'.
-int compare_to_those_below(std::string_view path, std::string_view name) {
-  if (const int differ = path.substr(0, name.size()).compare(name); differ != 0) return differ;
-  if (path.size() == name.size()) return -1;
-  return static_cast<unsigned char>(path[name.size()]) - '/';
-}
+std::string_view first_component(std::string_view path) { return path.substr(0, path.find('/')); }
 
 }  // namespace
 
@@ -33,15 +27,12 @@ void MarkCursor::descend(std::string_view name) {
 
 void MarkCursor::descend_tree_marks(std::string_view name) {
   const auto from_name = [this](const std::string& mark) { return std::string_view(mark).substr(name_at_); };
-  below_ = std::partition_point(below_, below_end_,
-                                [&](const std::string& mark) { return from_name(mark) < name; });
+  below_ = std::partition_point(
+      below_, below_end_, [&](const std::string& mark) { return first_component(from_name(mark)) < name; });
   covered_ = below_ != below_end_ && from_name(*below_) == name;
-  below_ = std::partition_point(below_, below_end_, [&](const std::string& mark) {
-    return compare_to_those_below(from_name(mark), name) < 0;
-  });
-  below_end_ = std::partition_point(below_, below_end_, [&](const std::string& mark) {
-    return compare_to_those_below(from_name(mark), name) == 0;
-  });
+  if (covered_) ++below_;
+  below_end_ = std::partition_point(
+      below_, below_end_, [&](const std::string& mark) { return first_component(from_name(mark)) == name; });
 }
 
 bool MarkCursor::in_filter() const {

@@ -13,11 +13,7 @@ namespace {
 // A string, its count of owners and the pointer to it, about.
 constexpr std::uint64_t tree_mark_bytes = 100;
 
-std::uint64_t bytes_of(const TreeMarks& marks) {
-  return std::accumulate(
-      marks.begin(), marks.end(), std::uint64_t{0},
-      [](std::uint64_t sum, const std::string& path) { return sum + tree_mark_bytes + path.size(); });
-}
+std::uint64_t bytes_of(const TreeMarks& marks) { return marks.size() * tree_mark_bytes + marks.bytes(); }
 
 }  // namespace
 
@@ -81,9 +77,11 @@ void MarkSet::unpack(std::uint64_t filter_bytes_max) {
   }
 }
 
-std::uint64_t MarkSet::memory_bytes() const {
+std::uint64_t MarkSet::memory_bytes() const { return bytes_of(tree_marks_) + filter_bytes(); }
+
+std::uint64_t MarkSet::filter_bytes() const {
   return std::accumulate(
-      filters_.begin(), filters_.end(), bytes_of(tree_marks_),
+      filters_.begin(), filters_.end(), std::uint64_t{0},
       [](std::uint64_t sum, const BloomFilter& filter) { return sum + filter.memory_bytes(); });
 }
 

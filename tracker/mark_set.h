@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tracker/bloom_filter.h"
@@ -25,7 +26,9 @@ class MarkSet {
   // Returns whether the tree was not covered before.
   bool add_tree(std::string_view path) { return tree_marks_.add(path); }
 
-  void add_trees(const TreeMarks& trees) { tree_marks_.merge(trees); }
+  // As they are, whatever their bounds, and joined until they are within them.
+  void set_trees(TreeMarks trees) { tree_marks_ = std::move(trees); }
+  void bound_trees() { tree_marks_.bound(); }
 
   // Adds a whole filter, as read from outside.
   void add_filter(BloomFilter filter);
@@ -44,8 +47,9 @@ class MarkSet {
   // Makes the filters dense that take at most so many bytes then: a lookup in a packed one is dear.
   void unpack(std::uint64_t filter_bytes_max);
 
-  // What it takes on the heap, about.
+  // What it takes on the heap, about, and what its filters alone do.
   std::uint64_t memory_bytes() const;
+  std::uint64_t filter_bytes() const;
 
   // Whether some filter may contain the path of this hash. Tree marks are not asked.
   bool filters_may_contain(const PathHash& hash) const;

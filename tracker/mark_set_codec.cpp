@@ -85,7 +85,7 @@ void encode_mark_set(base::ByteWriter& out, const MarkSet& marks) {
   for (const std::string& path : marks.tree_marks()) out.short_string(path);
 }
 
-base::Result<MarkSet> decode_mark_set(base::ByteReader& in) {
+base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_bytes_max) {
   MarkSet marks;
   const std::uint16_t filters = in.u16();
   if (filters > filters_max) return corrupt(fmt::format("{} filters in one set", filters));
@@ -95,13 +95,16 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in) {
     if (needs_unpacking(marks, *filter)) return corrupt("two filters of one shape, one of them packed");
     marks.add_filter(*std::move(filter));
   }
-  const std::uint32_t trees = in.u32();
-  for (std::uint32_t i = 0; i < trees && in.ok(); ++i) {
+  const std::uint32_t count = in.u32();
+  if (count > TreeMarks::count_max) return corrupt(fmt::format("{} tree marks in one set", count));
+  TreeMarks trees;
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     const std::string_view path = in.short_string();
     // One that is not would cover nothing.
     if (!path.empty() && !is_normalised(path)) return corrupt("a tree mark of an impossible path");
-    marks.add_tree(path);
+    trees.add(path, tree_bytes_max);
   }
+  marks.set_trees(std::move(trees));
   if (!in.ok()) return corrupt("cut off in the marks");
   return marks;
 }

@@ -12,8 +12,9 @@ namespace spoor::tracker {
 void encode_mark_set(base::ByteWriter& out, const MarkSet& marks);
 
 // What came packed stays packed. Fails with Errc::snapshot_corrupt; never allocates more than in proportion
-// to what is left to read.
-base::Result<MarkSet> decode_mark_set(base::ByteReader& in);
+// to what is left to read. Tree marks of more bytes than this are joined.
+base::Result<MarkSet> decode_mark_set(base::ByteReader& in,
+                                      std::size_t tree_bytes_max = TreeMarks::bytes_max);
 
 void encode_instance(base::ByteWriter& out, const InstanceId& id);
 InstanceId decode_instance(base::ByteReader& in);

@@ -1,9 +1,9 @@
 #include "tracker/namespace_rules.h"
 
 #include <fmt/core.h>
-#include <fnmatch.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checksum.h"
 #include "tracker/path.h"
@@ -13,11 +13,6 @@ namespace {
 
 bool is_reserved(std::string_view top_level_name) {
   return top_level_name == ".spoor" || top_level_name == ".minio.sys";
-}
-
-bool matches(const std::string& glob, std::string_view path, std::string_view name) {
-  if (glob.find('/') == std::string::npos) return ::fnmatch(glob.c_str(), std::string(name).c_str(), 0) == 0;
-  return ::fnmatch(glob.c_str(), std::string(path).c_str(), FNM_PATHNAME) == 0;
 }
 
 bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -37,20 +32,42 @@ bool is_s3_bucket_name(std::string_view name) {
                      [](char c) { return is_lower_or_digit(c) || c == '.' || c == '-'; });
 }
 
-bool NamespaceRules::ignores(std::string_view path) const {
-  for (ComponentCursor at(path); at.next();) {
-    if (ignores_child(at.prefix(), at.component())) return true;
-    if (options_.exclude.empty()) return false;  // the other rules are about the first component only
+NamespaceRules::NamespaceRules(Options options) : options_(std::move(options)) {
+  for (const std::string& glob : options_.exclude) {
+    if (glob.find('/') == std::string::npos) {
+      name_globs_.emplace_back(glob);
+    } else {
+      path_globs_.emplace_back(glob);
+    }
   }
-  return false;
+}
+
+bool NamespaceRules::ignores(std::string_view path, Comparisons* comparisons) const {
+  Comparisons uncounted = 0;
+  Comparisons& count = comparisons == nullptr ? uncounted : *comparisons;
+  bool is_top_level = true;
+  for (ComponentCursor at(path); at.next(); is_top_level = false) {
+    if (ignores_name(at.component(), is_top_level, count)) return true;
+    if (name_globs_.empty()) break;  // the other rules are about the first component only
+  }
+  return std::any_of(path_globs_.begin(), path_globs_.end(),
+                     [&](const PathGlob& glob) { return glob.matches_path_or_above(path, count); });
 }
 
 bool NamespaceRules::ignores_child(std::string_view path, std::string_view name) const {
-  const bool is_top_level = path.size() == name.size();
+  Comparisons uncounted = 0;
+  if (ignores_name(name, path.size() == name.size(), uncounted)) return true;
+  if (path_globs_.empty()) return false;
+  const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')) + 1;
+  return std::any_of(path_globs_.begin(), path_globs_.end(),
+                     [&](const PathGlob& glob) { return glob.matches(path, depth, uncounted); });
+}
+
+bool NamespaceRules::ignores_name(std::string_view name, bool is_top_level, Comparisons& comparisons) const {
   if (is_top_level && (is_reserved(name) || (options_.s3_bucket_names && !is_s3_bucket_name(name))))
     return true;
-  return std::any_of(options_.exclude.begin(), options_.exclude.end(),
-                     [&](const std::string& glob) { return matches(glob, path, name); });
+  return std::any_of(name_globs_.begin(), name_globs_.end(),
+                     [&](const ComponentGlob& glob) { return glob.matches(name, comparisons); });
 }
 
 std::string NamespaceRules::fingerprint() const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "tracker/path_glob.h"
 
 namespace spoor::tracker {
 
@@ -25,10 +27,15 @@ class NamespaceRules {
   };
 
   NamespaceRules() = default;
-  explicit NamespaceRules(Options options) : options_(std::move(options)) {}
+  explicit NamespaceRules(Options options);
 
-  // Whether the normalised path, or a directory above it, is excluded.
-  bool ignores(std::string_view path) const;
+  // Whether the normalised path, or a directory above it, is excluded. A glob without a slash is held against
+  // each component of the path once; one with slashes costs at most as many comparisons as it has components,
+  // however deep the path is. Adds them to `comparisons`, if given.
+  bool ignores(std::string_view path, Comparisons* comparisons = nullptr) const;
+
+  // How many globs a path is held against.
+  std::size_t globs() const { return options_.exclude.size(); }
 
   // The same for the child of a directory that is itself not ignored: what a walk asks as it
   // descends. `path` is the child's whole path, `name` its last component.
@@ -42,7 +49,11 @@ class NamespaceRules {
   std::uint64_t digest() const;
 
  private:
+  bool ignores_name(std::string_view name, bool is_top_level, Comparisons& comparisons) const;
+
   Options options_;
+  std::vector<ComponentGlob> name_globs_;  // those without a slash
+  std::vector<PathGlob> path_globs_;
 };
 
 // Lower-case letters, digits, dots and hyphens, 3 to 63 of them, letters or digits at both ends, no

@@ -11,27 +11,6 @@
 namespace spoor::tracker {
 namespace {
 
-constexpr std::size_t printable_bytes_max = 200;
-
-// The length of the UTF-8 sequence that `text` begins with; 0 where it is none (RFC 3629).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
-  const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
-  return overlong || surrogate || too_high ? 0 : length;
-}
-
 bool is_normalised_component(std::string_view component) {
   if (component.empty() || component.size() > component_bytes_max) return false;
   return component[0] != '.' || (component != "." && component != "..");
@@ -112,24 +91,6 @@ std::string join_path(std::string_view directory, std::string_view name) {
 std::string_view parent_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
-}
-
-std::string printable(std::string_view path) {
-  std::string text;
-  while (!path.empty()) {
-    if (text.size() > printable_bytes_max) return text + "...";
-    const std::size_t length = utf8_length(path);
-    const auto byte = static_cast<unsigned char>(path[0]);
-    const bool is_c1_control = length == 2 && byte == 0xC2 && static_cast<unsigned char>(path[1]) < 0xA0;
-    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1_control) {
-      text += fmt::format("\\x{:02x}", byte);
-      path.remove_prefix(1);
-    } else {
-      text += path.substr(0, length);
-      path.remove_prefix(length);
-    }
-  }
-  return text;
 }
 
 }  // namespace spoor::tracker

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace spoor::tracker {
 
@@ -65,8 +66,6 @@ std::string join_path(std::string_view directory, std::string_view name);
 // The path of the parent; "" for a top-level path, and for the root itself.
 std::string_view parent_path(std::string_view path);
 
-// A path as part of a message or a log line: control characters and bytes that are not UTF-8
-// escaped, at most about 200 bytes.
-std::string printable(std::string_view path);
+using base::printable;  // for a path in a message
 
 }  // namespace spoor::tracker

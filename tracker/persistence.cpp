@@ -14,7 +14,7 @@ Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Opti
     : files_(files),
       clock_(clock),
       options_(std::move(options)),
-      store_(files, options_.drives, options_.owner, options_.data_dir),
+      store_(files, options_.drives, options_.owner, options_.data_dir, options_.find_overlap),
       journal_(files, {options_.data_dir, options_.owner, options_.durability == Durability::disk}) {}
 
 base::Result<std::unique_ptr<Persistence>> Persistence::start(base::FileSystem& files,
@@ -50,6 +50,7 @@ base::Result<> Persistence::begin() {
     tracker_->start_recording();
     if (auto done = begin_journal(start, recovery.follows); !done) return done;
   }
+  tracker_->bound_tree_marks();
   // Once this is written, a start after a crash looks for this instance's journal: it is there. Before,
   // nothing that the last run left may be touched.
   if (auto done = write_record(std::nullopt); !done) {

@@ -40,6 +40,7 @@ class Persistence {
   struct Options {
     std::filesystem::path data_dir;
     std::vector<std::filesystem::path> drives;
+    FindOverlap find_overlap;  // asked before a drive is taken in; may be empty
     NodeIdentity owner;
     Durability durability = Durability::disk;
     std::string boot_id;

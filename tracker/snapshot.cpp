@@ -53,7 +53,8 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
                           state.current.value <= CycleId::value_max &&
                           state.position <= journal_position_max && !state.instance.is_none();
   if (!in.ok() || !numbers_ok) return corrupt("impossible numbers");
-  auto current = decode_mark_set(in);
+  // As they are: the journal goes on from them.
+  auto current = decode_mark_set(in, TreeMarks::no_bytes_max);
   if (!current) return current.error();
   state.current_marks = std::make_shared<const MarkSet>(*std::move(current));
   if (auto done = decode_cycles(in, state); !done) return done.error();

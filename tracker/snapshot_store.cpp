@@ -79,8 +79,12 @@ std::filesystem::path snapshot_file(const std::filesystem::path& drive) {
 }
 
 SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives,
-                             NodeIdentity owner, const std::filesystem::path& data_dir)
-    : files_(files), drives_(std::move(drives)), owner_(std::move(owner)), registry_(files, data_dir) {}
+                             NodeIdentity owner, const std::filesystem::path& data_dir,
+                             FindOverlap find_overlap)
+    : files_(files),
+      drives_(std::move(drives)),
+      owner_(std::move(owner)),
+      registry_(files, data_dir, std::move(find_overlap)) {}
 
 LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
   LoadedSnapshot loaded;
@@ -103,7 +107,11 @@ DriveState SnapshotStore::load_from(const std::filesystem::path& drive,
     loaded.any_lost = loaded.any_lost || snapshot.error().code != Errc::snapshot_foreign;
     return {drive, false, snapshot.error().message, id};
   }
-  if (auto synced = sync_what_was_read(drive); !synced) return {drive, false, synced.error().message, id};
+  if (auto synced = sync_what_was_read(drive); !synced) {
+    // There is one, or may be after the next power cut, and what it says is not used.
+    loaded.any_lost = true;
+    return {drive, false, synced.error().message, id};
+  }
   if (*snapshot) {
     generation_ = std::max(generation_, (*snapshot)->generation);
     const bool is_better = !loaded.newest || rank_of(*loaded.newest, living) < rank_of(**snapshot, living);

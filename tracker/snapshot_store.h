@@ -50,9 +50,9 @@ struct SavedSnapshot {
 // Not thread-safe: it belongs to whoever saves.
 class SnapshotStore {
  public:
-  // `files` must outlive the store.
+  // `files` must outlive the store. `find_overlap` as in DriveRegistry.
   SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives, NodeIdentity owner,
-                const std::filesystem::path& data_dir);
+                const std::filesystem::path& data_dir, FindOverlap find_overlap = {});
 
   // The newest whole snapshot of this node among the drives, by generation, whatever their order; one of
   // the `living` instance before any other. A file that is none is reported; a file of MinIO's counts as

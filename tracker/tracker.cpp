@@ -102,7 +102,7 @@ bool Tracker::mark_path(Gate::Entry& inside, const Mark& mark, const PrefixHashe
   ++outcome.added;
   outcome.position = record(inside.local(), mark, record_bytes(mark));
   std::uint64_t& bits_added = inside.local().bits_added;
-  bits_added += live_.add(unknown);
+  bits_added += set_bits(unknown);
   // Seldom, since all markers write to the same counter; often enough to notice a full level.
   const auto level = live_.newest_level();
   const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
@@ -110,7 +110,12 @@ bool Tracker::mark_path(Gate::Entry& inside, const Mark& mark, const PrefixHashe
   return true;
 }
 
-// Alone: which tree marks are joined depends on their order, and so does what a replay comes to.
+std::uint64_t Tracker::set_bits(std::span<const PathHash> unknown) {
+  if (options_.before_bits) options_.before_bits();
+  return live_.add(unknown);
+}
+
+// Alone: which tree marks are joined depends on their order.
 void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
   {
     const auto inside = gate_.enter();
@@ -123,7 +128,23 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
   outcome.position = position();
   if (!live_.add_tree(mark.path)) return;
   ++outcome.added;
-  outcome.position = record_alone(alone, mark, record_bytes(mark));
+  record_alone(alone, mark, record_bytes(mark));
+  outcome.position = bound_trees(alone);
+}
+
+// Marks below what others were joined to add nothing, and have no record: it is there again after a replay,
+// by any bound, only if it has one.
+JournalPosition Tracker::bound_trees(Gate::Solitude& alone) {
+  for (std::string& ancestor : live_.bound_trees(options_.tree_bytes_max)) {
+    const Mark mark{std::move(ancestor), MarkKind::tree};
+    record_alone(alone, mark, record_bytes(mark));
+  }
+  return position();
+}
+
+void Tracker::bound_tree_marks() {
+  auto alone = gate_.enter_alone();
+  bound_trees(alone);
 }
 
 // Must come before the bits of the mark: see position_.
@@ -198,7 +219,7 @@ std::optional<std::size_t> Tracker::level_to_open() {
 bool Tracker::open_level(BloomShape shape) {
   auto filter = std::make_shared<LiveFilter>(shape);
   const auto alone = gate_.enter_alone();
-  if (live_.has(shape)) return true;
+  if (live_.has_newest(shape)) return true;
   const std::uint64_t bytes_max = std::max(options_.memory_bytes_max, options_.levels.shape(0).byte_count());
   if (shape.byte_count() > bytes_max || live_.memory_bytes() > bytes_max - shape.byte_count()) return false;
   live_.open(options_.levels.level_of(shape), std::move(filter));
@@ -240,10 +261,13 @@ bool Tracker::advance(CycleId to) {
   return true;
 }
 
+bool Tracker::is_in_reach(CycleId to) const {
+  const auto inside = gate_.enter();
+  return to <= std::max(current_, reach_of(current_));
+}
+
 bool Tracker::advance_alone(Gate::Solitude& alone, CycleId to) {
-  if (to <= current_ || to.value > CycleId::request_max || to.value - current_.value > CycleId::jump_max) {
-    return false;
-  }
+  if (to <= current_ || to.value > CycleId::request_max) return false;
   count_bits(alone);
   auto view = std::make_shared<const LiveMarks::View>(live_.view());
   if (!view->empty()) {
@@ -275,7 +299,9 @@ void Tracker::pack(CycleId closed) {
     if (found != history_.end()) view = found->view;
   }
   if (!view) return;
-  Closed packed = make_closed(closed, std::make_shared<const MarkSet>(view->copy().packed()));
+  MarkSet marks = view->copy().packed();
+  marks.bound_trees();
+  Closed packed = make_closed(closed, std::make_shared<const MarkSet>(std::move(marks)));
   const auto alone = gate_.enter_alone();
   const auto found = std::find_if(history_.begin(), history_.end(), its);
   if (found != history_.end()) *found = std::move(packed);
@@ -293,7 +319,7 @@ Tracker::Closed Tracker::make_closed(CycleId id, std::shared_ptr<const MarkSet> 
   Closed closed;
   closed.id = id;
   closed.figures = figures_of(id, *marks);
-  closed.memory_bytes = marks->memory_bytes();
+  closed.memory_bytes = marks->filter_bytes();
   closed.marks = std::move(marks);
   return closed;
 }
@@ -322,7 +348,8 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
     const bool is_ahead = oldest > current_;
     const CycleId before = current_;
     asked_level_ = std::max(asked_level_, std::min(request.start_level, options_.levels.last()));
-    answer.has_advanced = advance_alone(alone, request.current);
+    const bool is_in_reach = request.current <= reach_of(current_);
+    answer.has_advanced = is_in_reach && advance_alone(alone, request.current);
     if (answer.has_advanced) just_closed = before;
     answer.instance = instance_;
     answer.current = current_;
@@ -398,7 +425,7 @@ CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
   figures.id = current_;
   figures.filter = live_.figures(uncounted);
   figures.levels = live_.level_count();
-  figures.tree_marks = live_.tree_mark_count();
+  figures.tree_marks = live_.trees().size();
   figures.saturated = saturated_;
   return figures;
 }

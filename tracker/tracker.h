@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -122,10 +123,16 @@ class Tracker {
   struct Options {
     LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
     std::size_t history_max = 16;        // closed cycles with marks to keep
-    // Of all filters kept. Filters of level 0 are kept for each cycle in any case.
+    // Of all filters kept; tree marks have bounds of their own. Filters of level 0 are kept for each cycle in
+    // any case.
     std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
     // Else only open_level() opens any, but for a first one: for a replay.
     bool opens_levels = true;
+    // Of the paths of the current cycle's tree marks, before they are joined. A replay has no such bound: the
+    // journal has what they were joined to.
+    std::size_t tree_bytes_max = TreeMarks::bytes_max;
+    // For tests: called within a mark, just before its bits are set. Empty in the product.
+    std::function<void()> before_bits = {};
   };
 
   // `clock` must outlive the tracker.
@@ -137,16 +144,24 @@ class Tracker {
   // Paths must be normalised.
   MarkOutcome mark(std::span<const Mark> marks);
 
-  // Opens `to` if it is ahead of the current cycle, by what can be, and closes that one. Returns
-  // whether it did.
+  // Opens `to` if it is ahead of the current cycle and at most CycleId::request_max, and closes that one.
+  // Returns whether it did. No jump is too far: a replay repeats what the tracker did.
   bool advance(CycleId to);
+
+  // Whether a request may ask for this cycle: one beyond reach_of() the current one is refused. Once true,
+  // it stays so.
+  bool is_in_reach(CycleId to) const;
+
+  // Joins the current cycle's tree marks where an older version left more than their bound, and records them.
+  void bound_tree_marks();
 
   // For a replay: makes a filter of this shape the one that new marks go to. Returns false where it would
   // take more memory than there may be.
   bool open_level(BloomShape shape);
 
   // Advances as asked and answers with the marks from `oldest` through the last closed cycle, and
-  // through the live one where `current` was already current or passed.
+  // through the live one where `current` was already current or passed. A `current` out of reach opens
+  // nothing.
   CycleAnswer cycle(const CycleRequest& request);
 
   DirtyAnswer dirty(std::string_view path, CycleId since) const;
@@ -194,7 +209,7 @@ class Tracker {
     std::shared_ptr<const LiveMarks::View> view;  // none once it is packed
     std::shared_ptr<const MarkSet> marks;         // none before
     CycleFigures figures;                         // of the marks
-    std::uint64_t memory_bytes = 0;
+    std::uint64_t memory_bytes = 0;               // of its filters
 
     std::shared_ptr<const MarkSet> get() const;
     bool may_contain(std::string_view path, const PathHash& hash) const;
@@ -209,7 +224,9 @@ class Tracker {
 
   void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
   bool mark_path(Gate::Entry& inside, const Mark& mark, const PrefixHashes& prefixes, MarkOutcome& outcome);
+  std::uint64_t set_bits(std::span<const PathHash> unknown);
   void mark_tree(const Mark& mark, MarkOutcome& outcome);
+  JournalPosition bound_trees(Gate::Solitude& alone);
   template <class Record>
   JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);
   template <class Record>

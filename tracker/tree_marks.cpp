@@ -1,6 +1,8 @@
 #include "tracker/tree_marks.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,21 @@
 
 namespace spoor::tracker {
 namespace {
+
+// Component by component: the separator precedes every other byte.
+bool comes_before(std::string_view one, std::string_view other) {
+  const auto [here, there] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
+  if (here == one.end() || there == other.end()) return there != other.end();
+  const auto rank = [](char byte) {
+    return byte == '/' ? -1 : static_cast<int>(static_cast<unsigned char>(byte));
+  };
+  return rank(*here) < rank(*there);
+}
+
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  if (top.empty()) return true;
+  return path.starts_with(top) && (path.size() == top.size() || path[top.size()] == '/');
+}
 
 // How many components the paths have in common from the top; neither is the other or above it.
 std::size_t shared_components(std::string_view one, std::string_view other) {
@@ -24,85 +41,111 @@ std::string_view cut(std::string_view path, std::size_t depth) {
   return at.prefix();
 }
 
-// Everything below `path` sorts from "path/" up to, and without, "path0": '0' follows '/'.
-std::pair<std::string, std::string> range_below(std::string_view path) {
-  return {std::string(path) + '/', std::string(path) + '0'};
-}
+// What cutting all marks at one more component adds to the set.
+struct Growth {
+  std::size_t marks = 0;
+  std::size_t bytes = 0;
+};
 
 }  // namespace
 
-bool TreeMarks::add(std::string_view path) {
+bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
   const bool is_new = insert(path);
-  if (paths_.size() > count_max) join_deepest();
+  bound(bytes_at_most);
   return is_new;
 }
 
+// In one pass over both: one by one, each would move all that lie behind it.
 void TreeMarks::merge(const TreeMarks& other) {
-  if (paths_.empty()) {
-    *this = other;
-    return;
+  if (other.empty()) return;
+  Paths both;
+  both.reserve(paths_.size() + other.paths_.size());
+  std::merge(paths_.begin(), paths_.end(), other.paths_.begin(), other.paths_.end(), std::back_inserter(both),
+             [](const auto& one, const auto& two) { return comes_before(*one, *two); });
+  paths_.clear();
+  bytes_ = 0;
+  for (auto& path : both) {
+    if (!paths_.empty() && is_at_or_below(*path, *paths_.back())) continue;
+    bytes_ += path->size();
+    paths_.push_back(std::move(path));
   }
-  for (const std::string& path : other) add(path);
+  bound();
 }
 
-TreeMarks::Paths::const_iterator TreeMarks::first_from(std::string_view path) const {
-  return std::lower_bound(paths_.begin(), paths_.end(), path,
-                          [](const auto& each, std::string_view from) { return *each < from; });
-}
-
-bool TreeMarks::contains(std::string_view path) const {
-  const auto found = first_from(path);
-  return found != paths_.end() && **found == path;
+TreeMarks::Paths::const_iterator TreeMarks::first_after(std::string_view path) const {
+  return std::upper_bound(paths_.begin(), paths_.end(), path, [](std::string_view after, const auto& each) {
+    return comes_before(after, *each);
+  });
 }
 
 bool TreeMarks::insert(std::string_view path) {
   if (covers(path)) return false;
-  if (path.empty()) {
-    paths_.clear();
-  } else {
-    const auto [from, to] = range_below(path);
-    paths_.erase(first_from(from), first_from(to));
-  }
-  paths_.insert(first_from(path), std::make_shared<const std::string>(path));
+  const auto from = first_after(path);
+  const auto to = std::partition_point(from, paths_.cend(),
+                                       [&](const auto& each) { return is_at_or_below(*each, path); });
+  for (auto below = from; below != to; ++below) bytes_ -= (*below)->size();
+  paths_.insert(paths_.erase(from, to), std::make_shared<const std::string>(path));
+  bytes_ += path.size();
   return true;
 }
 
+// No mark lies below another one: only the last one that does not come after the path can cover it.
 bool TreeMarks::covers(std::string_view path) const {
-  if (paths_.empty()) return false;
-  if (contains({})) return true;
-  for (ComponentCursor at(path); at.next();) {
-    if (contains(at.prefix())) return true;
-  }
-  return false;
+  const auto after = first_after(path);
+  return after != paths_.begin() && is_at_or_below(path, **std::prev(after));
 }
 
 bool TreeMarks::has_below(std::string_view path) const {
-  if (path.empty()) return !paths_.empty() && !contains({});
-  const auto [from, to] = range_below(path);
-  return first_from(from) != first_from(to);
+  const auto after = first_after(path);
+  return after != paths_.end() && is_at_or_below(**after, path);
 }
 
-// Cuts all marks at the greatest depth at which three quarters of the bound remain, so that a stream
-// of marks at the bound costs little more than one that is not. One pass, however deep they are.
-void TreeMarks::join_deepest() {
-  // In this order a mark is the first of its kind, cut at some depth, if it shares fewer components
-  // than that with the mark before it.
-  std::vector<std::size_t> first_of_kind(path_bytes_max + 1);
+// Cuts all marks at the greatest depth at which three quarters of the bounds remain, so that a stream of
+// marks at a bound costs little more than one that is not: one pass, however deep they are, for every quarter
+// of a bound that came.
+std::vector<std::string> TreeMarks::bound(std::size_t bytes_at_most) {
+  std::vector<std::string> ancestors;
+  if (!exceeds(bytes_at_most)) return ancestors;
+  const std::size_t depth = depth_within(bytes_at_most / 4 * 3);
+  for (auto& path : paths_) {
+    const std::string_view joined = cut(*path, depth);
+    if (joined.size() == path->size()) continue;
+    if (ancestors.empty() || ancestors.back() != joined) ancestors.emplace_back(joined);
+    path = std::make_shared<const std::string>(joined);
+  }
+  const auto same = [](const auto& one, const auto& other) { return *one == *other; };
+  paths_.erase(std::unique(paths_.begin(), paths_.end(), same), paths_.end());
+  bytes_ = std::accumulate(begin(), end(), std::size_t{0},
+                           [](std::size_t sum, const std::string& path) { return sum + path.size(); });
+  return ancestors;
+}
+
+// The greatest depth, of paths cut there, at which so much and three quarters of count_max remain. Not all of
+// it does: a bound is exceeded.
+std::size_t TreeMarks::depth_within(std::size_t bytes_at_most) const {
+  // A mark is the first of its kind, cut at some depth, if it shares fewer components than that with the mark
+  // before it.
+  std::vector<Growth> growth(path_bytes_max + 1);
   std::string_view before;
   for (const std::string& path : *this) {
-    ++first_of_kind[shared_components(before, path)];
+    const std::size_t shared = shared_components(before, path);
+    ++growth[shared].marks;
+    std::size_t depth = 0;
+    std::size_t counted = 0;
+    for (ComponentCursor at(path); at.next(); ++depth) {
+      if (depth < shared) continue;
+      growth[depth].bytes += at.prefix().size() - counted;
+      counted = at.prefix().size();
+    }
     before = path;
   }
   std::size_t depth = 0;
-  for (std::size_t left = first_of_kind[0]; left <= count_max / 4 * 3; left += first_of_kind[depth]) ++depth;
-  for (auto& path : paths_) {
-    const std::string_view joined = cut(*path, depth);
-    if (joined.size() != path->size()) path = std::make_shared<const std::string>(joined);
+  for (Growth left = growth[0]; left.marks <= count_max / 4 * 3 && left.bytes <= bytes_at_most;) {
+    ++depth;
+    left.marks += growth[depth].marks;
+    left.bytes += growth[depth].bytes;
   }
-  // Cut paths can sort otherwise: "a!/b" comes before "a/b", "a!" behind "a".
-  std::sort(paths_.begin(), paths_.end(), [](const auto& one, const auto& other) { return *one < *other; });
-  const auto same = [](const auto& one, const auto& other) { return *one == *other; };
-  paths_.erase(std::unique(paths_.begin(), paths_.end(), same), paths_.end());
+  return depth;
 }
 
 }  // namespace spoor::tracker

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/file_lock.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/umask.h"
 
 namespace spoor::base {
 namespace {
@@ -115,6 +117,25 @@ TEST_F(FileSystemTest, CreatedFilesAreNotForOthersToRead) {
   struct stat status{};
   ASSERT_EQ(::stat(file_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07U, 0U);
+}
+
+TEST_F(FileSystemTest, FilesAndFolders_HaveTheirModeWhateverTheUmask) {
+  for (const mode_t mask : {0000U, 0022U, 0077U}) {
+    const support::Umask umask(mask);
+    const fs::path folder = directory_ / std::to_string(mask);
+    ASSERT_TRUE(files_.create_directory(folder));
+    ASSERT_TRUE(files_.create(folder / "file"));
+    EXPECT_EQ(fs::status(folder).permissions(), fs::perms(0750));
+    EXPECT_EQ(fs::status(folder / "file").permissions(), fs::perms(0640));
+    ASSERT_TRUE(FileLock::try_acquire(folder / "lock"));
+    EXPECT_EQ(fs::status(folder / "lock").permissions(), fs::perms(0640));
+  }
+}
+
+TEST_F(FileSystemTest, FolderThatTakesItsGroupFromAbove_KeepsThat) {
+  fs::permissions(directory_ / ".", fs::perms::set_gid, fs::perm_options::add);
+  ASSERT_TRUE(files_.create_directory(directory_ / "folder"));
+  EXPECT_EQ(fs::status(directory_ / "folder").permissions(), fs::perms(0750) | fs::perms::set_gid);
 }
 
 TEST_F(FileSystemTest, CreateDoesNotFollowASymbolicLink) {

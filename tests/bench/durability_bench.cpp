@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -34,8 +35,14 @@ namespace {
 using namespace spoor;
 using namespace std::chrono_literals;
 
-constexpr int rounds = 7;
-constexpr auto run_time = 300ms;
+struct Settings {
+  int rounds = 7;
+  std::chrono::milliseconds run_time = 300ms;
+};
+
+// Enough to see that everything runs; the figures say nothing.
+constexpr Settings short_settings{.rounds = 1, .run_time = 20ms};
+
 constexpr std::array<std::size_t, 3> connection_counts = {1, 16, 64};
 constexpr std::size_t known_paths = 1000;
 constexpr std::size_t record_bytes = 100;
@@ -65,7 +72,7 @@ class Node {
   const std::string& durability() const { return durability_; }
   Paths paths() const { return paths_; }
 
-  double acknowledged_per_second(std::size_t connections) {
+  double acknowledged_per_second(std::size_t connections, std::chrono::milliseconds run_time) {
     bench::MarkLoad load(port_, connections, [this] { return next_path(); });
     return load.run(run_time);
   }
@@ -102,7 +109,7 @@ class Node {
 };
 
 // Small records appended to one file, each synced: what one client at a time can get of the disk at most.
-double syncs_per_second(const std::filesystem::path& file) {
+double syncs_per_second(const std::filesystem::path& file, std::chrono::milliseconds run_time) {
   using Clock = std::chrono::steady_clock;
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const std::string record(record_bytes, 'r');
@@ -134,13 +141,13 @@ struct Measured {
 };
 
 // Once around.
-void take_turns(const Nodes& nodes, std::size_t connections, const std::filesystem::path& sync_file,
-                Measured& measured) {
-  const double syncs = syncs_per_second(sync_file);
+void take_turns(const Nodes& nodes, std::size_t connections, std::chrono::milliseconds run_time,
+                const std::filesystem::path& sync_file, Measured& measured) {
+  const double syncs = syncs_per_second(sync_file, run_time);
   measured.syncs_per_second.add(syncs);
   double first = 0;
   for (const auto& node : nodes) {
-    const double marks = node->acknowledged_per_second(connections);
+    const double marks = node->acknowledged_per_second(connections, run_time);
     if (node == nodes.front()) first = marks;
     Row& row = measured.rows[node.get()][connections];
     row.per_second.add(marks);
@@ -149,12 +156,14 @@ void take_turns(const Nodes& nodes, std::size_t connections, const std::filesyst
   }
 }
 
-Measured measure(const Nodes& nodes, const std::filesystem::path& sync_file) {
+Measured measure(const Settings& settings, const Nodes& nodes, const std::filesystem::path& sync_file) {
   Measured measured;
-  for (const auto& node : nodes) node->acknowledged_per_second(16);  // warms up; makes the known paths known
-  for (int round = 0; round < rounds; ++round) {
+  for (const auto& node : nodes) {
+    node->acknowledged_per_second(16, settings.run_time);  // warms up; makes the known paths known
+  }
+  for (int round = 0; round < settings.rounds; ++round) {
     for (const std::size_t connections : connection_counts) {
-      take_turns(nodes, connections, sync_file, measured);
+      take_turns(nodes, connections, settings.run_time, sync_file, measured);
     }
   }
   return measured;
@@ -177,7 +186,7 @@ void print(const Nodes& nodes, const Measured& measured) {
   }
 }
 
-void run() {
+void run(const Settings& settings) {
   const std::string disk = bench::use_disk();
   const support::TempDirectory directory;
   Nodes nodes;
@@ -186,9 +195,9 @@ void run() {
   nodes.push_back(std::make_unique<Node>(directory, "disk", Paths::made_up));
   nodes.push_back(std::make_unique<Node>(directory, "disk", Paths::known));
   fmt::print("Acknowledged marks over HTTP on loopback, one path a request: median of {} runs of {} ms.\n",
-             rounds, run_time.count());
+             settings.rounds, settings.run_time.count());
   fmt::print("{}, {} processors\n", disk, std::thread::hardware_concurrency());
-  print(nodes, measure(nodes, directory / "synced"));
+  print(nodes, measure(settings, nodes, directory / "synced"));
   for (const auto& node : nodes) {
     if (node->paths() == Paths::made_up) node->check_all_were_new();
   }
@@ -196,9 +205,13 @@ void run() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  bool is_short = false;
+  CLI::App program("Times acknowledged marks of each durability beside the disk");
+  program.add_flag("--short", is_short, "Runs everything once, for a moment: figures that say nothing");
+  CLI11_PARSE(program, argc, argv);
   try {
-    run();
+    run(is_short ? short_settings : Settings{});
   } catch (const std::exception& failure) {
     fmt::print(stderr, "durability_bench: {}\n", failure.what());
     return 1;

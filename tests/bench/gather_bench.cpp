@@ -217,6 +217,15 @@ int main(int argc, char** argv) {
   app.add_option("--items", items, "Directories marked through each")->capture_default_str();
   app.add_option("--nodes", nodes, "Simulated ones")->capture_default_str();
   app.add_option("--rounds", rounds, "Of gathering")->capture_default_str();
+  app.add_flag_callback(
+      "--short",
+      [&] {
+        peers = 3;
+        items = 2000;
+        nodes = 10;
+        rounds = 1;
+      },
+      "A few small ones: figures that say nothing");
   CLI11_PARSE(app, argc, argv);
   if (peers > 0) spoor::bench::bench_peers(peers, items, rounds);
   if (nodes == 0) return 0;

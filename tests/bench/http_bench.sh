@@ -2,9 +2,17 @@
 # POST /v1/marks, loaded by wrk (over a Unix socket by h2load, as HTTP/1.1), beside nginx that answers the same bodies
 # with 204: by turns in one run, medians of the rounds. Durability is `memory`, but for the case that compares it with
 # `disk`. At the end what a slowloris does to others.
+#   http_bench.sh SPOORD [ROUNDS [SECONDS]], or SPOORD --short: each case once, for a second: figures that say nothing
 set -euo pipefail
 
-readonly spoord=$1 rounds=${2:-5} seconds=${3:-3}
+readonly spoord=$1
+first_round=0  # it warms up, and does not count
+if [[ ${2:-} == --short ]]; then
+  first_round=1 rounds=1 seconds=1
+else
+  rounds=${2:-5} seconds=${3:-3}
+fi
+readonly first_round rounds seconds
 nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || { echo "nginx is missing" >&2; exit 1; }
 readonly nginx
 work=$(mktemp -d)
@@ -44,7 +52,7 @@ start disk disk
 readonly disk_port=$port
 
 nginx_port=7441
-while ((nginx_port == spoor_port || nginx_port == disk_port)); do ((++nginx_port)); done
+while (exec 3<>"/dev/tcp/127.0.0.1/$nginx_port") 2>/dev/null; do ((++nginx_port)); done  # taken
 readonly nginx_port
 cat >"$work/nginx.conf" <<CONF
 worker_processes 1;
@@ -116,7 +124,7 @@ LUA
 
 # requests/s, p50 and p99 in us of one run
 load() {  # port script threads connections [seconds]
-  wrk -t"$3" -c"$4" -d"${5:-$seconds}" --latency -s "$work/$2.lua" "http://127.0.0.1:$1/v1/marks" >"$work/wrk.log"
+  wrk -t"$3" -c"$4" -d"${5:-$seconds}" --timeout 30s --latency -s "$work/$2.lua" "http://127.0.0.1:$1/v1/marks" >"$work/wrk.log"
   if grep -q 'Non-2xx\|Socket errors' "$work/wrk.log"; then cat "$work/wrk.log" >&2; exit 1; fi
   awk '
     function us(text) { return text ~ /us$/ ? text + 0 : text ~ /ms$/ ? text * 1000 : text * 1000000 }
@@ -169,7 +177,7 @@ readonly cases=(
   "nginx-1000-paths load $nginx_port json1000 1 8" "spoor-1000-known load $spoor_port json1000 1 8"
   "spoor-1000-known-text load $spoor_port text1000 1 8" "spoor-1000-new load $spoor_port new1000 1 8 1"
 )
-for ((round = 0; round <= rounds; ++round)); do  # the first warms up
+for ((round = first_round; round <= rounds; ++round)); do
   for each in "${cases[@]}"; do
     read -r name how <<<"$each"
     [[ $name != *-new* ]] || open_cycle

@@ -1,5 +1,6 @@
 #include "tests/bench/mark_load.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,6 +15,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "tests/support/loopback.h"
 
 namespace spoor::bench {
 namespace {
@@ -54,7 +57,7 @@ void MarkLoad::open(Connection& connection, std::uint16_t port) const {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ::inet_pton(AF_INET, support::own_loopback().c_str(), &address.sin_addr);
   const int on = 1;
   check(::connect(connection.fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0,
         "connect");

@@ -31,11 +31,12 @@ using namespace spoor;
 
 constexpr std::uint64_t MiB = std::uint64_t{1} << 20U;
 constexpr std::uint64_t rounds = 3;
-constexpr std::size_t asked = 100'000;
 constexpr double nearly_full = 0.95;
 
 struct Settings {
+  bool is_short = false;
   bool is_full = false;
+  std::size_t asked = 100'000;  // untouched directories
   std::uint64_t marks_max = 6'000'000;
   std::uint64_t memory_limit_mib = 256;  // of each tracker
   std::uint64_t memory_max_mib = 4096;   // of this benchmark
@@ -108,7 +109,8 @@ struct FalsePositives {
   double met_by_a_walk = 0;
 };
 
-FalsePositives false_positives(const Cell& cell, std::uint64_t round, const tracker::MarkSet& marks) {
+FalsePositives false_positives(const Cell& cell, std::uint64_t round, std::size_t asked,
+                               const tracker::MarkSet& marks) {
   std::mt19937_64 engine(round + 1);
   bench::SaturationPaths paths;
   std::size_t directly = 0;
@@ -122,7 +124,7 @@ FalsePositives false_positives(const Cell& cell, std::uint64_t round, const trac
     if (marks.filters_may_contain(tracker::hash_path(path))) ++directly;
     if (is_walked_to(marks, path)) ++walked_to;
   }
-  constexpr auto all = static_cast<double>(asked);
+  const auto all = static_cast<double>(asked);
   return {static_cast<double>(directly) / all, static_cast<double>(walked_to) / all};
 }
 
@@ -181,16 +183,16 @@ class Table {
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
-void run_fixed(const Cell& cell, Table& table) {
+void run_fixed(const Cell& cell, const Settings& settings, Table& table) {
   const auto gathered = gather(cell.nodes, [&](std::uint64_t node) {
     return bench::run_node({0, node, 0, cell.objects}, {.cycles = cell.cycles});
   });
-  table.add(cell, "level 0 only", gathered, false_positives(cell, 0, gathered.marks));
+  table.add(cell, "level 0 only", gathered, false_positives(cell, 0, settings.asked, gathered.marks));
 }
 
 // Each round's cycles are opened at the level that the scan before asked for.
-void run_growing(const Cell& cell, std::uint64_t memory_limit_mib, const tracker::LevelSchedule& levels,
-                 Table& table) {
+void run_growing(const Cell& cell, const Settings& settings, std::uint64_t memory_limit_mib,
+                 const tracker::LevelSchedule& levels, Table& table) {
   bench::NodeOptions options{
       .cycles = cell.cycles, .levels = levels, .memory_bytes_max = memory_limit_mib * MiB};
   for (std::uint64_t round = 1; round <= rounds; ++round) {
@@ -198,7 +200,7 @@ void run_growing(const Cell& cell, std::uint64_t memory_limit_mib, const tracker
       return bench::run_node({round, node, 0, cell.objects}, options);
     });
     table.add(cell, fmt::format("round {}, {} MiB", round, memory_limit_mib), gathered,
-              false_positives(cell, round, gathered.marks));
+              false_positives(cell, round, settings.asked, gathered.marks));
     options.start_level = levels.level_for(2 * gathered.items());
   }
 }
@@ -223,16 +225,15 @@ void run_cell(const Cell& cell, const Settings& settings, const tracker::LevelSc
     table.skip(cell, fmt::format("may take {} MiB, --memory-max allows {}", memory, settings.memory_max_mib));
     return;
   }
-  run_fixed(cell, table);
-  run_growing(cell, settings.memory_limit_mib, levels, table);
+  run_fixed(cell, settings, table);
+  run_growing(cell, settings, settings.memory_limit_mib, levels, table);
 }
 
-void run(const Settings& settings) {
-  fmt::print(
-      "False positives among {} untouched directories: asked by themselves, and walked to from the top.\n",
-      asked);
-  const tracker::LevelSchedule levels(200'000, 0.1);
-  Table table(levels);
+void run_cells(const Settings& settings, const tracker::LevelSchedule& levels, Table& table) {
+  if (settings.is_short) {
+    run_cell({2, 4, 20'000}, settings, levels, table);
+    return;
+  }
   for (const std::uint64_t objects : {20'000U, 100'000U, 1'000'000U}) {
     for (const std::uint64_t nodes : {1U, 4U, 16U}) {
       for (const std::uint64_t cycles : {1U, 4U, 16U}) {
@@ -240,8 +241,18 @@ void run(const Settings& settings) {
       }
     }
   }
+}
+
+void run(const Settings& settings) {
+  fmt::print(
+      "False positives among {} untouched directories: asked by themselves, and walked to from the top.\n",
+      settings.asked);
+  const tracker::LevelSchedule levels(200'000, 0.1);
+  Table table(levels);
+  run_cells(settings, levels, table);
   // A tracker that may not take what it would have to.
-  run_growing({4, 4, 100'000}, 1, levels, table);
+  run_growing({4, 4, settings.is_short ? 20'000U : 100'000U}, settings, 1, levels, table);
+  if (settings.is_short) return;
   const auto file = bench::results_file("saturation_bench");
   std::ofstream(file) << table.rows().dump(2) << '\n';
   fmt::print("The figures for machines are in {}\n", file.native());
@@ -255,7 +266,9 @@ int main(int argc, char** argv) {
   program.add_flag("--full", settings.is_full, "Also the combinations that take minutes each");
   program.add_option("--memory-limit", settings.memory_limit_mib, "MiB for the filters of each tracker");
   program.add_option("--memory-max", settings.memory_max_mib, "MiB beyond which a combination is skipped");
+  program.add_flag("--short", settings.is_short, "One small combination: figures that say little");
   CLI11_PARSE(program, argc, argv);
+  if (settings.is_short) settings.asked = 1000;
   try {
     run(settings);
   } catch (const std::exception& failure) {

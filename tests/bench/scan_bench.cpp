@@ -35,6 +35,7 @@ struct Settings {
   bool keep = false;
   int rounds = 3;
   std::set<std::string> steps;
+  bool is_short = false;
 };
 
 std::string median(const Figures& figures, int digits) {
@@ -165,10 +166,12 @@ void run(const Settings& settings) {
              database.bytes_each_beyond_names());
   fmt::print("MiB: the most at any time; of no program less is seen than this one's own {:.1f}\n",
              bench::own_memory_mib());
-  print_targets(rounds, database);
-  const auto file = bench::results_file("scan_bench");
-  std::ofstream(file) << to_json(rounds, database).dump(2) << '\n';
-  fmt::print("The figures for machines are in {}\n", file.native());
+  if (!settings.is_short) {
+    print_targets(rounds, database);
+    const auto file = bench::results_file("scan_bench");
+    std::ofstream(file) << to_json(rounds, database).dump(2) << '\n';
+    fmt::print("The figures for machines are in {}\n", file.native());
+  }
   if (!settings.keep) fmt::print("Removing the tree; --keep leaves it for the next time\n");
   std::fflush(stdout);
 }
@@ -190,7 +193,12 @@ int main(int argc, char** argv) {
   program.add_option("--only", settings.steps, "Some steps; speeds are told where full is among them")
       ->check(CLI::IsMember({"first", "full", "incremental", "idle"}))
       ->delimiter(',');
+  program.add_flag("--short", settings.is_short, "A small tree, one run of each: figures that say nothing");
   CLI11_PARSE(program, argc, argv);
+  if (settings.is_short) {
+    settings.objects = 500;
+    settings.rounds = 1;
+  }
   try {
     run(settings);
   } catch (const std::exception& failure) {

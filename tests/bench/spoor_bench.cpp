@@ -62,11 +62,14 @@ int main(int argc, char** argv) {
   // The last of two equal flags counts.
   std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=5", "--benchmark_min_time=0.2",
                                         "--benchmark_enable_random_interleaving=true"};
+  // Each for a moment: figures that say nothing.
+  const bool is_short = argc > 1 && std::string_view(argv[1]) == "--short";
+  if (is_short) arguments = {argv[0], "--benchmark_min_time=0.001"};
   const std::string results = bench::results_file("spoor_bench");
-  const bool is_saved =
-      !is_given(argc, argv, "--benchmark_out=") && !is_given(argc, argv, "--benchmark_list_tests");
+  const bool is_saved = !is_short && !is_given(argc, argv, "--benchmark_out=") &&
+                        !is_given(argc, argv, "--benchmark_list_tests");
   if (is_saved) arguments.push_back("--benchmark_out=" + results);
-  arguments.insert(arguments.end(), argv + 1, argv + argc);
+  arguments.insert(arguments.end(), argv + (is_short ? 2 : 1), argv + argc);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -33,15 +34,23 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
-constexpr std::size_t items = 200'000;
+struct Settings {
+  std::size_t items = 200'000;  // of each cycle
+  std::size_t tree_marks = 10'000;
+  int rounds = 5;
+  std::chrono::milliseconds round_time = 1s;
+  int calls_alone = 200;
+};
+
+// Enough to see that everything runs; the figures say nothing.
+constexpr Settings short_settings{
+    .items = 2000, .tree_marks = 100, .rounds = 1, .round_time = 50ms, .calls_alone = 5};
+
 constexpr std::uint64_t cycles = 17;  // the current one, and 16 of history
-constexpr int rounds = 5;
-constexpr auto round_time = 1s;
 // So fast that many marks fall into every copy of the state, and so slowly that the marks of all rounds
 // together don't fill the filter much further.
 constexpr auto mark_pace = 20us;
 constexpr double long_wait_us = 200;
-constexpr int calls_alone = 200;
 
 tracker::Mark key(std::uint64_t cycle, std::size_t number) {
   return {fmt::format("key-{}-{}", cycle, number)};
@@ -59,7 +68,7 @@ tracker::Mark path(std::size_t number) {
 // A tracker with all the cycles it keeps, each as full as it is made for, on a disk.
 class FullNode {
  public:
-  explicit FullNode(std::size_t tree_marks) {
+  FullNode(std::size_t items, std::size_t tree_marks) {
     std::filesystem::create_directory(directory_ / "drive");
     std::filesystem::create_directory(directory_ / "data");
     tracker::Persistence::Options options;
@@ -69,7 +78,7 @@ class FullNode {
     options.durability = tracker::Durability::disk;
     options.tracker = {.levels = tracker::LevelSchedule(items, 0.1)};
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
-    fill(tree_marks);
+    fill(items, tree_marks);
   }
 
   tracker::Persistence& persistence() { return *persistence_; }
@@ -90,7 +99,7 @@ class FullNode {
   }
 
  private:
-  void fill(std::size_t tree_marks) {
+  void fill(std::size_t items, std::size_t tree_marks) {
     instance_ = tracker().state().instance;
     for (std::uint64_t cycle = 1; cycle <= cycles; ++cycle) {
       tracker().advance({cycle});
@@ -127,10 +136,11 @@ long times_asleep() {
 // Marks one path at a time, known and new ones by turns, and takes the time of each.
 class Marker {
  public:
-  explicit Marker(tracker::Tracker& tracker) : tracker_(tracker) {}
+  Marker(tracker::Tracker& tracker, std::chrono::milliseconds round_time)
+      : tracker_(tracker), round_time_(round_time) {}
 
   void run(Waits& waits, std::atomic<std::uint64_t>& made) {
-    const auto end = Clock::now() + round_time;
+    const auto end = Clock::now() + round_time_;
     for (auto next = Clock::now(); next < end; next = std::max(next + mark_pace, Clock::now())) {
       const tracker::Mark mark = path(made_ % 2 == 0 ? 0 : made_);
       ++made_;
@@ -149,6 +159,7 @@ class Marker {
 
  private:
   tracker::Tracker& tracker_;
+  const std::chrono::milliseconds round_time_;
   std::size_t made_ = 0;
 };
 
@@ -199,9 +210,9 @@ void print_waits(Beside& beside) {
 
 // How long one call takes where nobody marks meanwhile.
 template <class Call>
-void print_alone(const char* name, Call call) {
+void print_alone(int calls, const char* name, Call call) {
   bench::Figures took_us;
-  for (int i = 0; i < calls_alone; ++i) {
+  for (int i = 0; i < calls; ++i) {
     const auto before = Clock::now();
     const auto result = call();
     took_us.add(Microseconds(Clock::now() - before).count());
@@ -209,36 +220,41 @@ void print_alone(const char* name, Call call) {
   fmt::print("  {:<32}{:>9.1f}   ({:.1f} .. {:.1f})\n", name, took_us.median(), took_us.min(), took_us.max());
 }
 
-void measure(std::size_t tree_marks) {
-  FullNode node(tree_marks);
-  fmt::print("\n{} cycles of {} keys, {} tree marks in the current one\n", cycles, items, tree_marks);
+void measure(const Settings& settings, std::size_t tree_marks) {
+  FullNode node(settings.items, tree_marks);
+  fmt::print("\n{} cycles of {} keys, {} tree marks in the current one\n", cycles, settings.items,
+             tree_marks);
   fmt::print("  {:<32}{:>9}   {}\n", "alone, in us", "median", "(min .. max)");
-  print_alone("Tracker::state", [&] { return node.tracker().state(); });
-  print_alone("Tracker::cycle, the current one", [&] { return node.answer(); });
-  print_alone("Tracker::cycle, all of them", [&] { return node.whole_answer(); });
+  print_alone(settings.calls_alone, "Tracker::state", [&] { return node.tracker().state(); });
+  print_alone(settings.calls_alone, "Tracker::cycle, the current one", [&] { return node.answer(); });
+  print_alone(settings.calls_alone, "Tracker::cycle, all of them", [&] { return node.whole_answer(); });
 
   std::vector<Beside> all = {{"nothing", {}}, {"saves", [&] { node.save(); }}};
-  Marker marker(node.tracker());
-  for (int round = 0; round < rounds; ++round) {
+  Marker marker(node.tracker(), settings.round_time);
+  for (int round = 0; round < settings.rounds; ++round) {
     for (Beside& beside : all) mark_beside(node, marker, beside);
   }
   print_head();
   for (Beside& beside : all) print_waits(beside);
 }
 
-void run() {
-  fmt::print("How long a mark takes while other things go on, {} rounds of {} s each by turns.\n", rounds,
-             round_time.count());
+void run(const Settings& settings) {
+  fmt::print("How long a mark takes while other things go on, {} rounds of {} ms each by turns.\n",
+             settings.rounds, settings.round_time.count());
   fmt::print("{}, {} processors\n", bench::use_disk(), std::thread::hardware_concurrency());
-  measure(0);
-  measure(10'000);
+  measure(settings, 0);
+  measure(settings, settings.tree_marks);
 }
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  bool is_short = false;
+  CLI::App program("Times marks while full cycles are saved");
+  program.add_flag("--short", is_short, "Runs everything once, for a moment: figures that say nothing");
+  CLI11_PARSE(program, argc, argv);
   try {
-    run();
+    run(is_short ? short_settings : Settings{});
   } catch (const std::exception& failure) {
     fmt::print(stderr, "stall_bench: {}\n", failure.what());
     return 1;

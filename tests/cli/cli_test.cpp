@@ -151,6 +151,26 @@ TEST(CliTest, ConfigShowPrintsWhatConfigCheckAccepts) {
   EXPECT_EQ(run_command({SPOOR, "--config", file.native(), "config", "check"}).code, 0);
 }
 
+TEST(CliTest, ConfigCheck_RefusesDrivesThatAreOneDirectory) {
+  const support::TempDirectory directory;
+  std::filesystem::create_directories(directory / "disk/inner");
+  std::filesystem::create_directory_symlink(directory / "disk", directory / "link");
+  const auto file = directory / "spoor.json";
+  const auto check = [&](const std::string& second) {
+    const json config{{"node", {{"name", "x"}}},
+                      {"drives", {(directory / "disk").native(), (directory / second).native()}}};
+    std::ofstream(file) << config;
+    return run_command({SPOOR, "--config", file.native(), "config", "check"});
+  };
+  const auto same = check("link");
+  EXPECT_EQ(same.code, 2);
+  EXPECT_NE(same.err.find("is the same directory as"), std::string::npos) << same.err;
+  const auto inside = check("link/inner");
+  EXPECT_EQ(inside.code, 2);
+  EXPECT_NE(inside.err.find("is inside"), std::string::npos) << inside.err;
+  EXPECT_EQ(check("not-mounted").code, 0);
+}
+
 TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
   const auto result =
       run_command({SPOOR, "--url", "unix:/nonexistent/socket", "mark", "--timeout", "0", "a"});

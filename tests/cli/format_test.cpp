@@ -21,7 +21,8 @@ TEST(FormatTest, BytesHaveAtMostThreeDigits) {
   EXPECT_EQ(human_bytes(1023), "1023 B");
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
   EXPECT_EQ(human_bytes(10ULL << 30U), "10 GiB");
-  EXPECT_EQ(human_bytes(~0ULL), "16 EiB");
+  EXPECT_EQ(human_bytes(~0ULL - 1), "16 EiB");
+  EXPECT_EQ(human_bytes(~0ULL), "16 EiB or more");
 }
 
 TEST(FormatTest, DurationsAreRoundedToWhatMatters) {
@@ -36,6 +37,21 @@ TEST(FormatTest, WhatIsNoTextIsShownAsTheOther) {
   EXPECT_EQ(text_or("text", "other"), "text");
   EXPECT_EQ(text_or(nullptr, "other"), "other");
   EXPECT_EQ(text_or(7, "other"), "other");
+}
+
+TEST(FormatTest, CellWithControlCharacters_IsEscaped) {
+  Table table({"name"});
+  table.add({"evil\n\x1b[2J"});
+  EXPECT_EQ(table.to_string(), "name\nevil\\x0a\\x1b[2J\n");
+}
+
+TEST(FormatTest, TextForPeople_HasNoControlCharacters) {
+  testing::internal::CaptureStdout();
+  print_text("one\n\x1b[2J\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\n\\x1b[2J\n");
+  testing::internal::CaptureStdout();
+  print_exact("one\n\x1b[2J\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\n\x1b[2J\n") << "for other programs";
 }
 
 TEST(FormatTest, ColumnsAreAsWideAsTheirContent) {

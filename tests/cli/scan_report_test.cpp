@@ -57,6 +57,26 @@ TEST_F(ScanReportTest, ANoteIsShown) {
   EXPECT_THAT(scan_text(with_note), HasSubstr("note       members.json: the disk is full\n"));
 }
 
+TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
+  const std::string evil = "evil\n2026-01-01T00:00:00.000Z error \x1b[2J";
+  gathered_.peers = {{evil, evil, false, evil}};
+  gathered_.gaps = {evil};
+  report_.record.walked_everything = true;
+  report_.record.reason = evil;
+  report_.errors = {{evil, evil}};
+  report_.record.errors = 1;
+  auto evil_outcome = outcome();
+  evil_outcome.note = evil;
+  for (const bool is_dry : {false, true}) {
+    if (is_dry) evil_outcome.report = nullptr;
+    const std::string text = scan_text(evil_outcome);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+    EXPECT_THAT(text, Not(HasSubstr("\n2026")));
+    EXPECT_THAT(text, HasSubstr("evil\\x0a2026"));
+  }
+  EXPECT_EQ(json::parse(scan_json(outcome()))["peers"][0]["error"], evil);
+}
+
 TEST_F(ScanReportTest, AFilterBeyondItsBoundIsSaturatedAndSaysWhatToDo) {
   gather(2'000, 0);
   EXPECT_TRUE(filter()["saturated"]);

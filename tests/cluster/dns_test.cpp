@@ -125,7 +125,7 @@ TEST_F(DnsTest, WithoutADnsServerWhoeverWasThereLastIsAsked) {
   cluster_.scan(nodes[0], 0, by_name());
   change_and_tell(nodes[2]);
   dns_.stop();
-  const auto partial = cluster_.scan(nodes[0], 3, by_name({"--set", "peers.timeout=2s"}));
+  const auto partial = cluster_.scan(nodes[0], 3, by_name({"--set", "peers.timeout=5s"}));
   EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
   EXPECT_EQ(partial["peers"].size(), 4U) << partial;
   expect_truth();

@@ -27,7 +27,7 @@ class EndToEndTest : public testing::Test {
     if (lines.empty()) return;
     for (;;) {
       const auto& node = random.pick(cluster_.nodes());
-      if (cluster_.spoor(node, {"mark", "--timeout", "0", "-"}, lines).code == 0) return;
+      if (cluster_.spoor(node, {"mark", "--timeout", "0", "-0"}, lines).code == 0) return;
     }
   }
 
@@ -60,6 +60,43 @@ TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
     }
   }
   EXPECT_LT(walked, skipped) << "a scan that walks everything is right, too, but no use";
+}
+
+// #15 A1: such a scan was complete, and missed what the own daemon had acknowledged.
+TEST_F(EndToEndTest, ScanThatAsksAnotherNodesDaemonForItsOwn_IsPartialAndMissesNothing) {
+  const auto& node = cluster_.nodes()[0];
+  const std::vector<std::string> wrong{"--url", "unix:" + cluster_.socket_of(cluster_.nodes()[1]).native()};
+  const auto scan_wrong = [&] {
+    auto arguments = wrong;
+    arguments.insert(arguments.end(), {"scan", "--json"});
+    const auto result = cluster_.spoor(node, arguments);
+    EXPECT_EQ(result.code, 3) << result.out << result.err;
+    return result.out;
+  };
+  fs::create_directory(node.drives[0] / "bucket");
+  EXPECT_NE(scan_wrong().find("the daemon of this node did not respond"), std::string::npos);
+  cluster_.scan(node);
+  scan_wrong();
+  std::ofstream(node.drives[0] / "bucket/object") << "content";
+  ASSERT_EQ(cluster_.spoor(node, {"mark", "--kind", "file", "bucket/object"}).code, 0);
+  scan_wrong();
+  EXPECT_EQ(cluster_.scan(node)["mode"], "incremental");
+  expect_truth(node);
+}
+
+// As after a copy of another node's configuration: the name is right, the daemon is not the one of
+// node.data_dir.
+TEST_F(EndToEndTest, OwnNameAtAnotherDaemon_IsPartial) {
+  const auto& node = cluster_.nodes()[0];
+  cluster_.scan(node);
+  cluster_.spoor(node, {"mark", "bucket"});
+  const auto record = cluster_.data_dir_of(node) / "instance.json";
+  fs::copy_file(cluster_.data_dir_of(cluster_.nodes()[1]) / "instance.json", record,
+                fs::copy_options::overwrite_existing);
+  const auto report = cluster_.scan(node, 3);
+  EXPECT_NE(report.dump().find("is not the daemon of its node.data_dir"), std::string::npos);
+  fs::remove(record);
+  EXPECT_NE(cluster_.scan(node, 3).dump().find("has no instance.json"), std::string::npos);
 }
 
 TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {

@@ -131,7 +131,7 @@ TEST_F(EtcdTest, WhileSomebodyElseOpensACycleAScanJoins) {
   peer::CycleOpener somebody(client_, clock_, {.place = place_, .node = "somebody"});
   ASSERT_TRUE(somebody.take_turn());
   change_and_tell(cluster_.nodes()[2]);
-  const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=1s"});
+  const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=5s"});
   EXPECT_EQ(joined["cycle"], cycle + 1);
   EXPECT_EQ(joined["mode"], "incremental");
   expect_truth();

@@ -120,7 +120,7 @@ TEST_F(FileFeedTest, ACopyByItsFilesAloneIsThatOfTheSource) {
     for (std::uint64_t i = random.below(8); i > 0; --i) writer.change();
     const std::string changed = writer.take_changed();
     if (!changed.empty()) {
-      ASSERT_EQ(cluster_.spoor(node(), {"mark", "-"}, changed).code, 0);
+      ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, changed).code, 0);
     }
     cluster_.scan(node());
     if (random.one_in(3)) continue;  // more scans before the next copy

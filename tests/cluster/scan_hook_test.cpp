@@ -1,4 +1,8 @@
 // `spoor scan --exec`, with real scans and real programs.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +22,7 @@ class ScanHookTest : public OneNodeTest {
   std::string hook(const std::string& then = "") {
     const fs::path file = work_ / "hook";
     std::ofstream(file) << "#!/bin/sh\nlog='" << log().native() << "'\n"
-                        << "printf 'call%s\\0' \"$SPOOR_EVERYTHING\" >>\"$log\"\n"
+                        << "printf 'call%s\\0' \"$SPOOR_EVERYTHING${SPOOR_BELOW:+ below}\" >>\"$log\"\n"
                         << "printf '%s\\0' \"$@\" >>\"$log\"\n"
                         << then << '\n';
     fs::permissions(file, fs::perms::owner_all);
@@ -145,6 +149,41 @@ TEST_F(ScanHookTest, LongPathsComeInSmallerBatches) {
     told += call.size() - 1;
   }
   EXPECT_EQ(told, 404U);
+}
+
+// Linux takes no argument of more than 128 KiB, whatever all of them may take.
+TEST_F(ScanHookTest, PathTooLongForAnArgument_ComesAsOneAboveIt) {
+  const std::string name(200, 'x');
+  int at = ::open(drive().c_str(), O_RDONLY | O_DIRECTORY);
+  for (int level = 0; level < 700; ++level) {
+    ASSERT_EQ(::mkdirat(at, name.c_str(), 0755), 0);
+    const int below = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY);
+    ::close(at);
+    at = below;
+  }
+  begin();
+  for (const char* file : {"one", "two"}) {
+    ::close(::openat(at, file, O_WRONLY | O_CREAT, 0644));
+    const int above = ::openat(at, "..", O_RDONLY | O_DIRECTORY);
+    ::close(at);
+    at = above;
+  }
+  ::close(at);
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "--kind", "tree", name}).code, 0);
+  change("a/file");
+  change("z/file");
+  const std::string said = scan_with(hook());
+  EXPECT_NE(said.find("is too long for an argument"), std::string::npos) << said;
+  const Calls calls = take_calls();
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0], (std::vector<std::string>{"call", "./", "a/"}));
+  ASSERT_EQ(calls[1].size(), 2U);
+  EXPECT_EQ(calls[1][0], "call below");
+  EXPECT_LT(calls[1][1].size(), 128U << 10U);
+  EXPECT_GT(calls[1][1].size(), 100U << 10U);
+  EXPECT_EQ(calls[2], (std::vector<std::string>{"call", "z/"}));
+  scan_with(hook());
+  EXPECT_EQ(take_calls(), Calls()) << "all was given";
 }
 
 TEST_F(ScanHookTest, NamesArriveAsTheyAre) {

@@ -44,6 +44,7 @@ TEST(PrintTest, EverySettingComesBack) {
                  .max_dirs_per_second = 1'000'000'000,
                  .audit_period = std::chrono::milliseconds(0)};
   config.peers.token_file = "/t";
+  config.peers.token_to_all = true;
   config.peers.tls = {.ca = "/ca", .certificate = "/c", .key = "/k"};
   config.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = std::string(64, '0')},
                         {.name = "b", .role = Role::admin, .file = "/f"}};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/config/support.h"
+#include "tests/support/temp_directory.h"
 
 namespace spoor::config::testing {
 namespace {
@@ -60,6 +61,30 @@ TEST(ValidateTest, DrivesAreAbsoluteAndApart) {
   EXPECT_THAT(problems({"/a/b/c", "/x", "/a"}), ElementsAre(HasSubstr("\"/a/b/c\" is inside \"/a\"")));
   EXPECT_THAT(problems({"/a-b", "/a", "/a/b"}), ElementsAre(HasSubstr("\"/a/b\" is inside \"/a\"")));
   EXPECT_THAT(problems({"/", "/a"}), ElementsAre(HasSubstr("\"/a\" is inside \"/\"")));
+}
+
+TEST(ValidateTest, DrivesThatAreOneDirectory_AreFoundByLookingAtThem) {
+  const support::TempDirectory directory;
+  std::filesystem::create_directories(directory / "disk/inner");
+  std::filesystem::create_directory_symlink(directory / "disk", directory / "link");
+  Config config = valid();
+  config.drives = {directory / "disk", directory / "link", directory / "link/inner", directory / "missing"};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("is inside"))) << "by their paths alone";
+  EXPECT_THAT(
+      find_drive_overlaps(config),
+      ElementsAre(AllOf(HasSubstr("drives: "), HasSubstr("link is the same")), HasSubstr("inner is inside")));
+}
+
+TEST(ValidateTest, OverlapOfLongPaths_NamesBothAndWhatToDo) {
+  const support::TempDirectory directory;
+  const auto disk = directory / std::string(200, 'd');
+  std::filesystem::create_directory(disk);
+  std::filesystem::create_directory_symlink(disk, directory / "link");
+  Config config = valid();
+  config.drives = {directory / "link", disk};
+  EXPECT_THAT(find_drive_overlaps(config),
+              ElementsAre(AllOf(HasSubstr(disk.native()), HasSubstr((directory / "link").native()),
+                                HasSubstr("remove one of the two"))));
 }
 
 TEST(ValidateTest, VeryManyDrivesAreComparedQuickly) {

@@ -52,7 +52,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 std::string post(const std::string& headers, const std::string& body) {
-  return "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n" + headers + "\r\n" + body;
+  return "POST /v1/marks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers +
+         "\r\n" + body;
 }
 
 std::string post(const std::string& body) {
@@ -178,7 +179,8 @@ TEST_F(AbuseTest, ManyLargeBodiesAtATimeAreRefusedBeforeTheyTakeTheMemory) {
   for (int i = 0; i < 24; ++i) {
     clients.emplace_back(port());
     clients.back().send(
-        "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 8000000\r\n\r\n" +
+        "POST /v1/marks HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: "
+        "8000000\r\n\r\n" +
         nearly);
     expect_well();
   }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/base64.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::daemon {
@@ -55,6 +56,92 @@ TEST(AccessTest, ATokenComesFromAFileToo) {
   EXPECT_FALSE(Access::load(auth));
 }
 
+constexpr Role every_role[] = {Role::mark, Role::read, Role::peer, Role::admin};
+
+TEST(AccessTest, RolesAreDistinct_AndAllOfThemAreAll) {
+  Roles all = 0;
+  for (const Role role : every_role) {
+    EXPECT_EQ(all & role_bit(role), 0U);
+    all |= role_bit(role);
+  }
+  EXPECT_EQ(all_roles, all);
+}
+
+// By whatever a caller shows: a role that is swapped for another, or widened, would go unnoticed otherwise.
+TEST(AccessTest, EachRole_GivesItselfAloneByEachCredential) {
+  const support::TempDirectory directory;
+  std::ofstream(directory / "token") << token << '\n';
+  const UnixPeer nobody{65'534, {7}};
+  for (const Role role : every_role) {
+    EXPECT_EQ(one_token(role).roles_of(with_token(std::string("Bearer ") + token)), role_bit(role));
+    config::Config::Auth auth;
+    auth.tokens = {{.name = "a", .role = role, .file = directory / "token"}};
+    EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(role));
+    auth = {};
+    auth.unix_peers = {{.user = "nobody", .role = role}};
+    HttpRequest request;
+    request.caller.unix_peer = nobody;
+    EXPECT_EQ(load(auth).roles_of(request), role_bit(role));
+    auth.unix_peers = {{.group = "lp", .role = role}};
+    EXPECT_EQ(load(auth).roles_of(request), role_bit(role));
+    request.caller.unix_peer = UnixPeer{65'534, {65'534}};
+    EXPECT_EQ(load(auth).roles_of(request), 0U) << "it is in another group";
+    auth = {};
+    auth.certificates = {{.name = "a.example", .role = role}};
+    request.caller = Caller{.has_certificate = true, .certificate_names = {"a.example"}};
+    EXPECT_EQ(load(auth).roles_of(request), role_bit(role));
+  }
+}
+
+TEST(AccessTest, EachRole_OpensWhatIsForItAndNothingElse) {
+  for (const Role role : every_role) {
+    const Access access = one_token(role);
+    for (const Role needed : every_role) {
+      const auto problem = access.refuse(with_token(std::string("Bearer ") + token), role_bit(needed));
+      EXPECT_EQ(problem.has_value(), role != needed);
+    }
+    EXPECT_FALSE(access.refuse(with_token(std::string("Bearer ") + token), all_roles));
+  }
+}
+
+TEST(AccessTest, OneOfSeveralTokens_GivesItsOwnRole) {
+  config::Config::Auth auth;
+  auth.tokens = {{.name = "other", .role = Role::admin, .sha256 = std::string(64, '0')},
+                 {.name = "a", .role = Role::read, .sha256 = token_sha256}};
+  EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::read));
+}
+
+TEST(AccessTest, LoopbackIsTrusted_OnlyAsLongAsThereAreNoTokens) {
+  HttpRequest request;
+  request.caller.is_trusted_without_tokens = true;
+  EXPECT_EQ(load({}).roles_of(request), all_roles);
+  EXPECT_FALSE(load({}).asks_for_credentials(request.caller));
+  EXPECT_EQ(one_token(Role::mark).roles_of(request), 0U);
+  EXPECT_TRUE(one_token(Role::mark).asks_for_credentials(request.caller));
+  request.caller.is_trusted = true;
+  EXPECT_EQ(one_token(Role::mark).roles_of(request), all_roles) << "an insecure listener";
+  EXPECT_EQ(load({}).roles_of(HttpRequest{}), 0U) << "another address";
+}
+
+// For senders like Ceph RGW, whose endpoint URL may hold a user name and a password, but no header.
+TEST(AccessTest, PasswordOfBasic_IsTakenForTheToken) {
+  const Access access = one_token(Role::mark);
+  const auto roles = [&](const std::string& user_and_password) {
+    return access.roles_of(with_token("Basic " + base::to_base64(user_and_password)));
+  };
+  EXPECT_EQ(roles(std::string("rgw:") + token), role_bit(Role::mark));
+  EXPECT_EQ(roles(std::string(":") + token), role_bit(Role::mark));
+  EXPECT_EQ(access.roles_of(with_token("basic  " + base::to_base64(std::string("x:") + token))),
+            role_bit(Role::mark));
+  for (const std::string& wrong :
+       {std::string(token), std::string(token) + ":", std::string("rgw:") + token + "x",
+        std::string("rgw:x:") + token, std::string("rgw:"), std::string()}) {
+    EXPECT_EQ(roles(wrong), 0U) << wrong;
+  }
+  EXPECT_EQ(access.roles_of(with_token("Basic not-base64!")), 0U);
+  EXPECT_EQ(load({}).roles_of(with_token("Basic " + base::to_base64("rgw:"))), 0U) << "there are no tokens";
+}
+
 TEST(AccessTest, StrangersAre401AndOthers403) {
   const Access access = one_token(Role::mark);
   const auto code = [&](const HttpRequest& request) {
@@ -78,7 +165,7 @@ TEST(AccessTest, StrangersAre401AndOthers403) {
 TEST(AccessTest, TheUnixSocketKnowsUsersAndGroups) {
   HttpRequest request;
   request.caller.unix_peer = UnixPeer{65'534, {65'534, 7}};
-  EXPECT_EQ(load({}).roles_of(request), default_unix_roles);
+  EXPECT_EQ(load({}).roles_of(request), role_bit(Role::mark) | role_bit(Role::read));
   config::Config::Auth auth;
   auth.unix_peers = {{.user = "root", .role = Role::mark}};
   EXPECT_EQ(load(auth).roles_of(request), 0U) << "with rules, only those they name";

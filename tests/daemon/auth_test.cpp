@@ -34,6 +34,8 @@ constexpr Route routes[] = {
     {"GET", "/readyz", "", "read peer"},
     {"OPTIONS", "/v1/marks", "", "mark read peer"},
     {"GET", "/no/such/route", "", "mark read peer"},
+    {"POST", "/v1/events/s3", R"({"Records":[]})", "mark"},
+    {"GET", "/metrics", "", "read peer"},
 };
 
 class SpoordAuthTest : public SpoordTest {
@@ -286,6 +288,17 @@ TEST_F(SpoordTlsTest, AClientBelievesOnlyItsAuthorities) {
   EXPECT_EQ(status_of(alive, {}), 0U) << "the system's authorities do not know it";
 }
 
+TEST_F(SpoordTlsTest, ClientLearnsWhomTheCertificateWasIssuedFor) {
+  start();
+  peer::HttpTransport transport({.credentials = credentials(good_, "")});
+  const peer::HttpRequest request{peer::parse_endpoint(url_).value(), "GET", "/livez", "", ""};
+  for (int times = 0; times < 2; ++times) {  // the second time over the same connection
+    const auto answer = peer::exchange(transport, request);
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->certificate_names, std::vector<std::string>{"server.example"});
+  }
+}
+
 // An operator has to find out why two nodes do not meet, at either of them.
 TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
   config_["log"]["level"] = "debug";
@@ -377,12 +390,24 @@ TEST_F(SpoordTlsTest, CertificatesAreReloaded) {
 }
 
 TEST_F(SpoordTlsTest, AScanAsksOverTls) {
+  config_["node"]["name"] = "server";
   config_["peers"]["tls"] = {{"ca", good_.ca()},
                              {"certificate", good_.certificate("node.example")},
                              {"key", good_.key("node.example")}};
   start();
   const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
   EXPECT_EQ(scan.code, 0) << scan.out << scan.err;
+}
+
+TEST_F(SpoordTlsTest, DaemonUnderAnotherNameThanItsCertificate_IsAFailedPeer) {
+  config_["peers"]["tls"] = {{"ca", good_.ca()},
+                             {"certificate", good_.certificate("node.example")},
+                             {"key", good_.key("node.example")}};
+  start();
+  const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
+  EXPECT_EQ(scan.code, 1) << "no other peer answered: " << scan.out;
+  EXPECT_NE(scan.err.find("issued for 'server.example', but the node calls itself 'n1'"), std::string::npos)
+      << scan.err;
 }
 
 TEST_F(SpoordTlsTest, AKeyThatDoesNotFitKeepsItFromStarting) {

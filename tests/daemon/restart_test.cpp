@@ -102,7 +102,7 @@ TEST_F(SpoordTest, ARequestUnderWayAtTheStopIsAnsweredAndItsConnectionClosed) {
   start();
   support::RawClient client(port());
   client.send(
-      "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n"
+      "POST /v1/marks HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n"
       "Expect: 100-continue\r\n\r\n");
   client.receive_until("100 Continue");
   daemon_->signal(SIGTERM);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/random.h"
@@ -82,7 +83,7 @@ TEST(S3EventsTest, AKeyOfCephThatMayBeEncodedIsMarkedInBothReadings) {
   EXPECT_EQ(parsed->further, 1U);
   const std::string name(200, 'n');
   EXPECT_EQ(paths_of({from("ceph:s3", event("ObjectCreated:Put", "b", name + "%2F" + name))}),
-            (Paths{"b/" + name + "/" + name}))
+            (Paths{"b", "b/" + name + "/" + name}))
       << "as it is, it would be no path";
 }
 
@@ -185,22 +186,140 @@ TEST(S3EventsTest, KeysAreDecodedOnce) {
   EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "/a//b/./c/")}), (Paths{"b/a/b/c"}));
 }
 
-TEST(S3EventsTest, ABadKeyIsNamedByItsRecord) {
-  for (const char* key : {"%", "a%2", "a%zz", "%%20", "a%2G"}) {
-    const auto parsed =
-        parse(notification({event("ObjectCreated:Put", "b", "good"), event("ObjectCreated:Put", "b", key)}));
-    ASSERT_FALSE(parsed) << key;
-    EXPECT_EQ(parsed.error().code, "invalid_path") << key;
-    EXPECT_EQ(parsed.error().index, 1U) << key;
-    EXPECT_EQ(parsed.error().path, key);
+std::string trees_of(const Parsed& parsed) {
+  if (!parsed) return "problem: " + parsed.error().detail;
+  std::string trees;
+  for (const auto& mark : parsed->marks) {
+    EXPECT_EQ(mark.kind, MarkKind::tree) << mark.path;
+    trees += mark.path + ' ';
   }
-  for (const char* key : {"a%2F..%2Fb", "..", "a%00b", "", "%2F", ".", "./"}) {
-    const auto parsed = parse(notification({event("ObjectCreated:Put", "b", key)}));
-    EXPECT_EQ(code_of(parsed), "invalid_path") << key;
-    EXPECT_EQ(parsed.error().index, 0U) << key;
+  return trees;
+}
+
+std::string tree_for(const std::string& key, const std::string& source = "aws:s3") {
+  return trees_of(
+      parse(notification({from(source, event("ObjectCreated:Put", "b", key))}), {{"kind", "file"}}));
+}
+
+// It was refused, and with it all that came behind: its sender repeats the event until it is taken.
+TEST(S3EventsTest, KeyThatIsNoPath_MarksTheDeepestDirectoryAboveAsATree) {
+  const std::string large(256, 'k');
+  for (const auto& [key, tree] : std::map<std::string, std::string>{
+           {"", "b "},
+           {"/", "b "},
+           {".", "b "},
+           {"./", "b "},
+           {"..", "b "},
+           {"../..", "b "},
+           {"../../other/x", "b "},
+           {"a/../c", "b "},
+           {"a/c/../d", "b/a "},
+           {"a/c/..", "b/a "},
+           {"a/c/../../../d", "b "},
+           {large, "b "},
+           {"a/" + large, "b/a "},
+           {"a//c/./" + large + "/d/e", "b/a/c "},
+           {"a/" + large + "/../../d", "b "},
+           {std::string("a\0", 2), "b "},
+           {std::string("a/c/x\0y/z", 9), "b/a/c "},
+       }) {
+    EXPECT_EQ(tree_for(key, "ceph:s3"), tree) << key;
+    if (key.find('\0') != std::string::npos) continue;  // comes encoded, if at all
+    EXPECT_EQ(tree_for(key), tree) << key;
   }
-  EXPECT_EQ(code_of(parse(notification({event("ObjectCreated:Put", "b", std::string(256, 'k'))}))),
-            "path_too_long");
+  EXPECT_EQ(tree_for("a%2F..%2Fb"), "b ");
+  EXPECT_EQ(tree_for("a%2Fc%00"), "b/a ");
+}
+
+TEST(S3EventsTest, KeyOfAPathTooLong_MarksAsDeepAsAPathCanBe) {
+  std::string key = "c";
+  while (key.size() <= tracker::path_bytes_max) key += "/c";
+  const std::string tree = tree_for(key);
+  EXPECT_GT(tree.size(), tracker::path_bytes_max - 2);
+  EXPECT_LE(tree.size(), tracker::path_bytes_max + 1);
+}
+
+// Whether such a key was encoded at all is not known: what is above is the same in both readings.
+TEST(S3EventsTest, KeyWithABrokenEscape_MarksWhatIsAboveEitherReading) {
+  for (const auto& [key, tree] : std::map<std::string, std::string>{{"%", "b "},
+                                                                    {"a%2", "b "},
+                                                                    {"a%zz", "b "},
+                                                                    {"%%20", "b "},
+                                                                    {"a/c/x%2G", "b/a/c "},
+                                                                    {"a/c+d/x%2", "b/a "},
+                                                                    {"a%2Fc/x%", "b "},
+                                                                    {"a/../x%", "b "}}) {
+    EXPECT_EQ(tree_for(key), tree) << key;
+  }
+}
+
+TEST(S3EventsTest, KeyThatIsNoPath_IsCountedAndRefusesNoOther) {
+  auto parsed =
+      parse(notification({event("ObjectCreated:Put", "b", "good"), event("ObjectRemoved:Delete", "b", ".."),
+                          event("ObjectCreated:Put", "b", "d/%"), event("ObjectCreated:Put", "b", "last")}));
+  EXPECT_EQ(paths_of(parsed), (Paths{"b/good", "b", "b/d", "b/last"}));
+  EXPECT_EQ(parsed->marks[0].kind, MarkKind::dir);
+  EXPECT_EQ(parsed->invalid_keys, 2U);
+  EXPECT_EQ(parsed->ignored, 0U);
+  EXPECT_EQ(parsed->further, 0U);
+  EXPECT_EQ(parsed->invalid_key, "b/..");
+  EXPECT_EQ(parsed->invalid_key_mark, "b");
+  EXPECT_EQ(parse(notification({event("ObjectCreated:Put", "b", "good")}))->invalid_keys, 0U);
+}
+
+TEST(S3EventsTest, KeyThatIsNoPath_IsPrintableInTheMessage) {
+  const auto parsed =
+      parse(notification({event("ObjectCreated:Put", "b", "../x\n2026-01-01 forged \x1b[2J")}));
+  EXPECT_EQ(parsed->invalid_key, "b/../x\\x0a2026-01-01 forged \\x1b[2J");
+  EXPECT_LT(
+      parse(notification({event("ObjectCreated:Put", "b", std::string(100'000, 'k'))}))->invalid_key.size(),
+      300U);
+}
+
+TEST(S3EventsTest, KeyThatIsNoPathBelowAnExcludedDirectory_IsIgnored) {
+  const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
+  const auto parsed = parse_s3_events(
+      request_of(notification({event("ObjectCreated:Put", "b", "a.tmp/" + std::string(256, 'k'))})), rules);
+  EXPECT_EQ(paths_of(parsed), Paths{});
+  EXPECT_EQ(parsed->ignored, 1U);
+  EXPECT_EQ(parsed->invalid_keys, 0U);
+}
+
+TEST(S3EventsTest, RecordsOfCeph_MarkWhatTheirFixtureSays) {
+  for (const json& each : json::parse(sample("ceph_keys.json"))) {
+    const auto parsed = parse(each["request"].dump());
+    Paths expected;
+    std::vector<MarkKind> kinds;
+    for (const json& mark : each["marks"]) {
+      expected.push_back(mark["path"]);
+      kinds.push_back(*tracker::parse_mark_kind(mark["kind"].get<std::string>()));
+    }
+    ASSERT_EQ(paths_of(parsed), expected) << each["request"];
+    for (std::size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(parsed->marks[i].kind, kinds[i]) << expected[i];
+  }
+}
+
+// Buckets of the same name, of two tenants of a store.
+TEST(S3EventsTest, Prefix_StandsBeforeEveryBucket) {
+  const std::string body =
+      notification({event("ObjectCreated:Put", "b", "k"), event("s3:BucketCreated:*", "b", ""),
+                    event("ObjectCreated:Put", "b", ".."), event("ObjectCreated:Put", "b", "a/../../../x")});
+  EXPECT_EQ(paths_of(parse(body, {{"prefix", "tenant-1"}})),
+            (Paths{"tenant-1/b/k", "tenant-1/b", "tenant-1/b", "tenant-1/b"}));
+  EXPECT_EQ(paths_of(parse(body, {{"prefix", "/rgw//tenant-1/"}, {"kind", "file"}}))[0], "rgw/tenant-1/b/k");
+  for (const std::string& bad : {std::string(), std::string("/"), std::string("."), std::string(".."),
+                                 std::string("a/../b"), std::string(256, 'p'), std::string("a\0b", 3)}) {
+    EXPECT_EQ(code_of(parse(body, {{"prefix", bad}})), "invalid_request") << bad;
+  }
+  std::string deep = "p";
+  while (deep.size() <= 1024) deep += "/p";
+  EXPECT_EQ(code_of(parse(body, {{"prefix", deep}})), "invalid_request");
+}
+
+TEST(S3EventsTest, PrefixThatIsExcluded_IgnoresAllEvents) {
+  HttpRequest request = request_of(notification({event("ObjectCreated:Put", "b", "k")}));
+  request.query = {{"prefix", ".minio.sys"}};
+  EXPECT_EQ(parse_s3_events(request, {})->ignored, 1U);
 }
 
 // "./key" would mark a path without the bucket.

@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "tests/daemon/spoord_fixture.h"
+#include "tests/support/sanitizer.h"
+#include "tests/support/umask.h"
 
 namespace spoor::daemon {
 namespace {
@@ -20,6 +22,30 @@ TEST_F(SpoordTest, ACleanStopKeepsInstanceMarksAndCycle) {
   EXPECT_EQ(status["cycle"]["current"], 7);
   EXPECT_TRUE(get("/v1/dirty?path=b/a")["dirty"]);
   EXPECT_FALSE(get("/v1/dirty?path=never/marked")["dirty"]);
+}
+
+// Started by hand, where no unit sets a umask.
+TEST_F(SpoordTest, DataDirAndDrives_AreClosedToOthersWhateverTheUmask) {
+  const support::Umask umask(0);
+  start();
+  request("POST", "/v1/marks", R"({"paths":["b/a"]})");
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
+  const auto scanned =
+      support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_, "scan"});
+  EXPECT_EQ(scanned.code, 0) << scanned.err;
+  const auto changes = support::run_command(
+      {SPOOR, "--config", (directory_ / "spoor.json").native(), "changes", "--consumer", "c", "--commit"});
+  EXPECT_EQ(changes.code, 4) << changes.err;
+  std::size_t seen = 0;
+  for (const auto& top : {directory_ / "data", directory_ / "drive" / ".spoor"}) {
+    EXPECT_EQ(std::filesystem::status(top).permissions(), std::filesystem::perms(0750)) << top;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(top)) {
+      const auto mode = std::filesystem::perms(entry.is_directory() ? 0750 : 0640);
+      EXPECT_EQ(entry.status().permissions(), mode) << entry.path();
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 8U);
 }
 
 // Side by side on several threads; what is counted is counted once.
@@ -60,7 +86,7 @@ TEST_F(SpoordTest, MarksOfManyWritersAreAllThereAndCounted) {
 }
 
 // A sanitizer's memory is its own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SPOOR_IS_SANITIZED
 TEST_F(SpoordTest, SixteenFullCyclesTakeLittleMemory) {
   config_["limits"]["threads"] = 1;             // how much malloc keeps differs from thread to thread
   config_["tracker"]["durability"] = "memory";  // what the journal does is the same for few marks and many

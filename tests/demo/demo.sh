@@ -31,7 +31,7 @@ field() { sed -nE 's/^  "'"$2"'": "?([^",]*)"?,?$/\1/p' <<<"$1" | head -n 1; }
 free_port() {
   local candidate
   for _ in {1..100}; do
-    candidate=$((20000 + RANDOM % 20000))
+    candidate=$((20000 + RANDOM % 12000))  # below those the kernel gives to outgoing connections
     if ! (exec 3<>"/dev/tcp/127.0.0.1/$candidate") 2>/dev/null; then
       echo "$candidate"
       return

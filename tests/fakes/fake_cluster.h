@@ -26,8 +26,11 @@ class FakeCluster final : public peer::Transport {
     std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
-    std::string garbage;                       // answers this instead, where it is not empty
-    std::vector<tracker::CycleRequest> asked;  // of it so far
+    std::string garbage;                               // answers this instead, where it is not empty
+    std::uint64_t body_bytes_max = ~std::uint64_t{0};  // a longer answer of it is not read
+    std::vector<std::string> certificate_names = {};   // whom its certificate was issued for
+    bool is_own_authority = true;                      // which vouches for it
+    std::vector<tracker::CycleRequest> asked;          // of it so far
     // Called before each answer: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -81,15 +84,22 @@ class FakeCluster final : public peer::Transport {
     Node& node = (*this)[host];
     node.before_answer();
     if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
-    if (!node.garbage.empty()) return peer::HttpResponse{200, "text/plain", node.garbage};
+    if (!node.garbage.empty())
+      return peer::HttpResponse{200, "text/plain", node.garbage, node.certificate_names,
+                                node.is_own_authority};
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     node.asked.push_back(query->request);
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
-    return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type),
-                              peer::encode_cycle_frame({node.identity, node.run, node.rules_digest,
-                                                        node.tracker->cycle(query->request)})};
+    if (!node.tracker->is_in_reach(query->request.current))
+      return peer::HttpResponse{409, "application/problem+json", R"({"detail":"out of reach"})"};
+    auto body = peer::encode_cycle_frame(
+        {node.identity, node.run, node.rules_digest, node.tracker->cycle(query->request)});
+    if (body.size() > node.body_bytes_max)
+      return base::Error(std::make_error_code(std::errc::message_size), "too large");
+    return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type), std::move(body),
+                              node.certificate_names, node.is_own_authority};
   }
 
   ManualClock& clock_;

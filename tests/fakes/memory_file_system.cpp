@@ -35,6 +35,7 @@ class MemoryFileSystem::Output final : public base::OutputFile {
       : files_(files), path_(std::move(path)), file_(std::move(file)), boot_(files.boot_) {}
 
   base::Result<> append(std::string_view bytes) override {
+    if (files_.before_append) files_.before_append(path_);
     const std::scoped_lock lock(files_.mutex_);
     if (auto done = begin("write"); !done) return done;
     if (files_.is_full(path_)) {

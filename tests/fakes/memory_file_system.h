@@ -48,8 +48,10 @@ class MemoryFileSystem final : public base::FileSystem {
   bool exists(const std::filesystem::path& path) const;
   std::vector<std::string> names_in(const std::filesystem::path& directory) const;
 
-  // Called at the beginning of each create(), for what happens meanwhile; may be empty.
+  // Called at the beginning of each create() and of each append() to a file, for what happens meanwhile; may
+  // be empty.
   std::function<void(const std::filesystem::path&)> before_create;
+  std::function<void(const std::filesystem::path&)> before_append;
 
   // The same tree, with the same things not synced, apart from this one; without its failures. Files
   // that are open stay with this one.

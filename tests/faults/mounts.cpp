@@ -147,10 +147,13 @@ OtherBoot::OtherBoot(const fs::path& scratch_file) {
 
 OtherBoot::~OtherBoot() { ::umount2(boot_id, 0); }
 
-void make_image(const fs::path& image, std::size_t bytes) {
+void make_image(const fs::path& image, std::size_t bytes, const std::vector<std::string>& options) {
   std::ofstream(image).close();
   fs::resize_file(image, bytes);
-  run({"mkfs.ext4", "-q", "-F", "-m", "0", image.native()});
+  std::vector<std::string> command{"mkfs.ext4", "-q", "-F", "-m", "0"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.push_back(image.native());
+  run(command);
 }
 
 Filler::Filler(fs::path file) : file_(std::move(file)) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace spoor::faults {
 
@@ -61,7 +62,9 @@ class OtherBoot {
   ~OtherBoot();
 };
 
-void make_image(const std::filesystem::path& image, std::size_t bytes);
+// `options` are mkfs.ext4's.
+void make_image(const std::filesystem::path& image, std::size_t bytes,
+                const std::vector<std::string>& options = {});
 
 // A file that takes all that is left of its file system. Removed with the object.
 class Filler {

@@ -88,11 +88,12 @@ class Node {
     auto started = tracker::Persistence::start(files_, clock_, std::move(options));
     require(started.has_value(), "the node starts");
     persistence_ = *std::move(started);
-    saver_ = std::make_unique<Saver>(context_, pool_, *persistence_, clock_, std::chrono::minutes(5));
-    committer_ = std::make_unique<Committer>(context_, pool_, *persistence_, *saver_, clock_);
+    saver_ =
+        std::make_unique<Saver>(context_, pool_, *persistence_, clock_, timers_, std::chrono::minutes(5));
+    committer_ = std::make_unique<Committer>(context_, pool_, *persistence_, *saver_, clock_, timers_);
     api_ = std::make_unique<Api>(context_, Api::Options{{"default", "n1"}, "0", 1}, *persistence_, rules_,
-                                 *saver_, *committer_, peers_, nullptr, reports_, metrics_, pool_, access_,
-                                 clock_);
+                                 *saver_, *committer_, peers_, nullptr, reports_, metrics_, pool_, pool_,
+                                 access_, clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {
       return metrics_.measure(request, route_of(request.path), api_->handle(request));
     };
@@ -159,9 +160,10 @@ class Node {
   asio::thread_pool pool_{1};
   const tracker::NamespaceRules rules_;
   std::unique_ptr<tracker::Persistence> persistence_;
+  SystemTimers timers_{context_};
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Committer> committer_;
-  PeerWatch peers_{context_, pool_, "default", {}, {}, clock_};
+  PeerWatch peers_{context_, pool_, "default", {}, {}, clock_, timers_};
   Reports reports_{"/nowhere/scan.db", pool_, clock_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};

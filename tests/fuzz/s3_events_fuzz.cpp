@@ -32,11 +32,16 @@ std::optional<std::string> decoded(const std::string& key) {
   return text;
 }
 
+// By itself, or where it is no path, by a tree of its bucket.
 bool is_marked(const EventMarks& request, const std::string& raw) {
   const auto path = tracker::normalise_path(raw);
-  if (!path || tracker::NamespaceRules().ignores(*path)) return true;
+  const std::string bucket = raw.substr(0, raw.find('/'));
+  if (tracker::NamespaceRules().ignores(path ? *path : bucket)) return true;
   for (const tracker::Mark& mark : request.marks) {
-    if (mark.path == *path || mark.path.starts_with(*path + '/')) return true;
+    const bool is_tree = mark.kind == tracker::MarkKind::tree;
+    if (!path && is_tree && (mark.path == bucket || mark.path.starts_with(bucket + '/'))) return true;
+    if (path && (mark.path == *path || mark.path.starts_with(*path + '/'))) return true;
+    if (path && is_tree && path->starts_with(mark.path + '/')) return true;
   }
   return false;
 }
@@ -52,8 +57,8 @@ void check_record(const EventMarks& request, const json& record) {
   const auto source = record.find("eventSource");
   if (source != record.end() && source->is_string() && source->get<std::string>().starts_with("ceph:")) {
     require(is_marked(request, bucket + '/' + key), "a key that is not encoded is marked as it is");
-  } else {
-    require(name.has_value(), "a key with a broken escape is refused");
+  } else if (!name) {
+    require(is_marked(request, bucket + '/' + key), "what lies above a key with a broken escape is marked");
   }
 }
 
@@ -71,7 +76,7 @@ void check(std::string_view body) {
   }
   for (const tracker::Mark& mark : parsed->marks) {
     require(tracker::is_normalised(mark.path) && !mark.path.empty(), "marks have normalised paths");
-    require(mark.kind == tracker::MarkKind::dir, "marks are those of objects");
+    require(mark.kind != tracker::MarkKind::file, "marks are those of objects, or trees for what is no path");
   }
   const json document = json::parse(body, nullptr, false);
   require(document.is_object(), "what is accepted is an object");
@@ -79,6 +84,7 @@ void check(std::string_view body) {
   const std::size_t events = records == document.end() ? 1 : records->size();
   require(parsed->marks.size() - parsed->further + parsed->ignored == events, "every event is counted once");
   require(parsed->unknown_events <= parsed->ignored, "what is unknown is ignored");
+  require(parsed->invalid_keys <= events - parsed->ignored, "an event whose key is no path is marked");
   if (records == document.end()) return;
   for (const json& record : *records) check_record(*parsed, record);
 }

@@ -28,7 +28,7 @@ void Writers::change(Host& host, support::Random& random) {
 
 // A mark that is refused, or not answered, is repeated: the change is not done before.
 void Writers::mark(const Host& changed, const std::string& lines, support::Random& random) {
-  const auto count = static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+  const auto count = static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\0'));
   while (!ledger_.is_violated()) {
     const Host& at = *random.pick(hosts_);
     if (!try_to_mark(at, lines, random)) {
@@ -47,7 +47,7 @@ bool Writers::try_to_mark(const Host& at, const std::string& lines, support::Ran
   const bool over_the_network = random.one_in(2);
   const Host& from = over_the_network ? *random.pick(hosts_) : at;
   const std::string url = over_the_network ? at.url() : at.socket_url();
-  return from.spoor({"--url", url, "mark", "--timeout", "0", "--kind", kind, "-"}, lines).code == 0;
+  return from.spoor({"--url", url, "mark", "--timeout", "0", "--kind", kind, "-0"}, lines).code == 0;
 }
 
 }  // namespace spoor::hosts

@@ -53,6 +53,12 @@ void AnswersTest::malformed_requests() {
     expect_described(request, send(node_.port(), request), 400, "invalid_request");
     request.headers = "X: " + std::string(20'000, 'x') + "\r\n";
     expect_described(request, send(node_.port(), request), 431, "headers_too_large");
+    if (request.method != "POST") continue;
+    request.headers = "Origin: http://evil.example\r\n";
+    expect_described(request, send(node_.port(), request), 403, "foreign_origin");
+    request.headers.clear();
+    request.host = "evil.example";
+    expect_described(request, send(node_.port(), request), 403, "foreign_host");
   }
   const Request twice{"GET", "/v1/dirty?path=a&path=b"};
   expect(node_, twice, 400, "invalid_request");
@@ -120,16 +126,17 @@ void AnswersTest::refused_events() {
   const auto events = [this](const std::string& body, const std::string& code) {
     expect(node_, {"POST", "/v1/events/s3", "application/json", body}, 400, code);
   };
-  const auto put = [](const std::string& key) {
-    return R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":)" +
-           key + "}}}]}";
+  const auto put = [](const std::string& key, const std::string& bucket = "b") {
+    return R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":")" + bucket +
+           R"("},"object":{"key":)" + key + "}}}]}";
   };
   expect(node_, {"POST", "/v1/events/s3", "", put("\"a\"")}, 200);
   events("{nope", "invalid_json");
   events("{}", "invalid_request");
   events(put("7"), "invalid_request");
-  events(put("\"a%2\""), "invalid_path");
-  events(put('"' + std::string(256, 'x') + '"'), "path_too_long");
+  events(put("\"a\"", ".."), "invalid_path");
+  events(put("\"a\"", std::string(256, 'x')), "path_too_long");
+  expect(node_, {"POST", "/v1/events/s3", "application/json", put("\"..\"")}, 200);
   expect(node_, {"POST", "/v1/events/s3", "text/plain", put("\"a\"")}, 415, "unsupported_media_type");
 }
 
@@ -147,6 +154,7 @@ void AnswersTest::refused_questions() {
   ask("[]", 400, "invalid_request");
   ask(R"({"cluster":"default","start_level":64})", 400, "invalid_request");
   ask(R"({"cluster":"another"})", 409, "wrong_cluster");
+  ask(R"({"cluster":"default","current":4294967296})", 409, "cycle_out_of_reach");
 }
 
 void AnswersTest::reports_of_scans() {
@@ -263,7 +271,7 @@ void AnswersTest::too_many_connections() {
   // It is told to go on once its request is being read: until its body has come nobody can take its place.
   support::RawClient busy(node.port());
   busy.send(
-      "POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n"
+      "POST /v1/marks HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n"
       "Expect: 100-continue\r\n\r\n");
   ASSERT_EQ(busy.receive_until("\r\n\r\n").rfind("HTTP/1.1 100 ", 0), 0U);
   for (const Request& request : one_of_each(node)) {

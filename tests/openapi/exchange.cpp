@@ -12,7 +12,7 @@ namespace spoor::openapi {
 
 std::string Request::to_bytes() const {
   std::string bytes =
-      method + ' ' + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers;
+      method + ' ' + target + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n" + headers;
   if (!content_type.empty()) bytes += "Content-Type: " + content_type + "\r\n";
   if (sends_length && (!body.empty() || method == "POST")) {
     bytes += "Content-Length: " + std::to_string(body.size()) + "\r\n";

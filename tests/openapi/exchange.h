@@ -15,6 +15,7 @@ struct Request {
   std::string body = {};
   std::string headers = {};  // further lines, each with its end
   bool sends_length = true;  // of the body, where there is one or `method` is POST
+  std::string host = "localhost";
 
   std::string path() const { return target.substr(0, target.find('?')); }
 

@@ -79,6 +79,11 @@ TEST(CycleFrameTest, ImpossibleCyclesInstancesAndNamesAreRefused) {
       is_refused([](CycleFrame& frame) { frame.answer.current = {tracker::CycleId::value_max + 1}; }));
   EXPECT_TRUE(is_refused([](CycleFrame& frame) { frame.answer.instance = {}; }));
   EXPECT_TRUE(is_refused([](CycleFrame& frame) { frame.sender.node.clear(); }));
+  for (const std::string& name : {std::string("evil\n2026-01-01 \x1b[2J"), std::string(60'000, 'x'),
+                                  std::string("http://a:7420"), std::string("n\xc3\xb6")}) {
+    EXPECT_TRUE(is_refused([&](CycleFrame& frame) { frame.sender.node = name; })) << name.substr(0, 100);
+    EXPECT_TRUE(is_refused([&](CycleFrame& frame) { frame.sender.cluster = name; })) << name.substr(0, 100);
+  }
 }
 
 TEST(CycleFrameTest, ANewerVersionIsRefusedByNameOfVersion) {

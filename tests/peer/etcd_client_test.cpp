@@ -52,6 +52,16 @@ TEST_F(EtcdClientTest, WhatIsPutIsListed) {
   EXPECT_EQ(entries->revision, etcd_.revision());
 }
 
+// A scan stores it as JSON: half a character, left of one cut at 20 bytes, ended the scan by an exception.
+TEST_F(EtcdClientTest, ClusterIdThatIsNoNumber_IsAnError) {
+  for (const std::string id :
+       {"1234567890123456789\xc3\xa9", "z\xc3\xbcrich", "-1", "111111111111111111111"}) {
+    etcd_.cluster_id = id;
+    EXPECT_FALSE(client_.list({"p/", "p0"})) << id;
+    EXPECT_FALSE(client_.state({"p/", "p0"})) << id;
+  }
+}
+
 TEST_F(EtcdClientTest, ManyKeysAreListedInPages) {
   std::vector<std::string> all;
   for (char at = 'a'; at <= 'z'; ++at) {

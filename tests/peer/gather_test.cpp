@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 
@@ -175,6 +177,32 @@ TEST_F(GatherTest, APeerThatGoesDownBetweenTheRoundsKeepsItsCursor) {
   EXPECT_EQ(cursors_.at("b"), before);
 }
 
+// #15 E6: where the peer is still in the cycle of its cursor, a cursor that moves looks as one that stays.
+TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
+  const std::vector<std::function<void(FakeCluster::Node&)>> failures{
+      [](auto& node) { node.is_down = true; },
+      [](auto& node) { node.garbage = "hello"; },
+      [](auto& node) { node.identity.node = "other"; },
+  };
+  for (const auto& fail : failures) {
+    scan();
+    const auto before = cursors_.at("b");
+    mark("b", "bucket/unread");
+    auto& b = cluster_["b"];
+    b.tracker->advance({before.cycle.value + 3});
+    b.before_answer = [&b, &fail, round = 0]() mutable {
+      if (++round == 2) fail(b);
+    };
+    EXPECT_FALSE(scan().complete());
+    EXPECT_EQ(cursors_.at("b"), before);
+    b.before_answer = [] {};
+    b.is_down = false;
+    b.garbage.clear();
+    b.identity.node = "b";
+    EXPECT_TRUE(holds(scan(), "bucket/unread"));
+  }
+}
+
 TEST_F(GatherTest, APeerThatLostItsMemoryIsAGapOnce) {
   scan();
   cluster_.start_anew(cluster_["b"]);
@@ -275,6 +303,21 @@ TEST_F(GatherTest, APeerThatFailedAtItsFirstReadAndLeavesIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
+// #15 E3: it acknowledged marks that were never read, and only its cursor shows that it was there.
+TEST_F(GatherTest, PeerNeverReadAndAnotherNodeAnswersInItsPlace_IsAGapOnceItLeaves) {
+  scan();
+  auto& d = cluster_.add("d");
+  d.before_answer = [&d, round = 0]() mutable {
+    if (++round == 2) d.identity.node = "other";
+  };
+  hosts_.push_back("d");
+  EXPECT_FALSE(outcome(scan(), "d").ok);
+  EXPECT_TRUE(cursors_.contains("d"));
+  hosts_.pop_back();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'d' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
 TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoGap) {
   scan();
   cluster_["b"].is_down = true;
@@ -317,7 +360,7 @@ TEST_F(GatherTest, APeerFarAheadOfAllTakesNobodyAlong) {
   clock_.advance(std::chrono::hours(1));
   mark("a", "bucket/x");
   EXPECT_TRUE(holds(scan(), "bucket/x"));
-  EXPECT_TRUE(scan().complete());
+  EXPECT_THAT(outcome(scan(), "c").error, HasSubstr("where no other is beyond 2"));
   hosts_.pop_back();
   EXPECT_EQ(scan().cycle.value, 2U);
 }

@@ -36,18 +36,22 @@ class Listener {
 
   Endpoint endpoint() const { return {support::own_loopback(), port_, {}}; }
 
-  // Takes one connection, reads a little and sends `answer`.
-  void answer_once(const std::string& answer) const { answer_on_one_connection({answer}); }
+  // Takes one connection, reads a little, which is given, and sends `answer`.
+  std::string answer_once(const std::string& answer) const { return answer_on_one_connection({answer}); }
 
-  // Takes one connection; sends an answer for each request that comes over it.
-  void answer_on_one_connection(const std::vector<std::string>& answers) const {
+  // Takes one connection; sends an answer for each request that comes over it. Gives what was read.
+  std::string answer_on_one_connection(const std::vector<std::string>& answers) const {
+    std::string requests;
     const int connection = ::accept(fd_, nullptr, nullptr);
     for (const std::string& answer : answers) {
       char buffer[1024];
-      EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
+      const ssize_t got = ::read(connection, buffer, sizeof(buffer));
+      EXPECT_GT(got, 0);
+      requests.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       EXPECT_EQ(::write(connection, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
     }
     ::close(connection);
+    return requests;
   }
 
   // Takes one connection and closes it without an answer.
@@ -104,7 +108,63 @@ TEST(HttpTransportTest, ABodyOverTheLimitIsAnError) {
   const std::jthread server(
       [&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"); });
   HttpTransport transport({.body_bytes_max = 1000});
-  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
+  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, std::errc::message_size);
+  EXPECT_NE(response.error().message.find("larger than the 1000 bytes"), std::string::npos);
+}
+
+TEST(ProblemDetailTest, TextFromOutside_IsMadePrintableAndShort) {
+  EXPECT_EQ(problem_detail({400, {}, R"({"detail":"a\n2026-01-01 \u001b[2J"})"}),
+            "a\\x0a2026-01-01 \\x1b[2J");
+  EXPECT_LT(problem_detail({400, {}, R"({"detail":")" + std::string(60'000, 'x') + "\"}"}).size(), 600U);
+}
+
+class TokenTest : public testing::Test {
+ protected:
+  // What is sent to a server that asks for a token, and what comes of it.
+  std::string sent(const Credentials& credentials) {
+    std::string request;
+    const std::jthread server(
+        [&] { request = listener_.answer_once("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"); });
+    HttpTransport transport({.credentials = credentials});
+    response_ = exchange(transport, {listener_.endpoint(), "GET", "/", {}, {}});
+    return request;
+  }
+
+  const Listener listener_;
+  base::Result<HttpResponse> response_ = HttpResponse{};
+};
+
+TEST_F(TokenTest, AddressThatTheOperatorNamed_IsShownIt) {
+  const auto request = [&] {
+    return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{listener_.endpoint().to_string()}}});
+  };
+  EXPECT_NE(request().find("Bearer secret"), std::string::npos);
+  EXPECT_EQ(response_->status, 401U);
+}
+
+TEST_F(TokenTest, AddressThatEtcdAloneNames_IsNotShownItAndTheErrorSaysSo) {
+  const auto request = [&] {
+    return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{"http://other:7420"}}});
+  };
+  EXPECT_EQ(request().find("secret"), std::string::npos);
+  EXPECT_EQ(response_->status, 401U) << "it lives, for all that";
+  EXPECT_NE(problem_detail(*response_).find("peers.static"), std::string::npos) << problem_detail(*response_);
+}
+
+TEST(CredentialsTest, TlsWithTheOperatorsAuthority_IsShownTheToken) {
+  Endpoint endpoint{"a", 7420, {}};
+  endpoint.is_tls = true;
+  Credentials credentials{.token = "secret", .tls = nullptr, .trusted_urls = std::set<std::string>()};
+  EXPECT_FALSE(credentials.shows_token_to(endpoint)) << "an authority of the system vouches for anybody";
+  credentials.has_own_ca = true;
+  EXPECT_TRUE(credentials.shows_token_to(endpoint));
+  endpoint.is_tls = false;
+  EXPECT_FALSE(credentials.shows_token_to(endpoint));
+  EXPECT_TRUE(credentials.shows_token_to({{}, 0, "/run/spoor.sock"}));
+  credentials.trusted_urls.reset();
+  EXPECT_TRUE(credentials.shows_token_to(endpoint)) << "peers.token_to_all";
 }
 
 TEST(HttpTransportTest, GarbageIsAnError) {

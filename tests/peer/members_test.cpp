@@ -102,6 +102,7 @@ TEST_F(MembersTest, AllSourcesAreJoinedAndNobodyIsListedTwice) {
   const auto members = find();
   EXPECT_THAT(urls(members.endpoints), ElementsAre("unix:/own.sock", "http://b:1", "http://a:1", "http://c:1",
                                                    "http://d:1", "http://e:1"));
+  EXPECT_THAT(members.named_urls, ElementsAre("http://a:1", "http://b:1", "unix:/own.sock"));
   EXPECT_THAT(members.lingering, IsEmpty());
   EXPECT_THAT(members.unknown, IsEmpty());
   EXPECT_EQ(resolver_.calls, 1) << "side by side";

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "tests/support/random.h"
 
@@ -18,60 +19,113 @@ using base::WallTime;
 constexpr auto period = 30h;
 constexpr WallTime start{1'000h};
 
+AuditState advanced_to(AuditState state, WallTime now) {
+  state.advance_to(now, period);
+  return state;
+}
+
 TEST(AuditStateTest, NothingIsDueAtOnce) {
-  const AuditState state = AuditState::begun(start);
-  EXPECT_EQ(state.due(1000, start, period), 0U);
+  const AuditState state = advanced_to(AuditState::begun(start), start);
+  EXPECT_EQ(state.due(1000, period), 0U);
   EXPECT_EQ(state.oldest(), start);
 }
 
 TEST(AuditStateTest, TheShareIsThatOfTheTimeThatPassed) {
-  AuditState state = AuditState::begun(start);
-  EXPECT_EQ(state.due(1000, start + 3h, period), 100U);
-  state.visited(100, 1000, start + 3h, false);
-  EXPECT_EQ(state.due(1000, start + 3h, period), 0U);
-  EXPECT_EQ(state.due(1000, start + 6h, period), 100U);
+  AuditState state = advanced_to(AuditState::begun(start), start + 3h);
+  EXPECT_EQ(state.due(1000, period), 100U);
+  state.visited(100, 1000, false);
+  EXPECT_EQ(state.due(1000, period), 0U);
+  state.advance_to(start + 6h, period);
+  EXPECT_EQ(state.due(1000, period), 100U);
 }
 
 TEST(AuditStateTest, AllThatIsLeftIsDueWhenThePeriodIsOver) {
-  const AuditState state = AuditState::begun(start);
-  EXPECT_EQ(state.due(1000, start + period, period), std::numeric_limits<std::uint64_t>::max());
+  const AuditState state = advanced_to(AuditState::begun(start), start + period);
+  EXPECT_EQ(state.due(1000, period), std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST(AuditStateTest, ARoundThatCameToItsEndWaitsForTheNext) {
-  AuditState state = AuditState::begun(start);
-  state.visited(10, 1000, start + 1h, true);
-  EXPECT_EQ(state.due(1000, start + 29h, period), 0U);
-  EXPECT_FALSE(state.begin_next_round(start + 29h, period));
-  EXPECT_TRUE(state.begin_next_round(start + 31h, period));
-  EXPECT_EQ(state.due(1000, start + 33h, period), 100U) << "the round began when the last one ended";
+  AuditState state = advanced_to(AuditState::begun(start), start + 1h);
+  state.visited(10, 1000, true);
+  EXPECT_FALSE(state.advance_to(start + 29h, period));
+  EXPECT_EQ(state.due(1000, period), 0U);
+  EXPECT_TRUE(state.advance_to(start + 31h, period));
+  state.advance_to(start + 33h, period);
+  EXPECT_EQ(state.due(1000, period), 100U) << "the round began when the last one ended";
 }
 
 TEST(AuditStateTest, TimeInWhichNobodyScannedIsNotMadeUpFor) {
-  AuditState state = AuditState::begun(start);
-  state.visited(1000, 1000, start + 1h, true);
-  EXPECT_TRUE(state.begin_next_round(start + 10 * period, period));
-  EXPECT_EQ(state.due(1000, start + 10 * period, period), 0U);
+  AuditState state = advanced_to(AuditState::begun(start), start + 1h);
+  state.visited(1000, 1000, true);
+  EXPECT_TRUE(state.advance_to(start + 10 * period, period));
+  EXPECT_EQ(state.due(1000, period), 0U);
 }
 
-TEST(AuditStateTest, AClockSetBackDoesNotStopIt) {
-  AuditState state = AuditState::begun(start + 9000h);
-  EXPECT_FALSE(state.begin_next_round(start, period));
-  EXPECT_EQ(state.due(1000, start + 3h, period), 100U);
+TEST(AuditStateTest, ClockSetBack_RoundGoesOn) {
+  AuditState state = advanced_to(AuditState::begun(start + 9000h), start + 9015h);
+  state.visited(500, 1000, false);
+  EXPECT_FALSE(state.advance_to(start, period));
+  EXPECT_EQ(state.due(1000, period), 0U);
+  EXPECT_LE(state.oldest(), start) << "no time lies ahead of the clock";
+  EXPECT_EQ(state.oldest(), start - 15h) << "as old as it was";
+  state.advance_to(start + 3h, period);
+  EXPECT_EQ(state.due(1000, period), 100U);
+}
+
+TEST(AuditStateTest, ClockSetBackBetweenRounds_NextRoundIsNotLater) {
+  AuditState state = advanced_to(AuditState::begun(start + 9000h), start + 9030h);
+  state.visited(1000, 1000, true);
+  state.advance_to(start, period);
+  EXPECT_EQ(state.due(1000, period), 0U);
+  state.advance_to(start + period, period);
+  state.advance_to(start + period + 3h, period);
+  EXPECT_GE(state.due(1000, period), 100U);
 }
 
 TEST(AuditStateTest, TextGivesItBack) {
-  AuditState state = AuditState::begun(start);
-  state.visited(100, 1000, start + 3h, false);
-  state.visited(900, 1000, start + 30h, true);
-  EXPECT_TRUE(state.begin_next_round(start + 30h, period));
-  state.visited(50, 1000, start + 33h, false);
+  AuditState state = advanced_to(AuditState::begun(start), start + 3h);
+  state.visited(100, 1000, false);
+  state.advance_to(start + 30h, period);
+  state.visited(900, 1000, true);
+  EXPECT_TRUE(state.advance_to(start + 31h, period));
+  state.advance_to(start + 33h, period);
+  state.visited(50, 1000, false);
   const auto read = AuditState::parse(state.to_text());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->to_text(), state.to_text());
   EXPECT_EQ(read->oldest(), state.oldest());
-  for (const char* const text : {"", "{}", "null", "[]", R"({"round_began_ns":"x"})"}) {
+  for (const char* const text : {"", "{}", "null", "[]", R"({"round_began_ns":"x"})", R"({"now_ns":1})"}) {
     EXPECT_FALSE(AuditState::parse(text)) << text;
   }
+}
+
+// Of a version with one round for all drives: it had read 60 % of them, some drives in full and some not.
+TEST(AuditStateTest, RoundOfAllDrives_IsTakenOver) {
+  const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
+  const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start - 90h) + R"(,"done":600,)" +
+                                      R"("is_at_end":false,"last_round":[[0.7,)" + ns(start - 10h) +
+                                      R"(],[1.0,)" + ns(start - 2h) + R"(]],"round_began_ns":)" + ns(start) +
+                                      R"(,"share":0.6,"this_round":[[0.6,)" + ns(start + 18h) + "]]}");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->oldest(), start - 10h);
+  AuditState of_one = read->of_one_drive();
+  EXPECT_FALSE(of_one.advance_to(start + 21h, period));
+  EXPECT_EQ(of_one.oldest(), start - 10h) << "what is certain of each drive";
+  EXPECT_EQ(of_one.due(1000, period), 700U);
+  EXPECT_EQ(AuditState::parse(of_one.to_text())->to_text(), of_one.to_text());
+}
+
+// It was saved while the clock ran ahead.
+TEST(AuditStateTest, RoundOfAllDrivesFromAClockAhead_IsTakenOver) {
+  const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
+  const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start + 9000h) + R"(,"done":0,)" +
+                                      R"("is_at_end":false,"last_round":[],"round_began_ns":)" +
+                                      ns(start + 9000h) + R"(,"share":0.0,"this_round":[]})");
+  ASSERT_TRUE(read);
+  AuditState of_one = advanced_to(read->of_one_drive(), start);
+  EXPECT_EQ(of_one.oldest(), start);
+  of_one.advance_to(start + 3h, period);
+  EXPECT_EQ(of_one.due(1000, period), 100U);
 }
 
 // Scans at random times over many rounds, in a tree of 1000 directories: none is ever older than a period and
@@ -87,10 +141,10 @@ TEST(AuditStateTest, NoDirectoryIsOlderThanThePeriod) {
   constexpr auto pause_max = 60min;
   for (int scan = 0; scan < 2000; ++scan) {
     now += std::chrono::minutes(random.below(60));
-    if (state.begin_next_round(now, period)) at = 0;
-    const std::uint64_t due = std::min(state.due(total, now, period), total - at);
+    if (state.advance_to(now, period)) at = 0;
+    const std::uint64_t due = std::min(state.due(total, period), total - at);
     for (std::uint64_t count = 0; count < due; ++count) read[at++] = now;
-    if (due > 0) state.visited(due, total, now, at == total);
+    if (due > 0) state.visited(due, total, at == total);
     const WallTime oldest = *std::ranges::min_element(read);
     ASSERT_GE(oldest, now - period - 2 * pause_max) << "scan " << scan;
     ASSERT_LE(state.oldest(), oldest) << "scan " << scan;

@@ -1,15 +1,21 @@
 // Changes that nobody marked: found within a period, counted and named, and the totals mended.
 
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "scanner/stored_tree.h"
 #include "tests/scanner/scanned_node.h"
-#include "tests/support/random.h"
+#include "tracker/prefix_hashes.h"
 
 namespace spoor::scanner {
 namespace {
@@ -148,15 +154,24 @@ TEST_F(AuditTest, OneThatIsKilledInItIsGoneOnWithWithoutIt) {
 
 TEST_F(AuditTest, WhatChangesJustNowIsReadAndNotCalledMissed) {
   make_tree();
-  clock.set_wall(base::SystemClock().wall_now() - 1h);
+  clock.set_wall(base::SystemClock().wall_now());
+  options.audit_period = 1ns;
+  static_cast<void>(scan());
   make_file("a/7/file", 333);
   // A mark of it comes with the next scan.
-  std::uint64_t missed = 0;
-  for (int hour = 0; hour < 101; ++hour) {
-    options.audit_period = 1ns;
-    missed += scan().record.figures.missed;
-  }
-  EXPECT_EQ(missed, 0U);
+  EXPECT_EQ(scan_counting_reads().record.figures.missed, 0U);
+  EXPECT_TRUE(was_read("a/7"));
+  expect_exact();
+}
+
+// Its mark would have come long ago: the clock ran ahead, and was set back since.
+TEST_F(AuditTest, UnmarkedChangeAheadOfTheClock_IsMissed) {
+  clock.set_wall(base::SystemClock().wall_now() - 1000h);
+  make_tree();
+  make_file("a/7/file", 333);
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/7"));
+  expect_exact();
 }
 
 TEST_F(AuditTest, MarkedDirectoriesAreNotReadTwice) {
@@ -180,6 +195,20 @@ TEST_F(AuditTest, ADriveThatIsAwayIsNotAudited) {
   clock.advance(200h);
   EXPECT_EQ(scan().record.errors, 0U);
   expect_exact();
+}
+
+TEST_F(AuditTest, DriveThatCannotBeOpened_IsReportedAndItsTotalsStayOld) {
+  make_tree();
+  const auto oldest = scan().audit.oldest_total;
+  reader.drive_open_errors[options.drives[0].path] = EACCES;
+  std::size_t failed = 0;
+  for (int hour = 0; hour < 5; ++hour) {
+    clock.advance(1h);
+    const ScanReport report = scan();
+    failed += report.failed_drives.size();
+    EXPECT_EQ(report.audit.oldest_total, oldest);
+  }
+  EXPECT_GE(failed, 4U);
 }
 
 TEST_F(AuditTest, ASymbolicLinkInThePathIsNotFollowed) {
@@ -216,6 +245,335 @@ TEST_F(AuditTest, TheRoundGoesOnWhereItWasThoughThatDirectoryIsGone) {
   }
   EXPECT_GE(round, 80U);
   expect_exact();
+}
+
+// Changes that are marked as docs/cli.md asks for. Whatever of them the audit comes to, the marks cover it.
+class MarkedChangesTest : public AuditTest {
+ protected:
+  MarkedChangesTest() { make_deep_tree(); }
+
+  void make_deep_tree() {
+    for (const char* const top : {"p/one", "p/two", "p/three"}) {
+      for (const char* const below : {"x/y/z", "x/w", "v"}) {
+        make_file(std::string(top) + "/" + below + "/file");
+        make_file(std::string(top) + "/" + below + "/of-" + std::string(top).substr(2));
+      }
+    }
+    make_tree();
+  }
+
+  void expect_nothing_missed() {
+    clock.advance(200h);
+    const ScanReport report = scan();
+    EXPECT_THAT(report.audit.missed_paths, IsEmpty());
+    EXPECT_EQ(report.audit.missed, 0U);
+    EXPECT_GE(report.audit.audited, 100U);
+    expect_exact();
+  }
+};
+
+TEST_F(MarkedChangesTest, RemovedTree_IsNotMissed) {
+  remove("p/one");
+  mark("p/one");
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, RemovedTreeMarkedAsAFile_IsNotMissed) {
+  remove("p/one");
+  mark("p/one", tracker::MarkKind::file);
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, RenamedTree_IsNotMissed) {
+  rename("p/one", "p/four");
+  mark("p/one");
+  mark("p/four");
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, TreeReplacedByAnother_IsNotMissed) {
+  remove("p/one");
+  rename("p/two", "p/one");
+  mark("p/one");
+  mark("p/two");
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, TreeReplacedByAnotherWithoutBirthTimes_IsNotMissed) {
+  reader.without_birth = true;
+  mark("", tracker::MarkKind::tree);
+  static_cast<void>(scan());
+  rename("p/one", "p/aside");
+  rename("p/two", "p/one");
+  rename("p/aside", "p/two");
+  mark("p/one");
+  mark("p/two");
+  mark("p/aside");
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, TreeReplacedByAFile_IsNotMissed) {
+  remove("p/one");
+  make_file("p/one");
+  mark("p/one");
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, TreeThatCouldNotBeReadWhenItWasMarked_IsNotMissed) {
+  make_file("p/one/x/y/z/late");
+  mark("p/one/x/y/z/late");
+  reader.open_errors["p/one"] = EIO;
+  EXPECT_EQ(scan().record.errors, 1U);
+  reader.repair();
+  expect_nothing_missed();
+}
+
+TEST_F(MarkedChangesTest, TreeOnADriveThatWasAwayWhenItWasMarked_IsNotMissed) {
+  make_file("p/one/x/y/z/late");
+  mark("p/one/x/y/z/late");
+  reader.drive_errors[drive()] = EIO;
+  EXPECT_EQ(scan().record.errors, 1U);
+  reader.repair();
+  clock.advance(200h);
+  EXPECT_EQ(scan().audit.missed, 0U);
+  expect_exact();
+}
+
+TEST_F(AuditTest, FileSystemMountedOverADirectory_IsNotMissed) {
+  make_file("a/7/below/file");
+  make_tree();
+  reader.mount_points.insert("a/7");
+  clock.advance(200h);
+  EXPECT_EQ(scan().audit.missed, 0U);
+  EXPECT_EQ(files("a/7"), 0U);
+}
+
+TEST_F(AuditTest, RemovedTreeWithoutAMark_IsMissedOnce) {
+  make_file("a/20/x/y/file");
+  make_file("a/20/z/file");
+  make_tree();
+  remove("a/20");
+  remove("a/21");
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a"));
+  expect_exact();
+}
+
+// In another round than the directory above it.
+TEST_F(AuditTest, RemovedTreeWithoutAMarkBelowOneThatWasRead_IsMissedOnce) {
+  make_file("a/20/x/y/file");
+  make_tree();
+  clock.advance(10h);
+  static_cast<void>(scan_counting_reads());
+  ASSERT_TRUE(was_read("a"));
+  ASSERT_FALSE(was_read("a/20"));
+  remove("a/20");
+  remove("a/21");
+  clock.advance(100h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a"));
+  expect_exact();
+}
+
+// What is ignored has no mark. It changes the times of the directory alone.
+TEST_F(AuditTest, ExcludedNames_AreNotMissed) {
+  options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
+  make_tree();
+  make_file("a/7/upload.tmp");
+  make_file("a/8/upload.tmp");
+  remove("a/8/upload.tmp");
+  clock.advance(200h);
+  const ScanReport report = scan_counting_reads();
+  EXPECT_THAT(report.audit.missed_paths, IsEmpty());
+  EXPECT_EQ(reader.read_paths.count("a/7"), 2U) << "the walk reads it again, for its times";
+  EXPECT_EQ(usage("a/7")->total.files, 1U);
+}
+
+TEST_F(AuditTest, UnmarkedChangesBesideExcludedNames_AreMissed) {
+  options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
+  make_tree();
+  make_file("a/7/upload.tmp");
+  rename("a/7/upload.tmp", "a/7/new");
+  make_file("a/8/file");  // of the same size
+  rename("a/9/file", "a/9/other");
+  remove("a/10/file");
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, UnorderedElementsAre("a/7", "a/8", "a/9", "a/10"));
+  EXPECT_EQ(usage("a/7")->total.files, 2U);
+}
+
+// The peer may hold their marks.
+TEST_F(AuditTest, PartialScan_CountsNothingAsMissed) {
+  make_tree();
+  make_file("a/7/file", 77);
+  remove("a/8");
+  partial = true;
+  clock.advance(200h);
+  const ScanReport report = scan();
+  EXPECT_EQ(report.audit.missed, 0U);
+  EXPECT_THAT(report.audit.missed_paths, IsEmpty());
+  expect_exact();
+}
+
+// No walk comes there: a filter is asked only of what lies below a directory that is walked.
+TEST_F(AuditTest, FalsePositiveBelowAnUnmarkedParent_IsAudited) {
+  make_tree();
+  make_file("a/7/file", 77);
+  adjust_input = [](ScanInput& input) {
+    const auto shape = tracker::BloomShape::for_items(1000, 1e-6);
+    const tracker::PrefixHashes found("a/7");
+    const tracker::PrefixHashes marked("b/7");
+    input.marks.add(found.all().back(), shape);
+    for (const tracker::PathHash& hash : marked.all()) input.marks.add(hash, shape);
+  };
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/7"));
+  expect_exact();
+}
+
+TEST_F(AuditTest, ReorderedDrives_AreAllReadInTheRound) {
+  make_tree();
+  reader.read_paths.clear();
+  for (int hour = 0; hour < 101; ++hour) {
+    clock.advance(1h);
+    if (hour == 30 || hour == 80) std::swap(options.drives[0], options.drives[1]);
+    const ScanReport report = scan();
+    EXPECT_GE(*report.audit.oldest_total, clock.wall_now() - 102h);
+  }
+  for (int number = 0; number < 50; ++number) {
+    EXPECT_TRUE(was_read("a/" + std::to_string(number))) << number;
+    EXPECT_TRUE(was_read("b/" + std::to_string(number))) << number;
+  }
+}
+
+TEST_F(AuditTest, DriveTakenFromTheListAndAddedAgain_BeginsARound) {
+  make_tree();
+  clock.advance(50h);
+  static_cast<void>(scan());
+  const Drive second = options.drives[1];
+  options.drives.pop_back();
+  static_cast<void>(scan());
+  options.drives.push_back(second);
+  static_cast<void>(scan());
+  clock.advance(10h);
+  const std::uint64_t audited_then = scan().audit.audited;
+  EXPECT_GE(audited_then, 5U);
+  EXPECT_LE(audited_then, 12U) << "a tenth of each";
+  expect_exact();
+}
+
+// A clock that was wrong by a year in either direction costs no more than the period.
+TEST_F(AuditTest, ClockThatWasWrong_CostsAtMostOnePeriod) {
+  make_tree();
+  const auto scan_for = [&](std::chrono::hours time) {
+    for (const auto end = clock.steady_now() + time; clock.steady_now() < end;) {
+      clock.advance(5h);
+      EXPECT_LE(*scan().audit.oldest_total, clock.wall_now());
+    }
+  };
+  for (const auto ahead : {8760h, -8760h}) {
+    scan_for(30h);
+    clock.set_wall(clock.wall_now() + ahead);
+    scan_for(130h);
+    clock.set_wall(clock.wall_now() - ahead);
+    reader.read_paths.clear();
+    scan_for(105h);
+    for (int number = 0; number < 50; ++number) {
+      EXPECT_TRUE(was_read("a/" + std::to_string(number))) << number;
+      EXPECT_TRUE(was_read("b/" + std::to_string(number))) << number;
+    }
+  }
+}
+
+TEST_F(AuditTest, FullScanWhileTheClockRanAhead_NoTotalIsOfTheFuture) {
+  const auto now = clock.wall_now();
+  clock.set_wall(now + 8760h);
+  make_tree();
+  clock.set_wall(now);
+  EXPECT_LE(*scan().audit.oldest_total, clock.wall_now());
+  clock.advance(10h);
+  EXPECT_GE(scan().audit.audited, 9U);
+}
+
+// As versions left it that kept one round for all drives, in their order.
+TEST_F(AuditTest, RoundOfAllDrives_IsTakenOver) {
+  make_tree();
+  const auto ns = [](base::WallTime time) { return std::to_string(time.time_since_epoch().count()); };
+  const auto began = clock.wall_now();
+  SQLite::Database& handle = database->handle();
+  handle.exec("DELETE FROM settings WHERE key LIKE 'audit%'");
+  handle.exec("INSERT INTO settings VALUES('audit', '{\"all_read_at_ns\":" + ns(began) +
+              ",\"done\":60,\"is_at_end\":false,\"last_round\":[],\"round_began_ns\":" + ns(began) +
+              ",\"share\":0.58,\"this_round\":[[0.58," + ns(began + 58h) + "]]}')");
+  handle.exec("INSERT INTO settings VALUES('audit_position', CAST('" + drive(1).native() +
+              "' || char(0) || 'b/13' AS BLOB))");
+  std::swap(options.drives[0], options.drives[1]);
+  clock.advance(59h);
+  const ScanReport report = scan_counting_reads();
+  EXPECT_FALSE(was_read("b/13"));
+  EXPECT_TRUE(was_read("b/14")) << "it goes on from where it was";
+  EXPECT_TRUE(was_read("a/0")) << "whether it was read in this round is not known";
+  EXPECT_EQ(*report.audit.oldest_total, began);
+  for (int hour = 0; hour < 42; ++hour) {
+    clock.advance(1h);
+    static_cast<void>(scan());
+  }
+  for (int number = 0; number < 50; ++number) {
+    EXPECT_TRUE(was_read("a/" + std::to_string(number))) << number;
+  }
+  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM settings WHERE key LIKE 'audit%'").getInt(), 2);
+}
+
+// A database that was made before the column was.
+TEST_F(AuditTest, DatabaseWithoutSignaturesOfEntries_IsTakenOver) {
+  options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
+  make_tree();
+  database->handle().exec("ALTER TABLE directories DROP COLUMN entries_signature");
+  {
+    auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
+    ASSERT_TRUE(reading);
+    EXPECT_TRUE(query_usage(*reading, "a", {}).value());
+  }
+  reopen_database();
+  make_file("a/7/upload.tmp");
+  make_file("a/8/new");
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/8"));
+  clock.advance(200h);
+  static_cast<void>(scan());
+  rename("a/7/file", "a/7/renamed");
+  make_file("a/8/upload.tmp");
+  clock.advance(100h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/7")) << "both are known by now";
+}
+
+// Names are looked up once for each level, and not once for each level above it.
+TEST(AuditOfAChainTest, EachLevelIsOpenedOnce) {
+  constexpr std::uint64_t levels = 3000;
+  struct Node : ScannedNode {
+    void TestBody() override {}
+  } node;
+  DirectoryHandle at(::open(node.drive().c_str(), O_RDONLY | O_DIRECTORY));
+  for (std::uint64_t level = 0; level < levels; ++level) {
+    ASSERT_EQ(::mkdirat(at.descriptor, "d", 0755), 0);
+    ASSERT_EQ(::mkdirat(at.descriptor, "e", 0755), 0);
+    at = DirectoryHandle(::openat(at.descriptor, "d", O_RDONLY | O_DIRECTORY));
+  }
+  node.options.audit_period = 100h;
+  static_cast<void>(node.scan());
+  for (const auto passed : {50h, 51h}) {
+    node.clock.advance(passed);
+    node.reader.names_opened = 0;
+    const ScanReport report = node.scan();
+    EXPECT_NEAR(static_cast<double>(report.audit.audited), levels, 100);
+    EXPECT_EQ(report.audit.missed, 0U);
+    EXPECT_LE(node.reader.names_opened, 8 * levels);
+  }
+  // Too deep to be removed with its names from the top.
+  for (std::uint64_t level = 0; level < levels; ++level) {
+    at = DirectoryHandle(::openat(at.descriptor, "..", O_RDONLY | O_DIRECTORY));
+    ASSERT_EQ(::unlinkat(at.descriptor, "d", AT_REMOVEDIR), 0);
+    ASSERT_EQ(::unlinkat(at.descriptor, "e", AT_REMOVEDIR), 0);
+  }
 }
 
 }  // namespace

@@ -303,6 +303,57 @@ TEST_F(ChangeFeedTest, WhoNeverReadsKeepsNoMoreThanTheBound) {
   EXPECT_EQ(entries_kept(), ChangeLog::scans_kept) << "those are kept whatever they take";
 }
 
+// Whoever reads may be paused, for as long as it likes: scans go on, and empty their log.
+TEST_F(ChangeFeedTest, PausedReaderOfPages_DoesNotKeepTheLogFromBeingEmptied) {
+  scan();
+  for (int number = 0; number < 20; ++number) make_file("a/" + std::to_string(number) + "/file");
+  mark("a", tracker::MarkKind::tree);
+  scan();
+  const std::vector<std::string> all = feed(1);
+  auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path())).value();
+  std::vector<std::string> lines;
+  std::uint64_t number = 0;
+  const auto until = read_changes_in_pages(
+      reading, {.since = 1, .until = {}, .after = {}}, 3 * sizeof(FeedEntry), [&](const FeedEntry& entry) {
+        lines.push_back((entry.is_new ? "+ " : "~ ") + entry.path);
+        if (number++ % 5 == 0) {
+          make_file("later/" + std::to_string(number));
+          mark("later");
+          scan();
+          EXPECT_EQ(std::filesystem::file_size(temp / "scan.db-wal"), 0U);
+        }
+        return true;
+      });
+  ASSERT_TRUE(until);
+  EXPECT_EQ(*until, 2U) << "what comes meanwhile is told next time";
+  EXPECT_EQ(lines, all);
+}
+
+TEST_F(ChangeFeedTest, PagesThatAreForgottenMeanwhile_AreAnErrorAndNotKeptAfterwards) {
+  scan();
+  for (int number = 0; number < 20; ++number) make_file("a/" + std::to_string(number) + "/file");
+  mark("a", tracker::MarkKind::tree);
+  scan();
+  auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path())).value();
+  int calls = 0;
+  const auto until = read_changes_in_pages(reading, {.since = 1, .until = {}, .after = {}},
+                                           3 * sizeof(FeedEntry), [&](const FeedEntry&) {
+                                             if (++calls == 1) {
+                                               std::filesystem::create_directory(temp / "another");
+                                               options.drives.push_back({temp / "another", ""});
+                                               scan();
+                                             }
+                                             return true;
+                                           });
+  EXPECT_FALSE(until) << "part of it was read already";
+  EXPECT_LT(calls, 10);
+  const auto again =
+      read_changes_in_pages(reading, {.since = 1, .until = {}, .after = {}}, 3 * sizeof(FeedEntry),
+                            [&](const FeedEntry&) { return ++calls < 0; });
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(*again);
+}
+
 class ConsumersTest : public testing::Test {
  protected:
   Consumers consumers() { return Consumers::open(temp_.path()).value(); }

@@ -95,21 +95,22 @@ class DamagedDatabaseTest : public ScannedNode {
 
   // As `spoor scan` does.
   std::optional<ScanReport> scan_or_rebuild() {
-    for (int attempt = 0; attempt < 2; ++attempt) {
-      auto opened = UsageDatabase::open(file());
-      if (opened) {
-        database = std::make_unique<UsageDatabase>(std::move(*opened));
-        auto report = try_scan();
-        if (report) return *report;
-        close();
-        EXPECT_EQ(report.error().code, Errc::database_damaged) << report.error().message;
-        EXPECT_TRUE(UsageDatabase::begin_anew(file(), report.error().message));
-        continue;
-      }
-      EXPECT_EQ(opened.error().code, Errc::database_damaged) << opened.error().message;
-      EXPECT_TRUE(UsageDatabase::begin_anew(file(), opened.error().message));
-    }
-    return std::nullopt;
+    auto opened = UsageDatabase::open(file());
+    if (!opened) return rebuild(opened.error());
+    database = std::make_unique<UsageDatabase>(std::move(*opened));
+    auto report = try_scan();
+    if (report) return *report;
+    close();
+    return rebuild(report.error());
+  }
+
+  std::optional<ScanReport> rebuild(const base::Error& found) {
+    EXPECT_EQ(found.code, Errc::database_damaged) << found.message;
+    database = std::make_unique<UsageDatabase>(UsageDatabase::begin_rebuild(file(), found.message).value());
+    auto report = try_scan();
+    auto placed = UsageDatabase::finish_rebuild(file(), std::move(*database));
+    database = std::make_unique<UsageDatabase>(std::move(placed.value()));
+    return report ? std::optional(*report) : std::nullopt;
   }
 
   void change_something(int round) {
@@ -163,7 +164,7 @@ TEST_F(DamagedDatabaseTest, ADamagedLogIsNoticed) {
   const fs::path kept = temp / "kept";
   {
     // As long as somebody reads the state before, the log can't be emptied.
-    UsageDatabase slow = std::move(UsageDatabase::open_read_only(file()).value());
+    UsageDatabase slow = UsageDatabase::open_read_only(file()).value();
     slow.handle().exec("BEGIN; SELECT count(*) FROM scans");
     scan();
     fs::create_directory(kept);

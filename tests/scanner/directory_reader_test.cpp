@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
+#include "scanner/timestamp_step.h"
+#include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::scanner {
@@ -22,6 +27,9 @@ using ::testing::IsEmpty;
 
 class DirectoryReaderTest : public ::testing::Test {
  protected:
+  // Whatever a test makes was made long ago.
+  DirectoryReaderTest() { clock_.set_wall(base::WallTime(std::chrono::seconds(7'258'118'400))); }
+
   void file(const std::string& name, std::size_t bytes) const {
     std::ofstream(temp_ / name, std::ios::binary) << std::string(bytes, 'x');
   }
@@ -52,7 +60,8 @@ class DirectoryReaderTest : public ::testing::Test {
   }
 
   support::TempDirectory temp_;
-  PosixDirectoryReader reader_;
+  fakes::ManualClock clock_;
+  PosixDirectoryReader reader_{clock_};
 };
 
 TEST_F(DirectoryReaderTest, AnEmptyDirectoryHasNothing) {
@@ -125,11 +134,26 @@ TEST_F(DirectoryReaderTest, SparseFilesHaveTheirApparentAndTheirAllocatedSize) {
   EXPECT_LT(listing.own.allocated, 1'000'000U);
 }
 
-TEST_F(DirectoryReaderTest, EveryNameOfAHardLinkCounts) {
+TEST_F(DirectoryReaderTest, HardLinksInOneDirectory_CountTheSizeOnce) {
   file("a", 10);
   std::filesystem::create_hard_link(temp_ / "a", temp_ / "b");
-  EXPECT_EQ(read().own.files, 2U);
-  EXPECT_EQ(read().own.bytes, 20U);
+  file("c", 100);
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.files, 3U);
+  EXPECT_EQ(listing.own.bytes, 110U);
+  const auto blocks = [this](const char* name) { return static_cast<std::uint64_t>(status(name).st_blocks); };
+  EXPECT_EQ(listing.own.allocated, (blocks("a") + blocks("c")) * 512);
+  EXPECT_EQ(listing.linked, (LinkedFiles{{status("a").st_ino, 10, blocks("a") * 512}}));
+}
+
+TEST_F(DirectoryReaderTest, HardLinkToElsewhere_IsListedAsLinked) {
+  file("a", 10);
+  directory("below");
+  std::filesystem::create_hard_link(temp_ / "a", temp_ / "below/b");
+  const Listing listing = read();
+  EXPECT_EQ(listing.own.bytes, 10U);
+  ASSERT_EQ(listing.linked.size(), 1U);
+  EXPECT_EQ(listing.linked[0].inode, status("a").st_ino);
 }
 
 TEST_F(DirectoryReaderTest, NamesAreBytes) {
@@ -242,6 +266,97 @@ TEST_F(DirectoryReaderTest, NamesTheFilesWhereTheyAreAskedFor) {
   const auto after = read("", {}, FileNames::wanted).files;
   EXPECT_EQ((*after)[0].signature, (*before)[0].signature);
   EXPECT_NE((*after)[1].signature, (*before)[1].signature);
+}
+
+// What the kernel has to tell a directory from another one of its inode number, by the first that it answers.
+std::uint32_t identity_by_the_kernel(const std::filesystem::path& directory) {
+  struct statx status{};
+  EXPECT_EQ(::statx(AT_FDCWD, directory.c_str(), 0, STATX_BASIC_STATS | STATX_BTIME, &status), 0);
+  const auto ns = [](const struct statx_timestamp& time) {
+    return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+  };
+  if ((status.stx_mask & STATX_BTIME) != 0) return identity_of_birth(ns(status.stx_btime));
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY);
+  long generation = 0;
+  const bool answers = ::ioctl(descriptor, FS_IOC_GETVERSION, &generation) == 0;
+  ::close(descriptor);
+  if (answers && static_cast<std::uint32_t>(generation) != 0) {
+    return identity_of_generation(static_cast<std::uint32_t>(generation));
+  }
+  return identity_of_ctime(ns(status.stx_ctime));
+}
+
+TEST_F(DirectoryReaderTest, Identity_IsWhatTheKernelKnowsOfTheDirectory) {
+  directory("one");
+  directory("two");
+  const auto root = reader_.open_drive(temp_.path());
+  for (const char* name : {"one", "two"}) {
+    const std::uint32_t expected = identity_by_the_kernel(temp_ / name);
+    EXPECT_EQ(reader_.open(*root, name, name)->birth, expected);
+    EXPECT_EQ(reader_.open_below(*root, name)->birth, expected);
+    EXPECT_EQ(reader_.open_drive(temp_ / name)->birth, expected);
+  }
+}
+
+TEST(DirectoryIdentityTest, ProofsAndCtimes_AreToldApart) {
+  for (std::int64_t number = 0; number < 1000; ++number) {
+    EXPECT_TRUE(is_proof(identity_of_birth(number)));
+    EXPECT_TRUE(is_proof(identity_of_generation(static_cast<std::uint32_t>(number))));
+    EXPECT_FALSE(is_proof(identity_of_ctime(number)));
+    EXPECT_NE(identity_of_ctime(number), no_identity);
+  }
+  EXPECT_FALSE(is_proof(no_identity));
+}
+
+TEST(TimestampStepTest, TimeThatMayBeGivenAgain_IsWithinTheStep) {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t millisecond = 1'000'000;
+  const std::int64_t fine = 1'000'000 * second + 1;
+  EXPECT_TRUE(is_within_step(fine, fine));
+  EXPECT_TRUE(is_within_step(fine, fine + 9 * millisecond));
+  EXPECT_FALSE(is_within_step(fine, fine + 10 * millisecond));
+  EXPECT_TRUE(is_within_step(fine, fine - 1000 * second)) << "a clock that was set back";
+  const std::int64_t coarse = 1'000'000 * second;
+  EXPECT_TRUE(is_within_step(coarse, coarse + 2 * second + 9 * millisecond)) << "FAT";
+  EXPECT_FALSE(is_within_step(coarse, coarse + 2 * second + 10 * millisecond));
+}
+
+TEST_F(DirectoryReaderTest, SignatureOfWhatChangedJustNow_IsRacy) {
+  fakes::ManualClock clock;
+  const PosixDirectoryReader reader(clock);
+  file("a", 1);
+  const auto racy_at = [&](std::chrono::nanoseconds later) {
+    const auto changed = status("a").st_ctim;
+    clock.set_wall(base::WallTime(std::chrono::seconds(changed.tv_sec) +
+                                  std::chrono::nanoseconds(changed.tv_nsec) + later));
+    return reader.read(*reader.open_drive(temp_.path()), "", {}, FileNames::wanted, {});
+  };
+  const auto racy = racy_at(std::chrono::nanoseconds(0));
+  const auto settled = racy_at(std::chrono::hours(1));
+  const auto later = racy_at(std::chrono::hours(2));
+  EXPECT_TRUE(racy->is_racy);
+  EXPECT_FALSE(settled->is_racy);
+  EXPECT_EQ(racy->signature, settled->signature) << "what an audit compares";
+  EXPECT_NE((*racy->files)[0].signature, (*settled->files)[0].signature);
+  EXPECT_EQ((*later->files)[0].signature, (*settled->files)[0].signature);
+}
+
+// An mtime is whatever a program sets it to.
+TEST_F(DirectoryReaderTest, FileWithAnMtimeInTheFuture_IsNotRacyForEver) {
+  file("a", 1);
+  const timespec future[2] = {{8'000'000'000, 0}, {8'000'000'000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / "a").c_str(), future, 0), 0);
+  EXPECT_FALSE(read().is_racy);
+}
+
+TEST_F(DirectoryReaderTest, DriveIdentity_IsReadBelowTheDescriptor) {
+  const auto root = reader_.open_drive(temp_.path());
+  EXPECT_EQ(*reader_.drive_identity(*root), std::nullopt);
+  directory(".spoor");
+  std::ofstream(temp_ / ".spoor/drive.json") << R"({"id":"00112233445566778899aabbccddeeff"})";
+  EXPECT_EQ(*reader_.drive_identity(*root), "00112233445566778899aabbccddeeff");
+  std::ofstream(temp_ / ".spoor/drive.json") << R"({"id":"0011"})";
+  EXPECT_FALSE(reader_.drive_identity(*root));
 }
 
 TEST_F(DirectoryReaderTest, AStopEndsTheListing) {

@@ -13,6 +13,8 @@ class DriveTest : public ScannedNode {
     write_file(on_drive("a/b/1", 0), 10);
     write_file(on_drive("a/b/1", 1), 20);
     write_file(on_drive("a/c/1", 1), 30);
+    // Made before any scan, so that the times of the roots stay.
+    for (const std::size_t number : {0U, 1U}) std::filesystem::create_directory(on_drive(".spoor", number));
   }
 
   // As if the file system were not mounted: the mount point is there, or not even that.
@@ -21,8 +23,18 @@ class DriveTest : public ScannedNode {
     if (leave_mount_point) std::filesystem::create_directory(drive(number));
   }
   void mount(std::size_t number) {
-    std::filesystem::remove(drive(number));
+    std::filesystem::remove_all(drive(number));
     std::filesystem::rename(temp / "unmounted", drive(number));
+  }
+
+  // The same, and what lies beneath has files of its own.
+  void unmount_from_a_full_directory(std::size_t number) {
+    unmount(number, true);
+    write_file(on_drive("beneath/1", number), 1000);
+  }
+
+  static std::string failure(const ScanReport& report) {
+    return report.failed_drives.empty() ? "" : report.failed_drives[0].message;
   }
 
   void expect_failed(const ScanReport& report, std::size_t number) {
@@ -170,12 +182,12 @@ TEST_F(DriveTest, ARefusedDriveIsLeftAlone) {
 
 // A copy of the old drive, down to the inodes as far as anybody can tell: only its identity differs.
 TEST_F(DriveTest, AnotherIdentityIsAnotherDriveWalkedInFull) {
-  options.drives[1].identity = "first";
+  give_identity(1, '1');
   scan();
   write_file(on_drive("a/c/2", 1), 7);  // nobody marks it
   scan_counting_reads();
   EXPECT_TRUE(reader.read_paths.empty());
-  options.drives[1].identity = "second";
+  give_identity(1, '2');
   const ScanReport report = scan();
   EXPECT_EQ(report.record.figures.dirs_deleted, 4U);
   EXPECT_EQ(report.record.figures.dirs_new, 4U);
@@ -184,9 +196,130 @@ TEST_F(DriveTest, AnotherIdentityIsAnotherDriveWalkedInFull) {
   EXPECT_TRUE(reader.read_paths.empty()) << "once";
 }
 
+// After the identities of the drives were looked up, and before they are walked.
+TEST_F(DriveTest, UnmountedWhileTheMarksAreGathered_KeepsItsTotalsAndIsWalkedInFullLater) {
+  give_identity(1, '1');
+  scan();
+  write_file(on_drive("a/c/2", 1), 7);
+  mark("a/c");
+  unmount_from_a_full_directory(1);
+  const ScanReport report = scan();
+  expect_failed(report, 1);
+  EXPECT_NE(failure(report).find("carries no identity"), std::string::npos);
+  EXPECT_EQ(report.record.bytes, 60U);
+  EXPECT_FALSE(usage("beneath"));
+  EXPECT_FALSE(is_complete("a/c"));
+  mount(1);
+  EXPECT_TRUE(scan().failed_drives.empty());
+  expect_exact();
+}
+
+TEST_F(DriveTest, AnotherDriveMountedWhileTheMarksAreGathered_IsNotWalked) {
+  give_identity(1, '1');
+  scan();
+  unmount_from_a_full_directory(1);
+  give_identity(1, '2');
+  options.drives[1].identity = std::string(32, '1');
+  mark("a/c");
+  const ScanReport report = scan();
+  expect_failed(report, 1);
+  EXPECT_NE(failure(report).find("another drive's identity"), std::string::npos);
+  EXPECT_EQ(report.record.bytes, 60U);
+}
+
+TEST_F(DriveTest, UnreadableIdentity_FailsTheDrive) {
+  give_identity(1, '1');
+  scan();
+  std::filesystem::resize_file(on_drive(".spoor/drive.json", 1), 5);
+  mark("a/c");
+  expect_failed(scan(), 1);
+  give_identity(1, '1');
+  EXPECT_TRUE(scan().failed_drives.empty());
+  expect_exact();
+}
+
+// What was read of it is not committed; what was read of the others is.
+TEST_F(DriveTest, ReplacedWhileItIsWalked_KeepsItsTotalsAndIsWalkedInFullLater) {
+  give_identity(1, '1');
+  scan();
+  write_file(on_drive("a/b/2", 0), 3);
+  write_file(on_drive("a/c/2", 1), 7);
+  mark("a/b");
+  mark("a/c");
+  reader.before_read = [this](std::string_view path) {
+    if (path == "a/c" && !std::filesystem::exists(temp / "unmounted")) unmount_from_a_full_directory(1);
+  };
+  const ScanReport report = scan();
+  reader.before_read = nullptr;
+  expect_failed(report, 1);
+  EXPECT_EQ(report.record.bytes, 63U) << "the first drive's change, and the other's totals as they were";
+  EXPECT_FALSE(usage("beneath"));
+  mount(1);
+  EXPECT_TRUE(scan().failed_drives.empty());
+  expect_exact();
+}
+
+// The daemon has not run yet: no identity is known.
+TEST_F(DriveTest, ReplacedWhileItIsWalked_IsSeenWithoutAnIdentityToo) {
+  scan();
+  write_file(on_drive("a/c/2", 1), 7);
+  mark("a/c");
+  reader.before_read = [this](std::string_view path) {
+    if (path == "a/c" && !std::filesystem::exists(temp / "unmounted")) unmount_from_a_full_directory(1);
+  };
+  const ScanReport report = scan();
+  reader.before_read = nullptr;
+  expect_failed(report, 1);
+  EXPECT_EQ(report.record.bytes, 60U);
+}
+
+TEST_F(DriveTest, OneDirectoryAtTwoPaths_IsWalkedOnceAndReported) {
+  std::filesystem::create_directory_symlink(drive(0), temp / "link");
+  options.drives.push_back({temp / "link", ""});
+  const ScanReport report = scan_counting_reads();
+  expect_failed(report, 2);
+  EXPECT_EQ(report.record.bytes, 60U);
+  EXPECT_EQ(reader.read_paths.count("a/b"), 2U) << "once on each of the two that are drives";
+  EXPECT_NE(failure(report).find("the same directory"), std::string::npos);
+}
+
+TEST_F(DriveTest, OneDirectoryAtTwoPaths_TheOneThatIsKnownStays) {
+  std::filesystem::create_directory_symlink(drive(1), temp / "link");
+  options.drives[0].path = temp / "link";
+  give_identity(1, '1');
+  expect_failed(scan(), 0);
+}
+
+TEST_F(DriveTest, DriveInsideAnotherByALink_IsNotWalkedAndReported) {
+  std::filesystem::create_directory_symlink(drive(0) / "a", temp / "link");
+  options.drives.insert(options.drives.begin(), {temp / "link", ""});
+  const ScanReport report = scan();
+  expect_failed(report, 0);
+  EXPECT_EQ(report.record.bytes, 60U);
+  EXPECT_FALSE(usage("b"));
+}
+
+// As an older version did it, or before the link was made.
+TEST_F(DriveTest, OneDirectoryAtTwoPaths_WhatWasStoredOfItIsForgottenAndOnceApartItIsWalked) {
+  std::filesystem::create_directory(temp / "third");
+  options.drives.push_back({temp / "third", ""});
+  write_file(on_drive("d/1", 2), 5);
+  EXPECT_EQ(scan().record.bytes, 65U);
+  std::filesystem::rename(temp / "third", temp / "aside");
+  std::filesystem::create_directory_symlink(drive(0), temp / "third");
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.bytes, 60U);
+  EXPECT_EQ(report.record.figures.dirs_deleted, 2U);
+  expect_failed(scan(), 2);
+  std::filesystem::remove(temp / "third");
+  std::filesystem::rename(temp / "aside", temp / "third");
+  EXPECT_TRUE(scan().failed_drives.empty());
+  expect_exact();
+}
+
 TEST_F(DriveTest, AnIdentityThatBecomesKnownChangesNothing) {
   scan();
-  options.drives[1].identity = "first";
+  give_identity(1, '1');
   scan_counting_reads();
   EXPECT_TRUE(reader.read_paths.empty());
   options.drives[1].identity.clear();  // and one that is not told does not either
@@ -195,10 +328,10 @@ TEST_F(DriveTest, AnIdentityThatBecomesKnownChangesNothing) {
 }
 
 TEST_F(DriveTest, AnAcceptedEmptyDriveIsTakenAsEmpty) {
-  options.drives[1].identity = "first";
+  give_identity(1, '1');
   scan();
   unmount(1, true);
-  options.drives[1].identity = "second";
+  give_identity(1, '2');
   const ScanReport report = scan();
   EXPECT_TRUE(report.failed_drives.empty());
   expect_exact();
@@ -206,13 +339,13 @@ TEST_F(DriveTest, AnAcceptedEmptyDriveIsTakenAsEmpty) {
 
 // Ids of drives are given again; what was known of the one before must not be.
 TEST_F(DriveTest, AForgottenDrivesIdentityIsForgottenToo) {
-  options.drives[1].identity = "first";
+  give_identity(1, '1');
   scan();
   const Drive second = options.drives.back();
   options.drives.pop_back();
   scan();
   options.drives.push_back(second);
-  options.drives[1].identity = "second";
+  give_identity(1, '2');
   const ScanReport report = scan();
   EXPECT_EQ(report.record.figures.dirs_deleted, 0U);
   expect_exact();

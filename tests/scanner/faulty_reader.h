@@ -1,18 +1,25 @@
 // The real file system, with faults on demand.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "scanner/directory_identity.h"
 #include "scanner/directory_reader.h"
+#include "scanner/timestamp_step.h"
+#include "tests/fakes/manual_clock.h"
 #include "tracker/path.h"
 
 namespace spoor::scanner {
@@ -21,23 +28,38 @@ namespace spoor::scanner {
 // all drives; drives go by their real path.
 class FaultyReader final : public DirectoryReader {
  public:
+  FaultyReader() { clock.set_wall(base::WallTime(std::chrono::seconds(7'258'118'400))); }  // the year 2200
+
   std::map<std::filesystem::path, int> drive_errors;
+  std::map<std::filesystem::path, int> drive_open_errors;  // it can be looked at
   std::map<std::string, int, std::less<>> open_errors;
   std::map<std::string, int, std::less<>> list_errors;
   // The directory is listed, but some file in it can't be looked at: nothing of its files counts.
   std::map<std::string, int, std::less<>> file_errors;
   std::set<std::string, std::less<>> mount_points;
-  // As on a file system that keeps no time of creation.
+  // What the files in a directory are said to have, all together.
+  std::map<std::string, std::uint64_t, std::less<>> own_bytes;
+  // As on a file system that keeps neither a time of creation nor a generation.
   bool without_birth = false;
+  // The identity of every directory, where it is set.
+  std::optional<std::uint32_t> identity;
+  // The inode numbers of subdirectories go by their paths: whatever stands at a path has the number of what
+  // stood there before.
+  bool reuses_inodes = false;
+  // Held against the times of files. All of them are long ago by it, however fast a test is.
+  fakes::ManualClock clock;
   // As on a file system whose listings give other inode numbers than the directories themselves.
   bool inodes_unlike_listed = false;
   // Called before each listing, never twice at once.
   std::function<void(std::string_view path)> before_read;
+  // How often a name was looked up to open a directory, the names on the way to it included.
+  mutable std::atomic<std::uint64_t> names_opened = 0;
   // Of directories, drives included, since it was cleared.
   mutable std::multiset<std::string> read_paths;
 
   void repair() {
     drive_errors.clear();
+    drive_open_errors.clear();
     open_errors.clear();
     list_errors.clear();
     file_errors.clear();
@@ -45,7 +67,9 @@ class FaultyReader final : public DirectoryReader {
   }
 
   base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override {
-    if (const auto fault = drive_errors.find(drive); fault != drive_errors.end()) return error(fault->second);
+    for (const auto* const faults : {&drive_errors, &drive_open_errors}) {
+      if (const auto fault = faults->find(drive); fault != faults->end()) return error(fault->second);
+    }
     return adjusted(real_.open_drive(drive), "");
   }
 
@@ -54,15 +78,21 @@ class FaultyReader final : public DirectoryReader {
     return adjusted(real_.look_at_drive(drive), "");
   }
 
+  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override {
+    return real_.drive_identity(root);
+  }
+
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
                                            std::string_view below) const override {
     const std::string_view path = below == "." ? "" : below;
+    names_opened += 1 + static_cast<std::uint64_t>(std::ranges::count(path, '/'));
     if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
     return adjusted(real_.open_below(top, below), path);
   }
 
   base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                      std::string_view path) const override {
+    ++names_opened;
     if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
     return adjusted(real_.open(parent, name, path), path);
   }
@@ -77,15 +107,37 @@ class FaultyReader final : public DirectoryReader {
     }
     if (const auto fault = list_errors.find(path); fault != list_errors.end()) return error(fault->second);
     auto listing = real_.read(directory, path, rules, file_names, stop);
+    if (listing && reuses_inodes) listing->subdirectories = with_reused_inodes(listing->subdirectories, path);
     if (const auto fault = file_errors.find(path); fault != file_errors.end() && listing) {
       listing->incomplete = error(fault->second);
       listing->own = {};
+      listing->linked.clear();
+    }
+    if (const auto bytes = own_bytes.find(path); bytes != own_bytes.end() && listing) {
+      listing->own.bytes = bytes->second;
+      listing->signature ^= bytes->second;
     }
     return listing;
   }
 
  private:
   static constexpr std::uint64_t inodes_unlike_listed_by = std::uint64_t{1} << 40U;
+
+  std::uint32_t identity_by_ctime(std::int64_t ctime_ns) const {
+    const bool is_racy = is_within_step(ctime_ns, clock.wall_now().time_since_epoch().count());
+    return is_racy ? no_identity : identity_of_ctime(ctime_ns);
+  }
+
+  static std::uint64_t inode_by(std::string_view path) { return std::hash<std::string_view>()(path) | 1U; }
+
+  static Subdirectories with_reused_inodes(const Subdirectories& found, std::string_view path) {
+    Subdirectories reused;
+    for (std::size_t number = 0; number < found.size(); ++number) {
+      const std::string_view name = found[number].name;
+      reused.add(name, inode_by(tracker::join_path(path, name)));
+    }
+    return reused;
+  }
 
   static base::Error error(int number) { return base::system_error(number, "a fault made by the test"); }
 
@@ -97,13 +149,15 @@ class FaultyReader final : public DirectoryReader {
         break;
       }
     }
-    if (without_birth) handle->birth = 0;
+    if (without_birth) handle->birth = identity_by_ctime(handle->ctime_ns);
+    if (identity) handle->birth = *identity;
+    if (reuses_inodes && !path.empty()) handle->inode = inode_by(path);
     if (inodes_unlike_listed && !path.empty()) handle->inode += inodes_unlike_listed_by;
     return handle;
   }
 
   mutable std::mutex mutex_;
-  PosixDirectoryReader real_;
+  PosixDirectoryReader real_{clock};
 };
 
 }  // namespace spoor::scanner

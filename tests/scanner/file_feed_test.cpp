@@ -60,6 +60,71 @@ class TwoDrivesFileFeedTest : public FileFeedTest {
   TwoDrivesFileFeedTest() : FileFeedTest({"one", "two"}) {}
 };
 
+// Of a file system whose times are so coarse that a change leaves no trace. Here none is made: what is stored
+// and what is found are the same, as they would be then.
+class CoarseTimesTest : public FileFeedTest {
+ protected:
+  CoarseTimesTest() {
+    make_file("a/rewritten");
+    make_file("b/other");
+  }
+
+  // The next scan takes place that long after the last change.
+  void scan_after(std::chrono::nanoseconds since_change) {
+    const std::int64_t changed_ns = reader.open_drive(drive() / "a")->ctime_ns;
+    reader.clock.set_wall(base::WallTime(std::chrono::nanoseconds(changed_ns) + since_change));
+    scan();
+  }
+};
+
+TEST_F(CoarseTimesTest, FileReadWithinTheStepOfItsTime_IsReportedWhenItsDirectoryIsReadAgain) {
+  scan_after(std::chrono::nanoseconds(0));
+  mark("a/rewritten", tracker::MarkKind::file);
+  scan_after(std::chrono::hours(1));
+  EXPECT_THAT(feed(1), ElementsAre("~ /", "~ a/", "~ a/rewritten"));
+  mark("a/rewritten", tracker::MarkKind::file);
+  scan_after(std::chrono::hours(2));
+  EXPECT_THAT(feed(2), IsEmpty()) << "by then its time proves that it stayed as it is";
+}
+
+TEST_F(CoarseTimesTest, FileReadLaterThanThat_IsNotReported) {
+  scan_after(std::chrono::hours(1));
+  mark("a/rewritten", tracker::MarkKind::file);
+  scan_after(std::chrono::hours(2));
+  EXPECT_THAT(feed(1), IsEmpty());
+}
+
+TEST_F(CoarseTimesTest, ClockSetBackBeforeTheTimeOfAFile_IsNotTrusted) {
+  scan_after(-std::chrono::hours(1));
+  mark("a/rewritten", tracker::MarkKind::file);
+  scan_after(std::chrono::hours(1));
+  EXPECT_THAT(feed(1), ElementsAre("~ /", "~ a/", "~ a/rewritten"));
+}
+
+TEST_F(CoarseTimesTest, IdleScan_ReadsNothing) {
+  scan_after(std::chrono::nanoseconds(0));
+  reader.read_paths.clear();
+  scan_after(std::chrono::nanoseconds(0));
+  EXPECT_TRUE(reader.read_paths.empty());
+}
+
+TEST_F(CoarseTimesTest, ResumedScan_KnowsWhatItDoesNotTrust) {
+  resumes = true;
+  reader.before_read = [this](std::string_view path) {
+    if (path == "b") stop.request_stop();
+  };
+  const std::int64_t changed_ns = reader.open_drive(drive() / "a")->ctime_ns;
+  reader.clock.set_wall(base::WallTime(std::chrono::nanoseconds(changed_ns)));
+  EXPECT_FALSE(try_scan());
+  reader.before_read = nullptr;
+  stop = {};
+  scan_after(std::chrono::hours(1));
+  EXPECT_TRUE(has_resumed);
+  mark("a/rewritten", tracker::MarkKind::file);
+  scan_after(std::chrono::hours(1));
+  EXPECT_THAT(feed(1), testing::Contains("~ a/rewritten"));
+}
+
 TEST_F(FileFeedTest, NamesNewChangedAndDeletedFiles) {
   for (const char* path : {"top", "a/changed", "a/gone", "a/same", "b/same"}) make_file(path);
   scan();

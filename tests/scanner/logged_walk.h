@@ -43,6 +43,7 @@ inline DirectoryRead read_of(std::string_view path, std::size_t subdirectories =
   read.handle.birth = static_cast<std::uint32_t>(hash >> 7U);
   read.listing.own = {.files = hash >> 3U, .bytes = hash >> 4U, .allocated = hash >> 5U, .mtime_ns = -1};
   read.listing.signature = ~hash;
+  read.listing.linked = {{hash, hash >> 6U, hash >> 8U}, {hash + 1, 0, 512}};
   for (std::size_t number = 0; number < subdirectories; ++number) {
     read.listing.subdirectories.add(std::string(1, static_cast<char>('a' + number % 26)) + "\xff\n",
                                     hash + number);

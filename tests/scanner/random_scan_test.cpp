@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Setup {
   bool resumes = false;
   std::size_t open_directories_max = 1024;
   bool file_feed = false;
+  bool reuses_inodes = false;  // what stands at a path has the inode number of what stood there before
 };
 
 void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
@@ -44,11 +46,15 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     options.open_directories_max = GetParam().open_directories_max;
     resumes = GetParam().resumes;
     options.file_feed = GetParam().file_feed;
+    reader.reuses_inodes = GetParam().reuses_inodes;
+    for (std::size_t number = 0; number < options.drives.size(); ++number) {
+      give_identity(number, static_cast<char>('1' + number));
+    }
   }
 
   void change_something() {
     number_ = random_.below(options.drives.size());
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0:
       case 1:
       case 2:
@@ -67,6 +73,8 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
         return swap_directories();
       case 10:
         return replace_by_a_file();
+      case 11:
+        return make_link();
       default:
         return move_below_another();
     }
@@ -78,7 +86,8 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     if (with_root) found.emplace_back();
     const auto root = drive(number_);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-      if (entry.is_directory() && !entry.is_symlink())
+      const bool is_spoors_own = entry.path().filename() == ".spoor";
+      if (entry.is_directory() && !entry.is_symlink() && !is_spoors_own)
         found.push_back(entry.path().lexically_relative(root).native());
     }
     return found;
@@ -94,11 +103,32 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     mark(path, random_.one_in(2) ? MarkKind::file : MarkKind::dir);
   }
 
+  // A file with several names changes under all of them.
+  void mark_all_names(const std::string& path) {
+    mark_either_way(path);
+    if (std::filesystem::hard_link_count(real(path)) == 1) return;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(drive(number_))) {
+      if (entry.is_regular_file() && std::filesystem::equivalent(entry.path(), real(path))) {
+        mark_either_way(entry.path().lexically_relative(drive(number_)).native());
+      }
+    }
+  }
+
   void create_file() {
     const std::string path = tracker::join_path(some_directory(), some_name());
     if (std::filesystem::is_directory(real(path))) return;
     write_file(real(path), random_.below(10'000));
-    mark_either_way(path);
+    mark_all_names(path);
+  }
+
+  void make_link() {
+    const std::string directory = some_directory();
+    for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
+      if (!entry.is_regular_file()) continue;
+      const std::string path = tracker::join_path(some_directory(), fresh_name());
+      std::filesystem::create_hard_link(entry.path(), real(path));
+      return mark_all_names(path);
+    }
   }
 
   void append() {
@@ -106,7 +136,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
       if (!entry.is_regular_file()) continue;
       std::filesystem::resize_file(entry.path(), entry.file_size() + 1 + random_.below(5000));
-      return mark_either_way(tracker::join_path(directory, entry.path().filename().native()));
+      return mark_all_names(tracker::join_path(directory, entry.path().filename().native()));
     }
   }
 
@@ -198,6 +228,41 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     }
   }
 
+  // The time of day jumps, and so does the clock that the times of files are held against: to the real one,
+  // by which much has just changed, or to one by which nothing has.
+  void step_clocks() {
+    const auto by = std::chrono::minutes(random_.below(100'000));
+    clock.set_wall(random_.one_in(2) ? clock.wall_now() + by : clock.wall_now() - by);
+    if (random_.one_in(2)) reader.clock.set_wall(base::SystemClock().wall_now());
+  }
+
+  // Something else stands at the drive's path, as when it was unmounted.
+  void take_away(const std::filesystem::path& path) {
+    std::filesystem::rename(path, temp / "taken");
+    write_file(path / "beneath" / "file", 12'345);
+  }
+  void bring_back(const std::filesystem::path& path) {
+    std::filesystem::remove_all(path);
+    std::filesystem::rename(temp / "taken", path);
+  }
+
+  // While the marks are gathered, or anywhere in the walk, be it one that goes on with another.
+  void scan_while_a_drive_vanishes() {
+    const auto path = drive(random_.below(options.drives.size()));
+    std::uint64_t left = random_.below(20);
+    if (left == 0) take_away(path);
+    reader.before_read = [&](std::string_view) {
+      if (left > 0 && --left == 0) take_away(path);
+    };
+    const ScanReport report = scan();
+    reader.before_read = nullptr;
+    if (!std::filesystem::exists(temp / "taken")) return;
+    bring_back(path);
+    EXPECT_FALSE(report.failed_drives.empty());
+    EXPECT_FALSE(usage("beneath"));
+    EXPECT_FALSE(is_complete(""));
+  }
+
   // A scan that dies somewhere: after as many directories, or at the very end.
   void scan_killed() {
     std::uint64_t left = random_.below(30);
@@ -220,7 +285,10 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     options.oldest_unread = copies_.oldest_unread();
     if (options.file_feed)
       options.oldest_unread = std::min(options.oldest_unread, file_copy_.oldest_unread());
+    if (random_.one_in(5)) step_clocks();
+    if (random_.one_in(8)) std::swap(options.drives.front(), options.drives.back());
     if (random_.one_in(4)) return scan_killed();
+    if (random_.one_in(8)) return scan_while_a_drive_vanishes();
     options.full = random_.one_in(40);
     ScanReport report = scan();
     if (has_resumed) report = scan();
@@ -245,6 +313,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
   std::vector<std::filesystem::path> drives() const {
     std::vector<std::filesystem::path> paths;
     for (const Drive& each : options.drives) paths.push_back(each.path);
+    std::ranges::sort(paths);  // the copies are not to depend on their order
     return paths;
   }
 
@@ -299,6 +368,15 @@ INSTANTIATE_TEST_SUITE_P(
               4,
               true,
               1024,
+              true},
+        Setup{"reused_inodes",
+              {.levels = LevelSchedule(10'000, 1e-6)},
+              {"one", "two"},
+              false,
+              4,
+              false,
+              1024,
+              true,
               true}),
     [](const auto& param) { return std::string(param.param.name); });
 

@@ -61,6 +61,10 @@ class GatedReader final : public DirectoryReader {
     return DirectoryHandle();
   }
 
+  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& /*root*/) const override {
+    return std::optional<std::string>();
+  }
+
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& /*top*/,
                                            std::string_view /*below*/) const override {
     return DirectoryHandle();

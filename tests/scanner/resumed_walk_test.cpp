@@ -222,10 +222,10 @@ TEST_F(ResumedWalkTest, AnotherDriveInItsPlaceIsReadAnew) {
 }
 
 TEST_F(ResumedWalkTest, ADriveOfAnotherIdentityIsReadAnew) {
-  options.drives[0].identity = "first";
+  give_identity(0, '1');
   make_tree();
   end_at("4/a/x");
-  options.drives[0].identity = "second";
+  give_identity(0, '2');
   EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
   EXPECT_EQ(reader.read_paths.size(), all);
   expect_exact();
@@ -363,6 +363,26 @@ TEST_F(ResumedWalkOfTwoDrivesTest, OneThatFailsNowLosesNoMark) {
   EXPECT_EQ(scan().failed_drives.size(), 1U);
   EXPECT_TRUE(has_resumed);
   reader.repair();
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
+}
+
+TEST_F(ResumedWalkOfTwoDrivesTest, OneThatWasUnmountedMeanwhile_KeepsItsTotals) {
+  give_identity(1, '1');
+  scan();
+  mark("b0", MarkKind::tree);
+  mark("b3");
+  write_file(on_drive("b3/new", 1), 1);
+  end_at("b3");
+  std::filesystem::rename(drive(1), temp / "unmounted");
+  write_file(on_drive("beneath/file", 1), 1000);
+  const ScanReport report = scan();
+  EXPECT_TRUE(has_resumed);
+  ASSERT_EQ(report.failed_drives.size(), 1U);
+  EXPECT_EQ(report.record.bytes, 8U);
+  EXPECT_FALSE(usage("beneath"));
+  std::filesystem::remove_all(drive(1));
+  std::filesystem::rename(temp / "unmounted", drive(1));
   EXPECT_EQ(scan().record.errors, 0U);
   expect_exact();
 }

@@ -19,40 +19,58 @@ std::int64_t mtime_of(const struct stat& status) {
   return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-void measure_below(const std::filesystem::path& directory, const std::string& path,
-                   std::map<std::string, Measured>& found) {
-  Measured sum;
+// What lies below a directory, but for the sizes of files with several names, which a walk meets again.
+struct Below {
+  Measured totals;
+  std::map<ino_t, Measured> linked;
+};
+
+void add(Measured& sum, const Measured& other) {
+  sum.files += other.files;
+  sum.dirs += other.dirs;
+  sum.bytes += other.bytes;
+  sum.allocated += other.allocated;
+  sum.mtime_ns = std::max(sum.mtime_ns, other.mtime_ns);
+}
+
+void measure_file(const struct stat& status, Below& below) {
+  ++below.totals.files;
+  below.totals.mtime_ns = std::max(below.totals.mtime_ns, mtime_of(status));
+  Measured size;
+  if (S_ISREG(status.st_mode)) size.bytes = static_cast<std::uint64_t>(status.st_size);
+  size.allocated = static_cast<std::uint64_t>(status.st_blocks) * 512;
+  size.mtime_ns = below.totals.mtime_ns;
+  if (status.st_nlink > 1) {
+    below.linked[status.st_ino] = size;
+  } else {
+    add(below.totals, size);
+  }
+}
+
+Below measure_below(const std::filesystem::path& directory, const std::string& path,
+                    std::map<std::string, Measured>& found) {
+  Below below;
   struct stat own{};
   if (::lstat(directory.c_str(), &own) != 0) throw std::runtime_error("lstat " + path);
-  sum.mtime_ns = mtime_of(own);
+  below.totals.mtime_ns = mtime_of(own);
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().native();
     if (path.empty() && name == ".spoor") continue;
     struct stat status{};
     if (::lstat(entry.path().c_str(), &status) != 0) throw std::runtime_error("lstat " + name);
-    if (S_ISDIR(status.st_mode)) {
-      const std::string below = tracker::join_path(path, name);
-      const Measured before = found[below];
-      measure_below(entry.path(), below, found);
-      const Measured& after = found[below];
-      sum.files += after.files - before.files;
-      sum.dirs += 1 + after.dirs - before.dirs;
-      sum.bytes += after.bytes - before.bytes;
-      sum.allocated += after.allocated - before.allocated;
-      sum.mtime_ns = std::max(sum.mtime_ns, after.mtime_ns);
+    if (!S_ISDIR(status.st_mode)) {
+      measure_file(status, below);
       continue;
     }
-    ++sum.files;
-    if (S_ISREG(status.st_mode)) sum.bytes += static_cast<std::uint64_t>(status.st_size);
-    sum.allocated += static_cast<std::uint64_t>(status.st_blocks) * 512;
-    sum.mtime_ns = std::max(sum.mtime_ns, mtime_of(status));
+    Below inner = measure_below(entry.path(), tracker::join_path(path, name), found);
+    ++below.totals.dirs;
+    add(below.totals, inner.totals);
+    below.linked.merge(inner.linked);
   }
   Measured& entry = found[path];
-  entry.files += sum.files;
-  entry.dirs += sum.dirs;
-  entry.bytes += sum.bytes;
-  entry.allocated += sum.allocated;
-  entry.mtime_ns = std::max(entry.mtime_ns, sum.mtime_ns);
+  add(entry, below.totals);
+  for (const auto& [inode, size] : below.linked) add(entry, size);
+  return below;
 }
 
 }  // namespace
@@ -69,7 +87,7 @@ std::ostream& operator<<(std::ostream& out, const Measured& measured) {
 
 std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives) {
   std::map<std::string, Measured> found;
-  for (const auto& drive : drives) measure_below(drive, "", found);
+  for (const auto& drive : drives) static_cast<void>(measure_below(drive, "", found));
   return found;
 }
 
@@ -91,6 +109,14 @@ void ScannedNode::reopen_database() {
   database->handle().exec("PRAGMA synchronous = OFF");  // no power cut here, and hundreds of commits
 }
 
+void ScannedNode::give_identity(std::size_t number, char digit) {
+  const std::string identity(32, digit);
+  const auto file = on_drive(".spoor/drive.json", number);
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << R"({"id":")" << identity << R"("})";
+  options.drives[number].identity = identity;
+}
+
 void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
   const tracker::Mark mark{path, kind};
   tracker->mark({&mark, 1});
@@ -103,7 +129,8 @@ base::Result<ScanReport> ScannedNode::try_scan() {
   UnfinishedScan unfinished(UnfinishedScan::directory_in(temp.path()), files);
   auto found = find_unfinished(unfinished);
   has_resumed = found.has_value();
-  const ScanInput input = found ? std::move(*found) : gather((*cursors)[own_name]);
+  ScanInput input = found ? std::move(*found) : gather((*cursors)[own_name]);
+  if (adjust_input) adjust_input(input);
   return run_scan(*database, options, input,
                   {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr});
 }

@@ -26,7 +26,8 @@ namespace spoor::scanner {
 
 void write_file(const std::filesystem::path& path, std::size_t bytes);
 
-// What a walk that knows nothing of Spoor finds.
+// What a walk that knows nothing of Spoor finds: as in du, a file with several names counts once in each
+// total.
 struct Measured {
   std::uint64_t files = 0;
   std::uint64_t dirs = 0;
@@ -75,6 +76,9 @@ class ScannedNode : public ::testing::Test {
     std::filesystem::rename(on_drive(from), on_drive(to));
   }
 
+  // Writes the identity that the drive carries, 32 times that digit, and lets the next scan expect it.
+  void give_identity(std::size_t number, char digit);
+
   void mark(const std::string& path, tracker::MarkKind kind = tracker::MarkKind::dir);
 
   // Gathers as `spoor scan` does, and scans; or goes on with a scan that did not end, where `resumes`.
@@ -108,6 +112,8 @@ class ScannedNode : public ::testing::Test {
   std::unique_ptr<UsageDatabase> database;
   std::stop_source stop;
   std::function<void(const Progress&)> progress;
+  // Called with what a scan was told, before it begins.
+  std::function<void(ScanInput&)> adjust_input;
   bool partial = false;
   bool resumes = false;
   bool has_resumed = false;  // the last scan: it knows nothing of changes after the one it went on with began

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
+#include "scanner/consumers.h"
 #include "scanner/errors.h"
 #include "tests/support/temp_directory.h"
+#include "tests/support/umask.h"
 
 namespace spoor::scanner {
 namespace {
@@ -17,7 +20,7 @@ using tracker::InstanceId;
 class UsageDatabaseTest : public ::testing::Test {
  protected:
   std::filesystem::path file() const { return UsageDatabase::file_in(temp_.path()); }
-  UsageDatabase open() const { return std::move(UsageDatabase::open(file()).value()); }
+  UsageDatabase open() const { return UsageDatabase::open(file()).value(); }
 
   void expect_refused(const base::Result<UsageDatabase>& opened, Errc code, const std::string& word) const {
     ASSERT_FALSE(opened);
@@ -34,6 +37,24 @@ TEST_F(UsageDatabaseTest, ANewOneIsEmpty) {
   EXPECT_TRUE(database.cursors().value().empty());
   EXPECT_TRUE(database.scans(10).value().empty());
   EXPECT_TRUE(database.drives().value().empty());
+}
+
+TEST_F(UsageDatabaseTest, DatabasesAndTheirLogs_AreClosedToOthersWhateverTheUmask) {
+  const support::Umask umask(0);
+  UsageDatabase database = open();
+  auto transaction = database.begin_scan().value();
+  ASSERT_TRUE(transaction->set_start_level(1));
+  ASSERT_TRUE(transaction->commit({}));
+  auto consumers = Consumers::open(temp_.path());
+  ASSERT_TRUE(consumers);
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(temp_.path())) {
+    EXPECT_EQ(entry.status().permissions(), std::filesystem::perms(0640)) << entry.path();
+    names.insert(entry.path().filename());
+  }
+  for (const char* name : {"scan.db", "scan.db-wal", "scan.db-shm", "consumers.db"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
 }
 
 TEST_F(UsageDatabaseTest, CursorsComeBackWithTheCommit) {
@@ -169,7 +190,7 @@ TEST_F(UsageDatabaseTest, AReaderWritesNothing) {
   {
     open();
   }
-  UsageDatabase reader = std::move(UsageDatabase::open_read_only(file()).value());
+  UsageDatabase reader = UsageDatabase::open_read_only(file()).value();
   const auto transaction = reader.begin_scan();
   if (transaction) {
     EXPECT_FALSE((*transaction)->set_setting("key", "value"));

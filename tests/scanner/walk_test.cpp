@@ -157,17 +157,66 @@ TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirParentWasMarked) {
   expect_exact();
 }
 
-TEST_F(WalkTest, ARecycledInodeNumberIsAnotherDirectory) {
-  if (reader.open_drive(drive())->birth == 0) GTEST_SKIP() << "this file system keeps no time of creation";
-  make_file("a/x/deep/1", 100);
+// A tree that has the inode numbers of the one that was at its name before.
+class ReusedInodesTest : public WalkTest {
+ protected:
+  ReusedInodesTest() {
+    reader.reuses_inodes = true;
+    make_file("a/x/deep/1", 100);
+    make_file("a/y/deep/1", 100);
+  }
+
+  // Marked as what it is: a name that now stands for something else.
+  void replace_x() {
+    const std::int64_t before = reader.open_drive(on_drive("a/x"))->ctime_ns;
+    remove("a/x");
+    make_file("moved/deep/1", 5);
+    rename("moved", "a/x");
+    while (reader.open_drive(on_drive("a/x"))->ctime_ns == before) {
+      rename("a/x", "moved");
+      rename("moved", "a/x");
+    }
+    mark("a/x");
+  }
+};
+
+TEST_F(ReusedInodesTest, AnotherProof_IsAnotherDirectory) {
+  reader.identity = identity_of_birth(1);
   scan();
-  // As if the file system had given the number of the old directory to the new one.
-  database->handle().exec("UPDATE directories SET birth = birth + 2 WHERE name = CAST('x' AS BLOB)");
-  write_file(on_drive("a/x/deep/2"), 1);
-  mark("a/x");
-  const ScanReport report = scan_counting_reads();
+  replace_x();
+  reader.identity = identity_of_generation(2);
+  const ScanReport report = scan();
+  EXPECT_GE(report.record.figures.dirs_new, 2U);
+  expect_exact();
+}
+
+TEST_F(ReusedInodesTest, WithoutProof_AllBelowAMarkedNameWithAnotherCtimeIsRead) {
+  reader.without_birth = true;
+  scan();
+  replace_x();
+  scan_counting_reads();
   EXPECT_TRUE(was_read("a/x/deep"));
-  EXPECT_EQ(report.record.figures.dirs_new, 2U);
+  expect_exact();
+}
+
+TEST_F(ReusedInodesTest, WithoutProof_OnlyWhatDiffersIsAChange) {
+  reader.without_birth = true;
+  scan();
+  make_file("a/x/2");  // the ctime of a/x is another one
+  mark("a/x/2", MarkKind::file);
+  const ScanReport report = scan();
+  EXPECT_EQ(report.record.figures.dirs_changed, 1U);
+  EXPECT_EQ(report.record.figures.dirs_new, 0U);
+  scan_counting_reads();
+  EXPECT_TRUE(reader.read_paths.empty());
+}
+
+TEST_F(ReusedInodesTest, NothingKnown_AllBelowAMarkedNameIsRead) {
+  reader.identity = no_identity;
+  scan();
+  write_file(on_drive("a/x/deep/1"), 7);
+  mark("a/x");
+  scan();
   expect_exact();
 }
 
@@ -250,6 +299,57 @@ TEST_F(WalkTest, NamesAreBytes) {
   mark("a/\xc3\x28");
   scan();
   expect_exact();
+}
+
+// Sparse files of 2^63 - 1 bytes need no space.
+class HugeSumsTest : public WalkTest {
+ protected:
+  static constexpr std::uint64_t half = std::uint64_t{1} << 63U;
+
+  HugeSumsTest() {
+    for (const char* name : {"a/x", "a/y", "a/z", "b"}) make_directory(name);
+    for (const char* name : {"a/x", "a/y", "a/z"}) reader.own_bytes[name] = half;
+    reader.own_bytes["b"] = 7;
+  }
+
+  std::uint64_t bytes(const std::string& path) { return usage(path)->total.bytes; }
+};
+
+TEST_F(HugeSumsTest, SumBeyondAllNumbers_EndsAtTheLargest) {
+  EXPECT_EQ(scan().record.bytes, sum_max);
+  EXPECT_EQ(bytes(""), sum_max);
+  EXPECT_EQ(bytes("a"), sum_max);
+  EXPECT_EQ(bytes("a/x"), half);
+}
+
+TEST_F(HugeSumsTest, SumThatShrinksAgain_IsExact) {
+  scan();
+  for (const char* name : {"a/x", "a/y"}) {
+    reader.own_bytes[name] = 100;
+    mark(name);
+    scan();
+  }
+  EXPECT_EQ(bytes("a"), half + 200);
+  EXPECT_EQ(bytes(""), half + 207);
+}
+
+// One subdirectory grows while the old figures of the next are still to be taken out.
+TEST_F(HugeSumsTest, SumThatIsTooLargeForAMomentOnly_IsExact) {
+  reader.own_bytes = {{"a/x", 5}, {"a/y", half}, {"a/z", half - 10}, {"b", 7}};
+  scan();
+  reader.own_bytes = {{"a/x", half}, {"a/y", 5}, {"a/z", half - 10}, {"b", 7}};
+  mark("a/x");
+  mark("a/y");
+  scan();
+  EXPECT_EQ(bytes("a"), sum_max - 4);
+}
+
+TEST_F(HugeSumsTest, SumOverDrivesAndOverTheRest_EndsAtTheLargest) {
+  scan();
+  UsageOptions all_in_the_rest;
+  all_in_the_rest.children_max = 0;
+  const auto found = query_usage(*database, "a", all_in_the_rest);
+  EXPECT_EQ((*found)->total.rest.bytes, sum_max);
 }
 
 TEST_F(WalkTest, TheNewestTimeGoesUpToTheRoot) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/simulation/hostile.h"
 #include "tests/simulation/world.h"
 
 namespace spoor::simulation {
@@ -86,10 +87,24 @@ void World::deliver_request(const Message& message) {
     return reply(*to, std::move(answer), host.node.mark(write->marks));
   }
   answer.kind = Kind::answer;
-  answer.through = host.node.name();
-  answer.answer = host.node.answer(message.body);
+  answer_query(*to, message, answer);
   const auto position = answer.answer.position;
   reply(*to, std::move(answer), position);
+}
+
+void World::answer_query(std::size_t at, const Message& query, Message& answer) {
+  Host& host = *hosts_[at];
+  answer.through = host.node.name();
+  answer.answer = host.node.answer(query.body);
+  if (!setup_.hostile) return;
+  auto& response = answer.answer.response;
+  response.certificate_names = {host.node.name() + ".example"};
+  response.is_own_authority = true;
+  if (!is_hostile(at)) return;
+  // Any two moments that differ are far apart.
+  const std::uint64_t choice = moment_ * 0x9e3779b97f4a7c15U >> 16U;
+  const Node& victim = hosts_[member(static_cast<std::uint32_t>(choice >> 24U))]->node;
+  response.body = lie(response.body, {victim.name(), victim.instance()}, choice);
 }
 
 // As daemon/committer.cpp does: once the journal has it.
@@ -132,6 +147,10 @@ void World::deliver_answer(const Message& message) {
                                     [&](const Write& each) { return each.number == message.number; });
     if (write == writes_.end()) return;
     ++marks_;
+    if (is_hostile(message.from)) {  // it may say so of any mark
+      writes_.erase(write);
+      return;
+    }
     for (const auto& [directory, version] : write->changes) {
       hosts_[write->host]->oracle.acknowledge(directory, version, message.through, moment_);
     }
@@ -158,6 +177,8 @@ void World::begin_scan(std::size_t at) {
   input.number = ++numbers_;
   input.started_at = moment_;
   input.own_url = url(host.address);
+  input.own_name = host.node.name();
+  if (setup_.hostile && hosts_.size() > hostile_host) input.hostile = hosts_[hostile_host]->node.name();
   input.min_cycle_age = std::chrono::seconds(setup_.min_cycle_age_s);
   std::set<std::string> listed;
   input.listed.push_back(endpoint(host.address));

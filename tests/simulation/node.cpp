@@ -55,6 +55,7 @@ void Node::start(std::uint32_t choice) {
   if (!started) return;  // its disk is full
   persistence_ = *std::move(started);
   ++runs_;
+  instance_ = tracker().status().instance;
   marked_in_current_ = true;  // perhaps
   if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
     const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
@@ -164,6 +165,9 @@ Node::Answer Node::answer(const std::string& body) {
   if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
     asked.instance = tracker().status().instance;
   frame.answer = tracker().cycle(asked);
+  // A scanner takes another instance for a gap by itself.
+  if (bug_ == Bug::instance_ignored && !query->request.instance.is_none())
+    frame.answer.instance = query->request.instance;
   made.may_be_trimmed =
       std::count_if(closed_.begin(), closed_.end(), [&](CycleId id) { return id >= asked.oldest; }) +
           (frame.answer.has_advanced ? 1 : 0) >

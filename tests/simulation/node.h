@@ -34,6 +34,7 @@ class Node {
 
   const std::string& name() const { return name_; }
   bool runs() const { return persistence_ != nullptr; }
+  const tracker::InstanceId& instance() const { return instance_; }  // of its last run
   fakes::ManualClock& clock() { return clock_; }
 
   // How often its memory was lost: all that it acknowledged before may be gone.
@@ -89,6 +90,7 @@ class Node {
   std::uint64_t boot_ = 1;
   std::uint32_t choice_ = 0;
   std::uint64_t runs_ = 0;
+  tracker::InstanceId instance_;
   std::unique_ptr<tracker::Persistence> persistence_;
 
   // For whether a loss is due at the next start.

@@ -61,6 +61,8 @@ std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
 
 bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   const std::string name = name_in(gap);
+  // A hostile peer may cost walks, but only by what it says of itself.
+  if (!scan.input().hostile.empty() && name == scan.input().hostile) return true;
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
   if (says("was never read before")) return !read_.contains(name);
   if (says("lost, or no longer keeps")) {

@@ -11,6 +11,7 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
   peer::GatherOptions options;
   options.cluster = "c";
   options.own_url = input.own_url;
+  options.own_name = input.own_name;
   options.min_cycle_age = input.min_cycle_age;
   options.start_level = database.start_level;
   options.lingering = input.lingering;

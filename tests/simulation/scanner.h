@@ -38,6 +38,8 @@ class Scan {
     std::set<std::string> names;  // of the members listed
     std::vector<peer::Endpoint> lingering;
     std::string own_url;
+    std::string own_name;
+    std::string hostile;  // the name of the hostile peer, if there is one
     std::chrono::seconds min_cycle_age{60};
   };
 

@@ -76,6 +76,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
   script.setup.history = below(3) == 0 ? 16 : 2 + below(5);
   script.setup.min_cycle_age_s = below(2) == 0 ? 60 : 600;
   script.setup.lingering = below(2) == 0;
+  script.setup.hostile = seed % 4 == 0;
   script.actions.reserve(actions);
   for (std::size_t i = 0; i < actions; ++i) {
     const Act act = draw(random).act;
@@ -89,8 +90,8 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
 
 std::string to_text(const Script& script) {
   std::string text =
-      fmt::format("setup {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
-                  script.setup.min_cycle_age_s, script.setup.lingering ? 1 : 0);
+      fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
+                  script.setup.min_cycle_age_s, script.setup.lingering ? 1 : 0, script.setup.hostile ? 1 : 0);
   for (const Action& action : script.actions) {
     const auto at = static_cast<std::size_t>(action.act);
     text += fmt::format("{} {} {} {}\n", kinds[at].name, action.a, action.b, action.c);
@@ -109,6 +110,8 @@ base::Result<Script> parse_script(std::string_view text) {
       Setup& setup = script.setup;
       if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.lingering))
         return bad(line);
+      // Scripts that were kept before there was one have none.
+      if (bool hostile = false; words >> hostile) setup.hostile = hostile;
       if (setup.nodes == 0 || setup.items == 0 || setup.history == 0) return bad(line);
       continue;
     }

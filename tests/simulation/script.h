@@ -61,6 +61,9 @@ struct Setup {
   std::uint32_t history = 16;  // closed cycles kept
   std::uint32_t min_cycle_age_s = 60;
   bool lingering = false;  // whether addresses that are not listed any more are still asked
+  // Whether the second node is hostile (tests/simulation/hostile.h). Then each has a certificate for its
+  // name.
+  bool hostile = false;
 
   friend bool operator==(const Setup&, const Setup&) = default;
 };

@@ -25,6 +25,18 @@ TEST(SimulationTest, NothingIsMissedAndNoFullWalkIsNeedless) {
   }
 }
 
+// #15: it claims other nodes' names, instances and cycles, and is caught where members have certificates.
+TEST(SimulationTest, HostilePeer_HidesNoMarkOfOthers) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Script script = random_script(seed, steps);
+    script.setup.hostile = true;
+    const Outcome outcome = run(script);
+    ASSERT_FALSE(outcome.violation) << "seed " << seed << ": " << *outcome.violation;
+    EXPECT_GT(outcome.figures.marks, 100U);
+    EXPECT_GT(outcome.figures.scans, 5U);
+  }
+}
+
 // Each of them is a line of code away, and found in about every other seed.
 TEST(SimulationTest, ACursorKeptBeforeTheWalkIsNoticed) {
   EXPECT_GE(noticed_in(Bug::cursor_before_walk, 8), 2);

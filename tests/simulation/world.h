@@ -98,6 +98,8 @@ class World {
   void drop(std::size_t at);
   void time_out(std::size_t host, std::uint32_t which);
   void fail_request(const Message& message);
+  void answer_query(std::size_t host, const Message& query, Message& answer);
+  bool is_hostile(std::size_t host) const { return setup_.hostile && host == hostile_host; }
   void reply(std::size_t host, Message message, tracker::JournalPosition position);
   std::vector<std::size_t> committers() const;  // whose answers wait
   void commit(std::size_t host);
@@ -123,6 +125,8 @@ class World {
   std::size_t member(std::uint32_t choice) const;
   std::vector<std::size_t> members() const;
   void note(const std::string& violation);
+
+  static constexpr std::size_t hostile_host = 1;
 
   const Setup setup_;
   const Bug bug_;

@@ -1,6 +1,9 @@
 #include "tests/support/tree_totals.h"
 
+#include <sys/stat.h>
+
 #include <ostream>
+#include <set>
 
 namespace spoor::support {
 
@@ -11,6 +14,7 @@ std::ostream& operator<<(std::ostream& out, const TreeTotals& totals) {
 TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives) {
   TreeTotals totals;
   for (const auto& drive : drives) {
+    std::set<ino_t> linked;
     auto at = std::filesystem::recursive_directory_iterator(drive);
     for (; at != std::filesystem::recursive_directory_iterator(); ++at) {
       if (at.depth() == 0 && at->path().filename() == ".spoor") {
@@ -22,7 +26,11 @@ TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives) 
         ++totals.dirs;
       } else {
         ++totals.files;
-        if (type == std::filesystem::file_type::regular) totals.bytes += at->file_size();
+        struct stat status{};
+        if (::lstat(at->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+        if (status.st_nlink == 1 || linked.insert(status.st_ino).second) {
+          totals.bytes += static_cast<std::uint64_t>(status.st_size);
+        }
       }
     }
   }

@@ -18,7 +18,8 @@ struct TreeTotals {
 
 std::ostream& operator<<(std::ostream& out, const TreeTotals& totals);
 
-// The truth: a walk of its own, by the standard library, over all drives of a node.
+// The truth: a walk of its own, by the standard library, over all drives of a node. As in du, the bytes of a
+// file with several names count once a drive.
 TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives);
 
 }  // namespace spoor::support

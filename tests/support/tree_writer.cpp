@@ -14,6 +14,16 @@ void TreeWriter::fill(int directories) {
 }
 
 void TreeWriter::change() {
+  if (oddities_ == TreeOddities::all && random_.one_in(3)) {
+    switch (random_.below(3)) {
+      case 0:
+        return make_link();
+      case 1:
+        return change_rights();
+      default:
+        return replace_by_another_type();
+    }
+  }
   switch (random_.below(6)) {
     case 0:
       return make_directory();
@@ -28,7 +38,7 @@ void TreeWriter::change() {
 
 std::string TreeWriter::take_changed() {
   std::string lines;
-  for (const fs::path& path : changed_) lines += path.native() + '\n';
+  for (const fs::path& path : changed_) lines += path.native() + '\0';
   changed_.clear();
   return lines;
 }
@@ -53,15 +63,15 @@ fs::path TreeWriter::some_directory() {
 }
 
 void TreeWriter::make_directory() {
-  const fs::path path = some_directory() / ("d" + random_.letters(3));
+  const fs::path path = some_directory() / new_name("d" + random_.letters(3));
   fs::create_directories(drive_ / path);
   changed_.push_back(path);
 }
 
 void TreeWriter::write_file() {
-  const fs::path path = some_directory() / ("f" + random_.letters(2));
+  const fs::path path = some_directory() / new_name("f" + random_.letters(2));
   fs::create_directories((drive_ / path).parent_path());
-  if (fs::is_directory(drive_ / path)) return;
+  if (fs::is_directory(drive_ / path) || fs::is_symlink(drive_ / path)) return;
   std::ofstream(drive_ / path, std::ios::app) << random_.bytes(random_.below(2000));
   changed_.push_back(path);
 }
@@ -83,12 +93,74 @@ void TreeWriter::remove_something() {
 
 void TreeWriter::rename_something() {
   const fs::path from = some_directory();
-  const fs::path to = some_directory() / ("r" + random_.letters(3));
+  const fs::path to = some_directory() / new_name("r" + random_.letters(3));
   std::error_code into_itself;
   fs::rename(drive_ / from, drive_ / to, into_itself);
   if (into_itself) return;
   changed_.push_back(from);
   changed_.push_back(to);
+}
+
+// Nothing of which one program of a pipeline makes something else than another.
+std::string TreeWriter::new_name(const std::string& plain) {
+  if (oddities_ == TreeOddities::none || random_.one_in(2)) return plain;
+  static const std::vector<std::string> odd{
+      "-rf ",  "line\nbreak",    "\n",         "Gr\xc3\xbcn", "\xff\xfe",    "deleting x",
+      "#hash", ";semicolon",     " blank ",    "tab\t",       "\\#012",      "*deleting   y",
+      "a\\nb", "quote\"'`$(id)", "\x1b[2J\r",  "[a-z]*?",     "~",           "%n",
+      "{x,y}", "=> z",           "link -> to", "!",           "\xe2\x80\xae"};
+  return random_.pick(odd) + (random_.one_in(2) ? plain.substr(0, 2) : "");
+}
+
+void TreeWriter::make_link() {
+  const fs::path directory = some_directory();
+  const fs::path path = directory / new_name("l" + random_.letters(2));
+  fs::create_directories(drive_ / directory);
+  std::error_code failed;  // the name may be taken
+  if (random_.one_in(2)) {
+    fs::create_symlink(new_name("target"), drive_ / path, failed);
+    if (!failed) changed_.push_back(path);
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(drive_ / directory, failed)) {
+    if (!entry.is_regular_file() || entry.is_symlink()) continue;
+    fs::create_hard_link(entry.path(), drive_ / path, failed);
+    if (!failed) changed_.push_back(path);
+    return;
+  }
+}
+
+void TreeWriter::change_rights() {
+  const fs::path directory = some_directory();
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(drive_ / directory, gone)) {
+    if (entry.is_symlink() || entry.is_directory()) continue;
+    fs::permissions(entry.path(), fs::perms::others_exec,
+                    random_.one_in(2) ? fs::perm_options::add : fs::perm_options::remove);
+    changed_.push_back(directory / entry.path().filename());
+    return;
+  }
+}
+
+void TreeWriter::replace_by_another_type() {
+  const fs::path directory = some_directory();
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(drive_ / directory, gone)) {
+    if (entry.path().filename() == ".spoor") continue;
+    const bool was_directory = entry.is_directory() && !entry.is_symlink();
+    const fs::path path = entry.path();
+    fs::remove_all(path);
+    if (!was_directory && random_.one_in(2)) {
+      fs::create_directory(path);
+      std::ofstream(path / "inside") << random_.letters(10);
+    } else if (random_.one_in(2)) {
+      fs::create_symlink("elsewhere", path);
+    } else {
+      std::ofstream(path) << random_.letters(20);
+    }
+    changed_.push_back(directory / path.filename());
+    return;
+  }
 }
 
 }  // namespace spoor::support

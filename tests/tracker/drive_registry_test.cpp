@@ -61,6 +61,20 @@ TEST_F(DriveRegistryTest, ADriveNeverSeenIsFreshAndKnownOnceAdmitted) {
   }
 }
 
+TEST_F(DriveRegistryTest, DriveThatOverlapsWithAnother_IsNotAdmittedNorWrittenTo) {
+  const auto find_overlap = [](const std::filesystem::path& drive) {
+    return drive == two ? std::string("it is inside /mnt/one") : std::string();
+  };
+  DriveRegistry registry(files_, "/data", find_overlap);
+  ASSERT_TRUE(registry.load(drives));
+  EXPECT_TRUE(registry.admit(one));
+  const auto admitted = registry.admit(two);
+  ASSERT_FALSE(admitted);
+  EXPECT_EQ(admitted.error().code, Errc::drive_refused);
+  EXPECT_THAT(admitted.error().message, HasSubstr("inside /mnt/one"));
+  EXPECT_FALSE(files_.exists(identity(two)));
+}
+
 TEST_F(DriveRegistryTest, AnEmptyDirectoryInItsPlaceIsRefused) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));

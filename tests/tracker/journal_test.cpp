@@ -39,6 +39,24 @@ class JournalTest : public ::testing::Test {
   Journal journal_{files_, {"/data", owner, true}};
 };
 
+TEST_F(JournalTest, WhatWasAppended_IsThereAfterAPowerCut) {
+  ASSERT_TRUE(journal_.append("0123456789"));
+  files_.crash();
+  EXPECT_EQ(starts(), (Starts{1000}));
+}
+
+// What a process left behind that was killed before it could sync.
+TEST_F(JournalTest, AdoptedSegment_IsThereAfterAPowerCut) {
+  const auto file =
+      files_.create("/data/journal/00000000000000002000-" + instance_of(1).to_string() + ".log").value();
+  ASSERT_TRUE(file->append(encode_segment_header({owner, instance_of(1), 2000, 2000})));
+  Journal next(files_, {"/data", owner, true});
+  next.adopt(load_journal(files_, "/data", owner, instance_of(1)));
+  ASSERT_TRUE(next.sync_adopted());
+  files_.crash();
+  EXPECT_EQ(starts(), (Starts{1000, 2000}));
+}
+
 TEST_F(JournalTest, ACutRemovesWhatIsCoveredAndNothingElse) {
   fill(3);
   EXPECT_EQ(starts(), (Starts{1000, 1010, 1020, 1030}));

@@ -15,7 +15,7 @@ TEST(LevelScheduleTest, LevelZeroIsTheFilterOfMinio) {
 
 TEST(LevelScheduleTest, EachLevelHoldsTwiceAsManyItemsAtHalfTheRate) {
   const LevelSchedule levels(200'000, 0.1);
-  ASSERT_GE(levels.count(), 12U);
+  ASSERT_EQ(levels.count(), 9U);
   for (std::size_t level = 0; level < levels.count(); ++level) {
     const auto items = static_cast<std::uint64_t>(levels.items_max(level));
     EXPECT_EQ(items, 200'000U << level);
@@ -51,6 +51,18 @@ TEST(LevelScheduleTest, TheLevelForSoManyItemsIsTheSmallestThatHoldsThem) {
   EXPECT_EQ(levels.level_for(200'001), 1U);
   EXPECT_EQ(levels.level_for(1'600'000), 3U);
   EXPECT_EQ(levels.level_for(1e300), levels.last());
+}
+
+// What a scan reads of one node at a time has a bound (peer/http_transport.h).
+TEST(LevelScheduleTest, AllLevelsTogether_FitInOneAnswer) {
+  for (const std::uint64_t items : {std::uint64_t{1}, std::uint64_t{200'000}, std::uint64_t{20'000'000}}) {
+    for (const double fp_rate : {1e-9, 0.1, 0.9}) {
+      const LevelSchedule levels(items, fp_rate);
+      std::uint64_t bytes = 0;
+      for (std::size_t level = 0; level < levels.count(); ++level) bytes += levels.shape(level).byte_count();
+      EXPECT_LE(bytes, LevelSchedule::bytes_max) << items << ' ' << fp_rate;
+    }
+  }
 }
 
 TEST(LevelScheduleTest, ItEndsWithWhatAFilterCanBe) {

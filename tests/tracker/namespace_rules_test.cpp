@@ -1,6 +1,9 @@
 #include "tracker/namespace_rules.h"
 
+#include <fnmatch.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "tests/tracker/samples.h"
 #include "tracker/path.h"
@@ -66,6 +69,63 @@ TEST(NamespaceRulesTest, AWalkAsksOnlyForTheChildAndGetsTheSameAnswer) {
       by_walk = rules.ignores_child(at.prefix(), at.component());
     ASSERT_EQ(rules.ignores(path), by_walk) << path;
   }
+}
+
+// The rule as fnmatch alone says it: each glob against each component, or against the path up to it.
+bool is_excluded_by_fnmatch(const std::vector<std::string>& globs, const std::string& path) {
+  for (ComponentCursor at(path); at.next();) {
+    const std::string prefix(at.prefix());
+    const std::string name(at.component());
+    const bool matches = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
+      if (glob.find('/') == std::string::npos) return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+      return ::fnmatch(glob.c_str(), prefix.c_str(), FNM_PATHNAME) == 0;
+    });
+    if (matches) return true;
+  }
+  return false;
+}
+
+TEST(NamespaceRulesTest, RandomGlobs_MatchAsFnmatchDoes) {
+  SPOOR_RANDOM(random);
+  const auto text = [&](std::string_view alphabet, std::uint64_t length_max) {
+    std::string made;
+    for (std::uint64_t i = random.between(1, length_max); i > 0; --i)
+      made += alphabet[random.below(alphabet.size())];
+    return made;
+  };
+  int excluded = 0;
+  for (int round = 0; round < 60'000; ++round) {
+    const std::vector<std::string> globs = {text("ab/*?[]!^-\\:", 9), text("ab//**?", 7)};
+    const auto path = normalise_path(text("aab[]!-\\///", 12));
+    if (!path || path->starts_with(".")) continue;
+    const NamespaceRules rules = excluding(globs);
+    const bool expected = is_excluded_by_fnmatch(globs, *path);
+    excluded += expected ? 1 : 0;
+    ASSERT_EQ(rules.ignores(*path), expected) << globs[0] << "   " << globs[1] << "   " << *path;
+    bool by_walk = false;
+    for (ComponentCursor at(*path); !by_walk && at.next();)
+      by_walk = rules.ignores_child(at.prefix(), at.component());
+    ASSERT_EQ(by_walk, expected) << globs[0] << "   " << globs[1] << "   " << *path;
+  }
+  EXPECT_GT(excluded, 1000) << "the samples say something";
+}
+
+// Each of them was held against the path up to each of its components: 40 globs took 2,000 comparisons of up
+// to 4,000 bytes each for one such path.
+TEST(NamespaceRulesTest, ManyGlobsWithSlashesAndADeepPath_CostOneComparisonForEachGlob) {
+  std::vector<std::string> globs;
+  for (int i = 0; i < 40; ++i) globs.push_back("bucket-" + std::to_string(i) + "/*/cache/*");
+  const NamespaceRules rules = excluding(globs);
+  std::string path = "a";
+  while (path.size() + 2 <= path_bytes_max) path += "/a";
+  Comparisons comparisons = 0;
+  EXPECT_FALSE(rules.ignores(path, &comparisons));
+  EXPECT_EQ(comparisons, 40U);
+  comparisons = 0;
+  EXPECT_FALSE(rules.ignores("bucket-1/a/b/" + path.substr(0, 4000), &comparisons));
+  EXPECT_EQ(comparisons, 40U + 2U) << "as far as they agree";
+  comparisons = 0;
+  EXPECT_TRUE(rules.ignores("bucket-1/a/cache/x/" + path.substr(0, 4000), &comparisons));
 }
 
 TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {

@@ -627,6 +627,79 @@ TEST_F(PersistenceTest, ASnapshotHoldsNothingThatTheJournalDoesNot) {
   }
 }
 
+// The same at the two moments at which a mark could slip in: while the save's first commit opens a segment,
+// before the state is copied; and while the second one writes, when the copy is made.
+TEST_F(PersistenceTest, MarksDuringASave_AreDurableBeforeTheSnapshotThatHoldsThemIsWritten) {
+  Node node = start();
+  ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+  std::vector<std::pair<std::string, JournalPosition>> marked;
+  const auto mark_now = [&](const std::string& path) {
+    marked.emplace_back(path, mark(node.tracker(), {dir(path)}).position);
+  };
+  JournalPosition durable = 0;
+  files_.before_create = [&](const std::filesystem::path& file) {
+    if (file.extension() == ".log") mark_now("bucket/after the first commit");
+    if (file == snapshot_file(node_drives[0]).native() + ".tmp")
+      durable = node.persistence().durable_position();
+  };
+  files_.before_append = [&](const std::filesystem::path& file) {
+    if (file.extension() == ".log") mark_now("bucket/during write " + std::to_string(marked.size()));
+  };
+  ASSERT_TRUE(node.save().durable());
+  files_.before_create = nullptr;
+  files_.before_append = nullptr;
+  ASSERT_GE(marked.size(), 3U);
+  const auto saved = decode_snapshot(files_.content(snapshot_file(node_drives[0])).value()).value();
+  for (const auto& [path, position] : marked) {
+    if (contains(*saved.state.current_marks, path)) {
+      EXPECT_LE(position, durable) << path;
+    }
+  }
+  EXPECT_TRUE(contains(*saved.state.current_marks, "bucket/after the first commit"));
+}
+
+// The file can be read again when the run goes on: nothing later would notice what the replay left out.
+TEST_F(PersistenceTest, SegmentThatCannotBeReadOnce_IsALoss) {
+  {
+    Node node = start();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/first run")));
+  }
+  {
+    Node node = start();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/second run")));
+  }
+  ASSERT_EQ(segments().size(), 2U);
+  const auto count = files_.clone();
+  count->reset_calls();
+  {
+    const Node node(*count, clock_, node_options(Durability::disk));
+  }
+  std::size_t losses = 0;
+  for (std::size_t call = 1; call <= count->calls(); ++call) {
+    const auto files = files_.clone();
+    files->fail_call(call, EIO);
+    const auto started = Persistence::start(*files, clock_, node_options(Durability::disk));
+    if (!started) continue;  // it says so, and leaves everything as it was
+    Tracker& tracker = (*started)->tracker();
+    for (const char* path : {"bucket/first run", "bucket/second run"}) {
+      EXPECT_TRUE(tracker.dirty(path, {}).latest) << path << ", call " << call;
+    }
+    if (!(*started)->report().loss.empty()) ++losses;
+  }
+  EXPECT_GE(losses, 3U) << "the record, and each of the segments";
+}
+
+// It is empty where the system does not give it: then nothing proves that the machine did not go down.
+TEST_F(PersistenceTest, UnknownBootIdInBothRuns_IsNotTheSameBoot) {
+  {
+    Node node = start(Durability::os, "");
+    ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+  }
+  Node node = start(Durability::os, "");
+  EXPECT_THAT(node.loss(), HasSubstr("durability was 'os'"));
+  EXPECT_TRUE(node.is_dirty("anything"));
+}
+
 TEST_F(PersistenceTest, CrashesInALoopCostNothing) {
   InstanceId instance;
   for (int round = 0; round < 50; ++round) {

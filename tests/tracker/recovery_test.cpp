@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "tests/tracker/minio_samples.h"
 #include "tests/tracker/node.h"
 
@@ -146,6 +148,29 @@ TEST_F(RecoveryTest, AWipedDataDirectoryIsALoss) {
   ASSERT_TRUE(files_.remove(record_file));
   Node node = start();
   expect_loss(node, cursor);
+}
+
+// Whatever is in the way of the one snapshot that is left, be it only that it cannot be made durable.
+TEST_F(RecoveryTest, WipedDataDirectoryAndOneFailedCall_IsNoBirth) {
+  auto options = node_options(Durability::memory);
+  options.drives = {node_drives[0]};
+  {
+    Node(files_, clock_, options).stop();
+  }
+  ASSERT_TRUE(files_.remove(record_file));
+  const auto count = files_.clone();
+  count->reset_calls();
+  {
+    const Node node(*count, clock_, options);
+  }
+  for (std::size_t call = 1; call <= count->calls(); ++call) {
+    const auto files = files_.clone();
+    files->fail_call(call, EIO);
+    const auto started = Persistence::start(*files, clock_, options);
+    if (!started) continue;
+    EXPECT_NE((*started)->report().loss, "") << "call " << call;
+    EXPECT_FALSE((*started)->tracker().state().complete_since_birth) << "call " << call;
+  }
 }
 
 TEST_F(RecoveryTest, ARecordThatCannotBeReadIsALoss) {

@@ -100,6 +100,36 @@ TEST_F(SnapshotStoreTest, ASnapshotOfTheLivingInstanceIsNewerThanAnyOther) {
   EXPECT_EQ(store.save(living, now).generation, 101U);
 }
 
+// What it says is not known to survive, and must not be taken for never having been there.
+TEST_F(SnapshotStoreTest, SnapshotThatCannotBeSynced_CountsAsLost) {
+  put_generation(drives_[1], 41);
+  const auto count = files_.clone();
+  count->reset_calls();
+  SnapshotStore(*count, drives_, owner, "/data").load();
+  std::size_t unused = 0;
+  for (std::size_t call = 1; call <= count->calls(); ++call) {
+    const auto files = files_.clone();
+    files->fail_call(call, EIO);
+    const LoadedSnapshot loaded = SnapshotStore(*files, drives_, owner, "/data").load();
+    if (loaded.newest) continue;
+    EXPECT_TRUE(loaded.any_lost) << "call " << call;
+    ++unused;
+  }
+  EXPECT_GE(unused, 3U) << "the read, and the two syncs";
+}
+
+// What a process left behind that was killed before it synced the directories.
+TEST_F(SnapshotStoreTest, SnapshotThatWasLoaded_IsThereAfterAPowerCut) {
+  const auto file = snapshot_file(drives_[0]);
+  ASSERT_TRUE(files_.create_directory(file.parent_path()));
+  const auto output = files_.create(file).value();
+  ASSERT_TRUE(output->append(encode_snapshot({owner, 3, now, state(3)})));
+  ASSERT_TRUE(output->sync());
+  ASSERT_TRUE(store().load().newest);
+  files_.crash();
+  EXPECT_TRUE(store().load().newest);
+}
+
 TEST_F(SnapshotStoreTest, GenerationsGoOnFromTheNewestLoaded) {
   put_generation(drives_[1], 41);
   SnapshotStore store = this->store();

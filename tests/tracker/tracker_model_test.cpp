@@ -121,7 +121,7 @@ class TrackerModel {
   void advance() {
     const CycleId current = tracker_->state().current;
     const CycleId to = any_cycle_near(current);
-    ASSERT_EQ(tracker_->advance(to), to > current && to.value - current.value <= CycleId::jump_max);
+    ASSERT_EQ(tracker_->advance(to), to > current && to.value <= CycleId::request_max);
   }
 
   // The protocol: from the stored cursor, into the current cycle, the next one, or only to read.

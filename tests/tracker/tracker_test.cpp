@@ -68,6 +68,21 @@ TEST_F(TrackerTest, AFileAtTheTopMarksTheRoot) {
 }
 
 // ancestor 19
+// Who finds the bits takes the position for that of the mark which set them, and is acknowledged by it.
+TEST_F(TrackerTest, NewMark_IsCountedBeforeItsBitsAreSet) {
+  for (const MarkKind kind : {MarkKind::dir, MarkKind::file}) {
+    const Tracker* made = nullptr;
+    std::vector<JournalPosition> seen;
+    auto options = small_options();
+    options.before_bits = [&] { seen.push_back(made->position()); };
+    Tracker tracker(options, clock_, Tracker::born(instance_of(1), clock_));
+    made = &tracker;
+    const JournalPosition position = mark(tracker, {Mark{"bucket/a/b", kind}}).position;
+    EXPECT_GT(position, 0U);
+    EXPECT_EQ(seen, std::vector{position});
+  }
+}
+
 TEST_F(TrackerTest, ATreeMarksAllBelowItAndTheWayDown) {
   mark(tracker_, {tree("bucket/a")});
   for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b/c"})
@@ -194,16 +209,29 @@ TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
   EXPECT_TRUE(contains(tracker_.cycle(from(at(1))).marks, "bucket"));
 }
 
-TEST_F(TrackerTest, AJumpBeyondWhatCanBeIsRefusedAndLosesNothing) {
+TEST_F(TrackerTest, RequestOutOfReach_IsRefusedAndLosesNothing) {
   mark(tracker_, {dir("bucket")});
-  EXPECT_FALSE(tracker_.advance({2 + CycleId::jump_max}));
+  EXPECT_FALSE(tracker_.is_in_reach({2 + CycleId::jump_max}));
   const CycleAnswer answer = tracker_.cycle(from(at(1), 2 + CycleId::jump_max));
   EXPECT_EQ(answer.current, CycleId{1});
   EXPECT_FALSE(answer.gap);
   EXPECT_TRUE(contains(answer.marks, "bucket"))
       << "the cycle stays open, so its live marks belong to the answer";
-  EXPECT_TRUE(tracker_.advance({1 + CycleId::jump_max}));
+  EXPECT_TRUE(tracker_.is_in_reach({1 + CycleId::jump_max}));
+  EXPECT_TRUE(tracker_.cycle(from(at(1), 1 + CycleId::jump_max)).has_advanced);
   EXPECT_TRUE(decode_snapshot(bytes_of(tracker_.state())));
+}
+
+// Requests could once jump twice as far as they can now: a journal may hold such a jump.
+TEST_F(TrackerTest, ReplayedJumpOutOfReach_IsMade) {
+  EXPECT_TRUE(tracker_.advance({1 + (std::uint64_t{1} << 32U)}));
+}
+
+TEST_F(TrackerTest, ReachAtTheLastCycle_EndsThere) {
+  EXPECT_EQ(reach_of({CycleId::request_max - 1}), CycleId{CycleId::request_max});
+  tracker_.advance({CycleId::request_max});
+  EXPECT_TRUE(tracker_.is_in_reach({CycleId::request_max}));
+  EXPECT_FALSE(tracker_.is_in_reach({CycleId::request_max + 1}));
 }
 
 // --- answers ---

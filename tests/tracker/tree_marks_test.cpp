@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/tracker/samples.h"
+#include "tracker/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -194,6 +195,85 @@ TEST(TreeMarksTest, VeryDeepMarksAreJoinedToo) {
   TreeMarks marks;
   for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("t{:05}", i) + deep);
   EXPECT_TRUE(marks.covers(""));
+}
+
+// A path of many components of one byte, different from all others in its first.
+std::string long_path(std::size_t number, std::size_t bytes) {
+  std::string path = fmt::format("t{:05}", number);
+  while (path.size() < bytes) path += "/x";
+  return path;
+}
+
+TEST(TreeMarksTest, BytesBeyondTheBound_AreJoinedAndNoneIsDropped) {
+  SPOOR_RANDOM(random);
+  TreeMarks marks;
+  std::vector<std::string> made;
+  for (int i = 0; i < 4'000; ++i) {
+    std::string path = random.letters(1);
+    while (random.below(30) != 0 && path.size() < path_bytes_max - 200)
+      path = join_path(path, random.letters(100));
+    marks.add(path);
+    made.push_back(std::move(path));
+    ASSERT_LE(marks.bytes(), TreeMarks::bytes_max);
+  }
+  for (const std::string& path : made) ASSERT_TRUE(marks.covers(path)) << path;
+}
+
+TEST(TreeMarksTest, BytesBeyondTheBound_CutNoDeeperThanTheyMust) {
+  TreeMarks marks;
+  marks.add("shallow/exact");
+  for (std::size_t i = 0; i < TreeMarks::bytes_max / 4'000 + 2; ++i) marks.add(long_path(i, 4'000));
+  EXPECT_TRUE(marks.covers("shallow/exact"));
+  EXPECT_FALSE(marks.covers("shallow"));
+  EXPECT_FALSE(marks.covers("t00000/x/x/x"));
+  EXPECT_GT(marks.bytes(), TreeMarks::bytes_max / 4 * 3 - 2 * TreeMarks::bytes_max / 4'000)
+      << "a step is 2 bytes a mark";
+}
+
+// A join costs a pass over all marks: no writer may make them come more often than with each quarter of a
+// bound.
+TEST(TreeMarksTest, BytesBeyondTheBound_JoinOnceForEachQuarterOfIt) {
+  TreeMarks marks;
+  std::size_t added = 0;
+  std::size_t joins = 0;
+  for (std::size_t i = 0; i < 4'000; ++i) {
+    const std::string path = long_path(i, path_bytes_max - 1);
+    marks.insert(path);
+    added += path.size();
+    if (!marks.bound().empty()) ++joins;
+  }
+  EXPECT_GT(joins, 0U);
+  EXPECT_LE(joins, added / (TreeMarks::bytes_max / 4));
+}
+
+TEST(TreeMarksTest, MergeOfAThousandSets_StaysWithinBothBounds) {
+  TreeMarks merged;
+  for (std::size_t peer = 0; peer < 1'000; ++peer) {
+    TreeMarks marks;
+    for (std::size_t i = 0; i < 50; ++i) marks.add(long_path(peer * 50 + i, 4'000));
+    merged.merge(marks);
+    ASSERT_LE(merged.bytes(), TreeMarks::bytes_max);
+    ASSERT_LE(merged.size(), TreeMarks::count_max);
+    ASSERT_TRUE(merged.covers(long_path(peer * 50, 4'000)));
+  }
+  EXPECT_TRUE(merged.covers(long_path(0, 4'000)));
+}
+
+TEST(TreeMarksTest, Bytes_AreThoseOfThePathsThatAreKept) {
+  SPOOR_RANDOM(random);
+  TreeMarks marks;
+  for (int i = 0; i < 300; ++i) {
+    TreeMarks other;
+    for (int n = 0; n < 3; ++n) other.add(random_path(random, 5));
+    if (random.one_in(2)) {
+      marks.merge(other);
+    } else {
+      marks.add(random_path(random, 6));
+    }
+    std::size_t bytes = 0;
+    for (const std::string& path : marks) bytes += path.size();
+    ASSERT_EQ(marks.bytes(), bytes);
+  }
 }
 
 TEST(TreeMarksTest, TopLevelMarksBeyondTheBoundJoinToTheRoot) {

@@ -1,0 +1,69 @@
+#include "base/printable.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+namespace spoor::base {
+namespace {
+
+// The length of the UTF-8 sequence that `text` begins with; 0 where it is none (RFC 3629).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                           : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) > 0x9F;
+  const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || too_high ? 0 : length;
+}
+
+// The C1 controls; the marks of direction, and the separators of lines and paragraphs (U+061C, U+200E,
+// U+200F, U+2028 to U+202E, U+2066 to U+2069).
+bool is_control(std::string_view sequence) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
+  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (sequence.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || sequence == "\xd8\x9c";
+  if (sequence.size() != 3 || byte(0) != 0xE2) return false;
+  const unsigned char last = byte(2);
+  if (byte(1) == 0x81) return last >= 0xA6 && last <= 0xA9;
+  return byte(1) == 0x80 && (last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE));
+}
+
+}  // namespace
+
+std::string printable(std::string_view raw, std::size_t bytes_max) {
+  std::string text;
+  while (!raw.empty()) {
+    if (text.size() > bytes_max) return text + "...";
+    const std::size_t length = utf8_length(raw);
+    if (length == 0 || is_control(raw.substr(0, length))) {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(raw[0]));
+      raw.remove_prefix(1);
+    } else {
+      text += raw.substr(0, length);
+      raw.remove_prefix(length);
+    }
+  }
+  return text;
+}
+
+std::string printable_lines(std::string_view raw) {
+  constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+  std::string text;
+  for (std::size_t end = raw.find('\n'); end != std::string_view::npos; end = raw.find('\n')) {
+    text += printable(raw.substr(0, end), all) + '\n';
+    raw.remove_prefix(end + 1);
+  }
+  return text + printable(raw, all);
+}
+
+}  // namespace spoor::base

@@ -1,0 +1,162 @@
+#include "peer/name_claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tracker/path.h"
+
+namespace spoor::peer {
+namespace {
+
+using tracker::printable;
+
+bool is_same_tracker(const NameClaim& one, const NameClaim& other) {
+  return one.instance == other.instance && one.run == other.run;
+}
+
+constexpr char separator = '\n';  // in no URL and no name
+
+bool is_home_of(const std::string& key, std::string_view name) {
+  const auto at = key.rfind(separator);
+  return at != std::string::npos && std::string_view(key).substr(at + 1) == name;
+}
+
+std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name) {
+  std::set<std::string> homes;
+  for (const auto& [key, cursor] : known) {
+    if (is_home_of(key, name)) homes.insert(key.substr(0, key.rfind(separator)));
+  }
+  return homes;
+}
+
+// Where this instance answered last.
+std::set<std::string> addresses_of(const tracker::Cursors& known, const tracker::InstanceId& instance) {
+  std::set<std::string> urls;
+  for (const auto& [key, cursor] : known) {
+    const bool is_address = key.find(':') != std::string::npos && !is_home_key(key);
+    if (is_address && cursor.instance == instance) urls.insert(key);
+  }
+  return urls;
+}
+
+// The claims of one name.
+class Contest {
+ public:
+  Contest(std::span<const NameClaim> claims, std::vector<std::size_t> indices, const ClaimContext& context,
+          std::vector<JudgedClaim>& judged)
+      : claims_(claims),
+        indices_(std::move(indices)),
+        context_(context),
+        judged_(judged),
+        name_(claims[indices_.front()].name) {
+    if (name_ == context.own_name) homes_.insert(context.own_url);
+    const auto cursor = context.known.find(name_);
+    is_read_ = cursor != context.known.end() && !cursor->second.instance.is_none();
+    auto homes = is_read_ ? homes_of(context.known, name_) : std::set<std::string>();
+    // The node's own name has a home always: where its instance answered otherwise makes none.
+    if (is_read_ && homes.empty() && homes_.empty()) {
+      homes = addresses_of(context.known, cursor->second.instance);
+    }
+    const auto listed = context.listed_homes.find(name_);
+    if (!is_read_ && homes_.empty() && listed != context.listed_homes.end()) homes = listed->second;
+    homes_.merge(homes);
+  }
+
+  void judge() {
+    // Those that are believed whatever the others claim stand first, at home before proven elsewhere.
+    std::ranges::sort(indices_, {}, [&](std::size_t index) { return std::pair(rank(index), index); });
+    const std::size_t first = indices_.front();
+    const bool is_elsewhere = rank(first) == Rank::elsewhere;
+    if (is_elsewhere && dispute()) return;
+    for (const std::size_t index : indices_) accept(index);
+    if (!is_elsewhere) return;
+    if (!homes_.empty()) {
+      judged_[first].warning = fmt::format("node '{}' was last found at {}, and is now at {}",
+                                           printable(name_), fmt::join(homes_, ", "), claims_[first].url);
+    } else if (!is_read_ && indices_.size() > 1) {
+      judged_[first].warning = fmt::format(
+          "node '{}', read for the first time, answers at {} and at {}: from now on it is read at {}; if "
+          "that is not the "
+          "node, remove it from the members and run `spoor scan --full`",
+          printable(name_), claims_[first].url, claims_[indices_[1]].url, claims_[first].url);
+    }
+  }
+
+ private:
+  enum class Rank { home, proven, elsewhere };
+
+  Rank rank(std::size_t index) const {
+    if (homes_.contains(claims_[index].url)) return Rank::home;
+    return claims_[index].is_proven ? Rank::proven : Rank::elsewhere;
+  }
+
+  // Whether all of them fail.
+  bool dispute() {
+    const auto home = std::find_if(homes_.begin(), homes_.end(),
+                                   [&](const std::string& url) { return context_.silent.contains(url); });
+    if (home == homes_.end()) return false;
+    for (const std::size_t index : indices_) {
+      judged_[index] = {
+          Verdict::disputed,
+          fmt::format("node '{}' was last found at {}, which does not respond; {} claims its name without a "
+                      "certificate for it. If the node moved, remove {} from the members; else give the "
+                      "other node a name of its own",
+                      printable(name_), *home, claims_[index].url, *home)};
+    }
+    return true;
+  }
+
+  void accept(std::size_t index) {
+    const NameClaim& claim = claims_[index];
+    const bool is_second = std::any_of(accepted_.begin(), accepted_.end(), [&](std::size_t other) {
+      return is_same_tracker(claims_[other], claim);
+    });
+    judged_[index].verdict = is_second           ? Verdict::second
+                             : accepted_.empty() ? Verdict::accepted
+                                                 : Verdict::rival;
+    if (!is_second) accepted_.push_back(index);
+  }
+
+  const std::span<const NameClaim> claims_;
+  std::vector<std::size_t> indices_;
+  const ClaimContext& context_;
+  std::vector<JudgedClaim>& judged_;
+  const std::string name_;
+  bool is_read_ = false;
+  std::set<std::string> homes_;  // addresses where the name was found before
+  std::vector<std::size_t> accepted_;
+};
+
+}  // namespace
+
+std::string home_key(const std::string& url, const std::string& name) { return url + separator + name; }
+
+bool is_home_key(const std::string& key) { return key.find(separator) != std::string::npos; }
+
+void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url) {
+  std::erase_if(cursors, [&](const auto& entry) { return is_home_of(entry.first, name); });
+  // Of an instance, so that a program that knows no homes takes it for an address that is no longer asked.
+  if (!url.empty()) cursors[home_key(url, name)] = {cursors.at(name).instance, {}};
+}
+
+void forget_homes(tracker::Cursors& cursors) {
+  std::erase_if(cursors, [&](const auto& entry) {
+    return is_home_key(entry.first) &&
+           !cursors.contains(entry.first.substr(entry.first.rfind(separator) + 1));
+  });
+}
+
+std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context) {
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  for (std::size_t index = 0; index < claims.size(); ++index) by_name[claims[index].name].push_back(index);
+  std::vector<JudgedClaim> judged(claims.size());
+  for (auto& [name, indices] : by_name) {
+    Contest(claims, std::move(indices), context, judged).judge();
+  }
+  return judged;
+}
+
+}  // namespace spoor::peer

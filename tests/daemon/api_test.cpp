@@ -1,0 +1,342 @@
+// The routes without sockets, on one thread that does only what the test lets it do.
+#include "daemon/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <deque>
+#include <future>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "daemon/task.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/manual_timers.h"
+#include "tests/fakes/memory_file_system.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+using testing::HasSubstr;
+using testing::Not;
+
+// Keeps a pool of one thread from doing anything.
+class Held {
+ public:
+  explicit Held(asio::thread_pool& pool) {
+    asio::post(pool, [released = release_.get_future().share()] { released.wait(); });
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { release(); }
+  void release() {
+    if (!std::exchange(is_released_, true)) release_.set_value();
+  }
+
+ private:
+  std::promise<void> release_;
+  bool is_released_ = false;
+};
+
+class ApiTest : public testing::Test {
+ protected:
+  struct Asked {
+    HttpRequest request;
+    std::optional<HttpResponse> answer;
+  };
+
+  ~ApiTest() override {
+    for (asio::thread_pool* const pool : {&disk_, &reading_, &large_bodies_}) pool->join();
+  }
+
+  // The journal takes what `disk_` lets it take.
+  void start(tracker::NamespaceRules rules = {}) {
+    for (const char* directory : {"/data", "/drive"}) files_.make_directory(directory);
+    rules_ = std::move(rules);
+    tracker::Persistence::Options options;
+    options.data_dir = "/data";
+    options.drives = {"/drive"};
+    options.owner = {"default", "n1"};
+    options.durability = tracker::Durability::disk;
+    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
+    saver_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
+    committer_.emplace(context_, disk_, *persistence_, *saver_, clock_, timers_);
+    api_.emplace(context_, Api::Options{{"default", "n1"}, "0", 1}, *persistence_, rules_, *saver_,
+                 *committer_, peers_, nullptr, reports_, metrics_, reading_, large_bodies_, access_, clock_);
+  }
+
+  Asked& ask(const std::string& method, const std::string& path, std::string body = {},
+             const std::string& type = "text/plain") {
+    Asked& asked = asked_.emplace_back();
+    asked.request.method = method;
+    asked.request.path = path;
+    asked.request.content_type = type;
+    asked.request.body = std::move(body);
+    asio::co_spawn(context_, api_->handle(asked.request),
+                   [&asked](const std::exception_ptr& failure, auto answer) {
+                     rethrow(failure);
+                     asked.answer = std::move(answer);
+                   });
+    settle();
+    return asked;
+  }
+  Asked& mark(const std::string& paths) { return ask("POST", "/v1/marks", paths); }
+
+  // What the thread can do without waiting for another one.
+  void settle() {
+    context_.restart();
+    context_.poll();
+  }
+
+  void wait_for(Asked& asked) {
+    context_.restart();
+    while (!asked.answer) ASSERT_GT(context_.run_one(), 0U) << "it waits for nothing";
+  }
+
+  bool is_dirty(const std::string& path) {
+    return persistence_->tracker().dirty(path, {}).latest.has_value();
+  }
+
+  fakes::MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+  asio::io_context context_{1};
+  fakes::ManualTimers timers_{context_, clock_};
+  asio::thread_pool disk_{1};
+  asio::thread_pool reading_{1};
+  asio::thread_pool large_bodies_{1};
+  tracker::NamespaceRules rules_;
+  std::unique_ptr<tracker::Persistence> persistence_;
+  std::optional<Saver> saver_;
+  std::optional<Committer> committer_;
+  PeerWatch peers_{context_, reading_, "default", {}, {}, clock_, timers_};
+  Reports reports_{"/nowhere/scan.db", reading_, clock_};
+  ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
+  const HttpServer server_{context_, {}};
+  Metrics metrics_{server_, scans_, clock_};
+  std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
+  std::optional<Api> api_;
+  std::deque<Asked> asked_;
+};
+
+// What another request marked a moment ago is not on the disk yet either.
+TEST_F(ApiTest, KnownMark_IsAcknowledgedOnlyOnceTheMarkItReliesOnIsDurable) {
+  start();
+  Held disk(disk_);
+  Asked& first = mark("b/a");
+  Asked& known = mark("b/a");
+  EXPECT_FALSE(first.answer);
+  EXPECT_FALSE(known.answer);
+  disk.release();
+  wait_for(first);
+  wait_for(known);
+  EXPECT_EQ(first.answer->status, 200U);
+  EXPECT_EQ(known.answer->status, 200U);
+  Held later(disk_);
+  const auto at_once = mark("b/a").answer;
+  ASSERT_TRUE(at_once) << "there is nothing to wait for";
+  EXPECT_EQ(at_once->status, 200U);
+  Asked& fresh = mark("b/new");
+  EXPECT_FALSE(fresh.answer);
+  later.release();
+  wait_for(fresh);
+}
+
+TEST_F(ApiTest, KnownMarkWhoseJournalWriteFails_IsNotAcknowledged) {
+  start();
+  Held disk(disk_);
+  Asked& first = mark("b/a");
+  Asked& known = mark("b/a");
+  files_.fail_below("/data", EIO);
+  disk.release();
+  wait_for(first);
+  wait_for(known);
+  EXPECT_EQ(first.answer->status, 503U);
+  EXPECT_EQ(known.answer->status, 503U);
+}
+
+std::string lines(std::size_t bytes) {
+  std::string text;
+  for (int i = 0; text.size() < bytes; ++i) text += "bucket/directory-" + std::to_string(i) + '\n';
+  return text + "bucket/last\n";
+}
+
+// An 8 MiB body held the only thread for 20 s: health checks failed, and the watchdog came near.
+TEST_F(ApiTest, LargeBody_IsReadWhileOtherRequestsAreAnswered) {
+  start();
+  Held reading(large_bodies_);
+  Asked& large = mark(lines(MarkReader::small_body_bytes));
+  Asked& other = ask("GET", "/livez");
+  ASSERT_TRUE(other.answer);
+  EXPECT_EQ(other.answer->status, 200U);
+  EXPECT_FALSE(large.answer);
+  EXPECT_FALSE(is_dirty("bucket/last"));
+  reading.release();
+  wait_for(large);
+  EXPECT_EQ(large.answer->status, 200U);
+  EXPECT_TRUE(is_dirty("bucket/last"));
+}
+
+TEST_F(ApiTest, BodyToBeHeldAgainstManyGlobs_CountsAsLarge) {
+  std::vector<std::string> globs;
+  for (int i = 0; i < 40; ++i) globs.push_back("*/x" + std::to_string(i) + "/*");
+  start(tracker::NamespaceRules({globs, false}));
+  Held reading(large_bodies_);
+  Asked& costly = mark(lines(MarkReader::small_body_bytes / 4));
+  Asked& cheap = mark("b/a");
+  wait_for(cheap);
+  EXPECT_FALSE(costly.answer);
+  reading.release();
+  wait_for(costly);
+  EXPECT_EQ(costly.answer->status, 200U);
+}
+
+TEST_F(ApiTest, LargeNotification_IsReadWhileOtherRequestsAreAnswered) {
+  start();
+  Held reading(large_bodies_);
+  std::string body =
+      R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}})";
+  body += std::string(MarkReader::small_body_bytes, ' ') + "]}";
+  Asked& large = ask("POST", "/v1/events/s3", body, "application/json");
+  EXPECT_TRUE(ask("GET", "/livez").answer);
+  EXPECT_FALSE(large.answer);
+  reading.release();
+  wait_for(large);
+  EXPECT_EQ(large.answer->status, 200U);
+  EXPECT_TRUE(is_dirty("b/k"));
+}
+
+TEST_F(ApiTest, LargeBodyWithOneBadPath_MarksNothing) {
+  start();
+  Asked& large = mark(lines(MarkReader::small_body_bytes) + "a/../b\n");
+  wait_for(large);
+  EXPECT_EQ(large.answer->status, 400U);
+  EXPECT_FALSE(is_dirty("bucket"));
+}
+
+// It is marked in parts; the acknowledgement is for the last of them, too.
+TEST_F(ApiTest, LargeBody_IsAcknowledgedOnlyOnceAllOfItIsInTheJournal) {
+  start();
+  Held disk(disk_);
+  Asked& large = mark(lines(MarkReader::small_body_bytes));
+  while (!is_dirty("bucket/last")) std::this_thread::yield();
+  settle();
+  EXPECT_FALSE(large.answer);
+  disk.release();
+  wait_for(large);
+  EXPECT_EQ(large.answer->status, 200U);
+  EXPECT_GE(persistence_->durable_position(), persistence_->tracker().position());
+}
+
+// The log as a text, for as long as it lives.
+class LogCapture {
+ public:
+  LogCapture() {
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  LogCapture(const LogCapture&) = delete;
+  LogCapture& operator=(const LogCapture&) = delete;
+  ~LogCapture() { spdlog::set_default_logger(before_); }
+  std::string take() {
+    spdlog::default_logger()->flush();
+    std::string text = text_.str();
+    text_.str({});
+    return text;
+  }
+
+ private:
+  std::ostringstream text_;
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
+
+// Any writer of the store can send as many as it likes.
+TEST_F(ApiTest, KeysThatAreNoPaths_AreLoggedOnceAMinute) {
+  start();
+  LogCapture log;
+  const auto send = [&] {
+    Asked& asked = ask("POST", "/v1/events/s3",
+                       R"({"Records":[{"eventName":"ObjectCreated:Put",)"
+                       R"("s3":{"bucket":{"name":"b"},"object":{"key":"../\n\u001b[2J"}}}]})",
+                       "application/json");
+    wait_for(asked);
+    EXPECT_EQ(asked.answer->status, 200U);
+  };
+  send();
+  const std::string first = log.take();
+  EXPECT_THAT(first, HasSubstr(R"(b/../\x0a\x1b[2J)"));
+  EXPECT_THAT(first, HasSubstr(": 1 that were not reported yet"));
+  for (int i = 0; i < 10; ++i) send();
+  EXPECT_THAT(log.take(), Not(HasSubstr("can be no path")));
+  clock_.advance(std::chrono::seconds(61));
+  send();
+  EXPECT_THAT(log.take(), HasSubstr(": 11 that were not reported yet"));
+  Asked& metrics = ask("GET", "/metrics");
+  wait_for(metrics);
+  EXPECT_THAT(metrics.answer->body, HasSubstr("\nspoor_s3_events_invalid_key_total 12\n"));
+}
+
+struct RouteRoles {
+  const char* method;
+  const char* path;
+  std::string roles;  // that may use it
+};
+
+// A route that is opened to one role too many goes unnoticed by those who may use it anyway.
+TEST_F(ApiTest, EachRoute_IsForItsRolesAndNoOther) {
+  const std::map<std::string, config::Role> all = {{"mark", config::Role::mark},
+                                                   {"read", config::Role::read},
+                                                   {"peer", config::Role::peer},
+                                                   {"admin", config::Role::admin}};
+  const RouteRoles routes[] = {{"POST", "/v1/marks", "mark admin"},
+                               {"POST", "/v1/events/s3", "mark admin"},
+                               {"GET", "/v1/dirty", "read peer admin"},
+                               {"GET", "/v1/status", "read peer admin"},
+                               {"POST", "/v1/peer/cycle", "peer admin"},
+                               {"POST", "/v1/snapshot", "admin"},
+                               {"GET", "/v1/drives", "read admin"},
+                               {"POST", "/v1/drives/accept", "admin"},
+                               {"GET", "/v1/usage", "read admin"},
+                               {"GET", "/v1/scans", "read admin"},
+                               {"GET", "/v1/changes", "read admin"},
+                               {"GET", "/livez", "none mark read peer admin"},
+                               {"GET", "/healthz", "none mark read peer admin"},
+                               {"GET", "/readyz", "read peer admin"},
+                               {"GET", "/metrics", "read peer admin"}};
+  config::Config::Auth auth;
+  // printf %s a-token-of-twenty-two | sha256sum
+  auth.tokens = {{.name = "t",
+                  .role = config::Role::mark,
+                  .sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed"}};
+  start();
+  for (const RouteRoles& route : routes) {
+    HttpRequest request;
+    request.method = route.method;
+    request.path = route.path;
+    request.has_length = true;
+    request.caller.is_trusted_without_tokens = true;
+    api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
+    const bool is_for_strangers = route.roles.starts_with("none");
+    EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_for_strangers ? 200U : 401U)
+        << route.path;
+    request.authorization = "Bearer a-token-of-twenty-two";
+    for (const auto& [name, role] : all) {
+      auth.tokens[0].role = role;
+      api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
+      const bool is_allowed = route.roles.find(name) != std::string::npos;
+      EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_allowed ? 200U : 403U)
+          << name << " at " << route.path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,227 @@
+#include "daemon/etcd_membership.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/fake_etcd.h"
+#include "tests/fakes/lent_transport.h"
+#include "tests/fakes/manual_timers.h"
+#include "tests/fakes/memory_file_system.h"
+
+namespace spoor::daemon {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Le;
+
+const std::string members = "spoor/c/members/";
+const std::string alive = "spoor/c/alive/";
+const std::string self = "node/http%3A%2F%2Fnode%3A7420";
+const std::string other = "b/http%3A%2F%2Fb%3A7420";
+
+class EtcdMembershipTest : public testing::Test {
+ protected:
+  EtcdMembershipTest() {
+    files_.make_directory("/data");
+    make();
+  }
+
+  void TearDown() override { stop(); }
+
+  void make(const std::string& boot_id = "this boot") {
+    membership_.emplace(
+        context_, pool_, files_, clock_, timers_,
+        EtcdMembership::Options{.endpoints = {{{}, 0, "/nowhere/etcd.socket"}},  // its watch never begins
+                                .place = {"spoor", "c"},
+                                .self = {"node", "http://node:7420", "instance"},
+                                .ttl = ttl,
+                                .forget_after = forget_after,
+                                .data_dir = "/data",
+                                .boot_id = boot_id,
+                                .credentials = {},
+                                .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
+        [this](const std::vector<peer::Endpoint>& others) {
+          told_.emplace_back();
+          for (const auto& each : others) told_.back().push_back(each.to_string());
+        });
+  }
+
+  // At the end of a run, too: the etcd of the test has other things to do, but none by itself.
+  void stop() {
+    membership_->stop();
+    settle();
+    EXPECT_THAT(timers_.waiting(), IsEmpty());
+  }
+
+  void start() {
+    membership_->register_here();
+    membership_->start();
+    settle();
+  }
+
+  void settle() { fakes::settle(context_, pool_); }
+  void pass(std::chrono::nanoseconds time) {
+    timers_.advance(time);
+    settle();
+  }
+  // Time in which the node looks as often as it does.
+  void pass_with_looks(std::chrono::nanoseconds time) {
+    for (std::chrono::nanoseconds passed{}; passed < time; passed += ttl / 3) pass(ttl / 3);
+  }
+
+  void cut_off() { etcd_.down.insert(""); }
+  void reconnect() { etcd_.down.clear(); }
+
+  void enter_other() {
+    const std::string value = R"({"node":"b","url":"http://b:7420","instance":"i"})";
+    etcd_.put(members + other, value);
+    etcd_.put(alive + other, value, 7);
+  }
+
+  static constexpr seconds ttl{30};
+  static constexpr hours forget_after{24};
+
+  fakes::MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+  boost::asio::io_context context_{1};
+  boost::asio::thread_pool pool_{1};
+  fakes::ManualTimers timers_{context_, clock_};
+  fakes::FakeEtcd etcd_;
+  fakes::FakeCluster cluster_{clock_};
+  std::vector<std::vector<std::string>> told_;
+  std::optional<EtcdMembership> membership_;
+};
+
+TEST_F(EtcdMembershipTest, FirstAttempt_RegistersTheNode) {
+  EXPECT_FALSE(membership_->status().ok);
+  EXPECT_NE(membership_->trouble(), "");
+  membership_->register_here();
+  EXPECT_TRUE(membership_->status().ok);
+  EXPECT_TRUE(membership_->status().registered);
+  EXPECT_EQ(membership_->status().members, 1U);
+  EXPECT_EQ(membership_->trouble(), "");
+  EXPECT_TRUE(etcd_.keys.contains(members + self));
+  EXPECT_TRUE(etcd_.keys.contains(alive + self));
+}
+
+TEST_F(EtcdMembershipTest, Registered_LooksAtMostEveryThirdOfItsTimeToLive) {
+  start();
+  for (int look = 0; look < 5; ++look) {
+    EXPECT_THAT(timers_.waiting(), ElementsAre(testing::AllOf(Ge(ttl / 4), Le(ttl / 3))));
+    const std::size_t asked = etcd_.asked.size();
+    pass(ttl / 4 - milliseconds(1));
+    EXPECT_EQ(etcd_.asked.size(), asked);
+    pass(ttl / 3 - ttl / 4 + milliseconds(1));
+    EXPECT_GT(etcd_.asked.size(), asked);
+  }
+}
+
+TEST_F(EtcdMembershipTest, LeaseThatExpired_IsTakenAnewWithTheNextLook) {
+  start();
+  etcd_.expire(etcd_.keys.at(alive + self).lease);
+  ASSERT_FALSE(etcd_.keys.contains(alive + self));
+  pass(ttl / 3);
+  EXPECT_TRUE(etcd_.keys.contains(alive + self));
+  EXPECT_TRUE(membership_->status().registered);
+}
+
+TEST_F(EtcdMembershipTest, EtcdAway_IsAskedWithGrowingPausesAndMembersStay) {
+  start();
+  enter_other();
+  pass(ttl / 3);
+  ASSERT_EQ(membership_->status().members, 2U);
+  cut_off();
+  pass(ttl / 3);
+  for (const int pause : {500, 1'000, 2'000, 4'000, 8'000, 10'000, 10'000}) {
+    EXPECT_FALSE(membership_->status().ok);
+    EXPECT_NE(membership_->status().error, "");
+    EXPECT_THAT(timers_.waiting(),
+                ElementsAre(testing::AllOf(Ge(milliseconds(pause) * 3 / 4), Le(milliseconds(pause)))));
+    pass(milliseconds(pause));
+  }
+  EXPECT_EQ(membership_->status().members, 2U);
+  EXPECT_THAT(told_.back(), ElementsAre("http://b:7420"));
+  reconnect();
+  pass(ttl / 3);
+  EXPECT_TRUE(membership_->status().ok);
+  EXPECT_EQ(membership_->status().error, "");
+}
+
+TEST_F(EtcdMembershipTest, EtcdAwayForLong_IsTroubleOnceOthersMayHaveForgottenTheNode) {
+  start();
+  cut_off();
+  pass_with_looks(forget_after - ttl - ttl);
+  EXPECT_EQ(membership_->trouble(), "");
+  pass_with_looks(ttl);
+  EXPECT_THAT(membership_->trouble(), HasSubstr("peers.etcd.forget_after"));
+  reconnect();
+  pass(ttl / 3);
+  EXPECT_EQ(membership_->trouble(), "");
+}
+
+TEST_F(EtcdMembershipTest, Members_AreToldWheneverTheyChangeAndOnlyThen) {
+  start();
+  const std::size_t before = told_.size();
+  pass_with_looks(ttl);
+  EXPECT_EQ(told_.size(), before);
+  enter_other();
+  pass(ttl / 3);
+  ASSERT_EQ(told_.size(), before + 1);
+  EXPECT_THAT(told_.back(), ElementsAre("http://b:7420"));
+  pass_with_looks(ttl);
+  EXPECT_EQ(told_.size(), before + 1);
+}
+
+TEST_F(EtcdMembershipTest, Stopped_IsNoLongerAliveAndStaysAMember) {
+  start();
+  stop();
+  EXPECT_FALSE(etcd_.keys.contains(alive + self));
+  EXPECT_TRUE(etcd_.keys.contains(members + self));
+  const std::size_t asked = etcd_.asked.size();
+  pass(ttl);
+  EXPECT_EQ(etcd_.asked.size(), asked);
+}
+
+TEST_F(EtcdMembershipTest, StoppedWhileEtcdIsAway_AsksItNoMore) {
+  start();
+  cut_off();
+  pass(ttl / 3);
+  const std::size_t asked = etcd_.asked.size();
+  stop();
+  EXPECT_EQ(etcd_.asked.size(), asked);
+}
+
+// A restart while etcd is away: the node is on the list that scans of others go by.
+TEST_F(EtcdMembershipTest, RestartWhileEtcdIsAway_RemembersThatItIsAMember) {
+  start();
+  stop();
+  cut_off();
+  clock_.advance(hours(1));
+  make();
+  EXPECT_EQ(membership_->trouble(), "");
+  clock_.advance(forget_after);
+  EXPECT_NE(membership_->trouble(), "");
+}
+
+TEST_F(EtcdMembershipTest, RestartOfTheMachineWhileEtcdIsAway_RemembersNothing) {
+  start();
+  stop();
+  cut_off();
+  make("another boot");
+  EXPECT_NE(membership_->trouble(), "");
+}
+
+}  // namespace
+}  // namespace spoor::daemon

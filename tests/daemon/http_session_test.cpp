@@ -1,0 +1,140 @@
+// One connection, driven step by step: nothing happens but what the test lets happen.
+#include "daemon/http_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+
+#include "daemon/task.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Socket = asio::local::stream_protocol::socket;
+
+class HttpSessionTest : public testing::Test {
+ protected:
+  HttpSessionTest() {
+    sessions_->service.handle = [](const HttpRequest& request) -> asio::awaitable<HttpResponse> {
+      HttpResponse response;
+      response.body = request.path;
+      co_return response;
+    };
+    sessions_->limits.idle_max = std::chrono::hours(1);
+    sessions_->limits.request_max = std::chrono::hours(1);
+  }
+
+  void refuse_all() {
+    sessions_->service.admit = [](const HttpRequest& /*request*/) -> std::optional<HttpResponse> {
+      return to_response({401, "unauthorized", "say who you are"});
+    };
+  }
+
+  void connect() {
+    Socket server(context_);
+    asio::local::connect_pair(client_, server);
+    client_.non_blocking(true);
+    session_ = std::make_shared<HttpSession>(sessions_, HttpPlace(totals_),
+                                             HttpSession::Socket(std::move(server)), Caller{}, nullptr);
+    asio::co_spawn(context_, session_->run(), [this](const std::exception_ptr& failure) {
+      rethrow(failure);
+      is_over_ = true;
+    });
+    settle();
+  }
+
+  // Until the session waits for its client, or has ended.
+  void settle() {
+    context_.restart();
+    context_.poll();
+  }
+
+  void send(const std::string& bytes) {
+    client_.send(asio::buffer(bytes));
+    settle();
+  }
+
+  // The same request again and again, until the session ends or takes no more; nothing of its answers is
+  // read.
+  void send_without_reading(const std::string& request) {
+    boost::system::error_code error;
+    while (!is_over_ && !error) {
+      client_.send(asio::buffer(request), 0, error);
+      settle();
+    }
+  }
+
+  std::string received() {
+    std::array<char, 4096> bytes{};
+    boost::system::error_code error;
+    std::string all;
+    while (const std::size_t size = client_.receive(asio::buffer(bytes), 0, error))
+      all.append(bytes.data(), size);
+    return all;
+  }
+
+  asio::io_context context_{1};
+  const std::shared_ptr<HttpTotals> totals_ = std::make_shared<HttpTotals>();
+  const std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>(totals_);
+  Socket client_{context_};
+  std::shared_ptr<HttpSession> session_;
+  bool is_over_ = false;
+};
+
+// A hundred such clients held all places there are, until a timeout of 30 s for each answer.
+TEST_F(HttpSessionTest, RefusalThatCannotBeWritten_EndsTheConnectionAtOnce) {
+  refuse_all();
+  connect();
+  send_without_reading("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na");
+  EXPECT_TRUE(is_over_);
+  EXPECT_THAT(received(), StartsWith("HTTP/1.1 401 "));
+}
+
+TEST_F(HttpSessionTest, RefusalsThatAreRead_KeepTheConnection) {
+  refuse_all();
+  connect();
+  for (int i = 0; i < 1000; ++i) {
+    send("GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n");
+    ASSERT_THAT(received(), StartsWith("HTTP/1.1 401 ")) << i;
+  }
+  EXPECT_FALSE(is_over_);
+}
+
+// An answer that is no refusal may be waited for, but not while others find no place.
+TEST_F(HttpSessionTest, AnswerThatIsNotRead_CanMakeRoomForOthers) {
+  connect();
+  send_without_reading("GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n");
+  ASSERT_FALSE(is_over_);
+  EXPECT_TRUE(session_->waiting_since().has_value());
+  session_->cancel();
+  settle();
+  EXPECT_TRUE(is_over_);
+}
+
+// RFC 9110, section 10.1.1: HTTP/1.0 knows no such answer, and would take it for that to its request.
+TEST_F(HttpSessionTest, ExpectInHttp10_GetsNo100) {
+  connect();
+  const std::string header = "Host: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+  send("POST /old HTTP/1.0\r\n" + header);
+  EXPECT_EQ(received(), "");
+  send("abc");
+  EXPECT_THAT(received(), HasSubstr("/old"));
+  EXPECT_TRUE(is_over_);
+}
+
+TEST_F(HttpSessionTest, ExpectInHttp11_GetsA100) {
+  connect();
+  send("POST /new HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+  EXPECT_EQ(received(), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+}  // namespace
+}  // namespace spoor::daemon

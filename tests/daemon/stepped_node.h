@@ -1,0 +1,72 @@
+// A node on a file system in memory, whose time passes by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/saver.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/manual_timers.h"
+#include "tests/fakes/memory_file_system.h"
+#include "tracker/persistence.h"
+
+namespace spoor::daemon {
+
+class SteppedNode : public ::testing::Test {
+ protected:
+  SteppedNode() {
+    files_.make_directory("/data");
+    for (const auto& drive : drives_) files_.make_directory(drive);
+    tracker::Persistence::Options options;
+    options.data_dir = "/data";
+    options.drives = drives_;
+    options.owner = {"cluster", "node"};
+    options.boot_id = "this boot";
+    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
+  }
+
+  // What is there to do on this thread, whatever the pool is at.
+  void poll() {
+    context_.restart();
+    context_.poll();
+  }
+
+  // Until nothing is left to do before time passes.
+  void settle() { fakes::settle(context_, pool_); }
+
+  void pass(std::chrono::nanoseconds time) {
+    timers_.advance(time);
+    settle();
+  }
+
+  tracker::JournalPosition mark(const std::string& path) {
+    const tracker::Mark mark{path, tracker::MarkKind::dir};
+    return persistence_->tracker().mark({&mark, 1}).position;
+  }
+
+  void fail_drives() {
+    for (const auto& drive : drives_) files_.fail_below(drive, EIO);
+  }
+  void heal_drives() {
+    for (const auto& drive : drives_) files_.heal(drive);
+  }
+
+  static constexpr std::chrono::minutes interval{5};
+
+  const std::vector<std::filesystem::path> drives_{"/mnt/1", "/mnt/2"};
+  fakes::MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+  boost::asio::io_context context_{1};
+  boost::asio::thread_pool pool_{1};
+  fakes::ManualTimers timers_{context_, clock_};
+  std::unique_ptr<tracker::Persistence> persistence_;
+};
+
+}  // namespace spoor::daemon

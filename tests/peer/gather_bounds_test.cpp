@@ -1,0 +1,203 @@
+// What a peer can say that must not keep the others from being scanned: docs/cluster.md.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "peer/gather.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using fakes::FakeCluster;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint64_t far_off = std::uint64_t{1} << 33U;
+
+class GatherBoundsTest : public testing::Test {
+ protected:
+  GatherBoundsTest() {
+    for (const char* host : {"a", "b", "c"}) cluster_.add(host);
+    options_.cluster = "c";
+    options_.min_cycle_age = {};
+  }
+
+  void mark(const std::string& host, const std::string& path) {
+    const tracker::Mark mark{path, tracker::MarkKind::dir};
+    cluster_[host].tracker->mark({&mark, 1});
+  }
+
+  void advance(const std::string& host, std::uint64_t cycle) { cluster_[host].tracker->advance({cycle}); }
+
+  std::uint64_t cycle_of(const std::string& host) { return cluster_[host].tracker->status().current.value; }
+
+  // A scan that commits.
+  Gathered scan(const std::vector<std::string>& hosts, tracker::Cursors& cursors) {
+    auto gathered = gather(cluster_, FakeCluster::endpoints(hosts), cursors, options_);
+    cursors = gathered.cursors;
+    return gathered;
+  }
+  Gathered scan() { return scan({"a", "b", "c"}, cursors_); }
+
+  static bool holds(const Gathered& gathered, std::string_view path) {
+    return gathered.marks.may_contain(path, tracker::hash_path(path));
+  }
+
+  static std::string error_of(const Gathered& gathered, const std::string& name) {
+    for (const auto& peer : gathered.peers) {
+      if (peer.name == name) return peer.error;
+    }
+    return "it is not there";
+  }
+
+  fakes::ManualClock clock_;
+  FakeCluster cluster_{clock_};
+  tracker::Cursors cursors_;
+  GatherOptions options_;
+};
+
+TEST_F(GatherBoundsTest, PeerOutOfReach_FailsAndTheOthersOpenCycles) {
+  scan();
+  mark("a", "bucket/before");
+  mark("c", "bucket/only-c-knows");
+  advance("c", far_off);
+  const auto kept = cursors_["c"];
+  for (std::uint64_t cycle = 3; cycle < 6; ++cycle) {
+    const auto gathered = scan();
+    EXPECT_FALSE(gathered.complete());
+    EXPECT_THAT(error_of(gathered, "c"), HasSubstr("it claims to be in cycle 8589934592"));
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+    EXPECT_EQ(gathered.cycle.value, cycle);
+    EXPECT_EQ(cycle_of("a"), cycle);
+    EXPECT_EQ(cycle_of("b"), cycle);
+    EXPECT_EQ(cursors_["c"], kept) << "what it holds is still to be read";
+    EXPECT_EQ(holds(gathered, "bucket/before"), cycle == 3) << "read once, not in every scan from here on";
+  }
+}
+
+TEST_F(GatherBoundsTest, OwnDaemonOutOfReach_FailsToo) {
+  options_.own_url = FakeCluster::endpoint("a").to_string();
+  scan();
+  advance("a", far_off);
+  EXPECT_THAT(error_of(scan(), "a"), HasSubstr("where no other is beyond 2"));
+  EXPECT_EQ(cycle_of("b"), 3U);
+}
+
+// Before this was checked, a scanner's cursor for such a peer had followed it.
+TEST_F(GatherBoundsTest, PeerOutOfReachWhoseCursorFollowedIt_Fails) {
+  advance("c", far_off);
+  tracker::Cursors of_c;
+  scan({"c"}, of_c);
+  scan({"a", "b"}, cursors_);
+  cursors_["c"] = of_c["c"];
+  EXPECT_THAT(error_of(scan(), "c"), HasSubstr("it claims to be in cycle"));
+}
+
+TEST_F(GatherBoundsTest, NodeOutOfReachThatBeginsAnew_IsAGapOnce) {
+  scan();
+  advance("c", far_off);
+  scan();
+  cluster_.start_anew(cluster_["c"]);
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'c' lost")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+  EXPECT_EQ(cycle_of("c"), cycle_of("a"));
+}
+
+TEST_F(GatherBoundsTest, NewNodeInAnOldClusterOfTwo_IsBroughtAlongWhoeverScansFirst) {
+  for (const bool is_new_first : {false, true}) {
+    cluster_.start_anew(cluster_["a"]);
+    cluster_.start_anew(cluster_["b"]);
+    tracker::Cursors of_a;
+    tracker::Cursors of_b;
+    advance("a", 5'000'000);
+    scan({"a"}, of_a);
+    auto& first = is_new_first ? of_b : of_a;
+    auto& second = is_new_first ? of_a : of_b;
+    EXPECT_TRUE(scan({"a", "b"}, first).complete());
+    EXPECT_EQ(cycle_of("b"), cycle_of("a"));
+    EXPECT_TRUE(scan({"a", "b"}, second).complete());
+    EXPECT_GT(cycle_of("b"), 5'000'000U);
+    EXPECT_EQ(cycle_of("b"), cycle_of("a"));
+  }
+}
+
+TEST_F(GatherBoundsTest, NodeThatWasAwayForLong_IsBroughtAlong) {
+  scan();
+  mark("c", "bucket/only-c-knows");
+  cluster_["c"].is_down = true;
+  advance("a", 1'000'000'000);
+  scan();
+  cluster_["c"].is_down = false;
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/only-c-knows"));
+  EXPECT_EQ(cycle_of("c"), cycle_of("a"));
+}
+
+// Where two agree on a number, a third one must follow: in steps, and each of its marks is read on the way.
+TEST_F(GatherBoundsTest, NodeFurtherBehindThanTheReach_ComesAlongInSteps) {
+  advance("a", far_off);
+  advance("b", far_off);
+  scan();
+  for (int step = 0; step < 6; ++step) {
+    const std::string path = "bucket/" + std::to_string(step);
+    mark("c", path);
+    const auto gathered = scan();
+    EXPECT_TRUE(gathered.complete()) << error_of(gathered, "c");
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+    EXPECT_TRUE(holds(gathered, path));
+  }
+  EXPECT_EQ(cycle_of("c"), cycle_of("a"));
+}
+
+TEST_F(GatherBoundsTest, OnlyTracker_IsBelieved) {
+  advance("a", far_off);
+  tracker::Cursors cursors;
+  EXPECT_TRUE(scan({"a"}, cursors).complete());
+  EXPECT_EQ(cycle_of("a"), far_off + 1);
+}
+
+TEST_F(GatherBoundsTest, AnswerLargerThanIsRead_IsAGapOnceAndMovesTheCursor) {
+  scan();
+  for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
+  mark("c", "bucket/x");
+  cluster_["b"].body_bytes_max = 200;
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'b' holds more marks than a scan reads")));
+  EXPECT_TRUE(gathered.marks.tree_marks().covers("any/path"));
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  EXPECT_EQ(cursors_["b"].cycle, gathered.cycle) << "the full walk covers what came before";
+
+  mark("b", "bucket/after");
+  cluster_["b"].body_bytes_max = 100'000;
+  const auto next = scan();
+  EXPECT_TRUE(next.complete());
+  EXPECT_THAT(next.gaps, IsEmpty());
+  EXPECT_TRUE(holds(next, "bucket/after"));
+}
+
+TEST_F(GatherBoundsTest, AnotherNodeAtTheAddressInTheThirdRound_MovesNoCursor) {
+  scan();
+  for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
+  auto& node = cluster_["b"];
+  node.body_bytes_max = 200;
+  const auto kept = cursors_["b"];
+  node.before_answer = [&, asked = 0]() mutable {
+    if (++asked == 3) node.identity.node = "another";
+  };
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(error_of(gathered, "b"), HasSubstr("node 'another' answers in its place"));
+  EXPECT_EQ(cursors_["b"], kept);
+}
+
+}  // namespace
+}  // namespace spoor::peer

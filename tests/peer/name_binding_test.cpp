@@ -1,0 +1,431 @@
+// A node's name in a frame is a claim: no peer may move the cursor of another one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "peer/certificate_names.h"
+#include "peer/gather.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/manual_clock.h"
+
+namespace spoor::peer {
+namespace {
+
+using fakes::FakeCluster;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::UnorderedElementsAre;
+using Names = std::vector<std::string>;
+
+// Nodes "a", the scanner's own, and "b"; "x" claims to be another one. All were read once.
+class NameBindingTest : public testing::Test {
+ protected:
+  NameBindingTest() {
+    for (const char* host : {"a", "b", "x"}) cluster_.add(host);
+    options_.cluster = "c";
+    options_.own_url = url("a");
+    options_.own_name = "a";
+    options_.own_instance = [this]() -> base::Result<tracker::InstanceId> { return instance_of("a"); };
+    scan();
+  }
+
+  Gathered scan() {
+    clock_.advance(std::chrono::hours(1));
+    options_.lingering = FakeCluster::endpoints(lingering_);
+    auto gathered = gather(cluster_, FakeCluster::endpoints(listed_), cursors_, options_);
+    cursors_ = gathered.cursors;
+    return gathered;
+  }
+
+  static std::string url(const std::string& host) { return FakeCluster::endpoint(host).to_string(); }
+
+  tracker::InstanceId instance_of(const std::string& host) {
+    return cluster_[host].tracker->state().instance;
+  }
+
+  void mark(const std::string& host, const std::string& path) {
+    const tracker::Mark mark{path, tracker::MarkKind::dir};
+    cluster_[host].tracker->mark({&mark, 1});
+  }
+
+  static bool holds(const Gathered& gathered, std::string_view path) {
+    return gathered.marks.may_contain(path, tracker::hash_path(path));
+  }
+
+  // "x" responds under this name from now on, in a cycle that the node has not reached.
+  void claim(const std::string& name, const tracker::InstanceId& instance, std::uint64_t run = 0) {
+    CycleFrame frame{{"c", name}, run, 0, {}};
+    frame.answer.instance = instance;
+    frame.answer.current = {cluster_["a"].tracker->status().current.value + 1};
+    cluster_["x"].garbage = encode_cycle_frame(frame);
+  }
+
+  // "x" passes on where this node is, under its name or another.
+  void relay(const std::string& host, const std::string& name = {}) {
+    CycleFrame frame{{"c", name.empty() ? host : name}, 0, 0, {}};
+    frame.answer.instance = instance_of(host);
+    frame.answer.current = cluster_[host].tracker->status().current;
+    cluster_["x"].garbage = encode_cycle_frame(frame);
+  }
+
+  // "b" is read at the address "old", which is silent from then on, and responds at "new".
+  void move_b() {
+    cluster_.alias("b", "old");
+    listed_ = {"a", "old"};
+    scan();
+    cluster_.remove_alias("old");
+    cluster_.alias("b", "new");
+    scan();
+  }
+
+  void prove_all() {
+    for (const char* host : {"a", "b", "x"}) {
+      cluster_[host].certificate_names = {host + std::string(".storage.example")};
+    }
+  }
+
+  // Of the peers that failed.
+  static std::string errors(const Gathered& gathered) {
+    std::string text;
+    for (const auto& peer : gathered.peers) {
+      if (!peer.ok) text += peer.name + ": " + peer.error + "\n";
+    }
+    return text;
+  }
+
+  // While "b" is down "x" claims its name; then "b" is back, and one more scanner opens a cycle.
+  void expect_nothing_hidden() {
+    const auto before = cursors_.at("b");
+    cluster_["b"].is_down = true;
+    claim("b", instance_of("b"));
+    const auto partial = scan();
+    EXPECT_FALSE(partial.complete());
+    EXPECT_THAT(partial.gaps, IsEmpty());
+    EXPECT_EQ(cursors_.at("b"), before);
+
+    cluster_["b"].is_down = false;
+    cluster_["x"].garbage.clear();
+    mark("b", "bucket/acknowledged");
+    cluster_["b"].tracker->advance({cluster_["a"].tracker->status().current.value + 5});
+    EXPECT_TRUE(holds(scan(), "bucket/acknowledged"));
+  }
+
+  fakes::ManualClock clock_;
+  FakeCluster cluster_{clock_};
+  std::vector<std::string> listed_{"a", "b", "x"};
+  std::vector<std::string> lingering_;
+  tracker::Cursors cursors_;
+  GatherOptions options_;
+};
+
+// --- certificates ---
+
+TEST_F(NameBindingTest, CertificateOfAnotherNode_IsAFailedPeer) {
+  prove_all();
+  cluster_["b"].is_down = true;
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()), AllOf(HasSubstr("issued for 'x.storage.example'"),
+                                    HasSubstr("the node calls itself 'b'"), HasSubstr("set its node.name")));
+  expect_nothing_hidden();
+}
+
+// Listed or not: the certificate decides.
+TEST_F(NameBindingTest, CertificateOfAnotherNode_DepartedAddress_IsAFailedPeer) {
+  prove_all();
+  listed_ = {"a", "x"};
+  lingering_ = {"b"};
+  expect_nothing_hidden();
+}
+
+TEST_F(NameBindingTest, CertificateOfAnotherNodeInTheSecondRound_IsAFailedPeer) {
+  prove_all();
+  const auto before = cursors_.at("b");
+  auto& b = cluster_["b"];
+  b.before_answer = [&b, round = 0]() mutable {
+    if (++round == 2) b.certificate_names = {"x.storage.example"};
+  };
+  EXPECT_THAT(errors(scan()), HasSubstr("issued for 'x.storage.example'"));
+  EXPECT_EQ(cursors_.at("b"), before);
+}
+
+TEST_F(NameBindingTest, CertificateForTheName_MovesItToAnotherAddress) {
+  prove_all();
+  move_b();
+  listed_ = {"a", "new", "old"};
+  mark("b", "bucket/x");
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_THAT(gathered.warnings, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+}
+
+// One of an authority that the system trusts is to be had for any domain: it proves no name.
+TEST_F(NameBindingTest, CertificateOfAForeignAuthority_MovesNoCursor) {
+  prove_all();
+  scan();
+  cluster_["x"].certificate_names = {"b.attacker.example"};
+  cluster_["x"].is_own_authority = false;
+  expect_nothing_hidden();
+}
+
+TEST(CertificateNamesTest, FirstLabelOrWholeName_IsIssuedFor) {
+  const Names names{"Node1.storage.example", "spare"};
+  for (const char* node : {"node1", "NODE1", "node1.storage.example", "spare"}) {
+    EXPECT_TRUE(is_issued_for(names, node)) << node;
+  }
+  for (const char* node : {"", "node", "node10", "node1.storage", "storage", "node2"}) {
+    EXPECT_FALSE(is_issued_for(names, node)) << node;
+  }
+}
+
+TEST(CertificateNamesTest, WildcardsAndAddresses_AreNoOwnCredential) {
+  EXPECT_TRUE(is_own_credential(Names{"node1"}));
+  EXPECT_TRUE(is_own_credential(Names{"10.0.0.1", "node1"}));
+  EXPECT_FALSE(is_own_credential(Names{}));
+  EXPECT_FALSE(is_own_credential(Names{"10.0.0.1", "fd00::1"}));
+  EXPECT_FALSE(is_own_credential(Names{"*.storage.example"}));
+  EXPECT_FALSE(is_own_credential(Names{"spoor.storage.example", "*.spoor.storage.example"}));
+}
+
+TEST(CertificateNamesTest, NamesFromOutside_AreQuotedAndBounded) {
+  EXPECT_EQ(quoted_names(Names{"a", "b\n"}).find('\n'), std::string::npos);
+  EXPECT_EQ(quoted_names(Names{"a", "b", "c", "d", "e"}), "'a', 'b', 'c', 'd' and others");
+}
+
+// --- addresses, without certificates ---
+
+TEST_F(NameBindingTest, NameOfASilentAddress_KeepsItsCursor) {
+  cluster_["b"].is_down = true;
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()),
+              AllOf(HasSubstr("node 'b' was last found at http://b:7420, which does not respond"),
+                    HasSubstr("http://x:7420 claims its name")));
+  expect_nothing_hidden();
+}
+
+TEST_F(NameBindingTest, NameOfASilentAddress_MarksAreMergedAllTheSame) {
+  move_b();
+  listed_ = {"a", "old", "new"};
+  mark("b", "bucket/x");
+  const auto before = cursors_.at("b");
+  for (int times = 0; times < 2; ++times) {
+    const auto gathered = scan();
+    EXPECT_FALSE(gathered.complete());
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+    EXPECT_TRUE(holds(gathered, "bucket/x"));
+    EXPECT_EQ(cursors_.at("b"), before);
+  }
+}
+
+// A peer may pass on what another node answers, and so be taken for an address of that node.
+TEST_F(NameBindingTest, SecondAddress_IsNoProofOfTheName) {
+  listed_ = {"a", "x", "b"};
+  relay("b");
+  mark("b", "bucket/x");
+  EXPECT_TRUE(holds(scan(), "bucket/x")) << "the node is asked, not the one that relays";
+  cluster_["x"].is_down = true;
+  scan();  // it is silent for a while
+  cluster_["x"].is_down = false;
+  relay("b");
+  scan();
+  expect_nothing_hidden();
+}
+
+TEST_F(NameBindingTest, RivalOfALivingNode_GetsNoHoldOfItsName) {
+  claim("b", instance_of("b"), 7);
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("2 living trackers call themselves 'b'")));
+  cluster_["b"].is_down = true;
+  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  cluster_["b"].is_down = false;
+  cluster_["x"].garbage.clear();
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'b' lost, or no longer keeps")));
+  expect_nothing_hidden();
+}
+
+TEST_F(NameBindingTest, NodeThatLostItsMemoryAndFailsInTheSecondRound_KeepsItsAddress) {
+  cluster_.start_anew(cluster_["b"]);
+  auto& b = cluster_["b"];
+  b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
+  scan();
+  b.before_answer = [] {};
+  b.is_down = true;
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+}
+
+TEST_F(NameBindingTest, OtherInstanceThatReportsNoGap_IsAGap) {
+  claim("x", tracker::InstanceId::random());
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'x' lost, or no longer keeps")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(NameBindingTest, NameNeverReadThatReportsNoGap_IsAGap) {
+  claim("new", tracker::InstanceId::random());
+  EXPECT_THAT(scan().gaps, testing::Contains(HasSubstr("'new' was never read before")));
+}
+
+// As a pod that is started elsewhere: the DNS has its new address only.
+TEST_F(NameBindingTest, DepartedAddress_NameMovesWithOneWarning) {
+  move_b();
+  listed_ = {"a", "new"};
+  lingering_ = {"old"};
+  mark("b", "bucket/x");
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_THAT(gathered.warnings,
+              ElementsAre("node 'b' was last found at http://old:7420, and is now at http://new:7420"));
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  lingering_.clear();
+  const auto next = scan();
+  EXPECT_TRUE(next.complete());
+  EXPECT_THAT(next.gaps, IsEmpty());
+  EXPECT_THAT(next.warnings, IsEmpty());
+}
+
+TEST_F(NameBindingTest, AddressUnderAnotherName_NameMovesWithAWarning) {
+  std::swap(cluster_["b"], cluster_["x"]);
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_THAT(gathered.warnings,
+              UnorderedElementsAre("node 'b' was last found at http://b:7420, and is now at http://x:7420",
+                                   "node 'x' was last found at http://x:7420, and is now at http://b:7420"));
+  EXPECT_THAT(scan().warnings, IsEmpty());
+}
+
+TEST_F(NameBindingTest, DisputedTrackerOfAnotherInstance_IsAGapOnceItsAddressIsLeft) {
+  cluster_["b"].is_down = true;
+  cluster_.add("new", "b");
+  listed_ = {"a", "b", "x", "new"};
+  EXPECT_FALSE(scan().complete());
+  mark("new", "bucket/only-it-knows");
+  cluster_["b"].is_down = false;
+  listed_ = {"a", "b", "x"};
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://new:7420' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// --- names that were never read ---
+
+TEST_F(NameBindingTest, NameNeverReadAtTwoAddresses_IsReadAtTheFirstWithAWarning) {
+  cursors_.clear();
+  relay("b");
+  listed_ = {"a", "x", "b"};
+  EXPECT_THAT(
+      scan().warnings,
+      ElementsAre(HasSubstr("'b', read for the first time, answers at http://x:7420 and at http://b:7420")));
+}
+
+// etcd knows where it is.
+TEST_F(NameBindingTest, NameNeverReadAtItsListedAddress_IsReadThere) {
+  cursors_.clear();
+  options_.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
+  listed_ = {"a", "x", "b"};
+  relay("b");
+  EXPECT_THAT(scan().warnings, IsEmpty());
+  mark("b", "bucket/acknowledged");
+  EXPECT_TRUE(holds(scan(), "bucket/acknowledged"));
+}
+
+TEST_F(NameBindingTest, NameNeverReadWhoseListedAddressIsSilent_IsNobodyElses) {
+  cursors_.clear();
+  options_.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
+  cluster_["b"].is_down = true;
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  EXPECT_FALSE(cursors_.contains("b") && !cursors_.at("b").instance.is_none());
+  cluster_["b"].is_down = false;
+  cluster_["x"].garbage.clear();
+  mark("b", "bucket/acknowledged");
+  EXPECT_THAT(scan().gaps, Not(IsEmpty()));
+}
+
+// --- the node's own daemon ---
+
+// A member that passes on what the own daemon answers, under either name, becomes no home of it.
+TEST_F(NameBindingTest, OwnNameOfASilentOwnDaemon_KeepsItsCursor) {
+  for (const char* name : {"a", "x"}) {
+    SCOPED_TRACE(name);
+    relay("a", name);
+    scan();
+    mark("a", std::string("bucket/") + name);
+    const auto before = cursors_.at("a");
+    cluster_["a"].is_down = true;
+    claim("a", instance_of("a"));
+    EXPECT_FALSE(scan().complete());
+    EXPECT_EQ(cursors_.at("a"), before);
+    cluster_["a"].is_down = false;
+    cluster_["a"].tracker->advance({before.cycle.value + 5});
+    relay("a", name);
+    EXPECT_TRUE(holds(scan(), std::string("bucket/") + name));
+    cluster_["x"].garbage.clear();
+    scan();
+  }
+}
+
+// #15 A1: with --url, or a listener that has moved, another node's daemon was taken for it.
+TEST_F(NameBindingTest, OwnUrlOfAnotherNode_IsPartial) {
+  const auto before = cursors_.at("a");
+  listed_ = {"b", "x"};
+  options_.own_url = url("b");
+  mark("a", "bucket/own");
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(errors(gathered), AllOf(HasSubstr("a: the daemon of this node did not respond"),
+                                      HasSubstr("at http://b:7420 is node 'b'")));
+  EXPECT_EQ(cursors_.at("a"), before);
+  listed_ = {"a", "b", "x"};
+  options_.own_url = url("a");
+  EXPECT_TRUE(holds(scan(), "bucket/own"));
+}
+
+TEST_F(NameBindingTest, OwnUrlOfAnotherNode_FirstScan_OwnDaemonIsAGapWhenItIsRead) {
+  cursors_.clear();
+  listed_ = {"b", "x"};
+  options_.own_url = url("b");
+  EXPECT_FALSE(scan().complete());
+  listed_ = {"a", "b", "x"};
+  options_.own_url = url("a");
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'a' was never read before")));
+}
+
+TEST_F(NameBindingTest, OwnDaemonFoundElsewhere_IsComplete) {
+  options_.own_url = url("b");
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+}
+
+TEST_F(NameBindingTest, OwnNameOfAnotherInstance_IsPartialAndKeepsItsCursor) {
+  const auto before = cursors_.at("a");
+  options_.own_instance = []() -> base::Result<tracker::InstanceId> { return tracker::InstanceId::random(); };
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(errors(gathered), HasSubstr("it has the name of this node, but is not the daemon of"));
+  EXPECT_EQ(cursors_.at("a"), before);
+}
+
+TEST_F(NameBindingTest, OwnInstanceThatCannotBeRead_IsPartial) {
+  options_.own_instance = []() -> base::Result<tracker::InstanceId> {
+    return base::system_error(EACCES, "instance.json");
+  };
+  const auto gathered = scan();
+  EXPECT_FALSE(gathered.complete());
+  EXPECT_THAT(errors(gathered), HasSubstr("is not known: instance.json"));
+}
+
+// The daemon writes the new instance before it responds, and the scan reads it afterwards.
+TEST_F(NameBindingTest, OwnDaemonStartedAnewBetweenTheRounds_IsTheOwnDaemon) {
+  auto& a = cluster_["a"];
+  a.before_answer = [this, &a, round = 0]() mutable {
+    if (++round == 2) cluster_.start_anew(a);
+  };
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("'a' lost, or no longer keeps")));
+}
+
+}  // namespace
+}  // namespace spoor::peer

@@ -1,0 +1,278 @@
+#include "scanner/link_store.h"
+
+#include <SQLiteCpp/Column.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scanner/errors.h"
+#include "scanner/usage_database.h"
+#include "scanner/walk_log.h"
+#include "tests/support/random.h"
+#include "tests/support/temp_directory.h"
+#include "tracker/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr auto unsigned_max = std::numeric_limits<std::uint64_t>::max();
+
+TEST(LinkKeyTest, Order_IsThatOfAWalk) {
+  const std::vector<std::string> paths = {"", "a", "a/b", "a/b/c", "a/b-c", "a\x01", "a-b", "a-b/c", "ab"};
+  for (std::size_t one = 1; one < paths.size(); ++one) {
+    EXPECT_LT(link_key(paths[one - 1]), link_key(paths[one])) << paths[one];
+    EXPECT_TRUE(is_before_in_walk(paths[one - 1], paths[one])) << paths[one];
+  }
+}
+
+TEST(LinkKeyTest, CommonAncestor_HoldsBoth) {
+  const auto ancestor = [](const char* one, const char* other) {
+    const std::string a = link_key(one);
+    const std::string b = link_key(other);
+    EXPECT_EQ(common_ancestor(a, b), common_ancestor(b, a));
+    return std::string(common_ancestor(a, b));
+  };
+  EXPECT_EQ(ancestor("a/b", "a/c"), "a");
+  EXPECT_EQ(ancestor("a/b", "a/b/c"), link_key("a/b"));
+  EXPECT_EQ(ancestor("a/b", "a/bc"), "a");
+  EXPECT_EQ(ancestor("a", "ab"), "");
+  EXPECT_EQ(ancestor("", "a"), "");
+  EXPECT_EQ(ancestor("a/b/c/d", "a/b/e"), link_key("a/b"));
+  EXPECT_EQ(ancestor("a/b", "a/b"), link_key("a/b"));
+}
+
+class LinkStoreTest : public ::testing::Test {
+ protected:
+  explicit LinkStoreTest(std::size_t sorted_max = LinkStore::sorted_max) {
+    database_.handle().exec("PRAGMA synchronous = OFF");  // no power cut here, and hundreds of commits
+    begin(sorted_max);
+  }
+
+  // A scan.
+  void begin(std::size_t sorted_max = LinkStore::sorted_max) {
+    store_.reset();
+    transaction_ = database_.begin_scan().value();
+    store_.emplace(database_.handle(), sorted_max);
+  }
+  void commit() {
+    ASSERT_TRUE(store_->settle({}));
+    store_.reset();
+    ASSERT_TRUE(transaction_->commit({}));
+    transaction_.reset();
+  }
+
+  void replace(const std::string& path, const LinkedFiles& files, std::int64_t drive = 1) {
+    ASSERT_TRUE(store_->replace(drive, path, files, false));
+  }
+  std::uint64_t bytes(const std::string& path, std::int64_t drive = 1) {
+    EXPECT_TRUE(store_->settle({}));
+    return store_->correction(drive, path).value().bytes;
+  }
+  std::int64_t rows(const std::string& table) {
+    return database_.handle().execAndGet("SELECT count(*) FROM " + table).getInt64();
+  }
+  void expect_no_rows() {
+    for (const char* const table : {"links", "link_directories", "link_changes", "link_corrections"}) {
+      EXPECT_EQ(rows(table), 0) << table;
+    }
+  }
+
+  support::TempDirectory temp_;
+  UsageDatabase database_ = UsageDatabase::open(temp_ / "scan.db").value();
+  std::unique_ptr<ScanTransaction> transaction_;
+  std::optional<LinkStore> store_;
+};
+
+TEST_F(LinkStoreTest, FileInTwoDirectories_CountsOnceTooOftenAboveBoth) {
+  replace("a/x", {{7, 10, 512}});
+  replace("a/y/z", {{7, 10, 512}, {8, 5, 0}});
+  EXPECT_EQ(bytes(""), 10U);
+  EXPECT_EQ(bytes("a"), 10U);
+  EXPECT_EQ(bytes("a/x"), 0U);
+  EXPECT_EQ(bytes("a/y"), 0U);
+  EXPECT_EQ(store_->correction(1, "a").value().allocated, 512U);
+}
+
+TEST_F(LinkStoreTest, OneOfThreeDirectoriesGone_TheOthersCountOnce) {
+  for (const char* path : {"a/x", "a/y", "b"}) replace(path, {{7, 10, 0}});
+  EXPECT_EQ(bytes(""), 20U);
+  EXPECT_EQ(bytes("a"), 10U);
+  commit();
+  begin();
+  ASSERT_TRUE(store_->erase_below(1, "a/x", {}));
+  EXPECT_EQ(bytes(""), 10U);
+  EXPECT_EQ(bytes("a"), 0U);
+}
+
+TEST_F(LinkStoreTest, SizeFoundLast_CountsInAllDirectories) {
+  replace("a", {{7, 10, 0}});
+  replace("b", {{7, 10, 0}});
+  commit();
+  begin();
+  replace("b", {{7, 30, 0}});
+  EXPECT_EQ(bytes("a"), std::uint64_t{10} - 30) << "its own totals have 10";
+  EXPECT_EQ(bytes("b"), 0U);
+  EXPECT_EQ(bytes(""), 10U + 30U - 30U);
+  commit();
+  begin();
+  replace("a", {{7, 10, 0}});
+  EXPECT_EQ(bytes("a"), 0U) << "read last, and found the same as before";
+  EXPECT_EQ(bytes("b"), 20U);
+}
+
+TEST_F(LinkStoreTest, Drives_AreApart) {
+  for (const std::int64_t drive : {1, 2}) replace("a", {{7, 10, 0}}, drive);
+  EXPECT_EQ(bytes(""), 0U);
+  replace("b", {{7, 10, 0}}, 2);
+  EXPECT_EQ(bytes("", 2), 10U);
+  commit();
+  begin();
+  ASSERT_TRUE(store_->erase_drive(2));
+  EXPECT_EQ(bytes("", 2), 0U);
+  replace("b", {{7, 10, 0}}, 1);
+  EXPECT_EQ(bytes("", 1), 10U);
+  ASSERT_TRUE(store_->erase_drive(1));
+  ASSERT_TRUE(store_->settle({}));
+  expect_no_rows();
+}
+
+TEST_F(LinkStoreTest, DriveWithoutLinks_HasNoRows) {
+  replace("a", {});
+  replace("", {});
+  ASSERT_TRUE(store_->erase_below(1, "a", {}));
+  ASSERT_TRUE(store_->settle({}));
+  expect_no_rows();
+}
+
+TEST_F(LinkStoreTest, HugeSizes_AreExactModulo64Bits) {
+  constexpr std::uint64_t huge = unsigned_max / 2;
+  for (const char* path : {"a", "b", "c", "d"}) replace(path, {{unsigned_max, huge, 0}});
+  EXPECT_EQ(huge * 4 - bytes(""), huge);
+  replace("a", {});
+  replace("b", {});
+  EXPECT_EQ(bytes(""), huge);
+}
+
+TEST_F(LinkStoreTest, StopRequested_EndsItWithInterrupted) {
+  replace("a", {{7, 10, 0}});
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(store_->settle(stop.get_token()).error().code, Errc::interrupted);
+  EXPECT_EQ(store_->erase_below(1, "a", stop.get_token()).error().code, Errc::interrupted);
+}
+
+// What the rows have to come to: a size for each directory and file, and the one that was found last.
+struct Model {
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> directories;
+  std::map<std::uint64_t, std::uint64_t> sizes;
+
+  static bool is_below(const std::string& path, const std::string& top) {
+    return top.empty() || path == top || path.starts_with(top + "/");
+  }
+
+  std::uint64_t correction(const std::string& top) const {
+    std::uint64_t sum = 0;
+    std::set<std::uint64_t> found;
+    for (const auto& [path, files] : directories) {
+      if (!is_below(path, top)) continue;
+      for (const auto& [inode, bytes] : files) {
+        sum += bytes;
+        found.insert(inode);
+      }
+    }
+    for (const std::uint64_t inode : found) sum -= sizes.at(inode);
+    return sum;
+  }
+};
+
+class RandomLinkStoreTest : public LinkStoreTest, public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  RandomLinkStoreTest() : LinkStoreTest(GetParam()) {}
+
+  std::string some_path() {
+    std::string path;
+    for (std::uint64_t depth = random_.below(4); depth > 0; --depth) {
+      path = tracker::join_path(path, random_.letters(random_.between(1, 2), 'b'));
+    }
+    return path;
+  }
+
+  void change() {
+    const std::int64_t drive = random_.one_in(4) ? 2 : 1;
+    Model& model = models_[drive];
+    const std::string path = some_path();
+    if (random_.one_in(100)) {
+      ASSERT_TRUE(store_->erase_drive(drive));
+      model = {};
+    } else if (random_.one_in(8)) {
+      ASSERT_TRUE(store_->erase_below(drive, path, {}));
+      std::erase_if(model.directories, [&](const auto& entry) { return Model::is_below(entry.first, path); });
+    } else {
+      auto& kept = model.directories[path];
+      kept.clear();
+      LinkedFiles files;
+      for (std::uint64_t inode = 1; inode < 12; ++inode) {
+        if (!random_.one_in(3)) continue;
+        const auto known = model.sizes.find(inode);
+        const bool is_same = known != model.sizes.end() && !random_.one_in(4);
+        const std::uint64_t bytes = is_same ? known->second : random_.below(1000);
+        files.push_back({inode, bytes, bytes * 512});
+        kept[inode] = model.sizes[inode] = bytes;
+      }
+      replace(path, files, drive);
+      if (kept.empty()) model.directories.erase(path);
+    }
+  }
+
+  void expect_exact() {
+    ASSERT_TRUE(store_->settle({}));
+    EXPECT_EQ(rows("link_changes"), 0);
+    std::int64_t directories = 0;
+    for (const auto& [drive, model] : models_) {
+      directories += static_cast<std::int64_t>(model.directories.size());
+      std::set<std::string> tops;
+      for (const auto& [path, files] : model.directories) {
+        for (std::string top = path; tops.insert(top).second && !top.empty();)
+          top = tracker::parent_path(top);
+      }
+      for (const std::string& top : tops) {
+        const LinkCorrection found = store_->correction(drive, top).value();
+        ASSERT_EQ(found.bytes, model.correction(top)) << "at '" << top << "'";
+        ASSERT_EQ(found.allocated, model.correction(top) * 512);
+      }
+    }
+    EXPECT_EQ(rows("link_directories"), directories);
+    EXPECT_EQ(rows("link_corrections WHERE bytes = 0 AND allocated = 0"), 0);
+  }
+
+  support::Random random_;
+  std::map<std::int64_t, Model> models_;
+};
+
+TEST_P(RandomLinkStoreTest, EachSubtree_CountsEachFileOnce) {
+  SCOPED_TRACE(random_.trace());
+  for (int scan = 0; scan < 120; ++scan) {
+    SCOPED_TRACE("scan " + std::to_string(scan));
+    for (std::uint64_t count = random_.below(8); count > 0; --count) change();
+    expect_exact();
+    if (HasFatalFailure()) return;
+    commit();
+    begin(GetParam());
+  }
+  for (auto& [drive, model] : models_) {
+    for (const auto& [path, files] : model.directories) replace(path, {}, drive);
+  }
+  ASSERT_TRUE(store_->settle({}));
+  expect_no_rows();
+}
+
+// Sorted in memory, and by the database.
+INSTANTIATE_TEST_SUITE_P(SortedMax, RandomLinkStoreTest, ::testing::Values(LinkStore::sorted_max, 2, 0));
+
+}  // namespace
+}  // namespace spoor::scanner
