@@ -100,7 +100,7 @@ void World::answer_query(std::size_t at, const Message& query, Message& answer) 
   auto& response = answer.answer.response;
   response.certificate_names = {host.node.name() + ".example"};
   response.is_own_authority = true;
-  if (!is_hostile(at)) return;
+  if (!is_hostile(at) || !lies_) return;
   // Any two moments that differ are far apart.
   const std::uint64_t choice = moment_ * 0x9e3779b97f4a7c15U >> 16U;
   const Node& victim = hosts_[member(static_cast<std::uint32_t>(choice >> 24U))]->node;

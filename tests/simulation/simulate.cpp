@@ -72,7 +72,8 @@ class Simulator {
                outcome.figures.full_scans, outcome.figures.partial_scans);
     std::fflush(stdout);
     if (!outcome.violation || failed_.exchange(true)) return;
-    fmt::print("seed {} broken {}\nshrinking\n", seed, *outcome.violation);
+    fmt::print("seed {} broken {}\nshrinking, for some minutes\n", seed, *outcome.violation);
+    std::fflush(stdout);
     const Script shorter = shrink(script);
     fmt::print("{}broken {}\n", to_text(shorter), simulation::run(shorter).violation.value_or("no more"));
   }

@@ -224,6 +224,7 @@ void World::move(std::size_t at) {
 
 void World::settle() {
   ++moment_;
+  lies_ = false;  // while it does, scans may stay partial, and none of those finds that a node has left
   cuts_.clear();
   while (!messages_.empty()) deliver(0);
   for (const auto& host : hosts_) {

@@ -36,7 +36,8 @@ class World {
 
   void act(const Action& action);
 
-  // Everything works again, and every scanner scans until nothing is left to be seen.
+  // Everything works again, the hostile host included, and every scanner scans until nothing is left to be
+  // seen.
   void settle();
 
   // What was broken first, in words; nothing while all is well.
@@ -130,6 +131,7 @@ class World {
 
   const Setup setup_;
   const Bug bug_;
+  bool lies_ = true;  // the hostile host, until the end
   std::uint64_t moment_ = 0;
   std::uint64_t numbers_ = 0;
   std::vector<std::unique_ptr<Host>> hosts_;
