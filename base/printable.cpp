@@ -5,9 +5,7 @@
 #include <limits>
 
 namespace spoor::base {
-namespace {
 
-// The length of the UTF-8 sequence that `text` begins with; 0 where it is none (RFC 3629).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char lead = byte(0);
@@ -25,6 +23,8 @@ std::size_t utf8_length(std::string_view text) {
   const bool too_high = lead == 0xF4 && byte(1) > 0x8F;
   return overlong || surrogate || too_high ? 0 : length;
 }
+
+namespace {
 
 // The C1 controls; the marks of direction, and the separators of lines and paragraphs (U+061C, U+200E,
 // U+200F, U+2028 to U+202E, U+2066 to U+2069).

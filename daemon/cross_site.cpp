@@ -18,7 +18,11 @@ using boost::algorithm::istarts_with;
 // Of a Host field: without its port, and without the brackets of an IPv6 address.
 std::string_view name_of(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
-  return host.substr(0, host.find(':'));
+  const std::size_t port = host.find(':');
+  if (port != host.rfind(':')) return host;  // an IPv6 address as it is
+  host = host.substr(0, port);
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return host;
 }
 
 bool is_own(std::string_view host, std::string_view node) {

@@ -246,7 +246,7 @@ asio::awaitable<bool> HttpSession::shake_hands() {
                   peer::handshake_failure(stream_->native_tls(), error));
     co_return false;
   }
-  if (auto names = peer::certificate_names(stream_->native_tls())) {
+  if (auto names = peer::client_names(stream_->native_tls())) {
     exchange_->request.caller.has_certificate = true;
     exchange_->request.caller.certificate_names = *std::move(names);
   }

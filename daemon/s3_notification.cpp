@@ -1,10 +1,14 @@
 #include "daemon/s3_notification.h"
 
 #include <fmt/core.h>
+#include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/printable.h"
 
 namespace spoor::daemon {
 namespace {
@@ -208,10 +212,35 @@ class Reader final : public json::json_sax_t {
   S3Record record_;
 };
 
+// JSON is UTF-8, but stores pass on what their clients wrote: names and metadata in any encoding. What is no
+// UTF-8 becomes an escaped NUL, which no path has, so that a key with one is marked by what is above it. Not
+// behind a backslash, where it would be another escape: that stays what it is, no JSON.
+std::string with_escaped_bytes(std::string_view body) {
+  constexpr std::string_view escape = "\\u0000";
+  std::string text;
+  bool is_behind_backslash = false;
+  bool was_escaped = false;
+  while (!body.empty()) {
+    const std::size_t length = base::utf8_length(body);
+    const bool is_escaped = length == 0 && !is_behind_backslash;
+    if (!is_escaped) {
+      text += body.substr(0, std::max<std::size_t>(length, 1));
+    } else if (!was_escaped) {  // one for each run, so that the text stays of a size
+      text += escape;
+    }
+    was_escaped = is_escaped;
+    is_behind_backslash = !is_behind_backslash && body.front() == '\\';
+    body.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return text;
+}
+
 }  // namespace
 
 boost::system::result<S3Notification, Problem> read_s3_notification(std::string_view body,
                                                                     const OnS3Record& on_record) {
+  std::string repaired;
+  if (!simdjson::validate_utf8(body.data(), body.size())) body = repaired = with_escaped_bytes(body);
   Reader reader(on_record);
   static_cast<void>(json::sax_parse(body, &reader));  // what it says is in its problem
   if (reader.problem) return *std::move(reader.problem);

@@ -73,6 +73,12 @@ std::optional<std::vector<std::string>> certificate_names(SSL* connection) {
   return common_names_of(certificate);
 }
 
+std::optional<std::vector<std::string>> client_names(SSL* connection) {
+  auto names = certificate_names(connection);
+  if (names && names->empty()) names = common_names_of(SSL_get0_peer_certificate(connection));
+  return names;
+}
+
 bool is_own_credential(std::span<const std::string> names) {
   const auto is_wildcard = [](const std::string& name) { return name.find('*') != std::string::npos; };
   return std::none_of(names.begin(), names.end(), is_wildcard) &&

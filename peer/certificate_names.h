@@ -15,6 +15,10 @@ namespace spoor::peer {
 // names at all, by its common name. Nothing where there is no certificate.
 std::optional<std::vector<std::string>> certificate_names(SSL* connection);
 
+// The same for a client, which is held against the operator's globs: by its common name where it has no DNS
+// names, even if it has addresses.
+std::optional<std::vector<std::string>> client_names(SSL* connection);
+
 // Whether a certificate of these names is a node's own credential: it has a name, and no wildcard, by which
 // it could be any node's. IP addresses are no names.
 bool is_own_credential(std::span<const std::string> names);

@@ -41,12 +41,15 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+std::string Endpoint::host_field() const {
+  if (is_unix()) return "localhost";
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return is_ipv6 ? '[' + host + ']' : host;
+}
+
 std::string Endpoint::to_string() const {
   if (is_unix()) return "unix:" + unix_path;
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  const char* const scheme = is_tls ? "https" : "http";
-  return is_ipv6 ? fmt::format("{}://[{}]:{}", scheme, host, port)
-                 : fmt::format("{}://{}:{}", scheme, host, port);
+  return fmt::format("{}://{}:{}", is_tls ? "https" : "http", host_field(), port);
 }
 
 base::Result<Endpoint> parse_endpoint(std::string_view url) {

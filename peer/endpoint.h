@@ -18,6 +18,9 @@ struct Endpoint {
 
   bool is_unix() const { return !unix_path.empty(); }
 
+  // What the Host field of a request to it says.
+  std::string host_field() const;
+
   // `http://host:port`, `https://host:port` or `unix:/path`.
   std::string to_string() const;
 

@@ -97,7 +97,7 @@ http::request<http::string_body> to_request(const Endpoint& endpoint, const Etcd
   const json asked{
       {"create_request", {{"key", base::to_base64(range.first)}, {"range_end", base::to_base64(range.end)}}}};
   http::request<http::string_body> message{http::verb::post, "/v3/watch", 11};
-  message.set(http::field::host, endpoint.is_unix() ? "localhost" : endpoint.host);
+  message.set(http::field::host, endpoint.host_field());
   message.set(http::field::user_agent, "spoor");
   message.set(http::field::content_type, "application/json");
   // A member that lost the others, and would be silent for ever, ends the watch.

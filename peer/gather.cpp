@@ -207,13 +207,12 @@ class Gathering::State {
     if (judged.verdict != Verdict::second) found_.push_back(claim);
   }
 
-  // Its marks are merged, but count as unread. Where it is the instance that is known by that name, nothing
-  // is lost with the address; another one's marks must not leave with it.
+  // Its marks are merged, but count as unread: they must not leave with the address, whatever instance it
+  // says that it is.
   void remember_disputed(const std::string& url, const Found& claim) {
     if (url == options_.own_url) return;
-    auto& cursor = gathered_.cursors.try_emplace(url, tracker::Cursor{claim.instance, {}}).first->second;
-    const auto known = known_.find(claim.name);
-    if (known == known_.end() || known->second.instance != claim.instance) cursor.cycle = unknown_since;
+    gathered_.cursors.try_emplace(url, tracker::Cursor{claim.instance, {}}).first->second.cycle =
+        unknown_since;
   }
 
   // Once it is known who was found: what to make of the endpoints that did not answer.
@@ -433,6 +432,11 @@ class Gathering::State {
       miss_marks(peer, frame.error().message);
     } else if (frame->sender.node != peer.name) {
       miss_marks(peer, fmt::format("node '{}' answers in its place", frame->sender.node));
+    } else if (frame->answer.current > tracker::reach_of(std::max(gathered_.cycle, peer.current))) {
+      miss_marks(peer,
+                 fmt::format("it claims to be in cycle {} all at once, see \"Cycle numbers out of reach\" in "
+                             "docs/cluster.md",
+                             frame->answer.current.value));
     } else if (const auto own = check_own_instance(peer, frame->answer.instance); !own) {
       miss_marks(peer, own.error().message);
     } else {

@@ -34,7 +34,7 @@ constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // the body i
 
 http::request<http::string_body> to_message(const HttpRequest& request, const Credentials& credentials) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
-  message.set(http::field::host, request.endpoint.is_unix() ? "localhost" : request.endpoint.host);
+  message.set(http::field::host, request.endpoint.host_field());
   message.set(http::field::user_agent, "spoor");
   if (credentials.shows_token_to(request.endpoint)) {
     message.set(http::field::authorization, "Bearer " + credentials.token);

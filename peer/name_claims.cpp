@@ -60,17 +60,20 @@ class Contest {
     if (is_read_ && homes.empty() && homes_.empty()) {
       homes = addresses_of(context.known, cursor->second.instance);
     }
-    const auto listed = context.listed_homes.find(name_);
-    if (!is_read_ && homes_.empty() && listed != context.listed_homes.end()) homes = listed->second;
+    if (const auto listed = context.listed_homes.find(name_); listed != context.listed_homes.end()) {
+      listed_ = listed->second;
+    }
+    if (!is_read_ && homes_.empty()) homes = listed_;
     homes_.merge(homes);
   }
 
   void judge() {
-    // Those that are believed whatever the others claim stand first, at home before proven elsewhere.
+    // Those that are believed whatever the others claim stand first: what a certificate proves before a home,
+    // where anybody may respond. The node's own daemon is known by more than its name.
     std::ranges::sort(indices_, {}, [&](std::size_t index) { return std::pair(rank(index), index); });
     const std::size_t first = indices_.front();
-    const bool is_elsewhere = rank(first) == Rank::elsewhere;
-    if (is_elsewhere && dispute()) return;
+    const bool is_elsewhere = rank(first) >= Rank::listed;
+    if (is_elsewhere && dispute(rank(first))) return;
     for (const std::size_t index : indices_) accept(index);
     if (!is_elsewhere) return;
     if (!homes_.empty()) {
@@ -86,25 +89,31 @@ class Contest {
   }
 
  private:
-  enum class Rank { home, proven, elsewhere };
+  enum class Rank { own, proven, home, listed, elsewhere };
 
   Rank rank(std::size_t index) const {
-    if (homes_.contains(claims_[index].url)) return Rank::home;
-    return claims_[index].is_proven ? Rank::proven : Rank::elsewhere;
+    const NameClaim& claim = claims_[index];
+    if (name_ == context_.own_name && claim.url == context_.own_url) return Rank::own;
+    if (claim.is_proven) return Rank::proven;
+    if (homes_.contains(claim.url)) return Rank::home;
+    return listed_.contains(claim.url) ? Rank::listed : Rank::elsewhere;
   }
 
-  // Whether all of them fail.
-  bool dispute() {
-    const auto home = std::find_if(homes_.begin(), homes_.end(),
+  // Whether all of them fail: where the name was found before, or where it is listed, nobody responds.
+  bool dispute(Rank first) {
+    std::set<std::string> homes = homes_;
+    if (first == Rank::elsewhere) homes.insert(listed_.begin(), listed_.end());
+    const auto home = std::find_if(homes.begin(), homes.end(),
                                    [&](const std::string& url) { return context_.silent.contains(url); });
-    if (home == homes_.end()) return false;
+    if (home == homes.end()) return false;
+    const char* const was_found = homes_.contains(*home) ? "was last found" : "is listed";
     for (const std::size_t index : indices_) {
       judged_[index] = {
           Verdict::disputed,
-          fmt::format("node '{}' was last found at {}, which does not respond; {} claims its name without a "
+          fmt::format("node '{}' {} at {}, which does not respond; {} claims its name without a "
                       "certificate for it. If the node moved, remove {} from the members; else give the "
                       "other node a name of its own",
-                      printable(name_), *home, claims_[index].url, *home)};
+                      printable(name_), was_found, *home, claims_[index].url, *home)};
     }
     return true;
   }
@@ -126,7 +135,8 @@ class Contest {
   std::vector<JudgedClaim>& judged_;
   const std::string name_;
   bool is_read_ = false;
-  std::set<std::string> homes_;  // addresses where the name was found before
+  std::set<std::string> homes_;   // addresses where the name was found before
+  std::set<std::string> listed_;  // and where a source of members says that it is
   std::vector<std::size_t> accepted_;
 };
 

@@ -49,17 +49,18 @@ struct ClaimContext {
   const tracker::Cursors& known;  // of the last stored scan
   std::string own_name;           // may be empty: not known
   std::string own_url;            // where the node's own daemon is
-  // Where a source of members says that a name is. For one that was read, its home says it better.
+  // Where a source of members says that a name is.
   std::map<std::string, std::set<std::string>> listed_homes;
   // Addresses that sources of members list now, and where no tracker responded. Not those that departed.
   std::set<std::string> silent;
 };
 
-// A judgement for each claim. A claim is believed where it is proven, or comes from the name's home. Without
-// either, a name that was read before moves only once its home is no longer listed, or responds under another
-// name. A name that was never read is at home where a source of members lists it, or else belongs to
-// the first claim. Cursors that were stored before there were
-// homes stand for them: by the addresses where the instance of the name's cursor answered last.
+// A judgement for each claim. A claim is believed where it is proven, or else comes from the name's home.
+// Without either, a name that was read before moves only once its home is no longer listed, or responds under
+// another name, and so does the address where a source of members says that it is now. A name that was never
+// read is at home where a source of members lists it, or else belongs to the first claim. Cursors that were
+// stored before there were homes stand for them: by the addresses where the instance of the name's cursor
+// answered last.
 //
 // Pure; `claims` come in the order of the members.
 std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context);

@@ -32,6 +32,8 @@ std::string_view parent_bytes(std::string_view path, const DirectoryRow& row) {
 base::Result<Audit::Outcome> Audit::run(const AuditedDrive& drive, const std::optional<std::string>& after,
                                         std::uint64_t count) {
   outcome_ = {};
+  missed_bytes_ = 0;
+  differing_bytes_ = 0;
   drive_ = drive.id;
   open_.clear();
   auto top = context_.reader.open_drive(drive.path);
@@ -40,7 +42,7 @@ base::Result<Audit::Outcome> Audit::run(const AuditedDrive& drive, const std::op
   if (!root) return root.error();
   const bool is_known = *root && (*root)->state != DirectoryState::unread;
   if (is_known && !top) {
-    outcome_.differing.insert("");  // the walk opens it as well, and says what is wrong with it
+    walk_again("");  // the walk opens it as well, and says what is wrong with it
     return std::move(outcome_);
   }
   if (!is_known || top->inode != (*root)->inode || is_another(**root, *top)) {
@@ -71,7 +73,7 @@ base::Result<> Audit::enter_ancestors(DirectoryRow row, std::string_view after) 
 }
 
 base::Result<> Audit::visit_rows(StoredTree& tree, std::uint64_t count) {
-  while (outcome_.visited < count) {
+  while (outcome_.visited < count && differing_bytes_ < differing_bytes_max) {
     if (context_.stop.stop_requested()) return interrupted_error();
     if (!has_time()) break;
     const auto row = tree.next();
@@ -142,7 +144,7 @@ base::Result<> Audit::visit(const DirectoryRow& row, const std::string& path) {
     if (*linked || level.is_uncertain || !has_other_entries(row, *listing)) {
       differs_without_count(open_.size() - 1, path);
     } else {
-      differs(path, listing->ctime_ns);
+      differs(level, path, listing->ctime_ns);
     }
   }
   return {};
@@ -215,26 +217,38 @@ void Audit::leave(std::size_t number) {
 }
 
 void Audit::differs_without_count(std::size_t number, const std::string& path) {
-  if (open_[number].is_walked || outcome_.differing.size() >= differing_max) return;
-  outcome_.differing.insert(path.substr(0, open_[number].path_bytes));
+  if (!open_[number].is_walked) walk_again(path.substr(0, open_[number].path_bytes));
 }
 
 // The directory is not there any more, or another one has its name. That is one change, of the directory
-// above; a mark of the name leads the walk there.
+// above; a mark of the name leads the walk there. A walk that comes to the one above for another reason does
+// not notice it where the inode number is the same.
 void Audit::gone(std::size_t number, const std::string& path) {
-  const Level& parent = open_[number - 1];
-  if (parent.is_walked) return;
-  const std::string above = path.substr(0, parent.path_bytes);
-  const bool is_counted = outcome_.differing.contains(above);
+  Level& parent = open_[number - 1];
   differs_without_count(number, path);
-  if (!is_counted && !parent.is_uncertain) differs(above, parent.handle->ctime_ns);
+  if (parent.is_walked || parent.is_counted || parent.is_uncertain) return;
+  differs(parent, path.substr(0, parent.path_bytes), parent.handle->ctime_ns);
 }
 
-void Audit::differs(const std::string& path, std::int64_t changed_ns) {
-  if (outcome_.differing.size() < differing_max) outcome_.differing.insert(path);
+void Audit::differs(Level& level, const std::string& path, std::int64_t changed_ns) {
+  walk_again(path);
+  level.is_counted = true;
   if (context_.partial || may_be_on_the_way(changed_ns)) return;
   ++outcome_.missed;
-  if (outcome_.missed_paths.size() < missed_kept_max) outcome_.missed_paths.push_back(path);
+  const std::size_t bytes = sizeof path + path.size();
+  if (missed_bytes_ + bytes > missed_bytes_max || outcome_.missed_paths.size() >= missed_kept_max) return;
+  missed_bytes_ += bytes;
+  outcome_.missed_paths.push_back(path);
+}
+
+// A path that is too long for a mark is walked with all that is below the deepest one that is not.
+void Audit::walk_again(const std::string& path) {
+  std::string known = path;
+  while (known.size() > tracker::path_bytes_max) known = tracker::parent_path(known);
+  DifferingPaths& differing = outcome_.differing;
+  auto& paths = known.size() < path.size() ? differing.trees : differing.directories;
+  const auto [entry, is_new] = paths.insert(std::move(known));
+  if (is_new) differing_bytes_ += sizeof *entry + entry->size();
 }
 
 // A time ahead of the clock is that of a clock which was set back since.
@@ -245,17 +259,18 @@ bool Audit::may_be_on_the_way(std::int64_t changed_ns) const {
   return changed_ns >= from.time_since_epoch().count() && changed_ns <= to.time_since_epoch().count();
 }
 
-tracker::MarkSet marks_of(const std::set<std::string>& paths) {
+tracker::MarkSet DifferingPaths::marks() const {
   constexpr double fp_rate = 1e-6;
   std::uint64_t items = 0;
-  for (const std::string& path : paths)
+  for (const std::string& path : directories)
     items += 2 + static_cast<std::uint64_t>(std::ranges::count(path, '/'));
   const auto shape = tracker::BloomShape::for_items(std::max<std::uint64_t>(items, 1000), fp_rate);
   tracker::MarkSet marks;
-  for (const std::string& path : paths) {
+  for (const std::string& path : directories) {
     const tracker::PrefixHashes hashes(path);
     for (const tracker::PathHash& hash : hashes.all()) marks.add(hash, shape);
   }
+  for (const std::string& path : trees) marks.add_tree(path);
   return marks;
 }
 

@@ -52,6 +52,19 @@ struct AuditedDrive {
   bool is_refused = false;  // must not be read this time
 };
 
+// Logical paths of what is to be read again.
+struct DifferingPaths {
+  std::set<std::string> directories;  // themselves
+  std::set<std::string> trees;        // with all that is below
+
+  bool empty() const { return directories.empty() && trees.empty(); }
+  void merge(DifferingPaths other) {
+    directories.merge(other.directories);
+    trees.merge(other.trees);
+  }
+  tracker::MarkSet marks() const;
+};
+
 // Compares what is stored of directories with what is there. Changes nothing: what differs is for the walk to
 // read again.
 //
@@ -61,14 +74,16 @@ class Audit {
   // Changes so short before the scan are not called missed: their marks may be on the way.
   static constexpr std::chrono::minutes grace{1};
   static constexpr std::size_t missed_kept_max = 1000;
-  static constexpr std::size_t differing_max = 1'000'000;
+  static constexpr std::size_t missed_bytes_max = std::size_t{4} << 20U;
+  // Beyond that it stops, and goes on another time.
+  static constexpr std::size_t differing_bytes_max = std::size_t{64} << 20U;
 
   struct Outcome {
     std::uint64_t visited = 0;              // those included that the walk reads
     std::uint64_t audited = 0;              // read
     std::uint64_t missed = 0;               // differ, though no mark covers that
     std::vector<std::string> missed_paths;  // logical; the first ones
-    std::set<std::string> differing;        // logical paths of what is to be read again, missed or not
+    DifferingPaths differing;               // missed or not
     std::optional<std::string> last_path;   // visited on this drive; nothing for none
     bool is_at_end = false;                 // of the drive
     bool is_left_to_walk = false;           // the walk reads all of the drive, if it can: nothing was visited
@@ -95,6 +110,7 @@ class Audit {
     bool is_walked = false;     // the walk comes to it by marks
     bool is_uncertain = false;  // it may be another directory than the stored one, by a change that is marked
     bool is_left = false;       // all below it is the walk's
+    bool is_counted = false;    // it differs, and has been counted
     std::optional<DirectoryHandle> handle;
   };
 
@@ -109,7 +125,8 @@ class Audit {
   void leave(std::size_t number);
   void differs_without_count(std::size_t number, const std::string& path);
   void gone(std::size_t number, const std::string& path);
-  void differs(const std::string& path, std::int64_t changed_ns);
+  void differs(Level& level, const std::string& path, std::int64_t changed_ns);
+  void walk_again(const std::string& path);
   bool may_be_on_the_way(std::int64_t changed_ns) const;
   base::Result<bool> may_be_a_link(const DirectoryRow& row, const Listing& listing, std::string_view path);
 
@@ -118,9 +135,7 @@ class Audit {
   bool is_long_ = false;
   std::deque<Level> open_;  // the root first; those far above are closed
   Outcome outcome_;
+  std::size_t missed_bytes_ = 0;  // of its paths
+  std::size_t differing_bytes_ = 0;
 };
-
-// Marks of these paths alone.
-tracker::MarkSet marks_of(const std::set<std::string>& paths);
-
 }  // namespace spoor::scanner

@@ -53,11 +53,12 @@ bool is_empty_or_none(const std::filesystem::path& file) {
 // Its logs go: they would be taken for those of the other one.
 base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& file) {
   const std::filesystem::path aside = aside_of(file);
-  if (is_there(file)) {
+  std::error_code failure;
+  const bool is_aside = std::filesystem::equivalent(file, aside, failure);  // by one that was killed
+  if (is_there(file) && !is_aside) {
     for (const char* const suffix : {"", "-wal", "-journal"}) {
       if (auto removed = remove_if_there(files, beside(aside, suffix)); !removed) return removed;
     }
-    std::error_code failure;
     std::filesystem::create_hard_link(file, aside, failure);
     if (failure) {
       if (auto renamed = files.rename(file, aside); !renamed) return renamed;

@@ -54,14 +54,15 @@ std::uint32_t identity_of(int descriptor, const struct statx& status, std::int64
 }
 
 // The top of a drive may have no proof of its own: ext4 gives it no generation. The file with the identity of
-// the drive is written once, so that a copy of it is another file. Nothing where there is none.
+// the drive is written once, so that a copy of it is another file; its owner and rights may change. Nothing
+// where there is none.
 std::optional<std::uint32_t> identity_by_drive_file(int top) {
   struct statx status{};
   const bool is_there = ::statx(top, tracker::drive_identity_file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-                                STATX_INO | STATX_CTIME, &status) == 0;
+                                STATX_INO | STATX_MTIME, &status) == 0;
   if (!is_there) return std::nullopt;
   const std::array<std::uint64_t, 2> fields = {status.stx_ino,
-                                               static_cast<std::uint64_t>(nanoseconds(status.stx_ctime))};
+                                               static_cast<std::uint64_t>(nanoseconds(status.stx_mtime))};
   return identity_of_birth(static_cast<std::int64_t>(XXH3_64bits(fields.data(), sizeof fields)));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tracker/path.h"
+
 namespace spoor::scanner {
 namespace {
 
@@ -91,7 +93,7 @@ LinkCorrection LinkCorrections::find(std::int64_t drive, std::string_view key) {
 }
 
 void LinkCorrections::add(std::int64_t drive, std::string_view key, const LinkCorrection& difference) {
-  if (difference == LinkCorrection()) return;
+  if (difference == LinkCorrection() || key.size() > tracker::path_bytes_max) return;
   LinkCorrection sum = find(drive, key);
   sum.add(difference);
   SqliteStatement& change = sum == LinkCorrection() ? erase_ : put_;

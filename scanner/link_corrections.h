@@ -40,7 +40,8 @@ constexpr std::uint64_t subtract_links(std::uint64_t sum, std::uint64_t correcti
 }
 
 // What the sums of each subtree hold too much, because files with several hard links count in each directory
-// that has them. Only subtrees for which that is not zero have a row.
+// that has them. Only subtrees for which that is not zero have a row, and whose path is not too long for a
+// mark: of a chain of directories, the rows are quadratic in its depth.
 //
 // Differences are collected in memory, up to a bound, and written together. Failures are SQLite::Exception.
 //

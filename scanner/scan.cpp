@@ -137,8 +137,7 @@ class Scan {
     tracker::MarkSet with_differing;
     if (!differing->empty()) {
       with_differing = input_.marks;
-      with_differing.merge(marks_of(*differing));
-      if (differing->size() >= Audit::differing_max) with_differing.add_tree("");
+      with_differing.merge(differing->marks());
     }
     const tracker::MarkSet& marks = differing->empty() ? input_.marks : with_differing;
     const ScanPlan plan(marks, report_.record.walked_everything);
@@ -165,7 +164,7 @@ class Scan {
     return known;
   }
 
-  base::Result<std::set<std::string>> audit(const std::vector<KnownDrive>& drives, Pace& pace) {
+  base::Result<DifferingPaths> audit(const std::vector<KnownDrive>& drives, Pace& pace) {
     // What it reads no log keeps. A scan that is killed meanwhile is gone on with, then without it, so that
     // its marks are walked in any case.
     UnfinishedScan* const unfinished = environment_.unfinished;
@@ -191,7 +190,7 @@ class Scan {
     audited.reserve(drives.size());
     for (const auto& [drive, id] : drives) audited.push_back({id, drive.path, !drive.refused.empty()});
     if (auto restored = audit_->restore(audited); !restored) return restored.error();
-    if (report_.record.walked_everything) return std::set<std::string>();
+    if (report_.record.walked_everything) return DifferingPaths();
     return audit_->run();
   }
 

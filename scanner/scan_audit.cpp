@@ -49,8 +49,8 @@ base::Result<ScanAudit::OnDrive> ScanAudit::restore_drive(const AuditedDrive& dr
   return on;
 }
 
-base::Result<std::set<std::string>> ScanAudit::run() {
-  std::set<std::string> differing;
+base::Result<DifferingPaths> ScanAudit::run() {
+  DifferingPaths differing;
   if (period_.count() == 0) return differing;
   // Where the time is not enough for all drives, the one that waited longest comes first.
   std::vector<OnDrive*> in_turn;
@@ -64,7 +64,7 @@ base::Result<std::set<std::string>> ScanAudit::run() {
   return differing;
 }
 
-base::Result<> ScanAudit::run_on(OnDrive& on, std::set<std::string>& differing) {
+base::Result<> ScanAudit::run_on(OnDrive& on, DifferingPaths& differing) {
   const auto all = total(on.drive);
   if (!all) return all.error();
   const std::uint64_t due = on.state.due(*all, period_);
@@ -80,11 +80,11 @@ base::Result<> ScanAudit::run_on(OnDrive& on, std::set<std::string>& differing) 
   return {};
 }
 
-void ScanAudit::take(Audit::Outcome outcome, std::set<std::string>& differing) {
+void ScanAudit::take(Audit::Outcome outcome, DifferingPaths& differing) {
   report_.audited += outcome.audited;
   report_.missed += outcome.missed;
   std::ranges::move(outcome.missed_paths, std::back_inserter(report_.missed_paths));
-  differing.merge(outcome.differing);
+  differing.merge(std::move(outcome.differing));
 }
 
 base::Result<std::uint64_t> ScanAudit::total(const AuditedDrive& drive) {

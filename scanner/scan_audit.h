@@ -41,7 +41,7 @@ class ScanAudit {
   base::Result<> restore(const std::vector<AuditedDrive>& drives);
 
   // Returns the logical paths that are to be walked, beside the marked ones. Not where everything is walked.
-  base::Result<std::set<std::string>> run();
+  base::Result<DifferingPaths> run();
 
   // After the walk: a drive that was walked in full begins a round, unless it failed.
   base::Result<> keep(bool walked_everything,
@@ -58,9 +58,9 @@ class ScanAudit {
   };
 
   base::Result<OnDrive> restore_drive(const AuditedDrive& drive);
-  base::Result<> run_on(OnDrive& on, std::set<std::string>& differing);
+  base::Result<> run_on(OnDrive& on, DifferingPaths& differing);
   base::Result<std::uint64_t> total(const AuditedDrive& drive);
-  void take(Audit::Outcome outcome, std::set<std::string>& differing);
+  void take(Audit::Outcome outcome, DifferingPaths& differing);
 
   ScanTransaction& transaction_;
   const AuditContext& context_;

@@ -22,6 +22,12 @@ namespace spoor::scanner {
 namespace {
 
 constexpr int busy_timeout_ms = 10'000;
+
+// Whether a database will never be of use again, unlike one that could not be opened this time.
+bool is_beyond_use(const base::Error& error) {
+  return error.code == Errc::database_damaged || error.code == Errc::database_unusable;
+}
+
 constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
 constexpr const char* start_level_key = "start_level";
@@ -200,6 +206,7 @@ base::Result<std::optional<UsageDatabase>> UsageDatabase::settle_rebuild(const s
   auto rebuilt = open(rebuilt_of(file));
   const auto committed = rebuilt ? rebuilt->scans(1) : rebuilt.error();
   if (!committed) {
+    if (!is_beyond_use(committed.error())) return committed.error();
     rebuilt = committed.error();  // closed
     if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
     return Begun();
@@ -213,7 +220,7 @@ base::Result<> UsageDatabase::drop_rebuild(const std::filesystem::path& file) {
   {
     auto rebuilt = open_read_only(rebuilt_of(file));
     const auto committed = rebuilt ? rebuilt->scans(1) : rebuilt.error();
-    if (committed && !committed->empty()) return {};
+    if (committed ? !committed->empty() : !is_beyond_use(committed.error())) return {};
   }
   if (auto dropped = drop_rebuilt(file); !dropped)
     return base::wrap("cannot remove a scan database that was begun", dropped.error());

@@ -63,9 +63,8 @@ PathGlob::PathGlob(const std::string& pattern) {
 bool PathGlob::matches_path_or_above(std::string_view path, Comparisons& comparisons) const {
   ComponentCursor at(path);
   if (!whole_.empty()) {
-    while (at.next()) {
-      ++comparisons;
-      if (fits(whole_, at.prefix(), FNM_PATHNAME)) return true;
+    for (std::size_t depth = 1; depth <= components_.size() && at.next(); ++depth) {
+      if (matches(at.prefix(), depth, comparisons)) return true;
     }
     return false;
   }
@@ -75,8 +74,11 @@ bool PathGlob::matches_path_or_above(std::string_view path, Comparisons& compari
 }
 
 bool PathGlob::matches(std::string_view path, std::size_t depth, Comparisons& comparisons) const {
-  if (!whole_.empty()) return ++comparisons > 0 && fits(whole_, path, FNM_PATHNAME);
-  return components_.size() == depth && matches_path_or_above(path, comparisons);
+  if (whole_.empty()) return components_.size() == depth && matches_path_or_above(path, comparisons);
+  // A slash of the pattern stands for one of the path, or in brackets for none.
+  if (depth > components_.size()) return false;
+  ++comparisons;
+  return fits(whole_, path, FNM_PATHNAME);
 }
 
 }  // namespace spoor::tracker

@@ -242,6 +242,7 @@ class SpoordTlsTest : public SpoordAuthTest {
     good_.issue("server.example", address);
     good_.issue("node.example");
     good_.issue("other.example");
+    good_.issue_for_address("node.by-address", "10.0.0.2");
     good_.issue("expired.example", "127.0.0.1", -1);
     foreign_.issue("node.example.foreign");
     config_["listen"] = {{{"address", address},
@@ -273,6 +274,7 @@ TEST_F(SpoordTlsTest, ACertificateSaysWhoItIs) {
   EXPECT_EQ(status_of(status, credentials(good_, "node.example")), 200U);
   EXPECT_EQ(status_of(routes[0], credentials(good_, "node.example")), 403U) << "a peer does not mark";
   EXPECT_EQ(status_of(status, credentials(good_, "other.example")), 403U);
+  EXPECT_EQ(status_of(status, credentials(good_, "node.by-address")), 200U) << "by its common name";
   EXPECT_EQ(status_of(status, credentials(good_, "")), 401U);
   EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
   EXPECT_EQ(status_of(alive, credentials(good_, "expired.example")), 0U) << "no connection";

@@ -29,8 +29,9 @@ std::string code_of(const HttpRequest& request, bool asks_for_credentials = fals
 }
 
 TEST(CrossSiteTest, HostThatNamesThisNode_IsAccepted) {
-  for (const char* host : {"127.0.0.1", "127.0.0.1:7420", "10.0.0.1:7420", "[::1]", "[::1]:7420", "localhost",
-                           "LocalHost:7420", "node-1", "NODE-1:7420", ""}) {
+  for (const char* host :
+       {"127.0.0.1", "127.0.0.1:7420", "10.0.0.1:7420", "[::1]", "[::1]:7420", "::1", "::ffff:127.0.0.1",
+        "localhost", "localhost.", "LocalHost:7420", "node-1", "NODE-1:7420", ""}) {
     EXPECT_EQ(code_of(post(host)), "") << host;
   }
 }
@@ -39,7 +40,7 @@ TEST(CrossSiteTest, HostThatNamesThisNode_IsAccepted) {
 TEST(CrossSiteTest, HostOfAnotherSite_IsRefused) {
   for (const char* host :
        {"evil.example", "evil.example:7420", "127.0.0.1.evil.example", "localhost.evil.example",
-        "node-1.evil.example", "node-10", "[evil]:7420", "127.0.0.1@evil.example"}) {
+        "node-1.evil.example", "node-10", "[evil]:7420", "127.0.0.1@evil.example", "evil::1x"}) {
     EXPECT_EQ(code_of(post(host)), "foreign_host") << host;
     EXPECT_EQ(code_of(post(host, std::string("http://") + host)), "foreign_host") << host;
   }

@@ -231,6 +231,25 @@ TEST(S3EventsTest, KeyThatIsNoPath_MarksTheDeepestDirectoryAboveAsATree) {
   EXPECT_EQ(tree_for("a%2Fc%00"), "b/a ");
 }
 
+// JSON has none of them, but stores pass on what their clients sent.
+TEST(S3EventsTest, BytesThatAreNoUtf8InAKey_MarkTheDeepestDirectoryAboveAsATree) {
+  const std::string body = notification({from("ceph:s3", event("ObjectCreated:Put", "b", "a/c/KEY/z"))});
+  for (const char* key :
+       {"\xff", "x\xfcy", "\xff\xfe\xfd", "\xc3", "\xed\xa0\x80", "back\\\\\xff", "\\\\u0000\xff"}) {
+    std::string with_key = body;
+    with_key.replace(with_key.find("KEY"), 3, key);
+    EXPECT_EQ(trees_of(parse(with_key)), "b/a/c ") << testing::PrintToString(key);
+  }
+}
+
+TEST(S3EventsTest, BytesThatAreNoUtf8ElsewhereInARecord_ChangeNothing) {
+  json record = from("ceph:s3", event("ObjectCreated:Put", "b", "a/k"));
+  record["s3"]["object"]["metadata"] = {{{"key", "x-amz-meta-author"}, {"val", "MUELLER"}}};
+  std::string body = notification({record});
+  body.replace(body.find("MUELLER"), 7, "M\xfcller");
+  EXPECT_EQ(paths_of(parse(body)), Paths{"b/a/k"});
+}
+
 TEST(S3EventsTest, KeyOfAPathTooLong_MarksAsDeepAsAPathCanBe) {
   std::string key = "c";
   while (key.size() <= tracker::path_bytes_max) key += "/c";
@@ -383,7 +402,8 @@ TEST(S3EventsTest, AnotherBodyIsNoNotification) {
                            R"({"Event":{"Records":[]}})", R"([{"Records":[]}])"}) {
     EXPECT_EQ(code_of(parse(body)), "invalid_request") << body;
   }
-  for (const char* body : {"", "{", R"({"Records":[)", R"({"Records":[]} x)", "nope", "{\"x\":\"\xff\"}"}) {
+  for (const char* body : {"", "{", R"({"Records":[)", R"({"Records":[]} x)", "nope", "\xff",
+                           "{\"Records\":[],\"x\":\"\\\xff\"}"}) {
     EXPECT_EQ(code_of(parse(body)), "invalid_json") << body;
   }
   EXPECT_EQ(paths_of(parse(R"({"Records":[]})")), Paths{});

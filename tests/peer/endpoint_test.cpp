@@ -26,6 +26,12 @@ TEST(EndpointTest, UrlsGoThereAndBack) {
   }
 }
 
+TEST(EndpointTest, HostField_HasBracketsAroundAnIpv6Address) {
+  EXPECT_EQ(parse_endpoint("http://[::1]:7420").value().host_field(), "[::1]");
+  EXPECT_EQ(parse_endpoint("https://node1.example").value().host_field(), "node1.example");
+  EXPECT_EQ(parse_endpoint("unix:/run/spoor.sock").value().host_field(), "localhost");
+}
+
 TEST(EndpointTest, WhatIsNoUrlOfADaemonIsRefused) {
   for (const char* url : {"",
                           "node2:7420",

@@ -79,6 +79,18 @@ TEST_F(GatherBoundsTest, PeerOutOfReach_FailsAndTheOthersOpenCycles) {
   }
 }
 
+TEST_F(GatherBoundsTest, PeerThatIsOutOfReachInTheSecondRoundOnly_Fails) {
+  scan();
+  const auto kept = cursors_["c"];
+  auto& c = cluster_["c"];
+  c.before_answer = [this, &c, round = 0]() mutable {
+    if (++round == 2) advance("c", far_off);
+  };
+  const auto gathered = scan();
+  EXPECT_THAT(error_of(gathered, "c"), HasSubstr("it claims to be in cycle 8589934592 all at once"));
+  EXPECT_EQ(cursors_["c"], kept);
+}
+
 TEST_F(GatherBoundsTest, OwnDaemonOutOfReach_FailsToo) {
   options_.own_url = FakeCluster::endpoint("a").to_string();
   scan();

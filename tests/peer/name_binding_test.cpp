@@ -54,12 +54,17 @@ class NameBindingTest : public testing::Test {
     return gathered.marks.may_contain(path, tracker::hash_path(path));
   }
 
-  // "x" responds under this name from now on, in a cycle that the node has not reached.
-  void claim(const std::string& name, const tracker::InstanceId& instance, std::uint64_t run = 0) {
+  // Of a cycle that no node has reached.
+  std::string claim_of(const std::string& name, const tracker::InstanceId& instance, std::uint64_t run = 0) {
     CycleFrame frame{{"c", name}, run, 0, {}};
     frame.answer.instance = instance;
     frame.answer.current = {cluster_["a"].tracker->status().current.value + 1};
-    cluster_["x"].garbage = encode_cycle_frame(frame);
+    return encode_cycle_frame(frame);
+  }
+
+  // "x" responds under this name from now on.
+  void claim(const std::string& name, const tracker::InstanceId& instance, std::uint64_t run = 0) {
+    cluster_["x"].garbage = claim_of(name, instance, run);
   }
 
   // "x" passes on where this node is, under its name or another.
@@ -170,6 +175,20 @@ TEST_F(NameBindingTest, CertificateOfAForeignAuthority_MovesNoCursor) {
   expect_nothing_hidden();
 }
 
+// From the time before TLS, or listed by mistake: anybody may respond there.
+TEST_F(NameBindingTest, CertificateForTheName_OutranksAHomeWithoutOne) {
+  cluster_.add("with-tls");
+  std::swap(cluster_["with-tls"], cluster_["b"]);
+  cluster_["with-tls"].certificate_names = {"b.storage.example"};
+  cluster_["b"].garbage = claim_of("b", instance_of("with-tls"));
+  listed_ = {"a", "b", "x", "with-tls"};
+  mark("with-tls", "bucket/acknowledged");
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_THAT(gathered.gaps, IsEmpty());
+  EXPECT_TRUE(holds(gathered, "bucket/acknowledged"));
+}
+
 TEST(CertificateNamesTest, FirstLabelOrWholeName_IsIssuedFor) {
   const Names names{"Node1.storage.example", "spare"};
   for (const char* node : {"node1", "NODE1", "node1.storage.example", "spare"}) {
@@ -240,7 +259,8 @@ TEST_F(NameBindingTest, RivalOfALivingNode_GetsNoHoldOfItsName) {
   EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
   cluster_["b"].is_down = false;
   cluster_["x"].garbage.clear();
-  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'b' lost, or no longer keeps")));
+  EXPECT_THAT(scan().gaps, UnorderedElementsAre(HasSubstr("'b' lost, or no longer keeps"),
+                                                HasSubstr("'http://x:7420' never")));
   expect_nothing_hidden();
 }
 
@@ -306,6 +326,29 @@ TEST_F(NameBindingTest, DisputedTrackerOfAnotherInstance_IsAGapOnceItsAddressIsL
   listed_ = {"a", "b", "x"};
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://new:7420' is no longer among the peers")));
   EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+// As a copy of the node's disk that is started elsewhere.
+TEST_F(NameBindingTest, DisputedTrackerOfTheSameInstance_IsAGapOnceItsAddressIsLeft) {
+  cluster_["b"].is_down = true;
+  cluster_.add("new").garbage = claim_of("b", instance_of("b"));
+  listed_ = {"a", "b", "x", "new"};
+  EXPECT_FALSE(scan().complete());
+  cluster_["b"].is_down = false;
+  listed_ = {"a", "b", "x"};
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://new:7420' is no longer among the peers")));
+  EXPECT_THAT(scan().gaps, IsEmpty());
+}
+
+TEST_F(NameBindingTest, NameThatEtcdListsAtASilentAddress_KeepsItsCursor) {
+  options_.expected = {{"b", FakeCluster::endpoint("moved"), instance_of("b")}};
+  listed_ = {"a", "x", "moved"};
+  const auto before = cursors_.at("b");
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()),
+              AllOf(HasSubstr("node 'b' is listed at http://moved:7420, which does not respond"),
+                    HasSubstr("http://x:7420 claims its name")));
+  EXPECT_EQ(cursors_.at("b"), before);
 }
 
 // --- names that were never read ---

@@ -57,6 +57,12 @@ class AuditTest : public ScannedNode {
     return missed;
   }
 
+  // By another directory with other files.
+  void replace(const std::string& path) {
+    remove(path);
+    make_file(path + "/more", 1000);
+  }
+
   std::uint64_t audited = 0;
   std::uint64_t audited_most = 0;
 };
@@ -102,6 +108,28 @@ TEST_F(AuditTest, AnotherDirectoryInItsPlaceIsFound) {
   std::filesystem::create_directories(on_drive("b", 1));
   std::filesystem::rename(on_drive("b/other", 0), on_drive("b/5", 1));
   EXPECT_FALSE(scan_for_a_period().empty());
+  expect_exact();
+}
+
+// ext4 gives the inode number that has just become free to the next directory.
+TEST_F(AuditTest, DirectoriesReplacedUnderTheirInodeNumbersWithoutAMark_AreMissedOnce) {
+  reader.reuses_inodes = true;
+  make_tree();
+  for (const std::string path : {"a/5", "a/6"}) replace(path);
+  clock.advance(200h);
+  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a"));
+  expect_exact();
+}
+
+TEST_F(AuditTest, DirectoryReplacedUnderItsInodeNumberBelowAMarkedOne_IsMended) {
+  reader.reuses_inodes = true;
+  make_tree();
+  replace("a/5");
+  for (int hour = 0; hour < 100; ++hour) {
+    clock.advance(1h);
+    mark("a/7");
+    static_cast<void>(scan());
+  }
   expect_exact();
 }
 
@@ -544,6 +572,34 @@ TEST_F(AuditTest, DatabaseWithoutSignaturesOfEntries_IsTakenOver) {
   make_file("a/8/upload.tmp");
   clock.advance(100h);
   EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/7")) << "both are known by now";
+}
+
+// Marks of such paths can't be.
+TEST(AuditOfAChainTest, UnmarkedChangeBelowAPathTooLongForAMark_IsMendedAndItsPathCounts) {
+  struct Node : ScannedNode {
+    void TestBody() override {}
+  } node;
+  const std::string name(200, 'd');
+  DirectoryHandle at(::open(node.drive().c_str(), O_RDONLY | O_DIRECTORY));
+  for (std::size_t bytes = 0; bytes < 2 * tracker::path_bytes_max; bytes += name.size() + 1) {
+    ASSERT_EQ(::mkdirat(at.descriptor, name.c_str(), 0755), 0);
+    at = DirectoryHandle(::openat(at.descriptor, name.c_str(), O_RDONLY | O_DIRECTORY));
+  }
+  node.options.audit_period = 100h;
+  static_cast<void>(node.scan());
+  const DirectoryHandle file(::openat(at.descriptor, "file", O_WRONLY | O_CREAT, 0644));
+  ASSERT_GE(file.descriptor, 0);
+  node.clock.set_wall(base::SystemClock().wall_now() + 200h);
+  node.clock.advance(200h);
+  const ScanReport report = node.scan();
+  EXPECT_EQ(report.audit.missed, 1U);
+  EXPECT_EQ(report.record.files, 1U);
+  // Too deep to be removed with its names from the top.
+  ASSERT_EQ(::unlinkat(at.descriptor, "file", 0), 0);
+  for (std::size_t bytes = 0; bytes < 2 * tracker::path_bytes_max; bytes += name.size() + 1) {
+    at = DirectoryHandle(::openat(at.descriptor, "..", O_RDONLY | O_DIRECTORY));
+    ASSERT_EQ(::unlinkat(at.descriptor, name.c_str(), AT_REMOVEDIR), 0);
+  }
 }
 
 // Names are looked up once for each level, and not once for each level above it.

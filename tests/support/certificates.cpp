@@ -25,10 +25,18 @@ Certificates::Certificates(std::filesystem::path directory, std::string name)
 }
 
 void Certificates::issue(const std::string& name, const std::string& address, int days) const {
+  sign(name, "DNS:" + name + ",IP:" + address, days);
+}
+
+void Certificates::issue_for_address(const std::string& name, const std::string& address) const {
+  sign(name, "IP:" + address, 1);
+}
+
+void Certificates::sign(const std::string& name, const std::string& alternative_names, int days) const {
   const auto request = file(name, ".csr").native();
   openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
            "-keyout", key(name).native(), "-out", request});
-  std::ofstream(file(name, ".ext")) << "subjectAltName=DNS:" << name << ",IP:" << address << '\n';
+  std::ofstream(file(name, ".ext")) << "subjectAltName=" << alternative_names << '\n';
   openssl({"x509", "-req", "-in", request, "-CA", ca().native(), "-CAkey", key(name_).native(),
            "-CAcreateserial", "-days", std::to_string(days), "-extfile", file(name, ".ext").native(), "-out",
            certificate(name).native()});

@@ -17,10 +17,14 @@ class Certificates {
   // below 0: expired.
   void issue(const std::string& name, const std::string& address = "127.0.0.1", int days = 1) const;
 
+  // The same without a DNS name, but for the common name `name`.
+  void issue_for_address(const std::string& name, const std::string& address) const;
+
   std::filesystem::path certificate(const std::string& name) const { return file(name, ".pem"); }
   std::filesystem::path key(const std::string& name) const { return file(name, ".key"); }
 
  private:
+  void sign(const std::string& name, const std::string& alternative_names, int days) const;
   std::filesystem::path file(const std::string& name, const std::string& end) const {
     return directory_ / (name + end);
   }

@@ -126,6 +126,10 @@ TEST(NamespaceRulesTest, ManyGlobsWithSlashesAndADeepPath_CostOneComparisonForEa
   EXPECT_EQ(comparisons, 40U + 2U) << "as far as they agree";
   comparisons = 0;
   EXPECT_TRUE(rules.ignores("bucket-1/a/cache/x/" + path.substr(0, 4000), &comparisons));
+  // One that can't be taken apart.
+  comparisons = 0;
+  EXPECT_FALSE(excluding({"[[:alpha:]]*/tmp"}).ignores(path, &comparisons));
+  EXPECT_EQ(comparisons, 2U);
 }
 
 TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {
