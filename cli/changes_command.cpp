@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,9 +30,11 @@ struct ChangesFlags {
   std::optional<std::uint64_t> since;
   std::optional<std::uint64_t> until;
   std::string consumer;
+  std::string drive;
   bool commit = false;
   bool forget = false;
   bool latest = false;
+  bool quiet = false;
   bool deleted = false;
   bool files = false;
   bool nul = false;
@@ -96,12 +99,13 @@ class ChangesCommand {
     const auto latest = scanner::latest_scan(*database);
     if (!latest) return fail(exit_failed, latest.error().message);
     if (flags_.latest) return print_latest(*database, *latest);
+    if (flags_.quiet) return move(*database, *latest);
     const auto since = find_since(*database);
     if (!since) return fail(exit_failed, since.error().message);
     if (!*since) return start_over(*database, *latest);
     Printer printer(flags_);
     const scanner::FeedRange range{
-        .since = **since, .until = flags_.until, .after = {}, .files = flags_.files};
+        .since = **since, .until = flags_.until, .after = {}, .files = flags_.files, .drive = flags_.drive};
     const auto until = scanner::read_changes_in_pages(
         *database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); });
     if (!until) return fail(exit_failed, until.error().message);
@@ -126,6 +130,13 @@ class ChangesCommand {
     if (!id) return fail(exit_failed, id.error().message);
     print_exact(nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump() + '\n');
     return exit_done;
+  }
+
+  int move(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    const std::uint64_t until = flags_.until.value_or(latest);
+    if (until <= latest) return commit(database, until, exit_done);
+    return fail(exit_failed,
+                fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until));
   }
 
   // Nothing for a consumer that has no position yet.
@@ -176,13 +187,23 @@ class ChangesCommand {
   const config::Config& config_;
 };
 
-int run(const GlobalOptions& global, const ChangesFlags& flags) {
+// The drive as the configuration names it.
+std::optional<std::string> find_drive(const config::Config& config, const std::string& path) {
+  std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  if (!normal.has_filename()) normal = normal.parent_path();
+  const auto drive = std::ranges::find(config.drives, normal);
+  if (drive == config.drives.end()) return std::nullopt;
+  return drive->native();
+}
+
+int run(const GlobalOptions& global, ChangesFlags& flags) {
   if (!flags.latest && flags.since.has_value() != flags.consumer.empty()) {
     return fail(exit_usage, "give either --since SCAN or --consumer NAME");
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
     return fail(exit_usage, "--commit and --forget need --consumer NAME");
   }
+  if (flags.quiet && !flags.commit) return fail(exit_usage, "--quiet needs --commit");
   const auto config = global.load_config();
   if (!config) return fail(exit_usage, config.error().message);
   if (flags.files && !config->scan.file_feed) {
@@ -190,6 +211,14 @@ int run(const GlobalOptions& global, const ChangesFlags& flags) {
         exit_usage,
         "--files: the scans of this node do not keep the names of files; set scan.file_feed to true in "
         "its configuration, then run 'spoor scan'");
+  }
+  if (!flags.drive.empty()) {
+    auto drive = find_drive(*config, flags.drive);
+    if (!drive) {
+      return fail(exit_usage, fmt::format("--drive: '{}' is not among the drives in the configuration",
+                                          tracker::printable(flags.drive)));
+    }
+    flags.drive = *std::move(drive);
   }
   return ChangesCommand(flags, *config).run();
 }
@@ -207,9 +236,12 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options, int& c
   command->add_option("--since", flags->since, "The last scan whose changes are known already");
   command->add_option("--until", flags->until, "The last scan to list (default: the last there is)");
   command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet");
+  command->add_option("--drive", flags->drive, "Only what changed on this one of the drives");
   command->add_flag("--latest", flags->latest,
                     "Prints the number of the last scan, and no more (--json: and the feed's id)");
   command->add_flag("--commit", flags->commit, "Once all is printed, the consumer has read it");
+  command->add_flag("-q,--quiet", flags->quiet,
+                    "With --commit: prints nothing, and only moves the consumer to --until, wherever it was");
   command->add_flag("--forget", flags->forget, "Forgets the consumer, and lists nothing");
   command->add_flag("--deleted", flags->deleted, "Lists the deleted ones instead: each with all below it");
   command->add_flag("--files", flags->files,

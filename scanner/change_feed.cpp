@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
 
@@ -33,6 +34,15 @@ std::uint64_t files_since(SQLite::Database& database) {
   return number(database,
                 "SELECT ifnull((SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'files_since'), "
                 "9223372036854775807)");
+}
+
+// The ids of the drives of the range: none where no scan has read the one it names.
+std::vector<std::int64_t> drives_of(SQLite::Database& database, const FeedRange& range) {
+  SQLite::Statement query(database, "SELECT id FROM drives WHERE ?1 = x'' OR path = ?1");
+  query.bind(1, range.drive.data(), static_cast<int>(range.drive.size()));
+  std::vector<std::int64_t> ids;
+  while (query.executeStep()) ids.push_back(query.getColumn(0).getInt64());
+  return ids;
 }
 
 // Makes the database ask `should_stop` ever again, also amid a long query. One at a time for a database.
@@ -99,7 +109,9 @@ base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database,
     if (range.files) kept_since = std::max(kept_since, files_since(handle));
     const std::uint64_t until = std::min(range.until.value_or(latest), latest);
     if (latest == 0 || range.since < kept_since || range.since > until) return std::optional<std::uint64_t>();
-    FeedReader reader(handle, range.since, until, range.files, on_entry);
+    auto drives = drives_of(handle, range);
+    if (drives.empty() && !range.drive.empty()) return std::optional<std::uint64_t>();
+    FeedReader reader(handle, {range.since, until, std::move(drives)}, range.files, on_entry);
     if (const auto told = reader.read(range.after, range.after_file); !told) return told.error();
     return std::optional(until);
   });

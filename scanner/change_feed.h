@@ -12,7 +12,7 @@
 
 namespace spoor::scanner {
 
-// One logical directory in which something changed, or one such file, over all drives.
+// One logical directory in which something changed, or one such file, over the drives of the range.
 struct FeedEntry {
   std::string path;        // "" is the root
   std::uint64_t scan = 0;  // the last one that found it
@@ -31,6 +31,7 @@ struct FeedRange {
   std::optional<std::uint64_t> until;  // nothing: the last scan there is
   std::optional<std::string> after;    // goes on behind this path, that of a directory of the same range
   bool files = false;                  // tells files, too
+  std::string drive = {};              // only what this one has and had, by its path; empty: all drives
   std::string after_file = {};         // goes on behind this file of that directory; empty: with its files
 
   // Goes on behind this entry of the same range.
@@ -49,9 +50,9 @@ base::Result<bool> keeps_files(UsageDatabase& database);
 // Calls `on_entry` for each directory once, in the order of a walk, until it gives false: a directory, then
 // its files, where these are asked for, then what is below it, by name. Files are told of directories that
 // are there. Returns the last scan that the range holds; or nothing, without a call, where
-// the changes since then are no longer kept, or never were: then everything has to be taken anew. `since` has
-// to be a number of this very database. `should_stop` is asked again and again: true ends it with
-// Errc::interrupted.
+// the changes since then are no longer kept, or never were, as for a drive that no scan has read: then
+// everything has to be taken anew. `since` has to be a number of this very database. `should_stop` is asked
+// again and again: true ends it with Errc::interrupted.
 //
 // A range may be read in parts while scans commit: what these change is theirs to tell, as always for what
 // was found after `until`.

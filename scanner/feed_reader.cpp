@@ -99,12 +99,10 @@ struct Level {
 
 }  // namespace
 
-FeedReader::FeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until, bool files,
+FeedReader::FeedReader(SQLite::Database& database, FeedScope scope, bool files,
                        const std::function<bool(const FeedEntry&)>& on_entry)
-    : database_(database), since_(since), until_(until), on_entry_(on_entry), store_(database, 0) {
-  if (files) files_.emplace(database, since, until);
-  SQLite::Statement drives(database, "SELECT id FROM drives");
-  while (drives.executeStep()) drives_.push_back(drives.getColumn(0).getInt64());
+    : database_(database), scope_(std::move(scope)), on_entry_(on_entry), store_(database, 0) {
+  if (files) files_.emplace(database, scope_.since, scope_.until);
 }
 
 base::Result<> FeedReader::read(const std::optional<std::string>& after, const std::string& after_file) {
@@ -112,19 +110,21 @@ base::Result<> FeedReader::read(const std::optional<std::string>& after, const s
     if (const auto resumed = resume(*after, after_file); !resumed || is_over_) return resumed;
   }
   SQLite::Statement query(database_, changes_in_walk_order);
-  query.bind(1, to_signed(since_));
-  query.bind(2, to_signed(until_));
+  query.bind(1, to_signed(scope_.since));
+  query.bind(2, to_signed(scope_.until));
   if (after) bind_bytes(query, 3, walk_key(*after));
   std::string path;
   Found found;
   while (query.executeStep()) {
+    const std::int64_t drive = query.getColumn(1).getInt64();
+    if (!has_drive(drive)) continue;
     std::string next = path_of(query.getColumn(0).getString());
     if (!found.bits.empty() && next != path) {
       if (const auto told = tell(path, found); !told || is_over_) return told;
       found = {};
     }
     path = std::move(next);
-    found.bits[query.getColumn(1).getInt64()] = query.getColumn(3).getUInt();
+    found.bits[drive] = query.getColumn(3).getUInt();
     found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(2).getInt64()));
   }
   return found.bits.empty() ? base::Result<>() : tell(path, found);
@@ -149,15 +149,21 @@ base::Result<> FeedReader::resume(std::string_view after, const std::string& aft
 
 FeedReader::Found FeedReader::look_up(std::string_view path) {
   SQLite::Statement query(database_, changes_of_path);
-  query.bind(1, to_signed(since_));
-  query.bind(2, to_signed(until_));
+  query.bind(1, to_signed(scope_.since));
+  query.bind(2, to_signed(scope_.until));
   bind_bytes(query, 3, path);
   Found found;
   while (query.executeStep()) {
-    found.bits[query.getColumn(0).getInt64()] = query.getColumn(2).getUInt();
+    const std::int64_t drive = query.getColumn(0).getInt64();
+    if (!has_drive(drive)) continue;
+    found.bits[drive] = query.getColumn(2).getUInt();
     found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(1).getInt64()));
   }
   return found;
+}
+
+bool FeedReader::has_drive(std::int64_t id) const {
+  return std::ranges::find(scope_.drives, id) != scope_.drives.end();
 }
 
 base::Result<> FeedReader::tell(const std::string& path, const Found& found) {
@@ -188,7 +194,7 @@ base::Result<bool> FeedReader::judge(const Found& found, FeedEntry& entry, Rows&
   entry.scan = found.scan;
   entry.is_new = true;
   bool is_kept = false;  // on some drive, with what was below it
-  for (const std::int64_t drive : drives_) {
+  for (const std::int64_t drive : scope_.drives) {
     const auto its = found.bits.find(drive);
     const unsigned bits = its == found.bits.end() ? 0 : its->second;
     entry.is_deleted = entry.is_deleted || has(bits, Change::deleted);

@@ -18,14 +18,21 @@
 
 namespace spoor::scanner {
 
-// Tells the changes of the scans after `since` up to `until` in the order of a walk: each directory, its
-// files, if `files`, then all below it, by name. Every directory is as the drives are now.
+// The scans after `since` up to `until`, and the drives by their ids.
+struct FeedScope {
+  std::uint64_t since = 0;
+  std::uint64_t until = 0;
+  std::vector<std::int64_t> drives;
+};
+
+// Tells the changes of these scans on these drives in the order of a walk: each directory, its files, if
+// `files`, then all below it, by name. Every directory is as the drives are now.
 //
 // Not thread-safe. Throws SQLite::Exception. Works in the transaction that is open on the database; all
 // references must outlive it.
 class FeedReader {
  public:
-  FeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until, bool files,
+  FeedReader(SQLite::Database& database, FeedScope scope, bool files,
              const std::function<bool(const FeedEntry&)>& on_entry);
 
   // From the start, or behind this path and this file in it.
@@ -48,15 +55,14 @@ class FeedReader {
   base::Result<Rows> find_below(const Rows& rows, std::string_view name);
   base::Result<std::optional<DirectoryRow>> find(std::int64_t drive, std::string_view path);
   Found look_up(std::string_view path);
+  bool has_drive(std::int64_t id) const;
 
   SQLite::Database& database_;
-  const std::uint64_t since_;
-  const std::uint64_t until_;
+  const FeedScope scope_;
   const std::function<bool(const FeedEntry&)>& on_entry_;
   DirectoryStore store_;
   std::optional<FileFeedReader> files_;  // where they are to be told
-  std::vector<std::int64_t> drives_;
-  std::optional<std::string> whole_;  // told last with all below it, whatever is known of that
+  std::optional<std::string> whole_;     // told last with all below it, whatever is known of that
   bool is_over_ = false;
 };
 

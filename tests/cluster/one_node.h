@@ -1,4 +1,4 @@
-// A cluster of one node with one drive, which is changed and scanned.
+// A cluster of one node, mostly with one drive, which is changed and scanned.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +15,8 @@ namespace spoor::cluster {
 
 class OneNodeTest : public testing::Test {
  protected:
+  explicit OneNodeTest(std::size_t drives = 1) : cluster_(1, drives) {}
+
   Cluster::Node& node() { return cluster_.nodes()[0]; }
   std::filesystem::path drive() { return node().drives[0]; }
 
@@ -32,16 +34,18 @@ class OneNodeTest : public testing::Test {
 
   // Runs a recipe of docs/recipes with `spoor` as this node has it.
   support::CommandResult recipe(const std::string& name, const std::vector<std::string>& arguments,
-                                const std::vector<std::string>& environment = {}) {
-    std::vector<std::string> command{
-        "env", std::string("SPOOR=") + SPOOR + " --config " + cluster_.config_of(node()).native()};
+                                const std::vector<std::string>& environment = {},
+                                const std::vector<std::string>& options = {}) {
+    std::string program = std::string("SPOOR=") + SPOOR + " --config " + cluster_.config_of(node()).native();
+    for (const std::string& each : options) program += ' ' + each;
+    std::vector<std::string> command{"env", program};
     command.insert(command.end(), environment.begin(), environment.end());
     command.push_back(std::string(RECIPES "/") + name);
     command.insert(command.end(), arguments.begin(), arguments.end());
     return support::run_command(command);
   }
 
-  Cluster cluster_{1, 1};
+  Cluster cluster_;
 };
 
 }  // namespace spoor::cluster

@@ -45,7 +45,7 @@ class ResticTest : public OneNodeTest {
   }
 
   void back_up() {
-    const auto done = recipe("restic-from-feed", {drive().native()}, environment());
+    const auto done = recipe("restic-from-feed", {"backup", drive().native()}, environment());
     EXPECT_EQ(done.code, 0) << done.err;
   }
 
@@ -53,12 +53,9 @@ class ResticTest : public OneNodeTest {
     return json::parse(restic({"snapshots", "--json", "--tag", tag}).out).size();
   }
 
-  // The paths in the last snapshot.
-  std::string last_snapshot() { return restic({"ls", "latest"}).out; }
-
   // What differs between the drive and what is restored.
   std::string restore() {
-    const auto done = recipe("restic-restore-from-feed", {(work_ / "restored").native()}, environment());
+    const auto done = recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment());
     EXPECT_EQ(done.code, 0) << done.err;
     return support::run_command({"diff", "-r", "--exclude=.spoor", drive().native(), work_ / "restored"}).out;
   }
@@ -78,17 +75,18 @@ TEST_F(ResticTest, TheSnapshotsInOrderAreTheDrive) {
   cluster_.scan(node());
   back_up();
   EXPECT_EQ(snapshots("restic,changes"), 1U);
-  EXPECT_THAT(last_snapshot(), HasSubstr("/bucket/a/file"));
-  EXPECT_THAT(last_snapshot(), testing::Not(HasSubstr("quiet"))) << "nothing but what changed";
+  const std::string changes = restic({"ls", "latest", "--tag", "changes"}).out;
+  EXPECT_THAT(changes, HasSubstr("/bucket/a/file"));
+  EXPECT_THAT(changes, testing::Not(HasSubstr("quiet"))) << "nothing but what changed";
   back_up();
-  EXPECT_EQ(snapshots("restic"), 2U) << "nothing changed";
+  EXPECT_EQ(snapshots("restic,directories"), 1U) << "nothing changed";
   change("bucket/a/file");
   cluster_.scan(node());
   back_up();
   EXPECT_EQ(restore(), "");
 }
 
-TEST_F(ResticTest, ADeletedFileComesBackUntilTheNextFullSnapshot) {
+TEST_F(ResticTest, WhatVanishesAfterTheScan_IsNoFailure) {
   change("bucket/a/file");
   change("bucket/b/file");
   cluster_.scan(node());
@@ -99,22 +97,48 @@ TEST_F(ResticTest, ADeletedFileComesBackUntilTheNextFullSnapshot) {
   cluster_.scan(node());
   fs::remove_all(drive() / "bucket/a/vanishing");
   back_up();
-  EXPECT_EQ(restore(), "Only in " + (work_ / "restored/bucket").native() + ": b\n");
-  fs::remove_all(work_ / "restored");
-  ASSERT_EQ(changes({"--consumer", "restic", "--forget"}).code, 0);
+  EXPECT_EQ(restore(), "");
+}
+
+TEST_F(ResticTest, ASnapshotForgotten_RestoreFailsAndTheNextBackupIsFull) {
+  for (const char* path : {"a/file", "b/file", "c/file"}) {
+    change(path);
+    cluster_.scan(node());
+    back_up();
+  }
+  const auto closing = json::parse(restic({"snapshots", "--json", "--tag", "restic,directories"}).out);
+  ASSERT_EQ(closing.size(), 2U);
+  ASSERT_EQ(restic({"forget", closing[0]["id"].get<std::string>()}).code, 0);
+  const auto refused = recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment());
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(
+      refused.err,
+      "restic-from-feed: layer 2 is missing, or there twice: keep all snapshots since the last full one\n");
   back_up();
   EXPECT_EQ(snapshots("restic,full"), 2U);
   EXPECT_EQ(restore(), "");
 }
 
-TEST_F(ResticTest, WhatWasNotBackedUpComesAgain) {
+TEST_F(ResticTest, AnotherDriveUnderItsName_IsRefused) {
+  change("a/file");
+  cluster_.scan(node());
+  back_up();
+  const support::TempDirectory other;
+  const auto refused = recipe("restic-from-feed", {"backup", other.path().native()}, environment());
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("give each drive a name of its own"));
+}
+
+TEST_F(ResticTest, WhatWasNotBackedUp_ComesAgain) {
   change("a/file");
   cluster_.scan(node());
   back_up();
   change("b/file");
   cluster_.scan(node());
   fs::rename(work_ / "repository", work_ / "away");
-  EXPECT_NE(recipe("restic-from-feed", {drive().native()}, environment()).code, 0);
+  const auto failed = recipe("restic-from-feed", {"backup", drive().native()}, environment());
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("restic-from-feed: restic snapshots failed with code 1"));
   fs::rename(work_ / "away", work_ / "repository");
   back_up();
   EXPECT_EQ(restore(), "");
@@ -123,7 +147,7 @@ TEST_F(ResticTest, WhatWasNotBackedUpComesAgain) {
 TEST_F(ResticTest, ChangesOfNoFullSnapshotAreNone) {
   change("a/file");
   cluster_.scan(node());
-  EXPECT_NE(recipe("restic-restore-from-feed", {(work_ / "restored").native()}, environment()).code, 0);
+  EXPECT_NE(recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment()).code, 0);
   back_up();
   ASSERT_EQ(restic({"forget", "latest"}).code, 0);
   change("b/file");

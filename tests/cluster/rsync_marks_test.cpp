@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/cluster/one_node.h"
+#include "tests/support/locales.h"
 #include "tests/support/random.h"
 #include "tests/support/tree_writer.h"
 
@@ -14,23 +15,10 @@ namespace fs = std::filesystem;
 
 class RsyncMarksTest : public OneNodeTest, public testing::WithParamInterface<const char*> {
  protected:
-  // The locale of the parameter, compiled where the machine has none of that name.
-  std::vector<std::string> environment() const {
-    const std::string name = GetParam();
-    if (name != "de_DE.UTF-8") return {"LC_ALL=" + name};
-    const fs::path compiled = locales_ / name;
-    if (!fs::exists(compiled)) {
-      const auto made = support::run_command(
-          {"localedef", "-i", "de_DE", "-f", "UTF-8", "--no-archive", compiled.native()});
-      EXPECT_TRUE(fs::exists(compiled)) << made.err;
-    }
-    return {"LC_ALL=" + name, "LOCPATH=" + locales_.path().native()};
-  }
-
   // What it prints of bringing bucket/ up to the source.
   std::string synchronise() {
     std::vector<std::string> command{"env"};
-    for (const std::string& each : environment()) command.push_back(each);
+    for (const std::string& each : locales_.environment(GetParam())) command.push_back(each);
     command.insert(command.end(), {"rsync", "-aH", "--delete", "--out-format=%i %n",
                                    source_.path().native() + "/", (drive() / "bucket").native() + "/"});
     const auto done = support::run_command(command);
@@ -39,7 +27,7 @@ class RsyncMarksTest : public OneNodeTest, public testing::WithParamInterface<co
   }
 
   support::TempDirectory source_;
-  support::TempDirectory locales_;
+  support::Locales locales_;
 };
 
 TEST_P(RsyncMarksTest, EachLine_IsTheMarkOfWhatChanged) {
@@ -59,10 +47,7 @@ TEST_P(RsyncMarksTest, EachLine_IsTheMarkOfWhatChanged) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Locales, RsyncMarksTest, testing::Values("C", "C.UTF-8", "de_DE.UTF-8"),
-                         [](const auto& locale) {
-                           return std::string(locale.param).substr(0, 1) + std::to_string(locale.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(Locales, RsyncMarksTest, support::Locales::all(), support::Locales::test_name);
 
 using RsyncLinesTest = OneNodeTest;
 

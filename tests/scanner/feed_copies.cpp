@@ -91,9 +91,11 @@ base::Result<std::optional<std::uint64_t>> read_in_parts(UsageDatabase& database
   return until;
 }
 
-void FeedCopies::follow(UsageDatabase& database, const std::vector<fs::path>& drives) {
+void FeedCopies::follow(UsageDatabase& database, const std::vector<fs::path>& drives,
+                        const std::string& only) {
   std::vector<FeedEntry> found;
-  const auto until = read_in_parts(database, {.since = since_, .until = {}, .after = {}}, found);
+  const auto until =
+      read_in_parts(database, {.since = since_, .until = {}, .after = {}, .drive = only}, found);
   ASSERT_TRUE(until) << until.error().message;
   if (!*until) {
     EXPECT_TRUE(found.empty());

@@ -21,8 +21,10 @@ base::Result<std::optional<std::uint64_t>> read_in_parts(UsageDatabase& database
 // one deletes only what the feed calls deleted. Both are of all drives together, by logical path.
 class FeedCopies {
  public:
-  // Reads the feed from where it was read last; copies everything where that is no longer kept.
-  void follow(UsageDatabase& database, const std::vector<std::filesystem::path>& drives);
+  // Reads the feed from where it was read last, of all drives or of this one alone; copies everything where
+  // that is no longer kept.
+  void follow(UsageDatabase& database, const std::vector<std::filesystem::path>& drives,
+              const std::string& only = {});
 
   // The first scan whose changes are still to be read; nothing before the first of all.
   std::optional<std::uint64_t> oldest_unread() const {

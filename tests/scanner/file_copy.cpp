@@ -36,10 +36,10 @@ FileCopy::Copy FileCopy::everything(const std::vector<fs::path>& drives) {
   return copy;
 }
 
-void FileCopy::follow(UsageDatabase& database, const std::vector<fs::path>& drives) {
+void FileCopy::follow(UsageDatabase& database, const std::vector<fs::path>& drives, const std::string& only) {
   std::vector<FeedEntry> found;
-  const auto until =
-      read_in_parts(database, {.since = since_, .until = {}, .after = {}, .files = true}, found);
+  const auto until = read_in_parts(
+      database, {.since = since_, .until = {}, .after = {}, .files = true, .drive = only}, found);
   ASSERT_TRUE(until) << until.error().message;
   if (!*until) {
     EXPECT_TRUE(found.empty());

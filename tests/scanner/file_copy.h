@@ -16,8 +16,10 @@ namespace spoor::scanner {
 // path.
 class FileCopy {
  public:
-  // Reads the feed from where it was read last; copies everything where that is no longer kept.
-  void follow(UsageDatabase& database, const std::vector<std::filesystem::path>& drives);
+  // Reads the feed from where it was read last, of all drives or of this one alone; copies everything where
+  // that is no longer kept.
+  void follow(UsageDatabase& database, const std::vector<std::filesystem::path>& drives,
+              const std::string& only = {});
 
   // The first scan whose changes are still to be read; nothing before the first of all.
   std::optional<std::uint64_t> oldest_unread() const {

@@ -282,7 +282,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     for (std::uint64_t count = random_.below(12); count > 0; --count) change_something();
     number_ = random_.below(options.drives.size());
     if (random_.one_in(4)) make_faults();
-    options.oldest_unread = copies_.oldest_unread();
+    options.oldest_unread = std::min(copies_.oldest_unread(), one_drive_.directories.oldest_unread());
     if (options.file_feed)
       options.oldest_unread = std::min(options.oldest_unread, file_copy_.oldest_unread());
     if (random_.one_in(5)) step_clocks();
@@ -299,15 +299,28 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     }
     const bool is_whole = report.record.errors == 0 && !hidden;
     // Whoever copies everything while something could not be read has what the database does not know.
-    if (random_.one_in(2) && (is_whole || copies_.from_scratch > 0)) {
-      copies_.follow(*database, drives());
-      if (is_whole) copies_.expect_same(drives());
-    }
+    if (random_.one_in(2) && (is_whole || copies_.from_scratch > 0)) follow(copies_, is_whole);
     if (options.file_feed && random_.one_in(2) && (is_whole || file_copy_.from_scratch > 0)) {
-      file_copy_.follow(*database, drives());
-      if (is_whole) file_copy_.expect_same(drives());
+      follow(file_copy_, is_whole);
     }
+    if (random_.one_in(2) && (is_whole || one_drive_.directories.from_scratch > 0))
+      follow_one_drive(is_whole);
     reader.repair();
+  }
+
+  template <typename Copy>
+  void follow(Copy& copy, bool is_whole) {
+    copy.follow(*database, drives());
+    if (is_whole) copy.expect_same(drives());
+  }
+
+  void follow_one_drive(bool is_whole) {
+    const auto drive = drives().back();
+    one_drive_.directories.follow(*database, {drive}, drive.native());
+    if (is_whole) one_drive_.directories.expect_same({drive});
+    if (!options.file_feed) return;
+    one_drive_.files.follow(*database, {drive}, drive.native());
+    if (is_whole) one_drive_.files.expect_same({drive});
   }
 
   std::vector<std::filesystem::path> drives() const {
@@ -320,6 +333,10 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
   support::Random random_;
   FeedCopies copies_;
   FileCopy file_copy_;
+  struct {
+    FeedCopies directories;
+    FileCopy files;
+  } one_drive_;  // of all there are
   std::size_t number_ = 0;
   std::uint64_t fresh_ = 0;
 };
@@ -342,6 +359,9 @@ TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
   copies_.expect_same(drives());
   EXPECT_EQ(copies_.from_scratch, 1) << "with the first scan";
   EXPECT_GT(copies_.entries, rounds / 8);
+  follow_one_drive(true);
+  EXPECT_EQ(one_drive_.directories.from_scratch, 1);
+  EXPECT_GT(one_drive_.directories.entries, 0);
   if (!options.file_feed) return;
   file_copy_.follow(*database, drives());
   file_copy_.expect_same(drives());

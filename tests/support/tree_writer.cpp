@@ -50,7 +50,7 @@ std::vector<fs::path> TreeWriter::all_directories() const {
     const auto path = at->path().lexically_relative(drive_);
     if (path == ".spoor") {
       at.disable_recursion_pending();  // a daemon writes there meanwhile
-    } else if (at->is_directory()) {
+    } else if (at->is_directory() && !at->is_symlink()) {
       found.push_back(path);
     }
   }
@@ -64,8 +64,9 @@ fs::path TreeWriter::some_directory() {
 
 void TreeWriter::make_directory() {
   const fs::path path = some_directory() / new_name("d" + random_.letters(3));
-  fs::create_directories(drive_ / path);
-  changed_.push_back(path);
+  std::error_code taken;  // the name, by a file
+  fs::create_directories(drive_ / path, taken);
+  if (!taken) changed_.push_back(path);
 }
 
 void TreeWriter::write_file() {

@@ -1,0 +1,160 @@
+// The recipes that copy and back up, over rounds of random changes on two drives, with the programs that they
+// are for. SPOOR_RECIPE_ROUNDS sets how many.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/cluster/one_node.h"
+#include "tests/support/locales.h"
+#include "tests/support/random.h"
+#include "tests/support/tree_writer.h"
+
+namespace spoor::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+int rounds(int unless_set) {
+  const char* const set = std::getenv("SPOOR_RECIPE_ROUNDS");
+  return set == nullptr ? unless_set : std::atoi(set);
+}
+
+class RecipeRoundsTest : public OneNodeTest, public testing::WithParamInterface<const char*> {
+ protected:
+  RecipeRoundsTest() : OneNodeTest(2) {
+    for (const fs::path& each : node().drives)
+      writers_.emplace_back(random_, each, support::TreeOddities::all);
+    for (support::TreeWriter& writer : writers_) writer.fill(15);
+    scan();
+  }
+
+  // Changes on both drives, which have names in common, and the scan that finds them.
+  void change_and_scan() {
+    for (std::size_t at = 0; at < writers_.size(); ++at) {
+      for (std::uint64_t count = random_.below(6); count > 0; --count) writers_[at].change();
+      std::string changed = writers_[at].take_changed();
+      if (random_.one_in(2)) changed += rewrite_unnoticed(node().drives[at]);
+      if (changed.empty()) continue;
+      ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, changed).code, 0);
+    }
+    scan();
+  }
+
+  // Of two, one that keeps the names of files.
+  bool keeps_files() const { return std::string(GetParam()) != "C"; }
+
+  void scan() { cluster_.scan(node(), 0, settings()); }
+
+  support::CommandResult run_recipe(const std::string& name, const std::vector<std::string>& arguments) {
+    auto environment = locales_.environment(GetParam());
+    for (const std::string& each : {"RESTIC_REPOSITORY=" + (work_ / "repository").native(),
+                                    "RESTIC_PASSWORD_FILE=" + (work_ / "password").native(),
+                                    "RESTIC_CACHE_DIR=" + (work_ / "cache").native()})
+      environment.push_back(each);
+    return recipe(name, arguments, environment, settings());
+  }
+
+  // What differs in names, types, sizes, times, rights and bytes.
+  static std::string differences(const fs::path& drive, const fs::path& copy) {
+    const auto found = support::run_command(
+        {"rsync", "-acni", "--exclude=/.spoor", "--delete", drive.native() + "/", copy.native() + "/"});
+    EXPECT_EQ(found.code, 0) << found.err;
+    return found.out;
+  }
+
+  // restic does not restore the attributes of the top directory and, before 0.17, damages the target of a
+  // symbolic link that is no UTF-8.
+  static std::string without_limits_of_restic(const std::string& differences) {
+    std::string rest;
+    std::istringstream lines(differences);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t target = line.find(" -> ");
+      const bool is_damaged_target = line.starts_with("cLc") && target != std::string::npos &&
+                                     line.find("\\#3", target) != std::string::npos;
+      if (line != ".d..t...... ./" && !is_damaged_target) rest += line + '\n';
+    }
+    return rest;
+  }
+
+  support::Random random_;
+  std::vector<support::TreeWriter> writers_;
+  support::TempDirectory work_;
+  support::Locales locales_;
+
+ private:
+  std::vector<std::string> settings() const {
+    return keeps_files() ? std::vector<std::string>{"--set", "scan.file_feed=true"}
+                         : std::vector<std::string>();
+  }
+
+  // Other bytes in a file of the same size and mtime. Its path, with a NUL behind it.
+  std::string rewrite_unnoticed(const fs::path& drive) {
+    std::error_code gone;
+    for (const auto& entry : fs::recursive_directory_iterator(drive / "bucket", gone)) {
+      if (!entry.is_regular_file() || entry.is_symlink() || entry.hard_link_count() > 1 ||
+          entry.file_size() == 0) {
+        continue;
+      }
+      if (!random_.one_in(4)) continue;
+      const auto modified = entry.last_write_time();
+      const std::string bytes = random_.bytes(entry.file_size());
+      std::ofstream(entry.path()) << bytes;
+      fs::last_write_time(entry.path(), modified);
+      return entry.path().lexically_relative(drive).native() + '\0';
+    }
+    return {};
+  }
+};
+
+TEST_P(RecipeRoundsTest, RsyncFromFeed_EveryRound_CopiesEqualTheDrives) {
+  SCOPED_TRACE(random_.trace());
+  const int last = rounds(8);
+  for (int round = 0; round <= last && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (round > 0) change_and_scan();
+    for (std::size_t at = 0; at < 2; ++at) {
+      const fs::path copy = work_ / ("copy" + std::to_string(at));
+      const std::string drive = node().drives[at].native();
+      const auto copied = run_recipe("rsync-from-feed", {drive, copy.native(), "copy" + std::to_string(at)});
+      EXPECT_EQ(copied.code, 0) << copied.err;
+      EXPECT_EQ(copied.out, round > 0 ? ""
+                                      : "rsync-from-feed: copies all of " + drive +
+                                            ": what changed since the last copy is not known\n");
+      EXPECT_EQ(copied.err, "");
+      EXPECT_EQ(differences(drive, copy), "");
+    }
+  }
+}
+
+TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
+  SCOPED_TRACE(random_.trace());
+  std::ofstream(work_ / "password") << "secret";
+  ASSERT_EQ(support::run_command({"restic", "init", "--repo", (work_ / "repository").native(),
+                                  "--password-file", (work_ / "password").native()})
+                .code,
+            0);
+  const int last = rounds(2);  // each call of restic takes a second
+  for (int round = 0; round <= last && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (round > 0) change_and_scan();
+    for (std::size_t at = 0; at < 2; ++at) {
+      const std::string name = "disk" + std::to_string(at);
+      const auto made = run_recipe("restic-from-feed", {"backup", node().drives[at].native(), name});
+      EXPECT_EQ(made.code, 0) << made.err;
+      EXPECT_EQ(made.out.find("backs up all of") != std::string::npos, round == 0) << made.out;
+      if (round < last && !random_.one_in(8)) continue;
+      const fs::path restored = work_ / (name + '-' + std::to_string(round));
+      const auto done = run_recipe("restic-from-feed", {"restore", restored.native(), name});
+      EXPECT_EQ(done.code, 0) << done.err;
+      EXPECT_EQ(without_limits_of_restic(differences(node().drives[at], restored)), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Locales, RecipeRoundsTest, support::Locales::all(), support::Locales::test_name);
+
+}  // namespace
+}  // namespace spoor::cluster

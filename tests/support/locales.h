@@ -1,0 +1,41 @@
+// Locales for the programs that a test starts.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::support {
+
+// Compiles them where the machine has none of the name. The environment is good as long as this lives.
+class Locales {
+ public:
+  // What the environment of a program in this locale has.
+  std::vector<std::string> environment(const std::string& name) const {
+    if (!name.starts_with("de_DE")) return {"LC_ALL=" + name};
+    const std::filesystem::path compiled = directory_ / name;
+    if (!std::filesystem::exists(compiled)) {
+      const auto made =
+          run_command({"localedef", "-i", "de_DE", "-f", "UTF-8", "--no-archive", compiled.native()});
+      EXPECT_TRUE(std::filesystem::exists(compiled)) << made.err;
+    }
+    return {"LC_ALL=" + name, "LOCPATH=" + directory_.path().native()};
+  }
+
+  // The name of a test in the locale of the parameter.
+  static std::string test_name(const testing::TestParamInfo<const char*>& parameter) {
+    return std::string(parameter.param).substr(0, 1) + std::to_string(parameter.index);
+  }
+
+  static auto all() { return testing::Values("C", "C.UTF-8", "de_DE.UTF-8"); }
+
+ private:
+  TempDirectory directory_;
+};
+
+}  // namespace spoor::support
