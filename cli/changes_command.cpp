@@ -16,6 +16,7 @@
 #include "scanner/change_feed.h"
 #include "scanner/consumers.h"
 #include "scanner/report_json.h"
+#include "tracker/drive_registry.h"
 #include "tracker/path.h"
 
 namespace spoor::cli {
@@ -219,6 +220,11 @@ int run(const GlobalOptions& global, ChangesFlags& flags) {
                                           tracker::printable(flags.drive)));
     }
     flags.drive = *std::move(drive);
+    base::PosixFileSystem files;
+    tracker::DriveRegistry registry(files, config->node.data_dir);
+    static_cast<void>(registry.load(config->drives));
+    if (const auto check = registry.check(flags.drive); !check.error.empty())
+      return fail(exit_failed, check.error);
   }
   return ChangesCommand(flags, *config).run();
 }

@@ -235,7 +235,7 @@ void Audit::differs(Level& level, const std::string& path, std::int64_t changed_
   level.is_counted = true;
   if (context_.partial || may_be_on_the_way(changed_ns)) return;
   ++outcome_.missed;
-  const std::size_t bytes = sizeof path + path.size();
+  const std::size_t bytes = sizeof(std::string) + path.size();
   if (missed_bytes_ + bytes > missed_bytes_max || outcome_.missed_paths.size() >= missed_kept_max) return;
   missed_bytes_ += bytes;
   outcome_.missed_paths.push_back(path);
@@ -248,7 +248,7 @@ void Audit::walk_again(const std::string& path) {
   DifferingPaths& differing = outcome_.differing;
   auto& paths = known.size() < path.size() ? differing.trees : differing.directories;
   const auto [entry, is_new] = paths.insert(std::move(known));
-  if (is_new) differing_bytes_ += sizeof *entry + entry->size();
+  if (is_new) differing_bytes_ += sizeof(std::string) + entry->size();
 }
 
 // A time ahead of the clock is that of a clock which was set back since.

@@ -83,6 +83,44 @@ TEST_F(BackupTest, WhatVanishesAfterTheScanIsNoFailure) {
   EXPECT_EQ(changes({"--consumer", "rsync"}).out, "") << "it was read";
 }
 
+// It is the same directory in the scans before and after the copy, which needs no second look.
+TEST_F(BackupTest, ADirectoryThatIsElsewhereDuringTheCopy_StaysInIt) {
+  change("moving/deep/file");
+  cluster_.scan(node());
+  ASSERT_EQ(rsync().code, 0);
+  change("moving/new");
+  change("top");
+  cluster_.scan(node());
+  fs::rename(drive() / "moving", drive() / "elsewhere");
+  ASSERT_EQ(rsync().code, 0);
+  fs::rename(drive() / "elsewhere", drive() / "moving");
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "--kind", "tree", "moving", "elsewhere"}).code, 0);
+  cluster_.scan(node());
+  ASSERT_EQ(rsync().code, 0);
+  expect_same();
+}
+
+TEST_F(BackupTest, ADriveThatIsUnmounted_LeavesTheCopyAlone) {
+  change("a/file");
+  cluster_.scan(node());
+  ASSERT_EQ(rsync().code, 0);
+  change("top");
+  cluster_.scan(node());
+  const support::TempDirectory aside;
+  fs::rename(drive(), aside / "drive");
+  fs::create_directory(drive());
+  for (const char* consumer : {"rsync", "new"}) {
+    const auto refused = rsync(consumer);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_NE(refused.err.find("carries no identity"), std::string::npos) << refused.err;
+  }
+  EXPECT_TRUE(fs::exists(copy_ / "a/file"));
+  fs::remove(drive());
+  fs::rename(aside / "drive", drive());
+  EXPECT_EQ(rsync().code, 0);
+  expect_same();
+}
+
 TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
   change("bucket/a/file");
   cluster_.scan(node());
