@@ -282,9 +282,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     for (std::uint64_t count = random_.below(12); count > 0; --count) change_something();
     number_ = random_.below(options.drives.size());
     if (random_.one_in(4)) make_faults();
-    options.oldest_unread = std::min(copies_.oldest_unread(), one_drive_.directories.oldest_unread());
-    if (options.file_feed)
-      options.oldest_unread = std::min(options.oldest_unread, file_copy_.oldest_unread());
+    options.oldest_unread = oldest_unread();
     if (random_.one_in(5)) step_clocks();
     if (random_.one_in(8)) std::swap(options.drives.front(), options.drives.back());
     if (random_.one_in(4)) return scan_killed();
@@ -306,6 +304,16 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     if (random_.one_in(2) && (is_whole || one_drive_.directories.from_scratch > 0))
       follow_one_drive(is_whole);
     reader.repair();
+  }
+
+  // Of the copies that have begun.
+  std::optional<std::uint64_t> oldest_unread() const {
+    std::optional<std::uint64_t> oldest;
+    for (const auto each : {copies_.oldest_unread(), file_copy_.oldest_unread(),
+                            one_drive_.directories.oldest_unread(), one_drive_.files.oldest_unread()}) {
+      if (each && (!oldest || *each < *oldest)) oldest = each;
+    }
+    return oldest;
   }
 
   template <typename Copy>
