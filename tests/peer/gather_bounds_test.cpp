@@ -83,7 +83,7 @@ TEST_F(GatherBoundsTest, PeerThatIsOutOfReachInTheSecondRoundOnly_Fails) {
   scan();
   const auto kept = cursors_["c"];
   auto& c = cluster_["c"];
-  c.before_answer = [this, &c, round = 0]() mutable {
+  c.before_answer = [this, round = 0]() mutable {
     if (++round == 2) advance("c", far_off);
   };
   const auto gathered = scan();
