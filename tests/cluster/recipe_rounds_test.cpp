@@ -10,6 +10,7 @@
 #include "tests/cluster/one_node.h"
 #include "tests/support/locales.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
@@ -111,7 +112,7 @@ class RecipeRoundsTest : public OneNodeTest, public testing::WithParamInterface<
 
 TEST_P(RecipeRoundsTest, RsyncFromFeed_EveryRound_CopiesEqualTheDrives) {
   SCOPED_TRACE(random_.trace());
-  const int last = rounds(8);
+  const int last = rounds(support::is_sanitized ? 3 : 8);
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();
@@ -136,7 +137,7 @@ TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
                                   "--password-file", (work_ / "password").native()})
                 .code,
             0);
-  const int last = rounds(2);  // each call of restic takes a second
+  const int last = rounds(support::is_sanitized ? 0 : 2);  // each call of restic takes a second
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();
