@@ -243,11 +243,11 @@ void Audit::differs(Level& level, const std::string& path, std::int64_t changed_
 
 // A path that is too long for a mark is walked with all that is below the deepest one that is not.
 void Audit::walk_again(const std::string& path) {
-  std::string known = path;
-  while (known.size() > tracker::path_bytes_max) known = tracker::parent_path(known);
   DifferingPaths& differing = outcome_.differing;
-  auto& paths = known.size() < path.size() ? differing.trees : differing.directories;
-  const auto [entry, is_new] = paths.insert(std::move(known));
+  const bool is_too_long = path.size() > tracker::path_bytes_max;
+  auto& paths = is_too_long ? differing.trees : differing.directories;
+  const std::size_t end = is_too_long ? path.rfind('/', tracker::path_bytes_max) : path.size();
+  const auto [entry, is_new] = paths.insert(path.substr(0, end));
   if (is_new) differing_bytes_ += sizeof(std::string) + entry->size();
 }
 

@@ -121,6 +121,20 @@ TEST_F(BackupTest, ADriveThatIsUnmounted_LeavesTheCopyAlone) {
   expect_same();
 }
 
+TEST_F(BackupTest, ARelativeDestination_StaysTheSameInAllSteps) {
+  const fs::path before = fs::current_path();
+  fs::current_path(copy_.path().parent_path());
+  const std::string copy = copy_.path().filename().native();
+  for (const char* path : {"bucket/a/file", "bucket/a/more"}) {
+    change(path);
+    cluster_.scan(node());
+    EXPECT_EQ(recipe("rsync-from-feed", {drive().native(), copy}).code, 0);
+  }
+  fs::current_path(before);
+  EXPECT_FALSE(fs::exists(drive() / copy)) << "nothing is written to the drive";
+  expect_same();
+}
+
 TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
   change("bucket/a/file");
   cluster_.scan(node());
