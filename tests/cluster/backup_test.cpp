@@ -137,10 +137,10 @@ TEST_F(BackupTest, ARelativeDestination_StaysTheSameInAllSteps) {
 
 TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
   change("bucket/a/file");
-  cluster_.scan(node());
+  scan_settled();
   ASSERT_EQ(rsync().code, 0);
   change("bucket/b/file");
-  cluster_.scan(node());
+  scan_settled();
   // No user, root included, can make a directory below a file.
   const support::TempDirectory other;
   std::ofstream(other / "file") << "in the way";
@@ -154,14 +154,14 @@ TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
 
 TEST_F(BackupTest, AConsumerReadsEachChangeOnce) {
   change("bucket/a/file");
-  cluster_.scan(node());
+  scan_settled();
   const auto unknown = changes({"--consumer", "c"});
   EXPECT_EQ(unknown.code, 4);
   EXPECT_EQ(unknown.out, "");
   EXPECT_EQ(changes({"--consumer", "c", "--commit"}).code, 4);
   EXPECT_EQ(changes({"--consumer", "c"}).code, 0) << "it reads on from here";
   change("bucket/a/more");
-  cluster_.scan(node());
+  scan_settled();
   for (int times = 0; times < 2; ++times) EXPECT_EQ(changes({"--consumer", "c"}).out, "bucket/a/\n");
   EXPECT_EQ(changes({"--consumer", "c", "--commit"}).out, "bucket/a/\n");
   EXPECT_EQ(changes({"--consumer", "c"}).out, "");

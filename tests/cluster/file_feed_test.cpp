@@ -81,14 +81,14 @@ class FileFeedTest : public OneNodeTest {
 TEST_F(FileFeedTest, RsyncCopiesExactlyTheFilesThatAreNewOrChanged) {
   for (const char* path : {"top", "bucket/a/changed", "bucket/a/same", "bucket/a/gone", "bucket/b/file"})
     change(path);
-  cluster_.scan(node());
+  scan_settled();
   copy_everything();
   EXPECT_THAT(follow(), IsEmpty());
   for (const char* path : {"bucket/a/changed", "bucket/a/new", "bucket/c/d/file", "-x", "#y"}) change(path);
   fs::remove(drive() / "bucket/a/gone");
   fs::remove_all(drive() / "bucket/b");
   ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/b", "bucket/a"}).code, 0);
-  cluster_.scan(node());
+  scan_settled();
   EXPECT_THAT(listed({}), ElementsAre("-x", "./#y", "bucket/a/changed", "bucket/a/new", "bucket/c/d/file"));
   EXPECT_THAT(listed({"--deleted"}), ElementsAre("bucket/a/gone", "bucket/b/"));
   EXPECT_EQ(changes({"--since", "1", "--until", "2", "--files", "--json"}).out,

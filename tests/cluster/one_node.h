@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cluster/cluster.h"
+#include "tests/support/file_times.h"
 
 namespace spoor::cluster {
 
@@ -30,6 +31,12 @@ class OneNodeTest : public testing::Test {
     std::filesystem::create_directories((drive() / path).parent_path());
     std::ofstream(drive() / path, std::ios::app) << path;
     ASSERT_EQ(cluster_.spoor(node(), {"mark", "-0"}, path).code, 0);
+  }
+
+  // Reports each change once: what was changed before is old enough.
+  void scan_settled() {
+    support::outlast_timestamp_step();
+    cluster_.scan(node());
   }
 
   // Runs a recipe of docs/recipes with `spoor` as this node has it.

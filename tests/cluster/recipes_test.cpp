@@ -195,10 +195,10 @@ TEST_F(NodeExporterTest, TheLastScanAndTheTotals) {
   EXPECT_TRUE(fs::is_empty(work.path())) << "and nothing is left behind";
   change("bucket/a/file");
   change("bucket/quiet/file");
-  cluster_.scan(node());
+  scan_settled();
   std::ofstream(drive() / "bucket/a/file") << "12345";
   ASSERT_EQ(cluster_.spoor(node(), {"mark", "--kind", "file", "bucket/a/file"}).code, 0);
-  cluster_.scan(node());
+  scan_settled();
   const auto written = recipe("node-exporter-textfile", {file.native()});
   ASSERT_EQ(written.code, 0) << written.err;
   const std::string text = content(file);

@@ -45,6 +45,7 @@ class ScanHookTest : public OneNodeTest {
   }
 
   std::string scan_with(const std::string& command, int code = 0) {
+    support::outlast_timestamp_step();
     const auto scan = cluster_.spoor(node(), {"scan", "--exec", command});
     EXPECT_EQ(scan.code, code) << scan.err;
     return scan.err;
@@ -71,7 +72,7 @@ TEST_F(ScanHookTest, IsToldEverythingFirstAndThenWhatChanged) {
   EXPECT_EQ(take_calls(), (Calls{{"call", "./", "bucket/a/"}}));
   fs::remove_all(drive() / "bucket/a");
   ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/a"}).code, 0);
-  cluster_.scan(node());
+  scan_settled();
   change("bucket/b/file");
   scan_with(hook());
   EXPECT_EQ(take_calls(), (Calls{{"call", "bucket/", "bucket/b/"}}))

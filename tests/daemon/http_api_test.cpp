@@ -1,6 +1,7 @@
 // The contract of docs/http-api.md, against a running spoord.
 #include "peer/cycle_frame.h"
 #include "tests/daemon/spoord_fixture.h"
+#include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
 
 namespace spoor::daemon {
@@ -268,6 +269,7 @@ TEST_F(HttpApiTest, UsageScansAndChangesAreWhatTheCommandsSay) {
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;
   };
+  support::outlast_timestamp_step();
   spoor({"scan"});
   const auto usage = get("/v1/usage?path=b&depth=1");
   EXPECT_EQ(usage, json::parse(spoor({"usage", "b", "--json"})));

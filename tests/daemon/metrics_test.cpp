@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/daemon/spoord_fixture.h"
+#include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
 
 namespace spoor::daemon {
@@ -65,6 +66,7 @@ class MetricsTest : public SpoordTest {
   }
 
   void scan() {
+    support::outlast_timestamp_step();
     const auto done = support::run_command(
         {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_, "scan"});
     EXPECT_TRUE(done.code == 0 || done.code == 3) << done.err;
