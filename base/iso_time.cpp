@@ -2,10 +2,22 @@
 
 #include <fmt/chrono.h>
 
+#include <ctime>
+
 namespace spoor::base {
 
 std::string iso_time(WallTime time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+std::optional<WallTime> parse_iso_time(const std::string& text) {
+  std::tm parts{};
+  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  const auto time = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
+  constexpr auto bounds = std::chrono::floor<std::chrono::seconds>(WallTime::max());
+  if (time > bounds || time < -bounds.time_since_epoch() + std::chrono::sys_seconds()) return std::nullopt;
+  return time;
 }
 
 }  // namespace spoor::base

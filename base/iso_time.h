@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -8,5 +9,8 @@ namespace spoor::base {
 
 // "2026-11-21T04:05:06Z"
 std::string iso_time(WallTime time);
+
+// The time of such a text, to the second; nothing for any other text.
+std::optional<WallTime> parse_iso_time(const std::string& text);
 
 }  // namespace spoor::base

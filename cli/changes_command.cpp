@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/clock.h"
+#include "base/iso_time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
@@ -35,6 +36,7 @@ struct ChangesFlags {
   bool commit = false;
   bool forget = false;
   bool latest = false;
+  bool consumers = false;
   bool quiet = false;
   bool deleted = false;
   bool files = false;
@@ -100,6 +102,7 @@ class ChangesCommand {
     const auto latest = scanner::latest_scan(*database);
     if (!latest) return fail(exit_failed, latest.error().message);
     if (flags_.latest) return print_latest(*database, *latest);
+    if (flags_.consumers) return print_consumers(*database, *latest);
     if (flags_.quiet) return move(*database, *latest);
     const auto since = find_since(*database);
     if (!since) return fail(exit_failed, since.error().message);
@@ -130,6 +133,46 @@ class ChangesCommand {
     const auto id = scanner::feed_id(database);
     if (!id) return fail(exit_failed, id.error().message);
     print_exact(nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump() + '\n');
+    return exit_done;
+  }
+
+  // How many scans a consumer has still to read; nothing where it has to start over.
+  static base::Result<std::optional<std::uint64_t>> lag_of(scanner::UsageDatabase& database,
+                                                           const scanner::Consumer& consumer,
+                                                           std::uint64_t latest) {
+    const auto id = scanner::feed_id(database);
+    if (!id) return id.error();
+    if (consumer.feed_id != *id || consumer.scan > latest) return std::optional<std::uint64_t>();
+    const auto until = scanner::read_changes(database, {.since = consumer.scan, .until = {}, .after = {}},
+                                             [](const FeedEntry&) { return false; });
+    if (!until) return until.error();
+    return *until ? std::optional<std::uint64_t>(latest - consumer.scan) : std::nullopt;
+  }
+
+  int print_consumers(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    auto consumers = open_consumers();
+    if (!consumers) return fail(exit_failed, consumers.error().message);
+    const auto list = consumers->list();
+    if (!list) return fail(exit_failed, list.error().message);
+    auto json = nlohmann::ordered_json{{"latest", latest}, {"consumers", nlohmann::ordered_json::array()}};
+    Table table({"consumer", "scan", "behind", "committed", ""}, {3, 4});
+    for (const scanner::Consumer& consumer : *list) {
+      const auto lag = lag_of(database, consumer, latest);
+      if (!lag) return fail(exit_failed, lag.error().message);
+      const std::optional<std::uint64_t>& behind = *lag;
+      const std::string committed = base::iso_time(consumer.committed_at);
+      json["consumers"].push_back({{"consumer", consumer.name},
+                                   {"scan", consumer.scan},
+                                   {"behind", behind ? nlohmann::ordered_json(*behind) : nullptr},
+                                   {"committed_at", committed}});
+      table.add({consumer.name, std::to_string(consumer.scan), behind ? with_commas(*behind) : "-", committed,
+                 behind ? "" : "starts over: its changes are no longer kept"});
+    }
+    if (flags_.json) {
+      print_exact(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+    } else {
+      print_text(list->empty() ? "no consumer has committed yet\n" : table.to_string());
+    }
     return exit_done;
   }
 
@@ -198,7 +241,8 @@ std::optional<std::string> find_drive(const config::Config& config, const std::s
 }
 
 int run(const GlobalOptions& global, ChangesFlags& flags) {
-  if (!flags.latest && flags.since.has_value() != flags.consumer.empty()) {
+  if (refuse_url(global, "changes")) return exit_usage;
+  if (!flags.latest && !flags.consumers && flags.since.has_value() != flags.consumer.empty()) {
     return fail(exit_usage, "give either --since SCAN or --consumer NAME");
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
@@ -245,6 +289,8 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options, int& c
   command->add_option("--drive", flags->drive, "Only what changed on this one of the drives");
   command->add_flag("--latest", flags->latest,
                     "Prints the number of the last scan, and no more (--json: and the feed's id)");
+  command->add_flag("--consumers", flags->consumers,
+                    "Lists the consumers instead: the last scan each has read, and how many it is behind");
   command->add_flag("--commit", flags->commit, "Once all is printed, the consumer has read it");
   command->add_flag("-q,--quiet", flags->quiet,
                     "With --commit: prints nothing, and only moves the consumer to --until, wherever it was");

@@ -10,6 +10,7 @@ namespace spoor::cli {
 
 void add_changes_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_mark_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_members_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_scans_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);

@@ -26,6 +26,7 @@ void add_config_command(CLI::App& program, const GlobalOptions& options, int& co
       command->add_subcommand("show", "Prints the effective configuration, defaults and --set included");
   show->add_flag("--json", *as_json, "It is JSON in any case");
   show->callback([as_json, &options, &code] {
+    if (refuse_url(options, "config")) return void(code = exit_usage);
     const auto config = options.load_config();
     code = config ? exit_done : fail(exit_usage, config.error().message);
     if (config) print_exact(config::to_json_text(*config));
@@ -33,6 +34,7 @@ void add_config_command(CLI::App& program, const GlobalOptions& options, int& co
   CLI::App* check = command->add_subcommand("check", "Says what is wrong with it, if anything");
   check->add_flag("--json", *as_json, "Prints one JSON object");
   check->callback([as_json, &options, &code] {
+    if (refuse_url(options, "config")) return void(code = exit_usage);
     const auto config = options.load_config();
     code = config ? check_drives(*config) : fail(exit_usage, config.error().message);
     if (code == exit_done) print_exact(*as_json ? "{\"valid\":true}\n" : "the configuration is valid\n");

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "peer/http_transport.h"
 
 namespace spoor::cli {
 namespace {
@@ -26,22 +26,15 @@ std::string drives_text(const ordered_json& drives) {
 }
 
 int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
-  const auto endpoint = global.own_endpoint();
-  if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  const auto credentials = global.own_credentials(*endpoint);
-  if (!credentials) return fail(exit_usage, credentials.error().message);
   // An acceptance saves to the drive before it is answered.
-  peer::HttpTransport transport({.credentials = *credentials, .timeout = std::chrono::minutes(1)});
-  const auto response = peer::exchange(transport, {*endpoint, method, target, {}, {}});
-  if (!response) return fail(exit_failed, response.error().message);
-  if (!response->is_success()) return fail(exit_failed, peer::problem_detail(*response));
-  const auto json = ordered_json::parse(response->body, nullptr, false);
-  if (!json.is_object() || !json.contains("drives"))
-    return fail(exit_failed, "the daemon's answer is no JSON");
+  auto daemon = DaemonClient::create(global, std::chrono::minutes(1));
+  if (!daemon) return fail(exit_usage, daemon.error().message);
+  const auto json = daemon->exchange(method, target);
+  if (!json) return fail(exit_failed, json.error().message);
   if (as_json) {
-    print_exact(json.dump(2) + '\n');
+    print_exact(json->dump(2) + '\n');
   } else {
-    print_text(drives_text(json["drives"]));
+    print_text(drives_text(json->at("drives")));
   }
   return exit_done;
 }

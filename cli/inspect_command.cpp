@@ -185,7 +185,7 @@ int run(const InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& program, const GlobalOptions& /*options*/, int& code) {
+void add_inspect_command(CLI::App& program, const GlobalOptions& global, int& code) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command =
       program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
@@ -194,7 +194,8 @@ void add_inspect_command(CLI::App& program, const GlobalOptions& /*options*/, in
       ->allow_extra_args(false);
   command->add_option("--contains-from", options->contains_from, "The same for each line of a file");
   command->add_flag("--json", options->json, "Prints JSON");
-  command->callback([options, &code] { code = run(*options); });
+  command->callback(
+      [options, &global, &code] { code = refuse_url(global, "inspect") ? exit_usage : run(*options); });
 }
 
 }  // namespace spoor::cli

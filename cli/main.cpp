@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/commands.h"
@@ -36,6 +37,7 @@ int run(int argc, char** argv) {
   add_usage_command(program, options, code);
   add_changes_command(program, options, code);
   add_inspect_command(program, options, code);
+  add_members_command(program, options, code);
   add_drives_command(program, options, code);
   add_config_command(program, options, code);
   try {
@@ -52,6 +54,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const nlohmann::json::exception& error) {
+    return fail(exit_failed,
+                std::string("the daemon's response is not of the expected form: ") + error.what());
   } catch (const std::exception& error) {
     return fail(exit_failed, error.what());
   }

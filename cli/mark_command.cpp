@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "cli/format.h"
 #include "cli/rsync_lines.h"
 #include "peer/http_transport.h"
+#include "tracker/drive_paths.h"
 #include "tracker/path.h"
 
 namespace spoor::cli {
@@ -59,7 +59,7 @@ class Marker {
          const config::Config& config)
       : endpoint_(std::move(endpoint)),
         options_(options),
-        drives_(config.drives),
+        drive_paths_(config.drives),
         batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
 
@@ -93,15 +93,16 @@ class Marker {
     const std::string full =
         options_.prefix.empty() ? std::string(raw) : fmt::format("{}/{}", options_.prefix, raw);
     const auto path = tracker::normalise_path(full);
-    const std::string problem = path ? on_a_drive(full, *path) : path.error().message;
+    const std::string problem = path ? drive_paths_.refusal(full, *path) : path.error().message;
     if (!problem.empty()) {
       refuse(problem);
       return {};
     }
     std::string& batch = batches_[kind];
-    if (batch.size() + path->size() + 1 > batch_bytes_) {
+    if (batch.size() + path->size() + 2 > batch_bytes_) {
       if (auto done = send(kind, batch); !done) return done;
     }
+    if (full.starts_with('/')) batch += '/';  // the daemon may have other drives than this machine
     batch += *path;
     batch += '\0';
     return {};
@@ -131,21 +132,6 @@ class Marker {
     }
   }
 
-  // A path of the file system where one of the namespace belongs would be marked, and help nobody.
-  std::string on_a_drive(std::string_view raw, std::string_view path) const {
-    if (!raw.starts_with('/')) return {};
-    for (const auto& drive : drives_) {
-      const auto top = tracker::normalise_path(drive.native());
-      if (!top || !path.starts_with(*top)) continue;
-      if (path.size() > top->size() && path[top->size()] != '/') continue;
-      const auto below = path.substr(std::min(path.size(), top->size() + 1));
-      return fmt::format("'{}' is on the drive {}; give the path below it{}", tracker::printable(raw),
-                         tracker::printable(drive.native()),
-                         below.empty() ? std::string() : fmt::format(": '{}'", tracker::printable(below)));
-    }
-    return {};
-  }
-
   base::Result<> count(const peer::HttpResponse& response) {
     const auto json = nlohmann::json::parse(response.body, nullptr, false);
     if (!json.is_object())
@@ -158,7 +144,7 @@ class Marker {
 
   peer::Endpoint endpoint_;
   const MarkOptions& options_;
-  const std::vector<std::filesystem::path> drives_;
+  const tracker::DrivePaths drive_paths_;
   const std::uint64_t batch_bytes_;
   peer::HttpTransport transport_;
   std::map<std::string, std::string> batches_;  // by kind

@@ -78,6 +78,14 @@ base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
   return endpoint;
 }
 
+bool refuse_url(const GlobalOptions& global, std::string_view command) {
+  if (!global.url) return false;
+  print_error(fmt::format(
+      "--url: 'spoor {}' asks no daemon, it reads files of this machine: run it there without --url",
+      command));
+  return true;
+}
+
 int fail(int code, std::string_view message) {
   print_error(message);
   return code;

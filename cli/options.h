@@ -39,6 +39,9 @@ base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& pe
 // there.)
 base::Result<peer::Endpoint> own_endpoint(const config::Config& config);
 
+// Refuses --url for a command that reads files of this machine; whether it did.
+bool refuse_url(const GlobalOptions& global, std::string_view command);
+
 // Prints "spoor: MESSAGE" to standard error and gives `code` back.
 int fail(int code, std::string_view message);
 

@@ -342,6 +342,7 @@ class ScanCommand {
     for (const auto& peer : gathered.peers) {
       if (!peer.ok) why += fmt::format("\n  {}: {}", base::printable(peer.name), base::printable(peer.error));
     }
+    for (const std::string& source : gathered.unknown_sources) why += "\n  " + base::printable(source);
     if (!note.empty()) why += "\n  " + note;
     return base::Error(std::make_error_code(std::errc::host_unreachable), why);
   }

@@ -21,16 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds exchange_max{2'000};
 constexpr seconds turn_least{5};
 constexpr seconds turn_most{60};  // a scan that died with it keeps it from others for so long
-
-std::vector<peer::Endpoint> parse_all(const std::vector<std::string>& urls) {
-  std::vector<peer::Endpoint> endpoints;
-  endpoints.reserve(urls.size());
-  for (const std::string& url : urls) endpoints.push_back(peer::parse_endpoint(url).value());
-  return endpoints;
-}
 
 peer::CycleOpener::Options turn_options(const config::Config& config, const peer::EtcdPlace& place,
                                         const base::Clock& clock) {
@@ -47,19 +39,15 @@ peer::CycleOpener::Options turn_options(const config::Config& config, const peer
 
 }  // namespace
 
-ScanEtcd::Connection::Connection(const config::Config& config, const config::Etcd& etcd,
-                                 const base::Clock& clock)
-    : place{etcd.prefix, config.node.cluster},
+ScanEtcd::Connection::Connection(const config::Config& config, const base::Clock& clock)
+    : EtcdConnection(config, clock),
       own_name(config.node.name),
       own_url(config::advertised_url(config).value()),
-      forget_after(etcd.forget_after),
-      transport({.timeout = std::min(exchange_max, config.peers.timeout),
-                 .body_bytes_max = peer::EtcdClient::answer_bytes_max}),
-      client(transport, clock, parse_all(etcd.endpoints), {.operation_max = config.peers.timeout}),
+      forget_after(config.peers.etcd->forget_after),
       opener(client, clock, turn_options(config, place, clock)) {}
 
 ScanEtcd::ScanEtcd(const config::Config& config, const base::Clock& clock) {
-  if (config.peers.etcd) connection_.emplace(config, *config.peers.etcd, clock);
+  if (config.peers.etcd) connection_.emplace(config, clock);
 }
 
 std::optional<peer::MemberRegistry> ScanEtcd::registry() {

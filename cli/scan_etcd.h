@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cli/etcd_connection.h"
 #include "config/config.h"
 #include "peer/cycle_opener.h"
-#include "peer/etcd_client.h"
 #include "peer/etcd_roll.h"
 #include "peer/gather.h"
-#include "peer/http_transport.h"
 #include "peer/members.h"
 #include "tracker/cursor.h"
 
@@ -47,15 +46,12 @@ class ScanEtcd {
   void give_back();
 
  private:
-  struct Connection {
-    Connection(const config::Config& config, const config::Etcd& etcd, const base::Clock& clock);
+  struct Connection : EtcdConnection {
+    Connection(const config::Config& config, const base::Clock& clock);
 
-    peer::EtcdPlace place;
     std::string own_name;
     std::string own_url;  // as others reach this node
     std::chrono::milliseconds forget_after;
-    peer::HttpTransport transport;
-    peer::EtcdClient client;
     peer::CycleOpener opener;
     std::optional<peer::Roll> roll;  // none: it did not answer, and there is no use in waiting for that again
   };

@@ -78,6 +78,7 @@ ordered_json to_json(const ScanOutcome& outcome) {
                     {"partial", !gathered.complete()},
                     {"resumed", resumed_json(outcome.resumed)},
                     {"peers", peers_json(gathered)},
+                    {"unknown_sources", gathered.unknown_sources},
                     {"gaps", gathered.gaps}};
   json["filter"] = filter_json(outcome);
   json["dirs_walked"] = record.figures.dirs_walked;
@@ -110,6 +111,10 @@ std::string peers_text(const peer::Gathered& gathered) {
       failures += fmt::format("  left for next time: {}: {}\n", printable(peer.name),
                               printable(peer.error, reason_bytes_max));
     }
+  }
+  for (const std::string& source : gathered.unknown_sources) {
+    failures +=
+        fmt::format("  left for next time: the members listed by {}\n", printable(source, reason_bytes_max));
   }
   return fmt::format("peers      {} of {} answered, cycle {}\n{}", answered, gathered.peers.size(),
                      gathered.cycle.value, failures);

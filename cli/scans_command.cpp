@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/iso_time.h"
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/scans_report.h"
@@ -23,13 +25,33 @@ struct ScansFlags {
   bool json = false;
 };
 
-int run(const GlobalOptions& global, const ScansFlags& flags) {
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
+base::Result<std::vector<scanner::ScanRecord>> read_scans(const config::Config& config, std::size_t limit) {
   auto database =
-      scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
-  if (!database) return fail(exit_failed, database.error().message);
-  const auto scans = database->scans(flags.limit);
+      scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config.node.data_dir));
+  if (!database) return database.error();
+  return database->scans(limit);
+}
+
+base::Result<std::vector<scanner::ScanRecord>> request_scans(DaemonClient& daemon, std::size_t limit) {
+  const auto json = daemon.exchange("GET", fmt::format("/v1/scans?limit={}", limit));
+  if (!json) return json.error();
+  auto scans = scanner::scans_from_json(*json);
+  if (!scans) return base::wrap("the daemon's response", scans.error());
+  return scans;
+}
+
+int run(const GlobalOptions& global, const ScansFlags& flags) {
+  std::optional<base::Result<std::vector<scanner::ScanRecord>>> read;
+  if (global.url) {
+    auto daemon = DaemonClient::create(global);
+    if (!daemon) return fail(exit_usage, daemon.error().message);
+    read = request_scans(*daemon, flags.limit);
+  } else {
+    const auto config = global.load_config();
+    if (!config) return fail(exit_usage, config.error().message);
+    read = read_scans(*config, flags.limit);
+  }
+  const auto& scans = *read;
   if (!scans) return fail(exit_failed, scans.error().message);
   if (flags.json) {
     print_exact(scanner::scans_json(*scans).dump(2, ' ', false, ordered_json::error_handler_t::replace) +

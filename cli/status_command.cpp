@@ -9,9 +9,9 @@
 
 #include "base/printable.h"
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "peer/http_transport.h"
 
 namespace spoor::cli {
 namespace {
@@ -28,14 +28,15 @@ std::chrono::nanoseconds seconds(const ordered_json& value) {
 std::string snapshot_text(const ordered_json& snapshot) {
   if (snapshot.is_null()) return "none yet\n";
   std::string text =
-      snapshot["saved_at"].is_null()
+      snapshot.at("saved_at").is_null()
           ? "never saved\n"
-          : fmt::format("saved {}, {}, generation {}\n", snapshot["saved_at"].get<std::string>(),
-                        human_bytes(snapshot["bytes"].get<std::uint64_t>()),
-                        snapshot["generation"].get<std::uint64_t>());
-  for (const auto& drive : snapshot["drives"]) {
-    text += fmt::format("           {}: {}\n", base::printable(drive["path"].get<std::string>()),
-                        drive["ok"].get<bool>() ? "ok" : base::printable(text_or(drive["error"], "failed")));
+          : fmt::format("saved {}, {}, generation {}\n", snapshot.at("saved_at").get<std::string>(),
+                        human_bytes(snapshot.at("bytes").get<std::uint64_t>()),
+                        snapshot.at("generation").get<std::uint64_t>());
+  for (const auto& drive : snapshot.at("drives")) {
+    text += fmt::format(
+        "           {}: {}\n", base::printable(drive.at("path").get<std::string>()),
+        drive.at("ok").get<bool>() ? "ok" : base::printable(text_or(drive.at("error"), "failed")));
   }
   return text;
 }
@@ -43,11 +44,12 @@ std::string snapshot_text(const ordered_json& snapshot) {
 std::string cycles_text(const ordered_json& cycles) {
   Table table({"cycle", "items", "density", "false positives", "levels", "tree marks", ""}, {6});
   for (const auto& cycle : cycles) {
-    table.add({with_commas(cycle["cycle"].get<std::uint64_t>()),
-               with_commas(cycle["items"].get<std::uint64_t>()), percent(cycle["density"].get<double>()),
-               percent(cycle["fp_rate"].get<double>()), std::to_string(cycle["levels"].get<std::uint64_t>()),
-               with_commas(cycle["tree_marks"].get<std::uint64_t>()),
-               cycle["saturated"].get<bool>() ? "saturated" : ""});
+    table.add({with_commas(cycle.at("cycle").get<std::uint64_t>()),
+               with_commas(cycle.at("items").get<std::uint64_t>()),
+               percent(cycle.at("density").get<double>()), percent(cycle.at("fp_rate").get<double>()),
+               std::to_string(cycle.at("levels").get<std::uint64_t>()),
+               with_commas(cycle.at("tree_marks").get<std::uint64_t>()),
+               cycle.at("saturated").get<bool>() ? "saturated" : ""});
   }
   return table.to_string();
 }
@@ -56,63 +58,82 @@ std::string peers_text(const ordered_json& peers) {
   if (peers.empty()) return {};
   Table table({"peer", "url", "state", "last seen", ""}, {1, 2, 3, 4});
   for (const auto& peer : peers) {
-    table.add({text_or(peer["name"], "?"), peer["url"].get<std::string>(), peer["state"].get<std::string>(),
-               text_or(peer["last_seen"], "never"), text_or(peer["error"], "")});
+    table.add({text_or(peer.at("name"), "?"), peer.at("url").get<std::string>(),
+               peer.at("state").get<std::string>(), text_or(peer.at("last_seen"), "never"),
+               text_or(peer.at("error"), "")});
+  }
+  return '\n' + table.to_string();
+}
+
+std::string etcd_text(const ordered_json& etcd) {
+  if (!etcd.is_object()) return {};
+  const auto members = etcd.at("members").get<std::uint64_t>();
+  std::string text = fmt::format("etcd       {}, {} member{} known\n",
+                                 etcd.at("registered").get<bool>() ? "registered" : "NOT registered", members,
+                                 members == 1 ? "" : "s");
+  if (!etcd.at("ok").get<bool>()) {
+    text += fmt::format("           failing: {}\n", base::printable(text_or(etcd.at("error"), "?")));
+  }
+  return text;
+}
+
+// Where every mark comes from one sender, the line above says it all.
+std::string writers_text(const ordered_json& writers) {
+  if (writers.size() < 2) return {};
+  Table table({"marks from", "accepted", "last"}, {2});
+  for (const auto& writer : writers) {
+    table.add({writer.at("identity").get<std::string>(),
+               with_commas(writer.at("accepted").get<std::uint64_t>()),
+               writer.at("last_at").get<std::string>()});
   }
   return '\n' + table.to_string();
 }
 
 std::string status_text(const ordered_json& status) {
-  const auto& marks = status["marks"];
-  const auto& cycle = status["cycle"];
+  const auto& marks = status.at("marks");
+  const auto& cycle = status.at("cycle");
   const auto count = [&](const char* name) { return with_commas(marks[name].get<std::uint64_t>()); };
   std::string text =
-      fmt::format("node       {} of cluster {}, version {}, up {}\n", status["node"].get<std::string>(),
-                  status["cluster"].get<std::string>(), status["version"].get<std::string>(),
-                  human_duration(seconds(status["uptime_s"])));
-  text += fmt::format("instance   {}\n", status["instance"].get<std::string>());
-  text += fmt::format("cycle      {}, open for {}\n", cycle["current"].get<std::uint64_t>(),
-                      human_duration(seconds(cycle["age_s"])));
+      fmt::format("node       {} of cluster {}, version {}, up {}\n", status.at("node").get<std::string>(),
+                  status.at("cluster").get<std::string>(), status.at("version").get<std::string>(),
+                  human_duration(seconds(status.at("uptime_s"))));
+  text += fmt::format("instance   {}\n", status.at("instance").get<std::string>());
+  text += fmt::format("cycle      {}, open for {}\n", cycle.at("current").get<std::uint64_t>(),
+                      human_duration(seconds(cycle.at("age_s"))));
   text += fmt::format("marks      {} accepted, {} of them new, {} ignored; {} requests rejected\n",
                       count("accepted"), count("new"), count("ignored"), count("rejected"));
-  text += "snapshot   " + snapshot_text(status["snapshot"]);
-  const auto& journal = status["journal"];
-  text += fmt::format("durability {}, journal {}\n", journal["durability"].get<std::string>(),
-                      human_bytes(journal["bytes"].get<std::uint64_t>()));
-  if (!journal["ok"].get<bool>()) {
+  text += "snapshot   " + snapshot_text(status.at("snapshot"));
+  const auto& journal = status.at("journal");
+  text += fmt::format("durability {}, journal {}\n", journal.at("durability").get<std::string>(),
+                      human_bytes(journal.at("bytes").get<std::uint64_t>()));
+  if (!journal.at("ok").get<bool>()) {
     text += fmt::format("           marks are NOT acknowledged: {}\n",
-                        base::printable(text_or(journal["error"], "?")));
+                        base::printable(text_or(journal.at("error"), "?")));
   }
-  text += '\n';
-  return text + cycles_text(status["cycles"]) + peers_text(status["peers"]);
+  text += etcd_text(status.at("membership").at("etcd")) + '\n';
+  return text + cycles_text(status.at("cycles")) +
+         writers_text(status.value("writers", ordered_json::array())) + peers_text(status.at("peers"));
 }
 
-int show(peer::Transport& transport, const peer::HttpRequest& request, bool as_json) {
-  const auto response = peer::exchange(transport, request);
-  if (!response) return fail(exit_failed, response.error().message);
-  if (!response->is_success()) return fail(exit_failed, peer::problem_detail(*response));
-  const auto status = ordered_json::parse(response->body, nullptr, false);
-  if (!status.is_object()) return fail(exit_failed, "the daemon's answer is no JSON object");
+int show(DaemonClient& daemon, bool as_json) {
+  const auto status = daemon.exchange("GET", "/v1/status");
+  if (!status) return fail(exit_failed, status.error().message);
   if (as_json) {
-    print_exact(status.dump(2) + '\n');
+    print_exact(status->dump(2) + '\n');
   } else {
-    print_text(status_text(status));
+    print_text(status_text(*status));
   }
   std::fflush(stdout);
   return exit_done;
 }
 
 int run(const GlobalOptions& global, bool as_json, bool watch) {
-  const auto endpoint = global.own_endpoint();
-  if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  const auto credentials = global.own_credentials(*endpoint);
-  if (!credentials) return fail(exit_usage, credentials.error().message);
-  peer::HttpTransport transport({.credentials = *credentials, .timeout = std::chrono::milliseconds(10'000)});
-  const peer::HttpRequest request{*endpoint, "GET", "/v1/status", {}, {}};
+  auto daemon = DaemonClient::create(global);
+  if (!daemon) return fail(exit_usage, daemon.error().message);
   for (;;) {
     constexpr const char* clear_screen = "\x1b[H\x1b[2J";
     if (watch && !as_json && ::isatty(STDOUT_FILENO) == 1) print_exact(clear_screen);
-    const int code = show(transport, request, as_json);
+    const int code = show(*daemon, as_json);
     if (!watch) return code;
     std::this_thread::sleep_for(watch_interval);
   }

@@ -2,6 +2,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -11,6 +14,7 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
@@ -65,11 +69,30 @@ std::string to_output(const scanner::Usage& usage, const UsageFlags& flags) {
   return usage_text(usage, scanner::parse_usage_order(flags.sort).value(), output_columns());
 }
 
+// The daemon returns no more children of a directory; the others are its rest.
+constexpr std::uint64_t children_of_daemon_max = 10'000;
+
+int run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
+  auto daemon = DaemonClient::create(global);
+  if (!daemon) return fail(exit_usage, daemon.error().message);
+  const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
+  const auto json =
+      daemon->exchange("GET", fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
+                                          boost::urls::encode(path, boost::urls::unreserved_chars),
+                                          flags.depth, flags.sort, children_max));
+  if (!json) return fail(exit_failed, json.error().message);
+  const auto usage = scanner::usage_from_json(*json);
+  if (!usage) return fail(exit_failed, "the daemon's response: " + usage.error().message);
+  print_exact(to_output(*usage, flags));
+  return exit_done;
+}
+
 int run(const GlobalOptions& global, const UsageFlags& flags) {
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
   const auto path = scanner::parse_usage_path(flags.path);
   if (!path) return fail(exit_usage, path.error().message);
+  if (global.url) return run_at_daemon(global, flags, *path);
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
   auto database =
       scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
   if (!database) return fail(exit_failed, database.error().message);

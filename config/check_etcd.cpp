@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -64,6 +66,24 @@ void check_times(const Etcd& etcd, Problems& problems) {
   }
 }
 
+// The port that the URL names, or Spoor's own.
+std::uint16_t port_of(std::string_view url) {
+  std::uint16_t port = Listener().port;
+  if (!lacks_port(url)) {
+    const auto digits = url.substr(url.rfind(':') + 1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  }
+  return port;
+}
+
+// Whether the listeners on that port, if there are any, expect TLS.
+bool speaks_only_tls(const Config& config, std::uint16_t port) {
+  const auto is_on_port = [&](const Listener& each) { return each.unix_path.empty() && each.port == port; };
+  return std::ranges::any_of(config.listen, is_on_port) &&
+         std::ranges::all_of(config.listen,
+                             [&](const Listener& each) { return !is_on_port(each) || each.tls.has_value(); });
+}
+
 void check_url(const Config& config, Problems& problems) {
   const std::string key = "peers.etcd.url";
   const std::string& url = config.peers.etcd->url;
@@ -74,6 +94,10 @@ void check_url(const Config& config, Problems& problems) {
         "of this machine only nor a wildcard, with a fixed port): such as \"http://10.0.0.1:7420\"");
   } else if (const auto why = peer_url_problem(url)) {
     add(problems, key, fmt::format("{} is wrong: {}", in_quotes(url), *why));
+  } else if (url.starts_with("http:") && speaks_only_tls(config, port_of(url))) {
+    add(problems, key,
+        fmt::format("{} is wrong: the listener on port {} expects TLS; give an https:// URL", in_quotes(url),
+                    port_of(url)));
   }
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/base64.h"
+#include "base/printable.h"
 #include "config/secret_file.h"
 
 namespace spoor::daemon {
@@ -60,6 +61,21 @@ std::optional<std::string> token_of(std::string_view authorization) {
   return user_and_password->substr(colon + 1);
 }
 
+std::optional<Access::Digest> digest_of_token(const std::string& authorization) {
+  const auto token = token_of(authorization);
+  if (!token) return std::nullopt;
+  return sha256(*token);
+}
+
+// By what the connection itself proves.
+std::string label_of(const Caller& caller) {
+  if (!caller.certificate_names.empty())
+    return "certificate " + base::printable(caller.certificate_names.front());
+  if (caller.has_certificate) return "certificate without a name";
+  if (caller.unix_peer) return fmt::format("uid {}", caller.unix_peer->user);
+  return "anonymous";
+}
+
 }  // namespace
 
 base::Result<gid_t> group_id(const std::string& name) {
@@ -74,7 +90,7 @@ base::Result<gid_t> group_id(const std::string& name) {
 base::Result<Access> Access::load(const config::Config::Auth& auth) {
   Access access;
   for (const config::Token& token : auth.tokens) {
-    Token known{{}, role_bit(token.role)};
+    Token known{base::printable(token.name), {}, role_bit(token.role)};
     if (!token.sha256.empty()) {
       boost::algorithm::unhex(token.sha256, known.sha256.begin());
     } else {
@@ -114,7 +130,10 @@ bool Access::asks_for_credentials(const Caller& caller) const {
 Roles Access::roles_of(const HttpRequest& request) const {
   const Caller& caller = request.caller;
   if (!asks_for_credentials(caller)) return all_roles;
-  Roles roles = roles_of_token(request.authorization);
+  Roles roles = 0;
+  if (!tokens_.empty()) {
+    if (const auto shown = digest_of_token(request.authorization)) roles |= roles_of_token(*shown);
+  }
   if (caller.unix_peer) roles |= roles_of_unix_peer(*caller.unix_peer);
   if (caller.has_certificate) roles |= roles_of_certificate(caller.certificate_names);
   return roles;
@@ -133,12 +152,30 @@ std::optional<Problem> Access::refuse(const HttpRequest& request, Roles allowed)
                      : "the token is not known here"};
 }
 
+std::string Access::identity_of(const HttpRequest& request) const {
+  const auto shown = tokens_.empty() ? std::nullopt : digest_of_token(request.authorization);
+  const std::string name = shown ? name_of_token(*shown) : "";
+  return name.empty() ? label_of(request.caller) : "token " + name;
+}
+
+std::string Access::credential_of(const HttpRequest& request) const {
+  const auto shown = digest_of_token(request.authorization);
+  if (!shown || !name_of_token(*shown).empty()) return identity_of(request);
+  // Enough to find the token in a configuration, too little to find out the token.
+  return fmt::format("unknown token, SHA-256 {:02x}{:02x}{:02x}{:02x}...", (*shown)[0], (*shown)[1],
+                     (*shown)[2], (*shown)[3]);
+}
+
+// Empty where the token is unknown. What it compares is known to whoever sends the token.
+std::string Access::name_of_token(const Digest& shown) const {
+  for (const Token& known : tokens_) {
+    if (CRYPTO_memcmp(shown.data(), known.sha256.data(), shown.size()) == 0) return known.name;
+  }
+  return {};
+}
+
 // The digests are compared rather than the tokens, and all of them: the time tells nothing about either.
-Roles Access::roles_of_token(const std::string& authorization) const {
-  if (tokens_.empty()) return 0;
-  const auto token = token_of(authorization);
-  if (!token) return 0;
-  const Digest shown = sha256(*token);
+Roles Access::roles_of_token(const Digest& shown) const {
   Roles roles = 0;
   for (const Token& known : tokens_) {
     if (CRYPTO_memcmp(shown.data(), known.sha256.data(), shown.size()) == 0) roles |= known.roles;

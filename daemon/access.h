@@ -30,6 +30,8 @@ inline constexpr Roles default_unix_roles = role_bit(config::Role::mark) | role_
 // Immutable once it is loaded; thread-safe.
 class Access {
  public:
+  using Digest = std::array<unsigned char, 32>;
+
   // Fails where a token can't be read, or a user or group is unknown; the message holds no token.
   static base::Result<Access> load(const config::Config::Auth& auth);
 
@@ -40,12 +42,19 @@ class Access {
   // senders that know user names and passwords only, as the password of Basic, whatever the user.
   Roles roles_of(const HttpRequest& request) const;
 
+  // Who sends the request, for figures: "token NAME", "certificate NAME", "uid 1000", or "anonymous", which a
+  // caller with an unknown token is.
+  std::string identity_of(const HttpRequest& request) const;
+
+  // The same for the log; of an unknown token the first digits of its SHA-256.
+  std::string credential_of(const HttpRequest& request) const;
+
   // Why he may not use what is for `allowed` roles: 401 where nothing tells who he is, else 403.
   std::optional<Problem> refuse(const HttpRequest& request, Roles allowed) const;
 
  private:
-  using Digest = std::array<unsigned char, 32>;
   struct Token {
+    std::string name;
     Digest sha256{};
     Roles roles = 0;
   };
@@ -59,7 +68,8 @@ class Access {
     Roles roles = 0;
   };
 
-  Roles roles_of_token(const std::string& authorization) const;
+  Roles roles_of_token(const Digest& shown) const;
+  std::string name_of_token(const Digest& shown) const;
   Roles roles_of_unix_peer(const UnixPeer& peer) const;
   Roles roles_of_certificate(const std::vector<std::string>& names) const;
 

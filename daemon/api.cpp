@@ -61,7 +61,6 @@ constexpr Route routes[] = {
 };
 
 constexpr unsigned saves_waiting_max = 16;
-constexpr std::chrono::minutes invalid_keys_pause{1};  // between two lines in the log
 
 const Route* find_route(std::string_view path) {
   const auto* const route = std::find_if(std::begin(routes), std::end(routes),
@@ -143,7 +142,10 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
     return access_;
   }();
   if (allowed != anybody) {
-    if (const auto problem = access->refuse(request, allowed)) return to_response(*problem);
+    if (const auto problem = access->refuse(request, allowed)) {
+      log_refusal(*access, request, *problem);
+      return to_response(*problem);
+    }
   }
   if (request.path == "*" && request.method == "OPTIONS") return options_of("GET, HEAD, POST, OPTIONS");
   if (route == nullptr) {
@@ -167,6 +169,20 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
     return to_response({411, "length_required", "send a Content-Length, or the body in chunks"});
   }
   return std::nullopt;
+}
+
+void Api::log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const {
+  const std::string who = access.credential_of(request);
+  const std::string from = request.caller.address.empty() ? "the Unix socket" : request.caller.address;
+  const auto requests = [&] {
+    const std::scoped_lock lock(mutex_);
+    return log_limit_.note(fmt::format("{} {} {}", problem.code, from, who), 1, clock_.steady_now());
+  }();
+  if (!requests) return;
+  const std::string times =
+      *requests > 1 ? fmt::format(", {} times since this was last logged", *requests) : "";
+  spdlog::warn("refused {} {} from {} ({}): {}{}", request.method, tracker::printable(request.path), from,
+               who, problem.code, times);
 }
 
 void Api::set_access(std::shared_ptr<const Access> access) {
@@ -228,7 +244,10 @@ boost::asio::awaitable<HttpResponse> Api::handle_here(const HttpRequest& request
     auto scraped = co_await std::move(scraping);
     co_return scraped;
   }
-  if (request.path == "/v1/drives") co_return drives();
+  if (request.path == "/v1/drives") {
+    auto listed = co_await drives();
+    co_return listed;
+  }
   if (request.path == "/v1/dirty") co_return dirty(request);
   if (request.path == "/v1/status") co_return status();
   if (request.path == "/readyz") co_return ready();
@@ -250,7 +269,7 @@ HttpResponse Api::reject(const Problem& problem) {
 
 std::unique_ptr<MarkReader> Api::take_reader() {
   const std::scoped_lock lock(mutex_);
-  if (idle_readers_.empty()) return std::make_unique<MarkReader>(rules_);
+  if (idle_readers_.empty()) return std::make_unique<MarkReader>(rules_, options_.drive_paths);
   auto reader = std::move(idle_readers_.back());
   idle_readers_.pop_back();
   return reader;
@@ -302,12 +321,13 @@ boost::asio::awaitable<HttpResponse> Api::mark_by(const HttpRequest& request, Re
     marked = read(request);
   }
   if (!marked) co_return reject(marked.error());
-  auto acknowledged = co_await acknowledge(marked->outcome, marked->ignored);
+  auto acknowledged = co_await acknowledge(request, marked->outcome, marked->ignored);
   co_return acknowledged;
 }
 
 // Once the marks are as durable as configured.
-boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored) {
+boost::asio::awaitable<HttpResponse> Api::acknowledge(const HttpRequest& request,
+                                                      tracker::MarkOutcome outcome, std::uint64_t ignored) {
   if (!is_confirmed(outcome.position)) {
     const auto problem = co_await on_main_thread(confirm(outcome.position));
     if (problem) co_return reject(*problem);
@@ -317,6 +337,13 @@ boost::asio::awaitable<HttpResponse> Api::acknowledge(tracker::MarkOutcome outco
     counters_.accepted += outcome.marked;
     counters_.added += outcome.added;
     counters_.ignored += ignored;
+    std::string identity = access_->identity_of(request);
+    auto& identities = counters_.identities;
+    const bool has_room = identities.size() < MarkCounters::identities_max;
+    if (!has_room && !identities.contains(identity)) identity = "other";
+    MarkCounters::OfIdentity& counted = identities[identity];
+    counted.accepted += outcome.marked;
+    counted.last_at = clock_.wall_now();
   }
   HttpResponse response;
   response.body =
@@ -357,20 +384,17 @@ void Api::note_unknown_events(const EventMarks& events) {
 // In the log once a minute at most: any writer of the store can cause them.
 void Api::note_invalid_keys(const EventMarks& events) {
   if (events.invalid_keys == 0) return;
-  const auto now = clock_.steady_now();
-  std::uint64_t unlogged = 0;
-  {
+  const auto unlogged = [&] {
     const std::scoped_lock lock(mutex_);
     counters_.invalid_keys += events.invalid_keys;
-    if (invalid_keys_logged_at_ && now - *invalid_keys_logged_at_ < invalid_keys_pause) return;
-    invalid_keys_logged_at_ = now;
-    unlogged = counters_.invalid_keys - std::exchange(invalid_keys_logged_, counters_.invalid_keys);
-  }
+    return log_limit_.note("invalid keys", events.invalid_keys, clock_.steady_now());
+  }();
+  if (!unlogged) return;
   spdlog::warn(
       "S3 events name objects that can be no path: {} that were not reported yet, '{}' among them, for which "
       "all of "
       "'{}' was marked",
-      unlogged, events.invalid_key, events.invalid_key_mark);
+      *unlogged, events.invalid_key, events.invalid_key_mark);
 }
 
 HttpResponse Api::dirty(const HttpRequest& request) const {
@@ -409,6 +433,7 @@ auto Api::render_status(Render render) const {
                             .journal = persistence_.journal_status(),
                             .trouble = committer_.trouble(),
                             .peers = peers_.states(),
+                            .peer_tls = peers_.tls_expiry(),
                             .etcd = etcd_ == nullptr ? nullptr : &etcd_->status()});
 }
 
@@ -481,7 +506,25 @@ boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
   co_return json_response(snapshot_json(saved));
 }
 
-HttpResponse Api::drives() const {
+// Checked now; a drive that the last save missed, and that is back, takes a snapshot first.
+boost::asio::awaitable<HttpResponse> Api::drives() {
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
+  const auto states = co_await saver_.check_drives();
+  const auto& last = saver_.last();
+  const bool some_is_back = last && std::ranges::any_of(last->drives, [&](const tracker::DriveState& missed) {
+                              const auto now =
+                                  std::ranges::find(states, missed.drive, &tracker::DriveState::drive);
+                              return !missed.ok && now != states.end() && now->ok;
+                            });
+  if (some_is_back) co_await saver_.save();
+  --saves_waiting_;
+  if (some_is_back) co_return last_drives();
+  const json list = drives_json(states);
+  co_return json_response({{"drives", list}});
+}
+
+HttpResponse Api::last_drives() const {
   json list = json::array();
   if (const auto& last = saver_.last()) list = drives_json(last->drives);
   return json_response({{"drives", list}});
@@ -501,7 +544,7 @@ boost::asio::awaitable<HttpResponse> Api::accept_drive(const HttpRequest& reques
   }
   if (!done) co_return to_response({409, "drive_refused", done.error().message});
   spdlog::warn("the drive at {} was accepted: it is the one from now on", tracker::printable(*path));
-  co_return drives();
+  co_return last_drives();
 }
 
 HttpResponse Api::alive() const { return json_response({{"status", "ok"}}); }

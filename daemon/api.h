@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "daemon/committer.h"
 #include "daemon/etcd_membership.h"
 #include "daemon/http_message.h"
+#include "daemon/log_limit.h"
 #include "daemon/mark_request.h"
 #include "daemon/metrics.h"
 #include "daemon/peer_watch.h"
@@ -26,6 +28,7 @@
 #include "daemon/reports.h"
 #include "daemon/s3_events.h"
 #include "daemon/saver.h"
+#include "tracker/drive_paths.h"
 #include "tracker/namespace_rules.h"
 #include "tracker/tracker.h"
 
@@ -39,6 +42,14 @@ struct MarkCounters {
 
   std::uint64_t unknown_events = 0;  // of those ignored, S3 events that nobody here knows
   std::uint64_t invalid_keys = 0;    // S3 events whose key is no path: marked as a tree
+
+  // Of those accepted, by Access::identity_of(); beyond identities_max all others are "other".
+  static constexpr std::size_t identities_max = 256;
+  struct OfIdentity {
+    std::uint64_t accepted = 0;
+    base::WallTime last_at{};
+  };
+  std::map<std::string, OfIdentity> identities = {};
 };
 
 // The path where it is that of a route, else "other": a label for figures.
@@ -55,6 +66,7 @@ class Api {
     tracker::NodeIdentity node;
     std::string version;
     std::uint64_t run = 0;  // drawn at this start, see peer/cycle_frame.h
+    tracker::DrivePaths drive_paths = {};
   };
 
   Api(boost::asio::io_context& context, Options options, tracker::Persistence& persistence,
@@ -80,7 +92,9 @@ class Api {
 
  private:
   boost::asio::awaitable<HttpResponse> handle_here(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> acknowledge(tracker::MarkOutcome outcome, std::uint64_t ignored);
+  boost::asio::awaitable<HttpResponse> acknowledge(const HttpRequest& request, tracker::MarkOutcome outcome,
+                                                   std::uint64_t ignored);
+  void log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const;
   bool is_confirmed(tracker::JournalPosition position) const;
   boost::asio::awaitable<std::optional<Problem>> confirm(tracker::JournalPosition position);
   template <class T>
@@ -109,7 +123,8 @@ class Api {
   boost::asio::awaitable<HttpResponse> peer_cycle(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> save_snapshot();
   std::optional<HttpResponse> refuse_more_saves() const;
-  HttpResponse drives() const;
+  boost::asio::awaitable<HttpResponse> drives();
+  HttpResponse last_drives() const;
   boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
   HttpResponse alive() const;
   HttpResponse ready() const;
@@ -137,8 +152,7 @@ class Api {
   std::shared_ptr<const Access> access_;
   std::vector<std::unique_ptr<MarkReader>> idle_readers_;  // as many as were used at once
   MarkCounters counters_;
-  std::optional<base::SteadyTime> invalid_keys_logged_at_;
-  std::uint64_t invalid_keys_logged_ = 0;  // of counters_.invalid_keys, those that a line in the log tells of
+  mutable LogLimit log_limit_;
 };
 
 }  // namespace spoor::daemon

@@ -23,6 +23,7 @@
 #include "base/directory_overlap.h"
 #include "base/file_lock.h"
 #include "base/file_system.h"
+#include "base/iso_time.h"
 #include "config/advertised_url.h"
 #include "config/secret_file.h"
 #include "config/validate.h"
@@ -46,6 +47,7 @@
 #include "daemon/task.h"
 #include "daemon/tls.h"
 #include "peer/endpoint.h"
+#include "peer/tls_files.h"
 #include "scanner/usage_database.h"
 #include "tracker/persistence.h"
 
@@ -413,7 +415,16 @@ std::vector<std::string> check(const config::Config& config) {
   without_tokens.tokens.clear();
   note(Access::load(without_tokens));
   const auto tls = config.peers.tls.value_or(config::PeerTls());
-  if (is_here(config.peers.token_file, tls.ca, tls.certificate, tls.key)) note(credentials_for(config.peers));
+  if (is_here(config.peers.token_file, tls.ca, tls.certificate, tls.key)) {
+    const auto credentials = credentials_for(config.peers);
+    note(credentials);
+    const auto end =
+        credentials && credentials->tls ? peer::certificate_valid_until(*credentials->tls) : std::nullopt;
+    if (end && *end < base::SystemClock().wall_now()) {
+      problems.push_back(fmt::format("the certificate {} has expired, at {}", tls.certificate.native(),
+                                     base::iso_time(*end)));
+    }
+  }
   return problems;
 }
 
@@ -470,8 +481,9 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   Reports reports(scanner::UsageDatabase::file_in(config.node.data_dir), report_pool, clock);
   ScanWatch scans(context, report_pool, scanner::UsageDatabase::file_in(config.node.data_dir));
   Metrics metrics(server, scans, clock);
-  Api api(context, {node, version, draw_run()}, **persistence, rules, saver, committer, peers,
-          etcd ? &*etcd : nullptr, reports, metrics, answers, large_bodies, *access, clock);
+  Api api(context, {node, version, draw_run(), tracker::DrivePaths(config.drives)}, **persistence, rules,
+          saver, committer, peers, etcd ? &*etcd : nullptr, reports, metrics, answers, large_bodies, *access,
+          clock);
   Reload reloading(config, reloadable(server, serving, peers, api, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, pool, reload, reloading, manager),
                  [&](const std::exception_ptr& failure) {

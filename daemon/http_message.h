@@ -19,6 +19,7 @@ struct UnixPeer {
 
 // Who sends a request, as far as the connection tells.
 struct Caller {
+  std::string address = {};                // without a port; empty for a Unix socket
   bool is_trusted = false;                 // came through a listener that asks nobody who he is
   bool is_trusted_without_tokens = false;  // or does not as long as there are no tokens
   bool is_tls = false;

@@ -191,6 +191,7 @@ HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place
       stream_(std::make_unique<HttpStream>(std::move(socket), std::move(tls),
                                            sessions_->limits.header_bytes_max + body_read_bytes)),
       exchange_(std::make_unique<Exchange>(*sessions_, std::move(caller))) {
+  exchange_->request.caller.address = stream_->other_end();
   sessions_->all.insert(this);
 }
 
@@ -242,8 +243,12 @@ asio::awaitable<bool> HttpSession::shake_hands() {
   const auto [error] = co_await stream_->shake_hands();
   if (error) {
     ++sessions_->totals->handshakes_failed;
-    spdlog::debug("no TLS with {}: {}", stream_->other_end(),
-                  peer::handshake_failure(stream_->native_tls(), error));
+    // Port scanners and clients that hang up are of no interest, a peer with a wrong certificate is.
+    const bool is_refused = peer::is_certificate_refused(error);
+    const std::string line = fmt::format("no TLS with {}: {}", stream_->other_end(),
+                                         peer::tls_failure(stream_->native_tls(), error));
+    const bool is_logged = is_refused && sessions_->log_limit.note(line, 1, Clock::now());
+    spdlog::log(is_logged ? spdlog::level::warn : spdlog::level::debug, "{}", line);
     co_return false;
   }
   if (auto names = peer::client_names(stream_->native_tls())) {

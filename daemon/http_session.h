@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "daemon/http_message.h"
+#include "daemon/log_limit.h"
 #include "daemon/problem.h"
 
 namespace spoor::daemon {
@@ -118,6 +119,7 @@ struct HttpSessions {
   std::set<HttpSession*> all;  // each removes itself when it ends
   std::string server_fields;   // of the answers of this second
   std::time_t server_fields_made_at = 0;
+  LogLimit log_limit;
   bool stopping = false;
   std::function<void()> on_last_end;  // of a stop
 };

@@ -57,8 +57,7 @@ asio::awaitable<error_code> HttpStream::fill(std::size_t bytes) {
 std::string HttpStream::other_end() const {
   error_code error;
   const auto other = socket_.remote_endpoint(error);
-  if (error || (other.protocol().family() != AF_INET && other.protocol().family() != AF_INET6))
-    return "somebody";
+  if (error || (other.protocol().family() != AF_INET && other.protocol().family() != AF_INET6)) return {};
   asio::ip::tcp::endpoint tcp;
   tcp.resize(other.size());
   std::memcpy(tcp.data(), other.data(), other.size());

@@ -40,7 +40,7 @@ class HttpStream {
   // Reads on at the buffer's end. The error `buffer_overflow` of Beast where there is too much in it already.
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes);
 
-  // Its address, as far as there is one.
+  // Its IP address; empty for a Unix socket.
   std::string other_end() const;
 
   bool has_input();

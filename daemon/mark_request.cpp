@@ -51,7 +51,8 @@ bool is_worth_parsing(std::string_view json) {
 // The paths of a request, read twice: first to see whether all are good, then to mark them.
 class MarkReader::Paths {
  public:
-  explicit Paths(const tracker::NamespaceRules& rules) : rules_(rules) {}
+  Paths(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths)
+      : rules_(rules), drive_paths_(drive_paths) {}
 
   // Forgets the request before; what it took is used again.
   void begin() {
@@ -71,6 +72,10 @@ class MarkReader::Paths {
     const auto path = tracker::normalise_path(raw);
     if (!path) {
       problem_ = path_problem(path.error(), raw, seen_.size());
+      return false;
+    }
+    if (auto refusal = drive_paths_.refusal(raw, *path); !refusal.empty()) {
+      problem_ = Problem{400, "invalid_path", std::move(refusal), seen_.size(), tracker::printable(raw)};
       return false;
     }
     seen_.push_back(rules_.ignores(*path) ? Seen::ignored : Seen::other);
@@ -111,6 +116,7 @@ class MarkReader::Paths {
   enum class Seen : std::uint8_t { normal, other, ignored };
 
   const tracker::NamespaceRules& rules_;
+  const tracker::DrivePaths& drive_paths_;
   std::vector<Seen> seen_;
   std::optional<Problem> problem_;
   std::vector<tracker::Mark> marks_;
@@ -180,8 +186,8 @@ class MarkReader::Json {
   MarkKind kind_ = MarkKind::dir;
 };
 
-MarkReader::MarkReader(const tracker::NamespaceRules& rules)
-    : json_(std::make_unique<Json>()), paths_(std::make_unique<Paths>(rules)) {}
+MarkReader::MarkReader(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths)
+    : json_(std::make_unique<Json>()), paths_(std::make_unique<Paths>(rules, drive_paths)) {}
 
 MarkReader::~MarkReader() = default;
 

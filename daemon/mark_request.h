@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "daemon/http_message.h"
 #include "daemon/problem.h"
+#include "tracker/drive_paths.h"
 #include "tracker/namespace_rules.h"
 #include "tracker/path.h"
 
@@ -24,7 +25,8 @@ using TakeMarks = std::function<void(std::span<const tracker::Mark>)>;
 // Keeps what parsing takes from one request to the next. Not thread-safe.
 class MarkReader {
  public:
-  explicit MarkReader(const tracker::NamespaceRules& rules);  // must outlive it
+  // References must outlive it. A path on a drive of this node is a bad one.
+  MarkReader(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths);
   ~MarkReader();
   MarkReader(const MarkReader&) = delete;
   MarkReader& operator=(const MarkReader&) = delete;

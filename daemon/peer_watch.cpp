@@ -11,6 +11,7 @@
 
 #include "daemon/task.h"
 #include "peer/probe.h"
+#include "peer/tls_files.h"
 
 namespace spoor::daemon {
 namespace {
@@ -61,6 +62,13 @@ PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::st
       make_transport_(std::move(make_transport)),
       timer_(timers.make()) {
   gather();
+}
+
+PeerWatch::TlsExpiry PeerWatch::tls_expiry() const {
+  if (!credentials_.tls) return {};
+  TlsExpiry expiry{.certificate = peer::certificate_valid_until(*credentials_.tls), .ca = {}};
+  if (credentials_.has_own_ca) expiry.ca = peer::authorities_valid_until(*credentials_.tls);
+  return expiry;
 }
 
 void PeerWatch::set_peers(std::vector<peer::Endpoint> peers) {

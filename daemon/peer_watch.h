@@ -50,6 +50,14 @@ class PeerWatch {
 
   const std::vector<PeerState>& states() const { return states_; }
 
+  // When the certificate that this node shows its peers ends to be valid, and the last of the authorities
+  // that it believes; nothing where the configuration names none.
+  struct TlsExpiry {
+    std::optional<base::WallTime> certificate;
+    std::optional<base::WallTime> ca;
+  };
+  TlsExpiry tls_expiry() const;
+
  private:
   void gather();
   boost::asio::awaitable<void> run();

@@ -31,7 +31,6 @@ using json = nlohmann::ordered_json;
 constexpr unsigned waiting_max = 16;
 constexpr std::chrono::seconds time_max{10};
 
-constexpr std::uint64_t depth_max = 16;
 constexpr std::uint64_t children_default = 1'000;
 constexpr std::uint64_t entries_max = 10'000;
 constexpr std::uint64_t path_bytes_max = std::uint64_t{2} << 20U;
@@ -96,7 +95,8 @@ boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpReque
   parsed.options.children_max = children_default;
   parsed.options.entries_max = entries_max;
   parsed.options.path_bytes_max = path_bytes_max;
-  if (auto wrong = read_number(request, "depth", {0, depth_max}, parsed.options.depth)) return *wrong;
+  if (auto wrong = read_number(request, "depth", {0, scanner::usage_depth_max}, parsed.options.depth))
+    return *wrong;
   if (auto wrong = read_number(request, "limit", {1, entries_max}, parsed.options.children_max))
     return *wrong;
   return parsed;

@@ -29,6 +29,10 @@ asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::f
   co_return persistence.accept_drive(drive);
 }
 
+asio::awaitable<std::vector<tracker::DriveState>> check(const tracker::Persistence& persistence) {
+  co_return persistence.check_drives();
+}
+
 }  // namespace
 
 Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
@@ -67,6 +71,13 @@ asio::awaitable<base::Result<>> Saver::accept_drive(std::filesystem::path drive)
   end_turn();
   if (done) co_await save();
   co_return done;
+}
+
+asio::awaitable<std::vector<tracker::DriveState>> Saver::check_drives() {
+  co_await wait_for_turn();
+  auto states = co_await asio::co_spawn(pool_, check(persistence_), asio::use_awaitable);
+  end_turn();
+  co_return states;
 }
 
 void Saver::save_here() {

@@ -44,6 +44,9 @@ class Saver {
   // Takes the disk at this path for the drive from now on, and saves to it.
   boost::asio::awaitable<base::Result<>> accept_drive(std::filesystem::path drive);
 
+  // How each drive is now, after a save that is under way.
+  boost::asio::awaitable<std::vector<tracker::DriveState>> check_drives();
+
   // Saves every interval, until stop().
   void start();
   void stop();

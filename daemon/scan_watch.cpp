@@ -54,6 +54,7 @@ asio::awaitable<void> ScanWatch::read() {
 }
 
 void ScanWatch::take(const Scans& scans) {
+  figures_.is_known = true;
   figures_.ok = scans.has_value();
   if (!scans) {
     figures_.has_database = true;

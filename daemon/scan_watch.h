@@ -17,6 +17,7 @@ namespace spoor::daemon {
 
 // The scans of this node, as their database was read last.
 struct ScanFigures {
+  bool is_known = false;      // the database was looked for
   bool has_database = false;  // false before the first scan
   bool ok = true;             // the database could be read
   std::optional<scanner::ScanRecord> last;

@@ -40,6 +40,15 @@ json peers_json(const std::vector<PeerState>& states) {
   return peers;
 }
 
+json writers_json(const MarkCounters& counters) {
+  json writers = json::array();
+  for (const auto& [identity, marks] : counters.identities) {
+    writers.push_back(
+        {{"identity", identity}, {"accepted", marks.accepted}, {"last_at", base::iso_time(marks.last_at)}});
+  }
+  return writers;
+}
+
 json etcd_json(const EtcdStatus* etcd) {
   if (etcd == nullptr) return nullptr;
   return {{"ok", etcd->ok},
@@ -95,6 +104,7 @@ json status_json(const StatusInput& input) {
             {"ignored", input.counters.ignored},
             {"new", input.counters.added},
             {"rejected", input.counters.rejected}}},
+          {"writers", writers_json(input.counters)},
           {"snapshot", snapshot_status(input)},
           {"journal",
            {{"bytes", input.journal.bytes},

@@ -23,6 +23,7 @@ struct StatusInput {
   const tracker::JournalStatus& journal;
   const std::string& trouble;  // why nothing is acknowledged at present
   const std::vector<PeerState>& peers;
+  PeerWatch::TlsExpiry peer_tls;
   const EtcdStatus* etcd;  // null where it is not configured
 };
 

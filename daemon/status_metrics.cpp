@@ -12,6 +12,8 @@
 namespace spoor::daemon {
 namespace {
 
+constexpr const char* last_scan_finished = "spoor_last_scan_finished_timestamp_seconds";
+
 double number(std::uint64_t count) { return static_cast<double>(count); }
 double flag(bool holds) { return holds ? 1 : 0; }
 double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
@@ -30,6 +32,11 @@ void add_node(MetricFamilies& families, const StatusInput& status, bool is_ready
 void add_marks(MetricFamilies& families, const MarkCounters& counters) {
   families.counter("spoor_marks_accepted_total", "Marks acknowledged, known ones included.",
                    number(counters.accepted));
+  families.begin_counter("spoor_marks_accepted_by_identity_total",
+                         "Marks acknowledged, by sender: a token, a certificate, a user, or anonymous.");
+  for (const auto& [identity, marks] : counters.identities) {
+    families.add(number(marks.accepted), {{"identity", identity}});
+  }
   families.counter("spoor_marks_new_total", "Marks acknowledged that said something new.",
                    number(counters.added));
   families.counter("spoor_marks_ignored_total",
@@ -118,6 +125,14 @@ void add_peers(MetricFamilies& families, const std::vector<PeerState>& peers) {
   }
 }
 
+void add_peer_tls(MetricFamilies& families, const PeerWatch::TlsExpiry& expiry) {
+  if (!expiry.certificate && !expiry.ca) return;
+  families.begin_gauge("spoor_peers_tls_certificate_expiry_timestamp_seconds",
+                       "When a file of peers.tls ends to be valid: of a CA file the last authority.");
+  if (expiry.certificate) families.add(seconds(*expiry.certificate), {{"file", "certificate"}});
+  if (expiry.ca) families.add(seconds(*expiry.ca), {{"file", "ca"}});
+}
+
 void add_etcd(MetricFamilies& families, const EtcdStatus& etcd) {
   families.gauge("spoor_etcd_ok", "Whether all is well with the membership in etcd.", flag(etcd.ok));
   families.gauge("spoor_etcd_registered", "Whether the node is among the living there.",
@@ -129,8 +144,7 @@ void add_etcd(MetricFamilies& families, const EtcdStatus& etcd) {
 void add_last_scan(MetricFamilies& families, const scanner::ScanRecord& scan) {
   const scanner::WalkFigures& walk = scan.figures;
   families.gauge("spoor_last_scan_number", "Number of the last scan.", number(scan.id));
-  families.gauge("spoor_last_scan_finished_timestamp_seconds", "When the last scan was done.",
-                 seconds(scan.finished_at));
+  families.gauge(last_scan_finished, "When the last scan was done.", seconds(scan.finished_at));
   families.gauge("spoor_last_scan_duration_seconds", "How long the last scan took.", seconds(scan.took()));
   families.gauge("spoor_last_scan_full", "Whether it walked everything.", flag(scan.walked_everything));
   families.gauge("spoor_last_scan_partial", "Whether some peer did not answer.", flag(scan.partial));
@@ -164,6 +178,7 @@ std::string status_metrics(const StatusInput& status, bool is_ready) {
   add_cycles(families, status.tracker);
   add_disks(families, status);
   add_peers(families, status.peers);
+  add_peer_tls(families, status.peer_tls);
   if (status.etcd != nullptr) add_etcd(families, *status.etcd);
   return families.text();
 }
@@ -180,7 +195,11 @@ std::string scan_metrics(const ScanFigures& scans) {
   if (scans.has_database) {
     families.gauge("spoor_scan_database_ok", "Whether the scan database can be read.", flag(scans.ok));
   }
-  if (scans.last) add_last_scan(families, *scans.last);
+  if (scans.last) {
+    add_last_scan(families, *scans.last);
+  } else if (scans.is_known && scans.ok) {
+    families.gauge(last_scan_finished, "When the last scan was done.", 0);
+  }
   return families.text();
 }
 

@@ -1,13 +1,8 @@
 #include "daemon/tls.h"
 
 #include <fmt/core.h>
-#include <openssl/asn1.h>
 #include <openssl/ssl.h>
 
-#include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <string_view>
 #include <utility>
 
 #include "base/iso_time.h"
@@ -63,11 +58,7 @@ base::Result<> TlsServer::reload(base::WallTime now) {
 }
 
 base::WallTime TlsServer::valid_until() const {
-  std::tm end{};
-  ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context_->native_handle())), &end);
-  // One that is to be valid for ever is so until the year 9999.
-  const auto most = std::chrono::floor<std::chrono::seconds>(base::WallTime::max());
-  return std::min(std::chrono::sys_seconds(std::chrono::seconds(::timegm(&end))), most);
+  return peer::certificate_valid_until(*context_).value();  // load() gave it one
 }
 
 std::optional<std::string> TlsServer::expiry(base::WallTime now) const {

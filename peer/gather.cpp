@@ -116,9 +116,7 @@ class Gathering::State {
   }
 
   Gathered finish() {
-    for (const std::string& source : options_.unknown_sources) {
-      gathered_.peers.push_back({source, {}, false, "who is there could not be found out"});
-    }
+    gathered_.unknown_sources = options_.unknown_sources;
     miss_own();
     forget_the_gone();
     gathered_.items = merged_items() + unmerged_items_;
@@ -619,7 +617,8 @@ void Gathering::take(std::size_t index, const base::Result<HttpResponse>& respon
 Gathered Gathering::finish() { return state_->finish(); }
 
 bool Gathered::complete() const {
-  return std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
+  return unknown_sources.empty() &&
+         std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
 }
 
 bool Gathered::any_answered() const {

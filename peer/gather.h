@@ -81,6 +81,8 @@ struct Gathered {
   // cycle 1 where it is elsewhere now, and nobody answers there. Homes of names (peer/name_claims.h) as well.
   tracker::Cursors cursors;
   std::vector<PeerOutcome> peers;
+  // As in GatherOptions: which peers they list is not known.
+  std::vector<std::string> unknown_sources = {};
   // Of every endpoint that was asked: in `peers`, a node of several addresses stands once.
   AddressStates addresses;
   // Why everything has to be walked; empty where it need not.
@@ -88,7 +90,7 @@ struct Gathered {
   // What an operator should know of, though nothing is missing: names that moved to another address.
   std::vector<std::string> warnings = {};
 
-  // Whether every peer answered; whether any did.
+  // Whether every peer is known and answered; whether any answered.
   bool complete() const;
   bool any_answered() const;
 };

@@ -168,11 +168,19 @@ class HttpTransport::Client {
                const_cast<char*>(endpoint.host.c_str()));
     }
     error_code error;
-    tls.set_verify_callback(asio::ssl::host_name_verification(endpoint.host), error);
+    const auto verify = [by_name = asio::ssl::host_name_verification(endpoint.host)](
+                            bool preverified, asio::ssl::verify_context& context) {
+      const bool is_good = by_name(preverified, context);
+      // So that the alert that the server gets is about the certificate.
+      if (preverified && !is_good)
+        X509_STORE_CTX_set_error(context.native_handle(), X509_V_ERR_HOSTNAME_MISMATCH);
+      return is_good;
+    };
+    tls.set_verify_callback(verify, error);
     if (!error) error = std::get<0>(co_await tls.async_handshake(asio::ssl::stream_base::client, as_result));
     if (error && !exchange->timed_out) {
       base::Error refused(static_cast<std::error_code>(error),
-                          "cannot agree on TLS: " + handshake_failure(tls.native_handle(), error));
+                          "cannot agree on TLS: " + tls_failure(tls.native_handle(), error));
       co_return refused;
     }
     if (error) co_return failure(*exchange, "agree on TLS", error);
@@ -197,6 +205,9 @@ class HttpTransport::Client {
       const char* const what = unsent ? "send the request" : "read the answer";
       if (read_error == http::error::body_limit) co_return Attempt{too_large(), false};
       auto error = failure(*exchange, what, unsent ? write_error : read_error);
+      if (exchange->tls && is_certificate_refused(read_error)) {
+        error.message = "cannot agree on TLS: " + tls_failure(exchange->tls->native_handle(), read_error);
+      }
       co_return Attempt{std::move(error), nobody_answered};
     }
     auto& answer = parser.get();

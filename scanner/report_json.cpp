@@ -1,7 +1,11 @@
 #include "scanner/report_json.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/iso_time.h"
 #include "scanner/directory_row.h"
@@ -79,6 +83,74 @@ ordered_json scan_json(const ScanRecord& scan) {
   return json;
 }
 
+template <class Figures>
+void read_figures(const ordered_json& json, Figures& figures) {
+  json.at("files").get_to(figures.files);
+  json.at("dirs").get_to(figures.dirs);
+  json.at("bytes").get_to(figures.bytes);
+  json.at("allocated").get_to(figures.allocated);
+  json.at("complete").get_to(figures.complete);
+}
+
+UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
+  UsageEntry entry;
+  entry.path = json.at("path").get<std::string>();
+  entry.depth = depth;
+  read_figures(json, entry);
+  const auto children = json.find("children");
+  entry.is_open = children != json.end();
+  if (!entry.is_open) return entry;
+  if (depth == usage_depth_max && !children->empty())
+    throw std::length_error("directories are nested too deep");
+  for (const ordered_json& child : *children) entry.children.push_back(read_entry(child, depth + 1));
+  if (const auto rest = json.find("rest"); rest != json.end()) {
+    rest->at("count").get_to(entry.rest.count);
+    read_figures(*rest, entry.rest);
+  }
+  return entry;
+}
+
+base::WallTime read_time(const ordered_json& json) {
+  const auto time = base::parse_iso_time(json.get<std::string>());
+  if (!time) throw std::invalid_argument("a time is not in ISO 8601");
+  return *time;
+}
+
+ScanRecord read_scan(const ordered_json& json) {
+  ScanRecord scan;
+  json.at("scan").get_to(scan.id);
+  json.at("cycle").get_to(scan.cycle.value);
+  scan.walked_everything = json.at("mode").get<std::string>() == "full";
+  json.at("reason").get_to(scan.reason);
+  json.at("partial").get_to(scan.partial);
+  scan.started_at = read_time(json.at("started_at"));
+  constexpr double year_s = 365.0 * 86'400;
+  const auto took = std::chrono::duration<double>(std::fmin(json.at("duration_s").get<double>(), year_s));
+  scan.finished_at = scan.started_at + std::chrono::duration_cast<std::chrono::nanoseconds>(took);
+  json.at("dirs_walked").get_to(scan.figures.dirs_walked);
+  json.at("dirs_skipped").get_to(scan.figures.dirs_skipped);
+  json.at("dirs_changed").get_to(scan.figures.dirs_changed);
+  json.at("dirs_new").get_to(scan.figures.dirs_new);
+  json.at("dirs_deleted").get_to(scan.figures.dirs_deleted);
+  json.at("files").get_to(scan.files);
+  json.at("bytes").get_to(scan.bytes);
+  json.at("errors").get_to(scan.errors);
+  json.at("audited").get_to(scan.figures.audited);
+  json.at("missed_changes").get_to(scan.figures.missed);
+  return scan;
+}
+
+// What `read` makes of JSON from outside.
+template <class Read>
+auto read_json(Read read) -> base::Result<decltype(read())> {
+  try {
+    return read();
+  } catch (const std::exception& error) {
+    return base::Error(std::make_error_code(std::errc::bad_message),
+                       fmt::format("the JSON is not of the expected form: {}", error.what()));
+  }
+}
+
 }  // namespace
 
 ordered_json usage_json(const Usage& usage) {
@@ -105,6 +177,25 @@ ordered_json scans_json(const std::vector<ScanRecord>& scans) {
   ordered_json list = ordered_json::array();
   for (const ScanRecord& scan : scans) list.push_back(scan_json(scan));
   return {{"scans", std::move(list)}};
+}
+
+base::Result<Usage> usage_from_json(const ordered_json& json) {
+  return read_json([&] {
+    Usage usage;
+    usage.total = read_entry(json, 0);
+    if (const auto& as_of = json.at("as_of"); !as_of.is_null()) usage.as_of = read_time(as_of);
+    usage.saw_everything = true;  // where it did not, no entry says that it is complete
+    json.at("truncated").get_to(usage.truncated);
+    return usage;
+  });
+}
+
+base::Result<std::vector<ScanRecord>> scans_from_json(const ordered_json& json) {
+  return read_json([&] {
+    std::vector<ScanRecord> scans;
+    for (const ordered_json& scan : json.at("scans")) scans.push_back(read_scan(scan));
+    return scans;
+  });
 }
 
 }  // namespace spoor::scanner

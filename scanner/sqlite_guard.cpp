@@ -2,22 +2,37 @@
 
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/printable.h"
 #include "scanner/database_files.h"
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
 namespace {
 
-std::string_view advice(int code) {
-  switch (code) {
-    case SQLITE_FULL:
-      return "; free some space";
-    case SQLITE_BUSY:
-      return "; another program has held it for too long";
-    default:
-      return "";
+// SQLite needs a few pages for its log and the log's index, also to read.
+constexpr std::uint64_t space_bytes_least = std::uint64_t{128} << 10U;
+
+bool has_no_space(const std::filesystem::path& folder) {
+  struct statvfs found{};
+  if (::statvfs(folder.c_str(), &found) != 0) return false;
+  const bool has_no_inode = found.f_files > 0 && found.f_favail == 0;
+  return has_no_inode || std::uint64_t{found.f_bavail} * found.f_frsize < space_bytes_least;
+}
+
+// SQLite calls a full disk an I/O error where it does not write to the database itself.
+std::string advice(int code, const std::filesystem::path& file) {
+  const auto folder = file.parent_path();
+  const bool may_be_full = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+  if (code == SQLITE_FULL || (may_be_full && has_no_space(folder))) {
+    return fmt::format("; no space left in {}: free some", base::printable(folder.native()));
   }
+  return code == SQLITE_BUSY ? "; another program has held it for too long" : "";
 }
 
 }  // namespace
@@ -27,8 +42,8 @@ base::Error database_error(std::string_view what, std::string_view file, const S
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
     return damage_error(file, fmt::format("cannot {}: {}", what, exception.what()));
   }
-  return {Errc::database_failed,
-          fmt::format("cannot {} in the scan database {}: {}{}", what, file, exception.what(), advice(code))};
+  return {Errc::database_failed, fmt::format("cannot {} in the scan database {}: {}{}", what, file,
+                                             exception.what(), advice(code, file))};
 }
 
 }  // namespace spoor::scanner

@@ -90,11 +90,19 @@ DriveCheck DriveRegistry::check(const fs::path& drive) const {
   } else if (!*id) {
     check.error = refusal(drive, "carries no identity (.spoor/drive.json)");
   } else if (**id != remembered->second) {
-    check.error = refusal(drive, "carries another drive's identity");
+    check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner_of(**id)));
   } else {
     check.identity = DriveIdentity::known;
   }
   return check;
+}
+
+// In words.
+std::string DriveRegistry::owner_of(const std::string& id) const {
+  for (const auto& [drive, remembered] : ids_) {
+    if (remembered == id) return fmt::format("that of {}", printable(drive.native()));
+  }
+  return id + ", of no drive of this node";
 }
 
 std::string DriveRegistry::id_of(const fs::path& drive) const {

@@ -64,6 +64,7 @@ class DriveRegistry {
   base::Result<> admit(const std::filesystem::path& drive);
 
  private:
+  std::string owner_of(const std::string& id) const;
   base::Result<std::optional<std::string>> read_id(const std::filesystem::path& drive) const;
   base::Result<std::string> give_id(const std::filesystem::path& drive);
   base::Result<> refuse_twin(const std::filesystem::path& drive, const std::string& id) const;

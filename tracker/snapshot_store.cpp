@@ -192,6 +192,15 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, Saved
   return {};
 }
 
+std::vector<DriveState> SnapshotStore::check() const {
+  std::vector<DriveState> states;
+  for (const auto& drive : drives_) {
+    const DriveCheck found = registry_.check(drive);
+    states.push_back({drive, found.identity != DriveIdentity::refused, found.error, registry_.id_of(drive)});
+  }
+  return states;
+}
+
 base::Result<> SnapshotStore::accept(const std::filesystem::path& given) {
   std::filesystem::path drive = given.lexically_normal();
   if (!drive.has_filename()) drive = drive.parent_path();

@@ -65,6 +65,9 @@ class SnapshotStore {
   // (of another node) or `.v9` (of an unknown version).
   SavedSnapshot save(const TrackerState& state, base::WallTime now);
 
+  // Whether each drive is the one it should be; reads no snapshot.
+  std::vector<DriveState> check() const;
+
   // Takes the drive at this path, one of the store's, for the one to be known from now on.
   base::Result<> accept(const std::filesystem::path& given);
 

@@ -34,6 +34,7 @@ const std::map<std::string, std::string> exact{
     {"cli/drives_command.cpp", "JSON"},
     {"cli/inspect_command.cpp", "JSON"},
     {"cli/mark_command.cpp", "JSON"},
+    {"cli/members_command.cpp", "JSON"},
     {"cli/scan_command.cpp", "JSON"},
     {"cli/scans_command.cpp", "JSON"},
     {"cli/status_command.cpp", "JSON; the sequence that clears the screen"},

@@ -171,6 +171,29 @@ TEST_F(BackupTest, AConsumerReadsEachChangeOnce) {
   EXPECT_EQ(changes({"--consumer", "c"}).code, 4);
 }
 
+TEST_F(BackupTest, Consumers_AreListedWithTheirLag) {
+  change("bucket/a/file");
+  cluster_.scan(node());
+  EXPECT_EQ(changes({"--consumers"}).out, "no consumer has committed yet\n");
+  EXPECT_EQ(changes({"--consumer", "late", "--commit"}).code, 4);
+  for (int i = 0; i < 2; ++i) {
+    change("bucket/a/" + std::to_string(i));
+    cluster_.scan(node());
+  }
+  EXPECT_EQ(changes({"--consumer", "in time", "--commit"}).code, 4);
+  auto listed = nlohmann::json::parse(changes({"--consumers", "--json"}).out);
+  EXPECT_EQ(listed["latest"], 3);
+  ASSERT_EQ(listed["consumers"].size(), 2U);
+  EXPECT_EQ(listed["consumers"][0]["consumer"], "in time");
+  EXPECT_EQ(listed["consumers"][0]["behind"], 0);
+  EXPECT_EQ(listed["consumers"][1]["scan"], 1);
+  EXPECT_EQ(listed["consumers"][1]["behind"], 2);
+  ASSERT_EQ(cluster_.spoor(node(), {"scan", "--rebuild"}).code, 0);
+  listed = nlohmann::json::parse(changes({"--consumers", "--json"}).out);
+  EXPECT_TRUE(listed["consumers"][1]["behind"].is_null()) << listed;
+  EXPECT_NE(changes({"--consumers"}).out.find("starts over"), std::string::npos);
+}
+
 TEST_F(BackupTest, WhatIsPrintedFitsItsReader) {
   change("bucket/a/file");
   cluster_.scan(node());

@@ -51,6 +51,24 @@ TEST(EtcdConfigTest, AnOverrideReplacesIt) {
   EXPECT_FALSE(load_minimal(unset)->peers.etcd.has_value());
 }
 
+TEST(EtcdConfigTest, PlainUrlOfAListenerThatExpectsTls_IsRefused) {
+  const auto load_url = [](const std::string& url, const std::string& more_listeners = "") {
+    return load_text(
+        fmt::format(R"({{"node":{{"name":"x"}},"drives":["/srv/data"],"listen":[{{"unix":"/run/s.sock"}},
+                    {{"address":"10.0.0.1","tls":{{"certificate":"/c","key":"/k"}},"insecure":true}}{}],
+                    "peers":{{"etcd":{{"endpoints":["http://e:1"],"url":"{}"}}}}}})",
+                    more_listeners, url),
+        "spoor.json", {});
+  };
+  for (const char* url : {"http://me:7420", "http://me", "http://[::1]"}) {
+    EXPECT_THAT(error_of(load_url(url)), HasSubstr("the listener on port 7420 expects TLS")) << url;
+  }
+  for (const char* url : {"https://me:7420", "https://me", "http://me:80", "unix:/run/s.sock"}) {
+    EXPECT_TRUE(load_url(url)) << url << ": " << error_of(load_url(url));
+  }
+  EXPECT_TRUE(load_url("http://me:7420", R"(,{"address":"127.0.0.1"})")) << "one of them is plain";
+}
+
 TEST(EtcdConfigTest, WhatIsWrongIsNamed) {
   const std::pair<std::string_view, const char*> wrong[] = {
       {R"("http://e:2379")", "peers.etcd: \"http://e:2379\" is wrong: expected null or"},

@@ -85,6 +85,51 @@ TEST_F(SpoordAuthTest, EachRoleMayDoWhatItsTableSaysAndNothingElse) {
   }
 }
 
+TEST_F(SpoordAuthTest, RefusedCaller_IsLoggedOnceAMinuteWithAddressAndTokenHash) {
+  give_tokens();
+  start();
+  const Route& marks = routes[0];
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of(marks, {"nobody-has-given-this-token", nullptr}), 401U);
+  EXPECT_EQ(status_of(marks, {token_of("read"), nullptr}), 403U);
+  EXPECT_EQ(status_of(marks, {}), 401U);
+  // printf %s nobody-has-given-this-token | sha256sum
+  const std::string unknown =
+      "refused POST /v1/marks from 127.0.0.1 (unknown token, SHA-256 d43e1e95...): unauthorized";
+  EXPECT_EQ(daemon_->wait_for("(anonymous): "), "unauthorized");
+  const std::string log = daemon_->log();
+  const auto first = log.find(unknown);
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find(unknown, first + 1), std::string::npos) << "once";
+  EXPECT_NE(log.find("(token read): forbidden"), std::string::npos) << log;
+  EXPECT_EQ(log.find("nobody-has"), std::string::npos) << "secret";
+}
+
+TEST_F(SpoordAuthTest, Marks_AreCountedByIdentity) {
+  give_tokens();
+  config_["listen"].push_back({{"unix", directory_ / "socket"}});
+  start();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(status_of(routes[0], {token_of("mark"), nullptr}), 200U);
+  EXPECT_EQ(status_of(routes[0], {token_of("admin"), nullptr}), 200U);
+  peer::Endpoint socket;
+  socket.unix_path = (directory_ / "socket").native();
+  EXPECT_EQ(status_of(routes[0], socket, {}), 200U);
+  peer::HttpTransport transport({.credentials = {token_of("read"), nullptr}});
+  const auto ask = [&](const char* target) {
+    return peer::exchange(transport, {peer::parse_endpoint(url_).value(), "GET", target, "", ""})->body;
+  };
+  const std::string uid = "uid " + std::to_string(::geteuid());
+  const auto identities = json::parse(ask("/v1/status"))["writers"];
+  ASSERT_EQ(identities.size(), 3U) << identities;
+  EXPECT_EQ(identities[0]["identity"], "token admin");
+  EXPECT_EQ(identities[1]["identity"], "token mark");
+  EXPECT_EQ(identities[1]["accepted"], 2);
+  EXPECT_EQ(identities[2]["identity"], uid);
+  const std::string family = "\nspoor_marks_accepted_by_identity_total{identity=\"";
+  const std::string metrics = ask("/metrics");
+  EXPECT_NE(metrics.find(family + "token mark\"} 2\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find(family + uid + "\"} 1\n"), std::string::npos) << metrics;
+}
+
 TEST_F(SpoordAuthTest, ARefusedBodyIsNotWaitedFor) {
   give_tokens();
   start();
@@ -303,7 +348,6 @@ TEST_F(SpoordTlsTest, ClientLearnsWhomTheCertificateWasIssuedFor) {
 
 // An operator has to find out why two nodes do not meet, at either of them.
 TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
-  config_["log"]["level"] = "debug";
   config_["listen"].push_back(config_["listen"][0]);
   config_["listen"][1]["tls"]["certificate"] = good_.certificate("node.example");  // for 127.0.0.1
   config_["listen"][1]["tls"]["key"] = good_.key("node.example");
@@ -318,19 +362,53 @@ TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
   };
   const auto believes_another = peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
   const std::string unknown = why(url_, believes_another);
-  EXPECT_NE(unknown.find("is not believed: self-signed certificate"), std::string::npos) << unknown;
-  const std::string another = why(misnamed, credentials(good_, ""));
-  EXPECT_NE(another.find("is not believed: it is not for this name"), std::string::npos) << another;
-  why(url_, credentials(good_, "expired.example"));
-  EXPECT_NE(daemon_->wait_for("no TLS with 127.0.0.1: the certificate of the other end").find("has expired"),
+  EXPECT_NE(unknown.find("this client refuses the certificate of the server: self-signed certificate"),
             std::string::npos)
-      << daemon_->log();
+      << unknown;
+  const std::string another = why(misnamed, credentials(good_, ""));
+  EXPECT_NE(another.find("this client refuses the certificate of the server: it is not for this name"),
+            std::string::npos)
+      << another;
+  EXPECT_NE(daemon_->wait_for("no TLS with 127.0.0.1: the client refuses the certificate of this daemon: "),
+            "");
+  // It learns of the refusal when it reads.
+  EXPECT_EQ(
+      why(url_, credentials(good_, "expired.example")),
+      url_ + ": cannot agree on TLS: the server refuses the certificate of this client: certificate expired");
+  EXPECT_EQ(daemon_->wait_for("no TLS with 127.0.0.1: this daemon refuses the certificate of the client: "),
+            "certificate has expired");
   const auto metrics = support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
                                              good_.certificate("node.example").native(), "--key",
                                              good_.key("node.example").native(), url_ + "/metrics"});
   EXPECT_NE(metrics.out.find("\nspoor_http_tls_handshakes_failed_total "), std::string::npos) << metrics.out;
   EXPECT_EQ(metrics.out.find("\nspoor_http_tls_handshakes_failed_total 0\n"), std::string::npos);
   EXPECT_NE(metrics.out.find("\nspoor_tls_certificate_expiry_timestamp_seconds "), std::string::npos);
+}
+
+TEST_F(SpoordTlsTest, CertificatesOfPeersTls_AreInTheMetricsAndTheCheck) {
+  const auto use = [&](const std::string& name) {
+    config_["peers"]["tls"] = {
+        {"ca", good_.ca()}, {"certificate", good_.certificate(name)}, {"key", good_.key(name)}};
+  };
+  use("node.example");
+  start();
+  const std::string metrics = support::run_command({"curl", "-s", "--cacert", good_.ca().native(), "--cert",
+                                                    good_.certificate("node.example").native(), "--key",
+                                                    good_.key("node.example").native(), url_ + "/metrics"})
+                                  .out;
+  for (const char* file : {"certificate", "ca"}) {
+    const std::string series =
+        "\nspoor_peers_tls_certificate_expiry_timestamp_seconds{file=\"" + std::string(file) + "\"} ";
+    const auto found = metrics.find(series);
+    ASSERT_NE(found, std::string::npos) << metrics;
+    EXPECT_GT(std::stod(metrics.substr(found + series.size())), static_cast<double>(::time(nullptr)));
+  }
+  use("expired.example");
+  write_config();
+  const auto checked =
+      support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native(), "--check"});
+  EXPECT_NE(checked.code, 0);
+  EXPECT_NE(checked.err.find("expired.example.pem has expired"), std::string::npos) << checked.err;
 }
 
 TEST_F(SpoordTlsTest, AnExpiredCertificateIsToldAndNeverTakesTheOldOnesPlace) {

@@ -264,7 +264,8 @@ TEST_F(HttpApiTest, UsageScansAndChangesAreWhatTheCommandsSay) {
   std::ofstream(directory_ / "drive/b/a/file") << "12345";
   const std::string config = (directory_ / "spoor.json").native();
   const auto spoor = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {SPOOR, "--config", config, "--url", url_});
+    arguments.insert(arguments.begin(), {SPOOR, "--config", config});
+    if (arguments[3] != "changes") arguments.insert(arguments.begin() + 3, {"--url", url_});
     const auto result = support::run_command(arguments);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.out;

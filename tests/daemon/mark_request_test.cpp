@@ -16,7 +16,8 @@ struct MarkRequest {
 
 boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
                                                                const tracker::NamespaceRules& rules) {
-  MarkReader reader(rules);
+  const tracker::DrivePaths drive_paths({"/mnt/disk1", "/mnt/disk 2"});
+  MarkReader reader(rules, drive_paths);
   MarkRequest parsed;
   const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
     parsed.marks.insert(parsed.marks.end(), marks.begin(), marks.end());
@@ -106,7 +107,8 @@ TEST(MarkRequestTest, LargeBodiesAreToldTheSame) {
 
 TEST(MarkRequestTest, NothingIsLeftOfTheRequestBefore) {
   const tracker::NamespaceRules rules;
-  MarkReader reader(rules);
+  const tracker::DrivePaths drive_paths({"/mnt/disk1", "/mnt/disk 2"});
+  MarkReader reader(rules, drive_paths);
   const auto read = [&](const HttpRequest& request) {
     std::vector<std::string> paths;
     const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
@@ -123,6 +125,20 @@ TEST(MarkRequestTest, NothingIsLeftOfTheRequestBefore) {
     EXPECT_EQ(read(text_request("d//e\nf")), (Paths{"d/e", "f", "0"}));
     EXPECT_EQ(read(json_request(R"({"paths":[]})")), Paths{"0"});
   }
+}
+
+TEST(MarkRequestTest, PathOnADriveOfTheNode_RefusesTheWholeRequest) {
+  for (const HttpRequest& request : {json_request(R"({"paths":["a","/mnt/disk1/photos/x"]})"),
+                                     text_request("a\n/mnt/disk1/photos/x\nb")}) {
+    const auto refused = parse_mark_request(request, {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "invalid_path");
+    EXPECT_EQ(refused.error().index, 1U);
+    EXPECT_EQ(refused.error().path, "/mnt/disk1/photos/x");
+    EXPECT_EQ(refused.error().detail,
+              "'/mnt/disk1/photos/x' is on the drive /mnt/disk1; give the path below it: 'photos/x'");
+  }
+  EXPECT_TRUE(parse_mark_request(text_request("/photos/x\nmnt/disk1/photos"), {}));
 }
 
 TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {

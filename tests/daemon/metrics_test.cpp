@@ -14,7 +14,7 @@
 namespace spoor::daemon {
 namespace {
 
-using testing::AllOf;
+using testing::AnyOf;
 using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
@@ -211,7 +211,9 @@ TEST_F(MetricsTest, ANodeThatCannotSaveIsNotReady) {
 
 TEST_F(MetricsTest, TheLastScanIsThereOnceThereWasOne) {
   start();
-  EXPECT_THAT(families(), Each(AllOf(Not(HasSubstr("last_scan")), Not(HasSubstr("usage")))));
+  EXPECT_THAT(families(), Contains("spoor_last_scan_finished_timestamp_seconds"));
+  EXPECT_EQ(figures().at("spoor_last_scan_finished_timestamp_seconds"), 0) << "there was none, so far";
+  EXPECT_THAT(families(), Each(Not(AnyOf(HasSubstr("last_scan_number"), HasSubstr("usage")))));
   std::filesystem::create_directories(directory_ / "drive/b/a");
   std::ofstream(directory_ / "drive/b/a/file") << "12345";
   scan();
@@ -306,9 +308,12 @@ TEST_F(MetricsTest, EveryFigureIsInTheManualAndTheRulesUseNoOther) {
   const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
   for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
   // Only where there is what they tell of: etcd, a peer that was there, TLS.
-  std::set<std::string> known = {"spoor_etcd_ok", "spoor_etcd_registered", "spoor_etcd_members",
+  std::set<std::string> known = {"spoor_etcd_ok",
+                                 "spoor_etcd_registered",
+                                 "spoor_etcd_members",
                                  "spoor_peer_last_seen_timestamp_seconds",
-                                 "spoor_tls_certificate_expiry_timestamp_seconds"};
+                                 "spoor_tls_certificate_expiry_timestamp_seconds",
+                                 "spoor_peers_tls_certificate_expiry_timestamp_seconds"};
   known.insert(shown.begin(), shown.end());
   for (const std::string& name : names_in(content(DOCS "/recipes/spoor.rules.yml"))) {
     EXPECT_THAT(known, Contains(name));

@@ -57,7 +57,10 @@ TEST_F(ScanWatchTest, BeforeTheFirstScanThereIsNothing) {
   const ScanFigures& figures = refresh();
   EXPECT_FALSE(figures.has_database);
   EXPECT_FALSE(figures.last);
-  EXPECT_EQ(scan_metrics(figures).find("spoor_last_scan"), std::string::npos);
+  const std::string text = scan_metrics(figures);
+  EXPECT_NE(text.find("\nspoor_last_scan_finished_timestamp_seconds 0\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("spoor_last_scan_number"), std::string::npos);
+  EXPECT_EQ(scan_metrics({}).find("spoor_last_scan"), std::string::npos) << "not known yet";
   EXPECT_EQ(scan_metrics(figures).find("spoor_scan_database_ok"), std::string::npos);
 }
 

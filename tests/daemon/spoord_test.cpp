@@ -223,6 +223,21 @@ TEST_F(SpoordTest, AFailedSaveLeavesTheTimeOfTheLastGoodOne) {
   EXPECT_EQ(get("/v1/status")["snapshot"]["drives"][0]["ok"], true);
 }
 
+TEST_F(SpoordTest, Drives_AreCheckedWhenTheyAreListed) {
+  config_["drives"].push_back(directory_ / "second");
+  std::filesystem::create_directory(directory_ / "second");
+  start();
+  const auto second = [this] { return get("/v1/drives")["drives"][1]; };
+  EXPECT_EQ(second()["ok"], true);
+  std::filesystem::rename(directory_ / "second", directory_ / "unplugged");
+  EXPECT_EQ(second()["ok"], false) << "no save has found it out yet";
+  EXPECT_EQ(get("/v1/status")["snapshot"]["drives"][1]["ok"], true);
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
+  std::filesystem::rename(directory_ / "unplugged", directory_ / "second");
+  EXPECT_EQ(second()["ok"], true);
+  EXPECT_EQ(get("/v1/status")["snapshot"]["drives"][1]["ok"], true) << "it took a snapshot first";
+}
+
 TEST_F(SpoordTest, AnAdvanceIsSavedAtOnce) {
   config_["log"]["level"] = "debug";
   start();

@@ -1,6 +1,7 @@
 // A disk under node.data_dir that is full, read-only, broken or silent while writers mark: what can't be
 // kept is not acknowledged, what was acknowledged is kept, and all goes on by itself once the disk is well.
 #include "tests/faults/data_dir_fixture.h"
+#include "tests/support/process.h"
 
 namespace spoor::faults {
 namespace {
@@ -79,6 +80,24 @@ TEST_F(DataImageTest, ADiskThatDoesNotAnswerStopsAcknowledgementsUntilItDoes) {
   break_disk_ = [&] { frozen.emplace(data_dir()); };
   mend_disk_ = [&] { frozen.reset(); };
   expect_an_outage_loses_nothing();
+}
+
+// SQLite calls it an I/O error where it can't make the index of its log.
+TEST_F(DataDirTest, OnAFullDiskTheScanDatabaseNamesTheSpace) {
+  data().mount_tmpfs("4m");
+  start();
+  const auto spoor = [&](const char* command) {
+    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), command});
+  };
+  ASSERT_EQ(spoor("scan").code, 0);
+  for (const char* name : {"scan.db-wal", "scan.db-shm"}) fs::remove(data_dir() / name);
+  const Filler filler(data_dir() / "filler");
+  for (const char* command : {"usage", "scans"}) {
+    const auto failed = spoor(command);
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_NE(failed.err.find("no space left in " + data_dir().native() + ": free some"), std::string::npos)
+        << failed.err;
+  }
 }
 
 }  // namespace

@@ -55,6 +55,44 @@ TEST(UsageJsonTest, ChildrenAreThereEvenWhereNoneWereAskedFor) {
   EXPECT_EQ(usage_json(usage)["children"], ordered_json::array());
 }
 
+TEST(UsageJsonTest, ReadBack_IsTheSame) {
+  Usage usage;
+  usage.saw_everything = true;
+  usage.as_of = base::WallTime(std::chrono::seconds(1'700'000'000));
+  usage.truncated = true;
+  usage.total = entry("a", true);
+  usage.total.children = {entry("a/b", true), entry("a/c")};
+  usage.total.children[0].rest = {.count = 5, .files = 6, .dirs = 7, .bytes = 8, .allocated = 9};
+  const auto json = usage_json(usage);
+  const auto read = usage_from_json(json);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(usage_json(*read), json);
+  EXPECT_EQ(read->total.children[1].depth, 1U);
+}
+
+TEST(UsageJsonTest, ReadFromAnyOtherJson_IsAnError) {
+  Usage usage;
+  usage.total = entry("a", true);
+  const auto good = usage_json(usage);
+  ASSERT_TRUE(usage_from_json(good));
+  for (const auto& [name, value] : good.items()) {
+    auto missing = good;
+    missing.erase(name);
+    EXPECT_EQ(usage_from_json(missing).has_value(), name == "children") << name;
+    auto other = good;
+    other[name] = ordered_json{{"x", 1}};
+    EXPECT_FALSE(usage_from_json(other)) << name;
+  }
+  EXPECT_FALSE(usage_from_json(ordered_json::parse("[1]")));
+  auto deep = good;
+  for (int i = 0; i < 1'000; ++i) {
+    auto above = good;
+    above["children"].push_back(std::move(deep));
+    deep = std::move(above);
+  }
+  EXPECT_FALSE(usage_from_json(deep));
+}
+
 TEST(ScansJsonTest, EachScanHasItsFigures) {
   ScanRecord scan;
   scan.id = 7;
@@ -102,6 +140,24 @@ TEST(ScansJsonTest, AClockThatWasSetBackMakesNoNegativeTime) {
   ScanRecord scan;
   scan.started_at = base::WallTime(std::chrono::seconds(60));
   EXPECT_EQ(scans_json({scan})["scans"][0]["duration_s"], 0);
+}
+
+TEST(ScansJsonTest, ReadBack_IsTheSame) {
+  ScanRecord scan;
+  scan.id = 7;
+  scan.started_at = base::WallTime(std::chrono::seconds(1'700'000'000));
+  scan.finished_at = scan.started_at + std::chrono::milliseconds(1'500);
+  scan.reason = "it is the first scan";
+  scan.walked_everything = true;
+  scan.figures = {.dirs_walked = 1, .dirs_skipped = 2, .dirs_changed = 3, .dirs_new = 4, .dirs_deleted = 5};
+  const auto json = scans_json({scan, ScanRecord()});
+  const auto read = scans_from_json(json);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(scans_json(*read)["scans"][0], json["scans"][0]);
+  EXPECT_EQ(scans_json(*read), json);
+  for (const char* text : {"{}", R"({"scans":[{}]})", R"({"scans":{"a":1}})", "[]"}) {
+    EXPECT_FALSE(scans_from_json(ordered_json::parse(text))) << text;
+  }
 }
 
 }  // namespace

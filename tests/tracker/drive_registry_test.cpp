@@ -87,7 +87,8 @@ TEST_F(DriveRegistryTest, AnotherDriveInItsPlaceIsRefusedUntilAdmitted) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.put(identity(one), R"({"id":"00112233445566778899aabbccddeeff"})");
-  expect_refused(registry, one, "another drive's identity");
+  expect_refused(registry, one,
+                 "another drive's identity (00112233445566778899aabbccddeeff, of no drive of this node)");
   ASSERT_TRUE(registry.admit(one));
   EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
   EXPECT_EQ(registry.id_of(one), "00112233445566778899aabbccddeeff") << "its own word is kept";
@@ -129,7 +130,8 @@ TEST_F(DriveRegistryTest, SwappedDrivesAreRefusedBothAndCanBeAccepted) {
   const std::string first = files_.content(identity(one)).value();
   files_.put(identity(one), files_.content(identity(two)).value());
   files_.put(identity(two), first);
-  for (const auto& drive : drives) expect_refused(registry, drive, "another drive's identity");
+  expect_refused(registry, one, "another drive's identity (that of /mnt/\\xff two)");
+  expect_refused(registry, two, "another drive's identity (that of /mnt/one)");
   for (const auto& drive : drives) EXPECT_TRUE(registry.admit(drive));
   for (const auto& drive : drives) EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
 }

@@ -1,0 +1,34 @@
+#include "cli/daemon_client.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace spoor::cli {
+
+base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
+                                                std::chrono::milliseconds timeout) {
+  auto endpoint = global.own_endpoint();
+  if (!endpoint) return endpoint.error();
+  auto credentials = global.own_credentials(*endpoint);
+  if (!credentials) return credentials.error();
+  auto transport = peer::make_http_transport({.credentials = *std::move(credentials), .timeout = timeout});
+  return DaemonClient(*std::move(endpoint), std::move(transport));
+}
+
+base::Result<nlohmann::ordered_json> DaemonClient::exchange(const std::string& method,
+                                                            const std::string& target) {
+  const auto response = peer::exchange(*transport_, {endpoint_, method, target, {}, {}});
+  if (!response) return response.error();
+  if (!response->is_success()) {
+    return base::Error(std::make_error_code(std::errc::io_error), peer::problem_detail(*response));
+  }
+  auto json = nlohmann::ordered_json::parse(response->body, nullptr, false);
+  if (json.is_object()) return json;
+  return base::Error(
+      std::make_error_code(std::errc::bad_message),
+      fmt::format("the response of {} to {} is not a JSON object", endpoint_.to_string(), target));
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,187 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/printable.h"
+#include "cli/commands.h"
+#include "cli/etcd_connection.h"
+#include "cli/exit_code.h"
+#include "cli/format.h"
+#include "peer/etcd_roll.h"
+#include "peer/member_roll_file.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Member {
+  std::string node;  // empty where only a daemon at the URL could tell
+  std::string url;
+  std::string source;
+  std::string state;
+};
+
+struct Members {
+  std::vector<Member> list;
+  std::vector<std::string> problems;  // sources whose members are not known
+};
+
+Member to_member(const peer::RollEntry& entry) {
+  return {entry.member.node, entry.member.url, "etcd", entry.is_alive ? "registered" : "not registered"};
+}
+
+// What DNS named at the last scan: a scan looks it up anew.
+void add_last_known(const peer::MemberRoll& roll, Members& members) {
+  for (const auto& [source, known] : roll.sources) {
+    if (source == "etcd") continue;
+    for (const std::string& url : known.listed) members.list.push_back({"", url, source, "listed"});
+    for (const auto& [url, silent] : known.lingering) {
+      members.list.push_back({"", url, source, "departed, has not responded for " + human_duration(silent)});
+    }
+  }
+}
+
+Members find_members(const config::Config& config) {
+  Members members;
+  if (const auto own = own_endpoint(config)) {
+    members.list.push_back({config.node.name, own->to_string(), "this node", "-"});
+  }
+  for (const std::string& url : config.peers.static_urls) {
+    members.list.push_back({"", url, "peers.static", "-"});
+  }
+  base::PosixFileSystem files;
+  const auto loaded = peer::load_roll(files, config.node.data_dir);
+  if (!loaded.problem.empty()) members.problems.push_back(loaded.problem);
+  add_last_known(loaded.roll, members);
+  if (!config.peers.etcd) return members;
+  const base::SystemClock clock;
+  EtcdConnection etcd(config, clock);
+  const auto roll = peer::read_roll(etcd.client, etcd.place);
+  if (!roll) {
+    members.problems.push_back("etcd: " + roll.error().message);
+    return members;
+  }
+  for (const peer::RollEntry& entry : roll->entries) members.list.push_back(to_member(entry));
+  return members;
+}
+
+ordered_json to_json(const Members& members) {
+  ordered_json list = ordered_json::array();
+  for (const Member& member : members.list) {
+    list.push_back({{"node", member.node.empty() ? ordered_json(nullptr) : ordered_json(member.node)},
+                    {"url", member.url},
+                    {"source", member.source},
+                    {"state", member.state}});
+  }
+  return {{"members", list}, {"problems", members.problems}};
+}
+
+int list(const GlobalOptions& global, bool as_json) {
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
+  const Members members = find_members(*config);
+  if (as_json) {
+    print_exact(to_json(members).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n');
+  } else {
+    Table table({"node", "url", "source", "state"}, {1, 2, 3});
+    for (const Member& member : members.list) {
+      table.add({member.node.empty() ? "?" : member.node, member.url, member.source, member.state});
+    }
+    print_text(table.to_string());
+  }
+  for (const std::string& problem : members.problems) print_error(base::printable(problem));
+  return members.problems.empty() ? exit_done : exit_in_part;
+}
+
+// The entry of etcd with this name or URL that may be removed, or why there is none.
+base::Result<peer::RollEntry> find_removable(const peer::Roll& roll, const std::string& name_or_url) {
+  const auto refused = [](std::string why) {
+    return base::Error(std::make_error_code(std::errc::invalid_argument), std::move(why));
+  };
+  std::optional<peer::RollEntry> found;
+  for (const peer::RollEntry& entry : roll.entries) {
+    if (entry.member.node != name_or_url && entry.member.url != name_or_url) continue;
+    if (found) return refused(fmt::format("'{}' has several entries: give the URL of one", name_or_url));
+    found = entry;
+  }
+  if (!found) {
+    return refused(
+        fmt::format("etcd lists no member '{}': see 'spoor members'. Remove a member of peers.static "
+                    "or peers.dns there",
+                    base::printable(name_or_url)));
+  }
+  if (found->is_alive) {
+    return refused(
+        fmt::format("'{}' is registered: stop spoord there first, and wait for peers.etcd.ttl", name_or_url));
+  }
+  return *found;
+}
+
+bool is_confirmed(const peer::RollEntry& entry) {
+  print_text(
+      fmt::format("Removes '{}' ({}) from the members in etcd. Every scan then walks everything once: marks "
+                  "that only this node acknowledged are no longer asked for.\nRemove it? [y/N] ",
+                  base::printable(entry.member.node), base::printable(entry.member.url)));
+  std::fflush(stdout);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
+}
+
+int remove(const GlobalOptions& global, const std::string& name_or_url, bool is_sure) {
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
+  if (!config->peers.etcd)
+    return fail(exit_usage, "peers.etcd is not set: members are listed in the configuration");
+  const base::SystemClock clock;
+  EtcdConnection etcd(*config, clock);
+  const auto roll = peer::read_roll(etcd.client, etcd.place);
+  if (!roll) return fail(exit_failed, roll.error().message);
+  const auto entry = find_removable(*roll, name_or_url);
+  if (!entry) return fail(exit_failed, entry.error().message);
+  if (!is_sure && ::isatty(STDIN_FILENO) != 1) return fail(exit_usage, "no terminal to ask on: give --yes");
+  if (!is_sure && !is_confirmed(*entry)) return fail(exit_failed, "nothing was removed");
+  const auto removed = peer::strike_from_roll(etcd.client, etcd.place, *entry, roll->ledger);
+  if (!removed) return fail(exit_failed, removed.error().message);
+  if (!*removed)
+    return fail(exit_failed, "the members in etcd changed meanwhile: nothing was removed, try again");
+  print_text(fmt::format("removed '{}' ({})\n", base::printable(entry->member.node),
+                         base::printable(entry->member.url)));
+  return exit_done;
+}
+
+}  // namespace
+
+void add_members_command(CLI::App& program, const GlobalOptions& global, int& code) {
+  struct Flags {
+    bool json = false;
+    bool is_sure = false;
+    std::string member;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      program.add_subcommand("members", "Lists the members of the cluster that a scan of this node asks");
+  command->add_flag("--json", flags->json, "Prints JSON");
+  CLI::App* removal = command->add_subcommand("remove", "Removes a member that does not come back from etcd");
+  removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->required();
+  removal->add_flag("--yes", flags->is_sure, "Does not ask for confirmation");
+  removal->callback([flags, &global, &code] {
+    code = refuse_url(global, "members") ? exit_usage : remove(global, flags->member, flags->is_sure);
+  });
+  command->callback([command, flags, &global, &code] {
+    if (!command->get_subcommands().empty()) return;
+    code = refuse_url(global, "members") ? exit_usage : list(global, flags->json);
+  });
+}
+
+}  // namespace spoor::cli

@@ -1,0 +1,75 @@
+// `spoor --url`: what the daemon there knows, not what this machine does.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "tests/cluster/cluster.h"
+
+namespace spoor::cluster {
+namespace {
+
+using testing::HasSubstr;
+
+class DaemonUrlTest : public testing::Test {
+ protected:
+  Cluster::Node& here() { return cluster_.nodes()[0]; }
+  Cluster::Node& there() { return cluster_.nodes()[1]; }
+
+  support::CommandResult at_the_other(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--url", "unix:" + cluster_.socket_of(there()).native()});
+    return cluster_.spoor(here(), std::move(arguments));
+  }
+
+  Cluster cluster_{2, 1};
+};
+
+TEST_F(DaemonUrlTest, ReadingCommands_PrintWhatTheyPrintThere) {
+  std::filesystem::create_directories(there().drives[0] / "bucket/of the other");
+  std::ofstream(there().drives[0] / "bucket/file") << "12345";
+  std::ofstream(there().drives[0] / "bucket/of the other/file") << "1234567";
+  for (auto* node : {&here(), &there()}) cluster_.scan(*node);
+  const std::vector<std::vector<std::string>> commands{{"usage"},
+                                                       {"usage", "--json", "--depth", "3"},
+                                                       {"usage", "bucket", "--csv"},
+                                                       {"usage", "--depth", "0", "--sort", "name"},
+                                                       {"scans"},
+                                                       {"scans", "--json"},
+                                                       {"drives"},
+                                                       {"drives", "--json"}};
+  for (const auto& command : commands) {
+    const auto local = cluster_.spoor(there(), command);
+    const auto remote = at_the_other(command);
+    EXPECT_EQ(remote.code, 0) << remote.err;
+    EXPECT_EQ(remote.out, local.out) << command[0];
+    EXPECT_NE(remote.out, cluster_.spoor(here(), command).out) << command[0];
+  }
+  EXPECT_THAT(at_the_other({"status"}).out, HasSubstr("node       n1 of"));
+  const auto absent = at_the_other({"usage", "nowhere"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, HasSubstr("no directory 'nowhere' was found by the last scan"));
+}
+
+TEST_F(DaemonUrlTest, CommandsThatReadFilesOfThisMachine_RefuseIt) {
+  const std::vector<std::vector<std::string>> commands{
+      {"changes", "--since", "0"}, {"changes", "--consumers"}, {"inspect", "/dev/null"},
+      {"config", "show"},          {"config", "check"},        {"members"},
+      {"members", "remove", "x"}};
+  for (const auto& command : commands) {
+    const auto refused = at_the_other(command);
+    EXPECT_EQ(refused.code, 2) << command[0];
+    EXPECT_EQ(refused.out, "");
+    EXPECT_THAT(refused.err, HasSubstr("--url: 'spoor " + command[0] + "' asks no daemon"));
+  }
+}
+
+TEST_F(DaemonUrlTest, MarkOnADriveOfTheDaemon_IsRefusedThere) {
+  const std::string path = there().drives[0] / "photos/x";
+  const auto refused = at_the_other({"mark", path});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("not marked: "));
+  EXPECT_THAT(refused.err, HasSubstr("give the path below it: 'photos/x'"));
+  EXPECT_EQ(at_the_other({"mark", "/photos/x"}).code, 0);
+}
+
+}  // namespace
+}  // namespace spoor::cluster

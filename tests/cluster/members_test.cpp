@@ -1,0 +1,123 @@
+// `spoor members`, with a real etcd.
+#include <gmock/gmock.h>
+
+#include "tests/cluster/etcd_fixture.h"
+
+namespace spoor::cluster {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class MembersTest : public EtcdTest {
+ protected:
+  Cluster::Node& node() { return cluster_.nodes()[0]; }
+
+  // Their states, by node.
+  std::map<std::string, std::string> states() {
+    const auto listed = cluster_.spoor(node(), {"members", "--json"});
+    EXPECT_EQ(listed.code, 0) << listed.err;
+    std::map<std::string, std::string> states;
+    const json parsed = json::parse(listed.out);
+    for (const json& member : parsed["members"]) {
+      if (member["source"] == "etcd") states[member["node"]] = member["state"];
+    }
+    return states;
+  }
+
+  // Not registered: its lease is gone.
+  void enter_dead(const std::string& name) {
+    const auto lease = client_.grant(std::chrono::seconds(60)).value();
+    enter(name, "unix:/nowhere/" + name, lease);
+    ASSERT_TRUE(client_.revoke(lease));
+  }
+};
+
+TEST_F(MembersTest, List_ShowsWhoIsRegistered) {
+  enter_dead("ghost");
+  EXPECT_EQ(
+      states(),
+      (std::map<std::string, std::string>{
+          {"ghost", "not registered"}, {"n0", "registered"}, {"n1", "registered"}, {"n2", "registered"}}));
+  const auto text = cluster_.spoor(node(), {"members"});
+  EXPECT_THAT(text.out, HasSubstr("ghost"));
+  EXPECT_THAT(text.out, HasSubstr("not registered"));
+}
+
+TEST_F(MembersTest, Remove_TakesAStoppedNodeOutAndScansWalkEverythingOnce) {
+  cluster_.scan(node());
+  EXPECT_EQ(cluster_.stop(cluster_.nodes()[2]), 0);
+  EXPECT_EQ(cluster_.scan(node(), 3)["partial"], true);
+  const auto unsure = cluster_.spoor(node(), {"members", "remove", "n2"});
+  EXPECT_EQ(unsure.code, 2);
+  EXPECT_THAT(unsure.err, HasSubstr("give --yes"));
+  EXPECT_EQ(states().count("n2"), 1U);
+  const auto removed = cluster_.spoor(node(), {"members", "remove", "n2", "--yes"});
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_EQ(states().count("n2"), 0U);
+  EXPECT_EQ(cluster_.scan(node(), 3)["mode"], "incremental") << "asked for the last time";
+  const auto full = cluster_.scan(node());
+  EXPECT_EQ(full["mode"], "full");
+  EXPECT_THAT(full["reason"].get<std::string>(), HasSubstr("is no longer among the peers"));
+  EXPECT_EQ(cluster_.scan(node())["mode"], "incremental");
+}
+
+TEST_F(MembersTest, Remove_AsksOnATerminal) {
+  enter_dead("ghost");
+  const std::string command = std::string(SPOOR) + " --config " + cluster_.config_of(node()).native() +
+                              " members remove unix:/nowhere/ghost";
+  const auto answer = [&](const std::string& text) {
+    return support::run_command({"script", "-qec", command, "/dev/null"}, text);
+  };
+  const auto kept = answer("n\n");
+  EXPECT_THAT(kept.out, HasSubstr("Remove it? [y/N]"));
+  EXPECT_THAT(kept.out, HasSubstr("nothing was removed"));
+  EXPECT_EQ(states().count("ghost"), 1U);
+  EXPECT_THAT(answer("y\n").out, HasSubstr("removed 'ghost'"));
+  EXPECT_EQ(states().count("ghost"), 0U);
+}
+
+TEST_F(MembersTest, Remove_RefusesWhatIsRegisteredOrUnknown) {
+  const auto alive = cluster_.spoor(node(), {"members", "remove", "n1", "--yes"});
+  EXPECT_EQ(alive.code, 1);
+  EXPECT_THAT(alive.err, HasSubstr("'n1' is registered: stop spoord there first"));
+  const auto unknown = cluster_.spoor(node(), {"members", "remove", "nobody", "--yes"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("etcd lists no member 'nobody'"));
+  enter_dead("ghost");
+  const auto lease = client_.grant(std::chrono::seconds(60)).value();
+  enter("ghost", "unix:/nowhere/other", lease);
+  const auto both = cluster_.spoor(node(), {"members", "remove", "ghost", "--yes"});
+  EXPECT_THAT(both.err, HasSubstr("'ghost' has several entries: give the URL of one"));
+  EXPECT_EQ(states().size(), 4U);
+}
+
+TEST_F(MembersTest, WithoutEtcd_TheListSaysThatItIsNotWhole) {
+  etcd_.kill();
+  const auto listed = cluster_.spoor(node(), {"members"});
+  EXPECT_EQ(listed.code, 3);
+  EXPECT_THAT(listed.err, HasSubstr("etcd: "));
+  EXPECT_THAT(listed.out, HasSubstr("this node"));
+}
+
+// etcd is no peer: it holds no marks.
+TEST_F(MembersTest, WithoutEtcd_ScanAndStatusNameEtcdAndCountThePeers) {
+  cluster_.scan(node());
+  EXPECT_FALSE(node().daemon->wait_for("member 'n2' at").empty());
+  EXPECT_THAT(cluster_.spoor(node(), {"status"}).out, HasSubstr("etcd       registered, 3 members known\n"));
+  etcd_.kill();
+  EXPECT_FALSE(node().daemon->wait_for("etcd does not answer").empty());
+  EXPECT_THAT(cluster_.spoor(node(), {"status"}).out, HasSubstr("           failing: "));
+  const auto partial = cluster_.scan(node(), 3);
+  EXPECT_EQ(partial["partial"], true);
+  EXPECT_EQ(partial["peers"].size(), 3U);
+  for (const json& peer : partial["peers"]) EXPECT_EQ(peer["ok"], true) << peer;
+  ASSERT_EQ(partial["unknown_sources"].size(), 1U);
+  EXPECT_THAT(partial["unknown_sources"][0].get<std::string>(), testing::StartsWith("etcd"));
+  const auto text = cluster_.spoor(node(), {"scan"});
+  EXPECT_THAT(text.out, HasSubstr("peers      3 of 3 answered"));
+  EXPECT_THAT(text.out, HasSubstr("left for next time: the members listed by etcd"));
+}
+
+}  // namespace
+}  // namespace spoor::cluster

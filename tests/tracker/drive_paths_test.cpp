@@ -1,0 +1,32 @@
+#include "tracker/drive_paths.h"
+
+#include <gtest/gtest.h>
+
+#include "tracker/path.h"
+
+namespace spoor::tracker {
+namespace {
+
+std::string refusal(const std::string& raw) {
+  static const DrivePaths paths({"/mnt/disk1", "/mnt/disk 2/", "/"});
+  return paths.refusal(raw, normalise_path(raw).value());
+}
+
+TEST(DrivePathsTest, PathOnADrive_IsRefusedWithThePathBelowIt) {
+  EXPECT_EQ(refusal("/mnt/disk1/photos/x"),
+            "'/mnt/disk1/photos/x' is on the drive /mnt/disk1; give the path below it: 'photos/x'");
+  EXPECT_EQ(refusal("//mnt/./disk1//photos"),
+            "'//mnt/./disk1//photos' is on the drive /mnt/disk1; give the path below it: 'photos'");
+  EXPECT_EQ(refusal("/mnt/disk 2"), "'/mnt/disk 2' is on the drive /mnt/disk 2; give the path below it");
+}
+
+TEST(DrivePathsTest, AnyOtherPath_IsFine) {
+  for (const char* raw :
+       {"mnt/disk1/photos", "/mnt/disk10/x", "/mnt", "/photos/mnt/disk1", "./mnt/disk1/x"}) {
+    EXPECT_EQ(refusal(raw), "") << raw;
+  }
+  EXPECT_EQ(DrivePaths().refusal("/mnt/disk1", "mnt/disk1"), "");
+}
+
+}  // namespace
+}  // namespace spoor::tracker
