@@ -137,10 +137,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
   const Route* const route = find_route(request.path);
   // Strangers are not told what there is.
   const Roles allowed = route == nullptr || request.method == "OPTIONS" ? all_roles : route->allowed;
-  const auto access = [this] {
-    const std::scoped_lock lock(mutex_);
-    return access_;
-  }();
+  const auto access = current_access();
   if (allowed != anybody) {
     if (const auto problem = access->refuse(request, allowed)) {
       log_refusal(*access, request, *problem);
@@ -183,6 +180,11 @@ void Api::log_refusal(const Access& access, const HttpRequest& request, const Pr
       *requests > 1 ? fmt::format(", {} times since this was last logged", *requests) : "";
   spdlog::warn("refused {} {} from {} ({}): {}{}", request.method, tracker::printable(request.path), from,
                who, problem.code, times);
+}
+
+std::shared_ptr<const Access> Api::current_access() const {
+  const std::scoped_lock lock(mutex_);
+  return access_;
 }
 
 void Api::set_access(std::shared_ptr<const Access> access) {
@@ -332,12 +334,13 @@ boost::asio::awaitable<HttpResponse> Api::acknowledge(const HttpRequest& request
     const auto problem = co_await on_main_thread(confirm(outcome.position));
     if (problem) co_return reject(*problem);
   }
+  const auto access = current_access();
+  std::string identity = access->identity_of(request);
   {
     const std::scoped_lock lock(mutex_);
     counters_.accepted += outcome.marked;
     counters_.added += outcome.added;
     counters_.ignored += ignored;
-    std::string identity = access_->identity_of(request);
     auto& identities = counters_.identities;
     const bool has_room = identities.size() < MarkCounters::identities_max;
     if (!has_room && !identities.contains(identity)) identity = "other";

@@ -94,6 +94,7 @@ class Api {
   boost::asio::awaitable<HttpResponse> handle_here(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> acknowledge(const HttpRequest& request, tracker::MarkOutcome outcome,
                                                    std::uint64_t ignored);
+  std::shared_ptr<const Access> current_access() const;
   void log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const;
   bool is_confirmed(tracker::JournalPosition position) const;
   boost::asio::awaitable<std::optional<Problem>> confirm(tracker::JournalPosition position);

@@ -262,6 +262,15 @@ base::Result<peer::Credentials> credentials_for(const config::Config::Peers& pee
   return credentials;
 }
 
+// Where the certificate that peers are shown is not valid any more: which one, and since when.
+std::optional<std::string> expiry_of(const config::Config::Peers& peers, const peer::Credentials& credentials,
+                                     base::WallTime now) {
+  const auto end = credentials.tls ? peer::certificate_valid_until(*credentials.tls) : std::nullopt;
+  if (!end || now <= *end) return std::nullopt;
+  return fmt::format("the certificate {} has expired, at {}", peers.tls->certificate.native(),
+                     base::iso_time(*end));
+}
+
 EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
                                      const peer::Credentials& credentials) {
   const config::Etcd& etcd = *config.peers.etcd;
@@ -312,14 +321,19 @@ bool reload_certificates(const TlsServers& tls_servers, base::WallTime now) {
   return all_good;
 }
 
-bool reload_credentials(PeerWatch& peers, const config::Config& fresh) {
+// An expired certificate does not replace one that is valid.
+bool reload_credentials(PeerWatch& peers, const config::Config& fresh, base::WallTime now) {
   const auto credentials = credentials_for(fresh.peers);
-  if (credentials) {
+  const auto in_use = peers.tls_expiry().certificate;
+  const bool is_valid_in_use = in_use && now <= *in_use;
+  const auto expiry = credentials ? expiry_of(fresh.peers, *credentials, now) : std::nullopt;
+  if (credentials && !(expiry && is_valid_in_use)) {
     peers.set_credentials(*credentials);
-  } else {
-    spdlog::error("what peers are shown stays as it was: {}", credentials.error().message);
+    return true;
   }
-  return credentials.has_value();
+  spdlog::error("what peers are shown stays as it was: {}",
+                credentials ? *expiry : credentials.error().message);
+  return false;
 }
 
 // A body of the size that is allowed must fit.
@@ -349,7 +363,7 @@ std::vector<Reloadable> reloadable(HttpServer& server, const ServingThreads& ser
       {{"limits.max_body", "limits.max_bodies", "limits.max_connections"}, set_limits},
       {{"peers.static"}, set_peers},
       {{"peers.token_file", "peers.token_to_all", "peers.tls"},
-       [&](const Config& fresh) { return reload_credentials(peers, fresh); }},
+       [&](const Config& fresh) { return reload_credentials(peers, fresh, clock.wall_now()); }},
       {{"auth.tokens", "auth.unix", "auth.certificates"},
        [&](const Config& fresh) { return reload_access(api, fresh); }},
       {{}, [&](const Config&) { return reload_certificates(tls_servers, clock.wall_now()); }},
@@ -418,12 +432,9 @@ std::vector<std::string> check(const config::Config& config) {
   if (is_here(config.peers.token_file, tls.ca, tls.certificate, tls.key)) {
     const auto credentials = credentials_for(config.peers);
     note(credentials);
-    const auto end =
-        credentials && credentials->tls ? peer::certificate_valid_until(*credentials->tls) : std::nullopt;
-    if (end && *end < base::SystemClock().wall_now()) {
-      problems.push_back(fmt::format("the certificate {} has expired, at {}", tls.certificate.native(),
-                                     base::iso_time(*end)));
-    }
+    const auto expiry =
+        credentials ? expiry_of(config.peers, *credentials, base::SystemClock().wall_now()) : std::nullopt;
+    if (expiry) problems.push_back(*expiry);
   }
   return problems;
 }
@@ -451,6 +462,9 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   const auto credentials = credentials_for(config.peers);
   if (!credentials) return credentials.error();
   const base::SystemClock clock;
+  if (const auto expiry = expiry_of(config.peers, *credentials, clock.wall_now())) {
+    spdlog::error("{}: peers refuse it", *expiry);
+  }
   // Early, so that a taken port is found before anything is changed on disk.
   TlsServers tls_servers;
   const auto urls = listen_or_serve_passed(server, config, clock.wall_now(), tls_servers);

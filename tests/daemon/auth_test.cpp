@@ -409,6 +409,9 @@ TEST_F(SpoordTlsTest, CertificatesOfPeersTls_AreInTheMetricsAndTheCheck) {
       support::run_command({SPOORD, "--config", (directory_ / "spoor.json").native(), "--check"});
   EXPECT_NE(checked.code, 0);
   EXPECT_NE(checked.err.find("expired.example.pem has expired"), std::string::npos) << checked.err;
+  daemon_->signal(SIGHUP);
+  EXPECT_NE(daemon_->wait_for("what peers are shown stays as it was: ").find("has expired"),
+            std::string::npos);
 }
 
 TEST_F(SpoordTlsTest, AnExpiredCertificateIsToldAndNeverTakesTheOldOnesPlace) {
