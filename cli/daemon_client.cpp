@@ -6,6 +6,25 @@
 #include <utility>
 
 namespace spoor::cli {
+namespace {
+
+constexpr std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
+constexpr int depth_max = 64;
+
+// Nothing where it is not a JSON object, or one that is nested too deep for code that walks it recursively.
+nlohmann::ordered_json parse_object(const std::string& text) {
+  bool is_too_deep = false;
+  auto json = nlohmann::ordered_json::parse(
+      text,
+      [&](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) {
+        is_too_deep = is_too_deep || depth > depth_max;
+        return !is_too_deep;
+      },
+      false);
+  return is_too_deep || !json.is_object() ? nlohmann::ordered_json() : json;
+}
+
+}  // namespace
 
 base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
                                                 std::chrono::milliseconds timeout) {
@@ -13,7 +32,8 @@ base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
   if (!endpoint) return endpoint.error();
   auto credentials = global.own_credentials(*endpoint);
   if (!credentials) return credentials.error();
-  auto transport = peer::make_http_transport({.credentials = *std::move(credentials), .timeout = timeout});
+  auto transport = peer::make_http_transport(
+      {.credentials = *std::move(credentials), .timeout = timeout, .body_bytes_max = body_bytes_max});
   return DaemonClient(*std::move(endpoint), std::move(transport));
 }
 
@@ -24,7 +44,7 @@ base::Result<nlohmann::ordered_json> DaemonClient::exchange(const std::string& m
   if (!response->is_success()) {
     return base::Error(std::make_error_code(std::errc::io_error), peer::problem_detail(*response));
   }
-  auto json = nlohmann::ordered_json::parse(response->body, nullptr, false);
+  auto json = parse_object(response->body);
   if (json.is_object()) return json;
   return base::Error(
       std::make_error_code(std::errc::bad_message),

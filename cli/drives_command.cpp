@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 std::string drives_text(const ordered_json& drives) {
   Table table({"drive", "identity", "state"}, {0, 1, 2});
   for (const auto& drive : drives) {
-    table.add({drive["path"].get<std::string>(), text_or(drive["id"], "none yet"),
-               drive["ok"].get<bool>() ? "ok" : text_or(drive["error"], "failed")});
+    table.add({drive.at("path").get<std::string>(), text_or(drive.at("id"), "none yet"),
+               drive.at("ok").get<bool>() ? "ok" : text_or(drive.at("error"), "failed")});
   }
   return table.to_string();
 }

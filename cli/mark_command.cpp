@@ -108,6 +108,22 @@ class Marker {
     return {};
   }
 
+  // Where the daemon refuses one path of the batch: reports it, and takes it out for the next try.
+  bool take_out_refused(const peer::HttpResponse& response, std::string& batch) {
+    if (response.status != 400) return false;
+    const auto problem = nlohmann::json::parse(response.body, nullptr, false);
+    if (!problem.is_object() || !problem.contains("index") || !problem["index"].is_number_unsigned())
+      return false;
+    std::size_t begin = 0;
+    for (auto index = problem["index"].get<std::uint64_t>(); index > 0 && begin < batch.size(); --index) {
+      begin = batch.find('\0', begin) + 1;
+    }
+    if (begin >= batch.size()) return false;
+    batch.erase(begin, batch.find('\0', begin) + 1 - begin);
+    refuse(peer::problem_detail(response));
+    return true;
+  }
+
   void refuse(std::string_view problem) {
     print_error(fmt::format("not marked: {}", problem));
     ++totals_.refused;
@@ -116,13 +132,17 @@ class Marker {
   // Empties the batch.
   base::Result<> send(const std::string& kind, std::string& batch) {
     if (batch.empty()) return {};
-    const peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + kind, "text/plain",
-                                    std::exchange(batch, {})};
+    peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + kind, "text/plain",
+                              std::exchange(batch, {})};
     const auto give_up_at =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
     for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
       const auto response = peer::exchange(transport_, request);
       if (response && response->is_success()) return count(*response);
+      if (response && take_out_refused(*response, request.body)) {
+        if (request.body.empty()) return {};
+        continue;
+      }
       const std::string why = response ? peer::problem_detail(*response) : response.error().message;
       const bool is_final = response && response->status < 500 && response->status != 408;
       if (is_final || std::chrono::steady_clock::now() + pause > give_up_at) {

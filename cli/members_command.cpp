@@ -16,8 +16,11 @@
 #include "cli/etcd_connection.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
+#include "peer/dns_source.h"
 #include "peer/etcd_roll.h"
+#include "peer/http_transport.h"
 #include "peer/member_roll_file.h"
+#include "peer/probe.h"
 
 namespace spoor::cli {
 namespace {
@@ -36,18 +39,32 @@ struct Members {
   std::vector<std::string> problems;  // sources whose members are not known
 };
 
+constexpr const char* etcd_source = "etcd";  // as in members.json
+
 Member to_member(const peer::RollEntry& entry) {
-  return {entry.member.node, entry.member.url, "etcd", entry.is_alive ? "registered" : "not registered"};
+  return {entry.member.node, entry.member.url, etcd_source, entry.is_alive ? "registered" : "not registered"};
 }
 
-// What DNS named at the last scan: a scan looks it up anew.
-void add_last_known(const peer::MemberRoll& roll, Members& members) {
+// What the sources listed at the last scan: it looks names up anew, and goes on with these where it can't.
+// etcd itself says who is listed, unless it is away.
+void add_last_known(const peer::MemberRoll& roll, bool has_etcd_list, Members& members) {
   for (const auto& [source, known] : roll.sources) {
-    if (source == "etcd") continue;
-    for (const std::string& url : known.listed) members.list.push_back({"", url, source, "listed"});
+    const bool is_known_better = source == etcd_source && has_etcd_list;
+    for (const std::string& url : known.listed) {
+      if (!is_known_better) members.list.push_back({"", url, source, "listed at the last scan"});
+    }
     for (const auto& [url, silent] : known.lingering) {
       members.list.push_back({"", url, source, "departed, has not responded for " + human_duration(silent)});
     }
+  }
+}
+
+// Names that no scan has looked up yet.
+void add_unknown(const config::Config& config, const peer::MemberRoll& roll, Members& members) {
+  for (const std::string& text : config.peers.dns) {
+    const auto name = peer::parse_dns_source(text);
+    const std::string source = "dns " + (name ? name->to_string() : text);
+    if (!roll.sources.contains(source)) members.problems.push_back(source + ": no scan has looked it up yet");
   }
 }
 
@@ -62,16 +79,20 @@ Members find_members(const config::Config& config) {
   base::PosixFileSystem files;
   const auto loaded = peer::load_roll(files, config.node.data_dir);
   if (!loaded.problem.empty()) members.problems.push_back(loaded.problem);
-  add_last_known(loaded.roll, members);
-  if (!config.peers.etcd) return members;
+  add_unknown(config, loaded.roll, members);
+  if (!config.peers.etcd) {
+    add_last_known(loaded.roll, false, members);
+    return members;
+  }
   const base::SystemClock clock;
   EtcdConnection etcd(config, clock);
   const auto roll = peer::read_roll(etcd.client, etcd.place);
-  if (!roll) {
+  if (roll) {
+    for (const peer::RollEntry& entry : roll->entries) members.list.push_back(to_member(entry));
+  } else {
     members.problems.push_back("etcd: " + roll.error().message);
-    return members;
   }
-  for (const peer::RollEntry& entry : roll->entries) members.list.push_back(to_member(entry));
+  add_last_known(loaded.roll, roll.has_value(), members);
   return members;
 }
 
@@ -129,8 +150,10 @@ base::Result<peer::RollEntry> find_removable(const peer::Roll& roll, const std::
 
 bool is_confirmed(const peer::RollEntry& entry) {
   print_text(
-      fmt::format("Removes '{}' ({}) from the members in etcd. Every scan then walks everything once: marks "
-                  "that only this node acknowledged are no longer asked for.\nRemove it? [y/N] ",
+      fmt::format("Removes '{}' ({}) from the members in etcd. Marks that only this node has are no longer "
+                  "asked for: each node walks everything once instead.\nNo daemon responds at its URL from "
+                  "here. If one runs there all the same, its marks are lost: stop it first.\n"
+                  "Remove it? [y/N] ",
                   base::printable(entry.member.node), base::printable(entry.member.url)));
   std::fflush(stdout);
   std::string answer;
@@ -149,6 +172,15 @@ int remove(const GlobalOptions& global, const std::string& name_or_url, bool is_
   if (!roll) return fail(exit_failed, roll.error().message);
   const auto entry = find_removable(*roll, name_or_url);
   if (!entry) return fail(exit_failed, entry.error().message);
+  const auto credentials = peer_credentials(config->peers);
+  if (!credentials) return fail(exit_usage, credentials.error().message);
+  peer::HttpTransport transport({.credentials = *credentials, .timeout = config->peers.timeout});
+  if (peer::is_running(transport, entry->endpoint, config->node.cluster, entry->member.node)) {
+    return fail(exit_failed,
+                fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and goes on "
+                            "acknowledging marks. Stop spoord there first",
+                            base::printable(entry->member.node), base::printable(entry->member.url)));
+  }
   if (!is_sure && ::isatty(STDIN_FILENO) != 1) return fail(exit_usage, "no terminal to ask on: give --yes");
   if (!is_sure && !is_confirmed(*entry)) return fail(exit_failed, "nothing was removed");
   const auto removed = peer::strike_from_roll(etcd.client, etcd.place, *entry, roll->ledger);

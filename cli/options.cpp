@@ -80,9 +80,8 @@ base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
 
 bool refuse_url(const GlobalOptions& global, std::string_view command) {
   if (!global.url) return false;
-  print_error(fmt::format(
-      "--url: 'spoor {}' asks no daemon, it reads files of this machine: run it there without --url",
-      command));
+  print_error(
+      fmt::format("--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url", command));
   return true;
 }
 

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,26 +31,26 @@ base::Result<std::vector<scanner::ScanRecord>> read_scans(const config::Config& 
   return database->scans(limit);
 }
 
-base::Result<std::vector<scanner::ScanRecord>> request_scans(DaemonClient& daemon, std::size_t limit) {
-  const auto json = daemon.exchange("GET", fmt::format("/v1/scans?limit={}", limit));
-  if (!json) return json.error();
-  auto scans = scanner::scans_from_json(*json);
-  if (!scans) return base::wrap("the daemon's response", scans.error());
-  return scans;
+int print_scans_of_daemon(const GlobalOptions& global, const ScansFlags& flags) {
+  auto daemon = DaemonClient::create(global);
+  if (!daemon) return fail(exit_usage, daemon.error().message);
+  const auto json = daemon->exchange("GET", fmt::format("/v1/scans?limit={}", flags.limit));
+  if (!json) return fail(exit_failed, json.error().message);
+  const auto scans = scanner::scans_from_json(*json);
+  if (!scans) return fail(exit_failed, "the daemon's response: " + scans.error().message);
+  if (flags.json) {
+    print_exact(json->dump(2) + '\n');
+  } else {
+    print_text(scans_text(*scans));
+  }
+  return exit_done;
 }
 
 int run(const GlobalOptions& global, const ScansFlags& flags) {
-  std::optional<base::Result<std::vector<scanner::ScanRecord>>> read;
-  if (global.url) {
-    auto daemon = DaemonClient::create(global);
-    if (!daemon) return fail(exit_usage, daemon.error().message);
-    read = request_scans(*daemon, flags.limit);
-  } else {
-    const auto config = global.load_config();
-    if (!config) return fail(exit_usage, config.error().message);
-    read = read_scans(*config, flags.limit);
-  }
-  const auto& scans = *read;
+  if (global.url) return print_scans_of_daemon(global, flags);
+  const auto config = global.load_config();
+  if (!config) return fail(exit_usage, config.error().message);
+  const auto scans = read_scans(*config, flags.limit);
   if (!scans) return fail(exit_failed, scans.error().message);
   if (flags.json) {
     print_exact(scanner::scans_json(*scans).dump(2, ' ', false, ordered_json::error_handler_t::replace) +

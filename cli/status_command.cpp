@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,8 +22,9 @@ using nlohmann::ordered_json;
 constexpr std::chrono::seconds watch_interval{2};
 
 std::chrono::nanoseconds seconds(const ordered_json& value) {
+  constexpr double century_s = 100.0 * 365 * 86'400;  // what a duration holds
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(value.get<double>()));
+      std::chrono::duration<double>(std::clamp(value.get<double>(), 0.0, century_s)));
 }
 
 std::string snapshot_text(const ordered_json& snapshot) {
@@ -92,7 +94,7 @@ std::string writers_text(const ordered_json& writers) {
 std::string status_text(const ordered_json& status) {
   const auto& marks = status.at("marks");
   const auto& cycle = status.at("cycle");
-  const auto count = [&](const char* name) { return with_commas(marks[name].get<std::uint64_t>()); };
+  const auto count = [&](const char* name) { return with_commas(marks.at(name).get<std::uint64_t>()); };
   std::string text =
       fmt::format("node       {} of cluster {}, version {}, up {}\n", status.at("node").get<std::string>(),
                   status.at("cluster").get<std::string>(), status.at("version").get<std::string>(),
@@ -110,7 +112,7 @@ std::string status_text(const ordered_json& status) {
     text += fmt::format("           marks are NOT acknowledged: {}\n",
                         base::printable(text_or(journal.at("error"), "?")));
   }
-  text += etcd_text(status.at("membership").at("etcd")) + '\n';
+  text += etcd_text(status.value("membership", ordered_json::object()).value("etcd", ordered_json())) + '\n';
   return text + cycles_text(status.at("cycles")) +
          writers_text(status.value("writers", ordered_json::array())) + peers_text(status.at("peers"));
 }

@@ -69,6 +69,10 @@ std::string to_output(const scanner::Usage& usage, const UsageFlags& flags) {
   return usage_text(usage, scanner::parse_usage_order(flags.sort).value(), output_columns());
 }
 
+bool has_rest(const scanner::UsageEntry& entry) {
+  return entry.rest.count > 0 || std::ranges::any_of(entry.children, has_rest);
+}
+
 // The daemon returns no more children of a directory; the others are its rest.
 constexpr std::uint64_t children_of_daemon_max = 10'000;
 
@@ -83,8 +87,17 @@ int run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const st
   if (!json) return fail(exit_failed, json.error().message);
   const auto usage = scanner::usage_from_json(*json);
   if (!usage) return fail(exit_failed, "the daemon's response: " + usage.error().message);
-  print_exact(to_output(*usage, flags));
-  return exit_done;
+  if (flags.json) {
+    print_exact(json->dump(2) + '\n');
+  } else {
+    print_exact(to_output(*usage, flags));
+  }
+  const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
+  if (!usage->truncated && !is_cut_short) return exit_done;
+  return fail(exit_in_part,
+              fmt::format("the daemon returns at most {} directories: some are left out; ask for fewer "
+                          "levels, or run this on its node",
+                          children_of_daemon_max));
 }
 
 int run(const GlobalOptions& global, const UsageFlags& flags) {

@@ -170,16 +170,20 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
 
 void Api::log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const {
   const std::string who = access.credential_of(request);
-  const std::string from = request.caller.address.empty() ? "the Unix socket" : request.caller.address;
+  const std::string from = request.caller.unix_peer         ? "the Unix socket"
+                           : request.caller.address.empty() ? "a connection that is gone"
+                                                            : request.caller.address;
+  // Unknown tokens are not told apart: a stranger has any number of them.
+  const std::string identity = access.identity_of(request);
   const auto requests = [&] {
     const std::scoped_lock lock(mutex_);
-    return log_limit_.note(fmt::format("{} {} {}", problem.code, from, who), 1, clock_.steady_now());
+    return refusals_.note(fmt::format("{} {} {}", problem.code, from, identity), 1, clock_.steady_now());
   }();
   if (!requests) return;
   const std::string times =
       *requests > 1 ? fmt::format(", {} times since this was last logged", *requests) : "";
-  spdlog::warn("refused {} {} from {} ({}): {}{}", request.method, tracker::printable(request.path), from,
-               who, problem.code, times);
+  spdlog::warn("refused {} {} from {} ({}): {}{}", tracker::printable(request.method),
+               tracker::printable(request.path), from, who, problem.code, times);
 }
 
 std::shared_ptr<const Access> Api::current_access() const {
@@ -263,7 +267,8 @@ void Api::note_refused(const HttpRequest& request) {
   ++counters_.rejected;
 }
 
-HttpResponse Api::reject(const Problem& problem) {
+HttpResponse Api::reject(const HttpRequest& request, const Problem& problem) {
+  if (problem.status < 500) log_refusal(*current_access(), request, problem);
   const std::scoped_lock lock(mutex_);
   ++counters_.rejected;
   return to_response(problem);
@@ -303,7 +308,7 @@ Api::MarkedOrProblem Api::read_marks(const HttpRequest& request) {
 }
 
 Api::MarkedOrProblem Api::read_events(const HttpRequest& request) {
-  const auto events = parse_s3_events(request, rules_);
+  const auto events = parse_s3_events(request, rules_, options_.drive_paths);
   if (!events) return events.error();
   note_unknown_events(*events);
   note_invalid_keys(*events);
@@ -322,7 +327,7 @@ boost::asio::awaitable<HttpResponse> Api::mark_by(const HttpRequest& request, Re
   } else {
     marked = read(request);
   }
-  if (!marked) co_return reject(marked.error());
+  if (!marked) co_return reject(request, marked.error());
   auto acknowledged = co_await acknowledge(request, marked->outcome, marked->ignored);
   co_return acknowledged;
 }
@@ -332,7 +337,7 @@ boost::asio::awaitable<HttpResponse> Api::acknowledge(const HttpRequest& request
                                                       tracker::MarkOutcome outcome, std::uint64_t ignored) {
   if (!is_confirmed(outcome.position)) {
     const auto problem = co_await on_main_thread(confirm(outcome.position));
-    if (problem) co_return reject(*problem);
+    if (problem) co_return reject(request, *problem);
   }
   const auto access = current_access();
   std::string identity = access->identity_of(request);
@@ -390,7 +395,7 @@ void Api::note_invalid_keys(const EventMarks& events) {
   const auto unlogged = [&] {
     const std::scoped_lock lock(mutex_);
     counters_.invalid_keys += events.invalid_keys;
-    return log_limit_.note("invalid keys", events.invalid_keys, clock_.steady_now());
+    return invalid_keys_.note("", events.invalid_keys, clock_.steady_now());
   }();
   if (!unlogged) return;
   spdlog::warn(
@@ -509,20 +514,8 @@ boost::asio::awaitable<HttpResponse> Api::save_snapshot() {
   co_return json_response(snapshot_json(saved));
 }
 
-// Checked now; a drive that the last save missed, and that is back, takes a snapshot first.
 boost::asio::awaitable<HttpResponse> Api::drives() {
-  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
-  ++saves_waiting_;
   const auto states = co_await saver_.check_drives();
-  const auto& last = saver_.last();
-  const bool some_is_back = last && std::ranges::any_of(last->drives, [&](const tracker::DriveState& missed) {
-                              const auto now =
-                                  std::ranges::find(states, missed.drive, &tracker::DriveState::drive);
-                              return !missed.ok && now != states.end() && now->ok;
-                            });
-  if (some_is_back) co_await saver_.save();
-  --saves_waiting_;
-  if (some_is_back) co_return last_drives();
   const json list = drives_json(states);
   co_return json_response({{"drives", list}});
 }

@@ -113,7 +113,7 @@ class Api {
   bool is_large(const HttpRequest& request) const;
   std::unique_ptr<MarkReader> take_reader();
   void give_back(std::unique_ptr<MarkReader> reader);
-  HttpResponse reject(const Problem& problem);
+  HttpResponse reject(const HttpRequest& request, const Problem& problem);
   void note_unknown_events(const EventMarks& events);
   void note_invalid_keys(const EventMarks& events);
   HttpResponse dirty(const HttpRequest& request) const;
@@ -153,7 +153,8 @@ class Api {
   std::shared_ptr<const Access> access_;
   std::vector<std::unique_ptr<MarkReader>> idle_readers_;  // as many as were used at once
   MarkCounters counters_;
-  mutable LogLimit log_limit_;
+  mutable LogLimit refusals_;
+  LogLimit invalid_keys_;
 };
 
 }  // namespace spoor::daemon

@@ -223,12 +223,7 @@ bool EtcdMembership::answers(const peer::RollEntry& entry) const {
   if (stop_.stop_requested()) return true;  // nobody is struck now
   const auto transport = options_.make_transport(peer::HttpTransport::Options{
       .credentials = options_.credentials, .timeout = timeout, .body_bytes_max = probe_bytes_max});
-  const auto response =
-      peer::exchange(*transport, peer::probe_request(entry.endpoint, options_.place.cluster));
-  // Whoever does not believe this node lives all the same.
-  if (response && (response->status == 401 || response->status == 403)) return true;
-  const auto name = peer::read_probe(response);
-  return name && *name == entry.member.node;
+  return peer::is_running(*transport, entry.endpoint, options_.place.cluster, entry.member.node);
 }
 
 void EtcdMembership::take(Look look) {
@@ -252,6 +247,15 @@ void EtcdMembership::take(Look look) {
   status_.registered = look.registered;
   is_missing_ = look.missing;
   if (look.confirmed) confirmed_ = look.confirmed;
+  const std::string refusal = trouble();
+  if (refusal.empty() != was_acknowledging_) {
+    was_acknowledging_ = refusal.empty();
+    if (refusal.empty()) {
+      spdlog::info("marks are acknowledged again");
+    } else {
+      spdlog::error("marks are not acknowledged: {}", refusal);
+    }
+  }
   take_roll(std::move(look.roll));
 }
 

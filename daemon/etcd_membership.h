@@ -119,6 +119,7 @@ class EtcdMembership {
   EtcdStatus status_;
   std::vector<peer::RollEntry> roll_;
   bool is_missing_ = false;
+  bool was_acknowledging_ = true;          // at the last look
   std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };
 

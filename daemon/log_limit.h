@@ -11,7 +11,8 @@
 
 namespace spoor::daemon {
 
-// Limits the lines that a client can cause in the log: one a minute for each key, and for so many keys.
+// Limits the lines that a client can cause in the log: one a minute for each key. Beyond keys_max in a
+// minute, all other keys count as one.
 //
 // Not thread-safe.
 class LogLimit {
@@ -25,10 +26,11 @@ class LogLimit {
 
  private:
   struct Entry {
-    base::SteadyTime logged_at;
+    std::optional<base::SteadyTime> logged_at;
     std::uint64_t unlogged = 0;
   };
   std::map<std::string, Entry> entries_;
+  Entry others_;
 };
 
 }  // namespace spoor::daemon

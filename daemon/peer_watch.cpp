@@ -57,18 +57,19 @@ PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, std::st
       pool_(pool),
       cluster_(std::move(cluster)),
       static_endpoints_(std::move(peers)),
-      credentials_(credentials),
       clock_(clock),
       make_transport_(std::move(make_transport)),
       timer_(timers.make()) {
+  set_credentials(credentials);
   gather();
 }
 
-PeerWatch::TlsExpiry PeerWatch::tls_expiry() const {
-  if (!credentials_.tls) return {};
-  TlsExpiry expiry{.certificate = peer::certificate_valid_until(*credentials_.tls), .ca = {}};
-  if (credentials_.has_own_ca) expiry.ca = peer::authorities_valid_until(*credentials_.tls);
-  return expiry;
+void PeerWatch::set_credentials(const peer::Credentials& credentials) {
+  credentials_ = credentials;
+  tls_expiry_ = {};
+  if (!credentials.tls) return;
+  tls_expiry_.certificate = peer::certificate_valid_until(*credentials.tls);
+  if (credentials.has_own_ca) tls_expiry_.ca = peer::authorities_valid_until(*credentials.tls);
 }
 
 void PeerWatch::set_peers(std::vector<peer::Endpoint> peers) {

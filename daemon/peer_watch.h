@@ -37,7 +37,7 @@ class PeerWatch {
             Timers& timers, peer::MakeTransport make_transport = peer::make_http_transport);
 
   // From now on.
-  void set_credentials(const peer::Credentials& credentials) { credentials_ = credentials; }
+  void set_credentials(const peer::Credentials& credentials);
 
   // Who is asked instead of the peers given at the start.
   void set_peers(std::vector<peer::Endpoint> peers);
@@ -56,7 +56,7 @@ class PeerWatch {
     std::optional<base::WallTime> certificate;
     std::optional<base::WallTime> ca;
   };
-  TlsExpiry tls_expiry() const;
+  const TlsExpiry& tls_expiry() const { return tls_expiry_; }
 
  private:
   void gather();
@@ -70,6 +70,7 @@ class PeerWatch {
   std::vector<peer::Endpoint> members_;
   std::vector<peer::Endpoint> endpoints_;  // both, each once
   peer::Credentials credentials_;
+  TlsExpiry tls_expiry_;
   const base::Clock& clock_;
   const peer::MakeTransport make_transport_;
   std::unique_ptr<Timer> timer_;

@@ -231,7 +231,8 @@ class Marker {
   EventMarks request_;
 };
 
-boost::system::result<Parameters, Problem> parameters_of(const HttpRequest& request) {
+boost::system::result<Parameters, Problem> parameters_of(const HttpRequest& request,
+                                                         const tracker::DrivePaths& drive_paths) {
   if (auto unknown = unknown_parameter(request, {"kind", "prefix"})) return *std::move(unknown);
   Parameters parameters;
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
@@ -245,6 +246,9 @@ boost::system::result<Parameters, Problem> parameters_of(const HttpRequest& requ
           400, "invalid_request",
           fmt::format("'prefix' must be a path of at most {} bytes without '..'", prefix_bytes_max)};
     }
+    if (auto refusal = drive_paths.refusal(*prefix, *path); !refusal.empty()) {
+      return Problem{400, "invalid_request", "'prefix': " + refusal};
+    }
     parameters.prefix = *path + '/';
   }
   return parameters;
@@ -253,7 +257,8 @@ boost::system::result<Parameters, Problem> parameters_of(const HttpRequest& requ
 }  // namespace
 
 boost::system::result<EventMarks, Problem> parse_s3_events(const HttpRequest& request,
-                                                           const tracker::NamespaceRules& rules) {
+                                                           const tracker::NamespaceRules& rules,
+                                                           const tracker::DrivePaths& drive_paths) {
   if (auto refused = refuse_content_encoding(request)) return *std::move(refused);
   // Older RGW says none.
   if (!has_media_type(request, "") && !has_media_type(request, "application/json")) {
@@ -261,7 +266,7 @@ boost::system::result<EventMarks, Problem> parse_s3_events(const HttpRequest& re
                    fmt::format("the Content-Type '{}' is not known here; send application/json",
                                tracker::printable(request.content_type))};
   }
-  auto parameters = parameters_of(request);
+  auto parameters = parameters_of(request, drive_paths);
   if (!parameters) return parameters.error();
   Marker marker(*std::move(parameters), rules);
   const auto notification = read_s3_notification(

@@ -8,6 +8,7 @@
 
 #include "daemon/http_message.h"
 #include "daemon/problem.h"
+#include "tracker/drive_paths.h"
 #include "tracker/namespace_rules.h"
 #include "tracker/path.h"
 
@@ -33,7 +34,9 @@ struct EventMarks {
 // Every event that may have changed anything is marked, whichever of its details this version knows. No event
 // is a problem for its key: its sender has acknowledged the change already, and would repeat the event for
 // ever.
+// A `prefix` on a drive of this node is refused.
 boost::system::result<EventMarks, Problem> parse_s3_events(const HttpRequest& request,
-                                                           const tracker::NamespaceRules& rules);
+                                                           const tracker::NamespaceRules& rules,
+                                                           const tracker::DrivePaths& drive_paths = {});
 
 }  // namespace spoor::daemon

@@ -29,8 +29,9 @@ asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::f
   co_return persistence.accept_drive(drive);
 }
 
-asio::awaitable<std::vector<tracker::DriveState>> check(const tracker::Persistence& persistence) {
-  co_return persistence.check_drives();
+asio::awaitable<std::vector<tracker::DriveState>> check(const tracker::Persistence& persistence,
+                                                        std::atomic<std::size_t>& checking) {
+  co_return persistence.check_drives(checking);
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ Saver::Saver(asio::io_context& context, asio::thread_pool& pool, tracker::Persis
       clock_(clock),
       interval_(interval),
       timer_(timers.make()),
-      finished_(context, asio::steady_timer::time_point::max()) {}
+      finished_(context, asio::steady_timer::time_point::max()),
+      checked_(context) {}
 
 asio::awaitable<void> Saver::wait_for_turn() {
   while (running_) co_await finished_.async_wait(as_result);
@@ -73,11 +75,42 @@ asio::awaitable<base::Result<>> Saver::accept_drive(std::filesystem::path drive)
   co_return done;
 }
 
+asio::awaitable<void> Saver::run_check() {
+  auto checking = check(persistence_, checking_);
+  found_ = co_await asio::co_spawn(pool_, std::move(checking), asio::use_awaitable);
+  is_checking_ = false;
+  checked_.cancel();
+}
+
 asio::awaitable<std::vector<tracker::DriveState>> Saver::check_drives() {
-  co_await wait_for_turn();
-  auto states = co_await asio::co_spawn(pool_, check(persistence_), asio::use_awaitable);
-  end_turn();
+  if (!std::exchange(is_checking_, true)) {
+    checked_.expires_after(check_max);
+    asio::co_spawn(context_, run_check(), rethrow);
+  }
+  co_await checked_.async_wait(as_result);
+  if (is_checking_) co_return hanging_drives();
+  std::vector<tracker::DriveState> states = found_;
+  bool is_some_back = false;
+  for (std::size_t i = 0; last_ && i < std::min(states.size(), last_->drives.size()); ++i) {
+    const tracker::DriveState& saved = last_->drives[i];
+    if (saved.ok || !states[i].ok) continue;
+    const bool is_back = saved.is_refused && !states[i].id.empty();
+    if (!is_back) states[i] = saved;
+    is_some_back = is_some_back || is_back;
+  }
+  if (is_some_back) save_soon();
   co_return states;
+}
+
+// As the last save found them, but for the one that is being read.
+std::vector<tracker::DriveState> Saver::hanging_drives() const {
+  std::vector<tracker::DriveState> states;
+  if (last_) states = last_->drives;
+  if (checking_ < states.size()) {
+    states[checking_].ok = false;
+    states[checking_].error = fmt::format("does not respond within {} s: the disk hangs", check_max.count());
+  }
+  return states;
 }
 
 void Saver::save_here() {

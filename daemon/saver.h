@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -44,8 +45,10 @@ class Saver {
   // Takes the disk at this path for the drive from now on, and saves to it.
   boost::asio::awaitable<base::Result<>> accept_drive(std::filesystem::path drive);
 
-  // How each drive is now, after a save that is under way.
+  // How each drive is now. One that the last save refused and that is back is ok, and a save begins; one that
+  // could not be written is as the last save found it. A disk that hangs delays this by check_max at most.
   boost::asio::awaitable<std::vector<tracker::DriveState>> check_drives();
+  static constexpr std::chrono::seconds check_max{5};
 
   // Saves every interval, until stop().
   void start();
@@ -67,6 +70,8 @@ class Saver {
  private:
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> wait_for_turn();
+  boost::asio::awaitable<void> run_check();
+  std::vector<tracker::DriveState> hanging_drives() const;
   const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, tracker::JournalPosition position);
   void end_turn();
   std::chrono::milliseconds pause() const;
@@ -87,6 +92,10 @@ class Saver {
   unsigned failures_ = 0;  // in a row
   std::uint64_t failures_total_ = 0;
   std::optional<tracker::JournalPosition> saved_position_;
+  bool is_checking_ = false;
+  std::atomic<std::size_t> checking_ = 0;  // the number of the drive
+  boost::asio::steady_timer checked_;      // cancelled when the check has finished
+  std::vector<tracker::DriveState> found_;
   std::optional<tracker::SavedSnapshot> last_;
   std::optional<tracker::SavedSnapshot> last_durable_;
 };

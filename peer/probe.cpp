@@ -21,4 +21,12 @@ base::Result<std::string> read_probe(const base::Result<HttpResponse>& response)
   return frame->sender.node;
 }
 
+bool is_running(Transport& transport, const Endpoint& endpoint, const std::string& cluster,
+                const std::string& node) {
+  const auto response = exchange(transport, probe_request(endpoint, cluster));
+  if (response && (response->status == 401 || response->status == 403)) return true;
+  const auto name = read_probe(response);
+  return name && *name == node;
+}
+
 }  // namespace spoor::peer

@@ -15,4 +15,9 @@ HttpRequest probe_request(const Endpoint& endpoint, const std::string& cluster);
 // The name of the node that answered.
 base::Result<std::string> read_probe(const base::Result<HttpResponse>& response);
 
+// Whether the daemon of this node runs at the endpoint: it responds under its name, or refuses the
+// credentials.
+bool is_running(Transport& transport, const Endpoint& endpoint, const std::string& cluster,
+                const std::string& node);
+
 }  // namespace spoor::peer

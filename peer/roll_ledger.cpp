@@ -37,7 +37,10 @@ RollLedger RollLedger::with_entry() const {
 
 RollLedger RollLedger::without(const RollMember& member) const {
   RollLedger less = *this;
+  // The ledger was erased by hand, and knows nothing of the entry.
+  if (less.id.empty()) less.id = tracker::InstanceId::random().to_string();
   ++less.left;
+  less.entered = std::max(less.entered, less.left);
   less.recent.push_back(member);
   if (less.recent.size() > recent_max) less.recent.erase(less.recent.begin());
   return less;

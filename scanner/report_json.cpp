@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -112,7 +112,9 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
 
 base::WallTime read_time(const ordered_json& json) {
   const auto time = base::parse_iso_time(json.get<std::string>());
-  if (!time) throw std::invalid_argument("a time is not in ISO 8601");
+  // Later ones leave no room for the duration of a scan.
+  if (!time || *time > base::WallTime::max() - std::chrono::years(2))
+    throw std::invalid_argument("a time is not in ISO 8601");
   return *time;
 }
 
@@ -125,8 +127,8 @@ ScanRecord read_scan(const ordered_json& json) {
   json.at("partial").get_to(scan.partial);
   scan.started_at = read_time(json.at("started_at"));
   constexpr double year_s = 365.0 * 86'400;
-  const auto took = std::chrono::duration<double>(std::fmin(json.at("duration_s").get<double>(), year_s));
-  scan.finished_at = scan.started_at + std::chrono::duration_cast<std::chrono::nanoseconds>(took);
+  const std::chrono::duration<double> took(std::clamp(json.at("duration_s").get<double>(), 0.0, year_s));
+  scan.finished_at = scan.started_at + std::chrono::round<std::chrono::nanoseconds>(took);
   json.at("dirs_walked").get_to(scan.figures.dirs_walked);
   json.at("dirs_skipped").get_to(scan.figures.dirs_skipped);
   json.at("dirs_changed").get_to(scan.figures.dirs_changed);

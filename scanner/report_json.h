@@ -23,8 +23,9 @@ nlohmann::ordered_json changes_json(const FeedEntry& entry);
 // In their order.
 nlohmann::ordered_json scans_json(const std::vector<ScanRecord>& scans);
 
-// The same back from JSON, as far as it holds it: times to the second, `complete` for what is known of a
-// directory. Anything else is an error, as are directories that are nested deeper than a daemon's answer.
+// The same back from JSON, as far as it holds it: times to the second, the end of a scan by its duration,
+// `complete` for what is known of a directory. Anything else is an error, as are directories that are nested
+// deeper than a daemon's answer.
 inline constexpr std::uint64_t usage_depth_max = 16;
 base::Result<Usage> usage_from_json(const nlohmann::ordered_json& json);
 base::Result<std::vector<ScanRecord>> scans_from_json(const nlohmann::ordered_json& json);

@@ -192,6 +192,20 @@ base::Result<SavedSnapshot> Persistence::stop() {
   return saved;
 }
 
+std::vector<DriveState> Persistence::check_drives(std::atomic<std::size_t>& checking) const {
+  DriveRegistry registry(files_, options_.data_dir);  // that of the store belongs to save()
+  static_cast<void>(registry.load(options_.drives));  // where it fails, drives are refused
+  std::vector<DriveState> states;
+  for (std::size_t i = 0; i < options_.drives.size(); ++i) {
+    checking = i;
+    const auto& drive = options_.drives[i];
+    const DriveCheck check = registry.check(drive);
+    const bool is_refused = check.identity == DriveIdentity::refused;
+    states.push_back({drive, !is_refused, check.error, registry.id_of(drive), is_refused});
+  }
+  return states;
+}
+
 bool Persistence::wants_save() const { return journal_.bytes() > options_.journal_bytes_max / 2; }
 
 JournalStatus Persistence::journal_status() const {

@@ -84,8 +84,9 @@ class Persistence {
   // Takes the disk at this drive's path for the drive from now on. Not beside save().
   base::Result<> accept_drive(const std::filesystem::path& drive) { return store_.accept(drive); }
 
-  // Whether each drive is the one it should be. Not beside save().
-  std::vector<DriveState> check_drives() const { return store_.check(); }
+  // Whether each drive is the one it should be, by what is on disk now. Sets `checking` to the number of the
+  // drive that it reads. Thread-safe.
+  std::vector<DriveState> check_drives(std::atomic<std::size_t>& checking) const;
 
  private:
   Persistence(base::FileSystem& files, const base::Clock& clock, Options options);

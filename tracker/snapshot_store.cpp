@@ -154,6 +154,7 @@ SavedSnapshot SnapshotStore::save(const TrackerState& state, base::WallTime now)
     const auto done = save_to(drive, saved, bytes);
     saved.drives.push_back(
         {drive, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(drive)});
+    saved.drives.back().is_refused = !done && done.error().code == Errc::drive_refused;
   }
   return saved;
 }
@@ -190,15 +191,6 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, Saved
   saved.put_aside.push_back(
       fmt::format("{}: {}; kept as {}", file.native(), snapshot.error().message, aside.native()));
   return {};
-}
-
-std::vector<DriveState> SnapshotStore::check() const {
-  std::vector<DriveState> states;
-  for (const auto& drive : drives_) {
-    const DriveCheck found = registry_.check(drive);
-    states.push_back({drive, found.identity != DriveIdentity::refused, found.error, registry_.id_of(drive)});
-  }
-  return states;
 }
 
 base::Result<> SnapshotStore::accept(const std::filesystem::path& given) {

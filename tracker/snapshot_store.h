@@ -22,8 +22,9 @@ std::filesystem::path snapshot_file(const std::filesystem::path& drive);
 struct DriveState {
   std::filesystem::path drive;
   bool ok = false;
-  std::string error;    // what was wrong, where not ok
-  std::string id = {};  // the identity remembered for it; empty where there is none yet
+  std::string error;        // what was wrong, where not ok
+  std::string id = {};      // the identity remembered for it; empty where there is none yet
+  bool is_refused = false;  // not ok, because it is not the drive it should be
 };
 
 struct LoadedSnapshot {
@@ -64,9 +65,6 @@ class SnapshotStore {
   // snapshot of this node is renamed before it would be replaced: to `.tracker.bin.corrupt`, `.foreign`
   // (of another node) or `.v9` (of an unknown version).
   SavedSnapshot save(const TrackerState& state, base::WallTime now);
-
-  // Whether each drive is the one it should be; reads no snapshot.
-  std::vector<DriveState> check() const;
 
   // Takes the drive at this path, one of the store's, for the one to be known from now on.
   base::Result<> accept(const std::filesystem::path& given);

@@ -58,7 +58,7 @@ TEST_F(DaemonUrlTest, CommandsThatReadFilesOfThisMachine_RefuseIt) {
     const auto refused = at_the_other(command);
     EXPECT_EQ(refused.code, 2) << command[0];
     EXPECT_EQ(refused.out, "");
-    EXPECT_THAT(refused.err, HasSubstr("--url: 'spoor " + command[0] + "' asks no daemon"));
+    EXPECT_THAT(refused.err, HasSubstr("--url: 'spoor " + command[0] + "' does not ask a daemon"));
   }
 }
 
@@ -69,6 +69,10 @@ TEST_F(DaemonUrlTest, MarkOnADriveOfTheDaemon_IsRefusedThere) {
   EXPECT_THAT(refused.err, HasSubstr("not marked: "));
   EXPECT_THAT(refused.err, HasSubstr("give the path below it: 'photos/x'"));
   EXPECT_EQ(at_the_other({"mark", "/photos/x"}).code, 0);
+
+  const auto mixed = at_the_other({"mark", "--json", "first", path, "second", path, "third"});
+  EXPECT_EQ(mixed.code, 1);
+  EXPECT_THAT(mixed.out, HasSubstr(R"("marked":3,"ignored":0,"refused":2)")) << "the others are not held up";
 }
 
 }  // namespace

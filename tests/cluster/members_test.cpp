@@ -92,6 +92,29 @@ TEST_F(MembersTest, Remove_RefusesWhatIsRegisteredOrUnknown) {
   EXPECT_EQ(states().size(), 4U);
 }
 
+// It lost etcd alone, and acknowledges marks: no scanner that joins later would ask it.
+TEST_F(MembersTest, Remove_RefusesAMemberThatRuns) {
+  const auto lease = client_.grant(std::chrono::seconds(60)).value();
+  enter("n1", "unix:" + (cluster_.socket_of(cluster_.nodes()[1]).parent_path() / "." / "n1.sock").native(),
+        lease);
+  ASSERT_TRUE(client_.revoke(lease));
+  const std::string url =
+      "unix:" + (cluster_.socket_of(cluster_.nodes()[1]).parent_path() / "." / "n1.sock").native();
+  const auto refused = cluster_.spoor(node(), {"members", "remove", url, "--yes"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("'n1' runs at "));
+}
+
+TEST_F(MembersTest, Remove_RepairsALedgerThatWasErased) {
+  enter_dead("ghost");
+  const auto keys = [&] { return client_.list({"spoor/test/ledger", "spoor/test/ledger0"}).value().entries; };
+  ASSERT_EQ(keys().size(), 1U);
+  const peer::EtcdCondition as_it_is{keys()[0].key, keys()[0].mod_revision};
+  ASSERT_TRUE(client_.change_if({&as_it_is, 1}, {{}, {keys()[0].key}}).value());
+  ASSERT_EQ(cluster_.spoor(node(), {"members", "remove", "ghost", "--yes"}).code, 0);
+  EXPECT_EQ(cluster_.spoor(node(), {"members"}).code, 0) << "it is understood";
+}
+
 TEST_F(MembersTest, WithoutEtcd_TheListSaysThatItIsNotWhole) {
   etcd_.kill();
   const auto listed = cluster_.spoor(node(), {"members"});

@@ -18,14 +18,23 @@ TEST(LogLimitTest, EventsOfOneKey_AreOneLineAMinuteWithTheirNumber) {
   EXPECT_EQ(limit.note("a", 1, start + seconds(61)), std::nullopt);
 }
 
-TEST(LogLimitTest, ManyKeys_AreBounded) {
+TEST(LogLimitTest, KeysBeyondTheBound_CountAsOne) {
   LogLimit limit;
-  std::size_t lines = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t events = 0;
   base::SteadyTime now{};
-  for (int i = 0; i < 10'000; ++i) lines += limit.note(std::to_string(i), 1, now) ? 1U : 0U;
-  EXPECT_EQ(lines, LogLimit::keys_max);
+  const auto note = [&](const std::string& key) {
+    const auto noted = limit.note(key, 1, now);
+    lines += noted ? 1U : 0U;
+    events += noted.value_or(0);
+  };
+  for (int i = 0; i < 10'000; ++i) note(std::to_string(i));
+  EXPECT_EQ(lines, LogLimit::keys_max + 1);
   now += LogLimit::pause;
-  EXPECT_EQ(limit.note("later", 1, now), 1U);
+  for (std::size_t i = 0; i < LogLimit::keys_max; ++i) note("later " + std::to_string(i));
+  note("one more");
+  EXPECT_EQ(lines, 2 * (LogLimit::keys_max + 1));
+  EXPECT_EQ(events, 10'000 + LogLimit::keys_max + 1) << "none is lost";
 }
 
 }  // namespace

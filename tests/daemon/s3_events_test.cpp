@@ -472,5 +472,19 @@ TEST(S3EventsTest, DamagedNotificationsNeverCrashAndNeverYieldPathsThatAreNotNor
   }
 }
 
+TEST(S3EventsTest, PrefixOnADriveOfTheNode_IsRefused) {
+  HttpRequest request;
+  request.content_type = "application/json";
+  request.body = R"({"Records":[]})";
+  const tracker::DrivePaths drive_paths({"/mnt/disk1"});
+  request.query = {{"prefix", "/mnt/disk1/tenant"}};
+  const auto refused = parse_s3_events(request, {}, drive_paths);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().detail,
+            "'prefix': '/mnt/disk1/tenant' is on the drive /mnt/disk1; give the path below it: 'tenant'");
+  request.query = {{"prefix", "/tenant"}};
+  EXPECT_TRUE(parse_s3_events(request, {}, drive_paths));
+}
+
 }  // namespace
 }  // namespace spoor::daemon

@@ -235,7 +235,10 @@ TEST_F(SpoordTest, Drives_AreCheckedWhenTheyAreListed) {
   EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
   std::filesystem::rename(directory_ / "unplugged", directory_ / "second");
   EXPECT_EQ(second()["ok"], true);
-  EXPECT_EQ(get("/v1/status")["snapshot"]["drives"][1]["ok"], true) << "it took a snapshot first";
+  while (get("/v1/status")["snapshot"]["drives"][1]["ok"] != true) std::this_thread::yield();
+  const auto generation = get("/v1/status")["snapshot"]["generation"];
+  EXPECT_EQ(second()["ok"], true);
+  EXPECT_EQ(get("/v1/status")["snapshot"]["generation"], generation) << "to look saves nothing";
 }
 
 TEST_F(SpoordTest, AnAdvanceIsSavedAtOnce) {
