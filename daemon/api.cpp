@@ -174,7 +174,8 @@ void Api::log_refusal(const Access& access, const HttpRequest& request, const Pr
                            : request.caller.address.empty() ? "a connection that is gone"
                                                             : request.caller.address;
   // Unknown tokens are not told apart: a stranger has any number of them.
-  const std::string identity = access.identity_of(request);
+  const std::string identity =
+      access.identity_of(request) + (request.authorization.empty() ? "" : " with a token");
   const auto requests = [&] {
     const std::scoped_lock lock(mutex_);
     return refusals_.note(fmt::format("{} {} {}", problem.code, from, identity), 1, clock_.steady_now());
