@@ -7,6 +7,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <limits>
 #include <utility>
 
 #include "daemon/task.h"
@@ -84,6 +85,7 @@ asio::awaitable<void> Saver::run_check() {
 
 asio::awaitable<std::vector<tracker::DriveState>> Saver::check_drives() {
   if (!std::exchange(is_checking_, true)) {
+    checking_ = std::numeric_limits<std::size_t>::max();  // none, so far
     checked_.expires_after(check_max);
     asio::co_spawn(context_, run_check(), rethrow);
   }
