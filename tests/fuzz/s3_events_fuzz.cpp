@@ -62,6 +62,15 @@ void check_record(const EventMarks& request, const json& record) {
   }
 }
 
+bool is_utf8(std::string_view text) {
+  try {
+    static_cast<void>(json(text).dump());
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
 void check(std::string_view body) {
   HttpRequest request;
   request.content_type = "application/json";
@@ -78,6 +87,7 @@ void check(std::string_view body) {
     require(tracker::is_normalised(mark.path) && !mark.path.empty(), "marks have normalised paths");
     require(mark.kind != tracker::MarkKind::file, "marks are those of objects, or trees for what is no path");
   }
+  if (!is_utf8(body)) return;  // its other bytes are repaired before it is read, unlike by the parser below
   const json document = json::parse(body, nullptr, false);
   require(document.is_object(), "what is accepted is an object");
   const auto records = document.find("Records");
