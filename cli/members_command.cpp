@@ -172,8 +172,14 @@ int remove(const GlobalOptions& global, const std::string& name_or_url, bool is_
   if (!roll) return fail(exit_failed, roll.error().message);
   const auto entry = find_removable(*roll, name_or_url);
   if (!entry) return fail(exit_failed, entry.error().message);
-  const auto credentials = peer_credentials(config->peers);
+  auto credentials = peer_credentials(config->peers);
   if (!credentials) return fail(exit_usage, credentials.error().message);
+  // The URL is one that etcd alone names: any host could have registered it.
+  if (!config->peers.token_to_all) {
+    auto& trusted = credentials->trusted_urls.emplace();
+    for (const std::string& url : config->peers.static_urls)
+      trusted.insert(peer::parse_endpoint(url)->to_string());
+  }
   peer::HttpTransport transport({.credentials = *credentials, .timeout = config->peers.timeout});
   if (peer::is_running(transport, entry->endpoint, config->node.cluster, entry->member.node)) {
     return fail(exit_failed,
