@@ -1,7 +1,13 @@
 // `spoor members`, with a real etcd.
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "tests/cluster/etcd_fixture.h"
+#include "tests/support/listening_socket.h"
+#include "tests/support/loopback.h"
 
 namespace spoor::cluster {
 namespace {
@@ -103,6 +109,29 @@ TEST_F(MembersTest, Remove_RefusesAMemberThatRuns) {
   const auto refused = cluster_.spoor(node(), {"members", "remove", url, "--yes"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("'n1' runs at "));
+}
+
+// Any host may have registered the URL.
+TEST_F(MembersTest, Remove_ShowsNoTokenToAUrlThatEtcdAloneNames) {
+  const support::TempDirectory directory;
+  std::ofstream(directory / "token") << "a-token-of-twenty-two\n";
+  const support::ListeningSocket listening;
+  const auto lease = client_.grant(std::chrono::seconds(60)).value();
+  enter("ghost", "http://" + support::own_loopback() + ':' + std::to_string(listening.port()), lease);
+  ASSERT_TRUE(client_.revoke(lease));
+  std::string received(4096, '\0');
+  std::thread host([&] {
+    const int connection = ::accept(listening.fd(), nullptr, nullptr);
+    received.resize(
+        static_cast<std::size_t>(std::max<ssize_t>(0, ::read(connection, received.data(), received.size()))));
+    ::close(connection);
+  });
+  const auto removed = cluster_.spoor(node(), {"members", "remove", "ghost", "--yes", "--set",
+                                               "peers.token_file=" + (directory / "token").native()});
+  host.join();
+  EXPECT_EQ(removed.code, 0) << removed.err;
+  EXPECT_THAT(received, HasSubstr("POST /v1/peer/cycle"));
+  EXPECT_THAT(received, testing::Not(HasSubstr("twenty-two")));
 }
 
 TEST_F(MembersTest, Remove_RepairsALedgerThatWasErased) {
