@@ -12,7 +12,7 @@ constexpr std::size_t group_digits = 4;
 constexpr unsigned digit_bits = 6;
 constexpr unsigned byte_bits = 8;
 
-// Four digits, '=' at the end where there are fewer bytes than three.
+// Appends four digits, padded with '=' if there are fewer than three bytes.
 void append_group(std::string_view bytes, std::string& text) {
   std::uint32_t bits = 0;
   for (std::size_t at = 0; at < group_bytes; ++at) {
@@ -54,7 +54,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     bytes += static_cast<char>(static_cast<std::uint8_t>(bits >> bits_held));
     bits &= (1U << bits_held) - 1;
   }
-  // What the last digit holds beyond the last byte must be zero, or two texts would mean the same.
+  // The unused bits of the last digit must be zero; otherwise two texts would decode to the same bytes.
   if (bits != 0) return std::nullopt;
   return bytes;
 }

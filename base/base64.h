@@ -1,4 +1,4 @@
-// Base64 of RFC 4648: the standard alphabet, padded. As protobuf's JSON writes bytes.
+// Base64 of RFC 4648: the standard alphabet, padded. Protobuf's JSON encodes bytes in this way.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace spoor::base {
 
 std::string to_base64(std::string_view bytes);
 
-// The bytes; nothing where `text` is not what to_base64() gives for any.
+// The decoded bytes; nullopt if `text` is not an output of to_base64().
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace spoor::base

@@ -1,5 +1,5 @@
-// Writing and reading the fields of Spoor's binary formats (docs/formats.md): fixed width,
-// little-endian, every read checked against what is left.
+// Writes and reads the fields of Spoor's binary formats (docs/formats.md): fixed width, little-endian, every
+// read bounded by the bytes left.
 //
 // Not thread-safe.
 #pragma once
@@ -23,13 +23,13 @@ class ByteWriter {
   void u64(std::uint64_t value) { put(value); }
   void raw(std::string_view value) { bytes_.append(value); }
 
-  // A 16-bit length, then the bytes; the caller keeps `value` under 64 KiB.
+  // A 16-bit length, then the bytes. `value` must be shorter than 64 KiB.
   void short_string(std::string_view value) {
     u16(static_cast<std::uint16_t>(value.size()));
     raw(value);
   }
 
-  // All at once: there can be many.
+  // In one copy if the machine is little-endian: there can be many words.
   void words(std::span<const std::uint64_t> values) {
     if constexpr (boost::endian::order::native == boost::endian::order::little) {
       raw({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
@@ -53,8 +53,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Reads past the end set the reader to failed and give zeros; ask ok() before trusting what was
-// read, and before allocating by a length that was read.
+// A read past the end puts the reader into the failed state and returns zeros. Check ok() before using a
+// value, and before allocating by a length that was read.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -66,7 +66,7 @@ class ByteReader {
   std::uint64_t u64_big() { return get<std::uint64_t, boost::endian::order::big>(); }
   std::string_view short_string() { return raw(u16()); }
 
-  // As many as `values` has room for.
+  // Reads values.size() words.
   void words(std::span<std::uint64_t> values) {
     const std::string_view taken = raw(values.size_bytes());
     if (taken.size() != values.size_bytes()) return std::fill(values.begin(), values.end(), 0);

@@ -1,5 +1,5 @@
-// The checksum of every format of Spoor: XXH3, 64 bits, seed 0 (https://xxhash.com), which is
-// fixed for all time and all machines.
+// The checksum of every format of Spoor: XXH3, 64 bits, seed 0 (https://xxhash.com), which is the same in all
+// versions and on all machines.
 #pragma once
 
 #include <cstdint>

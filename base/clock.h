@@ -1,4 +1,4 @@
-// Time as a parameter: whatever depends on it takes a Clock, so that tests move it by hand.
+// Time as a parameter: code that depends on time takes a Clock, so that tests can control it.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // The time of day: for people and files. It may jump, in either direction.
+  // The time of day, for display and files. It may jump in either direction.
   virtual WallTime wall_now() const = 0;
 
-  // Never goes back; means nothing outside this process.
+  // Never decreases; only valid within this process.
   virtual SteadyTime steady_now() const = 0;
 };
 
@@ -26,9 +26,8 @@ class SystemClock final : public Clock {
   SteadyTime steady_now() const override;
 };
 
-// Its time of day is the one that the kernel gives to a file that changes now. It falls behind the
-// SystemClock's by a tick, and by more where a virtual machine's processors are busy (clock_gettime(2),
-// CLOCK_REALTIME_COARSE).
+// wall_now() is the time stamp that the kernel sets on a file that changes now. It is up to a tick behind the
+// SystemClock, and more on a virtual machine with busy processors (clock_gettime(2), CLOCK_REALTIME_COARSE).
 class FileTimeClock final : public Clock {
  public:
   WallTime wall_now() const override;

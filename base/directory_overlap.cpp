@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a directory really is.
+// The identity of a directory, independent of its path.
 struct Place {
   dev_t device;
   ino_t inode;
@@ -32,7 +32,7 @@ bool is_same(const Place& one, const Place& other) {
   return one.device == other.device && one.inode == other.inode;
 }
 
-// A file system mounted below a drive is none of it: no walk enters it.
+// A file system mounted below a drive is not part of the drive: no walk enters it.
 bool is_inside(const Place& inner, const Place& outer) {
   return inner.device == outer.device &&
          std::ranges::mismatch(outer.path, inner.path).in1 == outer.path.end();

@@ -1,4 +1,4 @@
-// Directories that are the same one, or lie one inside the other, whatever their paths say.
+// Finds directories that are the same, or one inside the other, whatever their paths.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace spoor::base {
 
-// Two of a list of directories, by their numbers in it.
+// Two directories of a list, by their indices.
 struct DirectoryOverlap {
-  std::size_t directory = 0;  // the inner one; of two that are the same, the one that comes later
+  std::size_t directory = 0;  // the inner one; of two that are the same, the later one in the list
   std::size_t other = 0;
   bool is_same = false;  // by device and inode: a symbolic link, or a bind mount
 };
 
-// Why a drive can't be used because of its overlap with another of these drives, as a sentence.
+// A sentence for the operator: why the drive can't be used, and what to do.
 std::string overlap_text(const DirectoryOverlap& overlap, const std::vector<std::filesystem::path>& drives);
 
-// Follows symbolic links. One on another file system is not inside. At most one overlap for each directory,
-// in the order of the list. A directory that is not there, or can't be looked at, overlaps with none: look
-// again once it is there.
+// Follows symbolic links. A directory on another file system is not inside. Returns at most one overlap for
+// each directory, in the order of the list. A directory that does not exist or can't be read overlaps with
+// none: call again once it exists.
 std::vector<DirectoryOverlap> find_overlaps(const std::vector<std::filesystem::path>& directories);
 
 }  // namespace spoor::base

@@ -1,4 +1,4 @@
-// Failures as values: what every library of Spoor returns where something can go wrong.
+// Errors as values, for all libraries of Spoor.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -7,8 +7,8 @@
 
 namespace spoor::base {
 
-// One failure: a code for the caller that reacts, a sentence for the person who reads it
-// (what was wrong, where, and what to do).
+// A failure: a code for the calling code, and a sentence for the operator (what was wrong, where, and what to
+// do).
 struct Error {
   std::error_code code;
   std::string message;
@@ -17,16 +17,16 @@ struct Error {
   Error(std::error_code error_code, std::string sentence) : code(error_code), message(std::move(sentence)) {}
 };
 
-// Makes Result::value() on a failure throw a std::system_error that carries the message.
+// Makes Result::value() throw a std::system_error with the message.
 [[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
 
 template <class T = void>
 using Result = boost::system::result<T, Error>;
 
-// The failure of a system call: `what` ("cannot open /x") followed by the system's own words.
+// The failure of a system call: `what` ("cannot open /x"), followed by the system's message.
 Error system_error(int error_number, const std::string& what);
 
-// The same failure with the sentence put into a wider one: "`what`: `inner.message`".
+// The same failure with a longer message: "`what`: `inner.message`".
 Error wrap(const std::string& what, const Error& inner);
 
 }  // namespace spoor::base

@@ -7,13 +7,14 @@
 
 namespace spoor::base {
 
-// An exclusive lock on a file, held while the object lives; the system drops it with the process,
-// however that ends (flock(2)).
+// An exclusive lock on a file (flock(2)). The destructor releases it, and so does the kernel at the end of
+// the process.
 //
 // Not thread-safe.
 class FileLock {
  public:
-  // Creates the file if need be. Nothing where another process holds the lock: no waiting.
+  // Creates the file if it does not exist. Returns nullopt, without waiting, if another process holds the
+  // lock.
   static Result<std::optional<FileLock>> try_acquire(const std::filesystem::path& file);
 
   FileLock(FileLock&& other) noexcept;

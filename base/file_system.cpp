@@ -35,9 +35,9 @@ class Descriptor {
   int fd_;
 };
 
-// Enough to read back every byte, the length of the file included; its times may wait. Twice: where ext4
-// gives up (an error of the disk, a shutdown) while a sync is under way, that one may report success for what
-// is lost; it refuses the next.
+// fdatasync() makes the data and the length of the file durable, but not its time stamps. Called twice: if
+// ext4 shuts down during a sync (a disk error, or on request), that sync may report success for lost data;
+// the next one fails.
 bool sync_data(int fd) { return ::fdatasync(fd) == 0 && ::fdatasync(fd) == 0; }
 
 class PosixOutputFile final : public OutputFile {
@@ -95,7 +95,7 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
       if (errno == EINTR) continue;
       return failed("read", path);
     }
-    if (got == 0) break;  // it was truncated meanwhile; the formats' own checks tell
+    if (got == 0) break;  // truncated by another process; the checks of the formats detect it
     done += static_cast<std::size_t>(got);
   }
   content.resize(done);
@@ -111,7 +111,7 @@ Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesyste
   if (!S_ISREG(status.st_mode)) {
     return system_error(EINVAL, fmt::format("cannot create {}: not a regular file", path.native()));
   }
-  // The umask may have taken from it. Where the file system has no modes, it stays as it is.
+  // The umask may have removed bits. Errors are ignored: some file systems have no modes.
   static_cast<void>(::fchmod(fd.get(), file_mode));
   return std::make_unique<PosixOutputFile>(std::move(fd), path);
 }
@@ -129,8 +129,8 @@ Result<> PosixFileSystem::remove(const std::filesystem::path& path) {
 Result<> PosixFileSystem::create_directory(const std::filesystem::path& path) {
   struct stat status{};
   if (::mkdir(path.c_str(), directory_mode) == 0) {
-    // As for a file. A bit that it has from the folder above stays. Not by its path, which may be another's
-    // by now.
+    // As for a file. Keeps the special bits (setgid) inherited from the parent. By descriptor, since the path
+    // may be another directory by now.
     const Descriptor made(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     const bool is_known = made.get() >= 0 && ::fstat(made.get(), &status) == 0;
     if (is_known) static_cast<void>(::fchmod(made.get(), (status.st_mode & 07000U) | directory_mode));
@@ -189,7 +189,7 @@ Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std:
     return files.rename(aside, path);
   };
   if (auto done = write(); !done) {
-    static_cast<void>(files.remove(aside));  // the first failure is the one to report
+    static_cast<void>(files.remove(aside));  // only the first failure is reported
     return done;
   }
   return files.sync_directory(path.parent_path());

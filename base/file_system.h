@@ -1,5 +1,5 @@
-// The few file operations that Spoor's own state needs, behind an interface, so that tests can
-// fail them, count them and lose what was not synced.
+// The file operations for Spoor's own state, behind an interface, so that tests can inject failures, count
+// calls and lose unsynced writes.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace spoor::base {
 
-// Of all files and folders that Spoor makes, whatever the umask: closed to others.
+// The modes of all files and directories that Spoor creates, whatever the umask: no access for others.
 inline constexpr unsigned file_mode = 0640;
 inline constexpr unsigned directory_mode = 0750;
 
-// A file open for writing. Not thread-safe. Destroying it closes it, without an error to see.
+// A file open for writing. The destructor closes it and ignores errors. Not thread-safe.
 class OutputFile {
  public:
   virtual ~OutputFile() = default;
@@ -28,22 +28,22 @@ class OutputFile {
 
   virtual Result<> append(std::string_view bytes) = 0;
 
-  // On success everything appended survives a power cut, given that the file's directory entry
-  // does (FileSystem::sync_directory).
+  // On success all appended bytes survive a power cut, if the file's directory entry does
+  // (FileSystem::sync_directory).
   virtual Result<> sync() = 0;
 
   virtual Result<> close() = 0;
 };
 
-// Thread-safe. Every failure carries the system's error code and names the path.
+// Thread-safe. Every failure has the system's error code and names the path.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // The whole file. Fails with std::errc::file_too_large, without reading, over `bytes_max`.
+  // Reads the whole file. Fails with std::errc::file_too_large, without reading, if it is over `bytes_max`.
   virtual Result<std::string> read(const std::filesystem::path& path, std::uint64_t bytes_max) = 0;
 
-  // Creates the file, or empties the one that is there. A symbolic link is an error.
+  // Creates the file, or truncates an existing one. A symbolic link is an error.
   virtual Result<std::unique_ptr<OutputFile>> create(const std::filesystem::path& path) = 0;
 
   virtual Result<> rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
@@ -55,13 +55,13 @@ class FileSystem {
   // Removes one directory, which must be empty. A symbolic link is an error.
   virtual Result<> remove_directory(const std::filesystem::path& path) = 0;
 
-  // Makes the content of a file durable that somebody else wrote, or an earlier run.
+  // Makes the content of a file durable that another process or an earlier run wrote.
   virtual Result<> sync_file(const std::filesystem::path& path) = 0;
 
-  // The names of what is in the directory, sorted, without "." and "..".
+  // The names of the entries, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) = 0;
 
-  // Makes creations, renames and removals in the directory durable.
+  // Makes creations, renames and removals of entries durable.
   virtual Result<> sync_directory(const std::filesystem::path& path) = 0;
 };
 
@@ -78,13 +78,13 @@ class PosixFileSystem final : public FileSystem {
   Result<> sync_directory(const std::filesystem::path& path) override;
 };
 
-// The whole file, or nothing where there is none.
+// Reads the whole file; nullopt if it does not exist.
 Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::filesystem::path& path,
                                                  std::uint64_t bytes_max);
 
-// Puts `bytes` in the place of `path` so that any reader, and any crash, finds the whole old file
-// or the whole new one: written aside, synced, renamed, directory synced. On failure the old file
-// is untouched and the one aside is removed as far as possible.
+// Replaces the content of `path` atomically and durably: any reader, also after a crash, finds the complete
+// old or the complete new file. Writes and syncs `path`.tmp, renames it, and syncs the directory. If it fails
+// before the rename, the old file is unchanged and the temporary file is removed if possible.
 Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace spoor::base

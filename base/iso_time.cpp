@@ -17,7 +17,7 @@ std::optional<WallTime> parse_iso_time(const std::string& text) {
   const auto time = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
   constexpr auto bounds = std::chrono::floor<std::chrono::seconds>(WallTime::max());
   if (time > bounds || time < -bounds.time_since_epoch() + std::chrono::sys_seconds()) return std::nullopt;
-  if (iso_time(time) != text) return std::nullopt;  // strptime() takes more forms
+  if (iso_time(time) != text) return std::nullopt;  // strptime() accepts more forms
   return time;
 }
 

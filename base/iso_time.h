@@ -10,7 +10,7 @@ namespace spoor::base {
 // "2026-11-21T04:05:06Z"
 std::string iso_time(WallTime time);
 
-// The time of such a text, to the second; nothing for any other text.
+// Parses such a text; nullopt for any other text.
 std::optional<WallTime> parse_iso_time(const std::string& text);
 
 }  // namespace spoor::base

@@ -26,8 +26,8 @@ std::size_t utf8_length(std::string_view text) {
 
 namespace {
 
-// The C1 controls; the marks of direction, and the separators of lines and paragraphs (U+061C, U+200E,
-// U+200F, U+2028 to U+202E, U+2066 to U+2069).
+// C0 and C1 controls, direction marks, and line and paragraph separators (U+061C, U+200E, U+200F, U+2028 to
+// U+202E, U+2066 to U+2069).
 bool is_control(std::string_view sequence) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sequence[at]); };
   if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;

@@ -1,6 +1,5 @@
-// Text from outside, made fit for a terminal, a message or a log: names, paths, URLs, keys, error texts of
-// peers. Whatever may hold such text is written through here, except JSON and output for pipes, which are
-// exact.
+// Escapes text from outside for terminals, messages and logs: names, paths, URLs, keys, error messages of
+// peers. All such output uses these functions, except JSON and output for pipes, which must be exact.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +10,15 @@ namespace spoor::base {
 
 inline constexpr std::size_t printable_bytes_max = 200;
 
-// The length of the UTF-8 sequence that `text`, which is not empty, begins with (RFC 3629); 0 where it is
-// none.
+// The length of the UTF-8 sequence at the start of `text` (RFC 3629); 0 if it is invalid. `text` must not be
+// empty.
 std::size_t utf8_length(std::string_view text);
 
-// On one line: control characters, those that end a line or change its direction, and bytes that are not
-// UTF-8 are escaped as \xHH. What is longer than about `bytes_max` is cut off, and ends in "...".
+// For one line: escapes control characters, characters that end a line or change its direction, and bytes
+// that are not UTF-8 as \xHH. A text longer than about `bytes_max` is cut off, and ends in "...".
 std::string printable(std::string_view text, std::size_t bytes_max = printable_bytes_max);
 
-// The same for text of several lines, as long as it is.
+// The same for several lines: keeps line feeds, and cuts nothing off.
 std::string printable_lines(std::string_view text);
 
 }  // namespace spoor::base

@@ -11,21 +11,22 @@
 
 #include "base/clock.h"
 #include "base/iso_time.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "scanner/change_feed.h"
-#include "scanner/consumers.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/feed/consumers.h"
 #include "scanner/report_json.h"
-#include "tracker/drive_registry.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
+#include "tracker/storage/drive_registry.h"
 
 namespace spoor::cli {
 namespace {
 
 using scanner::FeedEntry;
 
-// In memory at once. Each page costs a look through all that is left.
+// Entries in memory at once. Each page costs a query over all remaining changes.
 constexpr std::size_t page_bytes = std::size_t{32} << 20U;
 
 struct ChangesFlags {
@@ -48,7 +49,7 @@ class Printer {
  public:
   explicit Printer(const ChangesFlags& flags) : flags_(flags) {}
 
-  // False where printing makes no sense any more; error() says why.
+  // Returns false after a failure; error() describes it.
   bool print(const FeedEntry& entry) {
     if (flags_.json) {
       for (const auto& change : scanner::changes_json(entry)) print_json(change);
@@ -66,7 +67,7 @@ class Printer {
     print_exact(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
   }
 
-  // Files alone name all there is to copy; what is gone may be directories, too.
+  // With --files, files alone list all there is to copy. Deleted entries include directories.
   bool is_listed(const FeedEntry& entry) const {
     if (flags_.deleted) return entry.is_deleted;
     return entry.is_there && entry.is_file == flags_.files;
@@ -75,11 +76,11 @@ class Printer {
   void print_line(const FeedEntry& entry) {
     const std::string& path = entry.path;
     if (!flags_.nul && path.find('\n') != std::string::npos) {
-      error_ = fmt::format("'{}' has a line break in its name: use -0", tracker::printable(path));
+      error_ = fmt::format("'{}' has a line break in its name: use -0", base::printable(path));
       return;
     }
     std::string line = entry.is_file ? path : path + '/';
-    // The root; and rsync takes what begins like a comment for one, even behind a NUL.
+    // The root. rsync treats a line that starts with '#' or ';' as a comment, even with NUL separators.
     if (path.empty()) line = "./";
     if (path.starts_with('#') || path.starts_with(';')) line.insert(0, "./");
     line += flags_.nul ? '\0' : '\n';
@@ -115,7 +116,7 @@ class ChangesCommand {
     if (!until) return fail(exit_failed, until.error().message);
     if (!*until) return start_over(*database, *latest);
     if (!printer.error().empty()) return fail(exit_failed, printer.error());
-    // What was not printed must not be passed over.
+    // Changes that were not printed must not be committed.
     if (std::fflush(stdout) != 0) return fail(exit_failed, "cannot write to standard output");
     return flags_.commit ? commit(*database, **until, exit_done) : exit_done;
   }
@@ -136,7 +137,7 @@ class ChangesCommand {
     return exit_done;
   }
 
-  // How many scans a consumer has still to read; nothing where it has to start over.
+  // How many scans a consumer has still to read; nothing if it has to start over.
   static base::Result<std::optional<std::uint64_t>> lag_of(scanner::UsageDatabase& database,
                                                            const scanner::Consumer& consumer,
                                                            std::uint64_t latest) {
@@ -193,19 +194,18 @@ class ChangesCommand {
     return consumers->position(flags_.consumer, *id);
   }
 
-  // Everything has to be taken. What is found from the next scan on, or from --until on, is read then.
+  // The consumer has to read everything. With --commit it continues after the last scan, or after --until.
   int start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
     if (flags_.commit) {
       latest = std::min(latest, flags_.until.value_or(latest));
       const int committed = commit(database, latest, exit_start_over);
       if (committed != exit_start_over) return committed;
     }
-    return fail(
-        exit_start_over,
-        flags_.commit
-            ? fmt::format("take everything now; '{}' reads on from scan {}", flags_.consumer, latest)
-            : "the changes since then are not kept: take everything anew (with --consumer NAME --commit "
-              "first, so that nothing is missed)");
+    return fail(exit_start_over,
+                flags_.commit
+                    ? fmt::format("take everything now; '{}' continues from scan {}", flags_.consumer, latest)
+                    : "the changes since then are not kept: take everything (with --consumer NAME --commit "
+                      "first, so that nothing is missed)");
   }
 
   int commit(scanner::UsageDatabase& database, std::uint64_t scan, int code) const {
@@ -231,7 +231,7 @@ class ChangesCommand {
   const config::Config& config_;
 };
 
-// The drive as the configuration names it.
+// The path of the drive as in the configuration.
 std::optional<std::string> find_drive(const config::Config& config, const std::string& path) {
   std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   if (!normal.has_filename()) normal = normal.parent_path();
@@ -261,7 +261,7 @@ int run(const GlobalOptions& global, ChangesFlags& flags) {
     auto drive = find_drive(*config, flags.drive);
     if (!drive) {
       return fail(exit_usage, fmt::format("--drive: '{}' is not among the drives in the configuration",
-                                          tracker::printable(flags.drive)));
+                                          base::printable(flags.drive)));
     }
     flags.drive = *std::move(drive);
     base::PosixFileSystem files;
@@ -283,23 +283,23 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options, int& c
       "each one's own entries; with --files, each file that is new or changed instead. Exit codes: 0 done; 1 "
       "failed; 2 wrong usage or configuration; 4 what changed\n"
       "since then is not kept: nothing is printed, take everything.");
-  command->add_option("--since", flags->since, "The last scan whose changes are known already");
-  command->add_option("--until", flags->until, "The last scan to list (default: the last there is)");
+  command->add_option("--since", flags->since, "Lists the changes after this scan");
+  command->add_option("--until", flags->until, "The last scan to list (default: the latest scan)");
   command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet");
-  command->add_option("--drive", flags->drive, "Only what changed on this one of the drives");
+  command->add_option("--drive", flags->drive, "Lists only changes on this drive");
   command->add_flag("--latest", flags->latest,
-                    "Prints the number of the last scan, and no more (--json: and the feed's id)");
+                    "Prints only the number of the last scan (--json: also the id of the feed)");
   command->add_flag("--consumers", flags->consumers,
                     "Lists the consumers instead: the last scan each has read, and how many it is behind");
-  command->add_flag("--commit", flags->commit, "Once all is printed, the consumer has read it");
+  command->add_flag("--commit", flags->commit, "After printing, stores the position of the consumer");
   command->add_flag("-q,--quiet", flags->quiet,
-                    "With --commit: prints nothing, and only moves the consumer to --until, wherever it was");
-  command->add_flag("--forget", flags->forget, "Forgets the consumer, and lists nothing");
-  command->add_flag("--deleted", flags->deleted, "Lists the deleted ones instead: each with all below it");
+                    "With --commit: prints nothing, only sets the position of the consumer to --until");
+  command->add_flag("--forget", flags->forget, "Removes the consumer, and lists nothing");
+  command->add_flag("--deleted", flags->deleted, "Lists deleted directories instead, each with all below it");
   command->add_flag("--files", flags->files,
-                    "Lists files instead (--deleted, --json: files, too); needs scan.file_feed");
-  command->add_flag("-0", flags->nul, "Ends each with a NUL instead of a line break");
-  command->add_flag("--json", flags->json, "One JSON object a line, deleted ones too");
+                    "Lists files instead (with --deleted or --json: files, too); needs scan.file_feed");
+  command->add_flag("-0", flags->nul, "Ends each path with a NUL instead of a line break");
+  command->add_flag("--json", flags->json, "Prints one JSON object per line, deletions included");
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }
 

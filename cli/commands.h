@@ -1,5 +1,5 @@
-// The commands of `spoor`: each adds its subcommand to the program; when it is called it does its
-// work and puts its exit code into `code`. `options` and `code` must outlive the parsing.
+// The commands of `spoor`. Each function adds a subcommand to the program. The subcommand runs during the
+// parsing and stores its exit code in `code`. `options` and `code` must outlive the parsing.
 #pragma once
 
 #include <CLI/CLI.hpp>

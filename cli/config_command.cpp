@@ -24,14 +24,14 @@ void add_config_command(CLI::App& program, const GlobalOptions& options, int& co
   auto as_json = std::make_shared<bool>(false);
   CLI::App* show =
       command->add_subcommand("show", "Prints the effective configuration, defaults and --set included");
-  show->add_flag("--json", *as_json, "It is JSON in any case");
+  show->add_flag("--json", *as_json, "No effect: the output is always JSON");
   show->callback([as_json, &options, &code] {
     if (refuse_url(options, "config")) return void(code = exit_usage);
     const auto config = options.load_config();
     code = config ? exit_done : fail(exit_usage, config.error().message);
     if (config) print_exact(config::to_json_text(*config));
   });
-  CLI::App* check = command->add_subcommand("check", "Says what is wrong with it, if anything");
+  CLI::App* check = command->add_subcommand("check", "Reports errors in the configuration");
   check->add_flag("--json", *as_json, "Prints one JSON object");
   check->callback([as_json, &options, &code] {
     if (refuse_url(options, "config")) return void(code = exit_usage);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
 constexpr int depth_max = 64;
 
-// Nothing where it is not a JSON object, or one that is nested too deep for code that walks it recursively.
+// Null if the text is not a JSON object, or is nested too deep for recursive code.
 nlohmann::ordered_json parse_object(const std::string& text) {
   bool is_too_deep = false;
   auto json = nlohmann::ordered_json::parse(

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
-#include "peer/http_transport.h"
+#include "peer/http/http_transport.h"
 
 namespace spoor::cli {
 
@@ -16,19 +16,19 @@ namespace spoor::cli {
 // Not thread-safe.
 class DaemonClient {
  public:
-  // Sends nothing yet. Fails where the options or the configuration name no daemon.
+  // Does not connect yet. Fails if neither the options nor the configuration name a daemon.
   static base::Result<DaemonClient> create(
       const GlobalOptions& global, std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000));
 
-  // The JSON object that the daemon responds with. Any other response is an error, with the detail of its
-  // problem where it has one.
+  // Returns the JSON object of the daemon's response. Any other response is an error, with the detail of its
+  // problem document if it has one.
   base::Result<nlohmann::ordered_json> exchange(const std::string& method, const std::string& target);
 
  private:
-  DaemonClient(peer::Endpoint endpoint, std::unique_ptr<peer::Transport> transport)
+  DaemonClient(base::Endpoint endpoint, std::unique_ptr<peer::Transport> transport)
       : endpoint_(std::move(endpoint)), transport_(std::move(transport)) {}
 
-  peer::Endpoint endpoint_;
+  base::Endpoint endpoint_;
   std::unique_ptr<peer::Transport> transport_;
 };
 

@@ -26,7 +26,7 @@ std::string drives_text(const ordered_json& drives) {
 }
 
 int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
-  // An acceptance saves to the drive before it is answered.
+  // The daemon writes to the drive before it responds to `accept`.
   auto daemon = DaemonClient::create(global, std::chrono::minutes(1));
   if (!daemon) return fail(exit_usage, daemon.error().message);
   const auto json = daemon->exchange(method, target);
@@ -49,8 +49,7 @@ void add_drives_command(CLI::App& program, const GlobalOptions& global, int& cod
   auto flags = std::make_shared<Flags>();
   CLI::App* command = program.add_subcommand("drives", "Shows the drives, their identity and state");
   command->add_flag("--json", flags->json, "Prints JSON");
-  CLI::App* accept =
-      command->add_subcommand("accept", "Takes what is at a drive's path for the drive from now on");
+  CLI::App* accept = command->add_subcommand("accept", "Accepts what is now at a drive's path as the drive");
   accept->add_option("PATH", flags->path, "The drive, as in the configuration")->required();
   accept->callback([flags, &global, &code] {
     const auto path = boost::urls::encode(flags->path, boost::urls::unreserved_chars);

@@ -3,29 +3,36 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "peer/endpoint.h"
+#include "config/secret_file.h"
 
 namespace spoor::cli {
 namespace {
 
 constexpr std::chrono::milliseconds exchange_max{2'000};
 
-std::vector<peer::Endpoint> parse_all(const std::vector<std::string>& urls) {
-  std::vector<peer::Endpoint> endpoints;
-  endpoints.reserve(urls.size());
-  for (const std::string& url : urls) endpoints.push_back(peer::parse_endpoint(url).value());
-  return endpoints;
-}
-
 }  // namespace
 
-EtcdConnection::EtcdConnection(const config::Config& config, const base::Clock& clock)
-    : place{config.peers.etcd->prefix, config.node.cluster},
-      transport({.timeout = std::min(exchange_max, config.peers.timeout),
+base::Result<std::unique_ptr<EtcdConnection>> EtcdConnection::open(const config::Config& config,
+                                                                   const base::Clock& clock) {
+  auto secrets = config::etcd_secrets(*config.peers.etcd);
+  if (!secrets) return secrets.error();
+  const auto credentials = peer::make_credentials({}, secrets->tls);
+  if (!credentials) return credentials.error();
+  return std::unique_ptr<EtcdConnection>(
+      new EtcdConnection(config, *credentials, std::move(secrets->secret), clock));
+}
+
+EtcdConnection::EtcdConnection(const config::Config& config, const peer::Credentials& credentials,
+                               std::string password, const base::Clock& clock)
+    : location{config.peers.etcd->prefix, config.node.cluster},
+      transport({.credentials = credentials,
+                 .timeout = std::min(exchange_max, config.peers.timeout),
                  .body_bytes_max = peer::EtcdClient::answer_bytes_max}),
-      client(transport, clock, parse_all(config.peers.etcd->endpoints),
-             {.operation_max = config.peers.timeout}) {}
+      client(transport, clock, config.peers.etcd->endpoints,
+             {.user = config.peers.etcd->user,
+              .password = std::move(password),
+              .operation_max = config.peers.timeout}) {}
 
 }  // namespace spoor::cli

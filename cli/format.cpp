@@ -30,7 +30,7 @@ std::string human_bytes(std::uint64_t bytes) {
   std::size_t unit = 0;
   for (; value >= 1023.5 && unit + 1 < units.size(); ++unit) value /= 1024;
   if (unit == 0) return fmt::format("{} B", bytes);
-  if (bytes == std::numeric_limits<std::uint64_t>::max()) return "16 EiB or more";  // where sums end
+  if (bytes == std::numeric_limits<std::uint64_t>::max()) return "16 EiB or more";  // sums saturate here
   return value < 9.95 ? fmt::format("{:.1f} {}", value, units[unit])
                       : fmt::format("{:.0f} {}", value, units[unit]);
 }

@@ -1,4 +1,4 @@
-// Figures for people.
+// Human-readable numbers, and output of text.
 #pragma once
 
 #include <chrono>
@@ -23,21 +23,21 @@ std::string human_duration(std::chrono::nanoseconds time);
 // "0.12 %"
 std::string percent(double share);
 
-// Text for people, of any number of lines, to standard output; control characters are escaped. A line break
-// that stands in a name from outside has to be escaped by base::printable() before.
+// Prints human-readable text of any number of lines to standard output; escapes control characters. The
+// caller escapes line breaks in names from outside with base::printable().
 void print_text(std::string_view text);
 
-// The same to standard error, as a message of this program.
+// Prints a message of this program to standard error; escapes control characters.
 void print_error(std::string_view message);
 
-// JSON, and what other programs read, as it is.
+// Prints JSON and other machine-readable output unchanged.
 void print_exact(std::string_view text);
 
-// The text, or the other one where the value is something else, as null is.
+// Returns the string in `value`, or `other` if it is not a string, such as null.
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other);
 
-// Columns as wide as what is in them; the first one flush left, the others flush right, unless
-// `left` names them. Cells are made printable.
+// Columns as wide as their content. The first column and those in `left` are left-aligned, the others
+// right-aligned. Control characters in cells are escaped.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::vector<std::size_t> left = {});

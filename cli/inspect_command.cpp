@@ -14,8 +14,8 @@
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "tracker/errors.h"
-#include "tracker/minio_snapshot.h"
-#include "tracker/snapshot.h"
+#include "tracker/storage/minio_snapshot.h"
+#include "tracker/storage/snapshot.h"
 
 namespace spoor::cli {
 namespace {
@@ -34,7 +34,7 @@ struct InspectedCycle {
   tracker::MarkSet marks;
 };
 
-// A `.tracker.bin` of either format.
+// The content of a `.tracker.bin` of either format.
 struct Inspected {
   std::string format;  // "spoor" or "minio"
   unsigned version = 0;
@@ -137,7 +137,7 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
   return code;
 }
 
-// Of each level.
+// The number of hashes of each level.
 std::string hashes_text(const tracker::MarkSet& marks) {
   std::vector<std::uint64_t> hashes;
   for (const tracker::BloomFilter& filter : marks.filters()) hashes.push_back(filter.shape().hashes);
@@ -190,7 +190,7 @@ void add_inspect_command(CLI::App& program, const GlobalOptions& global, int& co
   CLI::App* command =
       program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
   command->add_option("FILE", options->file, "The file")->required();
-  command->add_option("--contains", options->contains, "Which cycles may contain this path; repeatable")
+  command->add_option("--contains", options->contains, "Shows which cycles may contain this path; repeatable")
       ->allow_extra_args(false);
   command->add_option("--contains-from", options->contains_from, "The same for each line of a file");
   command->add_flag("--json", options->json, "Prints JSON");

@@ -22,14 +22,14 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   program.add_option(
       "--url", options.url,
-      "The daemon to talk to: http(s)://host:port or unix:/path (default: from the configuration)");
+      "The daemon to connect to: http(s)://host:port or unix:/path (default: from the configuration)");
   program.add_option("--token-file", options.token_file,
-                     "Holds the token to show the daemon (default: peers.token_file)");
+                     "File with the token to send to the daemon (default: peers.token_file)");
   program.add_option("--ca", options.ca,
-                     "The authorities to believe over https, in PEM (default: peers.tls.ca)");
+                     "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)");
   program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
-  program.require_subcommand(0, 1);  // none is told below, so that an unknown one is named
-  program.fallthrough();             // the options above may stand behind the command, too
+  program.require_subcommand(0, 1);  // a missing command is reported below; CLI11 reports an unknown one
+  program.fallthrough();             // accepts the options above after the command, too
   add_mark_command(program, options, code);
   add_scan_command(program, options, code);
   add_scans_command(program, options, code);
@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? exit_done : exit_usage;
   }
-  if (program.get_subcommands().empty()) return fail(exit_usage, "give a command: see spoor --help");
+  if (program.get_subcommands().empty()) return fail(exit_usage, "no command given: see spoor --help");
   return code;
 }
 

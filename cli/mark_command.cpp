@@ -11,13 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/rsync_lines.h"
-#include "peer/http_transport.h"
-#include "tracker/drive_paths.h"
-#include "tracker/path.h"
+#include "peer/http/http_transport.h"
+#include "tracker/paths/drive_paths.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {
@@ -38,7 +39,7 @@ struct MarkOptions {
   std::vector<std::string> paths;
 };
 
-// Of one try: at most all the time there is, but never too little for an answer.
+// The timeout of one attempt: that of all attempts, limited to 1..10 s.
 milliseconds exchange_timeout(const MarkOptions& options) {
   const std::chrono::duration<double> all(std::clamp(options.timeout_s, 1.0, 10.0));
   return std::chrono::duration_cast<milliseconds>(all);
@@ -54,8 +55,8 @@ struct MarkTotals {
 // Sends marks in batches and repeats each until the daemon has acknowledged it.
 class Marker {
  public:
-  // `config` is that of the node, as far as it is known.
-  Marker(peer::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options,
+  // `config` is that of the node, or the default one if it could not be loaded.
+  Marker(base::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options,
          const config::Config& config)
       : endpoint_(std::move(endpoint)),
         options_(options),
@@ -63,18 +64,18 @@ class Marker {
         batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
 
-  // A path that can't be one is reported and left out; the others are not held up by it.
+  // Reports and skips an invalid path.
   base::Result<> add(std::string_view raw) { return add(raw, options_.kind); }
 
-  // What standard input brought, without the separator behind it; `is_whole`: there was one.
+  // Adds an item of standard input, without its separator; `is_whole`: the separator was read.
   base::Result<> add_input(std::string_view line, bool is_whole) {
     if (options_.from.empty()) return add(line);
     const auto mark = read_rsync_line(line);
     if (!mark || !is_whole) {
-      refuse(fmt::format("'{}' is no whole line of rsync --out-format='%i %n'", tracker::printable(line)));
+      refuse(fmt::format("'{}' is no whole line of rsync --out-format='%i %n'", base::printable(line)));
       return {};
     }
-    // What changed in the top has lines of its own.
+    // Changes in the top directory have lines of their own.
     if (mark->path == "./" && options_.prefix.empty()) return {};
     return add(mark->path, mark->kind == tracker::MarkKind::dir ? "dir" : "file");
   }
@@ -108,7 +109,7 @@ class Marker {
     return {};
   }
 
-  // Where the daemon refuses one path of the batch: reports it, and takes it out for the next try.
+  // If the daemon rejected one path of the batch: reports it, removes it from the batch, and returns true.
   bool take_out_refused(const peer::HttpResponse& response, std::string& batch) {
     if (response.status != 400) return false;
     const auto problem = nlohmann::json::parse(response.body, nullptr, false);
@@ -129,7 +130,7 @@ class Marker {
     ++totals_.refused;
   }
 
-  // Empties the batch.
+  // Sends the batch, retries until the timeout, and empties it.
   base::Result<> send(const std::string& kind, std::string& batch) {
     if (batch.empty()) return {};
     peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + kind, "text/plain",
@@ -148,21 +149,21 @@ class Marker {
       if (is_final || std::chrono::steady_clock::now() + pause > give_up_at) {
         return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + why);
       }
-      std::this_thread::sleep_for(pause);  // back-off before the next try
+      std::this_thread::sleep_for(pause);  // back-off before the next attempt
     }
   }
 
   base::Result<> count(const peer::HttpResponse& response) {
     const auto json = nlohmann::json::parse(response.body, nullptr, false);
     if (!json.is_object())
-      return base::Error(std::make_error_code(std::errc::bad_message), "the answer is no JSON");
+      return base::Error(std::make_error_code(std::errc::bad_message), "the response is not a JSON object");
     totals_.marked += json.value("marked", std::uint64_t{0});
     totals_.ignored += json.value("ignored", std::uint64_t{0});
     totals_.cycle = json.value("cycle", std::uint64_t{0});
     return {};
   }
 
-  peer::Endpoint endpoint_;
+  base::Endpoint endpoint_;
   const MarkOptions& options_;
   const tracker::DrivePaths drive_paths_;
   const std::uint64_t batch_bytes_;
@@ -171,8 +172,8 @@ class Marker {
   MarkTotals totals_;
 };
 
-// Marks what standard input brings as it comes: each read is acknowledged before the next, so that a
-// program that writes one path at a time has each marked at once.
+// Marks the paths of standard input as they arrive: the daemon acknowledges each read before the next one, so
+// that a program that writes one path at a time has each path marked immediately.
 base::Result<> mark_input(Marker& marker, char separator) {
   std::string pending;
   std::string chunk(std::size_t{64} << 10U, '\0');
@@ -236,8 +237,8 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
   auto options = std::make_shared<MarkOptions>();
   CLI::App* command = program.add_subcommand("mark", "Marks paths as changed");
   command->footer(
-      "Paths are logical: as below a drive's top, bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
-      "Mark after the change is visible, and before telling anybody that it is done.");
+      "Paths are logical, relative to the top of a drive: bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
+      "Mark after the change is visible, and before its completion is reported.");
   CLI::Option* const kind =
       command
           ->add_option("--kind", options->kind,
@@ -246,13 +247,13 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
           ->capture_default_str();
   CLI::Option* const nul = command->add_flag("-0,--null", options->nul_separated,
                                              "Standard input is separated by NUL, not by newlines");
-  command->add_option("--prefix", options->prefix, "What all paths are below")->type_name("PATH");
-  command->add_option("--timeout", options->timeout_s, "Seconds to go on trying until acknowledged")
+  command->add_option("--prefix", options->prefix, "Prepended to every path")->type_name("PATH");
+  command->add_option("--timeout", options->timeout_s, "Seconds to retry until acknowledged")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_flag("--json", options->json, "Prints the figures as JSON");
+  command->add_flag("--json", options->json, "Prints the counters as JSON");
   CLI::Option* const paths =
-      command->add_option("PATH", options->paths, "What changed; - or none reads standard input");
+      command->add_option("PATH", options->paths, "Changed paths; - or none reads standard input");
   command->add_option("--from", options->from, "Standard input is what rsync --out-format='%i %n' printed")
       ->check(CLI::IsMember({"rsync"}))
       ->excludes(kind, nul, paths);

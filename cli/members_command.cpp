@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/dns_source.h"
 #include "base/file_system.h"
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/etcd_connection.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "peer/dns_source.h"
-#include "peer/etcd_roll.h"
-#include "peer/http_transport.h"
-#include "peer/member_roll_file.h"
-#include "peer/probe.h"
+#include "peer/gather/probe.h"
+#include "peer/http/http_transport.h"
+#include "peer/membership/etcd_registry.h"
+#include "peer/membership/last_known_members_file.h"
 
 namespace spoor::cli {
 namespace {
@@ -28,7 +28,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Member {
-  std::string node;  // empty where only a daemon at the URL could tell
+  std::string node;  // empty: not known without a request to the URL
   std::string url;
   std::string source;
   std::string state;
@@ -41,31 +41,37 @@ struct Members {
 
 constexpr const char* etcd_source = "etcd";  // as in members.json
 
-Member to_member(const peer::RollEntry& entry) {
+Member to_member(const peer::RegistryEntry& entry) {
   return {entry.member.node, entry.member.url, etcd_source, entry.is_alive ? "registered" : "not registered"};
 }
 
-// What the sources listed at the last scan: it looks names up anew, and goes on with these where it can't.
-// etcd itself says who is listed, unless it is away.
-void add_last_known(const peer::MemberRoll& roll, bool has_etcd_list, Members& members) {
-  for (const auto& [source, known] : roll.sources) {
+// Adds what the sources listed at the last scan. A scan resolves DNS names again, and uses these if that
+// fails. Those of etcd are left out if it responded with its own list.
+void add_last_known(const peer::LastKnownMembers& last_known, bool has_etcd_list, Members& members) {
+  for (const auto& [source, known] : last_known.sources) {
     const bool is_known_better = source == etcd_source && has_etcd_list;
     for (const std::string& url : known.listed) {
       if (!is_known_better) members.list.push_back({"", url, source, "listed at the last scan"});
     }
-    for (const auto& [url, silent] : known.lingering) {
+    for (const auto& [url, silent] : known.departed) {
       members.list.push_back({"", url, source, "departed, has not responded for " + human_duration(silent)});
     }
   }
 }
 
 // Names that no scan has looked up yet.
-void add_unknown(const config::Config& config, const peer::MemberRoll& roll, Members& members) {
-  for (const std::string& text : config.peers.dns) {
-    const auto name = peer::parse_dns_source(text);
-    const std::string source = "dns " + (name ? name->to_string() : text);
-    if (!roll.sources.contains(source)) members.problems.push_back(source + ": no scan has looked it up yet");
+void add_unknown(const config::Config& config, const peer::LastKnownMembers& last_known, Members& members) {
+  for (const base::DnsSource& name : config.peers.dns) {
+    const std::string source = "dns " + name.to_string();
+    if (!last_known.sources.contains(source))
+      members.problems.push_back(source + ": no scan has looked it up yet");
   }
+}
+
+base::Result<peer::Registry> read_registry(const config::Config& config, const base::Clock& clock) {
+  const auto etcd = EtcdConnection::open(config, clock);
+  if (!etcd) return etcd.error();
+  return peer::read_registry((*etcd)->client, (*etcd)->location);
 }
 
 Members find_members(const config::Config& config) {
@@ -73,26 +79,25 @@ Members find_members(const config::Config& config) {
   if (const auto own = own_endpoint(config)) {
     members.list.push_back({config.node.name, own->to_string(), "this node", "-"});
   }
-  for (const std::string& url : config.peers.static_urls) {
-    members.list.push_back({"", url, "peers.static", "-"});
+  for (const base::Endpoint& endpoint : config.peers.static_endpoints) {
+    members.list.push_back({"", endpoint.to_string(), "peers.static", "-"});
   }
   base::PosixFileSystem files;
-  const auto loaded = peer::load_roll(files, config.node.data_dir);
+  const auto loaded = peer::load_last_known_members(files, config.node.data_dir);
   if (!loaded.problem.empty()) members.problems.push_back(loaded.problem);
-  add_unknown(config, loaded.roll, members);
+  add_unknown(config, loaded.last_known, members);
   if (!config.peers.etcd) {
-    add_last_known(loaded.roll, false, members);
+    add_last_known(loaded.last_known, false, members);
     return members;
   }
   const base::SystemClock clock;
-  EtcdConnection etcd(config, clock);
-  const auto roll = peer::read_roll(etcd.client, etcd.place);
-  if (roll) {
-    for (const peer::RollEntry& entry : roll->entries) members.list.push_back(to_member(entry));
+  const auto registry = read_registry(config, clock);
+  if (registry) {
+    for (const peer::RegistryEntry& entry : registry->entries) members.list.push_back(to_member(entry));
   } else {
-    members.problems.push_back("etcd: " + roll.error().message);
+    members.problems.push_back("etcd: " + registry.error().message);
   }
-  add_last_known(loaded.roll, roll.has_value(), members);
+  add_last_known(loaded.last_known, registry.has_value(), members);
   return members;
 }
 
@@ -125,12 +130,13 @@ int list(const GlobalOptions& global, bool as_json) {
 }
 
 // The entry of etcd with this name or URL that may be removed, or why there is none.
-base::Result<peer::RollEntry> find_removable(const peer::Roll& roll, const std::string& name_or_url) {
+base::Result<peer::RegistryEntry> find_removable(const peer::Registry& registry,
+                                                 const std::string& name_or_url) {
   const auto refused = [](std::string why) {
     return base::Error(std::make_error_code(std::errc::invalid_argument), std::move(why));
   };
-  std::optional<peer::RollEntry> found;
-  for (const peer::RollEntry& entry : roll.entries) {
+  std::optional<peer::RegistryEntry> found;
+  for (const peer::RegistryEntry& entry : registry.entries) {
     if (entry.member.node != name_or_url && entry.member.url != name_or_url) continue;
     if (found) return refused(fmt::format("'{}' has several entries: give the URL of one", name_or_url));
     found = entry;
@@ -148,11 +154,11 @@ base::Result<peer::RollEntry> find_removable(const peer::Roll& roll, const std::
   return *found;
 }
 
-bool is_confirmed(const peer::RollEntry& entry) {
+bool is_confirmed(const peer::RegistryEntry& entry) {
   print_text(
-      fmt::format("Removes '{}' ({}) from the members in etcd. Marks that only this node has are no longer "
-                  "asked for: each node walks everything once instead.\nNo daemon responds at its URL from "
-                  "here. If one runs there all the same, its marks are lost: stop it first.\n"
+      fmt::format("Removes '{}' ({}) from the members in etcd. Scans no longer request the marks "
+                  "that only this node has: each node walks everything once instead.\nNo daemon responds "
+                  "at its URL from here. If one runs there nevertheless, its marks are lost: stop it first.\n"
                   "Remove it? [y/N] ",
                   base::printable(entry.member.node), base::printable(entry.member.url)));
   std::fflush(stdout);
@@ -167,29 +173,30 @@ int remove(const GlobalOptions& global, const std::string& name_or_url, bool is_
   if (!config->peers.etcd)
     return fail(exit_usage, "peers.etcd is not set: members are listed in the configuration");
   const base::SystemClock clock;
-  EtcdConnection etcd(*config, clock);
-  const auto roll = peer::read_roll(etcd.client, etcd.place);
-  if (!roll) return fail(exit_failed, roll.error().message);
-  const auto entry = find_removable(*roll, name_or_url);
+  const auto etcd = EtcdConnection::open(*config, clock);
+  if (!etcd) return fail(exit_usage, etcd.error().message);
+  const auto registry = peer::read_registry((*etcd)->client, (*etcd)->location);
+  if (!registry) return fail(exit_failed, registry.error().message);
+  const auto entry = find_removable(*registry, name_or_url);
   if (!entry) return fail(exit_failed, entry.error().message);
   auto credentials = peer_credentials(config->peers);
   if (!credentials) return fail(exit_usage, credentials.error().message);
-  // The URL is one that etcd alone names: any host could have registered it.
+  // Only etcd lists the URL: any host could have registered it.
   if (!config->peers.token_to_all) {
     auto& trusted = credentials->trusted_urls.emplace();
-    for (const std::string& url : config->peers.static_urls)
-      trusted.insert(peer::parse_endpoint(url)->to_string());
+    for (const base::Endpoint& endpoint : config->peers.static_endpoints)
+      trusted.insert(endpoint.to_string());
   }
   peer::HttpTransport transport({.credentials = *credentials, .timeout = config->peers.timeout});
   if (peer::is_running(transport, entry->endpoint, config->node.cluster, entry->member.node)) {
     return fail(exit_failed,
-                fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and goes on "
-                            "acknowledging marks. Stop spoord there first",
+                fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and still "
+                            "acknowledges marks. Stop spoord there first",
                             base::printable(entry->member.node), base::printable(entry->member.url)));
   }
-  if (!is_sure && ::isatty(STDIN_FILENO) != 1) return fail(exit_usage, "no terminal to ask on: give --yes");
+  if (!is_sure && ::isatty(STDIN_FILENO) != 1) return fail(exit_usage, "no terminal to confirm: give --yes");
   if (!is_sure && !is_confirmed(*entry)) return fail(exit_failed, "nothing was removed");
-  const auto removed = peer::strike_from_roll(etcd.client, etcd.place, *entry, roll->ledger);
+  const auto removed = peer::evict_member((*etcd)->client, (*etcd)->location, *entry, registry->log);
   if (!removed) return fail(exit_failed, removed.error().message);
   if (!*removed)
     return fail(exit_failed, "the members in etcd changed meanwhile: nothing was removed, try again");
@@ -208,7 +215,7 @@ void add_members_command(CLI::App& program, const GlobalOptions& global, int& co
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      program.add_subcommand("members", "Lists the members of the cluster that a scan of this node asks");
+      program.add_subcommand("members", "Lists the members of the cluster that a scan of this node requests");
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* removal = command->add_subcommand("remove", "Removes a member that does not come back from etcd");
   removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->required();

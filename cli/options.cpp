@@ -12,7 +12,7 @@
 namespace spoor::cli {
 namespace {
 
-// Where to connect to for what a daemon listens on.
+// The address at which a local client reaches a listener.
 std::string reachable(const std::string& address) {
   if (address == "0.0.0.0") return "127.0.0.1";
   if (address == "::") return "::1";
@@ -25,14 +25,14 @@ base::Result<config::Config> GlobalOptions::load_config() const {
   return config::load(config_file, overrides);
 }
 
-base::Result<peer::Endpoint> GlobalOptions::own_endpoint() const {
-  if (url) return peer::parse_endpoint(*url);
+base::Result<base::Endpoint> GlobalOptions::own_endpoint() const {
+  if (url) return base::parse_endpoint(*url);
   const auto config = load_config();
   if (!config) return config.error();
   return cli::own_endpoint(*config);
 }
 
-base::Result<peer::Credentials> GlobalOptions::own_credentials(const peer::Endpoint& endpoint) const {
+base::Result<peer::Credentials> GlobalOptions::own_credentials(const base::Endpoint& endpoint) const {
   config::Config::Peers peers;
   const auto config = load_config();
   if (config && !endpoint.is_unix()) peers = config->peers;
@@ -47,20 +47,18 @@ base::Result<peer::Credentials> GlobalOptions::own_credentials(const peer::Endpo
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers) {
   const auto secrets = config::peer_secrets(peers);
   if (!secrets) return secrets.error();
-  std::optional<peer::TlsFiles> tls;
-  if (secrets->tls) tls = {secrets->tls->ca, secrets->tls->certificate, secrets->tls->key};
-  return peer::make_credentials(secrets->token, tls);
+  return peer::make_credentials(secrets->secret, secrets->tls);
 }
 
-base::Result<peer::Endpoint> own_endpoint(const config::Config& config) {
+base::Result<base::Endpoint> own_endpoint(const config::Config& config) {
   const auto& listeners = config.listen;
   const auto is_tcp = [](const config::Listener& each) { return each.unix_path.empty() && each.port != 0; };
   const auto tcp = std::find_if(listeners.begin(), listeners.end(), is_tcp);
   const auto unix_socket = std::find_if(listeners.begin(), listeners.end(),
                                         [](const config::Listener& each) { return !each.unix_path.empty(); });
-  peer::Endpoint endpoint;
+  base::Endpoint endpoint;
   std::error_code ignored;
-  // One that was asked for is there whenever the daemon serves. While it is not, a port could be anybody's.
+  // A configured socket exists while the daemon serves; a port could belong to another process meanwhile.
   const bool has_socket =
       unix_socket != listeners.end() && (tcp == listeners.end() || !config.listen_is_default ||
                                          std::filesystem::is_socket(unix_socket->unix_path, ignored));

@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/endpoint.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "peer/credentials.h"
-#include "peer/endpoint.h"
+#include "peer/http/credentials.h"
 
 namespace spoor::cli {
 
-// What every command takes.
+// The options that every command has.
 struct GlobalOptions {
   std::optional<std::filesystem::path> config_file;
   std::vector<std::string> overrides;
@@ -23,26 +23,26 @@ struct GlobalOptions {
 
   base::Result<config::Config> load_config() const;
 
-  // Where the local daemon is: --url, or else what the configuration says.
-  base::Result<peer::Endpoint> own_endpoint() const;
+  // The endpoint of the local daemon: --url, or else that of the configuration.
+  base::Result<base::Endpoint> own_endpoint() const;
 
-  // How the daemon there is told who asks: --token-file and --ca, or else what the configuration says. To a
-  // Unix socket, where the kernel tells, only --token-file.
-  base::Result<peer::Credentials> own_credentials(const peer::Endpoint& endpoint) const;
+  // The credentials for the daemon there: --token-file and --ca, or else those of the configuration. For a
+  // Unix socket, where the kernel identifies the user, only --token-file.
+  base::Result<peer::Credentials> own_credentials(const base::Endpoint& endpoint) const;
 };
 
-// How peers are told who asks.
+// The credentials for peers.
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
 
-// The daemon of this configuration as a client on the same machine reaches it: the first Unix socket, else
-// the first TCP listener. (Where `listen` is not given, the socket may have been left out: then only if it is
-// there.)
-base::Result<peer::Endpoint> own_endpoint(const config::Config& config);
+// The endpoint of this configuration's daemon for a client on the same machine: the first Unix socket, else
+// the first TCP listener. If `listen` is not set, the daemon may run without the socket, which is then
+// used only if it exists.
+base::Result<base::Endpoint> own_endpoint(const config::Config& config);
 
-// Refuses --url for a command that reads files of this machine; whether it did.
+// Prints an error if --url is set, for a command that reads files of this machine. Returns whether it is set.
 bool refuse_url(const GlobalOptions& global, std::string_view command);
 
-// Prints "spoor: MESSAGE" to standard error and gives `code` back.
+// Prints "spoor: MESSAGE" to standard error and returns `code`.
 int fail(int code, std::string_view message);
 
 }  // namespace spoor::cli

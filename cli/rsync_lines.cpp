@@ -10,7 +10,7 @@ constexpr std::size_t change_bytes = 11;
 
 bool is_octal(char byte) { return byte >= '0' && byte <= '7'; }
 
-// rsync escapes a backslash only where an escape would follow from it.
+// rsync escapes a backslash only if it would otherwise start an escape.
 std::string unescaped(std::string_view name) {
   std::string bytes;
   while (!name.empty()) {

@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 
-// The mark of the entry that a line of it names, without its end: `dir` for a directory, `file` for all else;
-// deletions too. The name's escapes (`\#` and three octal digits) are the bytes again that they stand for,
-// whatever the locale of rsync. Nothing for any other line, such as a message. Source: rsync(1),
+// Returns the mark of the entry that a line names: `dir` for a directory, `file` for any other entry, deleted
+// ones included. `line` has no line end. Decodes the escapes of the name (`\#` and three octal digits),
+// independently of rsync's locale. Nothing for any other line, such as a message. Source: rsync(1),
 // --itemize-changes, and filtered_fwrite() of its log.c.
 std::optional<tracker::Mark> read_rsync_line(std::string_view line);
 

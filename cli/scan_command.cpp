@@ -11,31 +11,23 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "cli/scan_etcd.h"
+#include "cli/scan_gather.h"
 #include "cli/scan_hook.h"
-#include "cli/scan_members.h"
 #include "cli/scan_progress.h"
 #include "cli/scan_report.h"
 #include "cli/scan_walk.h"
 #include "cli/usage_file.h"
-#include "peer/gather.h"
-#include "peer/http_transport.h"
 #include "scanner/errors.h"
 #include "scanner/scan.h"
 #include "scanner/scan_lock.h"
-#include "scanner/usage_database.h"
-#include "tracker/instance_record.h"
-#include "tracker/level_schedule.h"
+#include "scanner/store/usage_database.h"
+#include "tracker/filter/level_schedule.h"
 
 namespace spoor::cli {
 namespace {
-
-constexpr unsigned attempts_max = 3;  // to reach a peer: it may just be starting again
-constexpr int round_timeouts = 6;     // all peers together have so many times what each of them has
 
 struct ScanFlags {
   bool full = false;
@@ -69,11 +61,11 @@ class ScanCommand {
   }
 
  private:
-  // Leaves not even an empty database behind.
+  // Creates no database, not even an empty one.
   int run_dry() const {
     const auto stored = read_stored();
     if (!stored) return fail(exit_failed, stored.error().message);
-    const auto asked = gather(*stored);
+    const auto asked = gather_marks(global_, config_, clock_, *stored, flags_.dry_run, flags_.full);
     if (!asked) return fail(exit_failed, asked.error().message);
     print({.gathered = asked->gathered,
            .levels = levels_,
@@ -83,33 +75,26 @@ class ScanCommand {
     return asked->gathered.complete() ? exit_done : exit_in_part;
   }
 
-  // What the last scan left for this one.
-  struct Stored {
-    tracker::Cursors cursors;
-    std::size_t start_level = 0;
-    std::string roll_position;
-  };
-
-  static base::Result<Stored> read_stored(scanner::UsageDatabase& database) {
+  static base::Result<StoredScan> read_stored(scanner::UsageDatabase& database) {
     auto cursors = database.cursors();
     if (!cursors) return cursors.error();
     const auto start_level = database.start_level();
     if (!start_level) return start_level.error();
-    auto roll_position = database.roll_position();
-    if (!roll_position) return roll_position.error();
-    return Stored{std::move(*cursors), *start_level, *std::move(roll_position)};
+    auto membership_checkpoint = database.membership_checkpoint();
+    if (!membership_checkpoint) return membership_checkpoint.error();
+    return StoredScan{std::move(*cursors), *start_level, *std::move(membership_checkpoint)};
   }
 
-  base::Result<Stored> read_stored() const {
+  base::Result<StoredScan> read_stored() const {
     auto database = scanner::UsageDatabase::open_read_only(database_file());
     if (database) return read_stored(*database);
-    if (database.error().code == std::errc::no_such_file_or_directory) return Stored();
+    if (database.error().code == std::errc::no_such_file_or_directory) return StoredScan();
     return database.error();
   }
 
-  // A database that is found damaged, even half-way, is replaced by one that a full scan builds.
+  // A database that is found damaged, even during the scan, is replaced by one that a full scan builds.
   int run_and_rebuild() const {
-    auto begun = scanner::UsageDatabase::settle_rebuild(database_file());
+    auto begun = scanner::UsageDatabase::resume_rebuild(database_file());
     if (!begun) return fail(exit_failed, begun.error().message);
     if (flags_.rebuild) {
       begun->reset();  // closed
@@ -122,22 +107,22 @@ class ScanCommand {
     return fail(exit_failed, code.error().message);
   }
 
-  // Touches nothing before the cluster has responded: what there is stays in use until then.
+  // Changes nothing before the cluster has responded: the existing database stays in use until then.
   int rebuild(std::string_view why) const {
-    const auto told = ask({});
-    if (!told) return fail(exit_failed, told.error().message);
+    const auto answer = ask({});
+    if (!answer) return fail(exit_failed, answer.error().message);
     auto database = scanner::UsageDatabase::begin_rebuild(database_file(), why);
     if (!database) return fail(exit_failed, database.error().message);
     std::optional<base::Result<int>> code;
     {
       Target target{*std::move(database), true};
       ScanWalk walk(config_, clock_, target.database, walk_options());
-      code = scan(walk, target, *told, nullptr);
+      code = scan(walk, target, *answer, nullptr);
     }
     return rebuilt(*code);
   }
 
-  // A killed scan had begun it, or only the cluster could not be asked.
+  // It was begun by a scan that was killed, or that could not gather the marks.
   int go_on_with_rebuild(scanner::UsageDatabase database) const {
     std::optional<base::Result<int>> code;
     bool has_asked = false;
@@ -149,8 +134,8 @@ class ScanCommand {
     return rebuilt(*code);
   }
 
-  // Unless a stop ended it, which the next scan goes on from, a rebuild that failed is given up: scans and
-  // totals go on with the database that is there.
+  // A rebuild that failed is dropped, and the existing database stays in use. One that a stop interrupted is
+  // resumed by the next scan.
   int rebuilt(const base::Result<int>& code) const {
     if (code) return *code;
     std::string message = code.error().message;
@@ -171,7 +156,7 @@ class ScanCommand {
   // The database that a scan commits to.
   struct Target {
     scanner::UsageDatabase database;
-    bool is_rebuild = false;  // to be put in the place of the other one
+    bool is_rebuild = false;  // replaces the existing database once it is complete
   };
 
   ScanWalk::Options walk_options() const { return {.full = flags_.full, .progress = progress_form()}; }
@@ -185,28 +170,28 @@ class ScanCommand {
     }
     const auto stored = read_stored(target.database);
     if (!stored) return stored.error();
-    const auto told = ask(*stored);
-    if (!told) return told.error();
+    const auto answer = ask(*stored);
+    if (!answer) return answer.error();
     has_asked = true;
-    return scan(walk, target, *told, *resumed ? &**resumed : nullptr);
+    return scan(walk, target, *answer, *resumed ? &**resumed : nullptr);
   }
 
-  struct Told;
-  base::Result<int> scan(ScanWalk& walk, Target& target, const Told& told,
+  struct ClusterAnswer;
+  base::Result<int> scan(ScanWalk& walk, Target& target, const ClusterAnswer& answer,
                          const scanner::ScanReport* resumed) const {
-    const auto report = commit(walk, target, told.input);
+    const auto report = commit(walk, target, answer.input);
     if (!report) return report.error();
-    const peer::Gathered& gathered = told.gathered;
+    const peer::Gathered& gathered = answer.gathered;
     base::PosixFileSystem files;
     const auto written = write_usage_file(files, config_.node.data_dir, target.database, report->record.id);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
            .resumed = resumed,
-           .start_level = told.input.start_level,
+           .start_level = answer.input.start_level,
            .full = flags_.full,
-           .note = joined(joined(told.note, report->log), written)});
-    if (const auto hook = tell_hook(target.database, report->record.id); !hook) {
+           .note = joined(joined(answer.note, report->log), written)});
+    if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }
     return static_cast<int>(gathered.complete() && !report->left_something() ? exit_done : exit_in_part);
@@ -222,8 +207,8 @@ class ScanCommand {
     return report;
   }
 
-  // Goes on with the scan that was killed last time, if there is one, and commits it. It knows nothing of
-  // what was marked since it began: the scan that follows does.
+  // Resumes the scan that was killed last time, if there is one, and commits it. Marks made since then are
+  // gathered by the scan that follows.
   base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk, Target& target) const {
     const auto input = walk.find_unfinished();
     if (!input) return input.error();
@@ -231,40 +216,40 @@ class ScanCommand {
     auto report = commit(walk, target, **input);
     if (!report) return report.error();
     base::PosixFileSystem files;
-    // The scan that follows may fail; what goes wrong here it tells.
+    // The scan that follows writes the file again, and reports a failure.
     static_cast<void>(write_usage_file(files, config_.node.data_dir, target.database, report->record.id));
     if (walk.was_stopped()) return scanner::interrupted_error();
     return std::optional<scanner::ScanReport>(*std::move(report));
   }
 
-  // All that a scan has to know of the cluster.
-  struct Told {
+  // What a scan needs from the cluster.
+  struct ClusterAnswer {
     peer::Gathered gathered;
     scanner::ScanInput input;
     std::string note;  // for the report
   };
 
-  base::Result<Told> ask(const Stored& stored) const {
+  base::Result<ClusterAnswer> ask(const StoredScan& stored) const {
     const auto started_at = clock_.wall_now();
-    auto asked = gather(stored);
+    auto asked = gather_marks(global_, config_, clock_, stored, flags_.dry_run, flags_.full);
     if (!asked) return asked.error();
     const peer::Gathered& gathered = asked->gathered;
     scanner::ScanInput input{
         .marks = gathered.marks,
         .next_cursors = gathered.cursors,
-        // A scan without any answer has no estimate of its own.
+        // Without any response there is no new estimate.
         .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored.start_level,
-        .roll_position = asked->roll_position,
+        .membership_checkpoint = asked->membership_checkpoint,
         .started_at = started_at,
         .cycle = gathered.cycle,
         .partial = !gathered.complete(),
         .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))};
-    return Told{std::move(asked->gathered), std::move(input), std::move(asked->note)};
+    return ClusterAnswer{std::move(asked->gathered), std::move(input), std::move(asked->note)};
   }
 
-  base::Result<> tell_hook(scanner::UsageDatabase& database, std::uint64_t scan) const {
+  base::Result<> run_hook(scanner::UsageDatabase& database, std::uint64_t scan) const {
     if (!flags_.exec) return {};
-    std::fflush(stdout);  // the report comes before what the hook says
+    std::fflush(stdout);  // prints the report before the output of the hook
     return run_scan_hook({*flags_.exec, config_.node.data_dir}, database, scan, clock_);
   }
 
@@ -280,71 +265,6 @@ class ScanCommand {
   void print(const ScanOutcome& outcome) const {
     if (flags_.json) return print_exact(scan_json(outcome));
     print_text(scan_text(outcome));
-  }
-
-  struct Asked {
-    peer::Gathered gathered;
-    std::string roll_position;
-    std::string note;  // for the report
-  };
-
-  // That the daemon of this node wrote into its data directory when it started.
-  base::Result<tracker::InstanceId> own_instance() const {
-    base::PosixFileSystem files;
-    const auto record = tracker::read_instance_record(files, config_.node.data_dir);
-    if (!record) return record.error();
-    if (*record) return (*record)->instance;
-    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                       fmt::format("{} has no instance.json", config_.node.data_dir.native()));
-  }
-
-  base::Result<Asked> gather(const Stored& stored) const {
-    ScanEtcd etcd(config_, clock_);
-    auto members =
-        find_scan_members(global_, config_, clock_, stored.cursors, etcd.registry(), flags_.dry_run);
-    if (!members) return members.error();
-    etcd.put_dead_last(members->endpoints);
-    const bool may_open_cycle = flags_.dry_run || etcd.take_turn();
-    auto peers = config_.peers;
-    if (!global_.token_file.empty()) peers.token_file = global_.token_file;
-    auto credentials = peer_credentials(peers);
-    if (!credentials) return credentials.error();
-    if (!peers.token_to_all) credentials->trusted_urls = members->named_urls;
-    peer::HttpTransport transport({.credentials = *credentials,
-                                   .timeout = config_.peers.timeout,
-                                   .total_timeout = round_timeouts * config_.peers.timeout,
-                                   .attempts_max = attempts_max});
-    auto gathered = peer::gather(transport, members->endpoints, stored.cursors,
-                                 {.cluster = config_.node.cluster,
-                                  .rules_digest = rules_of(config_).digest(),
-                                  .own_url = members->endpoints.front().to_string(),
-                                  .own_name = config_.node.name,
-                                  .own_instance = [this] { return own_instance(); },
-                                  .min_cycle_age = config_.scan.min_cycle_age,
-                                  .may_open_cycle = may_open_cycle,
-                                  .trust_new_peers = config_.scan.new_peers == config::NewPeers::trust,
-                                  .start_level = stored.start_level,
-                                  .read_only = flags_.dry_run,
-                                  .lingering = members->lingering,
-                                  .expected = etcd.expected(),
-                                  .known_gaps = etcd.gaps(stored.roll_position, stored.cursors),
-                                  .unknown_sources = members->unknown});
-    etcd.give_back();
-    const auto settled = settle_scan_members(config_, clock_, stored.cursors, *members, gathered.addresses);
-    std::string note = joined(fmt::format("{}", fmt::join(gathered.warnings, "; ")), settled);
-    const bool is_enough = config_.scan.require == config::Require::all
-                               ? gathered.complete()
-                               : flags_.full || gathered.any_answered() || !gathered.gaps.empty();
-    if (is_enough) return Asked{std::move(gathered), etcd.position(stored.roll_position), std::move(note)};
-    std::string why = config_.scan.require == config::Require::all
-                          ? "not every peer answered (scan.require is \"all\")"
-                          : "no peer answered, not even this node's daemon";
-    for (const auto& peer : gathered.peers) {
-      if (!peer.ok) why += fmt::format("\n  {}: {}", base::printable(peer.name), base::printable(peer.error));
-    }
-    for (const std::string& source : gathered.unknown_sources) why += "\n  " + base::printable(source);
-    if (!note.empty()) why += "\n  " + note;
-    return base::Error(std::make_error_code(std::errc::host_unreachable), why);
   }
 
   const GlobalOptions& global_;
@@ -379,7 +299,7 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
   CLI::Option* const dry_run =
       command
           ->add_flag("--dry-run", flags->dry_run,
-                     "Only asks the cluster: walks and stores nothing, opens no cycle")
+                     "Only gathers the marks: walks and stores nothing, opens no cycle")
           ->excludes(rebuild);
   command->add_flag("--json", flags->json, "Prints one JSON object");
   command

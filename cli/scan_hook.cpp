@@ -16,28 +16,29 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "cli/format.h"
 #include "cli/stop_on_signal.h"
-#include "scanner/change_feed.h"
-#include "scanner/consumers.h"
 #include "scanner/errors.h"
-#include "tracker/path.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/feed/consumers.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {
 
 constexpr std::size_t batch_directories_max = 1'000;
 constexpr std::size_t batch_bytes_max = std::size_t{128} << 10U;
-constexpr std::size_t spare_bytes = 4'096;      // of what the system allows, for whatever it counts besides
-constexpr std::size_t argument_pages_max = 32;  // what Linux allows for one argument, its NUL included
+constexpr std::size_t spare_bytes = 4'096;      // of the system's limit, reserved for what else it counts
+constexpr std::size_t argument_pages_max = 32;  // Linux's limit for one argument, its NUL included
 constexpr std::string_view everything_variable = "SPOOR_EVERYTHING=";
 constexpr std::string_view below_variable = "SPOOR_BELOW=";
 
-// What may have changed of the directories that the command is given.
+// What may have changed in the directories that are passed to the command.
 enum class Extent {
   entries,     // Their own entries.
   below,       // Anything below them, too.
-  everything,  // All there is.
+  everything,  // Everything.
 };
 
 std::size_t argument_bytes(std::string_view argument) { return argument.size() + 1 + sizeof(char*); }
@@ -54,7 +55,7 @@ std::vector<std::string> environment(Extent extent) {
   return variables;
 }
 
-// What the directories of one batch may take of what the system allows for all arguments.
+// The bytes for the directories of one batch, within the system's limit for all arguments.
 std::size_t bytes_for_batch(const std::string& command) {
   const long allowed = ::sysconf(_SC_ARG_MAX);
   std::size_t taken = spare_bytes + argument_bytes(command);
@@ -77,21 +78,21 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return all;
 }
 
-// No name is taken for an option.
+// "./" keeps a name from being parsed as an option.
 std::string argument_of(const std::string& path) {
   if (path.empty()) return "./";
   return (path.front() == '-' ? "./" : "") + path + '/';
 }
 
-// The path, or the deepest of those above it, whose argument takes no more than `bytes_max`.
+// The path, or its deepest ancestor, whose argument takes at most `bytes_max`.
 std::string_view fitting_path(std::string_view path, std::size_t bytes_max) {
   constexpr std::string_view around = ".//";  // what argument_of() may add
   while (!path.empty() && argument_bytes(path) + around.size() > bytes_max) path = tracker::parent_path(path);
   return path;
 }
 
-// A process group of its own, so that a signal reaches what the shell started, too. Its output goes to
-// standard error: the scan's own report has standard output for itself.
+// The command gets its own process group, so that a signal reaches the children of the shell, too. Its output
+// goes to standard error, because standard output is for the report of the scan.
 class SpawnSettings {
  public:
   SpawnSettings() {
@@ -119,7 +120,7 @@ class SpawnSettings {
 
 base::Result<pid_t> start(const std::string& command, const std::vector<std::string>& directories,
                           Extent extent) {
-  // The shell outlives a stop, to wait for what it runs.
+  // The shell survives SIGTERM, to wait for the command.
   std::vector<std::string> words{"sh", "-c", "trap : TERM; " + command + " \"$@\"", "sh"};
   words.insert(words.end(), directories.begin(), directories.end());
   std::vector<std::string> variables = environment(extent);
@@ -131,11 +132,11 @@ base::Result<pid_t> start(const std::string& command, const std::vector<std::str
   return pid;
 }
 
-// Its status, as waitpid(2) gives it.
+// Returns the status of waitpid(2).
 int wait_for(pid_t pid, const std::stop_token& stop) {
   {
     const std::stop_callback pass_on(stop, [pid] { ::kill(-pid, SIGTERM); });
-    // It keeps its number until nobody sends signals there any more.
+    // WNOWAIT keeps the process id in use until `pass_on` can no longer signal it.
     siginfo_t ended{};
     while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
@@ -148,7 +149,7 @@ int wait_for(pid_t pid, const std::stop_token& stop) {
 
 base::Error hook_error(const std::string& what) {
   return {std::make_error_code(std::errc::operation_canceled),
-          what + "; all that changed since the last time it went well is told again after the next scan"};
+          what + "; after the next scan, the hook receives all changes since its last success again"};
 }
 
 class HookRun {
@@ -159,7 +160,7 @@ class HookRun {
         bytes_max_(bytes_for_batch(command)),
         argument_max_(std::min(argument_bytes_max(), bytes_max_)) {}
 
-  // False where a batch failed; error() says how.
+  // Returns false if a batch failed; error() describes it.
   bool add(const std::string& path) {
     const std::string_view fitting = fitting_path(path, argument_max_);
     if (fitting.size() < path.size()) return add_below(std::string(fitting), path.size());
@@ -179,7 +180,7 @@ class HookRun {
     return !error_;
   }
 
-  bool tell_everything() {
+  bool run_for_everything() {
     run({argument_of("")}, Extent::everything);
     return !error_;
   }
@@ -187,15 +188,14 @@ class HookRun {
   const std::optional<base::Error>& error() const { return error_; }
 
  private:
-  // What lies below one directory comes in one row, in the order of a walk: it is given once.
+  // Paths below one directory are adjacent in the order of a walk: the directory is passed once.
   bool add_below(std::string above, std::size_t path_bytes) {
     if (below_ == above) return true;
     below_ = std::move(above);
     print_error(
         fmt::format("a changed directory has a path of {} bytes, which is too long for an argument of the "
-                    "hook: it is given '{}' "
-                    "above it, with {}1",
-                    path_bytes, tracker::printable(*below_), below_variable));
+                    "hook: its ancestor '{}' is passed instead, with {}1",
+                    path_bytes, base::printable(*below_), below_variable));
     if (!flush()) return false;
     run({argument_of(*below_)}, Extent::below);
     return !error_;
@@ -203,19 +203,19 @@ class HookRun {
 
   void run(const std::vector<std::string>& directories, Extent extent) {
     if (stop_.stop_requested()) {
-      error_ = hook_error("stopped before all was told to the hook");
+      error_ = hook_error("stopped before the hook received all changes");
       return;
     }
     const auto pid = start(command_, directories, extent);
     if (!pid) {
-      error_ = hook_error(fmt::format("the hook '{}' did not run: {}", command_, pid.error().message));
+      error_ = hook_error(fmt::format("cannot run the hook '{}': {}", command_, pid.error().message));
       return;
     }
     const int status = wait_for(*pid, stop_);
     if (stop_.stop_requested()) {
-      error_ = hook_error(fmt::format("stopped, and the hook '{}' with it", command_));
+      error_ = hook_error(fmt::format("stopped while the hook '{}' was running", command_));
     } else if (WIFSIGNALED(status)) {
-      error_ = hook_error(fmt::format("the hook '{}' was ended by signal {}", command_, WTERMSIG(status)));
+      error_ = hook_error(fmt::format("the hook '{}' was killed by signal {}", command_, WTERMSIG(status)));
     } else if (WEXITSTATUS(status) != 0) {
       error_ = hook_error(fmt::format("the hook '{}' ended with code {}", command_, WEXITSTATUS(status)));
     }
@@ -227,16 +227,16 @@ class HookRun {
   const std::size_t argument_max_;
   std::vector<std::string> batch_;
   std::size_t bytes_ = 0;
-  std::optional<std::string> below_;  // given last for what lies below it
+  std::optional<std::string> below_;  // passed last with Extent::below
   std::optional<base::Error> error_;
 };
 
-// Whether what changed is known.
-base::Result<bool> tell_changes(HookRun& run, scanner::UsageDatabase& database,
-                                std::optional<std::uint64_t> since, std::uint64_t until) {
+// Returns whether the changes are known.
+base::Result<bool> run_for_changes(HookRun& run, scanner::UsageDatabase& database,
+                                   std::optional<std::uint64_t> since, std::uint64_t until) {
   if (!since) return false;
   const auto on_entry = [&](const scanner::FeedEntry& entry) {
-    // What is gone shows in its parent.
+    // A deletion is also a change of the parent.
     return !entry.is_there || run.add(entry.path);
   };
   const auto read = scanner::read_changes(database, {.since = *since, .until = until, .after = {}}, on_entry);
@@ -256,10 +256,10 @@ base::Result<> run_scan_hook(const ScanHook& hook, scanner::UsageDatabase& datab
   if (!since) return since.error();
   const StopOnSignal stop;
   HookRun run(hook.command, stop.token());
-  const auto is_known = tell_changes(run, database, *since, scan);
+  const auto is_known = run_for_changes(run, database, *since, scan);
   if (!is_known) return is_known.error();
   if (!run.error()) {
-    static_cast<void>(*is_known ? run.flush() : run.tell_everything());
+    static_cast<void>(*is_known ? run.flush() : run.run_for_everything());
   }
   if (run.error()) return *run.error();
   return consumers->commit({hook_consumer, *feed, scan, clock.wall_now()});

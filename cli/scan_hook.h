@@ -1,4 +1,4 @@
-// The command of `spoor scan --exec`: what it is given, and what comes again.
+// Runs the command of `spoor scan --exec`.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,24 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 
-// The consumer whose cursor says up to which scan hooks were told what changed.
+// The consumer whose position is the last scan of which a hook has received all changes.
 inline constexpr const char* hook_consumer = "exec";
 
 struct ScanHook {
-  std::string command;  // for /bin/sh; the directories are its further arguments
+  std::string command;  // for /bin/sh; the directories are appended as arguments
   std::filesystem::path data_dir;
 };
 
-// Runs the command for batches of the directories that changed since the last time all went well, one batch
-// after the other; for "./", with SPOOR_EVERYTHING=1, where what changed is not known. SIGTERM and SIGINT are
-// passed on to the command, which is waited for, and are a failure. After a failure everything comes again
-// next time: each directory is told at least once.
+// Runs the command for batches of the directories that changed since its last success, one batch after the
+// other; for "./", with SPOOR_EVERYTHING=1, if the changes are not known. On SIGTERM or SIGINT it sends
+// SIGTERM to the command, waits for its end, and fails. After a failure the next call passes all changes
+// again: each directory is passed at least once.
 //
-// Only under the lock of the scan; `scan` is the last one.
+// The caller holds the scan lock; `scan` is the last scan.
 base::Result<> run_scan_hook(const ScanHook& hook, scanner::UsageDatabase& database, std::uint64_t scan,
                              const base::Clock& clock);
 

@@ -29,7 +29,7 @@ std::string progress_text(const scanner::Progress& progress, nanoseconds walked_
   text += fmt::format(", {}/s", with_commas(static_cast<std::uint64_t>(rate)));
   if (progress.dirs_known == 0 || progress.dirs_done == 0) return text;
   const double done = static_cast<double>(progress.dirs_done) / static_cast<double>(progress.dirs_known);
-  if (done >= 1) return text;  // there are more than there were
+  if (done >= 1) return text;  // more directories than before
   const auto left = std::chrono::duration_cast<nanoseconds>(walked_for * ((1 - done) / done));
   return text + fmt::format("; {:.0f} %, {} left", done * 100, human_duration(left));
 }
@@ -37,11 +37,11 @@ std::string progress_text(const scanner::Progress& progress, nanoseconds walked_
 ScanProgress::ScanProgress(const base::Clock& clock, Form form, Write write)
     : clock_(clock), form_(form), write_(std::move(write)) {}
 
-void ScanProgress::tell(const scanner::Progress& progress) {
+void ScanProgress::report(const scanner::Progress& progress) {
   const auto now = clock_.steady_now();
-  if (!started_at_) told_at_ = *(started_at_ = now);
-  if (now - told_at_ < interval(form_)) return;
-  told_at_ = now;
+  if (!started_at_) reported_at_ = *(started_at_ = now);
+  if (now - reported_at_ < interval(form_)) return;
+  reported_at_ = now;
   const std::string text = progress_text(progress, now - *started_at_);
   is_line_open_ = form_ == Form::terminal;
   write_(is_line_open_ ? "\r" + text + "\x1b[K" : "spoor: " + text + "\n");

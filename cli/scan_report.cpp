@@ -42,7 +42,7 @@ ordered_json missed_json(const scanner::AuditReport& audit) {
   return list;
 }
 
-// Whether it finds more false positives than any cycle that was given the memory it asked for.
+// Whether its rate of false positives is above that of any cycle that had the memory it requested.
 bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSchedule& levels) {
   return filter.fp_rate > levels.fp_rate_max();
 }
@@ -142,8 +142,8 @@ std::string audit_text(const scanner::ScanReport& report) {
   const auto& figures = report.record.figures;
   std::string text;
   if (figures.audited > 0 || figures.missed > 0) {
-    text += fmt::format("audit      {} directories read that nobody marked: {} changed\n",
-                        with_commas(figures.audited), with_commas(figures.missed));
+    text += fmt::format("audit      {} unmarked directories read: {} changed\n", with_commas(figures.audited),
+                        with_commas(figures.missed));
   }
   if (report.audit.oldest_total) {
     text += fmt::format("           no total is of before {}\n", base::iso_time(*report.audit.oldest_total));

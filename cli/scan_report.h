@@ -1,27 +1,27 @@
-// What `spoor scan` says of a scan.
+// The output of `spoor scan`.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 #include "scanner/scan.h"
-#include "tracker/level_schedule.h"
+#include "tracker/filter/level_schedule.h"
 
 namespace spoor::cli {
 
-// All of it must outlive what is made of it.
+// What it refers to must outlive it.
 struct ScanOutcome {
   const peer::Gathered& gathered;
   const tracker::LevelSchedule& levels;         // of this node
   const scanner::ScanReport* report = nullptr;  // a dry run has none
-  // Of the scan that was killed last time, and ended before this one began.
+  // Of an earlier scan that was killed; it was resumed and finished before this one.
   const scanner::ScanReport* resumed = nullptr;
-  std::size_t start_level = 0;  // what the next scan asks for
-  bool full = false;            // as asked for
-  std::string note = {};        // what went wrong beside the scan
+  std::size_t start_level = 0;  // requested for the next cycle
+  bool full = false;            // requested by the user
+  std::string note = {};        // an error outside the scan itself
 
-  // Why everything is walked, as far as it is known before; empty where it need not be.
+  // Why everything is walked, or would be in a dry run; empty for an incremental scan.
   std::string reason() const;
   bool is_full() const { return report != nullptr ? report->record.walked_everything : !reason().empty(); }
 };

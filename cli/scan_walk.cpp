@@ -10,9 +10,10 @@
 #include <utility>
 
 #include "cli/stop_on_signal.h"
-#include "scanner/change_feed.h"
-#include "scanner/consumers.h"
-#include "tracker/drive_registry.h"
+#include "config/derived.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/feed/consumers.h"
+#include "tracker/storage/drive_registry.h"
 
 namespace spoor::cli {
 namespace {
@@ -20,8 +21,8 @@ namespace {
 constexpr std::size_t threads_max = 32;
 constexpr std::size_t open_directories_wanted = 2048;
 
-// A walk has many directories open; the soft limit is meant for programs that use select(2), and for what a
-// hook runs.
+// A walk keeps many directories open. The soft limit protects programs that use select(2), so it is restored
+// for the command of a hook.
 class RaisedDescriptorLimit {
  public:
   RaisedDescriptorLimit() {
@@ -36,7 +37,7 @@ class RaisedDescriptorLimit {
     if (is_raised_) static_cast<void>(::setrlimit(RLIMIT_NOFILE, &before_));
   }
 
-  // How many directories may be open: half of all descriptors.
+  // The limit of open directories: at most half of all descriptors.
   std::size_t directories_max() const {
     return std::min<std::size_t>((is_raised_ ? before_.rlim_max : before_.rlim_cur) / 2,
                                  open_directories_wanted);
@@ -49,11 +50,6 @@ class RaisedDescriptorLimit {
 
 }  // namespace
 
-tracker::NamespaceRules rules_of(const config::Config& config) {
-  return tracker::NamespaceRules(
-      {config.name_space.exclude, config.name_space.bucket_names == config::BucketNames::s3});
-}
-
 ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scanner::UsageDatabase& database,
                    Options options)
     : config_(config),
@@ -62,7 +58,7 @@ ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scann
       progress_(options.progress),
       unfinished_(scanner::UnfinishedScan::directory_in(config.node.data_dir), files_) {
   options_.drives = drives();
-  options_.rules = rules_of(config);
+  options_.rules = config::namespace_rules(config);
   options_.full = options.full;
   options_.oldest_unread = oldest_unread();
   options_.max_dirs_per_second = config.scan.max_dirs_per_second;
@@ -72,10 +68,7 @@ ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scann
 }
 
 base::Result<std::optional<scanner::ScanInput>> ScanWalk::find_unfinished() {
-  if (options_.full) return std::optional<scanner::ScanInput>();
-  const auto setting = scanner::setting_of_scan(database_, options_);
-  if (!setting) return setting.error();
-  return unfinished_.find(*setting);
+  return scanner::find_unfinished(database_, options_, unfinished_);
 }
 
 base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input) {
@@ -85,30 +78,30 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
   scanner::SystemWaiter waiter;
   const scanner::PosixDirectoryReader reader;
   std::optional<ScanProgress> progress;
-  std::function<void(const scanner::Progress&)> tell;
+  std::function<void(const scanner::Progress&)> on_progress;
   if (progress_) {
     progress.emplace(clock_, *progress_, [](std::string_view text) {
-      static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));  // a scan does not fail with it
+      static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));  // may fail
     });
-    tell = [&](const scanner::Progress& now) { progress->tell(now); };
+    on_progress = [&](const scanner::Progress& now) { progress->report(now); };
   }
   auto report = scanner::run_scan(database_, options_, input,
                                   {.reader = reader,
                                    .clock = clock_,
                                    .waiter = waiter,
                                    .stop = stop.token(),
-                                   .progress = tell,
+                                   .progress = on_progress,
                                    .unfinished = &unfinished_});
   if (progress) progress->end();
   was_stopped_ = stop.token().stop_requested();
   return report;
 }
 
-// A drive that is not the one the daemon knows by its path is left alone.
+// A drive whose identity differs from the one that the daemon registered for its path is not walked.
 std::vector<scanner::Drive> ScanWalk::drives() const {
   base::PosixFileSystem files;
   tracker::DriveRegistry registry(files, config_.node.data_dir);
-  // What it says of a damaged registry the daemon says too; drives without a word of their own are refused.
+  // The daemon also reports a damaged registry. check() refuses drives that carry no identity of their own.
   static_cast<void>(registry.load(config_.drives));
   std::vector<scanner::Drive> drives;
   drives.reserve(config_.drives.size());
@@ -118,14 +111,14 @@ std::vector<scanner::Drive> ScanWalk::drives() const {
   return drives;
 }
 
-// Drives have queues of their own: two for each of them, however few processors there are.
+// Each drive has its own queue: two threads for each drive, even with fewer processors.
 std::size_t ScanWalk::threads() const {
   if (config_.scan.threads != 0) return config_.scan.threads;
   const std::size_t processors = std::max(std::thread::hardware_concurrency(), 2U);
   return std::min<std::size_t>(std::max(processors, 2 * config_.drives.size()), threads_max);
 }
 
-// Where that can't be told, consumers may have to start over, which they are told.
+// If it is unknown, consumers may have to start over; `spoor changes` reports that to them.
 std::optional<std::uint64_t> ScanWalk::oldest_unread() const {
   auto consumers = scanner::Consumers::open(config_.node.data_dir);
   const auto id = scanner::feed_id(database_);

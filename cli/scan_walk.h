@@ -8,15 +8,13 @@
 #include "cli/scan_progress.h"
 #include "config/config.h"
 #include "scanner/scan.h"
-#include "scanner/unfinished_scan.h"
-#include "scanner/usage_database.h"
-#include "tracker/namespace_rules.h"
+#include "scanner/store/usage_database.h"
+#include "scanner/walk/unfinished_scan.h"
+#include "tracker/paths/namespace_rules.h"
 
 namespace spoor::cli {
 
-tracker::NamespaceRules rules_of(const config::Config& config);
-
-// The walk of `spoor scan`, as the configuration wants it. Not thread-safe.
+// The part of `spoor scan` after gathering, set up from the configuration. Not thread-safe.
 class ScanWalk {
  public:
   struct Options {
@@ -24,16 +22,15 @@ class ScanWalk {
     std::optional<ScanProgress::Form> progress = {};  // on standard error
   };
 
-  // All must outlive it. The caller holds the scan lock.
+  // The references must outlive it. The caller holds the scan lock.
   ScanWalk(const config::Config& config, const base::Clock& clock, scanner::UsageDatabase& database,
            Options options);
 
-  // What the scan was told that was killed last time, and that run() goes on with; nothing where there is
-  // none, or where everything is to be read now.
+  // The input of a killed scan, which run() resumes; nothing if there is none, or for a full scan.
   base::Result<std::optional<scanner::ScanInput>> find_unfinished();
 
-  // Stops on SIGTERM and SIGINT. Fails as run_scan() does. A stop that came too late for that is seen by
-  // was_stopped().
+  // Stops on SIGTERM and SIGINT. Fails as run_scan() does. was_stopped() also reports a stop that came too
+  // late to fail the scan.
   base::Result<scanner::ScanReport> run(const scanner::ScanInput& input);
   bool was_stopped() const { return was_stopped_; }
 

@@ -12,7 +12,7 @@
 #include "cli/format.h"
 #include "cli/scans_report.h"
 #include "scanner/report_json.h"
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 namespace {

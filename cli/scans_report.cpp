@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include "base/iso_time.h"
+#include "base/printable.h"
 #include "cli/format.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string scans_text(const std::vector<scanner::ScanRecord>& scans) {
   for (const scanner::ScanRecord& scan : scans) {
     const scanner::WalkFigures& figures = scan.figures;
     std::string remarks = scan.partial ? "partial" : "";
-    if (!scan.reason.empty()) remarks += (remarks.empty() ? "" : "; ") + tracker::printable(scan.reason);
+    if (!scan.reason.empty()) remarks += (remarks.empty() ? "" : "; ") + base::printable(scan.reason);
     table.add({std::to_string(scan.id), base::iso_time(scan.started_at), human_duration(scan.took()),
                scan.walked_everything ? "full" : "incremental", with_commas(figures.dirs_walked),
                with_commas(figures.dirs_skipped), with_commas(figures.dirs_changed),

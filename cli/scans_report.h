@@ -1,14 +1,14 @@
-// What `spoor scans` says to people.
+// The text output of `spoor scans`.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "scanner/scan_record.h"
+#include "scanner/store/scan_record.h"
 
 namespace spoor::cli {
 
-// A line for each scan, in their order. Ends with a newline.
+// One line for each scan, in the given order. Ends with a newline.
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans);
 
 }  // namespace spoor::cli

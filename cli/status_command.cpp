@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 constexpr std::chrono::seconds watch_interval{2};
 
 std::chrono::nanoseconds seconds(const ordered_json& value) {
-  constexpr double century_s = 100.0 * 365 * 86'400;  // what a duration holds
+  constexpr double century_s = 100.0 * 365 * 86'400;  // fits into nanoseconds
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(std::clamp(value.get<double>(), 0.0, century_s)));
 }
@@ -79,7 +79,21 @@ std::string etcd_text(const ordered_json& etcd) {
   return text;
 }
 
-// Where every mark comes from one sender, the line above says it all.
+std::string dns_text(const ordered_json& names) {
+  std::string text;
+  for (const auto& name : names) {
+    const auto members = name.at("members").get<std::uint64_t>();
+    text +=
+        fmt::format("dns        {}: {} member{} known\n",
+                    base::printable(name.at("source").get<std::string>()), members, members == 1 ? "" : "s");
+    if (!name.at("ok").get<bool>()) {
+      text += fmt::format("           failing: {}\n", base::printable(text_or(name.at("error"), "?")));
+    }
+  }
+  return text;
+}
+
+// With a single sender, the totals above are sufficient.
 std::string writers_text(const ordered_json& writers) {
   if (writers.size() < 2) return {};
   Table table({"marks from", "accepted", "last"}, {2});
@@ -112,8 +126,10 @@ std::string status_text(const ordered_json& status) {
     text += fmt::format("           marks are NOT acknowledged: {}\n",
                         base::printable(text_or(journal.at("error"), "?")));
   }
-  text += etcd_text(status.value("membership", ordered_json::object()).value("etcd", ordered_json())) + '\n';
-  return text + cycles_text(status.at("cycles")) +
+  const auto membership = status.value("membership", ordered_json::object());
+  text += etcd_text(membership.value("etcd", ordered_json()));
+  text += dns_text(membership.value("dns", ordered_json::array()));
+  return text + '\n' + cycles_text(status.at("cycles")) +
          writers_text(status.value("writers", ordered_json::array())) + peers_text(status.at("peers"));
 }
 
@@ -149,8 +165,8 @@ void add_status_command(CLI::App& program, const GlobalOptions& global, int& cod
     bool watch = false;
   };
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = program.add_subcommand("status", "Shows the node and its cluster at a glance");
-  command->add_flag("--json", flags->json, "Prints the daemon's answer as JSON");
+  CLI::App* command = program.add_subcommand("status", "Shows the state of the node and its cluster");
+  command->add_flag("--json", flags->json, "Prints the daemon's response as JSON");
   command->add_flag("--watch", flags->watch, "Shows it again every two seconds, until interrupted");
   command->callback([flags, &global, &code] { code = run(global, flags->json, flags->watch); });
 }

@@ -8,8 +8,7 @@
 
 namespace spoor::cli {
 
-// Requests a stop on SIGTERM and SIGINT for as long as it lives. What waits for the token is called on a
-// thread of its own.
+// Requests a stop on SIGTERM and SIGINT during its lifetime. Callbacks of the token run on its own thread.
 class StopOnSignal {
  public:
   StopOnSignal() {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,15 +12,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/number.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
 #include "scanner/report_json.h"
-#include "scanner/usage_database.h"
-#include "scanner/usage_query.h"
-#include "tracker/path.h"
+#include "scanner/store/usage_database.h"
+#include "scanner/store/usage_query.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {
@@ -40,13 +41,11 @@ struct UsageFlags {
   bool csv = false;
 };
 
-// $COLUMNS, or else those of the terminal; nothing where the output is none.
+// $COLUMNS, or else the columns of the terminal; nothing if standard output is not a terminal.
 std::optional<std::size_t> output_columns() {
   const char* const variable = std::getenv("COLUMNS");
-  const std::string_view text = variable == nullptr ? "" : variable;
-  std::size_t columns = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  if (failure == std::errc() && end == text.data() + text.size() && columns > 0) return columns;
+  const auto columns = base::parse_number<std::size_t>(variable == nullptr ? "" : variable);
+  if (columns && *columns > 0) return columns;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return std::nullopt;
@@ -73,7 +72,7 @@ bool has_rest(const scanner::UsageEntry& entry) {
   return entry.rest.count > 0 || std::ranges::any_of(entry.children, has_rest);
 }
 
-// The daemon returns no more children of a directory; the others are its rest.
+// The daemon returns at most this many children of a directory; the others are summed in its rest.
 constexpr std::uint64_t children_of_daemon_max = 10'000;
 
 int run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
@@ -95,7 +94,7 @@ int run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const st
   const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
   if (!usage->truncated && !is_cut_short) return exit_done;
   return fail(exit_in_part,
-              fmt::format("the daemon returns at most {} directories: some are left out; ask for fewer "
+              fmt::format("the daemon returns at most {} directories: some are left out; request fewer "
                           "levels, or run this on its node",
                           children_of_daemon_max));
 }
@@ -115,7 +114,7 @@ int run(const GlobalOptions& global, const UsageFlags& flags) {
   if (!found) {
     return fail(exit_failed, path->empty() ? "there was no scan yet; run 'spoor scan'"
                                            : fmt::format("no directory '{}' was found by the last scan",
-                                                         tracker::printable(*path)));
+                                                         base::printable(*path)));
   }
   print_exact(to_output(*found, flags));
   return exit_done;
@@ -127,7 +126,7 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
   auto flags = std::make_shared<UsageFlags>();
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
-  command->add_option("PATH", flags->path, "A logical path; none is everything");
+  command->add_option("PATH", flags->path, "A logical path (default: everything)");
   command->add_option("--depth", flags->depth, "How many levels below it")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
       ->capture_default_str();
@@ -136,7 +135,7 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
       ->capture_default_str();
   command->add_option(
       "--limit", flags->limit,
-      "How many directories in each; 0 is all (default: 20, of --json and --csv all). The rest is summed up");
+      "Directories to list in each; 0 is all (default: 20; all with --json or --csv). Sums up the others");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
   command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
   command->callback([flags, &options, &code] { code = run(options, *flags); });

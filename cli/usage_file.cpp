@@ -6,7 +6,7 @@
 #include <string>
 
 #include "scanner/report_json.h"
-#include "scanner/usage_query.h"
+#include "scanner/store/usage_query.h"
 
 namespace spoor::cli {
 namespace {
@@ -23,7 +23,7 @@ base::Result<> write_usage_file(base::FileSystem& files, const std::filesystem::
   const auto usage = scanner::query_usage(database, "", options);
   if (!usage) return usage.error();
   const std::optional<scanner::Usage>& found = *usage;
-  // Where no drive could ever be read, there is no root yet.
+  // Before any drive could be read, there is no root.
   nlohmann::ordered_json json{{"version", version}, {"scan", scan}};
   json.update(scanner::usage_json(found ? *found : scanner::Usage()));
   return base::replace_file(

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 
-// Those of the root and of the directories right below it, as the scan of this number left them. The old file
-// stays where the new one can't be written.
+// Writes the totals of the root and of its direct children after the scan of this number. If the new file
+// cannot be written, the old one stays.
 base::Result<> write_usage_file(base::FileSystem& files, const std::filesystem::path& data_dir,
                                 scanner::UsageDatabase& database, std::uint64_t scan);
 

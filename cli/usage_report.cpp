@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "base/iso_time.h"
+#include "base/printable.h"
 #include "cli/format.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {
@@ -20,11 +21,11 @@ using scanner::UsageEntry;
 using scanner::UsageOrder;
 
 constexpr std::size_t bar_columns_max = 40;
-constexpr std::size_t columns_for_bars = 72;  // below this the figures leave no room
+constexpr std::size_t columns_for_bars = 72;  // narrower output has no bars
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// With `columns` a bar stands before the name, and its share of the whole.
+// With `columns`, the share of the whole and a bar precede the name.
 class UsageText {
  public:
   UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns)
@@ -45,8 +46,8 @@ class UsageText {
   }
 
   void add(Table& table, const UsageEntry& entry) const {
-    std::string path = entry.path.empty() ? "(all)" : tracker::printable(entry.path);
-    if (is_tree_ && entry.depth > 0) path = tracker::printable(name_of(entry.path));
+    std::string path = entry.path.empty() ? "(all)" : base::printable(entry.path);
+    if (is_tree_ && entry.depth > 0) path = base::printable(name_of(entry.path));
     add_row(table, entry, indented(path, entry.depth));
     for (const UsageEntry& child : entry.children) add(table, child);
     if (entry.rest.count > 0) add_rest(table, entry);
@@ -54,7 +55,7 @@ class UsageText {
 
   void add_rest(Table& table, const UsageEntry& entry) const {
     std::string text = fmt::format("({} more", with_commas(entry.rest.count));
-    if (!is_tree_ && !entry.path.empty()) text += fmt::format(" in {}", tracker::printable(entry.path));
+    if (!is_tree_ && !entry.path.empty()) text += fmt::format(" in {}", base::printable(entry.path));
     add_row(table, entry.rest, indented(text + ")", entry.depth + 1));
   }
 
@@ -113,7 +114,7 @@ std::string usage_csv(const Usage& usage, bool for_terminal) {
   std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete\r\n";
   scanner::for_each_entry(usage.total, [&](const UsageEntry& entry) {
     csv += fmt::format(
-        "{},{},{},{},{},{},{},{}\r\n", csv_quoted(for_terminal ? tracker::printable(entry.path) : entry.path),
+        "{},{},{},{},{},{},{},{}\r\n", csv_quoted(for_terminal ? base::printable(entry.path) : entry.path),
         entry.depth, entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry));
   });
   return csv;

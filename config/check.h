@@ -1,9 +1,8 @@
-// The parts of validate(), with the key of each problem kept apart.
+// The parts of validate(). Each problem carries the key of its setting.
 #pragma once
 
-#include <optional>
+#include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "config/config.h"
 #include "config/problem.h"
@@ -13,17 +12,16 @@ namespace spoor::config {
 void check_names_and_paths(const Config& config, Problems& problems);
 void check_ranges(const Config& config, Problems& problems);
 void check_endpoints(const Config& config, Problems& problems);
-void check_dns(const Config& config, Problems& problems);
 void check_etcd(const Config& config, Problems& problems);
 void check_auth(const Config& config, Problems& problems);
 
-// Why `url` can't be where another daemon is reached, or nothing.
-std::optional<std::string> peer_url_problem(const std::string& url);
+// Checks the files of a TLS client under the key `key`.
+void check_tls_client(const std::string& key, const PeerTls& tls, Problems& problems);
 
-// A number from 1 to 65535, and nothing else.
-bool is_port(std::string_view text);
+// Checks the file under the key `key`, which may be empty.
+void check_secret_file(const std::string& key, const std::filesystem::path& file, Problems& problems);
 
-// All of them.
+// Runs all of the checks.
 Problems find_problems(const Config& config);
 
 }  // namespace spoor::config

@@ -1,5 +1,5 @@
-// Who may do what, and how this node shows others who it is. Values are not shown: they may be secrets in the
-// wrong place.
+// Checks `auth`, `peers.token_file` and `peers.tls`. Messages do not quote values: a value may be a secret in
+// the wrong place.
 #include <fmt/format.h>
 
 #include <string>
@@ -30,11 +30,12 @@ bool is_sha256(const std::string& text) {
 
 void check_token(const std::string& key, const Token& token, Problems& problems) {
   if (!is_name(token.name)) {
-    add(problems, key + ".name", "a token needs a name for people: 1 to 64 of A-Z a-z 0-9 . _ -");
+    add(problems, key + ".name",
+        "a token needs a name, which logs and metrics show: 1 to 64 of A-Z a-z 0-9 . _ -");
   }
   if (token.role == Role::none) add(problems, key + ".role", roles);
   if (token.sha256.empty() == token.file.empty()) {
-    add(problems, key, "expected either 'file', which holds the token, or its 'sha256', and not both");
+    add(problems, key, "expected either 'file', which contains the token, or its 'sha256', and not both");
   } else if (!token.sha256.empty() && !is_sha256(token.sha256)) {
     add(problems, key + ".sha256",
         "expected the SHA-256 of the token, 64 hexadecimal digits: printf %s TOKEN | sha256sum");
@@ -43,22 +44,21 @@ void check_token(const std::string& key, const Token& token, Problems& problems)
   }
 }
 
-void check_own(const Config::Peers& peers, Problems& problems) {
-  const auto check_file = [&](const std::string& key, const std::filesystem::path& file) {
-    if (file.empty()) return;
-    if (const auto why = secret_file_problem(file)) add(problems, key, *why);
-  };
-  check_file("peers.token_file", peers.token_file);
-  if (!peers.tls) return;
-  check_file("peers.tls.ca", peers.tls->ca);
-  check_file("peers.tls.certificate", peers.tls->certificate);
-  check_file("peers.tls.key", peers.tls->key);
-  if (peers.tls->certificate.empty() != peers.tls->key.empty()) {
-    add(problems, "peers.tls", "a 'certificate' and its 'key' are needed, or neither");
-  }
+}  // namespace
+
+void check_secret_file(const std::string& key, const std::filesystem::path& file, Problems& problems) {
+  if (file.empty()) return;
+  if (const auto why = secret_file_problem(file)) add(problems, key, *why);
 }
 
-}  // namespace
+void check_tls_client(const std::string& key, const PeerTls& tls, Problems& problems) {
+  check_secret_file(key + ".ca", tls.ca, problems);
+  check_secret_file(key + ".certificate", tls.certificate, problems);
+  check_secret_file(key + ".key", tls.key, problems);
+  if (tls.certificate.empty() != tls.key.empty()) {
+    add(problems, key, "a 'certificate' and its 'key' are needed, or neither");
+  }
+}
 
 void check_auth(const Config& config, Problems& problems) {
   const Config::Auth& auth = config.auth;
@@ -77,7 +77,8 @@ void check_auth(const Config& config, Problems& problems) {
     if (rule.name.empty()) add(problems, key + ".name", "expected a name, such as \"*.nodes.example\"");
     if (rule.role == Role::none) add(problems, key + ".role", roles);
   }
-  check_own(config.peers, problems);
+  check_secret_file("peers.token_file", config.peers.token_file, problems);
+  if (config.peers.tls) check_tls_client("peers.tls", *config.peers.tls, problems);
 }
 
 }  // namespace spoor::config

@@ -1,15 +1,13 @@
-// Who listens where, and which peers are asked.
+// Checks `listen` and `peers.static`.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/un.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "config/check.h"
 #include "config/secret_file.h"
@@ -17,10 +15,10 @@
 namespace spoor::config {
 namespace {
 
-// With the NUL that ends it.
+// Including the terminating NUL.
 constexpr std::size_t socket_path_bytes_max = sizeof(sockaddr_un::sun_path);
 
-// Why `path` cannot be a Unix socket, or nothing.
+// Why `path` cannot be a Unix socket; std::nullopt if it can.
 std::optional<std::string> socket_path_problem(const std::string& path) {
   if (path.find('\0') != std::string::npos) return "it contains a NUL byte";
   if (!path.starts_with('/')) return "expected an absolute path, such as /run/spoor/spoor.sock";
@@ -34,7 +32,7 @@ std::optional<std::string> socket_path_problem(const std::string& path) {
 enum class Reach { not_an_address, this_machine, other_machines };
 
 Reach reach_of(const std::string& address) {
-  // inet_pton would stop at a NUL and call what stands before it an address.
+  // inet_pton() would stop at a NUL and accept the text before it.
   if (address.find('\0') != std::string::npos) return Reach::not_an_address;
   in_addr v4{};
   in6_addr v6{};
@@ -56,7 +54,8 @@ bool is_octal_mode(const std::string& text) {
   return has_digits && text.find_first_not_of("01234567") == std::string::npos;
 }
 
-// Why what only a socket, or only an address, can have is wrong, or nothing.
+// Why the settings that only a Unix socket or only an address may have are wrong; std::nullopt if they are
+// valid.
 std::optional<std::string> extras_problem(const Listener& listener) {
   if (listener.unix_path.empty()) {
     if (!listener.mode.empty() || !listener.group.empty()) return "only a Unix socket has 'mode' and 'group'";
@@ -71,7 +70,7 @@ std::optional<std::string> extras_problem(const Listener& listener) {
     }
     return std::nullopt;
   }
-  if (listener.tls) return "there is no TLS on a Unix socket: the kernel tells who is at the other end";
+  if (listener.tls) return "there is no TLS on a Unix socket: the kernel reports the user of the client";
   if (!listener.mode.empty() && !is_octal_mode(listener.mode)) {
     return fmt::format("'mode' {} is wrong: expected three octal digits, such as \"0660\"",
                        in_quotes(listener.mode));
@@ -79,7 +78,7 @@ std::optional<std::string> extras_problem(const Listener& listener) {
   return std::nullopt;
 }
 
-// Why `listener` cannot be used, or nothing.
+// Why `listener` is invalid; std::nullopt if it is valid.
 std::optional<std::string> listener_problem(const Listener& listener, const Config::Auth& auth) {
   const bool has_unix = !listener.unix_path.empty();
   if (listener.address.empty() != has_unix) {
@@ -99,20 +98,19 @@ std::optional<std::string> listener_problem(const Listener& listener, const Conf
   if (listener.insecure) return std::nullopt;
   const bool asks_for_certificates = listener.tls && !listener.tls->client_ca.empty();
   if (asks_for_certificates && auth.certificates.empty() && auth.tokens.empty()) {
-    return "nobody could do anything there: say in auth.certificates what those with a certificate may do";
+    return "no client would have a role on this listener: set auth.certificates or auth.tokens";
   }
   if (reach == Reach::this_machine || asks_for_certificates || !auth.tokens.empty()) return std::nullopt;
   return fmt::format(
-      "{} is refused: other machines reach it, and nobody is asked who he is; give 'tls' a 'client_ca', or "
-      "set "
-      "auth.tokens, or accept the risk with \"insecure\": true on this listener",
+      "{} is refused: other machines reach it, and clients are not authenticated; set 'client_ca' in "
+      "'tls', or set auth.tokens, or accept the risk with \"insecure\": true on this listener",
       in_quotes(listener.address));
 }
 
 void check_listeners(const Config& config, Problems& problems) {
   if (config.listen.empty()) {
     problems.push_back(
-        {"listen", "listen: at least one listener is required, or nobody could reach the daemon"});
+        {"listen", "listen: at least one listener is required, or no client could reach the daemon"});
   }
   for (std::size_t i = 0; i < config.listen.size(); ++i) {
     const auto why = listener_problem(config.listen[i], config.auth);
@@ -122,62 +120,8 @@ void check_listeners(const Config& config, Problems& problems) {
   }
 }
 
-bool is_host(std::string_view text) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  return !text.empty() && text.size() <= 253 && text.find_first_not_of(allowed) == std::string_view::npos;
-}
-
-// host, host:port, [v6] or [v6]:port.
-bool is_authority(std::string_view text) {
-  std::size_t host_end = 0;
-  if (text.starts_with('[')) {
-    host_end = text.find(']');
-    if (host_end == std::string_view::npos) return false;
-    const std::string v6(text.substr(1, host_end - 1));
-    if (v6.find(':') == std::string::npos || reach_of(v6) == Reach::not_an_address) return false;
-    ++host_end;
-  } else {
-    host_end = std::min(text.find(':'), text.size());
-    if (!is_host(text.substr(0, host_end))) return false;
-  }
-  const std::string_view rest = text.substr(host_end);
-  return rest.empty() || (rest.starts_with(':') && is_port(rest.substr(1)));
-}
-
-// Why `url` cannot be a peer, or nothing.
-std::optional<std::string> peer_problem(const std::string& url) {
-  constexpr std::string_view unix_socket = "unix:";
-  if (url.starts_with(unix_socket)) return socket_path_problem(url.substr(unix_socket.size()));
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (url.starts_with(scheme) && is_authority(std::string_view(url).substr(scheme.size())))
-      return std::nullopt;
-  }
-  return "expected http://HOST[:PORT] or https://HOST[:PORT] and nothing after it, or unix:/PATH";
-}
-
-void check_peers(const Config& config, Problems& problems) {
-  for (std::size_t i = 0; i < config.peers.static_urls.size(); ++i) {
-    const std::string& url = config.peers.static_urls[i];
-    const auto why = peer_problem(url);
-    if (!why) continue;
-    const std::string key = fmt::format("peers.static[{}]", i);
-    problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(url), *why)});
-  }
-}
-
 }  // namespace
 
-bool is_port(std::string_view text) {
-  std::uint32_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65'535;
-}
-
-std::optional<std::string> peer_url_problem(const std::string& url) { return peer_problem(url); }
-
-void check_endpoints(const Config& config, Problems& problems) {
-  check_listeners(config, problems);
-  check_peers(config, problems);
-}
+void check_endpoints(const Config& config, Problems& problems) { check_listeners(config, problems); }
 
 }  // namespace spoor::config

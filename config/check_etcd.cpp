@@ -1,14 +1,13 @@
-// Membership by etcd: where it is, and what this node is told to others as.
+// Checks `peers.etcd`.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "config/advertised_url.h"
 #include "config/check.h"
+#include "config/derived.h"
 #include "config/settings.h"
 #include "config/units.h"
 
@@ -23,25 +22,20 @@ void add(Problems& problems, const std::string& key, const std::string& text) {
   problems.push_back({key, fmt::format("{}: {}", key, text)});
 }
 
-// Spoor's own default port would never be etcd's.
-bool lacks_port(std::string_view url) { return url.rfind(':') == url.find("://") || url.ends_with(']'); }
-
 void check_etcd_endpoints(const Etcd& etcd, Problems& problems) {
   const std::string list = "peers.etcd.endpoints";
   if (etcd.endpoints.empty() || etcd.endpoints.size() > endpoints_max) {
     add(problems, list, fmt::format("expected 1 to {}, such as [\"http://127.0.0.1:2379\"]", endpoints_max));
   }
-  for (std::size_t i = 0; i < etcd.endpoints.size(); ++i) {
-    const std::string& url = etcd.endpoints[i];
-    if (const auto why = peer_url_problem(url)) {
-      add(problems, fmt::format("{}[{}]", list, i), fmt::format("{} is wrong: {}", in_quotes(url), *why));
-    } else if (url.starts_with("https:")) {
-      add(problems, fmt::format("{}[{}]", list, i),
-          fmt::format("{} is wrong: etcd over TLS is not supported by this version", in_quotes(url)));
-    } else if (url.starts_with("http:") && lacks_port(url)) {
-      add(problems, fmt::format("{}[{}]", list, i),
-          fmt::format("{} has no port: expected http://HOST:2379", in_quotes(url)));
-    }
+  if (etcd.tls) check_tls_client("peers.etcd.tls", *etcd.tls, problems);
+  check_secret_file("peers.etcd.password_file", etcd.password_file, problems);
+  if (etcd.user.empty() != etcd.password_file.empty()) {
+    add(problems, "peers.etcd", "a 'user' and its 'password_file' are needed, or neither");
+  }
+  const bool is_plain = !std::ranges::all_of(
+      etcd.endpoints, [](const base::Endpoint& each) { return each.is_tls || each.is_unix(); });
+  if (is_plain && etcd.tls) {
+    add(problems, list, "with 'tls' each endpoint has the form https://HOST:PORT or unix:/PATH");
   }
 }
 
@@ -52,7 +46,7 @@ bool is_prefix(std::string_view text) {
 }
 
 void check_times(const Etcd& etcd, Problems& problems) {
-  // etcd's own times to live are whole seconds.
+  // The time to live of an etcd lease is in whole seconds.
   if (etcd.ttl > ttl_most || etcd.ttl % std::chrono::seconds(1) != std::chrono::milliseconds(0)) {
     add(problems, "peers.etcd.ttl",
         fmt::format("{} is wrong: expected whole seconds, at most {}", in_quotes(format_duration(etcd.ttl)),
@@ -61,22 +55,12 @@ void check_times(const Etcd& etcd, Problems& problems) {
   if (etcd.forget_after < 3 * etcd.ttl) {
     add(problems, "peers.etcd.forget_after",
         fmt::format(
-            "{} is too short: a node that restarts would be forgotten; expected three times the ttl at least",
+            "{} is too short: a node that restarts would be forgotten; expected at least three times the ttl",
             in_quotes(format_duration(etcd.forget_after))));
   }
 }
 
-// The port that the URL names, or Spoor's own.
-std::uint16_t port_of(std::string_view url) {
-  std::uint16_t port = Listener().port;
-  if (!lacks_port(url)) {
-    const auto digits = url.substr(url.rfind(':') + 1);
-    std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  }
-  return port;
-}
-
-// Whether the listeners on that port, if there are any, expect TLS.
+// Whether there are listeners on `port`, and all of them expect TLS.
 bool speaks_only_tls(const Config& config, std::uint16_t port) {
   const auto is_on_port = [&](const Listener& each) { return each.unix_path.empty() && each.port == port; };
   return std::ranges::any_of(config.listen, is_on_port) &&
@@ -90,14 +74,16 @@ void check_url(const Config& config, Problems& problems) {
   if (url.empty()) {
     if (advertised_url(config)) return;
     add(problems, key,
-        "is required, because no listener tells where others reach this node (an address that is neither "
-        "of this machine only nor a wildcard, with a fixed port): such as \"http://10.0.0.1:7420\"");
-  } else if (const auto why = peer_url_problem(url)) {
-    add(problems, key, fmt::format("{} is wrong: {}", in_quotes(url), *why));
-  } else if (url.starts_with("http:") && speaks_only_tls(config, port_of(url))) {
+        "is required, because no listener has a fixed port and an address that other nodes reach (neither "
+        "loopback nor a wildcard): such as \"http://10.0.0.1:7420\"");
+    return;
+  }
+  const auto endpoint = base::parse_endpoint(url);
+  if (!endpoint) return add(problems, key, endpoint.error().message);
+  if (!endpoint->is_tls && !endpoint->is_unix() && speaks_only_tls(config, endpoint->port)) {
     add(problems, key,
         fmt::format("{} is wrong: the listener on port {} expects TLS; give an https:// URL", in_quotes(url),
-                    port_of(url)));
+                    endpoint->port));
   }
 }
 

@@ -24,7 +24,7 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
   }
 }
 
-// Whether the path is fit for use.
+// Adds a problem unless `path` is absolute and without "..". Returns whether it is valid.
 bool check_absolute(const std::string& key, const fs::path& path, Problems& problems) {
   std::string_view why;
   if (path.native().find('\0') != std::string::npos) {
@@ -53,7 +53,7 @@ void check_drives(const Config& config, Problems& problems) {
       sorted.push_back(config.drives[i].lexically_normal());
     }
   }
-  // Ordered by component, a path stands directly before the first of those inside it.
+  // In the order by component, a path directly precedes the first path inside it.
   std::ranges::sort(sorted);
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     const fs::path& outer = sorted[i - 1];

@@ -12,7 +12,7 @@
 namespace spoor::config {
 namespace {
 
-// Holds every setting that carries its range against it; the others are none of its business.
+// Checks every setting that has a range in settings.h; ignores all other settings.
 class RangeCheck {
  public:
   explicit RangeCheck(Problems& problems) : problems_(problems) {}
@@ -60,14 +60,14 @@ class RangeCheck {
   Problems& problems_;
 };
 
-// The smallest filter that holds `items` paths at `fp_rate`; it must not depend on the tracker's code,
-// which uses the same formula.
+// The size of the smallest filter for `items` paths at `fp_rate`. The tracker uses the same formula, but
+// `config` may not depend on `tracker`.
 double filter_bytes(std::uint64_t items, double fp_rate) {
   constexpr double ln2 = std::numbers::ln2;
   return std::ceil(std::ceil(-static_cast<double>(items) * std::log(fp_rate) / (ln2 * ln2)) / 8);
 }
 
-// Answers to peers and snapshots have bounds of their own, in peer/ and tracker/.
+// The bounds of responses to peers and of snapshots are in peer/ and tracker/.
 constexpr double filter_bytes_max = 128.0 * 1024 * 1024;
 
 void check_memory(const Config::Tracker& tracker, Problems& problems) {
@@ -75,8 +75,8 @@ void check_memory(const Config::Tracker& tracker, Problems& problems) {
   if (one > filter_bytes_max) {
     problems.push_back(
         {"tracker.items",
-         fmt::format("tracker.items: {} at fp_rate {} need a filter of over 128MiB a cycle, which "
-                     "no answer to a peer can hold; lower it",
+         fmt::format("tracker.items: {} at fp_rate {} need a filter of over 128MiB per cycle, which "
+                     "is too large for a response to a peer; lower it",
                      tracker.items, tracker.fp_rate)});
     return;
   }
@@ -102,7 +102,7 @@ void check_ranges(const Config& config, Problems& problems) {
                                         "between 0 and 1, such as 0.1",
                                         config.tracker.fp_rate)});
   }
-  // What the filters need can be told only from sound numbers.
+  // check_memory() requires numbers within their ranges.
   if (problems.size() == before) check_memory(config.tracker, problems);
 }
 

@@ -1,5 +1,5 @@
-// The configuration of a node: one plain struct that holds the defaults. Its sections and names are
-// those of the file (config/spoor.example.json).
+// The configuration of a node: one plain struct with the defaults. Its sections and names are those of the
+// file (config/spoor.example.json).
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,10 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/dns_source.h"
+#include "base/endpoint.h"
+#include "base/tls_client_files.h"
 
 namespace spoor::config {
 
@@ -18,14 +22,14 @@ enum class NewPeers { walk, trust };
 enum class LogLevel { trace, debug, info, warn, error };
 enum class LogFormat { text, json };
 
-// What somebody may do: mark; read what is known here; ask for marks as another node of the cluster; all.
+// What a client may do: mark paths; read this node's state; request marks as a peer; everything.
 enum class Role { none, mark, read, peer, admin };
 
-// Files in PEM, each a path or "credential:NAME", see secret_file.h.
+// PEM files, each a path or "credential:NAME" (secret_file.h).
 struct Tls {
   std::filesystem::path certificate = {};
   std::filesystem::path key = {};
-  std::filesystem::path client_ca = {};  // Empty: clients are not asked for a certificate.
+  std::filesystem::path client_ca = {};  // Empty: no client certificate is requested.
 
   bool operator==(const Tls&) const = default;
 };
@@ -33,36 +37,41 @@ struct Tls {
 // Either an address and a port, or a Unix socket.
 struct Listener {
   std::string address = {};              // An IP address; empty for a Unix socket.
-  std::uint16_t port = 7420;             // 0 takes a free one.
+  std::uint16_t port = 7420;             // 0: any free port.
   std::filesystem::path unix_path = {};  // Empty for an address.
-  bool insecure = false;                 // Asks nobody who he is, wherever he comes from.
-  std::optional<Tls> tls = {};           // None: plain.
-  std::string mode = {};                 // Of the socket, octal; empty: 0660.
-  std::string group = {};                // Of the socket; empty: the daemon's.
+  bool insecure = false;                 // Accepts requests from any address without credentials.
+  std::optional<Tls> tls = {};           // None: plain HTTP.
+  std::string mode = {};                 // Of the Unix socket, octal; empty: 0660.
+  std::string group = {};                // Of the Unix socket; empty: the daemon's group.
 
   bool operator==(const Listener&) const = default;
 };
 
-// Section "peers.etcd": members that register themselves.
+using PeerTls = base::TlsClientFiles;  // Each file a path or "credential:NAME", see secret_file.h.
+
+// Section "peers.etcd": members that register themselves in etcd.
 struct Etcd {
-  std::vector<std::string> endpoints;  // http://host:port
-  std::string prefix = "spoor";        // of all keys
+  std::vector<base::Endpoint> endpoints;
+  std::string prefix = "spoor";  // of all keys
   std::chrono::milliseconds ttl = std::chrono::seconds(30);
   std::chrono::milliseconds forget_after = std::chrono::hours(24);
-  std::string url;  // Where others reach this node; empty: see advertised_url.h.
+  std::string url;                      // At which other nodes reach this node; empty: see derived.h.
+  std::optional<PeerTls> tls;           // For https endpoints.
+  std::string user;                     // Empty: etcd asks for none.
+  std::filesystem::path password_file;  // A path or "credential:NAME".
   bool operator==(const Etcd&) const = default;
 };
 
-// Whoever knows a token may do what its role allows.
+// A client that presents this token has its role.
 struct Token {
-  std::string name = {};  // For people.
+  std::string name = {};  // For logs and metrics.
   Role role = Role::none;
-  std::string sha256 = {};          // Of the token, in hexadecimal; or else:
-  std::filesystem::path file = {};  // That holds the token: a path or "credential:NAME".
+  std::string sha256 = {};          // Of the token, in hexadecimal. Empty if `file` is set.
+  std::filesystem::path file = {};  // Contains the token: a path or "credential:NAME".
   bool operator==(const Token&) const = default;
 };
 
-// A process at the Unix socket: of this user, or in this group.
+// The role of a process that connects to the Unix socket: of this user, or in this group.
 struct UnixRule {
   std::string user = {};
   std::string group = {};
@@ -70,18 +79,11 @@ struct UnixRule {
   bool operator==(const UnixRule&) const = default;
 };
 
+// The role of a client with a certificate.
 struct CertificateRule {
-  std::string name = {};  // Of the certificate: a glob.
+  std::string name = {};  // A glob that matches a name in the certificate.
   Role role = Role::none;
   bool operator==(const CertificateRule&) const = default;
-};
-
-// How this node shows other daemons who it is, and knows them.
-struct PeerTls {
-  std::filesystem::path ca = {};           // Empty: the authorities that the system trusts.
-  std::filesystem::path certificate = {};  // Empty: none is shown.
-  std::filesystem::path key = {};
-  bool operator==(const PeerTls&) const = default;
 };
 
 struct Config {
@@ -110,13 +112,14 @@ struct Config {
   };
 
   struct Peers {
-    std::vector<std::string> static_urls;  // "static": http://host[:port] or unix:/path.
-    std::vector<std::string> dns;          // name[:port] or srv:_service._proto.name.
-    std::vector<std::string> dns_servers;  // address[:port]; none: those of the system.
+    std::vector<base::Endpoint> static_endpoints;  // "static".
+    std::vector<base::DnsSource> dns;
+    std::vector<base::DnsServer> dns_servers;  // Empty: those of the system.
+    bool dns_tls = false;                      // The members in `dns` are reached by https.
     std::chrono::milliseconds forget_after = std::chrono::hours(24);
     std::optional<Etcd> etcd;
-    std::filesystem::path token_file;  // Holds the token to show them; empty: none.
-    bool token_to_all = false;         // Else not to addresses that DNS or etcd alone names.
+    std::filesystem::path token_file;  // Contains the token that is sent to peers; empty: none.
+    bool token_to_all = false;         // Also to addresses that only DNS or etcd lists.
     std::optional<PeerTls> tls;        // For https:// URLs.
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
     bool operator==(const Peers&) const = default;
@@ -129,20 +132,20 @@ struct Config {
     std::uint32_t threads = 0;                                             // 0: the scanner chooses.
     std::uint32_t max_dirs_per_second = 0;                                 // 0: no limit.
     std::chrono::milliseconds audit_period = std::chrono::hours(24 * 30);  // 0: off.
-    bool file_feed = false;  // The change feed names files, too.
+    bool file_feed = false;  // The change feed lists files, too.
     bool operator==(const Scan&) const = default;
   };
 
   struct Auth {
     std::vector<Token> tokens;
-    std::vector<UnixRule> unix_peers;           // "unix"; none: see default_unix_roles in daemon/access.h.
-    std::vector<CertificateRule> certificates;  // Who comes with a certificate, and may do what.
+    std::vector<UnixRule> unix_peers;  // "unix"; none: see default_unix_roles in daemon/api/access.h.
+    std::vector<CertificateRule> certificates;
     bool operator==(const Auth&) const = default;
   };
 
   struct Limits {
     std::uint64_t max_body_bytes = 8ULL << 20U;
-    std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all requests at a time.
+    std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all concurrent requests together.
     std::uint32_t threads = 1;                      // That serve connections; 0: one for each processor.
     std::uint32_t max_connections = 1024;
     bool operator==(const Limits&) const = default;
@@ -158,7 +161,7 @@ struct Config {
   std::vector<std::filesystem::path> drives;  // Absolute and normal: no "//", "." or trailing "/".
   std::vector<Listener> listen = {Listener{.address = "127.0.0.1"},
                                   Listener{.unix_path = "/run/spoor/spoor.sock"}};
-  bool listen_is_default = true;  // Nobody gave `listen`.
+  bool listen_is_default = true;  // `listen` is not set in the file or by an override.
   Tracker tracker;
   Namespace name_space;
   Peers peers;

@@ -4,8 +4,8 @@
 
 namespace spoor::config {
 
-// One value per failure that some caller handles differently. A file that cannot be read travels as
-// the system error it is.
+// One value per failure that some caller handles differently. A file that cannot be read is reported as the
+// system error.
 enum class Errc {
   config_invalid = 1,  // A setting, a key or the form of the configuration is wrong.
 };

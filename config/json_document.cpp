@@ -15,7 +15,7 @@ constexpr int depth_max = 64;
 
 struct TooDeep {};
 
-// Follows the parser through the document. nlohmann keeps the last of several equal keys, silently.
+// A parser callback that reports duplicate keys, of which nlohmann silently keeps the last.
 class Watcher {
  public:
   explicit Watcher(Problems& problems) : problems_(problems) {}
@@ -56,7 +56,7 @@ class Watcher {
   std::vector<Object> objects_;
 };
 
-// Without the library's own prefix, and without the text it read last, which may be a secret.
+// The message without the library's prefix, and without the text read last, which may be a secret.
 std::string explain(const json::parse_error& error) {
   std::string text = error.what();
   if (const auto prefix = text.find("] "); prefix != std::string::npos) text.erase(0, prefix + 2);

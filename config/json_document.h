@@ -1,4 +1,4 @@
-// JSON as Spoor's configuration wants it: no key twice, no trailing text, bounded nesting.
+// Strict JSON for the configuration: duplicate keys, trailing text and deep nesting are errors.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace spoor::config {
 
 enum class Comments { allowed, refused };
 
-// The document in `text`. Where it is none, adds to `problems` what is wrong, and where.
+// Parses `text`. On an error, returns std::nullopt and adds the error and its position to `problems`.
 std::optional<nlohmann::json> parse_document(std::string_view text, Comments comments, Problems& problems);
 
 }  // namespace spoor::config

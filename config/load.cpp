@@ -18,10 +18,10 @@ namespace {
 
 using nlohmann::json;
 
-// A person reads this many; the rest is counted.
+// Further problems are only counted.
 constexpr std::size_t lines_max = 100;
 
-// Moves what was found in one source to the list of everything, with the source's name before it.
+// Moves the problems of one source to `all`, prefixed with the source's name.
 void collect(std::string_view source, Problems found, Problems& all) {
   for (Problem& problem : found) {
     problem.text = fmt::format("{}: {}", source, problem.text);
@@ -29,7 +29,7 @@ void collect(std::string_view source, Problems found, Problems& all) {
   }
 }
 
-// Whether the file has any settings to speak of.
+// Returns whether the file contains a JSON object.
 bool apply_file(std::string_view text, std::string_view name, Config& config, Problems& all) {
   Problems found;
   const auto document = parse_document(text, Comments::allowed, found);
@@ -74,14 +74,14 @@ void apply_override(const std::string& override_text, Config& config, Problems& 
   collect(source, std::move(found), all);
 }
 
-// Adds what is wrong with the whole, apart from settings whose own problem is known already: they still
-// have another value than was meant.
+// Adds the problems of the resulting configuration, except those of settings that already have a problem:
+// such a setting does not have the intended value.
 void add_invalid(const Config& config, Problems& all) {
   const Problems known = all;
   for (Problem& problem : find_problems(config)) {
-    const bool told =
+    const bool is_known =
         std::ranges::any_of(known, [&](const Problem& other) { return related(other.key, problem.key); });
-    if (!told) all.push_back(std::move(problem));
+    if (!is_known) all.push_back(std::move(problem));
   }
 }
 
@@ -103,7 +103,7 @@ base::Result<Config> load_text(std::string_view text, std::string_view name,
   Problems problems;
   const bool readable = apply_file(text, name, config, problems);
   for (const std::string& override_text : overrides) apply_override(override_text, config, problems);
-  // Of settings that could not be read nothing can be said: no "node.name is required".
+  // If the file could not be read, "node.name is required" and the like would be misleading.
   if (readable) add_invalid(config, problems);
   if (!problems.empty()) return to_error(problems);
   return config;

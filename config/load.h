@@ -1,4 +1,4 @@
-// The configuration as a program starts with it: defaults, then the file, then the overrides.
+// Loads the configuration: defaults, then the file, then the overrides.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ inline constexpr std::string_view default_file = "/etc/spoor/spoor.json";
 inline constexpr std::uint64_t file_bytes_max = 1ULL << 20U;
 
 // Reads `file`, which must exist; without one, the default file, which may be missing. Each override is
-// `key=value` with a dotted key; the value is JSON, or else text as it stands. The result is valid.
+// `key=value` with a dotted key; a value that is not JSON is a string. The result is valid.
 //
-// Fails with Errc::config_invalid, where the message has a line for each problem found, or with the
-// system error of a file that cannot be read or is too large.
+// Fails with Errc::config_invalid, with one line per problem in the message, or with the system error of a
+// file that cannot be read or is larger than file_bytes_max.
 base::Result<Config> load(const std::optional<std::filesystem::path>& file,
                           std::span<const std::string> overrides);
 
-// The same from the content of a file; `name` stands for the file in messages.
+// The same from the content of a file; `name` is the file's name in messages.
 base::Result<Config> load_text(std::string_view text, std::string_view name,
                                std::span<const std::string> overrides);
 

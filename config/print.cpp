@@ -19,6 +19,16 @@ ordered_json to_json(const std::filesystem::path& value) { return value.native()
 ordered_json to_json(double value) { return value; }
 ordered_json to_json(std::same_as<bool> auto value) { return value; }
 
+ordered_json to_json(const base::DnsSource& value) { return value.to_string(); }
+ordered_json to_json(const base::DnsServer& value) { return value.to_string(); }
+
+template <class T>
+ordered_json to_json(Urls<T> urls) {
+  ordered_json list = ordered_json::array();
+  for (const base::Endpoint& endpoint : urls.endpoints) list.push_back(endpoint.to_string());
+  return list;
+}
+
 template <class T>
 ordered_json to_json(Whole<T> setting) {
   return setting.value;
@@ -57,7 +67,7 @@ ordered_json to_json(const T& part) {
   return object;
 }
 
-// Without what does not apply to it, or is as usual.
+// Without members that do not apply to this kind of listener or have their default value.
 ordered_json to_json(const Listener& listener) {
   ordered_json object;
   if (listener.unix_path.empty()) {

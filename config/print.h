@@ -7,11 +7,11 @@
 
 namespace spoor::config {
 
-// Every setting, in the form and order of the file. Loading it gives the same configuration, where
-// `listen` then counts as given.
+// All settings as JSON, in the form and order of the file. Loading the text returns an equal configuration,
+// except that `listen_is_default` is false.
 std::string to_json_text(const Config& config);
 
-// The settings, dotted, in which the two differ.
+// The dotted keys of the settings that differ.
 std::vector<std::string> changed_keys(const Config& before, const Config& after);
 
 }  // namespace spoor::config

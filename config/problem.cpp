@@ -19,8 +19,8 @@ bool related(std::string_view one, std::string_view other) {
 std::string escaped(std::string_view text) {
   const nlohmann::json start = text.substr(0, shown_bytes_max);
   std::string shown = start.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  shown = shown.substr(1, shown.size() - 2);  // without the quotes
-  // DEL is the one control character that JSON leaves as it is.
+  shown = shown.substr(1, shown.size() - 2);  // Without the quotes.
+  // DEL is the only control character that JSON does not escape.
   std::ranges::replace(shown, '\x7f', '?');
   return text.size() > shown_bytes_max ? shown + "..." : shown;
 }

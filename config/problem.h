@@ -1,4 +1,4 @@
-// What is wrong with a configuration, piece by piece, until the pieces make one error.
+// Problems found in a configuration; load() joins them into one error.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 namespace spoor::config {
 
 struct Problem {
-  std::string key;   // The setting it is about ("listen[0].port"); empty if about none.
-  std::string text;  // The whole sentence, on one line.
+  std::string key;   // The setting concerned ("listen[0].port"); empty if none.
+  std::string text;  // The whole message, on one line.
 };
 
 using Problems = std::vector<Problem>;
 
-// Whether one key names the other's setting, a part of it or what it is part of.
+// Whether the keys are equal, or one names a part of the other's setting.
 bool related(std::string_view one, std::string_view other);
 
-// `text` on one line, harmless to a terminal, and cut where it is long.
+// `text` on one line, with control characters and non-ASCII escaped; truncated if it is long.
 std::string escaped(std::string_view text);
 
 // The same in double quotes.

@@ -19,14 +19,14 @@ namespace {
 
 using nlohmann::json;
 
-// What read_value() for any type needs besides the value and its place.
+// The arguments common to read_value() of all types.
 struct Context {
   Origin origin;
   std::string_view text;
   Problems& problems;
 };
 
-// Below auth, a value may be a secret in the wrong place: it is not shown.
+// The message does not quote a value below `auth`: it may be a secret in the wrong place.
 void refuse(const Context& context, std::string_view key, const json& value, std::string_view expected) {
   if (key.starts_with("auth.")) {
     context.problems.push_back(
@@ -40,7 +40,7 @@ void refuse(const Context& context, std::string_view key, const json& value, std
       {std::string(key), fmt::format("{}: {} is wrong: expected {}", key, shown, expected)});
 }
 
-// The text of a value that is to be text.
+// The text of a value for a setting of type string.
 std::optional<std::string> text_of(const Context& context, const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (context.origin == Origin::override_text) return std::string(context.text);
@@ -55,7 +55,7 @@ void read_value(const Context& context, std::string_view key, const json& value,
   }
 }
 
-// "/mnt/disk1/" and "/mnt/disk1" are one drive. ".." stays, to be refused: what it means depends on
+// "/mnt/disk1/" and "/mnt/disk1" are the same drive. ".." is kept, and refused later: its meaning depends on
 // symbolic links.
 std::filesystem::path normal(const std::string& text) {
   std::filesystem::path path;
@@ -99,8 +99,8 @@ void read_value(const Context& context, std::string_view key, const json& value,
   }
 }
 
-// The problem of a text that units.h refused.
-void refuse_unit(const Context& context, std::string_view key, const base::Error& error) {
+// Adds the problem of a text that parse_duration() or parse_size() refused.
+void add_problem(const Context& context, std::string_view key, const base::Error& error) {
   context.problems.push_back({std::string(key), fmt::format("{}: {}", key, error.message)});
 }
 
@@ -109,7 +109,7 @@ void read_value(const Context& context, std::string_view key, const json& value,
   const auto text = text_of(context, value);
   if (!text) return refuse(context, key, value, "a duration in quotes, such as \"10s\"");
   const auto parsed = parse_duration(*text);
-  if (!parsed) return refuse_unit(context, key, parsed.error());
+  if (!parsed) return add_problem(context, key, parsed.error());
   target.value = *parsed;
 }
 
@@ -122,8 +122,27 @@ void read_value(const Context& context, std::string_view key, const json& value,
   const auto text = text_of(context, value);
   if (!text) return refuse(context, key, value, "a size, such as \"8MiB\" or 8388608");
   const auto parsed = parse_size(*text);
-  if (!parsed) return refuse_unit(context, key, parsed.error());
+  if (!parsed) return add_problem(context, key, parsed.error());
   target.bytes = *parsed;
+}
+
+// A text that `parse` reads.
+template <class T>
+void read_text(const Context& context, std::string_view key, const json& value, T& target,
+               std::string_view expected, auto parse) {
+  const auto text = text_of(context, value);
+  if (!text) return refuse(context, key, value, expected);
+  auto parsed = parse(*text);
+  if (!parsed) return add_problem(context, key, parsed.error());
+  target = *std::move(parsed);
+}
+
+void read_value(const Context& context, std::string_view key, const json& value, base::DnsSource& target) {
+  read_text(context, key, value, target, "a DNS name in quotes", base::parse_dns_source);
+}
+
+void read_value(const Context& context, std::string_view key, const json& value, base::DnsServer& target) {
+  read_text(context, key, value, target, "an IP address in quotes", base::parse_dns_server);
 }
 
 template <class Enum>
@@ -143,7 +162,7 @@ void read_value(const Context& context, std::string_view key, const json& value,
 template <class T>
 concept HasParts = requires(T& part) { visit_parts(part, [](std::string_view, auto&&) {}); };
 
-// What an object of this kind looks like, for people.
+// An example of an object of this type, for messages.
 std::string_view example_of(const Listener&) {
   return R"({"address": "127.0.0.1", "port": 7420} or {"unix": "/path"})";
 }
@@ -158,13 +177,15 @@ std::string_view example_of(const Etcd&) { return R"({"endpoints": ["http://HOST
 
 template <class T>
 void read_value(const Context& context, std::string_view key, const json& value, std::vector<T>& target);
+template <class T>
+void read_value(const Context& context, std::string_view key, const json& value, Urls<T> target);
 template <HasParts T>
 void read_value(const Context& context, std::string_view key, const json& value, std::optional<T>& target);
 
 template <HasParts T>
 void read_value(const Context& context, std::string_view key, const json& value, T& target) {
   if (!value.is_object()) return refuse(context, key, value, example_of(target));
-  // Only the whole text of an override may do without quotes, not a part of it.
+  // Only the whole value of an override may omit the quotes, not a part of it.
   const Context strict{Origin::file, {}, context.problems};
   std::vector<std::string> known;
   visit_parts(target, [&](std::string_view name, auto&& part) {
@@ -195,19 +216,38 @@ void read_value(const Context& context, std::string_view key, const json& value,
   read_value(context, key, value, target.emplace());
 }
 
-// A list is taken whole or not at all.
+// If one element is invalid, the whole list keeps its previous value.
 template <class T>
-void read_value(const Context& context, std::string_view key, const json& value, std::vector<T>& target) {
+void read_list(const Context& context, std::string_view key, const json& value, std::vector<T>& target,
+               auto read_element) {
   if (!value.is_array()) return refuse(context, key, value, "a list in [ ]");
   const std::size_t before = context.problems.size();
   std::vector<T> elements;
-  // Only the whole text of an override may do without quotes, not a part of it.
+  // Only the whole value of an override may omit the quotes, not a part of it.
   const Context strict{Origin::file, {}, context.problems};
   for (const json& element : value) {
     const std::string element_key = fmt::format("{}[{}]", key, elements.size());
-    read_value(strict, element_key, element, elements.emplace_back());
+    read_element(strict, element_key, element, elements.emplace_back());
   }
   if (context.problems.size() == before) target = std::move(elements);
+}
+
+template <class T>
+void read_value(const Context& context, std::string_view key, const json& value, std::vector<T>& target) {
+  read_list(context, key, value, target,
+            [](const Context& strict, std::string_view element_key, const json& element, T& part) {
+              read_value(strict, element_key, element, part);
+            });
+}
+
+template <class T>
+void read_value(const Context& context, std::string_view key, const json& value, Urls<T> target) {
+  const auto parse = [&](std::string_view text) { return base::parse_endpoint(text, target.default_port); };
+  read_list(context, key, value, target.endpoints,
+            [&](const Context& strict, std::string_view element_key, const json& element,
+                base::Endpoint& endpoint) {
+              read_text(strict, element_key, element, endpoint, "a URL in quotes", parse);
+            });
 }
 
 // "section" of "section.setting"; empty for a setting outside all sections.
@@ -219,7 +259,7 @@ std::string_view section_of(std::string_view key) {
 void check_section(const Context& context, const std::string& section, const json& value,
                    std::span<const std::string_view> known) {
   if (!value.is_object()) {
-    // Without the value: it may be a secret in the wrong place.
+    // Does not quote the value: it may be a secret in the wrong place.
     context.problems.push_back({section, fmt::format("{}: expected an object in {{ }}", section)});
     return;
   }

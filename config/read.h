@@ -1,4 +1,4 @@
-// From a JSON document to settings.
+// Reads settings from a JSON document.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,17 +12,17 @@ namespace spoor::config {
 
 enum class Origin {
   file,
-  // The document holds one setting, given as key=value: text without quotes is text, even where it
-  // looks like a number.
+  // The document contains one setting, given as key=value. For a setting of type string, a value without
+  // quotes is a string even if it looks like a number.
   override_text,
 };
 
-// Every setting's dotted key, and each section's own before them.
+// The dotted keys of all settings; the key of each section precedes those of its settings.
 std::vector<std::string_view> known_keys();
 
-// Puts every setting of `document` into `config` and adds to `problems` every unknown key and every
-// value of the wrong form, whose setting then keeps its value. Ranges are not checked (validate.h).
-// `text` is the value as it was written, for Origin::override_text.
+// Copies the settings of `document` to `config`. Adds each unknown key and each value of the wrong type to
+// `problems`; such a setting keeps its previous value. Does not check ranges (validate.h).
+// `text` is the unparsed value, for Origin::override_text only.
 void read_settings(const nlohmann::json& document, Origin origin, std::string_view text, Config& config,
                    Problems& problems);
 

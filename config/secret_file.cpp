@@ -8,23 +8,74 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/printable.h"
+
 namespace spoor::config {
 namespace {
 
 constexpr std::string_view credential = "credential:";
-constexpr std::size_t token_bytes_min = 16;  // what is shorter can be guessed
+constexpr std::size_t token_bytes_min = 16;  // A shorter token can be guessed.
 constexpr std::size_t token_bytes_max = 512;
 
 base::Error bad_token(const std::filesystem::path& file, std::string_view why) {
   return {std::make_error_code(std::errc::invalid_argument),
-          fmt::format("the token in {} is unfit: {}", file.native(), why)};
+          fmt::format("the token in {} is invalid: {}", file.native(), why)};
 }
 
-// What an Authorization header can carry (RFC 6750, section 2.1).
+// The one line of a file.
+base::Result<std::string> read_line(const std::filesystem::path& file, std::string_view what) {
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(token_bytes_max + 2, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.eof() && stream.gcount() == 0) {
+    return base::system_error(errno, fmt::format("cannot read the {} in {}", what, file.native()));
+  }
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// The characters that an Authorization header can contain (RFC 6750, section 2.1).
 bool is_token_character(char c) {
   constexpr std::string_view others = "-._~+/=";
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          others.find(c) != std::string_view::npos;
+}
+
+base::Result<std::optional<PeerTls>> resolve(const std::optional<PeerTls>& setting) {
+  if (!setting) return std::optional<PeerTls>();
+  PeerTls tls;
+  for (const auto part : {&PeerTls::ca, &PeerTls::certificate, &PeerTls::key}) {
+    const auto file = secret_file(*setting.*part);
+    if (!file) return file.error();
+    tls.*part = *file;
+  }
+  return std::optional(std::move(tls));
+}
+
+// Without control characters. JSON holds no other text.
+bool is_printable_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = base::utf8_length(text);
+    if (length == 0 || static_cast<unsigned char>(text.front()) < ' ') return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+base::Result<std::string> read_password(const std::filesystem::path& setting) {
+  const auto file = secret_file(setting);
+  if (!file) return file.error();
+  auto text = read_line(*file, "password");
+  if (!text) return text;
+  if (text->empty() || text->size() > token_bytes_max || !is_printable_utf8(*text)) {
+    return base::Error(
+        std::make_error_code(std::errc::invalid_argument),
+        fmt::format("the password in {} is invalid: it must be one line of 1 to {} bytes of UTF-8",
+                    file->native(), token_bytes_max));
+  }
+  return text;
 }
 
 }  // namespace
@@ -54,7 +105,7 @@ base::Result<std::filesystem::path> secret_file(const std::filesystem::path& set
   if (directory == nullptr || *directory == '\0') {
     return base::Error(
         std::make_error_code(std::errc::no_such_file_or_directory),
-        fmt::format("there is no {}: systemd gave no credentials (set LoadCredential= in the unit)", text));
+        fmt::format("there is no {}: systemd passed no credentials (set LoadCredential= in the unit)", text));
   }
   return std::filesystem::path(directory) / text.substr(credential.size());
 }
@@ -62,40 +113,34 @@ base::Result<std::filesystem::path> secret_file(const std::filesystem::path& set
 base::Result<std::string> read_token(const std::filesystem::path& setting) {
   const auto file = secret_file(setting);
   if (!file) return file.error();
-  errno = 0;
-  std::ifstream stream(*file, std::ios::binary);
-  std::string text(token_bytes_max + 2, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream.eof() && stream.gcount() == 0) {
-    return base::system_error(errno, fmt::format("cannot read the token in {}", file->native()));
-  }
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.size() < token_bytes_min || text.size() > token_bytes_max) {
+  auto text = read_line(*file, "token");
+  if (!text) return text;
+  if (text->size() < token_bytes_min || text->size() > token_bytes_max) {
     return bad_token(*file,
                      fmt::format("it must have {} to {} characters", token_bytes_min, token_bytes_max));
   }
-  if (!std::all_of(text.begin(), text.end(), is_token_character)) {
+  if (!std::all_of(text->begin(), text->end(), is_token_character)) {
     return bad_token(*file, "it must be one line of A-Z a-z 0-9 - . _ ~ + / =");
   }
   return text;
 }
 
-base::Result<PeerSecrets> peer_secrets(const Config::Peers& peers) {
-  PeerSecrets secrets;
-  if (!peers.token_file.empty()) {
-    auto token = read_token(peers.token_file);
-    if (!token) return token.error();
-    secrets.token = *std::move(token);
-  }
-  if (!peers.tls) return secrets;
-  PeerTls& tls = secrets.tls.emplace();
-  for (const auto part : {&PeerTls::ca, &PeerTls::certificate, &PeerTls::key}) {
-    const auto file = secret_file(*peers.tls.*part);
-    if (!file) return file.error();
-    tls.*part = *file;
-  }
-  return secrets;
+base::Result<ClientSecrets> peer_secrets(const Config::Peers& peers) {
+  auto token =
+      peers.token_file.empty() ? base::Result<std::string>(std::string()) : read_token(peers.token_file);
+  if (!token) return token.error();
+  auto tls = resolve(peers.tls);
+  if (!tls) return tls.error();
+  return ClientSecrets{*std::move(token), *std::move(tls)};
+}
+
+base::Result<ClientSecrets> etcd_secrets(const Etcd& etcd) {
+  auto password = etcd.password_file.empty() ? base::Result<std::string>(std::string())
+                                             : read_password(etcd.password_file);
+  if (!password) return password.error();
+  auto tls = resolve(etcd.tls);
+  if (!tls) return tls.error();
+  return ClientSecrets{*std::move(password), *std::move(tls)};
 }
 
 }  // namespace spoor::config

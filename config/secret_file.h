@@ -1,5 +1,5 @@
-// Files that hold a token, a key or a certificate: named by their path, or as "credential:NAME", a credential
-// that systemd gave the service (LoadCredential= in its unit).
+// Files that contain a token, a key or a certificate: an absolute path, or "credential:NAME" for a credential
+// that systemd passes to the service (LoadCredential= in its unit).
 #pragma once
 
 #include <filesystem>
@@ -11,24 +11,27 @@
 
 namespace spoor::config {
 
-// Why `setting` names no such file, or nothing.
+// Why `setting` has neither form; std::nullopt if it is valid.
 std::optional<std::string> secret_file_problem(const std::filesystem::path& setting);
 
-// Whether it is a credential, and systemd gave this process none.
+// Whether `setting` is a credential and systemd passed no credentials to this process.
 bool is_credential_elsewhere(const std::filesystem::path& setting);
 
-// Where the file is; "" for an empty setting. Fails for a credential where systemd gave none
-// (CREDENTIALS_DIRECTORY is not set).
+// The path of the file; "" for an empty setting. Fails for a credential if CREDENTIALS_DIRECTORY is not set.
 base::Result<std::filesystem::path> secret_file(const std::filesystem::path& setting);
 
-// The token in such a file: its one line. Fails where it can't be read, or is no token.
+// Reads the token, which is the only line of the file. Fails if the file can't be read or contains no valid
+// token.
 base::Result<std::string> read_token(const std::filesystem::path& setting);
 
-// What `peers` in the configuration says of this node and of whom it believes, read and resolved.
-struct PeerSecrets {
-  std::string token;           // empty: none
-  std::optional<PeerTls> tls;  // paths of files
+// The secrets of this node as a client of its peers or of etcd.
+struct ClientSecrets {
+  std::string secret;          // Token or password; empty: none.
+  std::optional<PeerTls> tls;  // "credential:NAME" is replaced by the path of the file.
 };
-base::Result<PeerSecrets> peer_secrets(const Config::Peers& peers);
+// Reads the token or password file and resolves the paths of the TLS files. Fails as read_token() and
+// secret_file() do.
+base::Result<ClientSecrets> peer_secrets(const Config::Peers& peers);
+base::Result<ClientSecrets> etcd_secrets(const Etcd& etcd);
 
 }  // namespace spoor::config

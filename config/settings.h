@@ -1,5 +1,5 @@
-// The table of all settings: dotted key, place in the struct, what is accepted. Loading, printing,
-// range checks and the suggestion for an unknown key all go through it, so none can forget one.
+// The table of all settings: dotted key, member of the struct, accepted values. Loading, printing, range
+// checks and the suggestion for an unknown key all use it, so a setting cannot be missing from one of them.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace spoor::config {
 
-// How a value is written where its type alone does not tell. `T` is const when printing.
+// How a value is written and its range, where its type alone does not determine them. `T` is const when
+// printing.
 template <class T>
 struct Whole {
   T& value;
@@ -34,13 +35,20 @@ struct Duration {
   std::chrono::milliseconds least;
 };
 
-// Keeps sums with any clock reading within 64 bits of nanoseconds.
+// Ensures that the sum of a duration and any clock reading fits in 64 bits of nanoseconds.
 inline constexpr std::chrono::milliseconds duration_most = std::chrono::hours(24) * 36'500;
+
+// URLs; `T` is a vector of base::Endpoint.
+template <class T>
+struct Urls {
+  T& endpoints;
+  std::uint16_t default_port;
+};
 
 template <class Enum>
 using EnumName = std::pair<std::string_view, Enum>;
 
-// The names of each enum's values; where two name the same value, the first is printed.
+// The names of each enum's values. If two names have the same value, the first is printed.
 constexpr std::array<EnumName<Durability>, 3> names_of(Durability) {
   return {{{"disk", Durability::disk}, {"os", Durability::os}, {"memory", Durability::memory}}};
 }
@@ -72,7 +80,8 @@ constexpr std::array<EnumName<Role>, 4> names_of(Role) {
 template <class T, class Part>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Part>;
 
-// visit_parts(part, visit) calls visit(key, value) for everything in one object of the file, in its order.
+// visit_parts(part, visit) calls visit(key, value) for each member of one object of the file, in the file's
+// order.
 
 template <MaybeConst<Tls> T, class Visit>
 void visit_parts(T& tls, Visit&& visit) {
@@ -122,11 +131,14 @@ void visit_parts(T& rule, Visit&& visit) {
 
 template <MaybeConst<Etcd> T, class Visit>
 void visit_parts(T& etcd, Visit&& visit) {
-  visit("endpoints", etcd.endpoints);
+  visit("endpoints", Urls{etcd.endpoints, base::etcd_port});
   visit("prefix", etcd.prefix);
   visit("ttl", Duration{etcd.ttl, std::chrono::seconds(2)});
   visit("forget_after", Duration{etcd.forget_after, std::chrono::minutes(1)});
   visit("url", etcd.url);
+  visit("tls", etcd.tls);
+  visit("user", etcd.user);
+  visit("password_file", etcd.password_file);
 }
 
 // Calls visit(key, value) for every setting, in the order of the file. `ConfigT` is Config or
@@ -148,9 +160,10 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("tracker.memory_limit", ByteSize{config.tracker.memory_limit_bytes, 1, 1ULL << 50U});
   visit("namespace.exclude", config.name_space.exclude);
   visit("namespace.bucket_names", config.name_space.bucket_names);
-  visit("peers.static", config.peers.static_urls);
+  visit("peers.static", Urls{config.peers.static_endpoints, base::spoor_port});
   visit("peers.dns", config.peers.dns);
   visit("peers.dns_servers", config.peers.dns_servers);
+  visit("peers.dns_tls", config.peers.dns_tls);
   visit("peers.forget_after", Duration{config.peers.forget_after, seconds(0)});
   visit("peers.etcd", config.peers.etcd);
   visit("peers.token_file", config.peers.token_file);

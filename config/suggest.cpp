@@ -12,14 +12,14 @@
 namespace spoor::config {
 namespace {
 
-// Longer keys are compared by their beginning: a bound on time, not on what is right.
+// Of longer keys only the beginning is compared, which bounds the time.
 constexpr std::size_t compared_max = 64;
 
-// Insertions, deletions, changes and swaps of neighbours that lead from one to the other.
+// The number of insertions, deletions, substitutions and transpositions of adjacent letters.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   from = from.substr(0, compared_max);
   to = to.substr(0, compared_max);
-  // The costs for the beginning of `from` that ends here, one letter before, and two before.
+  // The costs for the prefix of `from` that ends here, one letter before, and two letters before.
   std::array<std::size_t, compared_max + 1> here{};
   std::array<std::size_t, compared_max + 1> before{};
   std::array<std::size_t, compared_max + 1> two_before{};
@@ -47,7 +47,7 @@ std::string_view nearest_key(std::string_view key, std::span<const std::string_v
   std::size_t best_score = std::numeric_limits<std::size_t>::max();
   for (const std::string_view candidate : known) {
     std::size_t score = 2 * edit_distance(key, candidate);
-    // Only a name that is all but right says more than the whole key does.
+    // The name alone counts only if it is nearly equal; otherwise the whole key decides.
     const std::size_t moved = edit_distance(last_part(key), last_part(candidate));
     if (moved <= 1) score = std::min(score, 2 * moved + 1);
     if (score < best_score) {

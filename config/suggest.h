@@ -1,4 +1,4 @@
-// What to say about a key that does not exist.
+// The error message for an unknown key.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace spoor::config {
 
-// The one of `known` (dotted keys, not empty) that someone who wrote `key` most likely meant: by edit
-// distance, where the right name in the wrong section counts as one small slip.
+// The entry of `known` (dotted keys, not empty) with the smallest edit distance to `key`. The right name in
+// the wrong section counts as less than one edit.
 std::string_view nearest_key(std::string_view key, std::span<const std::string_view> known);
 
 // "unknown key 'tracker.item': did you mean 'tracker.items'?"

@@ -19,7 +19,7 @@ struct Unit {
   std::uint64_t factor;
 };
 
-// Where two texts are equally short, the first unit is printed: the largest, binary before decimal.
+// If two texts are equally short, the first unit is printed: the largest, binary before decimal.
 constexpr std::array duration_units = {
     Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1},
 };
@@ -41,7 +41,7 @@ struct Quantity {
   std::string_view unit;
 };
 
-// The number and what follows it, or nothing where `text` does not start with a digit.
+// The number and the text after it; std::nullopt if `text` does not start with a digit.
 std::optional<Quantity> split(std::string_view text) {
   Quantity quantity;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
@@ -58,7 +58,7 @@ const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
   return nullptr;
 }
 
-// What `text` is called and looks like, for the error's sentence.
+// The name of the quantity and its accepted form, for the error message.
 struct Kind {
   std::string_view name;
   std::string_view accepted;
@@ -103,7 +103,7 @@ base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 base::Result<std::uint64_t> parse_size(std::string_view text) {
   constexpr Kind kind{"size",
                       "a whole number and a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), such as \"8MiB\""};
-  // A number alone counts bytes.
+  // A number without a unit is in bytes.
   const std::optional<Quantity> quantity = split(text);
   const bool plain = quantity && quantity->unit.empty();
   return parse(plain ? std::string(text) + "B" : std::string(text), size_units,

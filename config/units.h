@@ -1,5 +1,5 @@
-// Durations ("30d", "12h", "5m", "10s", "250ms") and sizes ("8MiB", "10GB", "1048576") as people
-// write them: a whole number and one unit.
+// Durations ("30d", "12h", "5m", "10s", "250ms") and sizes ("8MiB", "10GB", "1048576") as text: a whole
+// number and one unit.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace spoor::config {
 
-// Fails with Errc::config_invalid: not a duration, or more than 64 bits of milliseconds.
+// Fails with Errc::config_invalid if `text` is not a duration or exceeds 64 bits of milliseconds.
 base::Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// Fails with Errc::config_invalid: not a size, or more than 64 bits of bytes.
+// Fails with Errc::config_invalid if `text` is not a size or exceeds 64 bits of bytes.
 base::Result<std::uint64_t> parse_size(std::string_view text);
 
 // The shortest text that parses to exactly `duration`, which is not negative: "5m", not "300s".

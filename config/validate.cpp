@@ -9,7 +9,7 @@
 namespace spoor::config {
 namespace {
 
-// Two paths, and the sentence around them.
+// Enough for two paths and the text around them.
 constexpr std::size_t overlap_bytes_max = 10'000;
 
 }  // namespace
@@ -19,7 +19,6 @@ Problems find_problems(const Config& config) {
   check_names_and_paths(config, problems);
   check_ranges(config, problems);
   check_endpoints(config, problems);
-  check_dns(config, problems);
   check_etcd(config, problems);
   check_auth(config, problems);
   return problems;

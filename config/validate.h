@@ -7,12 +7,12 @@
 
 namespace spoor::config {
 
-// Everything that is wrong with the settings, a sentence each that names the key, the value and what
-// is accepted. Looks at nothing but `config`: no file, no network.
+// Returns one message per invalid setting, with its key, its value and the accepted values. Depends on
+// `config` only: accesses no file and no network.
 std::vector<std::string> validate(const Config& config);
 
-// Drives that are one directory, or lie one inside the other, by symbolic links or mounts: a sentence for
-// each. Looks at the drives; of one that is not there nothing is known.
+// Returns one message for each pair of drives that are the same directory or are nested, by symbolic links or
+// mounts. Accesses the drives; a missing drive is ignored.
 std::vector<std::string> find_drive_overlaps(const Config& config);
 
 }  // namespace spoor::config

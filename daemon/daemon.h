@@ -9,13 +9,14 @@
 
 namespace spoor::daemon {
 
-// What is wrong though the configuration is valid, a line each: certificates, keys and tokens that can't be
-// used or have expired, users and groups that this machine does not know. What only systemd gives
-// (credentials) is not looked at where it did not.
+// The problems of a valid configuration on this machine, one line each: overlapping drives; certificates,
+// keys and tokens that are unusable or have expired; unknown users and groups. systemd credentials are
+// checked only if systemd passed them to this process.
 std::vector<std::string> check(const config::Config& config);
 
-// Runs a node until SIGTERM or SIGINT: loads, serves, saves. `reload` gives the configuration anew,
-// for SIGHUP. Fails where the node can't start, or where its state could not be saved at the end.
+// Runs a node until SIGTERM or SIGINT: loads its state, serves, and saves a last snapshot. `reload` reads the
+// configuration again, at SIGHUP, on another thread. Fails if the node can't start, or if its state could not
+// be saved at the end.
 base::Result<> run(const config::Config& config, const std::function<base::Result<config::Config>()>& reload,
                    const std::string& version);
 

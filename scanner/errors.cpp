@@ -36,7 +36,7 @@ const std::error_category& scanner_category() {
 std::error_code make_error_code(Errc code) { return {static_cast<int>(code), scanner_category()}; }
 
 base::Error interrupted_error() {
-  return {Errc::interrupted, "the scan was asked to stop; the next one goes on with it"};
+  return {Errc::interrupted, "the scan was stopped; the next scan resumes it"};
 }
 
 }  // namespace spoor::scanner

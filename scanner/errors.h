@@ -1,4 +1,4 @@
-// What can go wrong in scanner/, as far as some caller reacts to it.
+// The errors of scanner/ that a caller handles differently from others.
 #pragma once
 
 #include <system_error>
@@ -9,16 +9,16 @@ namespace spoor::scanner {
 
 enum class Errc {
   scan_running = 1,   // Another scan of this node holds the lock.
-  interrupted,        // The scan was asked to stop: the database is as before.
-  database_failed,    // SQLite could not read or write: a full disk, a bad one, a lock held too long.
-  database_unusable,  // A file that is no scan database, or one of another version of Spoor.
-  database_damaged,   // What is in the file can't be trusted: it has to be built anew.
+  interrupted,        // A stop was requested: the database is unchanged.
+  database_failed,    // SQLite could not read or write: a full or bad disk, a lock held too long.
+  database_unusable,  // Not a scan database, or one of another version of Spoor.
+  database_damaged,   // The content of the file is not reliable: it has to be rebuilt.
 };
 
 const std::error_category& scanner_category();
 std::error_code make_error_code(Errc code);
 
-// Of whatever ends because a stop was requested.
+// For an operation that ends because a stop was requested.
 base::Error interrupted_error();
 
 }  // namespace spoor::scanner

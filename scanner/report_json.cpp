@@ -8,14 +8,14 @@
 #include <stdexcept>
 
 #include "base/iso_time.h"
-#include "scanner/directory_row.h"
+#include "scanner/store/directory_row.h"
 
 namespace spoor::scanner {
 namespace {
 
 using nlohmann::ordered_json;
 
-// A reader that does not know of the end of all sums must not take it for one.
+// Marks saturated sums, so that a reader does not take sum_max for a real sum.
 template <class Figures>
 ordered_json with_saturated(ordered_json json, const Figures& figures) {
   const bool is_saturated =
@@ -112,7 +112,7 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
 
 base::WallTime read_time(const ordered_json& json) {
   const auto time = base::parse_iso_time(json.get<std::string>());
-  // Later ones leave no room for the duration of a scan.
+  // A later time could overflow when the duration of a scan is added.
   if (!time || *time > base::WallTime::max() - std::chrono::years(2))
     throw std::invalid_argument("a time is not in ISO 8601");
   return *time;
@@ -142,7 +142,7 @@ ScanRecord read_scan(const ordered_json& json) {
   return scan;
 }
 
-// What `read` makes of JSON from outside.
+// Runs `read` on JSON from outside, and converts its exceptions to errors.
 template <class Read>
 auto read_json(Read read) -> base::Result<decltype(read())> {
   try {
@@ -159,7 +159,7 @@ ordered_json usage_json(const Usage& usage) {
   ordered_json json = entry_json(usage, usage.total);
   json["as_of"] = usage.as_of ? ordered_json(base::iso_time(*usage.as_of)) : ordered_json(nullptr);
   json["truncated"] = usage.truncated;
-  json["children"] = ordered_json::array();  // even where none were asked for
+  json["children"] = ordered_json::array();  // even if none were requested
   add_children(json, usage, usage.total);
   return json;
 }
@@ -186,7 +186,7 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     Usage usage;
     usage.total = read_entry(json, 0);
     if (const auto& as_of = json.at("as_of"); !as_of.is_null()) usage.as_of = read_time(as_of);
-    usage.saw_everything = true;  // where it did not, no entry says that it is complete
+    usage.saw_everything = true;  // otherwise no entry has `complete`
     json.at("truncated").get_to(usage.truncated);
     return usage;
   });

@@ -1,6 +1,6 @@
-// What the database says, as JSON: the same for `spoor` and for the API (docs/http-api.md).
+// Converts the results of scans to JSON, the same for `spoor` and for the API (docs/http-api.md).
 //
-// Names may hold bytes that are not UTF-8: dump with error_handler_t::replace.
+// Names may contain bytes that are not UTF-8: dump with error_handler_t::replace.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,23 @@
 #include <vector>
 
 #include "base/error.h"
-#include "scanner/change_feed.h"
-#include "scanner/scan_record.h"
-#include "scanner/usage_query.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/store/scan_record.h"
+#include "scanner/store/usage_query.h"
 
 namespace spoor::scanner {
 
 nlohmann::ordered_json usage_json(const Usage& usage);
 
-// An array: an object for each change of the directory or file, which are two where another one took its
-// place.
+// An array with an object for each change of the directory or file: two if it was replaced.
 nlohmann::ordered_json changes_json(const FeedEntry& entry);
 
-// In their order.
+// In the given order.
 nlohmann::ordered_json scans_json(const std::vector<ScanRecord>& scans);
 
-// The same back from JSON, as far as it holds it: times to the second, the end of a scan by its duration,
-// `complete` for what is known of a directory. Anything else is an error, as are directories that are nested
-// deeper than a daemon's answer.
+// The reverse, as far as the JSON contains it: times have the precision of a second, the end of a scan is
+// computed from its duration, and Usage::is_complete() is the entry's `complete`. Other JSON is an error
+// (std::errc::bad_message), and so are directories nested deeper than a daemon returns.
 inline constexpr std::uint64_t usage_depth_max = 16;
 base::Result<Usage> usage_from_json(const nlohmann::ordered_json& json);
 base::Result<std::vector<ScanRecord>> scans_from_json(const nlohmann::ordered_json& json);

@@ -15,7 +15,7 @@ base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
   if (!lock->has_value()) {
     return base::Error(
         Errc::scan_running,
-        fmt::format("another scan of this node is running: it holds {}; wait for its end", file.native()));
+        fmt::format("another scan of this node is running: it holds {}; wait until it ends", file.native()));
   }
   return std::move(**lock);
 }

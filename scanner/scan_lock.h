@@ -7,10 +7,10 @@
 
 namespace spoor::scanner {
 
-// Held by the one scan that may run on a node. Take it before the stored cursors are read: they
-// belong to whoever holds it.
+// Acquires the lock of the only scan that may run on a node. Acquire it before reading the stored cursors:
+// only the holder may use them.
 //
-// Fails with Errc::scan_running where another process scans; does not wait.
+// Fails with Errc::scan_running if another process holds it; does not wait.
 base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir);
 
 }  // namespace spoor::scanner

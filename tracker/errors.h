@@ -1,4 +1,4 @@
-// What can go wrong in tracker/, as far as some caller reacts to it.
+// Errors of tracker/ that some caller handles differently.
 #pragma once
 
 #include <system_error>
@@ -8,13 +8,13 @@ namespace spoor::tracker {
 enum class Errc {
   invalid_path = 1,  // Empty, or with `..` or a NUL byte.
   path_too_long,     // The path, or one of its components.
-  invalid_shape,     // A filter's size or number of hashes is outside what can be.
+  invalid_shape,     // A filter's size or number of hashes is out of range.
   snapshot_corrupt,  // Length, checksum or a field of a saved state is wrong.
-  snapshot_foreign,  // A whole snapshot, of another node or cluster.
+  snapshot_foreign,  // A valid snapshot, but of another node or cluster.
   snapshot_unknown,  // A format version this program does not know, of a snapshot or a journal.
   journal_corrupt,   // Length, checksum or a field in the journal is wrong.
-  not_durable,       // The journal can't be written: what was marked may not survive.
-  drive_refused,     // Another drive than the one known by this path, or none.
+  not_durable,       // The journal can't be written: marks may not survive a crash.
+  drive_refused,     // At this path is no drive, or another one than the known one.
 };
 
 const std::error_category& tracker_category();

@@ -12,6 +12,12 @@ std::string folder_of(std::string_view path) {
   return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
 }
 
+// "tracker/filter" of "tracker/filter/hash.h"; "tracker" of a file at the module's top.
+std::string inner_folder_of(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+}
+
 struct Include {
   std::string path;
   bool in_quotes;
@@ -33,6 +39,16 @@ std::vector<Include> includes_of(std::string_view text) {
 
 bool is_beast(std::string_view path) { return path.starts_with("boost/beast/") || path == "boost/beast.hpp"; }
 
+// Why `file` may not include `include` of the same module; empty if it may.
+std::string broken_inner_rule(const Rules& rules, std::string_view file, std::string_view include) {
+  const std::string from = inner_folder_of(file);
+  const std::string to = inner_folder_of(include);
+  const std::string module = folder_of(file);
+  if (from != module && !rules.may_use_within.contains(from)) return from + " has no place among the arrows";
+  if (from == to || from == module || include == module + "/errors.h") return "";
+  return rules.may_use_within.at(from).contains(to) ? "" : from + " may not use " + to;
+}
+
 // Why `file` may not include `include`; empty if it may.
 std::string broken_rule(const Rules& rules, std::string_view file, const Include& include,
                         const Folders& declared) {
@@ -45,7 +61,7 @@ std::string broken_rule(const Rules& rules, std::string_view file, const Include
   if (!rules.may_use.contains(to)) {
     return include.in_quotes ? "an own file is included by its path from the top: \"folder/file.h\"" : "";
   }
-  if (to == from) return "";
+  if (to == from) return broken_inner_rule(rules, file, include.path);
   if (!rules.may_use.at(from).contains(to)) return from + " may not use " + to;
   return declared.contains(to) ? "" : from + "/CMakeLists.txt does not declare that it uses " + to;
 }
@@ -58,12 +74,32 @@ const Rules& rules() {
                   {"tracker", {"base"}},
                   {"peer", {"tracker", "base"}},
                   {"scanner", {"tracker", "base"}},
-                  {"config", {"base"}},
+                  {"config", {"tracker", "base"}},
                   {"daemon", {"config", "peer", "scanner", "tracker", "base"}},
                   {"cli", {"config", "peer", "scanner", "tracker", "base"}}},
-      .beast_files = {"peer/etcd_watch.cpp", "peer/http_transport.cpp", "daemon/http_header.cpp",
-                      "daemon/http_header.h", "daemon/http_session.cpp", "daemon/http_stream.cpp",
-                      "daemon/http_stream.h"},
+      .may_use_within = {{"tracker/paths", {}},
+                         {"tracker/filter", {"tracker/paths"}},
+                         {"tracker/cycles", {"tracker/filter", "tracker/paths"}},
+                         {"tracker/storage", {"tracker/cycles", "tracker/filter", "tracker/paths"}},
+                         {"peer/http", {}},
+                         {"peer/membership", {"peer/http"}},
+                         {"peer/gather", {"peer/membership", "peer/http"}},
+                         {"scanner/store", {}},
+                         {"scanner/walk", {"scanner/store"}},
+                         {"scanner/audit", {"scanner/walk", "scanner/store"}},
+                         {"scanner/feed", {"scanner/store"}},
+                         {"daemon/process", {}},
+                         {"daemon/http", {"daemon/process"}},
+                         {"daemon/durability", {"daemon/process"}},
+                         {"daemon/membership", {"daemon/process"}},
+                         {"daemon/status",
+                          {"daemon/durability", "daemon/membership", "daemon/http", "daemon/process"}},
+                         {"daemon/api",
+                          {"daemon/status", "daemon/durability", "daemon/membership", "daemon/http",
+                           "daemon/process"}}},
+      .beast_files = {"peer/http/http_transport.cpp", "daemon/http/http_header.cpp",
+                      "daemon/http/http_header.h", "daemon/http/http_session.cpp",
+                      "daemon/http/http_stream.cpp", "daemon/http/http_stream.h"},
   };
   return rules;
 }

@@ -14,6 +14,9 @@ using Folders = std::set<std::string, std::less<>>;
 struct Rules {
   // What each folder may use besides itself. A folder that is not named here may not hold sources.
   std::map<std::string, Folders, std::less<>> may_use;
+  // What each folder within a module ("tracker/filter") may use of its module, besides itself and errors.h at
+  // the module's top. Other files at the top may use all of them, and are used by none.
+  std::map<std::string, Folders, std::less<>> may_use_within;
   // The only files that include Beast, which is slow to compile and belongs to the edges.
   std::set<std::string, std::less<>> beast_files;
 };
@@ -21,7 +24,7 @@ struct Rules {
 // The rules of this project.
 const Rules& rules();
 
-// What the includes of `file` ("tracker/tracker.cpp") break, a sentence each. `declared` is what its
+// What the includes of `file` ("tracker/cycles/tracker.cpp") break, a sentence each. `declared` is what its
 // folder's CMakeLists.txt declares to use.
 std::vector<std::string> check_includes(const Rules& rules, std::string_view file, std::string_view text,
                                         const Folders& declared);

@@ -19,10 +19,10 @@ const fs::path root = SPOOR_SOURCE_DIR;
 
 // In these everything that is written goes through an escape, or is exact on purpose.
 const std::set<std::string> writers{
-    "cli/format.cpp",      // print_text() and print_error(), which escape, and print_exact()
-    "cli/scan_walk.cpp",   // progress: figures only
-    "daemon/logging.cpp",  // print_failure(), which escapes
-    "daemon/main.cpp",     // one fixed sentence
+    "cli/format.cpp",              // print_text() and print_error(), which escape, and print_exact()
+    "cli/scan_walk.cpp",           // progress: figures only
+    "daemon/process/logging.cpp",  // print_failure(), which escapes
+    "daemon/main.cpp",             // one fixed sentence
 };
 
 // Who may print as it is, and why.
@@ -87,7 +87,7 @@ TEST(OutputTest, ExactOutput_IsListedWithItsReason) {
 }
 
 // A line break in one of these would make a line of its own of what comes behind it.
-TEST(OutputTest, FieldsFromOutside_AreEscapedInText) {
+TEST(OutputTest, UntrustedFields_AreEscapedInText) {
   const std::regex field(
       R"((\w+\()?\s*\b(peer|error|outcome|record|entry|drive|inspected)\.(name|url|error|message|reason|note|path|owner)\b(?!\())");
   std::size_t checked = 0;
@@ -117,7 +117,7 @@ TEST(OutputTest, EveryLogger_HasTheFormatterThatEscapes) {
   const std::regex makes(
       R"(spdlog::logger>\(|set_pattern\(|_logger_mt\(|_logger_st\(|stdout_color|stderr_color)");
   for (const auto& [name, text] : sources()) {
-    if (name == "daemon/logging.cpp") {
+    if (name == "daemon/process/logging.cpp") {
       EXPECT_EQ(text.find("%v"), std::string::npos) << "the message as it is";
       continue;
     }

@@ -38,7 +38,7 @@ std::vector<fs::path> sources_in(const fs::path& folder) {
   return sources;
 }
 
-TEST(SourcesTest, IncludesGoAlongTheArrows) {
+TEST(SourcesTest, Includes_FollowModuleDependencies) {
   std::size_t checked = 0;
   for (const auto& folder : fs::directory_iterator(root)) {
     if (!is_production(folder.path())) continue;
@@ -54,7 +54,7 @@ TEST(SourcesTest, IncludesGoAlongTheArrows) {
   EXPECT_GT(checked, 10U) << "no sources found in " << root;
 }
 
-TEST(SourcesTest, DeclarationsGoAlongTheArrows) {
+TEST(SourcesTest, CmakeDeclarations_FollowModuleDependencies) {
   for (const auto& [folder, may_use] : rules().may_use) {
     const fs::path cmake = root / folder / "CMakeLists.txt";
     ASSERT_TRUE(fs::exists(cmake)) << cmake;

@@ -8,7 +8,7 @@ namespace spoor::base {
 namespace {
 
 // RFC 4648, section 10.
-TEST(Base64Test, TheVectorsOfTheStandard) {
+TEST(Base64Test, Rfc4648Vectors_EncodeAndDecode) {
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"f", "Zg=="},
                                                          {"fo", "Zm8="},
@@ -23,7 +23,7 @@ TEST(Base64Test, TheVectorsOfTheStandard) {
   }
 }
 
-TEST(Base64Test, AnyBytesComeBack) {
+TEST(Base64Test, RandomBytes_RoundTrip) {
   SPOOR_RANDOM(random);
   for (int i = 0; i < 2000; ++i) {
     const std::string bytes = random.bytes(random.below(50));
@@ -31,7 +31,7 @@ TEST(Base64Test, AnyBytesComeBack) {
   }
 }
 
-TEST(Base64Test, WhatNoEncoderWritesIsRefused) {
+TEST(Base64Test, MalformedText_IsRefused) {
   for (const std::string text : {"Z", "Zg", "Zg=", "Zg==Zg==", "====", "=", "Z===", "Zm9v\n", "Zm9v ", "Zm-_",
                                  "Zh==", "Zm9=", "Zg=a"}) {
     EXPECT_EQ(from_base64(text), std::nullopt) << text;

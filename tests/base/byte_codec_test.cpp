@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(ByteCodecTest, FieldsAreLittleEndianAndOfFixedWidth) {
+TEST(ByteCodecTest, Fields_AreLittleEndianAndFixedWidth) {
   ByteWriter out;
   out.u8(0x01);
   out.u16(0x0203);
@@ -22,12 +22,12 @@ TEST(ByteCodecTest, FieldsAreLittleEndianAndOfFixedWidth) {
   EXPECT_EQ(out.bytes(), "\x01\x03\x02\x07\x06\x05\x04\x0f\x0e\x0d\x0c\x0b\x0a\x09\x08"sv);
 }
 
-TEST(ByteCodecTest, BigEndianWordsReadHighestByteFirst) {
+TEST(ByteCodecTest, BigEndianWord_IsReadHighestByteFirst) {
   ByteReader in("\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"sv);
   EXPECT_EQ(in.u64_big(), 0x08090a0b0c0d0e0fU);
 }
 
-TEST(ByteCodecTest, WhatWasWrittenIsRead) {
+TEST(ByteCodecTest, WrittenFields_AreReadBack) {
   constexpr std::array<std::uint64_t, 2> words{1, std::numeric_limits<std::uint64_t>::max()};
   ByteWriter out;
   out.u8(0xff);
@@ -52,20 +52,20 @@ TEST(ByteCodecTest, WhatWasWrittenIsRead) {
   EXPECT_EQ(in.remaining(), 0U);
 }
 
-TEST(ByteCodecTest, TheLongestShortStringIsReadWhole) {
+TEST(ByteCodecTest, LongestShortString_IsReadBack) {
   const std::string longest(std::numeric_limits<std::uint16_t>::max(), 'x');
   ByteWriter out;
   out.short_string(longest);
   EXPECT_EQ(ByteReader(out.bytes()).short_string(), longest);
 }
 
-TEST(ByteCodecTest, AReadPastTheEndGivesZeroAndFails) {
+TEST(ByteCodecTest, ReadPastEnd_ReturnsZeroAndFails) {
   ByteReader in("\xff\xff\xff"sv);
   EXPECT_EQ(in.u32(), 0U);
   EXPECT_FALSE(in.ok());
 }
 
-TEST(ByteCodecTest, AFailedReaderStaysFailedAndEmpty) {
+TEST(ByteCodecTest, FailedReader_StaysFailedAndEmpty) {
   // What is left after a short read must not be taken for the next field.
   ByteReader in("\xff\xff\xff"sv);
   in.u64();
@@ -74,7 +74,7 @@ TEST(ByteCodecTest, AFailedReaderStaysFailedAndEmpty) {
   EXPECT_FALSE(in.ok());
 }
 
-TEST(ByteCodecTest, ALengthBeyondTheEndIsRefusedWhateverItsSize) {
+TEST(ByteCodecTest, RawLengthBeyondEnd_IsRefused) {
   for (const std::uint64_t length :
        {std::uint64_t{4}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
     ByteReader in("abc");
@@ -83,7 +83,7 @@ TEST(ByteCodecTest, ALengthBeyondTheEndIsRefusedWhateverItsSize) {
   }
 }
 
-TEST(ByteCodecTest, AStringCutOffInItsBytesFails) {
+TEST(ByteCodecTest, TruncatedShortString_Fails) {
   ByteWriter out;
   out.short_string("hello");
   ByteReader in(std::string_view(out.bytes()).substr(0, out.bytes().size() - 1));
@@ -91,7 +91,7 @@ TEST(ByteCodecTest, AStringCutOffInItsBytesFails) {
   EXPECT_FALSE(in.ok());
 }
 
-TEST(ByteCodecTest, AnEmptyInputIsNoFailureUntilItIsRead) {
+TEST(ByteCodecTest, EmptyInput_FailsOnlyWhenRead) {
   ByteReader in("");
   EXPECT_TRUE(in.ok());
   EXPECT_EQ(in.raw(0), "");
@@ -100,7 +100,7 @@ TEST(ByteCodecTest, AnEmptyInputIsNoFailureUntilItIsRead) {
   EXPECT_FALSE(in.ok());
 }
 
-TEST(ByteCodecTest, RandomReadsOfRandomBytesNeverLeaveTheInput) {
+TEST(ByteCodecTest, RandomReads_NeverLeaveTheInput) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 2'000; ++round) {
     // An exact copy on the heap: the address sanitizer sees one byte too many.

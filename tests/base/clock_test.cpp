@@ -19,7 +19,7 @@ WallTime mtime_of(const std::filesystem::path& file) {
 }
 
 // Of a clock that were ahead, one in some hundred would be.
-TEST(FileTimeClockTest, FileThatIsWrittenLater_HasNoEarlierTime) {
+TEST(FileTimeClockTest, FileWrittenLater_HasNoEarlierMtime) {
   const support::TempDirectory directory;
   const FileTimeClock clock;
   for (int i = 0; i < 2'000; ++i) {

@@ -23,13 +23,13 @@ class DirectoryOverlapTest : public ::testing::Test {
   support::TempDirectory temp_;
 };
 
-TEST_F(DirectoryOverlapTest, DirectoriesApart_OverlapWithNone) {
+TEST_F(DirectoryOverlapTest, SeparateDirectories_DoNotOverlap) {
   EXPECT_TRUE(find_overlaps(
                   {temp_ / "one", temp_ / "two", temp_ / "one-more", link("link", "one") / ".." / "nothing"})
                   .empty());
 }
 
-TEST_F(DirectoryOverlapTest, LinkToAnother_IsTheSame) {
+TEST_F(DirectoryOverlapTest, SymlinkToAnother_IsTheSameDirectory) {
   const std::vector<fs::path> drives{temp_ / "two", temp_ / "one", link("link", "one")};
   const auto found = find_overlaps(drives);
   ASSERT_EQ(found.size(), 1U);
@@ -39,7 +39,7 @@ TEST_F(DirectoryOverlapTest, LinkToAnother_IsTheSame) {
   EXPECT_NE(overlap_text(found[0], drives).find("is the same directory as"), std::string::npos);
 }
 
-TEST_F(DirectoryOverlapTest, LinkBelowAnother_IsInside_WhicheverComesFirst) {
+TEST_F(DirectoryOverlapTest, SymlinkBelowAnother_IsInsideInAnyOrder) {
   const fs::path inner = link("link", "one/below") / "deep";
   for (const std::size_t at : {0U, 1U}) {
     std::vector<fs::path> drives{temp_ / "one", temp_ / "two"};
@@ -53,11 +53,11 @@ TEST_F(DirectoryOverlapTest, LinkBelowAnother_IsInside_WhicheverComesFirst) {
   }
 }
 
-TEST_F(DirectoryOverlapTest, FileSystemMountedBelowAnother_OverlapsWithNone) {
+TEST_F(DirectoryOverlapTest, FileSystemMountedBelowAnother_DoesNotOverlap) {
   EXPECT_TRUE(find_overlaps({"/", "/proc"}).empty());
 }
 
-TEST_F(DirectoryOverlapTest, WhatIsNotThere_OverlapsWithNone) {
+TEST_F(DirectoryOverlapTest, MissingDirectory_DoesNotOverlap) {
   EXPECT_TRUE(find_overlaps({temp_ / "one", link("dangling", "nowhere"), temp_ / "missing"}).empty());
 }
 

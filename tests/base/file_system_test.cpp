@@ -35,7 +35,7 @@ class FileSystemTest : public ::testing::Test {
   PosixFileSystem files_;
 };
 
-TEST_F(FileSystemTest, ADirectoryIsListedByName) {
+TEST_F(FileSystemTest, ListDirectory_IsSortedByName) {
   write_plainly(directory_ / "b", "");
   write_plainly(directory_ / ".a", "");
   fs::create_directory(directory_ / "sub");
@@ -44,31 +44,31 @@ TEST_F(FileSystemTest, ADirectoryIsListedByName) {
   EXPECT_EQ(files_.list_directory(directory_ / "b").error().code, std::errc::not_a_directory);
 }
 
-TEST_F(FileSystemTest, AFileThatIsNotThereIsNothingAndOneThatCannotBeReadAnError) {
+TEST_F(FileSystemTest, ReadIfThere_ReturnsNothingOnlyIfFileIsMissing) {
   EXPECT_FALSE(read_if_there(files_, file_, 100).value());
   write_plainly(file_, "12345");
   EXPECT_EQ(read_if_there(files_, file_, 100).value(), "12345");
   EXPECT_EQ(read_if_there(files_, file_, 4).error().code, std::errc::file_too_large);
 }
 
-TEST_F(FileSystemTest, AFileReadsAsWritten) {
+TEST_F(FileSystemTest, Read_ReturnsContentAsWritten) {
   write_plainly(file_, std::string("a\0b\n", 4));
   EXPECT_EQ(files_.read(file_, 100).value(), std::string("a\0b\n", 4));
 }
 
-TEST_F(FileSystemTest, AnEmptyFileReadsAsEmpty) {
+TEST_F(FileSystemTest, ReadEmptyFile_ReturnsEmpty) {
   write_plainly(file_, "");
   EXPECT_EQ(files_.read(file_, 0).value(), "");
 }
 
-TEST_F(FileSystemTest, AMissingFileIsNoSuchFileAndNamed) {
+TEST_F(FileSystemTest, ReadMissingFile_ReturnsNoSuchFileWithItsPath) {
   const auto read = files_.read(file_, 100);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, std::errc::no_such_file_or_directory);
   EXPECT_NE(read.error().message.find(file_.native()), std::string::npos) << read.error().message;
 }
 
-TEST_F(FileSystemTest, AFileOfTheLargestSizeIsReadAndOneByteMoreIsTooLarge) {
+TEST_F(FileSystemTest, ReadBeyondSizeLimit_IsTooLarge) {
   write_plainly(file_, "12345");
   EXPECT_EQ(files_.read(file_, 5).value(), "12345");
   const auto read = files_.read(file_, 4);
@@ -76,7 +76,7 @@ TEST_F(FileSystemTest, AFileOfTheLargestSizeIsReadAndOneByteMoreIsTooLarge) {
   EXPECT_EQ(read.error().code, std::errc::file_too_large);
 }
 
-TEST_F(FileSystemTest, AFileTooLargeForMemoryIsRefusedBeforeItIsRead) {
+TEST_F(FileSystemTest, ReadTerabyteFile_IsRefusedBeforeReading) {
   write_plainly(file_, "");
   ASSERT_EQ(::truncate(file_.c_str(), off_t{1} << 40), 0);  // sparse: it takes no space
   const auto read = files_.read(file_, 1'000'000);
@@ -84,20 +84,20 @@ TEST_F(FileSystemTest, AFileTooLargeForMemoryIsRefusedBeforeItIsRead) {
   EXPECT_EQ(read.error().code, std::errc::file_too_large);
 }
 
-TEST_F(FileSystemTest, ADirectoryInThePlaceOfAFileIsNotRead) {
+TEST_F(FileSystemTest, ReadDirectory_IsRefused) {
   const auto read = files_.read(directory_.path(), 100);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, std::errc::is_a_directory);
 }
 
-TEST_F(FileSystemTest, AFifoInThePlaceOfAFileIsRefusedAndDoesNotHang) {
+TEST_F(FileSystemTest, ReadFifo_IsRefusedWithoutHanging) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   EXPECT_FALSE(files_.read(file_, 100));
 }
 
-TEST_F(FileSystemTest, ADeviceInThePlaceOfAFileIsRefused) { EXPECT_FALSE(files_.read("/dev/zero", 100)); }
+TEST_F(FileSystemTest, ReadDevice_IsRefused) { EXPECT_FALSE(files_.read("/dev/zero", 100)); }
 
-TEST_F(FileSystemTest, CreateAppendCloseWritesAFile) {
+TEST_F(FileSystemTest, CreateAppendClose_WritesFile) {
   auto file = files_.create(file_).value();
   ASSERT_TRUE(file->append("one "));
   ASSERT_TRUE(file->append("two"));
@@ -106,20 +106,20 @@ TEST_F(FileSystemTest, CreateAppendCloseWritesAFile) {
   EXPECT_EQ(read_plainly(file_), "one two");
 }
 
-TEST_F(FileSystemTest, CreateEmptiesTheFileThatIsThere) {
+TEST_F(FileSystemTest, CreateExistingFile_TruncatesIt) {
   write_plainly(file_, "old and long");
   ASSERT_TRUE(files_.create(file_).value()->append("new"));
   EXPECT_EQ(read_plainly(file_), "new");
 }
 
-TEST_F(FileSystemTest, CreatedFilesAreNotForOthersToRead) {
+TEST_F(FileSystemTest, CreatedFile_IsNotAccessibleToOthers) {
   ASSERT_TRUE(files_.create(file_));
   struct stat status{};
   ASSERT_EQ(::stat(file_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07U, 0U);
 }
 
-TEST_F(FileSystemTest, FilesAndFolders_HaveTheirModeWhateverTheUmask) {
+TEST_F(FileSystemTest, FileAndDirectoryModes_AreIndependentOfUmask) {
   for (const mode_t mask : {0000U, 0022U, 0077U}) {
     const support::Umask umask(mask);
     const fs::path folder = directory_ / std::to_string(mask);
@@ -132,13 +132,13 @@ TEST_F(FileSystemTest, FilesAndFolders_HaveTheirModeWhateverTheUmask) {
   }
 }
 
-TEST_F(FileSystemTest, FolderThatTakesItsGroupFromAbove_KeepsThat) {
+TEST_F(FileSystemTest, DirectoryBelowSetgidDirectory_KeepsSetgid) {
   fs::permissions(directory_ / ".", fs::perms::set_gid, fs::perm_options::add);
   ASSERT_TRUE(files_.create_directory(directory_ / "folder"));
   EXPECT_EQ(fs::status(directory_ / "folder").permissions(), fs::perms(0750) | fs::perms::set_gid);
 }
 
-TEST_F(FileSystemTest, CreateDoesNotFollowASymbolicLink) {
+TEST_F(FileSystemTest, CreateAtSymlink_IsRefused) {
   // Whoever can write to the directory could otherwise have any file of the daemon's overwritten.
   const fs::path victim = directory_ / "victim";
   write_plainly(victim, "precious");
@@ -147,7 +147,7 @@ TEST_F(FileSystemTest, CreateDoesNotFollowASymbolicLink) {
   EXPECT_EQ(read_plainly(victim), "precious");
 }
 
-TEST_F(FileSystemTest, CreateRefusesAFifoThatSomebodyReads) {
+TEST_F(FileSystemTest, CreateAtFifoWithReader_IsRefused) {
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);
@@ -155,21 +155,21 @@ TEST_F(FileSystemTest, CreateRefusesAFifoThatSomebodyReads) {
   ::close(reader);
 }
 
-TEST_F(FileSystemTest, CreateDoesNotWaitForAFifosReader) {
+TEST_F(FileSystemTest, CreateAtFifoWithoutReader_IsRefusedWithoutHanging) {
   // A FIFO without a reader blocks a plain open for ever: this test would hang.
   ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
   EXPECT_FALSE(files_.create(file_));
 }
 
-TEST_F(FileSystemTest, CreateInAMissingDirectoryFails) {
+TEST_F(FileSystemTest, CreateInMissingDirectory_ReturnsNoSuchFile) {
   const auto created = files_.create(directory_ / "missing" / "file");
   ASSERT_FALSE(created);
   EXPECT_EQ(created.error().code, std::errc::no_such_file_or_directory);
 }
 
-TEST_F(FileSystemTest, CreateRefusesADevice) { EXPECT_FALSE(files_.create("/dev/null")); }
+TEST_F(FileSystemTest, CreateAtDevice_IsRefused) { EXPECT_FALSE(files_.create("/dev/null")); }
 
-TEST_F(FileSystemTest, RenameReplacesTheTarget) {
+TEST_F(FileSystemTest, Rename_ReplacesTarget) {
   write_plainly(file_, "new");
   write_plainly(directory_ / "target", "old");
   ASSERT_TRUE(files_.rename(file_, directory_ / "target"));
@@ -177,14 +177,14 @@ TEST_F(FileSystemTest, RenameReplacesTheTarget) {
   EXPECT_FALSE(fs::exists(file_));
 }
 
-TEST_F(FileSystemTest, RemoveRemovesAFileAndReportsAMissingOne) {
+TEST_F(FileSystemTest, Remove_DeletesFileAndReportsMissingOne) {
   write_plainly(file_, "x");
   EXPECT_TRUE(files_.remove(file_));
   EXPECT_FALSE(fs::exists(file_));
   EXPECT_EQ(files_.remove(file_).error().code, std::errc::no_such_file_or_directory);
 }
 
-TEST_F(FileSystemTest, RemovingASymbolicLinkLeavesWhatItPointsTo) {
+TEST_F(FileSystemTest, RemoveSymlink_KeepsItsTarget) {
   const fs::path target = directory_ / "target";
   write_plainly(target, "kept");
   fs::create_symlink(target, file_);
@@ -192,22 +192,22 @@ TEST_F(FileSystemTest, RemovingASymbolicLinkLeavesWhatItPointsTo) {
   EXPECT_EQ(read_plainly(target), "kept");
 }
 
-TEST_F(FileSystemTest, CreateDirectoryTakesAnExistingOneForSuccess) {
+TEST_F(FileSystemTest, CreateExistingDirectory_Succeeds) {
   EXPECT_TRUE(files_.create_directory(directory_ / "new"));
   EXPECT_TRUE(files_.create_directory(directory_ / "new"));
 }
 
-TEST_F(FileSystemTest, CreateDirectoryDoesNotCreateParents) {
+TEST_F(FileSystemTest, CreateDirectory_DoesNotCreateParents) {
   EXPECT_FALSE(files_.create_directory(directory_ / "missing" / "new"));
   EXPECT_FALSE(fs::exists(directory_ / "missing"));
 }
 
-TEST_F(FileSystemTest, CreateDirectoryWhereAFileIsFails) {
+TEST_F(FileSystemTest, CreateDirectoryAtFile_ReturnsFileExists) {
   write_plainly(file_, "x");
   EXPECT_EQ(files_.create_directory(file_).error().code, std::errc::file_exists);
 }
 
-TEST_F(FileSystemTest, RemoveDirectoryTakesAnEmptyOneOnly) {
+TEST_F(FileSystemTest, RemoveDirectory_RemovesOnlyEmptyDirectory) {
   const fs::path directory = directory_ / "new";
   fs::create_directory(directory);
   write_plainly(directory / "file", "x");
@@ -218,21 +218,21 @@ TEST_F(FileSystemTest, RemoveDirectoryTakesAnEmptyOneOnly) {
   EXPECT_FALSE(fs::exists(directory));
 }
 
-TEST_F(FileSystemTest, SyncDirectoryWantsADirectory) {
+TEST_F(FileSystemTest, SyncDirectory_RefusesFileAndMissingPath) {
   write_plainly(file_, "x");
   EXPECT_TRUE(files_.sync_directory(directory_.path()));
   EXPECT_FALSE(files_.sync_directory(file_));
   EXPECT_FALSE(files_.sync_directory(directory_ / "missing"));
 }
 
-TEST_F(FileSystemTest, ReplaceFileCreatesAndReplacesAndLeavesNothingAside) {
+TEST_F(FileSystemTest, ReplaceFile_WritesContentAndLeavesNoTemporaryFile) {
   ASSERT_TRUE(replace_file(files_, file_, "one"));
   ASSERT_TRUE(replace_file(files_, file_, "two"));
   EXPECT_EQ(read_plainly(file_), "two");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 1);
 }
 
-TEST_F(FileSystemTest, ReplaceFileReplacesASymbolicLinkNotItsTarget) {
+TEST_F(FileSystemTest, ReplaceFileAtSymlink_KeepsItsTarget) {
   const fs::path target = directory_ / "target";
   write_plainly(target, "kept");
   fs::create_symlink(target, file_);
@@ -241,7 +241,7 @@ TEST_F(FileSystemTest, ReplaceFileReplacesASymbolicLinkNotItsTarget) {
   EXPECT_EQ(read_plainly(file_), "new");
 }
 
-TEST_F(FileSystemTest, AReplacedFileThatIsOpenStaysWholeForItsReader) {
+TEST_F(FileSystemTest, ReplaceOpenFile_ReaderSeesOldContent) {
   // ancestor 15: in-place writing shows readers a short file.
   write_plainly(file_, "the old content");
   std::ifstream reader(file_, std::ios::binary);
@@ -250,7 +250,7 @@ TEST_F(FileSystemTest, AReplacedFileThatIsOpenStaysWholeForItsReader) {
   EXPECT_EQ(seen, "the old content");
 }
 
-TEST_F(FileSystemTest, AFailedReplaceLeavesTheDirectoryThatStandsInTheWay) {
+TEST_F(FileSystemTest, ReplaceFileAtDirectory_FailsAndKeepsDirectory) {
   fs::create_directory(file_);
   EXPECT_FALSE(replace_file(files_, file_, "new"));
   EXPECT_TRUE(fs::is_directory(file_));

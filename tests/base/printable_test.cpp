@@ -5,11 +5,11 @@
 namespace spoor::base {
 namespace {
 
-TEST(PrintableTest, EscapesOfATerminal_AreEscaped) {
+TEST(PrintableTest, TerminalEscapeSequences_AreEscaped) {
   EXPECT_EQ(printable("evil\n2026-01-01 \x1b[2J\r\t\x7f"), "evil\\x0a2026-01-01 \\x1b[2J\\x0d\\x09\\x7f");
 }
 
-TEST(PrintableTest, MarksOfDirectionAndSeparatorsOfLines_AreEscaped) {
+TEST(PrintableTest, BidiMarksAndLineSeparators_AreEscaped) {
   EXPECT_EQ(printable("a\xe2\x80\xae"
                       "b"),
             "a\\xe2\\x80\\xae"
@@ -21,12 +21,12 @@ TEST(PrintableTest, MarksOfDirectionAndSeparatorsOfLines_AreEscaped) {
   EXPECT_EQ(printable("\xe2\x80\x93 \xe2\x82\xac"), "\xe2\x80\x93 \xe2\x82\xac") << "a dash, the euro";
 }
 
-TEST(PrintableTest, LongText_IsCutWhereAskedFor) {
+TEST(PrintableTest, LongText_IsTruncatedAtRequestedLength) {
   EXPECT_EQ(printable(std::string(500, 'x'), 500), std::string(500, 'x'));
   EXPECT_EQ(printable(std::string(502, 'x'), 500), std::string(501, 'x') + "...");
 }
 
-TEST(PrintableTest, LinesOfText_StayLines) {
+TEST(PrintableTest, PrintableLines_KeepLineBreaks) {
   const std::string line(1'000, 'x');
   EXPECT_EQ(printable_lines(line + "\n\x1b[2J\n"), line + "\n\\x1b[2J\n");
 }

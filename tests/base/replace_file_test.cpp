@@ -54,7 +54,7 @@ std::size_t calls_of_a_success(Before before) {
 
 class ReplaceFileTest : public ::testing::TestWithParam<Before> {};
 
-TEST_P(ReplaceFileTest, APowerCutAtAnyCallLeavesTheOldOrTheNewFileWhole) {
+TEST_P(ReplaceFileTest, PowerCutAtAnyCall_LeavesOldOrNewFileWhole) {
   const std::size_t calls = calls_of_a_success(GetParam());
   for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
     for (std::size_t round = 0, rounds = 1; round < rounds; ++round) {
@@ -70,7 +70,7 @@ TEST_P(ReplaceFileTest, APowerCutAtAnyCallLeavesTheOldOrTheNewFileWhole) {
   }
 }
 
-TEST_P(ReplaceFileTest, SuccessSurvivesAPowerCut) {
+TEST_P(ReplaceFileTest, ReplacedFile_SurvivesPowerCut) {
   MemoryFileSystem files;
   prepare(files, GetParam());
   ASSERT_TRUE(replace_file(files, file, new_content));
@@ -78,7 +78,7 @@ TEST_P(ReplaceFileTest, SuccessSurvivesAPowerCut) {
   EXPECT_EQ(files.content(file), new_content);
 }
 
-TEST_P(ReplaceFileTest, AFailureOfAnyCallIsReportedAndLeavesAWholeFile) {
+TEST_P(ReplaceFileTest, FailedCall_IsReportedAndLeavesWholeFile) {
   const std::size_t calls = calls_of_a_success(GetParam());
   for (std::size_t failing = 1; failing <= calls; ++failing) {
     MemoryFileSystem files;
@@ -95,7 +95,7 @@ TEST_P(ReplaceFileTest, AFailureOfAnyCallIsReportedAndLeavesAWholeFile) {
   }
 }
 
-TEST_P(ReplaceFileTest, AFailureFollowedByAPowerCutLeavesAWholeFile) {
+TEST_P(ReplaceFileTest, FailedCallThenPowerCut_LeavesWholeFile) {
   const std::size_t calls = calls_of_a_success(GetParam());
   for (std::size_t failing = 1; failing <= calls; ++failing) {
     for (std::size_t round = 0, rounds = 1; round < rounds; ++round) {
@@ -111,7 +111,7 @@ TEST_P(ReplaceFileTest, AFailureFollowedByAPowerCutLeavesAWholeFile) {
   }
 }
 
-TEST_P(ReplaceFileTest, AFullDriveLeavesTheOldFileAndNothingAside) {
+TEST_P(ReplaceFileTest, FullDrive_LeavesOldFileAndNoTemporaryFile) {
   MemoryFileSystem files;
   prepare(files, GetParam());
   files.fill("/drive");

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "peer/cycle_frame.h"
+#include "peer/gather/cycle_frame.h"
 #include "tests/bench/mark_sets.h"
-#include "tracker/snapshot.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
+#include "tracker/storage/snapshot.h"
 
 namespace {
 

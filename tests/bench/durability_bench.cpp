@@ -141,8 +141,8 @@ struct Measured {
 };
 
 // Once around.
-void take_turns(const Nodes& nodes, std::size_t connections, std::chrono::milliseconds run_time,
-                const std::filesystem::path& sync_file, Measured& measured) {
+void acquire_all(const Nodes& nodes, std::size_t connections, std::chrono::milliseconds run_time,
+                 const std::filesystem::path& sync_file, Measured& measured) {
   const double syncs = syncs_per_second(sync_file, run_time);
   measured.syncs_per_second.add(syncs);
   double first = 0;
@@ -163,7 +163,7 @@ Measured measure(const Settings& settings, const Nodes& nodes, const std::filesy
   }
   for (int round = 0; round < settings.rounds; ++round) {
     for (const std::size_t connections : connection_counts) {
-      take_turns(nodes, connections, settings.run_time, sync_file, measured);
+      acquire_all(nodes, connections, settings.run_time, sync_file, measured);
     }
   }
   return measured;

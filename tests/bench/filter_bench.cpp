@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tests/bench/rocksdb_filter_bits.h"
-#include "tracker/bloom_filter.h"
-#include "tracker/hash.h"
+#include "tracker/filter/bloom_filter.h"
+#include "tracker/filter/hash.h"
 
 namespace {
 

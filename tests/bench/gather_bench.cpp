@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "peer/cycle_frame.h"
-#include "peer/gather.h"
-#include "peer/http_transport.h"
+#include "peer/gather/cycle_frame.h"
+#include "peer/gather/gather.h"
+#include "peer/http/http_transport.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::bench {
 namespace {
@@ -74,7 +74,7 @@ class Peers {
     }
   }
 
-  const std::vector<peer::Endpoint>& endpoints() const { return endpoints_; }
+  const std::vector<base::Endpoint>& endpoints() const { return endpoints_; }
 
  private:
   void start(std::uint64_t number) {
@@ -96,7 +96,7 @@ class Peers {
 
   support::TempDirectory directory_;
   std::vector<std::unique_ptr<support::Daemon>> daemons_;
-  std::vector<peer::Endpoint> endpoints_;
+  std::vector<base::Endpoint> endpoints_;
 };
 
 void report_or(const std::vector<tracker::MarkSet>& answers) {
@@ -125,7 +125,8 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
     options.cluster = "bench";
     options.min_cycle_age = std::chrono::hours(1);  // the live cycle, each time
     const auto started = Steady::now();
-    const auto gathered = peer::gather(transport, peers.endpoints(), cursors, options);
+    options.members.endpoints = peers.endpoints();
+    const auto gathered = peer::gather(transport, cursors, options);
     fmt::print(
         "gathered in {:.1f} ms, {:.1f} MiB received, {} of {} answered\n", 1000 * seconds_since(started),
         static_cast<double>(transport.bytes) / mib,

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "tracker/hash.h"
-#include "tracker/mark_set.h"
+#include "tracker/filter/hash.h"
+#include "tracker/filter/mark_set.h"
 
 namespace spoor::bench {
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "tests/bench/paths.h"
-#include "tracker/hash.h"
-#include "tracker/path.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
+#include "tracker/filter/hash.h"
+#include "tracker/paths/path.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/bench/mark_sets.h"
-#include "tracker/mark_set.h"
+#include "tracker/filter/mark_set.h"
 
 namespace {
 

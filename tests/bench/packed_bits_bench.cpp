@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/bench/mark_sets.h"
-#include "tracker/packed_bits.h"
+#include "tracker/filter/packed_bits.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::bench {
 

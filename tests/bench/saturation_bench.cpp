@@ -22,8 +22,8 @@
 #include "tests/bench/results.h"
 #include "tests/bench/saturation_load.h"
 #include "tests/bench/saturation_node.h"
-#include "tracker/hash.h"
-#include "tracker/level_schedule.h"
+#include "tracker/filter/hash.h"
+#include "tracker/filter/level_schedule.h"
 
 namespace {
 

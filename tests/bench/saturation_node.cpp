@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::bench {
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "tests/bench/saturation_load.h"
-#include "tracker/level_schedule.h"
-#include "tracker/mark_set.h"
+#include "tracker/filter/level_schedule.h"
+#include "tracker/filter/mark_set.h"
 
 namespace spoor::bench {
 

@@ -155,7 +155,7 @@ void run(const Settings& settings) {
   const bench::ScanTree tree(folder, settings.objects, settings.keep);
   const bench::ScanNode node(folder / "node", tree.drive());
   bench::ScanRounds rounds(settings.steps, tree, node);
-  for (int round = 0; round <= settings.rounds; ++round) rounds.take_turns(round > 0);
+  for (int round = 0; round <= settings.rounds; ++round) rounds.acquire_all(round > 0);
   const auto database = node.database();
   fmt::print("{} objects of {} files, {} directories in all; {}, {} processors\n", tree.objects(),
              bench::ScanTree::files, database.directories, disk, std::thread::hardware_concurrency());

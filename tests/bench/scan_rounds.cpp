@@ -65,7 +65,7 @@ const Walker* ScanRounds::walker(std::string_view name) const {
   return found == walkers_.end() ? nullptr : &*found;
 }
 
-void ScanRounds::take_turns(bool counts) {
+void ScanRounds::acquire_all(bool counts) {
   for (Walker& each : walkers_) each.last = each.walk();
   for (Walker& each : walkers_) {
     if (!counts) break;

@@ -48,7 +48,7 @@ class ScanRounds {
 
   // Each once. The first turn, which warms up, should not count. Throws where a scan does not find just what
   // was changed.
-  void take_turns(bool counts);
+  void acquire_all(bool counts);
 
   const std::vector<Walker>& walkers() const { return walkers_; }
   const std::vector<Incremental>& incrementals() const { return incrementals_; }

@@ -25,7 +25,7 @@
 #include "tests/bench/disk.h"
 #include "tests/bench/figures.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 namespace {
 
@@ -175,7 +175,7 @@ struct Beside {
 void mark_beside(FullNode& node, Marker& marker, Beside& beside) {
   std::atomic<std::uint64_t> made = 0;
   std::atomic<bool> over = false;
-  std::jthread committer([&] {
+  std::jthread group_commit([&] {
     for (std::uint64_t seen = 0; !over; seen = made) {
       made.wait(seen);
       node.persistence().commit().value();

@@ -10,11 +10,11 @@ namespace spoor::bench {
 template <class Work>
 void by_two_threads(std::size_t count, const Work& work) {
   std::atomic<std::size_t> next = 0;
-  const auto take_turns = [&] {
+  const auto acquire_all = [&] {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
-  auto other = std::async(std::launch::async, take_turns);
-  take_turns();
+  auto other = std::async(std::launch::async, acquire_all);
+  acquire_all();
   other.get();
 }
 

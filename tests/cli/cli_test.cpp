@@ -9,8 +9,8 @@
 #include "tests/golden/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/level_schedule.h"
-#include "tracker/snapshot.h"
+#include "tracker/filter/level_schedule.h"
+#include "tracker/storage/snapshot.h"
 
 namespace spoor::cli {
 namespace {
@@ -28,7 +28,7 @@ json inspect(const std::vector<std::string>& more) {
   return json::parse(result.out);
 }
 
-TEST(InspectTest, ShowsTheSixteenCyclesOfAMinioFile) {
+TEST(InspectTest, MinioFile_ShowsSixteenCycles) {
   const auto inspected = inspect({});
   EXPECT_EQ(inspected["format"], "minio");
   EXPECT_EQ(inspected["version"], 7);
@@ -41,7 +41,7 @@ TEST(InspectTest, ShowsTheSixteenCyclesOfAMinioFile) {
   }
 }
 
-TEST(InspectTest, AnswersEveryGoldenProbeExactly) {
+TEST(InspectTest, ContainsFrom_GoldenProbes_MatchExactly) {
   std::ifstream file(std::string(SPOOR_GOLDEN_UNPACKED) + "/tracker.v7.json");
   const auto golden = json::parse(file);
   json probes = json::array();
@@ -83,7 +83,7 @@ tracker::Snapshot snapshot_of_levels() {
   return snapshot;
 }
 
-TEST(InspectTest, ACycleOfSeveralLevelsShowsAndAsksThemAll) {
+TEST(InspectTest, CycleOfSeveralLevels_ShowsAndQueriesEachLevel) {
   const support::TempDirectory directory;
   const std::string file = (directory / "snapshot").native();
   std::ofstream(file, std::ios::binary) << tracker::encode_snapshot(snapshot_of_levels());
@@ -115,7 +115,7 @@ TEST(InspectTest, ACycleOfSeveralLevelsShowsAndAsksThemAll) {
   EXPECT_EQ(inspected["contains"][3]["cycles"], json::array());
 }
 
-TEST(InspectTest, WhatIsNoSnapshotIsAClearError) {
+TEST(InspectTest, FileThatIsNoSnapshot_IsAnError) {
   const support::TempDirectory directory;
   std::ofstream(directory / "file") << "hello";
   const auto result = run_command({SPOOR, "inspect", (directory / "file").native()});
@@ -124,7 +124,7 @@ TEST(InspectTest, WhatIsNoSnapshotIsAClearError) {
   EXPECT_EQ(run_command({SPOOR, "inspect", (directory / "absent").native()}).code, 1);
 }
 
-TEST(CliTest, WrongUsageIsExitCodeTwo) {
+TEST(CliTest, WrongUsage_ExitsWithTwo) {
   EXPECT_EQ(run_command({SPOOR}).code, 2);
   EXPECT_EQ(run_command({SPOOR, "nonsense"}).code, 2);
   EXPECT_EQ(run_command({SPOOR, "mark", "--kind", "x", "a"}).code, 2);
@@ -132,13 +132,13 @@ TEST(CliTest, WrongUsageIsExitCodeTwo) {
   EXPECT_EQ(run_command({SPOOR, "--url", "ftp://x", "mark", "a"}).code, 2);
 }
 
-TEST(CliTest, HelpAndVersionAreExitCodeZero) {
+TEST(CliTest, HelpAndVersion_ExitWithZero) {
   EXPECT_EQ(run_command({SPOOR, "--help"}).code, 0);
   EXPECT_EQ(run_command({SPOOR, "scan", "--help"}).code, 0);
   EXPECT_EQ(run_command({SPOOR, "--version"}).code, 0);
 }
 
-TEST(CliTest, ConfigShowPrintsWhatConfigCheckAccepts) {
+TEST(CliTest, ConfigShow_PrintsWhatConfigCheckAccepts) {
   const support::TempDirectory directory;
   const auto file = directory / "spoor.json";
   std::ofstream(file) << R"({"node":{"name":"x"},"drives":["/srv/data"]})";
@@ -171,14 +171,14 @@ TEST(CliTest, ConfigCheck_RefusesDrivesThatAreOneDirectory) {
   EXPECT_EQ(check("not-mounted").code, 0);
 }
 
-TEST(CliTest, MarkingWithoutADaemonFailsAfterItsTimeout) {
+TEST(CliTest, MarkWithoutDaemon_FailsAfterTimeout) {
   const auto result =
       run_command({SPOOR, "--url", "unix:/nonexistent/socket", "mark", "--timeout", "0", "a"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("not marked"), std::string::npos) << result.err;
 }
 
-TEST(CliTest, UsageAndScansBeforeAnyScanSaySo) {
+TEST(CliTest, UsageAndScansBeforeFirstScan_ErrorSuggestsScan) {
   const support::TempDirectory directory;
   const auto file = directory / "spoor.json";
   std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}},
@@ -216,7 +216,7 @@ class ScannedCliTest : public testing::Test {
   const std::filesystem::path config_ = directory_ / "spoor.json";
 };
 
-TEST_F(ScannedCliTest, UsageShowsTwentyOfADirectoryUnlessSaidOtherwise) {
+TEST_F(ScannedCliTest, Usage_ShowsTwentyPerDirectoryByDefault) {
   EXPECT_NE(out({"usage"}).find("(5 more)\n"), std::string::npos);
   EXPECT_NE(out({"usage", "--limit", "24"}).find("(1 more)\n"), std::string::npos);
   EXPECT_EQ(out({"usage", "--limit", "0"}).find(" more)"), std::string::npos);
@@ -226,7 +226,7 @@ TEST_F(ScannedCliTest, UsageShowsTwentyOfADirectoryUnlessSaidOtherwise) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 1 + 25);
 }
 
-TEST_F(ScannedCliTest, UsageIsSortedAsAskedFor) {
+TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
   const auto largest = directory_ / "drive/7/file";
   std::ofstream(largest) << "1";
   EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
@@ -234,7 +234,7 @@ TEST_F(ScannedCliTest, UsageIsSortedAsAskedFor) {
   EXPECT_EQ(json::parse(out({"usage", "--json", "--sort", "name"}))["children"][0]["path"], "0");
 }
 
-TEST_F(ScannedCliTest, ScansAreListed) {
+TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {
   EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
   EXPECT_EQ(json::parse(out({"scans", "--json"}))["scans"].size(), 2U);
   const auto last = json::parse(out({"scans", "--json", "--limit", "1"}))["scans"];
@@ -243,7 +243,7 @@ TEST_F(ScannedCliTest, ScansAreListed) {
   EXPECT_NE(out({"scans"}).find("a full scan was asked for\n"), std::string::npos);
 }
 
-TEST_F(ScannedCliTest, WhatIsNotThereIsAnError) {
+TEST_F(ScannedCliTest, UnknownDirectoryOrBadOption_IsAnError) {
   const auto result = spoor({"usage", "nowhere"});
   EXPECT_EQ(result.code, 1);
   EXPECT_NE(result.err.find("no directory 'nowhere'"), std::string::npos) << result.err;

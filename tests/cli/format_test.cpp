@@ -9,14 +9,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(FormatTest, NumbersHaveCommas) {
+TEST(FormatTest, Numbers_HaveCommas) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(999), "999");
   EXPECT_EQ(with_commas(1234), "1,234");
   EXPECT_EQ(with_commas(1234567), "1,234,567");
 }
 
-TEST(FormatTest, BytesHaveAtMostThreeDigits) {
+TEST(FormatTest, Bytes_AreShownInBinaryUnits) {
   EXPECT_EQ(human_bytes(0), "0 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
@@ -25,7 +25,7 @@ TEST(FormatTest, BytesHaveAtMostThreeDigits) {
   EXPECT_EQ(human_bytes(~0ULL), "16 EiB or more");
 }
 
-TEST(FormatTest, DurationsAreRoundedToWhatMatters) {
+TEST(FormatTest, Durations_ShowAtMostTwoUnits) {
   EXPECT_EQ(human_duration(12ms), "12 ms");
   EXPECT_EQ(human_duration(3400ms), "3.4 s");
   EXPECT_EQ(human_duration(5min), "5 min");
@@ -33,7 +33,7 @@ TEST(FormatTest, DurationsAreRoundedToWhatMatters) {
   EXPECT_EQ(human_duration(76h), "3 d 4 h");
 }
 
-TEST(FormatTest, WhatIsNoTextIsShownAsTheOther) {
+TEST(FormatTest, TextOr_NonText_ReturnsFallback) {
   EXPECT_EQ(text_or("text", "other"), "text");
   EXPECT_EQ(text_or(nullptr, "other"), "other");
   EXPECT_EQ(text_or(7, "other"), "other");
@@ -45,7 +45,7 @@ TEST(FormatTest, CellWithControlCharacters_IsEscaped) {
   EXPECT_EQ(table.to_string(), "name\nevil\\x0a\\x1b[2J\n");
 }
 
-TEST(FormatTest, TextForPeople_HasNoControlCharacters) {
+TEST(FormatTest, PrintText_EscapesControlCharacters) {
   testing::internal::CaptureStdout();
   print_text("one\n\x1b[2J\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\n\\x1b[2J\n");
@@ -54,7 +54,7 @@ TEST(FormatTest, TextForPeople_HasNoControlCharacters) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "one\n\x1b[2J\n") << "for other programs";
 }
 
-TEST(FormatTest, ColumnsAreAsWideAsTheirContent) {
+TEST(FormatTest, Columns_AreAsWideAsTheirContent) {
   Table table({"a", "name", "n"}, {1});
   table.add({"xxx", "y", "1"});
   EXPECT_EQ(table.to_string(), "a    name  n\nxxx  y     1\n");

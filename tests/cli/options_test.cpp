@@ -29,20 +29,20 @@ class OwnEndpointTest : public testing::Test {
 
 // During a restart the socket is not there, and whoever has taken the port meanwhile would be shown the
 // token, and could acknowledge marks.
-TEST_F(OwnEndpointTest, ASocketThatWasAskedForIsWaitedFor) {
+TEST_F(OwnEndpointTest, ConfiguredUnixSocketMissing_IsStillUsed) {
   EXPECT_EQ(endpoint(), "unix:" + path_.native());
   config_.listen.pop_back();
   EXPECT_EQ(endpoint(), "http://127.0.0.1:7420");
 }
 
-TEST_F(OwnEndpointTest, TheOneOfTheDefaultsMayHaveBeenLeftOut) {
+TEST_F(OwnEndpointTest, DefaultUnixSocketMissing_TcpIsUsed) {
   config_.listen_is_default = true;
   EXPECT_EQ(endpoint(), "http://127.0.0.1:7420");
   const support::ListeningSocket there(path_);
   EXPECT_EQ(endpoint(), "unix:" + path_.native());
 }
 
-TEST_F(OwnEndpointTest, APortThatIsNotFixedIsNoWay) {
+TEST_F(OwnEndpointTest, PortZero_IsAnError) {
   config_.listen = {config::Listener{}};
   config_.listen[0].port = 0;
   EXPECT_FALSE(own_endpoint(config_));

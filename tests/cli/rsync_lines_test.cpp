@@ -27,7 +27,7 @@ TEST(RsyncLinesTest, ChangesAndDeletions_AreMarks) {
   expect_mark(">f+++++++++  deleting x", " deleting x", MarkKind::file);
 }
 
-TEST(RsyncLinesTest, Escapes_AreTheBytesTheyStandFor) {
+TEST(RsyncLinesTest, Escapes_AreDecodedToBytes) {
   expect_mark(">f+++++++++ Gr\\#303\\#274n", "Gr\303\274n", MarkKind::file);
   expect_mark(">f+++++++++ a\\#012b", "a\nb", MarkKind::file);
   expect_mark(">f+++++++++ \\#134#012", "\\#012", MarkKind::file);
@@ -37,7 +37,7 @@ TEST(RsyncLinesTest, Escapes_AreTheBytesTheyStandFor) {
   }
 }
 
-TEST(RsyncLinesTest, OtherLines_AreNone) {
+TEST(RsyncLinesTest, OtherLines_AreIgnored) {
   for (const char* line :
        {"", " ", "album/f", "deleting album/f", "sending incremental file list", "created directory /copy",
         "cannot delete non-empty directory: album", ">f+++++++++", ">f+++++++++ ", ">f+++++++++_name",

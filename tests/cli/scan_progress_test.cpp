@@ -21,12 +21,12 @@ scanner::Progress progress(std::uint64_t walked, std::uint64_t done, std::uint64
   return told;
 }
 
-TEST(ScanProgressTest, SaysHowFastItIsAndWhatIsLeft) {
+TEST(ScanProgressTest, Progress_ShowsSpeedAndTimeLeft) {
   EXPECT_EQ(progress_text(progress(12'000, 50'000, 200'000), 10s),
             "12,000 directories read, 1,200/s; 25 %, 30.0 s left");
 }
 
-TEST(ScanProgressTest, GuessesNothingWhereNothingIsKnown) {
+TEST(ScanProgressTest, UnknownTotalOrSpeed_ShowsNoTimeLeft) {
   EXPECT_EQ(progress_text(progress(12'000, 12'000, 0), 10s), "12,000 directories read, 1,200/s");
   EXPECT_EQ(progress_text(progress(12'000, 12'000, 11'000), 10s), "12,000 directories read, 1,200/s");
   EXPECT_EQ(progress_text(progress(0, 0, 11'000), 10s), "0 directories read, 0/s");
@@ -43,10 +43,10 @@ class ScanProgressLinesTest : public ::testing::Test {
   std::vector<std::string> written;
 };
 
-TEST_F(ScanProgressLinesTest, ATerminalHasOneLineThatIsWipedInTheEnd) {
+TEST_F(ScanProgressLinesTest, Terminal_HasOneLineErasedAtTheEnd) {
   ScanProgress lines = told_as(Form::terminal);
   for (int step = 0; step < 10; ++step) {
-    lines.tell(progress(100, 100, 0));
+    lines.report(progress(100, 100, 0));
     clock.advance(100ms);
   }
   lines.end();
@@ -56,10 +56,10 @@ TEST_F(ScanProgressLinesTest, ATerminalHasOneLineThatIsWipedInTheEnd) {
   EXPECT_EQ(written.back(), "\r\x1b[K");
 }
 
-TEST_F(ScanProgressLinesTest, ALogHasALineAMinute) {
+TEST_F(ScanProgressLinesTest, Log_HasOneLineAMinute) {
   ScanProgress lines = told_as(Form::log);
   for (int second = 0; second <= 150; ++second) {
-    lines.tell(progress(600, 600, 0));
+    lines.report(progress(600, 600, 0));
     clock.advance(1s);
   }
   lines.end();

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tracker/hash.h"
+#include "tracker/filter/hash.h"
 
 namespace spoor::cli {
 namespace {
@@ -34,7 +34,7 @@ class ScanReportTest : public testing::Test {
   std::size_t start_level_ = 0;
 };
 
-TEST_F(ScanReportTest, AFilterWithinItsBoundIsNotSaturated) {
+TEST_F(ScanReportTest, FilterWithinItsBound_IsNotSaturated) {
   gather(500, 0);
   gather(1500, 1);
   EXPECT_FALSE(filter()["saturated"]);
@@ -48,7 +48,7 @@ TEST_F(ScanReportTest, AFilterWithinItsBoundIsNotSaturated) {
   EXPECT_THAT(text, Not(HasSubstr("is asked to open")));
 }
 
-TEST_F(ScanReportTest, ANoteIsShown) {
+TEST_F(ScanReportTest, Note_IsShown) {
   auto with_note = outcome();
   EXPECT_TRUE(json::parse(scan_json(with_note))["note"].is_null());
   EXPECT_THAT(scan_text(with_note), Not(HasSubstr("note")));
@@ -77,7 +77,7 @@ TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
   EXPECT_EQ(json::parse(scan_json(outcome()))["peers"][0]["error"], evil);
 }
 
-TEST_F(ScanReportTest, AFilterBeyondItsBoundIsSaturatedAndSaysWhatToDo) {
+TEST_F(ScanReportTest, FilterBeyondItsBound_IsSaturatedWithAdvice) {
   gather(2'000, 0);
   EXPECT_TRUE(filter()["saturated"]);
   EXPECT_GT(filter()["fp_rate"], 0.2);
@@ -87,14 +87,14 @@ TEST_F(ScanReportTest, AFilterBeyondItsBoundIsSaturatedAndSaysWhatToDo) {
   EXPECT_THAT(text, HasSubstr("raise tracker.memory_limit"));
 }
 
-TEST_F(ScanReportTest, TheStartLevelIsShownWhereThereIsOne) {
+TEST_F(ScanReportTest, StartLevel_IsShownIfSet) {
   start_level_ = 3;
   EXPECT_EQ(filter()["start_level"], 3);
   EXPECT_THAT(scan_text(outcome()), HasSubstr("the next cycle is asked to open at level 3\n"));
 }
 
 // What an older version, or another configuration, asked for may be a level this schedule does not have.
-TEST_F(ScanReportTest, AStartLevelOfNoLevelHereIsShownToo) {
+TEST_F(ScanReportTest, StartLevelBeyondSchedule_IsShown) {
   start_level_ = tracker::LevelSchedule::level_max;
   EXPECT_THAT(scan_text(outcome()), HasSubstr("at level 63\n"));
 }

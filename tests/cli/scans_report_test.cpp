@@ -25,7 +25,7 @@ scanner::ScanRecord incremental() {
   return scan;
 }
 
-TEST(ScansTextTest, ALineForEachScan) {
+TEST(ScansTextTest, EachScan_HasOneLine) {
   scanner::ScanRecord full = incremental();
   full.id = 1;
   full.walked_everything = true;
@@ -39,7 +39,7 @@ TEST(ScansTextTest, ALineForEachScan) {
             "     7                -      5  2.0 KiB  it is the first scan\n");
 }
 
-TEST(ScansTextTest, WhatIsPartialSaysSoBesideItsReason) {
+TEST(ScansTextTest, PartialScan_IsShownBesideItsReason) {
   scanner::ScanRecord scan = incremental();
   scan.partial = true;
   EXPECT_THAT(scans_text({scan}), HasSubstr("  partial\n"));
@@ -48,7 +48,7 @@ TEST(ScansTextTest, WhatIsPartialSaysSoBesideItsReason) {
   EXPECT_THAT(scans_text({scan}), HasSubstr("  partial; n2\\x1b was never read before\n"));
 }
 
-TEST(ScansTextTest, NoneIsSaid) { EXPECT_EQ(scans_text({}), "no scan is known\n"); }
+TEST(ScansTextTest, NoScans_PrintsNoScanIsKnown) { EXPECT_EQ(scans_text({}), "no scan is known\n"); }
 
 }  // namespace
 }  // namespace spoor::cli

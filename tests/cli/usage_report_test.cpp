@@ -35,7 +35,7 @@ Usage sample() {
   return usage;
 }
 
-TEST(UsageTextTest, ATreeOfBarsWithinTheColumnsOfATerminal) {
+TEST(UsageTextTest, Terminal_ShowsTreeWithBars) {
   EXPECT_EQ(usage_text(sample(), UsageOrder::size, 80),
             "size     on disk  files  directories    share                    path\n"
             "1.0 KiB  1.0 KiB    100           10  100.0 %  ################  bucket\n"
@@ -46,13 +46,13 @@ TEST(UsageTextTest, ATreeOfBarsWithinTheColumnsOfATerminal) {
             "as of 1970-01-01T00:00:00Z\n");
 }
 
-TEST(UsageTextTest, BarsAreOfFilesWhereThoseAreSorted) {
+TEST(UsageTextTest, SortedByFiles_BarsShowFiles) {
   const std::string text = usage_text(sample(), UsageOrder::files, 80);
   EXPECT_THAT(text, HasSubstr(" 10.0 %  ##..............    a\n"));
   EXPECT_THAT(text, HasSubstr(" 80.0 %  #############...    c\n"));
 }
 
-TEST(UsageTextTest, WholePathsAndNoBarsWithoutATerminal) {
+TEST(UsageTextTest, NoTerminal_ShowsWholePathsWithoutBars) {
   EXPECT_EQ(usage_text(sample(), UsageOrder::size, std::nullopt),
             "size     on disk  files  directories  path\n"
             "1.0 KiB  1.0 KiB    100           10  bucket\n"
@@ -63,17 +63,17 @@ TEST(UsageTextTest, WholePathsAndNoBarsWithoutATerminal) {
             "as of 1970-01-01T00:00:00Z\n");
 }
 
-TEST(UsageTextTest, ATerminalTooNarrowForBarsHasNone) {
+TEST(UsageTextTest, NarrowTerminal_HasNoBars) {
   EXPECT_THAT(usage_text(sample(), UsageOrder::size, 60), HasSubstr("10            0    a\n"));
 }
 
-TEST(UsageTextTest, AnEmptyWholeHasEmptyBars) {
+TEST(UsageTextTest, EmptyTotal_HasEmptyBars) {
   Usage usage = sample();
   usage.total = entry("", 0, 0, 0);
   EXPECT_THAT(usage_text(usage, UsageOrder::size, 80), HasSubstr("  0.0 %  ................  (all)\n"));
 }
 
-TEST(UsageTextTest, NamesCanNotControlTheTerminal) {
+TEST(UsageTextTest, ControlCharactersInNames_AreEscaped) {
   Usage usage = sample();
   usage.total.children[1].path = "bucket/\x1b[2J\n\xff";
   for (const auto columns : {std::optional<std::size_t>(80), std::optional<std::size_t>()}) {
@@ -83,7 +83,7 @@ TEST(UsageTextTest, NamesCanNotControlTheTerminal) {
   }
 }
 
-TEST(UsageTextTest, WhatIsPendingIsSaid) {
+TEST(UsageTextTest, IncompleteUsage_ReportsPendingChanges) {
   Usage usage = sample();
   usage.total.complete = false;
   usage.total.children[1].complete = false;
@@ -97,7 +97,7 @@ TEST(UsageTextTest, WhatIsPendingIsSaid) {
   EXPECT_THAT(usage_text(usage, UsageOrder::size, std::nullopt), HasSubstr("; newer changes are pending\n"));
 }
 
-TEST(UsageCsvTest, IsQuotedAsRfc4180Says) {
+TEST(UsageCsvTest, Csv_IsQuotedPerRfc4180) {
   Usage usage = sample();
   usage.total.children[0].path = "bucket/a \"b\",\nc\xff";
   usage.total.children[1].complete = false;
@@ -109,7 +109,7 @@ TEST(UsageCsvTest, IsQuotedAsRfc4180Says) {
             "\"bucket/c\",1,80,0,256,256,1970-01-01T00:00:00Z,false\r\n");
 }
 
-TEST(UsageCsvTest, OnATerminalControlCharactersAreEscaped) {
+TEST(UsageCsvTest, ControlCharactersOnTerminal_AreEscaped) {
   Usage usage = sample();
   usage.total.children[0].path = "bucket/\x1b[2J";
   EXPECT_THAT(usage_csv(usage, true), HasSubstr("\"bucket/\\x1b[2J\",1,"));

@@ -44,7 +44,7 @@ class BackupTest : public OneNodeTest {
   support::TempDirectory copy_;
 };
 
-TEST_F(BackupTest, RsyncFromTheFeedReproducesTheSource) {
+TEST_F(BackupTest, RsyncFromFeed_RandomChanges_CopyEqualsTheSource) {
   SPOOR_RANDOM(random);
   support::TreeWriter writer(random, drive());
   writer.fill(60);
@@ -69,7 +69,7 @@ TEST_F(BackupTest, RsyncFromTheFeedReproducesTheSource) {
 }
 
 // rsync ends with 24 where a listed directory lies in one that is gone.
-TEST_F(BackupTest, WhatVanishesAfterTheScanIsNoFailure) {
+TEST_F(BackupTest, Rsync_DirectoryVanishedAfterScan_Succeeds) {
   change("bucket/file");
   cluster_.scan(node());
   ASSERT_EQ(rsync().code, 0);
@@ -84,7 +84,7 @@ TEST_F(BackupTest, WhatVanishesAfterTheScanIsNoFailure) {
 }
 
 // It is the same directory in the scans before and after the copy, which needs no second look.
-TEST_F(BackupTest, ADirectoryThatIsElsewhereDuringTheCopy_StaysInIt) {
+TEST_F(BackupTest, Rsync_DirectoryMovedAwayAndBack_StaysInTheCopy) {
   change("moving/deep/file");
   cluster_.scan(node());
   ASSERT_EQ(rsync().code, 0);
@@ -100,7 +100,7 @@ TEST_F(BackupTest, ADirectoryThatIsElsewhereDuringTheCopy_StaysInIt) {
   expect_same();
 }
 
-TEST_F(BackupTest, ADriveThatIsUnmounted_LeavesTheCopyAlone) {
+TEST_F(BackupTest, Rsync_DriveUnmounted_FailsAndKeepsTheCopy) {
   change("a/file");
   cluster_.scan(node());
   ASSERT_EQ(rsync().code, 0);
@@ -121,7 +121,7 @@ TEST_F(BackupTest, ADriveThatIsUnmounted_LeavesTheCopyAlone) {
   expect_same();
 }
 
-TEST_F(BackupTest, ARelativeDestination_StaysTheSameInAllSteps) {
+TEST_F(BackupTest, Rsync_RelativeDestination_IsTheSameInAllSteps) {
   const fs::path before = fs::current_path();
   fs::current_path(copy_.path().parent_path());
   const std::string copy = copy_.path().filename().native();
@@ -135,7 +135,7 @@ TEST_F(BackupTest, ARelativeDestination_StaysTheSameInAllSteps) {
   expect_same();
 }
 
-TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
+TEST_F(BackupTest, Rsync_CopyFailed_IsRepeatedByTheNextRun) {
   change("bucket/a/file");
   scan_settled();
   ASSERT_EQ(rsync().code, 0);
@@ -152,7 +152,7 @@ TEST_F(BackupTest, ACopyThatFailsIsMadeAgain) {
   expect_same();
 }
 
-TEST_F(BackupTest, AConsumerReadsEachChangeOnce) {
+TEST_F(BackupTest, Consumer_Committed_ReadsEachChangeOnce) {
   change("bucket/a/file");
   scan_settled();
   const auto unknown = changes({"--consumer", "c"});
@@ -194,7 +194,7 @@ TEST_F(BackupTest, Consumers_AreListedWithTheirLag) {
   EXPECT_NE(changes({"--consumers"}).out.find("starts over"), std::string::npos);
 }
 
-TEST_F(BackupTest, WhatIsPrintedFitsItsReader) {
+TEST_F(BackupTest, ChangesCommand_PathWithNewline_NeedsNulOrJsonOutput) {
   change("bucket/a/file");
   cluster_.scan(node());
   change("bucket/line\nbreak/file");
@@ -215,7 +215,7 @@ TEST_F(BackupTest, WhatIsPrintedFitsItsReader) {
             "{\"scan\":2,\"path\":\"bucket/line\\nbreak\",\"change\":\"new\"}\n");
 }
 
-TEST_F(BackupTest, WrongUsageIsRefused) {
+TEST_F(BackupTest, ChangesCommand_WrongArguments_AreRefused) {
   for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
            {}, {"--since", "1", "--consumer", "c"}, {"--since", "1", "--commit"}, {"--since", "x"}}) {
     EXPECT_EQ(changes(bad).code, 2);

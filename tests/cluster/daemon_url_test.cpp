@@ -23,7 +23,7 @@ class DaemonUrlTest : public testing::Test {
   Cluster cluster_{2, 1};
 };
 
-TEST_F(DaemonUrlTest, ReadingCommands_PrintWhatTheyPrintThere) {
+TEST_F(DaemonUrlTest, ReadingCommands_WithUrl_PrintTheSameAsOnThatNode) {
   std::filesystem::create_directories(there().drives[0] / "bucket/of the other");
   std::ofstream(there().drives[0] / "bucket/file") << "12345";
   std::ofstream(there().drives[0] / "bucket/of the other/file") << "1234567";
@@ -49,7 +49,7 @@ TEST_F(DaemonUrlTest, ReadingCommands_PrintWhatTheyPrintThere) {
   EXPECT_THAT(absent.err, HasSubstr("no directory 'nowhere' was found by the last scan"));
 }
 
-TEST_F(DaemonUrlTest, CommandsThatReadFilesOfThisMachine_RefuseIt) {
+TEST_F(DaemonUrlTest, CommandsOnLocalFiles_WithUrl_AreRefused) {
   const std::vector<std::vector<std::string>> commands{
       {"changes", "--since", "0"}, {"changes", "--consumers"}, {"inspect", "/dev/null"},
       {"config", "show"},          {"config", "check"},        {"members"},
@@ -62,7 +62,7 @@ TEST_F(DaemonUrlTest, CommandsThatReadFilesOfThisMachine_RefuseIt) {
   }
 }
 
-TEST_F(DaemonUrlTest, MarkOnADriveOfTheDaemon_IsRefusedThere) {
+TEST_F(DaemonUrlTest, Mark_PathOnADriveOfTheDaemon_IsRefused) {
   const std::string path = there().drives[0] / "photos/x";
   const auto refused = at_the_other({"mark", path});
   EXPECT_EQ(refused.code, 1);

@@ -1,9 +1,12 @@
 // Real nodes that find each other by the SRV records of a real DNS server.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include <csignal>
 #include <fstream>
 
+#include "peer/http/http_transport.h"
 #include "tests/cluster/cluster.h"
+#include "tests/support/certificates.h"
 #include "tests/support/dns_server.h"
 #include "tests/support/loopback.h"
 #include "tests/support/tree_totals.h"
@@ -12,6 +15,8 @@ namespace spoor::cluster {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
 
 class DnsTest : public testing::Test {
  protected:
@@ -61,7 +66,7 @@ class DnsTest : public testing::Test {
   int changes_ = 0;
 };
 
-TEST_F(DnsTest, NodesAreFoundByTheirServiceRecords) {
+TEST_F(DnsTest, SrvRecords_ScanFindsAllNodes) {
   const auto& nodes = cluster_.nodes();
   const auto first = cluster_.scan(nodes[0], 0, by_name());
   EXPECT_EQ(first["peers"].size(), 3U) << "the node itself is in the list, and asked once";
@@ -71,7 +76,7 @@ TEST_F(DnsTest, NodesAreFoundByTheirServiceRecords) {
 }
 
 // As in Kubernetes: the address leaves the name when the node goes, and another one comes with it.
-TEST_F(DnsTest, ANodeThatIsBackElsewhereBringsItsMarks) {
+TEST_F(DnsTest, Node_BackAtAnotherAddress_BringsItsMarks) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0], 0, by_name());
   change_and_tell(nodes[2]);
@@ -89,7 +94,7 @@ TEST_F(DnsTest, ANodeThatIsBackElsewhereBringsItsMarks) {
   expect_truth();
 }
 
-TEST_F(DnsTest, ANodeThatIsGoneForGoodCostsOneFullWalk) {
+TEST_F(DnsTest, Node_DepartedForGood_CostsOneFullWalk) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0], 0, by_name());
   change_and_tell(nodes[2]);
@@ -105,7 +110,7 @@ TEST_F(DnsTest, ANodeThatIsGoneForGoodCostsOneFullWalk) {
 }
 
 // As a pod that is not ready: its name does not have it, and it goes on acknowledging marks.
-TEST_F(DnsTest, ALivingNodeIsAskedHoweverLongItsNameDoesNotHaveIt) {
+TEST_F(DnsTest, Node_AliveButNotInDns_IsStillAsked) {
   const auto& nodes = cluster_.nodes();
   const auto without = by_name({"--set", "peers.forget_after=0s"});
   cluster_.scan(nodes[0], 0, without);
@@ -120,7 +125,7 @@ TEST_F(DnsTest, ALivingNodeIsAskedHoweverLongItsNameDoesNotHaveIt) {
   }
 }
 
-TEST_F(DnsTest, WithoutADnsServerWhoeverWasThereLastIsAsked) {
+TEST_F(DnsTest, DnsServerDown_LastKnownMembersAreAsked) {
   const auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0], 0, by_name());
   change_and_tell(nodes[2]);
@@ -134,13 +139,127 @@ TEST_F(DnsTest, WithoutADnsServerWhoeverWasThereLastIsAsked) {
   EXPECT_EQ(cluster_.scan(nodes[0], 0, by_name())["mode"], "incremental");
 }
 
-TEST_F(DnsTest, ADryRunRemembersNobody) {
+TEST_F(DnsTest, DryRun_WritesNoLastKnownMembers) {
   const auto& node = cluster_.nodes()[0];
   const auto dry = cluster_.scan(node, 0, by_name({"--dry-run"}));
   EXPECT_EQ(dry["peers"].size(), 3U);
   EXPECT_FALSE(fs::exists(cluster_.data_dir_of(node) / "members.json"));
   cluster_.scan(node, 0, by_name());
   EXPECT_TRUE(fs::exists(cluster_.data_dir_of(node) / "members.json"));
+}
+
+// Two nodes that reach each other by https alone. Each has a certificate for the target of its SRV record.
+class DnsTlsTest : public testing::Test {
+ protected:
+  DnsTlsTest() {
+    for (auto& node : cluster_.nodes()) {
+      ca_.issue(node.name + ".test", support::own_loopback());
+      start_with_tls(node);
+    }
+    publish();
+  }
+
+  // Its peers reach it by TCP, and scans of its own by the socket.
+  void start_with_tls(Cluster::Node& node) {
+    cluster_.stop(node);
+    const std::string name = node.name + ".test";
+    json config = json::parse(std::ifstream(cluster_.config_of(node)));
+    const json listener{
+        {"address", support::own_loopback()},
+        {"port", 0},
+        {"tls", {{"certificate", ca_.certificate(name)}, {"key", ca_.key(name)}, {"client_ca", ca_.ca()}}}};
+    config["listen"] = {listener, {{"unix", cluster_.socket_of(node)}}};
+    config["auth"]["certificates"] = {{{"name", "*.test"}, {"role", "peer"}}};
+    config["peers"] = {
+        {"dns", {"srv:_spoor._tcp.test"}},
+        {"dns_servers", {dns_.address()}},
+        {"dns_tls", true},
+        {"tls", {{"ca", ca_.ca()}, {"certificate", ca_.certificate(name)}, {"key", ca_.key(name)}}}};
+    std::ofstream(cluster_.config_of(node)) << config;
+    cluster_.start(node);
+  }
+
+  void publish() {
+    std::vector<std::string> records;
+    for (const auto& node : cluster_.nodes()) {
+      const std::string port = node.daemon->wait_for("listening on https://" + support::own_loopback() + ":");
+      ASSERT_FALSE(port.empty()) << node.daemon->log();
+      urls_[node.name] = "https://" + support::own_loopback() + ":" + port + "#" + node.name + ".test";
+      records.push_back("--host-record=" + node.name + ".test," + support::own_loopback());
+      records.push_back("--srv-host=_spoor._tcp.test," + node.name + ".test," + port);
+    }
+    dns_.restart(records);
+  }
+
+  support::DnsServer dns_{{}};
+  support::TempDirectory directory_;
+  support::Certificates ca_{directory_.path(), "ca"};
+  Cluster cluster_{2, 1};
+  std::map<std::string, std::string> urls_;
+};
+
+TEST_F(DnsTlsTest, CertificateForTheSrvTarget_MembersAreReadByHttps) {
+  const auto& nodes = cluster_.nodes();
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
+  fs::create_directories(nodes[0].drives[0] / "bucket");
+  std::ofstream(nodes[0].drives[0] / "bucket" / "file") << "12345";
+  EXPECT_EQ(cluster_.spoor(nodes[1], {"mark", "bucket"}).code, 0);
+  const json scan = cluster_.scan(nodes[0]);
+  EXPECT_EQ(scan["mode"], "incremental");
+  EXPECT_THAT(scan["peers"].dump(), HasSubstr("n1"));
+  EXPECT_EQ(cluster_.usage(nodes[0]), support::walk_independently(nodes[0].drives));
+  // The daemon polls it, too, and not itself.
+  nodes[0].daemon->signal(SIGHUP);  // polls at once
+  EXPECT_EQ(nodes[0].daemon->wait_for("peer n1 (" + urls_["n1"] + ") is "), "up");
+  const auto status = cluster_.spoor(nodes[0], {"status", "--json"});
+  const json peers = json::parse(status.out)["peers"];
+  EXPECT_EQ(peers.size(), 1U) << peers;
+}
+
+// The address in the certificate is the right one: an address that only the DNS names proves nothing.
+TEST_F(DnsTlsTest, CertificateForAnotherName_IsRefused) {
+  auto& nodes = cluster_.nodes();
+  cluster_.scan(nodes[0]);
+  ca_.issue("n9.test", support::own_loopback());
+  fs::copy_file(ca_.certificate("n9.test"), ca_.certificate("n1.test"), fs::copy_options::overwrite_existing);
+  fs::copy_file(ca_.key("n9.test"), ca_.key("n1.test"), fs::copy_options::overwrite_existing);
+  start_with_tls(nodes[1]);
+  publish();
+  const std::string refusal =
+      "this client refuses the certificate of the server: it is not for this name or address";
+  EXPECT_THAT(cluster_.scan(nodes[0], 3)["peers"].dump(), HasSubstr(refusal));
+  nodes[0].daemon->signal(SIGHUP);  // polls at once
+  EXPECT_THAT(nodes[0].daemon->wait_for(urls_["n1"] + ") is down: "), HasSubstr(refusal));
+}
+
+TEST_F(DnsTlsTest, DnsDown_StatusAndMetricsReportIt) {
+  auto& node = cluster_.nodes()[0];
+  const auto expect_shown = [&](bool is_ok, const std::string& error) {
+    const json status = json::parse(cluster_.spoor(node, {"status", "--json"}).out);
+    const json names = status["membership"]["dns"];
+    ASSERT_EQ(names.size(), 1U);
+    EXPECT_EQ(names[0]["source"], "srv:_spoor._tcp.test");
+    EXPECT_EQ(names[0]["ok"], is_ok);
+    EXPECT_EQ(names[0]["error"], is_ok ? json(nullptr) : json(error));
+    EXPECT_EQ(names[0]["members"], 2);
+    const std::string text = cluster_.spoor(node, {"status"}).out;
+    EXPECT_THAT(text, HasSubstr("\ndns        srv:_spoor._tcp.test: 2 members known\n"));
+    EXPECT_EQ(text.find("failing: " + error + "\n") == std::string::npos, is_ok) << text;
+    peer::HttpTransport transport({});
+    const base::Endpoint socket{{}, 0, cluster_.socket_of(node).native()};
+    const auto metrics = peer::exchange(transport, {socket, "GET", "/metrics", {}, {}}).value().body;
+    const std::string label = "{source=\"srv:_spoor._tcp.test\"} ";
+    EXPECT_THAT(metrics, HasSubstr("\nspoor_dns_ok" + label + (is_ok ? "1\n" : "0\n")));
+    EXPECT_THAT(metrics, HasSubstr("\nspoor_dns_members" + label + "2\n"));
+  };
+  node.daemon->signal(SIGHUP);  // polls at once
+  node.daemon->wait_for("peer n1 (");
+  expect_shown(true, "");
+  dns_.stop();
+  node.daemon->signal(SIGHUP);
+  const std::string error = node.daemon->wait_for("peers.dns: srv:_spoor._tcp.test: ");
+  EXPECT_NE(error, "");
+  expect_shown(false, error);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ class EndToEndTest : public testing::Test {
   Cluster cluster_{3, 2};
 };
 
-TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
+TEST_F(EndToEndTest, RandomChanges_EveryScan_TotalsEqualAnIndependentWalk) {
   SPOOR_RANDOM(random);
   std::vector<TreeWriter> writers;
   for (const auto& node : cluster_.nodes()) {
@@ -63,7 +63,7 @@ TEST_F(EndToEndTest, TotalsEqualAnIndependentWalkAfterEveryScan) {
 }
 
 // #15 A1: such a scan was complete, and missed what the own daemon had acknowledged.
-TEST_F(EndToEndTest, ScanThatAsksAnotherNodesDaemonForItsOwn_IsPartialAndMissesNothing) {
+TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsPartialAndMissesNothing) {
   const auto& node = cluster_.nodes()[0];
   const std::vector<std::string> wrong{"--url", "unix:" + cluster_.socket_of(cluster_.nodes()[1]).native()};
   const auto scan_wrong = [&] {
@@ -86,7 +86,7 @@ TEST_F(EndToEndTest, ScanThatAsksAnotherNodesDaemonForItsOwn_IsPartialAndMissesN
 
 // As after a copy of another node's configuration: the name is right, the daemon is not the one of
 // node.data_dir.
-TEST_F(EndToEndTest, OwnNameAtAnotherDaemon_IsPartial) {
+TEST_F(EndToEndTest, Scan_DaemonDoesNotMatchInstanceFile_IsPartial) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(node, {"mark", "bucket"});
@@ -99,7 +99,7 @@ TEST_F(EndToEndTest, OwnNameAtAnotherDaemon_IsPartial) {
   EXPECT_NE(cluster_.scan(node, 3).dump().find("has no instance.json"), std::string::npos);
 }
 
-TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
+TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
   SPOOR_RANDOM(random);
   std::vector<TreeWriter> writers;
   for (const auto& node : cluster_.nodes()) writers.emplace_back(random, node.drives[0]).fill(40);
@@ -134,7 +134,7 @@ TEST_F(EndToEndTest, StopsKillsAndOutagesLoseNothing) {
   }
 }
 
-TEST_F(EndToEndTest, PeersThatStartLaterAreSeen) {
+TEST_F(EndToEndTest, PeersStartedLater_StatusShowsThemUp) {
   auto& node = cluster_.nodes()[0];
   EXPECT_FALSE(node.daemon->wait_for("peer n1 (").empty());
   EXPECT_FALSE(node.daemon->wait_for("peer n2 (").empty());
@@ -145,8 +145,8 @@ TEST_F(EndToEndTest, PeersThatStartLaterAreSeen) {
   }
 }
 
-// A disk mounted in another's place, with files of its own, is neither walked nor written to.
-TEST_F(EndToEndTest, ASwappedDriveIsLeftAloneUntilItIsAccepted) {
+// A disk mounted in another's location, with files of its own, is neither walked nor written to.
+TEST_F(EndToEndTest, SwappedDrive_IsNotScannedUntilAccepted) {
   auto& node = cluster_.nodes()[0];
   const fs::path drive = node.drives[1];
   fs::create_directories(drive / "bucket/a");
@@ -187,7 +187,7 @@ TEST_F(EndToEndTest, ASwappedDriveIsLeftAloneUntilItIsAccepted) {
   EXPECT_NE(shown.out.find(drive.native()), std::string::npos);
 }
 
-TEST_F(EndToEndTest, AnIdleClustersScanReadsNothing) {
+TEST_F(EndToEndTest, IdleCluster_NextScan_WalksNoDirectories) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   const auto idle = cluster_.scan(node);
@@ -195,7 +195,7 @@ TEST_F(EndToEndTest, AnIdleClustersScanReadsNothing) {
 }
 
 // ancestor 24: self-healing marked what it healed and so fed its own next scan.
-TEST_F(EndToEndTest, AScanMarksNothing) {
+TEST_F(EndToEndTest, Scan_AddsNoMarks) {
   const auto& node = cluster_.nodes()[0];
   fs::create_directories(node.drives[0] / "bucket/a");
   cluster_.spoor(node, {"mark", "bucket/a"});
@@ -206,7 +206,7 @@ TEST_F(EndToEndTest, AScanMarksNothing) {
   EXPECT_EQ(status["cycles"][0]["items"], 0);
 }
 
-TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
+TEST_F(EndToEndTest, DryRun_WalksNothingAndKeepsTheCycle) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(node, {"mark", "bucket/a"});
@@ -221,7 +221,7 @@ TEST_F(EndToEndTest, ADryRunWalksStoresAndAdvancesNothing) {
 }
 
 // ancestor: merged filters got saturated, and stayed so.
-TEST_F(EndToEndTest, AScanOfManyMarksHasTheNextCyclesOpenLarger) {
+TEST_F(EndToEndTest, ScanOfManyMarks_NextCycles_OpenAtALargerLevel) {
   const auto& node = cluster_.nodes()[0];
   std::string paths;
   for (int i = 0; i < 130'000; ++i) paths += "bucket/" + std::to_string(i) + '\n';
@@ -236,13 +236,13 @@ TEST_F(EndToEndTest, AScanOfManyMarksHasTheNextCyclesOpenLarger) {
   }
 }
 
-TEST_F(EndToEndTest, AFirstDryRunLeavesNoDatabase) {
+TEST_F(EndToEndTest, DryRun_BeforeTheFirstScan_LeavesNoDatabase) {
   const auto& node = cluster_.nodes()[0];
   EXPECT_EQ(cluster_.scan(node, 0, {"--dry-run"})["mode"], "full");
   EXPECT_EQ(cluster_.spoor(node, {"usage"}).code, 1) << "there is nothing to ask yet";
 }
 
-TEST_F(EndToEndTest, AScanUnderOtherRulesThanTheDaemonsWalksEverything) {
+TEST_F(EndToEndTest, Scan_NamespaceRulesDifferFromTheDaemons_IsAGap) {
   const auto& node = cluster_.nodes()[0];
   const std::vector<std::string> other{"--set", R"(namespace.exclude=["x"])"};
   cluster_.scan(node, 0, other);
@@ -253,7 +253,7 @@ TEST_F(EndToEndTest, AScanUnderOtherRulesThanTheDaemonsWalksEverything) {
 }
 
 // What a shell completes: it would be marked, and help nobody.
-TEST_F(EndToEndTest, APathOfTheFileSystemBelowADriveIsNotMarked) {
+TEST_F(EndToEndTest, MarkCommand_FileSystemPathOnADrive_IsRefused) {
   const auto& node = cluster_.nodes()[0];
   const auto refused = cluster_.spoor(node, {"mark", (node.drives[0] / "bucket/a").native(), node.drives[1]});
   EXPECT_EQ(refused.code, 1);
@@ -262,7 +262,7 @@ TEST_F(EndToEndTest, APathOfTheFileSystemBelowADriveIsNotMarked) {
   EXPECT_EQ(cluster_.spoor(node, {"mark", node.drives[0].native() + "-other/bucket", "/bucket/a"}).code, 0);
 }
 
-TEST_F(EndToEndTest, TwinsAloneAreAGapNotAFailure) {
+TEST_F(EndToEndTest, DuplicateNodeName_NoOtherPeerUp_IsAGapNotAFailure) {
   auto& nodes = cluster_.nodes();
   const auto& node = nodes[0];
   cluster_.stop(nodes[1]);
@@ -275,7 +275,7 @@ TEST_F(EndToEndTest, TwinsAloneAreAGapNotAFailure) {
   EXPECT_EQ(scan["gaps"].size(), 1U);
 }
 
-TEST_F(EndToEndTest, RequireAllWalksNothingWhileAPeerIsDown) {
+TEST_F(EndToEndTest, RequireAll_PeerDown_ScanIsRefused) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.stop(cluster_.nodes()[2]);
@@ -284,7 +284,7 @@ TEST_F(EndToEndTest, RequireAllWalksNothingWhileAPeerIsDown) {
   EXPECT_NE(result.err.find("scan.require"), std::string::npos) << result.err;
 }
 
-TEST_F(EndToEndTest, APeerTakenOutOfTheConfigurationCostsOneFullWalk) {
+TEST_F(EndToEndTest, PeerRemovedFromConfiguration_CostsOneFullWalk) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(cluster_.nodes()[2], {"mark", "bucket/only-n2-was-told"});

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "peer/etcd_roll.h"
-#include "peer/http_transport.h"
+#include "peer/http/http_transport.h"
+#include "peer/membership/etcd_registry.h"
 #include "tests/cluster/cluster.h"
 #include "tests/support/etcd_server.h"
 
@@ -45,28 +45,28 @@ class EtcdTest : public testing::Test {
   }
 
   void enter(const std::string& name, const std::string& url, peer::EtcdLease lease) {
-    const auto roll = peer::read_roll(client_, place_).value();
-    EXPECT_TRUE(peer::enter_roll(client_, place_, {name, url, "i"}, lease, roll).value());
+    const auto registry = peer::read_registry(client_, place_).value();
+    EXPECT_TRUE(peer::register_member(client_, place_, {name, url, "i"}, lease, registry).value());
   }
 
   // A member that nobody started.
-  peer::RollEntry enter_ghost(const std::string& url) {
+  peer::RegistryEntry enter_ghost(const std::string& url) {
     enter("ghost", url, client_.grant(std::chrono::seconds(60)).value());
-    return entry_of("ghost", peer::read_roll(client_, place_).value());
+    return entry_of("ghost", peer::read_registry(client_, place_).value());
   }
 
-  static peer::RollEntry entry_of(const std::string& name, const peer::Roll& roll) {
+  static peer::RegistryEntry entry_of(const std::string& name, const peer::Registry& registry) {
     const auto found = std::ranges::find_if(
-        roll.entries, [&](const peer::RollEntry& entry) { return entry.member.node == name; });
-    return found == roll.entries.end() ? peer::RollEntry() : *found;
+        registry.entries, [&](const peer::RegistryEntry& entry) { return entry.member.node == name; });
+    return found == registry.entries.end() ? peer::RegistryEntry() : *found;
   }
 
   support::EtcdServer etcd_;
   Cluster cluster_{3, 1, {{"endpoints", {etcd_.url()}}, {"ttl", "6s"}}};
   const base::SystemClock clock_;
   peer::HttpTransport transport_{{}};
-  peer::EtcdClient client_{transport_, clock_, {peer::parse_endpoint(etcd_.url()).value()}, {}};
-  const peer::EtcdPlace place_{"spoor", "test"};
+  peer::EtcdClient client_{transport_, clock_, {base::parse_endpoint(etcd_.url()).value()}, {}};
+  const peer::EtcdLocation place_{"spoor", "test"};
   int changes_ = 0;
 };
 

@@ -66,11 +66,11 @@ class EtcdGapTest : public EtcdTest {
   void replace_etcd() {
     etcd_.kill();
     for (const auto& node : cluster_.nodes()) {
-      EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
+      EXPECT_FALSE(node.daemon->wait_for("etcd does not respond").empty());
     }
     etcd_.start_empty();
     for (const auto& node : cluster_.nodes()) {
-      EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+      EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
     }
   }
 
@@ -80,20 +80,20 @@ class EtcdGapTest : public EtcdTest {
 };
 
 // A pod, say, that took marks for an hour, at night.
-TEST_F(EtcdGapTest, WhoCameAndWasForgottenBetweenTwoScansIsAGap) {
+TEST_F(EtcdGapTest, MemberJoinedAndEvictedBetweenScans_IsAGap) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   const auto ghost = enter_ghost("http://192.0.2.1:7420");
   ASSERT_TRUE(client_.revoke(ghost.lease));
-  auto roll = peer::read_roll(client_, place_).value();
-  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.ledger).value());
+  auto registry = peer::read_registry(client_, place_).value();
+  ASSERT_TRUE(peer::evict_member(client_, place_, entry_of("ghost", registry), registry.log).value());
   const auto full = cluster_.scan(node);
   EXPECT_EQ(full["mode"], "full");
   EXPECT_NE(full["reason"].get<std::string>().find("'ghost' was a member"), std::string::npos) << full;
   EXPECT_EQ(cluster_.scan(node)["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, AnotherNodeAtAMembersAddressDoesNotStandForIt) {
+TEST_F(EtcdGapTest, MemberAddressServedByAnotherNode_ScanIsPartial) {
   const auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
   const auto ghost = enter_ghost("unix:" + cluster_.socket_of(nodes[1]).native());
@@ -104,13 +104,13 @@ TEST_F(EtcdGapTest, AnotherNodeAtAMembersAddressDoesNotStandForIt) {
 
   // It was seen, so that it is a gap by itself when it is gone.
   ASSERT_TRUE(client_.revoke(ghost.lease));
-  auto roll = peer::read_roll(client_, place_).value();
-  ASSERT_TRUE(peer::strike_from_roll(client_, place_, entry_of("ghost", roll), roll.ledger).value());
+  auto registry = peer::read_registry(client_, place_).value();
+  ASSERT_TRUE(peer::evict_member(client_, place_, entry_of("ghost", registry), registry.log).value());
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "full");
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, ANewEtcdCostsOneFullWalk) {
+TEST_F(EtcdGapTest, EtcdReplaced_CostsOneFullWalk) {
   const auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
   replace_etcd();
@@ -122,25 +122,25 @@ TEST_F(EtcdGapTest, ANewEtcdCostsOneFullWalk) {
 }
 
 // The same token and URLs: etcd takes itself for the same cluster, and writes of others bring it as far.
-TEST_F(EtcdGapTest, ANewEtcdThatLooksLikeTheOldOneIsAGap) {
+TEST_F(EtcdGapTest, EtcdReplacedWithSameClusterId_IsAGap) {
   scan();
-  const auto before = peer::read_roll(client_, place_).value();
+  const auto before = peer::read_registry(client_, place_).value();
   Other other = start_other("n9", "n9");
   ASSERT_EQ(change_and_tell(other), 0);
   stop(other);
   replace_etcd();
-  auto now = peer::read_roll(client_, place_).value();
+  auto now = peer::read_registry(client_, place_).value();
   EXPECT_EQ(now.cluster_id, before.cluster_id);
   while (now.revision < before.revision + 5) {
     ASSERT_TRUE(client_.put(std::vector<peer::EtcdPut>{{"somebody/else", "x"}}));
-    now = peer::read_roll(client_, place_).value();
+    now = peer::read_registry(client_, place_).value();
   }
   EXPECT_EQ(scan()["mode"], "full");
   expect_truth();
   EXPECT_EQ(scan()["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, AStandInIsAskedForThoughTheNodeIsBack) {
+TEST_F(EtcdGapTest, DuplicateNodeName_OneOfTheDaemonsDown_ScanIsPartial) {
   auto& nodes = cluster_.nodes();
   scan();
   EXPECT_EQ(cluster_.stop(nodes[2]), 0);
@@ -154,7 +154,7 @@ TEST_F(EtcdGapTest, AStandInIsAskedForThoughTheNodeIsBack) {
   expect_truth();
 }
 
-TEST_F(EtcdGapTest, AStandInAtTheSameAddressIsAGap) {
+TEST_F(EtcdGapTest, SameNodeAndAddressWithOtherDataDir_IsAGap) {
   auto& node = cluster_.nodes()[2];
   scan();
   EXPECT_EQ(cluster_.stop(node), 0);
@@ -174,7 +174,7 @@ TEST_F(EtcdGapTest, AStandInAtTheSameAddressIsAGap) {
   EXPECT_EQ(scan()["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, ATrustedPodThatWasBornTwiceIsAGap) {
+TEST_F(EtcdGapTest, TrustedNewPeer_DataDirLostBeforeTheScan_IsAGap) {
   const std::vector<std::string> trust{"--set", "scan.new_peers=trust"};
   scan();
   Other pod = start_other("pod", "pod");
@@ -189,12 +189,12 @@ TEST_F(EtcdGapTest, ATrustedPodThatWasBornTwiceIsAGap) {
   EXPECT_EQ(scan(0, trust)["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, AMemberErasedByHandIsAGap) {
+TEST_F(EtcdGapTest, MemberKeyDeletedByHand_IsAGap) {
   scan();
   Other other = start_other("n9", "n9");
   ASSERT_EQ(change_and_tell(other), 0);
   stop(other);
-  const auto roll = peer::read_roll(client_, place_).value();
+  const auto registry = peer::read_registry(client_, place_).value();
   const std::string key = "spoor/test/members/n9/unix%3A";
   const auto entries = client_.list({key, key + "~"}).value().entries;
   ASSERT_EQ(entries.size(), 1U);
@@ -204,14 +204,14 @@ TEST_F(EtcdGapTest, AMemberErasedByHandIsAGap) {
   EXPECT_EQ(scan()["mode"], "incremental");
 }
 
-TEST_F(EtcdGapTest, WhoIsNotOnTheRollDoesNotAcknowledge) {
+TEST_F(EtcdGapTest, NodeNotInMembership_DoesNotAcknowledgeMarks) {
   scan();
   Other other = start_other("n9", "n9", "http://" + support::own_loopback() + ":1");
   EXPECT_NE(change_and_tell(other, "2"), 0);
 }
 
 // Still with the address of the etcd that was: it was a member an hour ago, as far as it knows.
-TEST_F(EtcdGapTest, WhoIsNotInANewEtcdIsAskedForAllThat) {
+TEST_F(EtcdGapTest, EtcdReplaced_MemberNotRegisteredAnew_IsStillAsked) {
   Other other = start_other("n9", "n9");
   scan();
   stop(other);
@@ -224,7 +224,7 @@ TEST_F(EtcdGapTest, WhoIsNotInANewEtcdIsAskedForAllThat) {
   expect_truth();
 }
 
-TEST_F(EtcdGapTest, ANodeNeedNotReachItselfAsOthersDo) {
+TEST_F(EtcdGapTest, Node_OwnUrlUnreachable_ScanIsComplete) {
   auto& node = cluster_.nodes()[0];
   cluster_.stop(node);
   json config = json::parse(std::ifstream(cluster_.config_of(node)));
@@ -235,7 +235,7 @@ TEST_F(EtcdGapTest, ANodeNeedNotReachItselfAsOthersDo) {
   EXPECT_EQ(first["partial"], false) << first;
 }
 
-TEST_F(EtcdGapTest, ManyDeadMembersTakeNoTimeFromTheLiving) {
+TEST_F(EtcdGapTest, ManyHangingMembers_ReachableMembersAreStillRead) {
   auto& nodes = cluster_.nodes();
   scan();
   const fs::path folder = cluster_.config_of(nodes[0]).parent_path();
@@ -260,7 +260,7 @@ TEST_F(EtcdGapTest, ManyDeadMembersTakeNoTimeFromTheLiving) {
     ASSERT_TRUE(client_.put(members));
     members.clear();
   }
-  ASSERT_EQ(peer::read_roll(client_, place_).value().entries.size(), 403U);
+  ASSERT_EQ(peer::read_registry(client_, place_).value().entries.size(), 403U);
   const auto partial = scan(3, {"--set", "peers.timeout=2s"});
   std::set<std::string> answered;
   for (const json& peer : partial["peers"]) {

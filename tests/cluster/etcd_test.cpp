@@ -4,7 +4,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "peer/cycle_opener.h"
+#include "peer/membership/cycle_lease.h"
 #include "tests/cluster/etcd_fixture.h"
 
 namespace spoor::cluster {
@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-TEST_F(EtcdTest, NodesAreFoundWithoutAListOfThem) {
+TEST_F(EtcdTest, Membership_NoStaticPeers_FindsAllNodes) {
   const auto& nodes = cluster_.nodes();
   const auto first = cluster_.scan(nodes[0]);
   EXPECT_EQ(first["mode"], "full");
@@ -26,7 +26,7 @@ TEST_F(EtcdTest, NodesAreFoundWithoutAListOfThem) {
   EXPECT_FALSE(nodes[0].daemon->wait_for("peer n2 (").empty()) << "the status shows who joined later";
 }
 
-TEST_F(EtcdTest, ANodeThatIsDownStaysOnTheRoll) {
+TEST_F(EtcdTest, NodeDown_StaysInTheMembership) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
   for (const bool is_killed : {true, false}) {
@@ -45,32 +45,30 @@ TEST_F(EtcdTest, ANodeThatIsDownStaysOnTheRoll) {
   }
 }
 
-TEST_F(EtcdTest, WithoutEtcdScansGoOnWithTheMembersKnown) {
+TEST_F(EtcdTest, EtcdDown_ScansUseLastKnownMembers) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
   EXPECT_FALSE(nodes[0].daemon->wait_for("member 'n2' at").empty());
   etcd_.kill();
   change_and_tell(nodes[2]);
   const auto partial = cluster_.scan(nodes[0], 3);
-  EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
+  EXPECT_EQ(partial["mode"], "incremental") << "no peer is considered departed";
   expect_truth();
-  for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd does not answer").empty());
-  EXPECT_FALSE(nodes[0].daemon->wait_for("etcd tells of no changes").empty());
+  for (const auto& node : nodes) EXPECT_FALSE(node.daemon->wait_for("etcd does not respond").empty());
   EXPECT_EQ(etcd_status(nodes[0])["ok"], false);
   EXPECT_EQ(etcd_status(nodes[0])["members"], 3);
 
   etcd_.start_again();
   for (const auto& node : nodes) {
-    EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+    EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
     EXPECT_EQ(etcd_status(node)["registered"], true);
   }
-  EXPECT_FALSE(nodes[0].daemon->wait_for("etcd tells of changes").empty());
   change_and_tell(nodes[1]);
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
   expect_truth();
 }
 
-TEST_F(EtcdTest, AnEtcdThatHangsHoldsNobodyUp) {
+TEST_F(EtcdTest, EtcdHangs_ScanAndRestartStillWork) {
   auto& nodes = cluster_.nodes();
   cluster_.scan(nodes[0]);
   etcd_.freeze();
@@ -85,7 +83,7 @@ TEST_F(EtcdTest, AnEtcdThatHangsHoldsNobodyUp) {
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
 }
 
-TEST_F(EtcdTest, ANodeThatNeverWasAMemberIsNotReadyWithoutEtcd) {
+TEST_F(EtcdTest, NodeNeverRegistered_EtcdDown_IsNotReady) {
   auto& node = cluster_.nodes()[1];
   cluster_.stop(node);
   fs::remove_all(cluster_.data_dir_of(node));
@@ -95,18 +93,18 @@ TEST_F(EtcdTest, ANodeThatNeverWasAMemberIsNotReadyWithoutEtcd) {
   EXPECT_EQ(response.status, 503U);
   EXPECT_NE(response.body.find("not yet a member in etcd"), std::string::npos) << response.body;
   etcd_.start_again();
-  EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+  EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
   EXPECT_EQ(get(node, "/readyz").status, 200U);
 }
 
-TEST_F(EtcdTest, ANodeThatWasAwayFromEtcdForLongIsNotReady) {
+TEST_F(EtcdTest, RegistrationOutdatedOrOfAnotherBoot_NodeIsNotReady) {
   auto& node = cluster_.nodes()[1];
   cluster_.stop(node);
   etcd_.kill();
   const fs::path file = cluster_.data_dir_of(node) / "registration.json";
   const json note = json::parse(std::ifstream(file));
-  // Another boot's clocks tell nothing.
-  for (const auto& [member, value, why] : {std::tuple{"confirmed_ms", json(1), "may have forgotten it"},
+  // The clocks of another boot are not comparable.
+  for (const auto& [member, value, why] : {std::tuple{"confirmed_ms", json(1), "may have evicted it"},
                                            std::tuple{"boot_id", json("another"), "not yet a member"}}) {
     json changed = note;
     changed[member] = value;
@@ -119,36 +117,24 @@ TEST_F(EtcdTest, ANodeThatWasAwayFromEtcdForLongIsNotReady) {
   }
   cluster_.start(node);
   etcd_.start_again();
-  EXPECT_FALSE(node.daemon->wait_for("etcd answers again").empty());
+  EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
   EXPECT_EQ(get(node, "/readyz").status, 200U);
 }
 
-TEST_F(EtcdTest, WhileSomebodyElseOpensACycleAScanJoins) {
+TEST_F(EtcdTest, CycleLeaseHeldByAnotherScan_ScanJoinsTheCycle) {
   const auto& node = cluster_.nodes()[0];
   const std::uint64_t cycle = cluster_.scan(node)["cycle"];
   EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 1);
 
-  peer::CycleOpener somebody(client_, clock_, {.place = place_, .node = "somebody"});
-  ASSERT_TRUE(somebody.take_turn());
+  peer::CycleLease somebody(client_, clock_, {.location = place_, .node = "somebody"});
+  ASSERT_TRUE(somebody.acquire());
   change_and_tell(cluster_.nodes()[2]);
   const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=5s"});
   EXPECT_EQ(joined["cycle"], cycle + 1);
   EXPECT_EQ(joined["mode"], "incremental");
   expect_truth();
-  somebody.give_back();
+  somebody.release();
   EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 2);
-}
-
-// No look is due for a quarter of the time to live: only etcd's watch can tell before that.
-TEST(EtcdWatchTest, ANodeThatJoinsIsSeenAtOnce) {
-  const support::EtcdServer etcd;
-  const base::SystemClock clock;
-  const auto begin = clock.steady_now();
-  Cluster cluster(2, 1, {{"endpoints", {etcd.url()}}, {"ttl", "600s"}});
-  const auto& first = cluster.nodes()[0];
-  EXPECT_FALSE(first.daemon->wait_for("member 'n1' at").empty());
-  ASSERT_LT(clock.steady_now() - begin, std::chrono::seconds(150)) << "it may have been a look that was due";
-  EXPECT_FALSE(first.daemon->wait_for("peer n1 (").empty()) << "the status shows it";
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class FileFeedTest : public OneNodeTest {
   support::TempDirectory copy_;
 };
 
-TEST_F(FileFeedTest, RsyncCopiesExactlyTheFilesThatAreNewOrChanged) {
+TEST_F(FileFeedTest, RsyncFromFileFeed_CopiesOnlyNewAndChangedFiles) {
   for (const char* path : {"top", "bucket/a/changed", "bucket/a/same", "bucket/a/gone", "bucket/b/file"})
     change(path);
   scan_settled();
@@ -110,7 +110,7 @@ TEST_F(FileFeedTest, RsyncCopiesExactlyTheFilesThatAreNewOrChanged) {
   EXPECT_FALSE(fs::exists(copy_ / "bucket/b"));
 }
 
-TEST_F(FileFeedTest, ACopyByItsFilesAloneIsThatOfTheSource) {
+TEST_F(FileFeedTest, CopyFromFileFeed_RandomChanges_EqualsTheSource) {
   SPOOR_RANDOM(random);
   support::TreeWriter writer(random, drive());
   writer.fill(40);
@@ -129,7 +129,7 @@ TEST_F(FileFeedTest, ACopyByItsFilesAloneIsThatOfTheSource) {
   }
 }
 
-TEST_F(FileFeedTest, SwitchingItOnWalksEverythingAndOffIsToldPlainly) {
+TEST_F(FileFeedTest, FileFeed_SwitchedOn_CausesAFullScan) {
   set_file_feed(false);
   change("bucket/file");
   cluster_.scan(node());

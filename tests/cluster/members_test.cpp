@@ -39,7 +39,7 @@ class MembersTest : public EtcdTest {
   }
 };
 
-TEST_F(MembersTest, List_ShowsWhoIsRegistered) {
+TEST_F(MembersTest, List_ShowsWhichMembersAreRegistered) {
   enter_dead("ghost");
   EXPECT_EQ(
       states(),
@@ -50,7 +50,7 @@ TEST_F(MembersTest, List_ShowsWhoIsRegistered) {
   EXPECT_THAT(text.out, HasSubstr("not registered"));
 }
 
-TEST_F(MembersTest, Remove_TakesAStoppedNodeOutAndScansWalkEverythingOnce) {
+TEST_F(MembersTest, Remove_StoppedNode_CostsOneFullWalk) {
   cluster_.scan(node());
   EXPECT_EQ(cluster_.stop(cluster_.nodes()[2]), 0);
   EXPECT_EQ(cluster_.scan(node(), 3)["partial"], true);
@@ -68,7 +68,7 @@ TEST_F(MembersTest, Remove_TakesAStoppedNodeOutAndScansWalkEverythingOnce) {
   EXPECT_EQ(cluster_.scan(node())["mode"], "incremental");
 }
 
-TEST_F(MembersTest, Remove_AsksOnATerminal) {
+TEST_F(MembersTest, Remove_OnATerminal_AsksForConfirmation) {
   enter_dead("ghost");
   const std::string command = std::string(SPOOR) + " --config " + cluster_.config_of(node()).native() +
                               " members remove unix:/nowhere/ghost";
@@ -83,7 +83,7 @@ TEST_F(MembersTest, Remove_AsksOnATerminal) {
   EXPECT_EQ(states().count("ghost"), 0U);
 }
 
-TEST_F(MembersTest, Remove_RefusesWhatIsRegisteredOrUnknown) {
+TEST_F(MembersTest, Remove_RegisteredOrUnknownMember_IsRefused) {
   const auto alive = cluster_.spoor(node(), {"members", "remove", "n1", "--yes"});
   EXPECT_EQ(alive.code, 1);
   EXPECT_THAT(alive.err, HasSubstr("'n1' is registered: stop spoord there first"));
@@ -99,7 +99,7 @@ TEST_F(MembersTest, Remove_RefusesWhatIsRegisteredOrUnknown) {
 }
 
 // It lost etcd alone, and acknowledges marks: no scanner that joins later would ask it.
-TEST_F(MembersTest, Remove_RefusesAMemberThatRuns) {
+TEST_F(MembersTest, Remove_MemberStillRunning_IsRefused) {
   const auto lease = client_.grant(std::chrono::seconds(60)).value();
   enter("n1", "unix:" + (cluster_.socket_of(cluster_.nodes()[1]).parent_path() / "." / "n1.sock").native(),
         lease);
@@ -112,7 +112,7 @@ TEST_F(MembersTest, Remove_RefusesAMemberThatRuns) {
 }
 
 // Any host may have registered the URL.
-TEST_F(MembersTest, Remove_ShowsNoTokenToAUrlThatEtcdAloneNames) {
+TEST_F(MembersTest, Remove_UrlKnownFromEtcdAlone_GetsNoToken) {
   const support::TempDirectory directory;
   std::ofstream(directory / "token") << "a-token-of-twenty-two\n";
   const support::ListeningSocket listening;
@@ -134,7 +134,7 @@ TEST_F(MembersTest, Remove_ShowsNoTokenToAUrlThatEtcdAloneNames) {
   EXPECT_THAT(received, testing::Not(HasSubstr("twenty-two")));
 }
 
-TEST_F(MembersTest, Remove_RepairsALedgerThatWasErased) {
+TEST_F(MembersTest, Remove_MembershipLogDeleted_RepairsIt) {
   enter_dead("ghost");
   const auto keys = [&] { return client_.list({"spoor/test/ledger", "spoor/test/ledger0"}).value().entries; };
   ASSERT_EQ(keys().size(), 1U);
@@ -144,7 +144,7 @@ TEST_F(MembersTest, Remove_RepairsALedgerThatWasErased) {
   EXPECT_EQ(cluster_.spoor(node(), {"members"}).code, 0) << "it is understood";
 }
 
-TEST_F(MembersTest, WithoutEtcd_TheListSaysThatItIsNotWhole) {
+TEST_F(MembersTest, List_EtcdDown_IsReportedAsIncomplete) {
   etcd_.kill();
   const auto listed = cluster_.spoor(node(), {"members"});
   EXPECT_EQ(listed.code, 3);
@@ -153,12 +153,12 @@ TEST_F(MembersTest, WithoutEtcd_TheListSaysThatItIsNotWhole) {
 }
 
 // etcd is no peer: it holds no marks.
-TEST_F(MembersTest, WithoutEtcd_ScanAndStatusNameEtcdAndCountThePeers) {
+TEST_F(MembersTest, ScanAndStatus_EtcdDown_NameEtcdAndCountThePeers) {
   cluster_.scan(node());
   EXPECT_FALSE(node().daemon->wait_for("member 'n2' at").empty());
   EXPECT_THAT(cluster_.spoor(node(), {"status"}).out, HasSubstr("etcd       registered, 3 members known\n"));
   etcd_.kill();
-  EXPECT_FALSE(node().daemon->wait_for("etcd does not answer").empty());
+  EXPECT_FALSE(node().daemon->wait_for("etcd does not respond").empty());
   EXPECT_THAT(cluster_.spoor(node(), {"status"}).out, HasSubstr("           failing: "));
   const auto partial = cluster_.scan(node(), 3);
   EXPECT_EQ(partial["partial"], true);

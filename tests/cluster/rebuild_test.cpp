@@ -20,7 +20,7 @@ class RebuildCommandTest : public OneNodeTest {
   }
 };
 
-TEST_F(RebuildCommandTest, WithoutADaemon_ChangesNothing) {
+TEST_F(RebuildCommandTest, ScanRebuild_DaemonDown_ChangesNothing) {
   change("bucket/a/file");
   cluster_.scan(node());
   cluster_.stop(node());
@@ -41,7 +41,7 @@ TEST_F(RebuildCommandTest, WithoutADaemon_ChangesNothing) {
   EXPECT_EQ(cluster_.scan(node())["mode"], "incremental");
 }
 
-TEST_F(RebuildCommandTest, DamagedDatabaseWithoutADaemon_StaysWhereItIs) {
+TEST_F(RebuildCommandTest, DamagedDatabase_DaemonDown_IsNotSetAside) {
   change("bucket/a/file");
   cluster_.scan(node());
   cluster_.stop(node());

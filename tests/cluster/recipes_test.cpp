@@ -63,7 +63,7 @@ class ResticTest : public OneNodeTest {
   support::TempDirectory work_;
 };
 
-TEST_F(ResticTest, TheSnapshotsInOrderAreTheDrive) {
+TEST_F(ResticTest, Restore_AllSnapshotsInOrder_EqualsTheDrive) {
   change("bucket/quiet/file");
   change("bucket/a/file");
   change("top");
@@ -86,7 +86,7 @@ TEST_F(ResticTest, TheSnapshotsInOrderAreTheDrive) {
   EXPECT_EQ(restore(), "");
 }
 
-TEST_F(ResticTest, WhatVanishesAfterTheScan_IsNoFailure) {
+TEST_F(ResticTest, Backup_DirectoryVanishedAfterScan_Succeeds) {
   change("bucket/a/file");
   change("bucket/b/file");
   cluster_.scan(node());
@@ -102,7 +102,7 @@ TEST_F(ResticTest, WhatVanishesAfterTheScan_IsNoFailure) {
 
 class ForgottenSnapshotTest : public ResticTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(ForgottenSnapshotTest, RestoreFailsAndTheNextBackupIsFull) {
+TEST_P(ForgottenSnapshotTest, SnapshotForgotten_RestoreFailsAndNextBackupIsFull) {
   for (const char* path : {"a/file", "b/file", "c/file"}) {
     change(path);
     cluster_.scan(node());
@@ -123,7 +123,7 @@ TEST_P(ForgottenSnapshotTest, RestoreFailsAndTheNextBackupIsFull) {
 
 INSTANTIATE_TEST_SUITE_P(Of, ForgottenSnapshotTest, testing::Values("changes", "files"));
 
-TEST_F(ResticTest, ADriveThatIsUnmounted_EndsTheBackup) {
+TEST_F(ResticTest, Backup_DriveUnmounted_Fails) {
   change("a/file");
   cluster_.scan(node());
   back_up();
@@ -142,7 +142,7 @@ TEST_F(ResticTest, ADriveThatIsUnmounted_EndsTheBackup) {
 }
 
 // The scans before and after the backup know it as the same directory, which needs no second look.
-TEST_F(ResticTest, ADirectoryThatIsElsewhereDuringTheBackup_IsRestored) {
+TEST_F(ResticTest, Backup_DirectoryMovedAwayAndBack_IsRestored) {
   change("moving/deep/file");
   cluster_.scan(node());
   back_up();
@@ -158,7 +158,7 @@ TEST_F(ResticTest, ADirectoryThatIsElsewhereDuringTheBackup_IsRestored) {
   EXPECT_EQ(restore(), "");
 }
 
-TEST_F(ResticTest, WhatWasNotBackedUp_ComesAgain) {
+TEST_F(ResticTest, Backup_Failed_NextOneCoversTheSameChanges) {
   change("a/file");
   cluster_.scan(node());
   back_up();
@@ -173,7 +173,7 @@ TEST_F(ResticTest, WhatWasNotBackedUp_ComesAgain) {
   EXPECT_EQ(restore(), "");
 }
 
-TEST_F(ResticTest, ChangesOfNoFullSnapshotAreNone) {
+TEST_F(ResticTest, Backup_FullSnapshotForgotten_IsFullAgain) {
   change("a/file");
   cluster_.scan(node());
   EXPECT_NE(recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment()).code, 0);
@@ -188,7 +188,7 @@ TEST_F(ResticTest, ChangesOfNoFullSnapshotAreNone) {
 
 using NodeExporterTest = OneNodeTest;
 
-TEST_F(NodeExporterTest, TheLastScanAndTheTotals) {
+TEST_F(NodeExporterTest, TextfileRecipe_WritesLastScanAndTotals) {
   const support::TempDirectory work;
   const fs::path file = work / "spoor.prom";
   EXPECT_NE(recipe("node-exporter-textfile", {file.native()}).code, 0) << "there was no scan yet";

@@ -82,7 +82,7 @@ class ResumeTest : public OneNodeTest {
 constexpr int killed = 128 + SIGKILL;
 constexpr std::uint64_t piece = 300'000;  // bytes of the log: about 3,000 directories
 
-TEST_F(ResumeTest, KilledAgainAndAgainAScanReadsNextToNothingTwice) {
+TEST_F(ResumeTest, Scan_KilledRepeatedly_ReadsHardlyAnyDirectoryTwice) {
   support::DirectoryOpens opens(all_directories());
   set_pace(6'000);
   EXPECT_EQ(scan_and_end(SIGKILL, piece), killed);
@@ -106,7 +106,7 @@ TEST_F(ResumeTest, KilledAgainAndAgainAScanReadsNextToNothingTwice) {
   EXPECT_TRUE(idle["resumed"].is_null());
 }
 
-TEST_F(ResumeTest, WhatWasMarkedSinceTheKillIsInTheNextScan) {
+TEST_F(ResumeTest, ResumedScan_MarksSinceTheKill_AreInTheNextScan) {
   cluster_.scan(node());
   change("0/0/file");
   change("9/19/file");

@@ -30,7 +30,7 @@ class RsyncMarksTest : public OneNodeTest, public testing::WithParamInterface<co
   support::Locales locales_;
 };
 
-TEST_P(RsyncMarksTest, EachLine_IsTheMarkOfWhatChanged) {
+TEST_P(RsyncMarksTest, RsyncOutput_EachLine_MarksWhatChanged) {
   SPOOR_RANDOM(random);
   support::TreeWriter writer(random, source_.path(), support::TreeOddities::all);
   writer.fill(20);
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Locales, RsyncMarksTest, support::Locales::all(), suppo
 
 using RsyncLinesTest = OneNodeTest;
 
-TEST_F(RsyncLinesTest, LinesOfRsyncThatAreNone_AreReportedAndTheOthersMarked) {
+TEST_F(RsyncLinesTest, InvalidRsyncLine_IsReportedAndTheOthersAreMarked) {
   const auto marked =
       cluster_.spoor(node(), {"mark", "--from", "rsync", "--prefix", "bucket"},
                      "sending incremental file list\n>f+++++++++ a/file\n*deleting   b/cut off");

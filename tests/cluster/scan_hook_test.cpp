@@ -60,7 +60,7 @@ class ScanHookTest : public OneNodeTest {
   support::TempDirectory work_;
 };
 
-TEST_F(ScanHookTest, IsToldEverythingFirstAndThenWhatChanged) {
+TEST_F(ScanHookTest, Hook_AfterTheFirstCall_GetsOnlyChangedDirectories) {
   change("bucket/a/file");
   scan_with(hook());
   EXPECT_EQ(take_calls(), (Calls{{"call1", "./"}}));
@@ -79,7 +79,7 @@ TEST_F(ScanHookTest, IsToldEverythingFirstAndThenWhatChanged) {
       << "of all scans since; what is gone is not named";
 }
 
-TEST_F(ScanHookTest, WhatAFailedHookWasToldComesAgain) {
+TEST_F(ScanHookTest, HookFailed_NextCallGetsTheSameDirectories) {
   scan_with(hook("exit 7"), 3);
   EXPECT_EQ(take_calls(), (Calls{{"call1", "./"}}));
   scan_with(hook("exit 7"), 3);
@@ -97,7 +97,7 @@ TEST_F(ScanHookTest, WhatAFailedHookWasToldComesAgain) {
   EXPECT_EQ(take_calls(), Calls());
 }
 
-TEST_F(ScanHookTest, OneThatCannotBeStartedHasFailed) {
+TEST_F(ScanHookTest, HookCannotBeStarted_CountsAsFailed) {
   begin();
   change("a/file");
   const std::string said = scan_with(work_ / "no such program", 3);
@@ -106,7 +106,7 @@ TEST_F(ScanHookTest, OneThatCannotBeStartedHasFailed) {
   EXPECT_EQ(take_calls(), (Calls{{"call", "./", "a/"}}));
 }
 
-TEST_F(ScanHookTest, ManyDirectoriesComeInBatches) {
+TEST_F(ScanHookTest, ManyDirectories_ArePassedInBatches) {
   begin();
   std::string marks;
   for (int i = 0; i < 2'500; ++i) {
@@ -130,7 +130,7 @@ TEST_F(ScanHookTest, ManyDirectoriesComeInBatches) {
   EXPECT_EQ(told.back(), "d/12499/");
 }
 
-TEST_F(ScanHookTest, LongPathsComeInSmallerBatches) {
+TEST_F(ScanHookTest, LongPaths_ArePassedInSmallerBatches) {
   begin();
   const std::string deep =
       std::string(250, 'x') + '/' + std::string(250, 'y') + '/' + std::string(250, 'z') + '/';
@@ -153,7 +153,7 @@ TEST_F(ScanHookTest, LongPathsComeInSmallerBatches) {
 }
 
 // Linux takes no argument of more than 128 KiB, whatever all of them may take.
-TEST_F(ScanHookTest, PathTooLongForAnArgument_ComesAsOneAboveIt) {
+TEST_F(ScanHookTest, PathTooLongForAnArgument_IsPassedAsADirectoryAbove) {
   const std::string name(200, 'x');
   int at = ::open(drive().c_str(), O_RDONLY | O_DIRECTORY);
   for (int level = 0; level < 700; ++level) {
@@ -187,7 +187,7 @@ TEST_F(ScanHookTest, PathTooLongForAnArgument_ComesAsOneAboveIt) {
   EXPECT_EQ(take_calls(), Calls()) << "all was given";
 }
 
-TEST_F(ScanHookTest, NamesArriveAsTheyAre) {
+TEST_F(ScanHookTest, SpecialCharactersInNames_ArePassedUnchanged) {
   begin();
   for (const char* path : {"-rf/file", "$(touch x)/file", "a b'\"/file", "line\nbreak/file", "\xff/file"})
     change(path);
@@ -196,7 +196,7 @@ TEST_F(ScanHookTest, NamesArriveAsTheyAre) {
             (Calls{{"call", "./", "$(touch x)/", "./-rf/", "a b'\"/", "line\nbreak/", "\xff/"}}));
 }
 
-TEST_F(ScanHookTest, TheCommandIsOneForAShell) {
+TEST_F(ScanHookTest, HookCommand_IsRunByAShell) {
   begin();
   change("a/file");
   const std::string out = work_ / "out";
@@ -206,13 +206,13 @@ TEST_F(ScanHookTest, TheCommandIsOneForAShell) {
   EXPECT_EQ(said.str(), "2,./,a/,");
 }
 
-TEST_F(ScanHookTest, ItsOutputIsNoPartOfTheReport) {
+TEST_F(ScanHookTest, HookOutput_IsNotInTheScanReport) {
   change("a/file");
   const auto scan = cluster_.scan(node(), 0, {"--exec", "echo hello; cat; :"});
   EXPECT_EQ(scan["scan"], 1);
 }
 
-TEST_F(ScanHookTest, AStopIsPassedOnAndTheBatchComesAgain) {
+TEST_F(ScanHookTest, ScanStopped_HookGetsTheSignalAndItsBatchIsRepeated) {
   begin();
   change("a/file");
   const std::string waits =
@@ -227,7 +227,7 @@ TEST_F(ScanHookTest, AStopIsPassedOnAndTheBatchComesAgain) {
   EXPECT_EQ(take_calls(), (Calls{{"call", "./", "a/"}}));
 }
 
-TEST_F(ScanHookTest, WhatIsNotKeptIsEverything) {
+TEST_F(ScanHookTest, ScanDatabaseLost_HookGetsEverything) {
   begin();
   for (const char* name : {"scan.db", "scan.db-wal", "scan.db-shm"})
     fs::remove(cluster_.data_dir_of(node()) / name);
@@ -235,7 +235,7 @@ TEST_F(ScanHookTest, WhatIsNotKeptIsEverything) {
   EXPECT_EQ(take_calls(), (Calls{{"call1", "./"}}));
 }
 
-TEST_F(ScanHookTest, AScanThatFailsTellsNothing) {
+TEST_F(ScanHookTest, ScanFailed_HookIsNotCalled) {
   begin();
   change("a/file");
   cluster_.stop(node());
@@ -243,7 +243,7 @@ TEST_F(ScanHookTest, AScanThatFailsTellsNothing) {
   EXPECT_EQ(take_calls(), Calls());
 }
 
-TEST_F(ScanHookTest, WrongUsageIsRefused) {
+TEST_F(ScanHookTest, ExecOption_EmptyOrWithDryRun_IsRefused) {
   scan_with(" ", 2);
   EXPECT_EQ(cluster_.spoor(node(), {"scan", "--dry-run", "--exec", "true"}).code, 2);
 }

@@ -16,7 +16,7 @@ class UsageFileTest : public OneNodeTest {
   json usage() { return json::parse(std::ifstream(file())); }
 };
 
-TEST_F(UsageFileTest, HoldsTheTotalsAfterEachScan) {
+TEST_F(UsageFileTest, UsageFile_AfterEachScan_HoldsTheTotals) {
   change("b/deep/x");
   change("a/file");
   cluster_.scan(node());
@@ -39,7 +39,7 @@ TEST_F(UsageFileTest, HoldsTheTotalsAfterEachScan) {
   EXPECT_EQ(usage()["files"], 3);
 }
 
-TEST_F(UsageFileTest, OneThatCannotBeWrittenIsANoteAndNoFailure) {
+TEST_F(UsageFileTest, UsageFile_CannotBeWritten_IsANoteInTheScanReport) {
   cluster_.scan(node());
   std::filesystem::remove(file());
   std::filesystem::create_directories(file() / "in the way");

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "config/advertised_url.h"
+#include "config/derived.h"
 #include "config/print.h"
 #include "tests/config/support.h"
 
@@ -23,28 +23,41 @@ base::Result<Config> load_etcd(std::string_view etcd, std::string_view address =
 
 constexpr std::string_view least = R"({"endpoints":["http://e:2379"]})";
 
-TEST(EtcdConfigTest, EndpointsAreAllThatIsNeeded) {
+TEST(EtcdConfigTest, EndpointsOnly_OtherSettingsHaveDefaults) {
   const auto config = load_etcd(least);
   ASSERT_TRUE(config) << config.error().message;
   Etcd expected;
-  expected.endpoints = {"http://e:2379"};
+  expected.endpoints = {{"e", 2379, {}}};
   EXPECT_EQ(config->peers.etcd, expected);
   EXPECT_EQ(advertised_url(*config), "http://10.0.0.1:7420");
   EXPECT_EQ(load_etcd("null")->peers.etcd, std::nullopt);
 }
 
-TEST(EtcdConfigTest, EverySettingIsRead) {
+TEST(EtcdConfigTest, EverySetting_IsReadAndPrinted) {
   const auto config = load_etcd(R"({"endpoints":["http://[::1]:1","unix:/e"],"prefix":"a/b","ttl":"5s",
-                                    "forget_after":"2m","url":"http://me:1"})");
+                                    "forget_after":"2m","url":"http://me:1","user":"spoor",
+                                    "password_file":"credential:etcd"})");
   ASSERT_TRUE(config) << config.error().message;
-  const Etcd expected{
-      {"http://[::1]:1", "unix:/e"}, "a/b", std::chrono::seconds(5), std::chrono::minutes(2), "http://me:1"};
+  Etcd expected;
+  expected.endpoints = {{"::1", 1, {}}, {{}, 0, "/e"}};
+  expected.prefix = "a/b";
+  expected.ttl = std::chrono::seconds(5);
+  expected.forget_after = std::chrono::minutes(2);
+  expected.url = "http://me:1";
+  expected.user = "spoor";
+  expected.password_file = "credential:etcd";
   EXPECT_EQ(config->peers.etcd, expected);
   EXPECT_EQ(advertised_url(*config), "http://me:1");
   EXPECT_EQ(*load_text(to_json_text(*config), "printed", {}), *config);
 }
 
-TEST(EtcdConfigTest, AnOverrideReplacesIt) {
+TEST(EtcdConfigTest, EndpointWithoutPort_HasThePortOfEtcd) {
+  EXPECT_EQ(
+      load_etcd(R"({"endpoints":["https://e"],"tls":{"ca":"/ca"}})")->peers.etcd->endpoints[0].to_string(),
+      "https://e:2379");
+}
+
+TEST(EtcdConfigTest, Override_ReplacesOrUnsetsEtcd) {
   const std::vector<std::string> set{R"(peers.etcd={"endpoints":["http://e:1"],"url":"http://me:1"})"};
   EXPECT_EQ(load_minimal(set)->peers.etcd->url, "http://me:1");
   const std::vector<std::string> unset{set[0], "peers.etcd=null"};
@@ -69,14 +82,18 @@ TEST(EtcdConfigTest, PlainUrlOfAListenerThatExpectsTls_IsRefused) {
   EXPECT_TRUE(load_url("http://me:7420", R"(,{"address":"127.0.0.1"})")) << "one of them is plain";
 }
 
-TEST(EtcdConfigTest, WhatIsWrongIsNamed) {
+TEST(EtcdConfigTest, InvalidValue_ErrorNamesKey) {
   const std::pair<std::string_view, const char*> wrong[] = {
       {R"("http://e:2379")", "peers.etcd: \"http://e:2379\" is wrong: expected null or"},
       {"{}", "peers.etcd.endpoints: expected 1 to 64"},
-      {R"({"endpoints":["e:2379"]})", "peers.etcd.endpoints[0]: \"e:2379\" is wrong"},
-      {R"({"endpoints":["http://e"]})", "peers.etcd.endpoints[0]: \"http://e\" has no port"},
-      {R"({"endpoints":["http://[::1]"]})", "peers.etcd.endpoints[0]: \"http://[::1]\" has no port"},
-      {R"({"endpoints":["https://e:2379"]})", "etcd over TLS is not supported"},
+      {R"({"endpoints":["e:2379"]})", "peers.etcd.endpoints[0]: 'e:2379' is wrong"},
+      {R"({"endpoints":["http://e:1"],"tls":{"ca":"/ca"}})", "with 'tls' each endpoint has the form https"},
+      {R"({"endpoints":["https://e"],"tls":{"certificate":"/c"}})",
+       "peers.etcd.tls: a 'certificate' and its"},
+      {R"({"endpoints":["https://e"],"tls":{"ca":"ca"}})", "peers.etcd.tls.ca: expected an absolute path"},
+      {R"({"endpoints":["http://e:1"],"user":"u"})", "peers.etcd: a 'user' and its 'password_file'"},
+      {R"({"endpoints":["http://e:1"],"user":"u","password_file":"p"})",
+       "peers.etcd.password_file: expected"},
       {R"({"endpoints":"http://e:2379"})",
        "peers.etcd.endpoints: \"http://e:2379\" is wrong: expected a list"},
       {R"({"endpoints":["http://e:1"],"endpoint":1})",
@@ -92,12 +109,12 @@ TEST(EtcdConfigTest, WhatIsWrongIsNamed) {
       {R"({"endpoints":["http://e:1"],"forget_after":"59s"})", "peers.etcd.forget_after: \"59s\" is out of"},
       {R"({"endpoints":["http://e:1"],"ttl":"1m","forget_after":"179s"})",
        "peers.etcd.forget_after: \"179s\" is too"},
-      {R"({"endpoints":["http://e:1"],"url":"me"})", "peers.etcd.url: \"me\" is wrong"},
+      {R"({"endpoints":["http://e:1"],"url":"me"})", "peers.etcd.url: 'me' is wrong"},
   };
   for (const auto& [etcd, what] : wrong) EXPECT_THAT(error_of(load_etcd(etcd)), HasSubstr(what)) << etcd;
 }
 
-TEST(EtcdConfigTest, WhereNoListenerTellsTheUrlIsRequired) {
+TEST(EtcdConfigTest, NoReachableListener_UrlIsRequired) {
   for (const std::string_view address : {"0.0.0.0", "::", "::ffff:0.0.0.0", "127.0.0.2", "::1"}) {
     EXPECT_THAT(error_of(load_etcd(least, address)), HasSubstr("peers.etcd.url: is required")) << address;
   }

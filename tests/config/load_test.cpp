@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(LoadTest, MinimalFileGivesTheDefaults) {
+TEST(LoadTest, MinimalFile_HasDefaults) {
   const Config config = load_minimal().value();
 
   Config expected;
@@ -25,18 +25,18 @@ TEST(LoadTest, MinimalFileGivesTheDefaults) {
   EXPECT_TRUE(config.listen_is_default);
 }
 
-TEST(LoadTest, ContractExampleSaysNothingButTheDefaults) {
+TEST(LoadTest, FullExample_EqualsDefaults) {
   const Config config = load_text(full, "spoor.json", {}).value();
 
   Config expected;
   expected.node.name = "node1";
   expected.drives = {"/mnt/disk1", "/mnt/disk2"};
-  expected.peers.static_urls = {"http://10.0.0.2:7420"};
+  expected.peers.static_endpoints = {{"10.0.0.2", 7420, {}}};
   expected.listen_is_default = false;
   EXPECT_EQ(config, expected);
 }
 
-TEST(LoadTest, EverySettingReachesItsPlace) {
+TEST(LoadTest, EverySetting_IsRead) {
   const Config config = load_text(R"({
     "node": {"name": "n-1.a_B", "cluster": "c", "data_dir": "/d"},
     "drives": ["/a"],
@@ -63,9 +63,9 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
                       .durability = Durability::os,
                       .memory_limit_bytes = 4096};
   expected.name_space = {.exclude = {"*/tmp/*"}, .bucket_names = BucketNames::s3};
-  expected.peers.static_urls = {"unix:/run/p.sock"};
-  expected.peers.dns = {"a.b:1", "srv:_s._tcp.b"};
-  expected.peers.dns_servers = {"::1"};
+  expected.peers.static_endpoints = {{{}, 0, "/run/p.sock"}};
+  expected.peers.dns = {{"a.b", 1, false}, {"_s._tcp.b", 0, true}};
+  expected.peers.dns_servers = {{"::1", 53}};
   expected.peers.forget_after = std::chrono::hours(1);
   expected.peers.timeout = std::chrono::milliseconds(250);
   expected.scan = {.min_cycle_age = std::chrono::seconds(0),
@@ -80,7 +80,7 @@ TEST(LoadTest, EverySettingReachesItsPlace) {
   EXPECT_EQ(config, expected);
 }
 
-TEST(LoadTest, ASwitchIsTrueOrFalse) {
+TEST(LoadTest, Boolean_AcceptsOnlyTrueOrFalse) {
   EXPECT_TRUE(load_minimal({"scan.file_feed=true"}).value().scan.file_feed);
   for (const char* bad : {"1", "\"yes\"", "on"}) {
     EXPECT_THAT(error_of(load_minimal({std::string("scan.file_feed=") + bad})),
@@ -89,7 +89,7 @@ TEST(LoadTest, ASwitchIsTrueOrFalse) {
   }
 }
 
-TEST(LoadTest, PathsAreNormal) {
+TEST(LoadTest, Paths_AreNormalized) {
   const Config config =
       load_text(R"({"node":{"name":"x","data_dir":"//var/./lib/"},"drives":["/mnt//disk1/"]})", "f", {})
           .value();
@@ -97,12 +97,12 @@ TEST(LoadTest, PathsAreNormal) {
   EXPECT_EQ(config.drives.at(0).native(), "/mnt/disk1");
 }
 
-TEST(LoadTest, CommentsAreAllowed) {
+TEST(LoadTest, Comments_AreAllowed) {
   EXPECT_TRUE(
       load_text("// one\n{\"node\": {\"name\": \"x\"}, // two\n\"drives\": [\"/a\"]}\n// three", "f", {}));
 }
 
-TEST(LoadTest, UnknownKeysNameTheNearestKnownOne) {
+TEST(LoadTest, UnknownKey_ErrorSuggestsNearestKey) {
   EXPECT_THAT(error_of_text(R"({"node":{"name":"x"},"drives":["/a"],"tracker":{"item":1}})"),
               HasSubstr("unknown key 'tracker.item': did you mean 'tracker.items'?"));
   EXPECT_THAT(error_of_text(R"({"node":{"name":"x"},"drives":["/a"],"treacker":{}})"),
@@ -113,7 +113,7 @@ TEST(LoadTest, UnknownKeysNameTheNearestKnownOne) {
               HasSubstr("unknown key 'listen[0].prot': did you mean 'listen[0].port'?"));
 }
 
-TEST(LoadTest, DottedKeyInAFileIsExplained) {
+TEST(LoadTest, DottedKeyInFile_ErrorExplainsNesting) {
   EXPECT_THAT(error_of_text(R"({"node.name":"x","drives":["/a"]})"),
               HasSubstr(R"(key 'node.name' is written {"node": {"name": ...}} in a file)"));
 }
@@ -125,7 +125,7 @@ struct Refusal {
 
 class RefusedValueTest : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(RefusedValueTest, NamesKeyValueAndWhatIsAccepted) {
+TEST_P(RefusedValueTest, Error_NamesKeyValueAndWhatIsAccepted) {
   const std::string text = fmt::format(R"({{"node":{{"name":"x"}},"drives":["/a"],{}}})", GetParam().rest);
   EXPECT_EQ(error_of_text(text), fmt::format("spoor.json: {}", GetParam().message));
 }
@@ -180,13 +180,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "auth.tokens[0].sha256: the value is wrong: expected text in quotes"},
         Refusal{R"("auth":"hush")", "auth: expected an object in { }"}));
 
-TEST(LoadTest, WrongTypeOfARequiredSettingIsToldOnce) {
+TEST(LoadTest, RequiredSettingOfWrongType_IsReportedOnce) {
   EXPECT_EQ(error_of_text(R"({"node":{"name":7},"drives":[7]})"),
             "spoor.json: node.name: 7 is wrong: expected text in quotes\n"
             "spoor.json: drives[0]: 7 is wrong: expected a path in quotes");
 }
 
-TEST(LoadTest, AllErrorsAreToldTogether) {
+TEST(LoadTest, SeveralErrors_AreReportedTogether) {
   const std::string message = error_of_text(
       R"({"drives":["a"],"tracker":{"itmes":1,"history":0,"fp_rate":true},"peers":{"dns":["x y"]}})");
   EXPECT_THAT(message, HasSubstr("'tracker.items'"));
@@ -194,11 +194,11 @@ TEST(LoadTest, AllErrorsAreToldTogether) {
   EXPECT_THAT(message, HasSubstr("node.name is required"));
   EXPECT_THAT(message, HasSubstr("drives[0]: \"a\""));
   EXPECT_THAT(message, HasSubstr("tracker.history: 0"));
-  EXPECT_THAT(message, HasSubstr("peers.dns[0]: \"x y\""));
+  EXPECT_THAT(message, HasSubstr("peers.dns[0]: 'x y'"));
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 5);
 }
 
-TEST(LoadTest, VeryManyErrorsAreCounted) {
+TEST(LoadTest, ErrorsOverLimit_AreCounted) {
   std::string text = R"({"node":{"name":"x"},"drives":["/a")";
   for (int i = 0; i < 250; ++i) text += ",\"b\"";
   const std::string message = error_of_text(text + "]}");
@@ -206,19 +206,19 @@ TEST(LoadTest, VeryManyErrorsAreCounted) {
   EXPECT_THAT(message, HasSubstr("\nand 150 more"));
 }
 
-TEST(LoadTest, DuplicateKeysAreRefused) {
+TEST(LoadTest, DuplicateKeys_AreRefused) {
   EXPECT_EQ(error_of_text(R"({"node":{"name":"x"},"drives":["/a"],"tracker":{"items":1,"items":2}})"),
             "spoor.json: key 'tracker.items' is given twice: keep one of them");
   EXPECT_THAT(error_of_text(R"({"node":{"name":"x"},"drives":["/a"],"drives":["/b"]})"),
               HasSubstr("given twice"));
 }
 
-TEST(LoadTest, SameKeyInTwoListenersIsFine) {
+TEST(LoadTest, SameKeyInTwoListeners_IsAccepted) {
   EXPECT_TRUE(
       load_text(R"({"node":{"name":"x"},"drives":["/a"],"listen":[{"unix":"/a"},{"unix":"/b"}]})", "f", {}));
 }
 
-TEST(LoadTest, BrokenJsonNamesLineAndColumn) {
+TEST(LoadTest, InvalidJson_ErrorNamesLineAndColumn) {
   EXPECT_THAT(error_of_text("{\n  \"node\": {,\n}"),
               HasSubstr("spoor.json: not valid JSON: parse error at line 2, column 12"));
   EXPECT_THAT(error_of_text(""), HasSubstr("not valid JSON"));
@@ -228,17 +228,17 @@ TEST(LoadTest, BrokenJsonNamesLineAndColumn) {
   EXPECT_THAT(error_of_text("{\"a\": \"\xff\"}"), HasSubstr("not valid JSON"));
 }
 
-TEST(LoadTest, BrokenJsonDoesNotShowSecrets) {
+TEST(LoadTest, InvalidJson_ErrorHidesSecrets) {
   EXPECT_THAT(error_of_text("{\"auth\": {\"tokens\": [\"hush\n\"]}}"), Not(HasSubstr("hush")));
 }
 
-TEST(LoadTest, OnlyAnObjectIsAConfiguration) {
+TEST(LoadTest, NonObjectJson_IsRefused) {
   for (const std::string_view text : {"[]", "null", "5", "\"x\""}) {
     EXPECT_EQ(error_of_text(text), "spoor.json: the configuration must be one JSON object: { ... }");
   }
 }
 
-TEST(LoadTest, DeepNestingIsRefused) {
+TEST(LoadTest, DeepNesting_IsRefused) {
   const auto nested = [](std::size_t levels) {
     return fmt::format("{{\"a\": {}{}}}", std::string(levels - 1, '['), std::string(levels - 1, ']'));
   };
@@ -247,7 +247,7 @@ TEST(LoadTest, DeepNestingIsRefused) {
   EXPECT_EQ(error_of_text(nested(400'000)), "spoor.json: the JSON is nested deeper than 64 levels");
 }
 
-TEST(LoadTest, MessagesStayOnTheirLine) {
+TEST(LoadTest, ControlCharactersInInput_AreEscapedInErrors) {
   const std::string message =
       error_of_text(R"({"a\nb\u001b":1,"node":{"name":"x\ny\u007f"},"drives":["/a"]})");
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1);
@@ -266,26 +266,26 @@ class LoadFileTest : public ::testing::Test {
   support::TempDirectory directory_;
 };
 
-TEST_F(LoadFileTest, GivenFileIsRead) {
+TEST_F(LoadFileTest, GivenFile_IsRead) {
   const Config config = load(write(full), {}).value();
   EXPECT_EQ(config.node.name, "node1");
 }
 
-TEST_F(LoadFileTest, ErrorsNameTheFile) {
+TEST_F(LoadFileTest, InvalidFile_ErrorNamesFile) {
   const auto path = write("{");
   EXPECT_THAT(error_of(load(path, {})), HasSubstr(path.native() + ": not valid JSON"));
 }
 
-TEST_F(LoadFileTest, GivenFileMustExist) {
+TEST_F(LoadFileTest, GivenFileMissing_IsAnError) {
   const auto loaded = load(directory_ / "none.json", {});
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, std::errc::no_such_file_or_directory);
   EXPECT_THAT(loaded.error().message, HasSubstr("none.json"));
 }
 
-TEST_F(LoadFileTest, DirectoryIsNoFile) { EXPECT_FALSE(load(directory_.path(), {})); }
+TEST_F(LoadFileTest, Directory_IsRefused) { EXPECT_FALSE(load(directory_.path(), {})); }
 
-TEST_F(LoadFileTest, FileOverOneMebibyteIsRefused) {
+TEST_F(LoadFileTest, FileOverOneMebibyte_IsRefused) {
   const std::string text(minimal);
   EXPECT_TRUE(load(write(text + std::string(file_bytes_max - text.size(), ' ')), {}));
   const auto loaded = load(write(text + std::string(file_bytes_max + 1 - text.size(), ' ')), {});
@@ -293,7 +293,7 @@ TEST_F(LoadFileTest, FileOverOneMebibyteIsRefused) {
   EXPECT_EQ(loaded.error().code, std::errc::file_too_large);
 }
 
-TEST_F(LoadFileTest, DefaultFileMayBeMissing) {
+TEST_F(LoadFileTest, DefaultFileMissing_IsAccepted) {
   if (std::filesystem::exists(default_file)) GTEST_SKIP() << default_file << " exists on this machine";
   const std::vector<std::string> enough = {"node.name=x", R"(drives=["/a"])"};
   EXPECT_TRUE(load(std::nullopt, enough));
@@ -303,7 +303,7 @@ TEST_F(LoadFileTest, DefaultFileMayBeMissing) {
             "/etc/spoor/spoor.json does not exist: name another file with --config");
 }
 
-TEST(ExampleFileTest, LoadsAndShowsTheDefaults) {
+TEST(ExampleFileTest, ExampleFile_LoadsAndShowsDefaults) {
   const Config config =
       load(std::filesystem::path(SPOOR_SOURCE_DIR) / "config/spoor.example.json", {}).value();
   EXPECT_EQ(config, load_text(full, "spoor.json", {}).value());

@@ -9,18 +9,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(OverrideTest, TakesThePlaceOfTheFile) {
+TEST(OverrideTest, Override_ReplacesFileValue) {
   const Config config = load_minimal({"node.name=y", "tracker.items=5", "tracker.save_interval=1h"}).value();
   EXPECT_EQ(config.node.name, "y");
   EXPECT_EQ(config.tracker.items, 5U);
   EXPECT_EQ(config.tracker.save_interval, std::chrono::hours(1));
 }
 
-TEST(OverrideTest, LastOneCounts) {
+TEST(OverrideTest, RepeatedOverride_LastOneApplies) {
   EXPECT_EQ(load_minimal({"tracker.items=5", "tracker.items=6"}).value().tracker.items, 6U);
 }
 
-TEST(OverrideTest, TextSettingsTakeTheTextAsItStands) {
+TEST(OverrideTest, TextSetting_TakesValueVerbatim) {
   EXPECT_EQ(load_minimal({"node.name=1"}).value().node.name, "1");
   EXPECT_EQ(load_minimal({"node.name=1.50"}).value().node.name, "1.50");
   EXPECT_EQ(load_minimal({"node.name=true"}).value().node.name, "true");
@@ -28,12 +28,12 @@ TEST(OverrideTest, TextSettingsTakeTheTextAsItStands) {
   EXPECT_EQ(load_minimal({R"(node.name="quoted")"}).value().node.name, "quoted");
 }
 
-TEST(OverrideTest, SizesMayBePlainNumbers) {
+TEST(OverrideTest, SizeSetting_AcceptsPlainNumber) {
   EXPECT_EQ(load_minimal({"limits.max_body=4096"}).value().limits.max_body_bytes, 4096U);
   EXPECT_EQ(load_minimal({"limits.max_body=4KiB"}).value().limits.max_body_bytes, 4096U);
 }
 
-TEST(OverrideTest, ListsAreJson) {
+TEST(OverrideTest, ListSetting_IsParsedAsJson) {
   const Config config = load_minimal({R"(drives=["/a","/b"])", R"(listen=[{"address":"127.0.0.1","port":0}])",
                                       "peers.static=[]"})
                             .value();
@@ -42,17 +42,17 @@ TEST(OverrideTest, ListsAreJson) {
   EXPECT_FALSE(config.listen_is_default);
 }
 
-TEST(OverrideTest, WholeSectionKeepsItsOtherSettings) {
+TEST(OverrideTest, SectionOverride_KeepsOtherSettings) {
   const Config config = load_minimal({"tracker.items=5", R"(tracker={"history":3})"}).value();
   EXPECT_EQ(config.tracker.items, 5U);
   EXPECT_EQ(config.tracker.history, 3U);
 }
 
-TEST(OverrideTest, ValueMayHoldEqualsSigns) {
+TEST(OverrideTest, ValueWithEqualsSign_IsAccepted) {
   EXPECT_EQ(load_minimal({R"(namespace.exclude=["a=b"])"}).value().name_space.exclude.at(0), "a=b");
 }
 
-TEST(OverrideTest, UnknownKeysNameTheNearestKnownOne) {
+TEST(OverrideTest, UnknownKey_ErrorSuggestsNearestKey) {
   EXPECT_EQ(error_of(load_minimal({"tracker.itmes=5"})),
             "--set: unknown key 'tracker.itmes': did you mean 'tracker.items'?");
   EXPECT_EQ(error_of(load_minimal({"itmes=5"})), "--set: unknown key 'itmes': did you mean 'tracker.items'?");
@@ -61,7 +61,7 @@ TEST(OverrideTest, UnknownKeysNameTheNearestKnownOne) {
   EXPECT_THAT(error_of(load_minimal({".=5"})), HasSubstr("unknown key '.'"));
 }
 
-TEST(OverrideTest, WrongFormIsExplained) {
+TEST(OverrideTest, MalformedOverride_ErrorExplainsForm) {
   EXPECT_EQ(error_of(load_minimal({"tracker.items"})),
             R"(--set: "tracker.items" is wrong: expected key=value in UTF-8, such as tracker.items=500000)");
   EXPECT_THAT(error_of(load_minimal({"=5"})), HasSubstr("expected key=value"));
@@ -74,16 +74,16 @@ TEST(OverrideTest, WrongFormIsExplained) {
   EXPECT_THAT(error_of(load_minimal({R"(tracker={"items":1,"items":2})"})), HasSubstr("expected an object"));
 }
 
-TEST(OverrideTest, EmptyNameIsAMissingOne) {
+TEST(OverrideTest, EmptyNodeName_IsMissing) {
   EXPECT_EQ(error_of(load_minimal({"node.name="})), "node.name is required");
 }
 
-TEST(OverrideTest, PartsOfAListNeedTheirQuotes) {
+TEST(OverrideTest, UnquotedPathInList_IsRefused) {
   EXPECT_EQ(error_of(load_minimal({"drives=[5]"})),
             "--set: drives[0]: 5 is wrong: expected a path in quotes");
 }
 
-TEST(OverrideTest, ErrorsInFileAndOverridesComeTogether) {
+TEST(OverrideTest, ErrorsInFileAndOverrides_AreReportedTogether) {
   const std::vector<std::string> overrides = {"tracker.history=0", "log.level=loud"};
   const std::string message = error_of(load_text(R"({"drives":["/a"],"nodes":{}})", "spoor.json", overrides));
   EXPECT_THAT(message, HasSubstr("spoor.json: unknown key 'nodes': did you mean 'node'?"));
@@ -92,7 +92,7 @@ TEST(OverrideTest, ErrorsInFileAndOverridesComeTogether) {
   EXPECT_THAT(message, HasSubstr("tracker.history: 0 is out of range"));
 }
 
-TEST(OverrideTest, SecretsAreNotShown) {
+TEST(OverrideTest, InvalidSecret_IsNotShown) {
   EXPECT_THAT(error_of(load_minimal({R"(auth.tokens=["hush"])"})), Not(HasSubstr("hush")));
   EXPECT_THAT(error_of(load_minimal({"auth.tokens=hush"})), Not(HasSubstr("hush")));
   EXPECT_THAT(error_of(load_minimal({"auth=hush"})), Not(HasSubstr("hush")));

@@ -14,12 +14,12 @@ Config reloaded(const Config& config) {
   return again;
 }
 
-TEST(PrintTest, DefaultsComeBack) {
+TEST(PrintTest, Defaults_RoundTrip) {
   const Config config = load_minimal().value();
   EXPECT_EQ(reloaded(config), config);
 }
 
-TEST(PrintTest, EverySettingComesBack) {
+TEST(PrintTest, EverySetting_RoundTrips) {
   Config config;
   config.node = {.name = "n", .cluster = "c", .data_dir = "/d \"quoted\"\n"};
   config.drives = {"/a", "/\xc3\xa4"};
@@ -35,7 +35,10 @@ TEST(PrintTest, EverySettingComesBack) {
                     .durability = Durability::memory,
                     .memory_limit_bytes = (1ULL << 40U) + 1};
   config.name_space = {.exclude = {"*", "\x01"}, .bucket_names = BucketNames::s3};
-  config.peers.static_urls = {"http://[::1]:1", "unix:/x"};
+  config.peers.static_endpoints = {{"::1", 1, {}}, {{}, 0, "/x"}};
+  config.peers.dns = {{"a.b", 1, false}, {"_s._tcp.b", 0, true}};
+  config.peers.dns_servers = {{"::1", 53}, {"10.0.0.1", 1}};
+  config.peers.dns_tls = true;
   config.peers.timeout = std::chrono::milliseconds(1);
   config.scan = {.min_cycle_age = std::chrono::milliseconds(0),
                  .require = Require::all,
@@ -55,7 +58,7 @@ TEST(PrintTest, EverySettingComesBack) {
   EXPECT_EQ(reloaded(config), config);
 }
 
-TEST(PrintTest, ChangedKeysAreNamedInTheOrderOfTheFile) {
+TEST(PrintTest, ChangedKeys_AreListedInFileOrder) {
   const Config before = load_minimal().value();
   EXPECT_TRUE(changed_keys(before, before).empty());
   Config after = before;
@@ -65,7 +68,7 @@ TEST(PrintTest, ChangedKeysAreNamedInTheOrderOfTheFile) {
   EXPECT_EQ(changed_keys(before, after), (std::vector<std::string>{"drives", "tracker.items", "log.level"}));
 }
 
-TEST(PrintTest, EveryEnumValueComesBack) {
+TEST(PrintTest, EveryEnumValue_RoundTrips) {
   Config config = load_minimal().value();
   for (const LogLevel level :
        {LogLevel::trace, LogLevel::debug, LogLevel::info, LogLevel::warn, LogLevel::error}) {
@@ -78,7 +81,7 @@ TEST(PrintTest, EveryEnumValueComesBack) {
   }
 }
 
-TEST(PrintTest, LooksLikeTheFile) {
+TEST(PrintTest, PrintedConfig_HasLayoutAndUnitsOfFile) {
   const std::string text = to_json_text(load_text(full, "spoor.json", {}).value());
   EXPECT_THAT(text, ::testing::StartsWith(
                         "{\n  \"node\": {\n    \"name\": \"node1\",\n    \"cluster\": \"default\""));

@@ -104,15 +104,15 @@ class RandomTest : public ::testing::Test {
   std::mt19937_64 random_;
 };
 
-TEST_F(RandomTest, RandomBytes) {
+TEST_F(RandomTest, RandomBytes_LoadOrFailWithError) {
   for (int i = 0; i < 3'000; ++i) check(random_bytes(200), {});
 }
 
-TEST_F(RandomTest, MutatedFiles) {
+TEST_F(RandomTest, MutatedFiles_LoadOrFailWithError) {
   for (int i = 0; i < 6'000; ++i) check(mutated(std::string(below(2) == 0 ? minimal : full)), {});
 }
 
-TEST_F(RandomTest, RandomOverrides) {
+TEST_F(RandomTest, RandomOverrides_LoadOrFailWithError) {
   for (int i = 0; i < 3'000; ++i) {
     static constexpr std::string_view keys[] = {"node.name",
                                                 "drives",

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(DurationTest, EveryUnit) {
+TEST(DurationTest, EveryUnit_IsParsed) {
   EXPECT_EQ(parse_duration("30d").value(), std::chrono::hours(24 * 30));
   EXPECT_EQ(parse_duration("12h").value(), std::chrono::hours(12));
   EXPECT_EQ(parse_duration("5m").value(), std::chrono::minutes(5));
@@ -20,7 +20,7 @@ TEST(DurationTest, EveryUnit) {
   EXPECT_EQ(parse_duration("0s").value(), milliseconds(0));
 }
 
-TEST(DurationTest, NothingElse) {
+TEST(DurationTest, MalformedDuration_IsRefused) {
   for (const std::string_view bad :
        {"", "5", "m", "5 m", " 5m", "5m ", "-5m", "+5m", "1.5h", "1h30m", "5M", "5min", "0x5s", "5ns"}) {
     const auto parsed = parse_duration(bad);
@@ -31,7 +31,7 @@ TEST(DurationTest, NothingElse) {
   }
 }
 
-TEST(DurationTest, OverflowIsAnError) {
+TEST(DurationTest, Overflow_IsAnError) {
   EXPECT_EQ(parse_duration("9223372036854775807ms").value().count(),
             std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(parse_duration("9223372036854775808ms").error().message,
@@ -40,7 +40,7 @@ TEST(DurationTest, OverflowIsAnError) {
   EXPECT_FALSE(parse_duration("99999999999999999999999s"));
 }
 
-TEST(DurationTest, PrintsTheShortestExactForm) {
+TEST(DurationTest, Format_IsShortestExactForm) {
   EXPECT_EQ(format_duration(milliseconds(0)), "0s");
   EXPECT_EQ(format_duration(milliseconds(1)), "1ms");
   EXPECT_EQ(format_duration(milliseconds(1500)), "1500ms");
@@ -50,7 +50,7 @@ TEST(DurationTest, PrintsTheShortestExactForm) {
   EXPECT_EQ(format_duration(std::chrono::hours(48)), "2d");
 }
 
-TEST(SizeTest, EveryUnit) {
+TEST(SizeTest, EveryUnit_IsParsed) {
   EXPECT_EQ(parse_size("100B").value(), 100U);
   EXPECT_EQ(parse_size("512KiB").value(), 512U << 10U);
   EXPECT_EQ(parse_size("8MiB").value(), 8U << 20U);
@@ -63,20 +63,20 @@ TEST(SizeTest, EveryUnit) {
   EXPECT_EQ(parse_size("0").value(), 0U);
 }
 
-TEST(SizeTest, NothingElse) {
+TEST(SizeTest, MalformedSize_IsRefused) {
   for (const std::string_view bad : {"", "B", "8M", "8mib", "8 MiB", "-1", "1.5GiB", "1e6", "8MiB8", "8BB"}) {
     EXPECT_FALSE(parse_size(bad)) << bad;
   }
 }
 
-TEST(SizeTest, OverflowIsAnError) {
+TEST(SizeTest, Overflow_IsAnError) {
   EXPECT_EQ(parse_size("18446744073709551615").value(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_FALSE(parse_size("18446744073709551616"));
   EXPECT_TRUE(parse_size("16777215TiB"));
   EXPECT_FALSE(parse_size("16777216TiB"));
 }
 
-TEST(SizeTest, PrintsTheShortestExactForm) {
+TEST(SizeTest, Format_IsShortestExactForm) {
   EXPECT_EQ(format_size(0), "0B");
   EXPECT_EQ(format_size(500), "500B");
   EXPECT_EQ(format_size(1024), "1KiB");
@@ -85,7 +85,7 @@ TEST(SizeTest, PrintsTheShortestExactForm) {
   EXPECT_EQ(format_size(1'048'577), "1048577B");
 }
 
-TEST(UnitsTest, WhatIsPrintedParsesBack) {
+TEST(UnitsTest, FormatAndParse_RoundTrips) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <limits>
 
@@ -20,11 +22,11 @@ using ::testing::Not;
 
 Config valid() { return load_minimal().value(); }
 
-TEST(ValidateTest, EmptyConfigurationLacksNameAndDrives) {
+TEST(ValidateTest, EmptyConfiguration_LacksNameAndDrives) {
   EXPECT_THAT(validate(Config()), ElementsAre("node.name is required", HasSubstr("drives: at least one")));
 }
 
-TEST(ValidateTest, NamesHaveNarrowBounds) {
+TEST(ValidateTest, NodeAndClusterNames_HaveLimitedCharactersAndLength) {
   for (const std::string good : {"a", "node-1", "A.b_C", "1", "-"}) {
     Config config = valid();
     config.node.name = good;
@@ -43,7 +45,7 @@ TEST(ValidateTest, NamesHaveNarrowBounds) {
   EXPECT_THAT(validate(config), IsEmpty());
 }
 
-TEST(ValidateTest, DrivesAreAbsoluteAndApart) {
+TEST(ValidateTest, Drives_MustBeAbsoluteAndNotOverlap) {
   const auto problems = [](std::vector<std::filesystem::path> drives) {
     Config config = valid();
     config.drives = std::move(drives);
@@ -63,7 +65,7 @@ TEST(ValidateTest, DrivesAreAbsoluteAndApart) {
   EXPECT_THAT(problems({"/", "/a"}), ElementsAre(HasSubstr("\"/a\" is inside \"/\"")));
 }
 
-TEST(ValidateTest, DrivesThatAreOneDirectory_AreFoundByLookingAtThem) {
+TEST(ValidateTest, DrivesThatAreOneDirectory_AreFoundThroughSymlinks) {
   const support::TempDirectory directory;
   std::filesystem::create_directories(directory / "disk/inner");
   std::filesystem::create_directory_symlink(directory / "disk", directory / "link");
@@ -87,14 +89,14 @@ TEST(ValidateTest, OverlapOfLongPaths_NamesBothAndWhatToDo) {
                                 HasSubstr("remove one of the two"))));
 }
 
-TEST(ValidateTest, VeryManyDrivesAreComparedQuickly) {
+TEST(ValidateTest, ManyDrives_AreComparedQuickly) {
   Config config = valid();
   config.drives.clear();
   for (int i = 0; i < 100'000; ++i) config.drives.emplace_back(fmt::format("/d{}", i));
   EXPECT_THAT(validate(config), IsEmpty());
 }
 
-TEST(ValidateTest, DataDirectoryIsAbsolute) {
+TEST(ValidateTest, DataDirectory_MustBeAbsolute) {
   Config config = valid();
   config.node.data_dir = "lib";
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("node.data_dir: \"lib\" is wrong")));
@@ -109,7 +111,7 @@ struct Range {
 
 class RangeTest : public ::testing::TestWithParam<Range> {};
 
-TEST_P(RangeTest, BoundsAreInclusive) {
+TEST_P(RangeTest, Bounds_AreInclusive) {
   const Range& range = GetParam();
   const auto problems = [&](std::uint64_t value) {
     Config config = valid();
@@ -157,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(ValidateTest, NegativeDurationsAreRefused) {
+TEST(ValidateTest, NegativeDuration_IsRefused) {
   Config config = valid();
   config.scan.audit_period = ms(0) - std::chrono::hours(1);
   EXPECT_THAT(
@@ -165,7 +167,7 @@ TEST(ValidateTest, NegativeDurationsAreRefused) {
       ElementsAre("scan.audit_period: -3600000ms is out of range: expected a duration from 0s to 36500d"));
 }
 
-TEST(ValidateTest, RateIsStrictlyBetweenZeroAndOne) {
+TEST(ValidateTest, FpRate_MustBeBetweenZeroAndOne) {
   for (const double bad : {0.0, 1.0, -0.5, 2.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     Config config = valid();
     config.tracker.fp_rate = bad;
@@ -176,7 +178,7 @@ TEST(ValidateTest, RateIsStrictlyBetweenZeroAndOne) {
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("tracker.memory_limit: \"256MiB\" is too small")));
 }
 
-TEST(ValidateTest, FiltersMustFitInTheMemoryLimit) {
+TEST(ValidateTest, FiltersOverMemoryLimit_AreRefused) {
   Config config = valid();
   // 200,000 items at 0.1: 958,506 bits, 119,814 bytes, for each of 17 cycles.
   config.tracker.memory_limit_bytes = 17ULL * 119'814;
@@ -197,21 +199,21 @@ class ListenerTest : public ::testing::Test {
   }
 };
 
-TEST_F(ListenerTest, LoopbackAndSocketsAreFine) {
+TEST_F(ListenerTest, LoopbackAndUnixSockets_AreAccepted) {
   for (const std::string good : {"127.0.0.1", "127.255.0.9", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"}) {
     EXPECT_THAT(problems({.address = good}), IsEmpty()) << good;
   }
   EXPECT_THAT(problems({.unix_path = "/" + std::string(106, 'a')}), IsEmpty());
 }
 
-TEST_F(ListenerTest, ReachableAddressNeedsConsent) {
+TEST_F(ListenerTest, ReachableAddress_RequiresInsecureFlag) {
   for (const std::string address : {"0.0.0.0", "10.0.0.1", "::", "fe80::1", "::ffff:10.0.0.1", "128.0.0.1"}) {
     EXPECT_THAT(problems({.address = address}), ElementsAre(HasSubstr("\"insecure\": true"))) << address;
     EXPECT_THAT(problems({.address = address, .insecure = true}), IsEmpty()) << address;
   }
 }
 
-TEST_F(ListenerTest, AReachableAddressMayAskWhoItIsInstead) {
+TEST_F(ListenerTest, ReachableAddressWithAuthentication_IsAccepted) {
   Config config = valid();
   config.listen = {{.address = "10.0.0.1"}};
   config.auth.tokens = {{.name = "a", .role = Role::mark, .file = "/t"}};
@@ -220,12 +222,12 @@ TEST_F(ListenerTest, AReachableAddressMayAskWhoItIsInstead) {
   config.listen[0].tls = {.certificate = "/c", .key = "/k"};
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("10.0.0.1\" is refused"))) << "TLS alone asks nobody";
   config.listen[0].tls->client_ca = "/ca";
-  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("nobody could do anything there")));
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("no client would have a role on this listener")));
   config.auth.certificates = {{.name = "*", .role = Role::peer}};
   EXPECT_THAT(validate(config), IsEmpty());
 }
 
-TEST_F(ListenerTest, ExtrasFitTheKind) {
+TEST_F(ListenerTest, OptionsOfOtherListenerKind_AreRefused) {
   EXPECT_THAT(problems({.unix_path = "/a", .mode = "0600", .group = "g"}), IsEmpty());
   EXPECT_THAT(problems({.unix_path = "/a", .mode = "rw"}), ElementsAre(HasSubstr("three octal digits")));
   EXPECT_THAT(problems({.unix_path = "/a", .tls = Tls{"/c", "/k", ""}}),
@@ -237,7 +239,7 @@ TEST_F(ListenerTest, ExtrasFitTheKind) {
               ElementsAre(HasSubstr("expected an absolute path")));
 }
 
-TEST_F(ListenerTest, AddressIsAnIpLiteral) {
+TEST_F(ListenerTest, AddressNotAnIpLiteral_IsRefused) {
   for (const std::string& bad :
        {std::string("localhost"), std::string("[::1]"), std::string("127.1"), std::string("1.2.3.4.5"),
         std::string(" ::1"), std::string("127.0.0.1\0x", 11)}) {
@@ -247,33 +249,31 @@ TEST_F(ListenerTest, AddressIsAnIpLiteral) {
   }
 }
 
-TEST_F(ListenerTest, OneKindOnly) {
+TEST_F(ListenerTest, Listener_IsEitherAddressOrUnixSocket) {
   EXPECT_THAT(problems({}), ElementsAre(HasSubstr("either 'address' and 'port', or 'unix'")));
   EXPECT_THAT(problems({.address = "::1", .unix_path = "/a"}), ElementsAre(HasSubstr("and not both")));
 }
 
-TEST_F(ListenerTest, SocketPathFitsItsField) {
+TEST_F(ListenerTest, UnixSocketPath_MustBeAbsoluteAndShort) {
   EXPECT_THAT(problems({.unix_path = "/" + std::string(107, 'a')}),
               ElementsAre(HasSubstr("shorter than 108 bytes")));
   EXPECT_THAT(problems({.unix_path = "a"}), ElementsAre(HasSubstr("absolute")));
   EXPECT_THAT(problems({.unix_path = std::string("/a\0b", 4)}), ElementsAre(HasSubstr("NUL")));
 }
 
-TEST_F(ListenerTest, SomebodyMustListen) {
+TEST_F(ListenerTest, NoListener_IsRefused) {
   Config config = valid();
   config.listen.clear();
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("listen: at least one")));
 }
 
-TEST(PeerTest, Urls) {
-  const auto problems = [](const std::string& url) {
-    Config config = valid();
-    config.peers.static_urls = {url};
-    return validate(config);
+TEST(PeerTest, InvalidStaticUrl_IsRefused) {
+  const auto problem = [](const std::string& text) {
+    return error_of(load_minimal({"peers.static=[" + nlohmann::json(text).dump() + "]"}));
   };
   for (const std::string good : {"http://a", "http://a:1", "http://a-b.example:65535", "http://10.0.0.1:7420",
                                  "http://[::1]", "http://[fe80::1]:7420", "unix:/run/s.sock"}) {
-    EXPECT_THAT(problems(good), IsEmpty()) << good;
+    EXPECT_THAT(problem(good), HasSubstr("loaded without")) << good;
   }
   for (const std::string bad : {"",
                                 "a",
@@ -284,7 +284,6 @@ TEST(PeerTest, Urls) {
                                 "http://a:0",
                                 "http://a:65536",
                                 "http://a:1x",
-                                "http://a/",
                                 "http://a:1/x",
                                 "http://u@a",
                                 "http://a b",
@@ -296,17 +295,19 @@ TEST(PeerTest, Urls) {
                                 "ftp://a",
                                 "unix:run",
                                 "unix:"}) {
-    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.static[0]: "))) << bad;
+    EXPECT_THAT(problem(bad), HasSubstr("peers.static[0]: ")) << bad;
   }
-  EXPECT_THAT(problems("https://a"), IsEmpty());
-  EXPECT_THAT(problems("https://a/"), ElementsAre(HasSubstr("and nothing after it")));
+  for (const std::string good : {"https://a", "https://a/", "https://10.0.0.1:1#node1.example"}) {
+    EXPECT_THAT(problem(good), HasSubstr("loaded without")) << good;
+  }
+  for (const std::string bad : {"http://a#b", "https://a#", "https://a#b c", "https://a#b/"}) {
+    EXPECT_THAT(problem(bad), HasSubstr("peers.static[0]: ")) << bad;
+  }
 }
 
-TEST(PeerTest, DnsNames) {
-  const auto problems = [](const std::string& name) {
-    Config config = valid();
-    config.peers.dns = {name};
-    return validate(config);
+TEST(PeerTest, InvalidDnsName_IsRefused) {
+  const auto problem = [](const std::string& text) {
+    return error_of(load_minimal({"peers.dns=[" + nlohmann::json(text).dump() + "]"}));
   };
   const std::string label(63, 'a');
   const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'a');
@@ -315,7 +316,7 @@ TEST(PeerTest, DnsNames) {
         std::string("spoor.example.:65535"), std::string("1-a_b.example"), longest,
         std::string("srv:_spoor._tcp.example"), std::string("srv:_spoor._tcp.example."),
         std::string("srv:_spoor._tcp.storage.svc.cluster.local")}) {
-    EXPECT_THAT(problems(good), IsEmpty()) << good;
+    EXPECT_THAT(problem(good), HasSubstr("loaded without")) << good;
   }
   for (const std::string& bad : {std::string(),
                                  std::string("."),
@@ -345,25 +346,23 @@ TEST(PeerTest, DnsNames) {
                                  std::string("srv:_spoor.x._tcp.example"),
                                  std::string("srv:_spoor._tcp.example:7420"),
                                  std::string("srv:_spoor._tcp.a..b")}) {
-    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.dns[0]: "))) << bad;
+    EXPECT_THAT(problem(bad), HasSubstr("peers.dns[0]: ")) << bad;
   }
-  EXPECT_THAT(problems("10.0.0.1"), ElementsAre(HasSubstr("list it in peers.static")));
+  EXPECT_THAT(problem("10.0.0.1"), HasSubstr("list it in peers.static"));
 }
 
-TEST(PeerTest, DnsServers) {
-  const auto problems = [](const std::string& server) {
-    Config config = valid();
-    config.peers.dns_servers = {server};
-    return validate(config);
+TEST(PeerTest, InvalidDnsServer_IsRefused) {
+  const auto problem = [](const std::string& text) {
+    return error_of(load_minimal({"peers.dns_servers=[" + nlohmann::json(text).dump() + "]"}));
   };
   for (const std::string good : {"10.0.0.1", "127.0.0.1:8600", "::1", "[::1]", "[fe80::1]:53"}) {
-    EXPECT_THAT(problems(good), IsEmpty()) << good;
+    EXPECT_THAT(problem(good), HasSubstr("loaded without")) << good;
   }
   for (const std::string& bad :
        {std::string(), std::string("dns.example"), std::string("10.0.0.1:"), std::string("10.0.0.1:0"),
         std::string("10.0.0.1:x"), std::string("[::1"), std::string("[::1]x"), std::string("[10.0.0.1]:53"),
         std::string("10.0.0.1\0x", 10), std::string("["), std::string("[]")}) {
-    EXPECT_THAT(problems(bad), ElementsAre(HasSubstr("peers.dns_servers[0]: "))) << bad;
+    EXPECT_THAT(problem(bad), HasSubstr("peers.dns_servers[0]: ")) << bad;
   }
 }
 
@@ -375,7 +374,7 @@ class AuthTest : public ::testing::Test {
   const std::string sha256_ = std::string(64, 'a');
 };
 
-TEST_F(AuthTest, ATokenHasANameARoleAndOneSource) {
+TEST_F(AuthTest, Token_RequiresNameRoleAndOneSource) {
   config_.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = sha256_},
                          {.name = "b", .role = Role::admin, .file = "/t"},
                          {.name = "c", .role = Role::peer, .file = "credential:peer-token"}};
@@ -394,12 +393,12 @@ TEST_F(AuthTest, ATokenHasANameARoleAndOneSource) {
   }
 }
 
-TEST_F(AuthTest, ATokenInThePlaceOfItsHashIsNotShown) {
+TEST_F(AuthTest, TokenInPlaceOfItsHash_IsNotShown) {
   config_.auth.tokens = {{.name = "a", .role = Role::mark, .sha256 = "hush"}};
   EXPECT_THAT(problems(), ElementsAre(AllOf(HasSubstr("auth.tokens[0].sha256: "), Not(HasSubstr("hush")))));
 }
 
-TEST_F(AuthTest, RulesNameSomebodyAndARole) {
+TEST_F(AuthTest, UnixAndCertificateRules_RequireNameAndRole) {
   config_.auth.unix_peers = {{.user = "u", .role = Role::mark}, {.group = "g", .role = Role::read}};
   config_.auth.certificates = {{.name = "*.nodes", .role = Role::peer}};
   EXPECT_THAT(problems(), IsEmpty());
@@ -410,14 +409,14 @@ TEST_F(AuthTest, RulesNameSomebodyAndARole) {
                                       HasSubstr("auth.certificates[1].role: ")));
 }
 
-TEST_F(AuthTest, WhatIsShownToPeersIsAFile) {
+TEST_F(AuthTest, InvalidPeerTokenFileOrTls_IsRefused) {
   config_.peers.token_file = "t";
   config_.peers.tls = {.ca = "/ca", .certificate = "/c"};
   EXPECT_THAT(problems(),
               ElementsAre(HasSubstr("peers.token_file: "), HasSubstr("peers.tls: a 'certificate'")));
 }
 
-TEST(ValidateTest, AFilterThatNoAnswerCanHoldIsRefused) {
+TEST(ValidateTest, FilterTooLargeForResponse_IsRefused) {
   Config config = valid();
   config.tracker.memory_limit_bytes = std::uint64_t{1} << 40U;
   config.tracker.items = 200'000'000;
@@ -427,7 +426,7 @@ TEST(ValidateTest, AFilterThatNoAnswerCanHoldIsRefused) {
               ElementsAre(HasSubstr("tracker.items: 200000000 at fp_rate 0.01 need a filter")));
 }
 
-TEST(ValidateTest, ExcludeGlobsAreRelative) {
+TEST(ValidateTest, ExcludeGlobs_MustBeRelative) {
   Config config = valid();
   config.name_space.exclude = {"*/tmp/*", "a b", "[x", ""};
   EXPECT_THAT(validate(config), ElementsAre(HasSubstr("namespace.exclude[3]: \"\" is wrong")));

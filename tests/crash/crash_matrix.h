@@ -13,7 +13,7 @@
 
 #include "base/file_system.h"
 #include "tests/fakes/memory_file_system.h"
-#include "tracker/instance_record.h"
+#include "tracker/storage/instance_record.h"
 
 namespace spoor::crash {
 

@@ -27,20 +27,20 @@ void expect_no_violation(const Outcome& outcome) {
   for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
 }
 
-TEST(CrashMatrixTest, OnDiskNoPowerCutCostsAnythingAcknowledgedNorAGap) {
+TEST(CrashMatrixTest, DurabilityDiskPowerCut_LosesNoMarkAndHasNoGap) {
   const auto outcome = run_and_tell({Durability::disk, Fault::power_cut});
   expect_no_violation(outcome);
   EXPECT_EQ(outcome.losses, 0U);
 }
 
-TEST(CrashMatrixTest, NorDoesASecondPowerCutDuringTheRecovery) {
+TEST(CrashMatrixTest, DurabilityDiskSecondPowerCutInRecovery_LosesNothing) {
   const auto outcome = run_and_tell({Durability::disk, Fault::power_cut, stride});
   expect_no_violation(outcome);
   EXPECT_EQ(outcome.losses, 0U);
   EXPECT_GE(outcome.points, 10'000U / stride);
 }
 
-TEST(CrashMatrixTest, AKillCostsNothingOnDiskNorWithTheSystem) {
+TEST(CrashMatrixTest, DurabilityDiskAndOsKill_LosesNothing) {
   for (const Durability durability : {Durability::disk, Durability::os}) {
     const auto outcome = run_and_tell({durability, Fault::kill, stride});
     expect_no_violation(outcome);
@@ -49,13 +49,13 @@ TEST(CrashMatrixTest, AKillCostsNothingOnDiskNorWithTheSystem) {
 }
 
 // What the killed process had written and not synced was taken over; it must not be built on sand.
-TEST(CrashMatrixTest, NorDoesAPowerCutAfterAKill) {
+TEST(CrashMatrixTest, DurabilityDiskPowerCutAfterKill_LosesNothing) {
   const auto outcome = run_and_tell({Durability::disk, Fault::kill, stride, Fault::power_cut});
   expect_no_violation(outcome);
   EXPECT_EQ(outcome.losses, 0U);
 }
 
-TEST(CrashMatrixTest, WhatMayBeLostIsCoveredByAGap) {
+TEST(CrashMatrixTest, DurabilityOsAndMemoryLoss_IsCoveredByGap) {
   expect_no_violation(run_and_tell({Durability::os, Fault::power_cut}));
   expect_no_violation(run_and_tell({Durability::memory, Fault::power_cut}));
   expect_no_violation(run_and_tell({Durability::memory, Fault::kill}));
@@ -67,7 +67,7 @@ struct Forgotten {
 };
 
 // Each sync of the program is there for a reason that the matrix sees.
-TEST(CrashMatrixTest, ASyncLeftOutIsNoticed) {
+TEST(CrashMatrixTest, OmittedSync_IsDetected) {
   const std::vector<Forgotten> all{
       {"the journal's frames and headers", [](const auto& path) { return path.extension() == ".log"; }},
       {"the journal's directory", [](const auto& path) { return path.filename() == "journal"; }},

@@ -36,7 +36,7 @@ class AbuseTest : public SpoordTest {
   void expect_well(unsigned attempts_max = 1) {
     // A slow build has much to answer.
     peer::HttpTransport transport({.timeout = std::chrono::minutes(2), .attempts_max = attempts_max});
-    const auto answer = peer::exchange(transport, {peer::parse_endpoint(url_).value(), "POST", "/v1/marks",
+    const auto answer = peer::exchange(transport, {base::parse_endpoint(url_).value(), "POST", "/v1/marks",
                                                    "application/json", R"({"paths":["well"]})"});
     ASSERT_TRUE(answer) << answer.error().message << daemon_->log();
     EXPECT_EQ(answer->status, 200U) << daemon_->log();
@@ -60,7 +60,7 @@ std::string post(const std::string& body) {
   return post("Content-Length: " + std::to_string(body.size()) + "\r\n", body);
 }
 
-TEST_F(AbuseTest, GarbageIsRefusedOrCutOff) {
+TEST_F(AbuseTest, Garbage_IsRefusedOrDisconnected) {
   const std::string client_hello("\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03", 11);
   for (const std::string& garbage :
        {std::string(100'000, '\0'), std::string(100'000, '\n'), std::string(100'000, 'A'),
@@ -80,7 +80,7 @@ TEST_F(AbuseTest, GarbageIsRefusedOrCutOff) {
 }
 
 // Whatever could be read as one request by some and as two by others is none here.
-TEST_F(AbuseTest, NothingIsSmuggledBehindABody) {
+TEST_F(AbuseTest, RequestSmuggling_AmbiguousBody_IsRefused) {
   const std::string hidden = "GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n";
   for (const std::string& headers :
        {std::string("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"),
@@ -115,7 +115,7 @@ TEST_F(AbuseTest, NothingIsSmuggledBehindABody) {
   expect_well();
 }
 
-TEST_F(AbuseTest, HostileJsonIsRefused) {
+TEST_F(AbuseTest, HostileJson_IsRefused) {
   std::string numbers = R"({"paths":[)" + std::string(100'000, '9') + "e" + std::string(1'000, '9') + "]}";
   std::string keys = "{";
   for (int i = 0; i < 100'000; ++i) keys += "\"k" + std::to_string(i) + "\":0,";
@@ -134,7 +134,7 @@ TEST_F(AbuseTest, HostileJsonIsRefused) {
   expect_well();
 }
 
-TEST_F(AbuseTest, TheLargestBodiesTakeLittleMemory) {
+TEST_F(AbuseTest, LargestBodies_UseLittleMemory) {
   std::string paths = R"({"paths":["a")";
   while (paths.size() + 6 < (std::size_t{8} << 20U)) paths += R"(,"a")";
   paths += "]}";
@@ -151,7 +151,7 @@ TEST_F(AbuseTest, TheLargestBodiesTakeLittleMemory) {
   expect_well();
 }
 
-TEST_F(AbuseTest, HeadersOfManyFieldsTakeLittleMemory) {
+TEST_F(AbuseTest, HeaderOfManyFields_UsesLittleMemory) {
   std::string endless = "GET / HTTP/1.1\r\na";
   for (int i = 0; i < 1'000'000; ++i) endless += ":\r\na";
   EXPECT_EQ(talk(endless).find(" 200 OK"), std::string::npos);
@@ -159,7 +159,7 @@ TEST_F(AbuseTest, HeadersOfManyFieldsTakeLittleMemory) {
 }
 
 // A large request on each connection, which then stays.
-TEST_F(AbuseTest, IdleConnectionsKeepNoLargeBuffers) {
+TEST_F(AbuseTest, IdleConnections_KeepNoLargeBuffers) {
   std::string chunked =
       post("Transfer-Encoding: chunked\r\n", "fa00\r\n{\"paths\":[\"a\"]}" + std::string(63'985, ' '));
   chunked += "\r\n0\r\n\r\n";
@@ -173,7 +173,7 @@ TEST_F(AbuseTest, IdleConnectionsKeepNoLargeBuffers) {
 }
 
 // More than there is memory for at a time.
-TEST_F(AbuseTest, ManyLargeBodiesAtATimeAreRefusedBeforeTheyTakeTheMemory) {
+TEST_F(AbuseTest, ManyLargeBodies_BeyondTheMemoryLimit_AreRefused) {
   std::deque<RawClient> clients;
   const std::string nearly(std::size_t{7} << 20U, 'x');
   for (int i = 0; i < 24; ++i) {
@@ -187,7 +187,7 @@ TEST_F(AbuseTest, ManyLargeBodiesAtATimeAreRefusedBeforeTheyTakeTheMemory) {
   EXPECT_NE(clients.back().receive_all().find("\"code\":\"overloaded\""), std::string::npos);
 }
 
-TEST_F(AbuseTest, SlowHeadersAndSlowBodiesDoNotKeepOthersWaiting) {
+TEST_F(AbuseTest, SlowHeadersAndBodies_DoNotDelayOtherRequests) {
   std::deque<RawClient> clients;
   for (int i = 0; i < 500; ++i) {
     clients.emplace_back(port());
@@ -199,7 +199,7 @@ TEST_F(AbuseTest, SlowHeadersAndSlowBodiesDoNotKeepOthersWaiting) {
   }
 }
 
-TEST_F(AbuseTest, ThousandsOfIdleConnectionsAreHeldOffAndMakeRoom) {
+TEST_F(AbuseTest, ThousandsOfIdleConnections_AreEvictedForNewOnes) {
   RawClient early(port());
   early.send("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n");
   early.receive_until("\"ok\"");
@@ -220,7 +220,7 @@ TEST_F(AbuseTest, ThousandsOfIdleConnectionsAreHeldOffAndMakeRoom) {
   while (status != 200) {
     peer::HttpTransport transport({.attempts_max = 100});
     const auto answer =
-        peer::exchange(transport, {peer::parse_endpoint(url_).value(), "GET", "/livez", {}, {}});
+        peer::exchange(transport, {base::parse_endpoint(url_).value(), "GET", "/livez", {}, {}});
     if (answer) status = answer->status;
     ASSERT_TRUE(status == 0 || status == 503 || status == 200) << status;
   }
@@ -228,7 +228,7 @@ TEST_F(AbuseTest, ThousandsOfIdleConnectionsAreHeldOffAndMakeRoom) {
   expect_well();
 }
 
-TEST_F(AbuseTest, AStormOfConnectionsPasses) {
+TEST_F(AbuseTest, ConnectionStorm_DaemonStaysHealthy) {
   for (int i = 0; i < 3'000; ++i) {
     RawClient client(port());
     if (i % 3 == 0) client.send("GET /livez HT");
@@ -237,7 +237,7 @@ TEST_F(AbuseTest, AStormOfConnectionsPasses) {
   expect_well(100);  // those before may not all be gone
 }
 
-TEST_F(AbuseTest, AHalfClosedConnectionGetsItsAnswer) {
+TEST_F(AbuseTest, HalfClosedConnection_GetsItsResponse) {
   EXPECT_NE(talk("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n").find("HTTP/1.1 200 OK"), std::string::npos);
   EXPECT_NE(talk(post(R"({"paths":["half"]})")).find("HTTP/1.1 200 OK"), std::string::npos);
   talk(post("Content-Length: 100\r\n", "{\"paths\":["));  // the rest never comes
@@ -245,7 +245,7 @@ TEST_F(AbuseTest, AHalfClosedConnectionGetsItsAnswer) {
 }
 
 // Requests without end, whose answers nobody reads.
-TEST_F(AbuseTest, WhoDoesNotReadIsNotReadFrom) {
+TEST_F(AbuseTest, ClientReadsNoResponses_DaemonStaysHealthy) {
   std::string many;
   for (int i = 0; i < 100; ++i) many += "GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n";
   std::deque<RawClient> clients;

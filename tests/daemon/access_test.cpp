@@ -1,4 +1,4 @@
-#include "daemon/access.h"
+#include "daemon/api/access.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Access one_token(Role role) {
   return load(auth);
 }
 
-TEST(AccessTest, ATokenHasItsRoleAndNoOther) {
+TEST(AccessTest, BearerToken_HasItsRoleAndNoOther) {
   const Access access = one_token(Role::mark);
   EXPECT_EQ(access.roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::mark));
   EXPECT_EQ(access.roles_of(with_token(std::string("bearer   ") + token)), role_bit(Role::mark));
@@ -42,7 +42,7 @@ TEST(AccessTest, ATokenHasItsRoleAndNoOther) {
   }
 }
 
-TEST(AccessTest, ATokenComesFromAFileToo) {
+TEST(AccessTest, TokenFile_IsReadAndErrorsHideTheToken) {
   const support::TempDirectory directory;
   std::ofstream(directory / "token") << token << '\n';
   config::Config::Auth auth;
@@ -58,7 +58,7 @@ TEST(AccessTest, ATokenComesFromAFileToo) {
 
 constexpr Role every_role[] = {Role::mark, Role::read, Role::peer, Role::admin};
 
-TEST(AccessTest, RolesAreDistinct_AndAllOfThemAreAll) {
+TEST(AccessTest, Roles_AreDistinctAndAddUpToAllRoles) {
   Roles all = 0;
   for (const Role role : every_role) {
     EXPECT_EQ(all & role_bit(role), 0U);
@@ -68,7 +68,7 @@ TEST(AccessTest, RolesAreDistinct_AndAllOfThemAreAll) {
 }
 
 // By whatever a caller shows: a role that is swapped for another, or widened, would go unnoticed otherwise.
-TEST(AccessTest, EachRole_GivesItselfAloneByEachCredential) {
+TEST(AccessTest, EachCredential_GrantsItsRoleAlone) {
   const support::TempDirectory directory;
   std::ofstream(directory / "token") << token << '\n';
   const UnixPeer nobody{65'534, {7}};
@@ -93,7 +93,7 @@ TEST(AccessTest, EachRole_GivesItselfAloneByEachCredential) {
   }
 }
 
-TEST(AccessTest, EachRole_OpensWhatIsForItAndNothingElse) {
+TEST(AccessTest, EachRole_GrantsAccessToItsRequestsAlone) {
   for (const Role role : every_role) {
     const Access access = one_token(role);
     for (const Role needed : every_role) {
@@ -104,14 +104,14 @@ TEST(AccessTest, EachRole_OpensWhatIsForItAndNothingElse) {
   }
 }
 
-TEST(AccessTest, OneOfSeveralTokens_GivesItsOwnRole) {
+TEST(AccessTest, OneOfSeveralTokens_GrantsItsOwnRole) {
   config::Config::Auth auth;
   auth.tokens = {{.name = "other", .role = Role::admin, .sha256 = std::string(64, '0')},
                  {.name = "a", .role = Role::read, .sha256 = token_sha256}};
   EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::read));
 }
 
-TEST(AccessTest, LoopbackIsTrusted_OnlyAsLongAsThereAreNoTokens) {
+TEST(AccessTest, Loopback_TokensConfigured_IsNotTrusted) {
   HttpRequest request;
   request.caller.is_trusted_without_tokens = true;
   EXPECT_EQ(load({}).roles_of(request), all_roles);
@@ -124,7 +124,7 @@ TEST(AccessTest, LoopbackIsTrusted_OnlyAsLongAsThereAreNoTokens) {
 }
 
 // For senders like Ceph RGW, whose endpoint URL may hold a user name and a password, but no header.
-TEST(AccessTest, PasswordOfBasic_IsTakenForTheToken) {
+TEST(AccessTest, BasicAuthPassword_IsUsedAsTheToken) {
   const Access access = one_token(Role::mark);
   const auto roles = [&](const std::string& user_and_password) {
     return access.roles_of(with_token("Basic " + base::to_base64(user_and_password)));
@@ -142,7 +142,7 @@ TEST(AccessTest, PasswordOfBasic_IsTakenForTheToken) {
   EXPECT_EQ(load({}).roles_of(with_token("Basic " + base::to_base64("rgw:"))), 0U) << "there are no tokens";
 }
 
-TEST(AccessTest, StrangersAre401AndOthers403) {
+TEST(AccessTest, UnauthenticatedClient_Is401AndWrongRoleIs403) {
   const Access access = one_token(Role::mark);
   const auto code = [&](const HttpRequest& request) {
     const auto problem = access.refuse(request, role_bit(Role::admin));
@@ -162,7 +162,7 @@ TEST(AccessTest, StrangersAre401AndOthers403) {
   EXPECT_EQ(code(request), 0U);
 }
 
-TEST(AccessTest, TheUnixSocketKnowsUsersAndGroups) {
+TEST(AccessTest, UnixSocket_RolesFollowUserAndGroup) {
   HttpRequest request;
   request.caller.unix_peer = UnixPeer{65'534, {65'534, 7}};
   EXPECT_EQ(load({}).roles_of(request), role_bit(Role::mark) | role_bit(Role::read));
@@ -179,7 +179,7 @@ TEST(AccessTest, TheUnixSocketKnowsUsersAndGroups) {
   EXPECT_FALSE(Access::load(auth));
 }
 
-TEST(AccessTest, CertificatesAreKnownByTheirNames) {
+TEST(AccessTest, Certificate_RolesFollowItsNames) {
   config::Config::Auth auth;
   auth.certificates = {{.name = "*.nodes.example", .role = Role::peer},
                        {.name = "backup.example", .role = Role::read}};

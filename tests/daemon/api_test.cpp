@@ -1,5 +1,5 @@
 // The routes without sockets, on one thread that does only what the test lets it do.
-#include "daemon/api.h"
+#include "daemon/api/api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include <sstream>
 #include <thread>
 
-#include "daemon/task.h"
+#include "daemon/process/task.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/manual_timers.h"
 #include "tests/fakes/memory_file_system.h"
@@ -65,13 +65,22 @@ class ApiTest : public testing::Test {
     tracker::Persistence::Options options;
     options.data_dir = "/data";
     options.drives = {"/drive"};
-    options.owner = {"default", "n1"};
+    options.owner = node_;
     options.durability = tracker::Durability::disk;
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
-    saver_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
-    committer_.emplace(context_, disk_, *persistence_, *saver_, clock_, timers_);
-    api_.emplace(context_, Api::Options{{"default", "n1"}, "0", 1}, *persistence_, rules_, *saver_,
-                 *committer_, peers_, nullptr, reports_, metrics_, reading_, large_bodies_, access_, clock_);
+    snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
+    group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
+                    nullptr, clock_);
+    tracker_routes_.emplace(TrackerRoutes::Options{node_, 1, rules_.digest()}, persistence_->tracker(),
+                            *snapshot_scheduler_, *group_commit_, reading_);
+    drive_routes_.emplace(*snapshot_scheduler_);
+    status_routes_.emplace(StatusRoutes::Parts{node_, "0", *persistence_, *snapshot_scheduler_,
+                                               *group_commit_, peers_, nullptr, *intake_},
+                           metrics_, clock_);
+    api_.emplace(context_, node_.node,
+                 Api::Services{*intake_, *tracker_routes_, *drive_routes_, *status_routes_, reports_},
+                 access_, clock_);
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
@@ -115,20 +124,25 @@ class ApiTest : public testing::Test {
   asio::thread_pool large_bodies_{1};
   tracker::NamespaceRules rules_;
   std::unique_ptr<tracker::Persistence> persistence_;
-  std::optional<Saver> saver_;
-  std::optional<Committer> committer_;
-  PeerWatch peers_{context_, reading_, "default", {}, {}, clock_, timers_};
+  std::optional<SnapshotScheduler> snapshot_scheduler_;
+  std::optional<GroupCommit> group_commit_;
+  PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
   Reports reports_{"/nowhere/scan.db", reading_, clock_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};
   std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
+  const tracker::NodeIdentity node_{"default", "n1"};
+  std::optional<MarkIntake> intake_;
+  std::optional<TrackerRoutes> tracker_routes_;
+  std::optional<DriveRoutes> drive_routes_;
+  std::optional<StatusRoutes> status_routes_;
   std::optional<Api> api_;
   std::deque<Asked> asked_;
 };
 
 // What another request marked a moment ago is not on the disk yet either.
-TEST_F(ApiTest, KnownMark_IsAcknowledgedOnlyOnceTheMarkItReliesOnIsDurable) {
+TEST_F(ApiTest, KnownMark_EarlierMarkNotYetDurable_WaitsForIt) {
   start();
   Held disk(disk_);
   Asked& first = mark("b/a");
@@ -150,7 +164,7 @@ TEST_F(ApiTest, KnownMark_IsAcknowledgedOnlyOnceTheMarkItReliesOnIsDurable) {
   wait_for(fresh);
 }
 
-TEST_F(ApiTest, KnownMarkWhoseJournalWriteFails_IsNotAcknowledged) {
+TEST_F(ApiTest, KnownMark_JournalWriteFails_IsNotAcknowledged) {
   start();
   Held disk(disk_);
   Asked& first = mark("b/a");
@@ -170,10 +184,10 @@ std::string lines(std::size_t bytes) {
 }
 
 // An 8 MiB body held the only thread for 20 s: health checks failed, and the watchdog came near.
-TEST_F(ApiTest, LargeBody_IsReadWhileOtherRequestsAreAnswered) {
+TEST_F(ApiTest, LargeBody_WhileItIsRead_OtherRequestsAreServed) {
   start();
   Held reading(large_bodies_);
-  Asked& large = mark(lines(MarkReader::small_body_bytes));
+  Asked& large = mark(lines(MarkBatch::small_body_bytes));
   Asked& other = ask("GET", "/livez");
   ASSERT_TRUE(other.answer);
   EXPECT_EQ(other.answer->status, 200U);
@@ -185,12 +199,12 @@ TEST_F(ApiTest, LargeBody_IsReadWhileOtherRequestsAreAnswered) {
   EXPECT_TRUE(is_dirty("bucket/last"));
 }
 
-TEST_F(ApiTest, BodyToBeHeldAgainstManyGlobs_CountsAsLarge) {
+TEST_F(ApiTest, BodyWithManyExcludeGlobs_CountsAsLarge) {
   std::vector<std::string> globs;
   for (int i = 0; i < 40; ++i) globs.push_back("*/x" + std::to_string(i) + "/*");
   start(tracker::NamespaceRules({globs, false}));
   Held reading(large_bodies_);
-  Asked& costly = mark(lines(MarkReader::small_body_bytes / 4));
+  Asked& costly = mark(lines(MarkBatch::small_body_bytes / 4));
   Asked& cheap = mark("b/a");
   wait_for(cheap);
   EXPECT_FALSE(costly.answer);
@@ -199,12 +213,12 @@ TEST_F(ApiTest, BodyToBeHeldAgainstManyGlobs_CountsAsLarge) {
   EXPECT_EQ(costly.answer->status, 200U);
 }
 
-TEST_F(ApiTest, LargeNotification_IsReadWhileOtherRequestsAreAnswered) {
+TEST_F(ApiTest, LargeS3Notification_WhileItIsRead_OtherRequestsAreServed) {
   start();
   Held reading(large_bodies_);
   std::string body =
       R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}})";
-  body += std::string(MarkReader::small_body_bytes, ' ') + "]}";
+  body += std::string(MarkBatch::small_body_bytes, ' ') + "]}";
   Asked& large = ask("POST", "/v1/events/s3", body, "application/json");
   EXPECT_TRUE(ask("GET", "/livez").answer);
   EXPECT_FALSE(large.answer);
@@ -214,19 +228,19 @@ TEST_F(ApiTest, LargeNotification_IsReadWhileOtherRequestsAreAnswered) {
   EXPECT_TRUE(is_dirty("b/k"));
 }
 
-TEST_F(ApiTest, LargeBodyWithOneBadPath_MarksNothing) {
+TEST_F(ApiTest, LargeBody_OneInvalidPath_MarksNothing) {
   start();
-  Asked& large = mark(lines(MarkReader::small_body_bytes) + "a/../b\n");
+  Asked& large = mark(lines(MarkBatch::small_body_bytes) + "a/../b\n");
   wait_for(large);
   EXPECT_EQ(large.answer->status, 400U);
   EXPECT_FALSE(is_dirty("bucket"));
 }
 
 // It is marked in parts; the acknowledgement is for the last of them, too.
-TEST_F(ApiTest, LargeBody_IsAcknowledgedOnlyOnceAllOfItIsInTheJournal) {
+TEST_F(ApiTest, LargeBody_IsAcknowledgedOnceAllOfItIsInTheJournal) {
   start();
   Held disk(disk_);
-  Asked& large = mark(lines(MarkReader::small_body_bytes));
+  Asked& large = mark(lines(MarkBatch::small_body_bytes));
   while (!is_dirty("bucket/last")) std::this_thread::yield();
   settle();
   EXPECT_FALSE(large.answer);
@@ -259,7 +273,7 @@ class LogCapture {
 };
 
 // Any writer of the store can send as many as it likes.
-TEST_F(ApiTest, KeysThatAreNoPaths_AreLoggedOnceAMinute) {
+TEST_F(ApiTest, InvalidS3Keys_AreLoggedOnceAMinute) {
   start();
   LogCapture log;
   const auto send = [&] {
@@ -291,7 +305,7 @@ struct RouteRoles {
 };
 
 // A route that is opened to one role too many goes unnoticed by those who may use it anyway.
-TEST_F(ApiTest, EachRoute_IsForItsRolesAndNoOther) {
+TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
   const std::map<std::string, config::Role> all = {{"mark", config::Role::mark},
                                                    {"read", config::Role::read},
                                                    {"peer", config::Role::peer},
@@ -324,8 +338,8 @@ TEST_F(ApiTest, EachRoute_IsForItsRolesAndNoOther) {
     request.has_length = true;
     request.caller.is_trusted_without_tokens = true;
     api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
-    const bool is_for_strangers = route.roles.starts_with("none");
-    EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_for_strangers ? 200U : 401U)
+    const bool is_for_other_hosts = route.roles.starts_with("none");
+    EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_for_other_hosts ? 200U : 401U)
         << route.path;
     request.authorization = "Bearer a-token-of-twenty-two";
     for (const auto& [name, role] : all) {

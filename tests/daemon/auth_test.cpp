@@ -52,10 +52,10 @@ class SpoordAuthTest : public SpoordTest {
   }
 
   unsigned status_of(const Route& route, const peer::Credentials& credentials) {
-    return status_of(route, peer::parse_endpoint(url_).value(), credentials);
+    return status_of(route, base::parse_endpoint(url_).value(), credentials);
   }
 
-  static unsigned status_of(const Route& route, const peer::Endpoint& endpoint,
+  static unsigned status_of(const Route& route, const base::Endpoint& endpoint,
                             const peer::Credentials& credentials) {
     peer::HttpTransport transport({.credentials = credentials, .timeout = std::chrono::minutes(2)});
     const std::string body = route.body;
@@ -65,7 +65,7 @@ class SpoordAuthTest : public SpoordTest {
   }
 };
 
-TEST_F(SpoordAuthTest, EachRoleMayDoWhatItsTableSaysAndNothingElse) {
+TEST_F(SpoordAuthTest, EachRole_MayUseItsRoutesOnly) {
   give_tokens();
   start();
   for (const Route& route : routes) {
@@ -110,12 +110,12 @@ TEST_F(SpoordAuthTest, Marks_AreCountedByIdentity) {
   start();
   for (int i = 0; i < 2; ++i) EXPECT_EQ(status_of(routes[0], {token_of("mark"), nullptr}), 200U);
   EXPECT_EQ(status_of(routes[0], {token_of("admin"), nullptr}), 200U);
-  peer::Endpoint socket;
+  base::Endpoint socket;
   socket.unix_path = (directory_ / "socket").native();
   EXPECT_EQ(status_of(routes[0], socket, {}), 200U);
   peer::HttpTransport transport({.credentials = {token_of("read"), nullptr}});
   const auto ask = [&](const char* target) {
-    return peer::exchange(transport, {peer::parse_endpoint(url_).value(), "GET", target, "", ""})->body;
+    return peer::exchange(transport, {base::parse_endpoint(url_).value(), "GET", target, "", ""})->body;
   };
   const std::string uid = "uid " + std::to_string(::geteuid());
   const auto identities = json::parse(ask("/v1/status"))["writers"];
@@ -130,7 +130,7 @@ TEST_F(SpoordAuthTest, Marks_AreCountedByIdentity) {
   EXPECT_NE(metrics.find(family + uid + "\"} 1\n"), std::string::npos) << metrics;
 }
 
-TEST_F(SpoordAuthTest, ARefusedBodyIsNotWaitedFor) {
+TEST_F(SpoordAuthTest, UnauthorizedRequest_ResponseDoesNotWaitForTheBody) {
   give_tokens();
   start();
   support::RawClient client(port());
@@ -141,7 +141,7 @@ TEST_F(SpoordAuthTest, ARefusedBodyIsNotWaitedFor) {
   EXPECT_NE(answer.find("WWW-Authenticate: Bearer"), std::string::npos) << answer;
 }
 
-TEST_F(SpoordAuthTest, StrangersSendNoBodyToWhatIsForAnybody) {
+TEST_F(SpoordAuthTest, UnauthenticatedClient_BodyOnPublicRoute_IsRefused) {
   give_tokens();
   start();
   support::RawClient client(port());
@@ -150,7 +150,7 @@ TEST_F(SpoordAuthTest, StrangersSendNoBodyToWhatIsForAnybody) {
 }
 
 // It was said to be taken over, and a token that was taken away went on working.
-TEST_F(SpoordAuthTest, AReloadThatFailsInPartIsNotCalledOne) {
+TEST_F(SpoordAuthTest, Reload_TokenFileMissing_ReportsAuthAsUnchanged) {
   give_tokens();
   start();
   config_["auth"]["tokens"].erase(0);
@@ -164,7 +164,7 @@ TEST_F(SpoordAuthTest, AReloadThatFailsInPartIsNotCalledOne) {
 }
 
 // What is refused before it is read was no refused mark, and nobody was alarmed.
-TEST_F(SpoordAuthTest, MarksRefusedBeforeTheyAreReadCount) {
+TEST_F(SpoordAuthTest, MarksRefusedUnread_AreCountedAsRejected) {
   give_tokens();
   config_["limits"]["max_body"] = "1KiB";
   start();
@@ -181,7 +181,7 @@ TEST_F(SpoordAuthTest, MarksRefusedBeforeTheyAreReadCount) {
   EXPECT_EQ(send("mark", "Authorization: Bearer x\r\n\r\n"), "HTTP/1.1 400") << "which one counts?";
   EXPECT_EQ(send("mark", "Content-Length: 1\r\n\r\na"), "HTTP/1.1 200");
   peer::HttpTransport transport({.credentials = {token_of("read"), nullptr}});
-  const auto endpoint = peer::parse_endpoint(url_).value();
+  const auto endpoint = base::parse_endpoint(url_).value();
   const auto ask = [&](const char* what) {
     return peer::exchange(transport, {endpoint, "GET", what, "", ""}).value().body;
   };
@@ -196,7 +196,7 @@ TEST_F(SpoordAuthTest, MarksRefusedBeforeTheyAreReadCount) {
 }
 
 // All that would keep it from starting, at once; what only systemd gives can't be told.
-TEST_F(SpoordAuthTest, ACheckReadsWhatTheConfigurationNames) {
+TEST_F(SpoordAuthTest, CheckOption_MissingFilesAndGroups_AreAllReported) {
   give_tokens();
   config_["auth"]["tokens"].push_back({{"name", "s"}, {"role", "mark"}, {"file", "credential:s"}});
   write_config();
@@ -217,7 +217,7 @@ TEST_F(SpoordAuthTest, ACheckReadsWhatTheConfigurationNames) {
     EXPECT_NE(found.err.find(what), std::string::npos) << what << " in " << found.err;
 }
 
-TEST_F(SpoordAuthTest, TokensAreReloaded) {
+TEST_F(SpoordAuthTest, Reload_TokenFileChanged_NewTokenIsUsed) {
   give_tokens();
   start();
   const Route& status = routes[2];
@@ -233,7 +233,7 @@ TEST_F(SpoordAuthTest, TokensAreReloaded) {
   EXPECT_EQ(status_of(status, {"quite-another-token", nullptr}), 200U);
 }
 
-TEST_F(SpoordAuthTest, TheCommandsShowTheTokenTheyAreGiven) {
+TEST_F(SpoordAuthTest, Commands_TokenFileGiven_SendTheToken) {
   give_tokens();
   start();
   const auto spoor = [&](std::vector<std::string> arguments) {
@@ -254,7 +254,7 @@ TEST_F(SpoordAuthTest, TheCommandsShowTheTokenTheyAreGiven) {
   EXPECT_EQ(spoor({"--set", "peers.token_file=" + token("peer"), "scan"}).code, 0);
 }
 
-TEST_F(SpoordAuthTest, TheUnixSocketTellsWhoItIs) {
+TEST_F(SpoordAuthTest, UnixSocketCaller_GetsTheRolesOfItsUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
   std::filesystem::permissions(directory_ / ".", std::filesystem::perms::all);
   config_["listen"].push_back({{"unix", directory_ / "s.sock"}, {"mode", "0666"}});
@@ -269,7 +269,7 @@ TEST_F(SpoordAuthTest, TheUnixSocketTellsWhoItIs) {
   EXPECT_EQ(as_nobody({"-H", "Content-Type: text/plain", "-d", "a", "http://x/v1/marks"}), "200");
   EXPECT_EQ(as_nobody({"http://x/v1/status"}), "200");
   EXPECT_EQ(as_nobody({"-X", "POST", "http://x/v1/snapshot"}), "403");
-  peer::Endpoint socket;
+  base::Endpoint socket;
   socket.unix_path = (directory_ / "s.sock").native();
   EXPECT_EQ(status_of(routes[4], socket, {}), 200U) << "root may";
   config_["auth"]["unix"] = {{{"user", "nobody"}, {"role", "read"}}};
@@ -300,7 +300,7 @@ class SpoordTlsTest : public SpoordAuthTest {
   }
 
   peer::Credentials credentials(const support::Certificates& authority, const std::string& name) {
-    peer::TlsFiles files{good_.ca(), {}, {}};
+    base::TlsClientFiles files{good_.ca(), {}, {}};
     if (!name.empty()) files = {good_.ca(), authority.certificate(name), authority.key(name)};
     return peer::make_credentials("", files).value();
   }
@@ -311,7 +311,7 @@ class SpoordTlsTest : public SpoordAuthTest {
   const support::Certificates foreign_{directory_ / ".", "foreign"};
 };
 
-TEST_F(SpoordTlsTest, ACertificateSaysWhoItIs) {
+TEST_F(SpoordTlsTest, ClientCertificate_GrantsTheRolesOfItsName) {
   start();
   ASSERT_EQ(url_.rfind("https://", 0), 0U) << url_;
   const Route& status = routes[2];
@@ -326,19 +326,19 @@ TEST_F(SpoordTlsTest, ACertificateSaysWhoItIs) {
   EXPECT_EQ(status_of(alive, credentials(foreign_, "node.example.foreign")), 0U) << "no connection";
 }
 
-TEST_F(SpoordTlsTest, AClientBelievesOnlyItsAuthorities) {
+TEST_F(SpoordTlsTest, Client_ServerCertificateOfUnknownAuthority_DoesNotConnect) {
   start();
   const Route alive{"GET", "/livez", "", ""};
   peer::Credentials believes_another =
-      peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+      peer::make_credentials("", base::TlsClientFiles{foreign_.ca(), {}, {}}).value();
   EXPECT_EQ(status_of(alive, believes_another), 0U);
   EXPECT_EQ(status_of(alive, {}), 0U) << "the system's authorities do not know it";
 }
 
-TEST_F(SpoordTlsTest, ClientLearnsWhomTheCertificateWasIssuedFor) {
+TEST_F(SpoordTlsTest, Client_GetsTheNamesInTheServerCertificate) {
   start();
   peer::HttpTransport transport({.credentials = credentials(good_, "")});
-  const peer::HttpRequest request{peer::parse_endpoint(url_).value(), "GET", "/livez", "", ""};
+  const peer::HttpRequest request{base::parse_endpoint(url_).value(), "GET", "/livez", "", ""};
   for (int times = 0; times < 2; ++times) {  // the second time over the same connection
     const auto answer = peer::exchange(transport, request);
     ASSERT_TRUE(answer) << answer.error().message;
@@ -347,7 +347,7 @@ TEST_F(SpoordTlsTest, ClientLearnsWhomTheCertificateWasIssuedFor) {
 }
 
 // An operator has to find out why two nodes do not meet, at either of them.
-TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
+TEST_F(SpoordTlsTest, TlsHandshakeFailed_BothEndsReportWhy) {
   config_["listen"].push_back(config_["listen"][0]);
   config_["listen"][1]["tls"]["certificate"] = good_.certificate("node.example");  // for 127.0.0.1
   config_["listen"][1]["tls"]["key"] = good_.key("node.example");
@@ -356,11 +356,12 @@ TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
   const std::string misnamed = daemon_->wait_for("listening on ", daemon_->log().find(first) + first.size());
   const auto why = [](const std::string& url, const peer::Credentials& credentials) {
     peer::HttpTransport transport({.credentials = credentials});
-    const auto endpoint = peer::parse_endpoint(url).value();
+    const auto endpoint = base::parse_endpoint(url).value();
     const auto answer = peer::exchange(transport, {endpoint, "GET", "/livez", "", ""});
     return answer ? std::string("none") : answer.error().message;
   };
-  const auto believes_another = peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+  const auto believes_another =
+      peer::make_credentials("", base::TlsClientFiles{foreign_.ca(), {}, {}}).value();
   const std::string unknown = why(url_, believes_another);
   EXPECT_NE(unknown.find("this client refuses the certificate of the server: self-signed certificate"),
             std::string::npos)
@@ -385,7 +386,7 @@ TEST_F(SpoordTlsTest, BothEndsSayWhyTheyDoNotAgree) {
   EXPECT_NE(metrics.out.find("\nspoor_tls_certificate_expiry_timestamp_seconds "), std::string::npos);
 }
 
-TEST_F(SpoordTlsTest, CertificatesOfPeersTls_AreInTheMetricsAndTheCheck) {
+TEST_F(SpoordTlsTest, PeersTlsCertificates_AreInTheMetricsAndTheCheck) {
   const auto use = [&](const std::string& name) {
     config_["peers"]["tls"] = {
         {"ca", good_.ca()}, {"certificate", good_.certificate(name)}, {"key", good_.key(name)}};
@@ -410,11 +411,11 @@ TEST_F(SpoordTlsTest, CertificatesOfPeersTls_AreInTheMetricsAndTheCheck) {
   EXPECT_NE(checked.code, 0);
   EXPECT_NE(checked.err.find("expired.example.pem has expired"), std::string::npos) << checked.err;
   daemon_->signal(SIGHUP);
-  EXPECT_NE(daemon_->wait_for("what peers are shown stays as it was: ").find("has expired"),
+  EXPECT_NE(daemon_->wait_for("the credentials for peers stay as they were: ").find("has expired"),
             std::string::npos);
 }
 
-TEST_F(SpoordTlsTest, AnExpiredCertificateIsToldAndNeverTakesTheOldOnesPlace) {
+TEST_F(SpoordTlsTest, ExpiredCertificate_IsReportedAndNeverReplacesAValidOne) {
   good_.issue("late.example", support::own_loopback(), -1);
   const auto put = [&](const std::string& name) {
     const auto copy = std::filesystem::copy_options::overwrite_existing;
@@ -442,7 +443,7 @@ TEST_F(SpoordTlsTest, AnExpiredCertificateIsToldAndNeverTakesTheOldOnesPlace) {
   EXPECT_EQ(status_of(alive, credentials(good_, "")), 200U);
 }
 
-TEST_F(SpoordTlsTest, PlainTextAndOldVersionsAreTurnedAway) {
+TEST_F(SpoordTlsTest, PlainTextAndOldTlsVersions_AreRefused) {
   start();
   support::RawClient plain(port());
   plain.send("GET /livez HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -455,11 +456,11 @@ TEST_F(SpoordTlsTest, PlainTextAndOldVersionsAreTurnedAway) {
   EXPECT_EQ(now.code, 0) << now.err;
 }
 
-TEST_F(SpoordTlsTest, CertificatesAreReloaded) {
+TEST_F(SpoordTlsTest, Reload_CertificateChanged_NewOneIsUsed) {
   start();
   const Route alive{"GET", "/livez", "", ""};
   peer::Credentials believes_another =
-      peer::make_credentials("", peer::TlsFiles{foreign_.ca(), {}, {}}).value();
+      peer::make_credentials("", base::TlsClientFiles{foreign_.ca(), {}, {}}).value();
   foreign_.issue("new.example", support::own_loopback());
   const auto copy = std::filesystem::copy_options::overwrite_existing;
   std::filesystem::copy_file(foreign_.certificate("new.example"), good_.certificate("server.example"), copy);
@@ -472,7 +473,7 @@ TEST_F(SpoordTlsTest, CertificatesAreReloaded) {
   EXPECT_EQ(status_of(alive, credentials(good_, "")), 0U);
 }
 
-TEST_F(SpoordTlsTest, AScanAsksOverTls) {
+TEST_F(SpoordTlsTest, Scan_OverTls_Succeeds) {
   config_["node"]["name"] = "server";
   config_["peers"]["tls"] = {{"ca", good_.ca()},
                              {"certificate", good_.certificate("node.example")},
@@ -482,7 +483,7 @@ TEST_F(SpoordTlsTest, AScanAsksOverTls) {
   EXPECT_EQ(scan.code, 0) << scan.out << scan.err;
 }
 
-TEST_F(SpoordTlsTest, DaemonUnderAnotherNameThanItsCertificate_IsAFailedPeer) {
+TEST_F(SpoordTlsTest, Scan_CertificateNamesAnotherNode_PeerFails) {
   config_["peers"]["tls"] = {{"ca", good_.ca()},
                              {"certificate", good_.certificate("node.example")},
                              {"key", good_.key("node.example")}};
@@ -493,7 +494,7 @@ TEST_F(SpoordTlsTest, DaemonUnderAnotherNameThanItsCertificate_IsAFailedPeer) {
       << scan.err;
 }
 
-TEST_F(SpoordTlsTest, AKeyThatDoesNotFitKeepsItFromStarting) {
+TEST_F(SpoordTlsTest, TlsKeyDoesNotMatchCertificate_StartFails) {
   config_["listen"][0]["tls"]["key"] = good_.key("node.example");
   std::ofstream(directory_ / "spoor.json") << config_;
   const auto started = support::run_command({SPOORD, "--config", spoor_json()});

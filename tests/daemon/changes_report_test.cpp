@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scanner/change_feed.h"
+#include "scanner/feed/change_feed.h"
 #include "tests/daemon/reports_fixture.h"
 
 namespace spoor::daemon {
@@ -68,7 +68,7 @@ class ChangesReportTest : public ReportsTest {
   std::string feed_;
 };
 
-TEST_F(ChangesReportTest, WhatChangedSinceAScan) {
+TEST_F(ChangesReportTest, SinceAScan_ReturnsTheChangesAfterIt) {
   first_scan({"a", "b", "c"});
   scan({{"", Change::changed}, {"b", Change::created}, {"gone", Change::deleted}});
   scan({{"c", Change::changed}});
@@ -86,7 +86,7 @@ TEST_F(ChangesReportTest, WhatChangedSinceAScan) {
   EXPECT_EQ(page({{"since", "3"}})["changes"], json::array());
 }
 
-TEST_F(ChangesReportTest, WhatIsNotKeptIsNeverAnEmptyList) {
+TEST_F(ChangesReportTest, SinceOfUnknownScanOrFeed_IsAReset) {
   first_scan({"a"});
   for (int i = 0; i < 20; ++i) scan({{"a", Change::changed}});
   for (const Query& query :
@@ -103,7 +103,7 @@ TEST_F(ChangesReportTest, WhatIsNotKeptIsNeverAnEmptyList) {
   EXPECT_EQ(page({{"since", "5"}})["changes"].size(), 1U);
 }
 
-TEST_F(ChangesReportTest, PagesAreOfOneRangeWhateverIsScannedMeanwhile) {
+TEST_F(ChangesReportTest, Pages_ScanInBetween_KeepTheirRange) {
   first_scan({"a", "b", "c", "d", "e"});
   scan({{"a", Change::changed}, {"b", Change::changed}, {"c", Change::changed}, {"d", Change::changed}});
   json one = page({{"since", "1"}, {"limit", "2"}});
@@ -121,7 +121,7 @@ TEST_F(ChangesReportTest, PagesAreOfOneRangeWhateverIsScannedMeanwhile) {
   EXPECT_EQ(page({{"next", one["next"]}, {"limit", "1"}}), two) << "a page can be asked for again";
 }
 
-TEST_F(ChangesReportTest, APageOfWhatIsNoLongerKeptIsAReset) {
+TEST_F(ChangesReportTest, NextPage_ChangesNoLongerKept_IsAReset) {
   first_scan({"a", "b"});
   scan({{"a", Change::changed}, {"b", Change::changed}});
   const std::string next = page({{"since", "1"}, {"limit", "1"}})["next"];
@@ -131,7 +131,7 @@ TEST_F(ChangesReportTest, APageOfWhatIsNoLongerKeptIsAReset) {
   expect_problem(changes({{"next", next}}), 410, "reset");
 }
 
-TEST_F(ChangesReportTest, ADatabaseBuiltAnewHasOtherPages) {
+TEST_F(ChangesReportTest, DatabaseRebuilt_PagesOfTheOldFeed_AreAReset) {
   first_scan({"a", "b"});
   scan({{"a", Change::changed}, {"b", Change::changed}});
   const std::string next = page({{"since", "1"}, {"limit", "1"}})["next"];
@@ -146,7 +146,7 @@ TEST_F(ChangesReportTest, ADatabaseBuiltAnewHasOtherPages) {
   expect_problem(changes({{"since", "1"}, {"feed", old_feed}}), 410, "reset");
 }
 
-TEST_F(ChangesReportTest, ADirectoryInTheOldOnesPlaceIsNotSplit) {
+TEST_F(ChangesReportTest, ReplacedDirectory_ItsTwoChanges_StayOnOnePage) {
   first_scan({"a", "b"});
   scan({{"a", static_cast<Change>(5)}, {"b", static_cast<Change>(5)}});
   const json one = page({{"since", "1"}, {"limit", "1"}});
@@ -158,7 +158,7 @@ TEST_F(ChangesReportTest, ADirectoryInTheOldOnesPlaceIsNotSplit) {
   EXPECT_EQ(two["next"], nullptr);
 }
 
-TEST_F(ChangesReportTest, FilesAreToldWhereTheyAreAskedForAndKept) {
+TEST_F(ChangesReportTest, FilesParameter_FileFeedKept_ListsFiles) {
   first_scan({"a", "b"});
   expect_problem(changes({{"since", "1"}, {"files", "1"}}), 404, "no_files");
   EXPECT_EQ(page({{"since", "1"}, {"files", "0"}})["changes"], json::array());
@@ -181,7 +181,7 @@ TEST_F(ChangesReportTest, FilesAreToldWhereTheyAreAskedForAndKept) {
   EXPECT_EQ(in_pages, expected);
 }
 
-TEST_F(ChangesReportTest, APageIsBoundedAndNamesNeedNotBeText) {
+TEST_F(ChangesReportTest, PageOfNonUtf8Names_IsBoundedInCountAndBytes) {
   std::vector<std::string> names;
   std::map<std::string, Change> changed;
   for (int i = 0; i < 12'000; ++i) {
@@ -204,7 +204,7 @@ TEST_F(ChangesReportTest, APageIsBoundedAndNamesNeedNotBeText) {
   EXPECT_LT(largest, std::size_t{4} << 20U);
 }
 
-TEST_F(ChangesReportTest, PagesGoOnBehindLongPaths) {
+TEST_F(ChangesReportTest, Pages_VeryLongPaths_ListEachChangeOnce) {
   const std::vector<std::string> paths{"a", std::string(5'000, 'b'), std::string(20'000, 'c'), "d", "e"};
   std::map<std::string, Change> changed;
   for (const std::string& path : paths) changed[path] = Change::deleted;
@@ -222,7 +222,7 @@ TEST_F(ChangesReportTest, PagesGoOnBehindLongPaths) {
   EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 1, 2, 1})) << "no page ends behind the longest";
 }
 
-TEST_F(ChangesReportTest, WhatIsAskedWronglyIsRefused) {
+TEST_F(ChangesReportTest, InvalidParameters_AreRefused) {
   first_scan({"a"});
   const std::string next = "MSBmIDEgMSBh";  // "1 f 1 1 a"
   for (const Query& query :
@@ -237,7 +237,7 @@ TEST_F(ChangesReportTest, WhatIsAskedWronglyIsRefused) {
   expect_problem(changes({{"next", next}}), 410, "reset");
 }
 
-TEST_F(ChangesReportTest, WhoeverWaitedTooLongIsTurnedAway) {
+TEST_F(ChangesReportTest, RequestWaitedTooLong_ReturnsOverloaded) {
   first_scan({"a"});
   std::promise<void> go_on;
   boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });

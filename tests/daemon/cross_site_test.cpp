@@ -1,4 +1,4 @@
-#include "daemon/cross_site.h"
+#include "daemon/api/cross_site.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string code_of(const HttpRequest& request, bool asks_for_credentials = fals
   return problem->code;
 }
 
-TEST(CrossSiteTest, HostThatNamesThisNode_IsAccepted) {
+TEST(CrossSiteTest, HostHeader_NamesThisNode_IsAccepted) {
   for (const char* host :
        {"127.0.0.1", "127.0.0.1:7420", "10.0.0.1:7420", "[::1]", "[::1]:7420", "::1", "::ffff:127.0.0.1",
         "localhost", "localhost.", "LocalHost:7420", "node-1", "NODE-1:7420", ""}) {
@@ -37,7 +37,7 @@ TEST(CrossSiteTest, HostThatNamesThisNode_IsAccepted) {
 }
 
 // A page whose name was made to lead to this machine.
-TEST(CrossSiteTest, HostOfAnotherSite_IsRefused) {
+TEST(CrossSiteTest, HostHeader_OfAnotherSite_IsRefused) {
   for (const char* host :
        {"evil.example", "evil.example:7420", "127.0.0.1.evil.example", "localhost.evil.example",
         "node-1.evil.example", "node-10", "[evil]:7420", "127.0.0.1@evil.example", "evil::1x"}) {
@@ -46,7 +46,7 @@ TEST(CrossSiteTest, HostOfAnotherSite_IsRefused) {
   }
 }
 
-TEST(CrossSiteTest, OriginOfAnotherSite_IsRefused) {
+TEST(CrossSiteTest, OriginHeader_OfAnotherSite_IsRefused) {
   for (const char* origin :
        {"http://evil.example", "https://evil.example:7420", "null", "x", "http://localhost",
         "http://127.0.0.1:8080", "http://127.0.0.1:7420.evil.example"}) {
@@ -58,7 +58,7 @@ TEST(CrossSiteTest, OriginOfAnotherSite_IsRefused) {
 }
 
 // A browser sends an Origin; peers do not.
-TEST(CrossSiteTest, PeersOfAnInsecureListener_MayUseAnyName) {
+TEST(CrossSiteTest, InsecureListener_AnyHostWithoutOrigin_IsAccepted) {
   EXPECT_EQ(code_of(post("spoor.storage.example:7420", "", on_insecure)), "");
   EXPECT_EQ(code_of(post("spoor.storage.example", "http://spoor.storage.example", on_insecure)),
             "foreign_host");
@@ -71,12 +71,12 @@ TEST(CrossSiteTest, OverTls_AnyHostIsAcceptedButNoForeignOrigin) {
   EXPECT_EQ(code_of(post("node1.storage.example", "https://evil.example", over_tls)), "foreign_origin");
 }
 
-TEST(CrossSiteTest, UnixSocket_IsNotAsked) {
+TEST(CrossSiteTest, UnixSocket_HostAndOriginAreNotChecked) {
   EXPECT_EQ(code_of(post("x", "http://evil.example", Caller{.unix_peer = UnixPeer{1000, {}}})), "");
 }
 
 // A browser adds passwords and certificates by itself, tokens never.
-TEST(CrossSiteTest, WithACredential_OnlyOneThatABrowserAddsIsHeldAgainstTheOrigin) {
+TEST(CrossSiteTest, ForeignOrigin_WithCredentials_IsRefusedUnlessBearerToken) {
   HttpRequest request = post("storage.example", "http://evil.example", {});
   request.authorization = "Bearer a-token-of-twenty-two";
   EXPECT_EQ(code_of(request, asks), "");

@@ -1,4 +1,4 @@
-#include "daemon/etcd_membership.h"
+#include "daemon/membership/etcd_membership.h"
 
 #include <gmock/gmock.h>
 
@@ -43,16 +43,15 @@ class EtcdMembershipTest : public testing::Test {
   void make(const std::string& boot_id = "this boot") {
     membership_.emplace(
         context_, pool_, files_, clock_, timers_,
-        EtcdMembership::Options{.endpoints = {{{}, 0, "/nowhere/etcd.socket"}},  // its watch never begins
-                                .place = {"spoor", "c"},
+        EtcdMembership::Options{.endpoints = {{"etcd", 2379, {}}},
+                                .location = {"spoor", "c"},
                                 .self = {"node", "http://node:7420", "instance"},
                                 .ttl = ttl,
                                 .forget_after = forget_after,
                                 .data_dir = "/data",
                                 .boot_id = boot_id,
-                                .credentials = {},
                                 .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
-        [this](const std::vector<peer::Endpoint>& others) {
+        [this](const std::vector<base::Endpoint>& others) {
           told_.emplace_back();
           for (const auto& each : others) told_.back().push_back(each.to_string());
         });
@@ -81,7 +80,7 @@ class EtcdMembershipTest : public testing::Test {
     for (std::chrono::nanoseconds passed{}; passed < time; passed += ttl / 3) pass(ttl / 3);
   }
 
-  void cut_off() { etcd_.down.insert(""); }
+  void cut_off() { etcd_.down.insert("etcd"); }
   void reconnect() { etcd_.down.clear(); }
 
   void enter_other() {
@@ -106,17 +105,17 @@ class EtcdMembershipTest : public testing::Test {
 
 TEST_F(EtcdMembershipTest, FirstAttempt_RegistersTheNode) {
   EXPECT_FALSE(membership_->status().ok);
-  EXPECT_NE(membership_->trouble(), "");
+  EXPECT_NE(membership_->health_error(), "");
   membership_->register_here();
   EXPECT_TRUE(membership_->status().ok);
   EXPECT_TRUE(membership_->status().registered);
   EXPECT_EQ(membership_->status().members, 1U);
-  EXPECT_EQ(membership_->trouble(), "");
+  EXPECT_EQ(membership_->health_error(), "");
   EXPECT_TRUE(etcd_.keys.contains(members + self));
   EXPECT_TRUE(etcd_.keys.contains(alive + self));
 }
 
-TEST_F(EtcdMembershipTest, Registered_LooksAtMostEveryThirdOfItsTimeToLive) {
+TEST_F(EtcdMembershipTest, Registered_PollsBetweenAQuarterAndAThirdOfTheTtl) {
   start();
   for (int look = 0; look < 5; ++look) {
     EXPECT_THAT(timers_.waiting(), ElementsAre(testing::AllOf(Ge(ttl / 4), Le(ttl / 3))));
@@ -128,7 +127,7 @@ TEST_F(EtcdMembershipTest, Registered_LooksAtMostEveryThirdOfItsTimeToLive) {
   }
 }
 
-TEST_F(EtcdMembershipTest, LeaseThatExpired_IsTakenAnewWithTheNextLook) {
+TEST_F(EtcdMembershipTest, ExpiredLease_IsGrantedAnewAtTheNextPoll) {
   start();
   etcd_.expire(etcd_.keys.at(alive + self).lease);
   ASSERT_FALSE(etcd_.keys.contains(alive + self));
@@ -137,7 +136,7 @@ TEST_F(EtcdMembershipTest, LeaseThatExpired_IsTakenAnewWithTheNextLook) {
   EXPECT_TRUE(membership_->status().registered);
 }
 
-TEST_F(EtcdMembershipTest, EtcdAway_IsAskedWithGrowingPausesAndMembersStay) {
+TEST_F(EtcdMembershipTest, EtcdUnreachable_RetriesWithBackoffAndKeepsMembers) {
   start();
   enter_other();
   pass(ttl / 3);
@@ -159,19 +158,19 @@ TEST_F(EtcdMembershipTest, EtcdAway_IsAskedWithGrowingPausesAndMembersStay) {
   EXPECT_EQ(membership_->status().error, "");
 }
 
-TEST_F(EtcdMembershipTest, EtcdAwayForLong_IsTroubleOnceOthersMayHaveForgottenTheNode) {
+TEST_F(EtcdMembershipTest, EtcdUnreachable_NearlyForForgetAfter_IsAHealthError) {
   start();
   cut_off();
   pass_with_looks(forget_after - ttl - ttl);
-  EXPECT_EQ(membership_->trouble(), "");
+  EXPECT_EQ(membership_->health_error(), "");
   pass_with_looks(ttl);
-  EXPECT_THAT(membership_->trouble(), HasSubstr("peers.etcd.forget_after"));
+  EXPECT_THAT(membership_->health_error(), HasSubstr("peers.etcd.forget_after"));
   reconnect();
   pass(ttl / 3);
-  EXPECT_EQ(membership_->trouble(), "");
+  EXPECT_EQ(membership_->health_error(), "");
 }
 
-TEST_F(EtcdMembershipTest, Members_AreToldWheneverTheyChangeAndOnlyThen) {
+TEST_F(EtcdMembershipTest, Members_AreReportedOnlyWhenTheyChange) {
   start();
   const std::size_t before = told_.size();
   pass_with_looks(ttl);
@@ -184,7 +183,7 @@ TEST_F(EtcdMembershipTest, Members_AreToldWheneverTheyChangeAndOnlyThen) {
   EXPECT_EQ(told_.size(), before + 1);
 }
 
-TEST_F(EtcdMembershipTest, Stopped_IsNoLongerAliveAndStaysAMember) {
+TEST_F(EtcdMembershipTest, Stopped_IsNotAliveButStaysAMember) {
   start();
   stop();
   EXPECT_FALSE(etcd_.keys.contains(alive + self));
@@ -194,7 +193,7 @@ TEST_F(EtcdMembershipTest, Stopped_IsNoLongerAliveAndStaysAMember) {
   EXPECT_EQ(etcd_.asked.size(), asked);
 }
 
-TEST_F(EtcdMembershipTest, StoppedWhileEtcdIsAway_AsksItNoMore) {
+TEST_F(EtcdMembershipTest, StopWhileEtcdUnreachable_SendsNoMoreRequests) {
   start();
   cut_off();
   pass(ttl / 3);
@@ -204,23 +203,23 @@ TEST_F(EtcdMembershipTest, StoppedWhileEtcdIsAway_AsksItNoMore) {
 }
 
 // A restart while etcd is away: the node is on the list that scans of others go by.
-TEST_F(EtcdMembershipTest, RestartWhileEtcdIsAway_RemembersThatItIsAMember) {
+TEST_F(EtcdMembershipTest, DaemonRestart_EtcdUnreachable_KeepsTheRegistration) {
   start();
   stop();
   cut_off();
   clock_.advance(hours(1));
   make();
-  EXPECT_EQ(membership_->trouble(), "");
+  EXPECT_EQ(membership_->health_error(), "");
   clock_.advance(forget_after);
-  EXPECT_NE(membership_->trouble(), "");
+  EXPECT_NE(membership_->health_error(), "");
 }
 
-TEST_F(EtcdMembershipTest, RestartOfTheMachineWhileEtcdIsAway_RemembersNothing) {
+TEST_F(EtcdMembershipTest, MachineReboot_EtcdUnreachable_DropsTheRegistration) {
   start();
   stop();
   cut_off();
   make("another boot");
-  EXPECT_NE(membership_->trouble(), "");
+  EXPECT_NE(membership_->health_error(), "");
 }
 
 }  // namespace

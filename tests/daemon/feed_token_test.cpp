@@ -1,4 +1,4 @@
-#include "daemon/feed_token.h"
+#include "daemon/api/feed_token.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace spoor::daemon {
 namespace {
 
-TEST(FeedTokenTest, APlaceComesBackAsItWas) {
+TEST(FeedTokenTest, RoundTrip_RandomPlaces_AreEqual) {
   SPOOR_RANDOM(random);
   for (int i = 0; i < 500; ++i) {
     const std::uint64_t since = random.next() >> random.below(64);
@@ -30,7 +30,7 @@ TEST(FeedTokenTest, APlaceComesBackAsItWas) {
 }
 
 // Directories of a drive may lie deeper than any path that is marked.
-TEST(FeedTokenTest, PathsAndNamesAreOfAnyLength) {
+TEST(FeedTokenTest, RoundTrip_LongPathsAndNames_AreEqual) {
   for (const std::size_t bytes : {4096U, 4097U, 20'000U}) {
     const FeedPlace place{"f00d", 3, 5, std::string(bytes, 'a')};
     EXPECT_EQ(from_token(to_token(place)), place) << bytes;
@@ -39,7 +39,7 @@ TEST(FeedTokenTest, PathsAndNamesAreOfAnyLength) {
   EXPECT_EQ(from_token(to_token(place)), place);
 }
 
-TEST(FeedTokenTest, WhatIsNoTokenIsNoPlace) {
+TEST(FeedTokenTest, InvalidToken_IsRejected) {
   SPOOR_RANDOM(random);
   const std::string token = to_token({"f00d", 3, 5, "a/b"});
   for (std::size_t size = 0; size < token.size() - 5; ++size) {

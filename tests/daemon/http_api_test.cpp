@@ -1,5 +1,5 @@
 // The contract of docs/http-api.md, against a running spoord.
-#include "peer/cycle_frame.h"
+#include "peer/gather/cycle_frame.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
@@ -25,7 +25,7 @@ class HttpApiTest : public SpoordTest {
   bool is_dirty(const std::string& path) { return get("/v1/dirty?path=" + path)["dirty"]; }
 };
 
-TEST_F(HttpApiTest, MarksAreAcknowledgedWithTheirCycle) {
+TEST_F(HttpApiTest, PostMarks_AcknowledgesWithTheCycle) {
   const auto response = request("POST", "/v1/marks", R"({"paths":["b/a","b/c",".spoor/x"]})");
   EXPECT_EQ(response.status, 200U);
   EXPECT_EQ(json::parse(response.body), json::parse(R"({"marked":2,"ignored":1,"cycle":1})"));
@@ -33,7 +33,7 @@ TEST_F(HttpApiTest, MarksAreAcknowledgedWithTheirCycle) {
   EXPECT_FALSE(is_dirty("b/d"));
 }
 
-TEST_F(HttpApiTest, TextMarksTakeKindAndDelimiter) {
+TEST_F(HttpApiTest, PostTextMarks_KindAndDelimiter_AreApplied) {
   EXPECT_EQ(request("POST", "/v1/marks?kind=file", "t/file", "text/plain").status, 200U);
   EXPECT_TRUE(is_dirty("t"));
   EXPECT_FALSE(is_dirty("t/file"));
@@ -43,7 +43,7 @@ TEST_F(HttpApiTest, TextMarksTakeKindAndDelimiter) {
   EXPECT_TRUE(is_dirty("t/s/anything/below"));
 }
 
-TEST_F(HttpApiTest, ABadPathRefusesTheWholeRequest) {
+TEST_F(HttpApiTest, PostMarks_OneInvalidPath_RefusesTheWholeRequest) {
   const auto response = request("POST", "/v1/marks", R"({"paths":["half/applied","x/../y"]})");
   expect_problem(response, 400, "invalid_path");
   EXPECT_EQ(json::parse(response.body)["index"], 1);
@@ -51,7 +51,7 @@ TEST_F(HttpApiTest, ABadPathRefusesTheWholeRequest) {
   EXPECT_FALSE(is_dirty("half/applied"));
 }
 
-TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
+TEST_F(HttpApiTest, PostMarks_EachError_HasItsStatusAndCode) {
   expect_problem(request("POST", "/v1/marks", "{nope"), 400, "invalid_json");
   expect_problem(request("POST", "/v1/marks", R"({"paths":1})"), 400, "invalid_request");
   expect_problem(request("POST", "/v1/marks", R"({"paths":[""]})"), 400, "invalid_path");
@@ -71,7 +71,7 @@ TEST_F(HttpApiTest, EachErrorOfMarksHasItsStatusAndCode) {
   EXPECT_EQ(get("/v1/status")["cycles"][0]["items"], 0);
 }
 
-TEST_F(HttpApiTest, S3EventsMarkTheirObjects) {
+TEST_F(HttpApiTest, PostS3Events_MarksTheObjects) {
   const auto response =
       request("POST", "/v1/events/s3",
               R"({"EventName":"s3:ObjectCreated:Put","Records":[)"
@@ -91,7 +91,7 @@ TEST_F(HttpApiTest, S3EventsMarkTheirObjects) {
   EXPECT_NE(daemon_->wait_for("S3 events named 's3:Nobody:Knows'"), "");
 }
 
-TEST_F(HttpApiTest, S3EventsOfFilesMarkTheirParents) {
+TEST_F(HttpApiTest, PostS3Events_KindFile_MarksTheParents) {
   const std::string body =
       R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"a/file"}}}]})";
   EXPECT_EQ(request("POST", "/v1/events/s3?kind=file", body).status, 200U);
@@ -100,7 +100,7 @@ TEST_F(HttpApiTest, S3EventsOfFilesMarkTheirParents) {
 }
 
 // Its sender would have repeated it for ever, and nothing behind it would have come.
-TEST_F(HttpApiTest, S3EventWhoseKeyIsNoPath_IsAcknowledgedAndMarksTheDirectoryAbove) {
+TEST_F(HttpApiTest, PostS3Events_InvalidKey_IsAcknowledgedAndMarksTheTreeAbove) {
   const auto body = [](const std::string& key) {
     return R"({"Records":[{"eventSource":"ceph:s3","eventName":"ObjectCreated:Put",)"
            R"("s3":{"bucket":{"name":"b"},"object":{"key":")" +
@@ -123,7 +123,7 @@ TEST_F(HttpApiTest, S3EventWhoseKeyIsNoPath_IsAcknowledgedAndMarksTheDirectoryAb
   EXPECT_EQ(daemon_->log().find('\x1b'), std::string::npos);
 }
 
-TEST_F(HttpApiTest, OneBadRecordRefusesAllEvents) {
+TEST_F(HttpApiTest, PostS3Events_OneInvalidRecord_RefusesAllEvents) {
   const auto records = [](const std::string& key) {
     return R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"half"}}},)"
            R"({"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":)" +
@@ -147,7 +147,7 @@ TEST_F(HttpApiTest, OneBadRecordRefusesAllEvents) {
 }
 
 // A page in a browser on this machine could mark, and save, and take drives in.
-TEST_F(HttpApiTest, RequestsOfForeignPages_AreRefused) {
+TEST_F(HttpApiTest, CrossSiteRequests_AreRefused) {
   for (const std::string path :
        {"/v1/marks", "/v1/events/s3", "/v1/peer/cycle", "/v1/snapshot", "/v1/drives/accept"}) {
     const auto answer = [&](const std::string& headers) {
@@ -168,7 +168,7 @@ TEST_F(HttpApiTest, RequestsOfForeignPages_AreRefused) {
   }
 }
 
-TEST_F(HttpApiTest, DirtyTellsTheNewestCycleAndHeedsSince) {
+TEST_F(HttpApiTest, GetDirty_ReturnsLatestCycleAndAppliesSince) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":5})");
   request("POST", "/v1/marks", R"({"paths":["b/c"]})");
@@ -181,7 +181,7 @@ TEST_F(HttpApiTest, DirtyTellsTheNewestCycleAndHeedsSince) {
   expect_problem(request("GET", "/v1/dirty?path=a&since=x"), 400, "invalid_request");
 }
 
-TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
+TEST_F(HttpApiTest, GetStatus_HasEveryDocumentedMember) {
   const auto status = get("/v1/status");
   for (const char* member : {"node", "cluster", "instance", "version", "uptime_s", "cycle", "cycles", "marks",
                              "snapshot", "journal", "peers"}) {
@@ -194,14 +194,14 @@ TEST_F(HttpApiTest, StatusHasEveryMemberOfTheContract) {
   EXPECT_EQ(status["snapshot"]["drives"][0]["ok"], true);
 }
 
-TEST_F(HttpApiTest, StatusCountsWhatWasMarkedIgnoredAndRejected) {
+TEST_F(HttpApiTest, GetStatus_CountsMarksAcceptedIgnoredAndRejected) {
   request("POST", "/v1/marks", R"({"paths":["a","b",".spoor/x"]})");
   request("POST", "/v1/marks", R"({"paths":["a"]})");
   request("POST", "/v1/marks", R"({"paths":["a","../x"]})");
   EXPECT_EQ(get("/v1/status")["marks"], json::parse(R"({"accepted":3,"ignored":1,"new":2,"rejected":1})"));
 }
 
-TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
+TEST_F(HttpApiTest, PostPeerCycle_ReturnsAFrameAndAdvances) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   const auto response =
       request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":9,"oldest":1,"instance":""})");
@@ -217,7 +217,7 @@ TEST_F(HttpApiTest, PeerCycleAnswersWithAFrameAndAdvances) {
   expect_problem(request("POST", "/v1/peer/cycle", std::string(100'000, '[')), 400, "invalid_request");
 }
 
-TEST_F(HttpApiTest, PeerCycleOutOfReach_IsRefusedAndChangesNothing) {
+TEST_F(HttpApiTest, PostPeerCycle_CycleOutOfReach_IsRefused) {
   const auto ask = [&](std::uint64_t cycle) {
     return request("POST", "/v1/peer/cycle",
                    R"({"cluster":"default","current":)" + std::to_string(cycle) + "}");
@@ -230,7 +230,7 @@ TEST_F(HttpApiTest, PeerCycleOutOfReach_IsRefusedAndChangesNothing) {
   EXPECT_EQ(get("/v1/status")["cycle"]["current"], 5'000'000);
 }
 
-TEST_F(HttpApiTest, TheNextCycleOpensAtTheLevelAskedForAndTheOnesBehindItSink) {
+TEST_F(HttpApiTest, PostPeerCycle_StartLevel_SinksByAtMostOnePerCycle) {
   const auto bits_after = [&](const std::string& query) {
     EXPECT_EQ(request("POST", "/v1/peer/cycle", query).status, 200U);
     request("POST", "/v1/marks", R"({"paths":["b/a"]})");
@@ -243,12 +243,12 @@ TEST_F(HttpApiTest, TheNextCycleOpensAtTheLevelAskedForAndTheOnesBehindItSink) {
                  "invalid_request");
 }
 
-TEST_F(HttpApiTest, ACycleOnlyReadDoesNotAdvance) {
+TEST_F(HttpApiTest, PostPeerCycle_CurrentZero_DoesNotAdvance) {
   request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":0})");
   EXPECT_EQ(get("/v1/status")["cycle"]["current"], 1);
 }
 
-TEST_F(HttpApiTest, SnapshotIsOnTheDriveWhenItIsAnswered) {
+TEST_F(HttpApiTest, PostSnapshot_WritesTheDriveBeforeResponding) {
   request("POST", "/v1/marks", R"({"paths":["b/a"]})");
   const auto response = request("POST", "/v1/snapshot");
   EXPECT_EQ(response.status, 200U);
@@ -256,7 +256,7 @@ TEST_F(HttpApiTest, SnapshotIsOnTheDriveWhenItIsAnswered) {
   EXPECT_EQ(std::filesystem::file_size(file), json::parse(response.body)["bytes"]);
 }
 
-TEST_F(HttpApiTest, UsageScansAndChangesAreWhatTheCommandsSay) {
+TEST_F(HttpApiTest, GetUsageScansAndChanges_EqualTheCommandsOutput) {
   expect_problem(request("GET", "/v1/usage"), 404, "no_scan");
   expect_problem(request("GET", "/v1/scans"), 404, "no_scan");
   expect_problem(request("POST", "/v1/usage"), 405, "method_not_allowed");
@@ -292,7 +292,7 @@ TEST_F(HttpApiTest, UsageScansAndChangesAreWhatTheCommandsSay) {
   expect_problem(request("GET", "/v1/changes?since=0"), 410, "reset");
 }
 
-TEST_F(HttpApiTest, AliveAndReady) {
+TEST_F(HttpApiTest, HealthRoutes_Return200) {
   for (const char* path : {"/livez", "/healthz", "/readyz"})
     EXPECT_EQ(request("GET", path).status, 200U) << path;
 }

@@ -1,4 +1,4 @@
-#include "daemon/http_server.h"
+#include "daemon/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <optional>
 #include <thread>
 
-#include "daemon/tls.h"
+#include "daemon/http/tls.h"
 #include "tests/support/certificates.h"
 #include "tests/support/loopback.h"
 #include "tests/support/raw_client.h"
@@ -70,34 +70,34 @@ class ImpatientHttpServerTest : public HttpServerTest {
 
 bool begins_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
-TEST_F(HttpServerTest, PathAndQueryArriveDecoded) {
+TEST_F(HttpServerTest, PathAndQuery_ArriveDecoded) {
   const auto answer = talk("GET /a%20b?q=x%2Fy&z HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 200 OK\r\n")) << answer;
   EXPECT_TRUE(answer.ends_with("GET /a b x/y ")) << answer;
 }
 
 // RFC 9110, section 6.6.1.
-TEST_F(HttpServerTest, AnswersCarryTheirDate) {
+TEST_F(HttpServerTest, Responses_CarryADateHeader) {
   const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(answer, testing::ContainsRegex(
                           "\r\nDate: [A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT\r\n"));
 }
 
-TEST_F(HttpServerTest, RequestsOfOneConnectionAreAnsweredInOrder) {
+TEST_F(HttpServerTest, PipelinedRequests_AreAnsweredInOrder) {
   const auto answer =
       talk("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_LT(answer.find("GET /1"), answer.find("GET /2"));
   EXPECT_NE(answer.find("GET /2"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, ChunkedBodiesArriveWhole) {
+TEST_F(HttpServerTest, ChunkedBody_ArrivesWhole) {
   const auto answer = talk(
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: "
       "close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_TRUE(answer.ends_with("POST / - abcde")) << answer;
 }
 
-TEST_F(HttpServerTest, ALargeBodyIs413WhetherDeclaredOrChunked) {
+TEST_F(HttpServerTest, BodyTooLarge_DeclaredOrChunked_Is413) {
   EXPECT_TRUE(
       begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"), "HTTP/1.1 413 "));
   const std::string chunk = "1f5\r\n" + std::string(501, 'x') + "\r\n";
@@ -107,18 +107,18 @@ TEST_F(HttpServerTest, ALargeBodyIs413WhetherDeclaredOrChunked) {
   EXPECT_NE(answer.find("\"code\":\"body_too_large\""), std::string::npos) << answer;
 }
 
-TEST_F(HttpServerTest, AnAbsurdLengthIsRefusedWithoutWaitingForIt) {
+TEST_F(HttpServerTest, AbsurdContentLength_IsRefusedAtOnce) {
   const auto answer = talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 4")) << answer;
 }
 
-TEST_F(HttpServerTest, ALargeHeaderIs431) {
+TEST_F(HttpServerTest, HeaderTooLarge_Is431) {
   const auto answer = talk("GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(3000, 'x') + "\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 431 ")) << answer;
 }
 
 // Each read ends within a field: the parser took one after the other, for ever.
-TEST_F(HttpServerTest, AnEndlessHeaderOfShortFieldsIs431) {
+TEST_F(HttpServerTest, HeaderOfTooManyFields_Is431) {
   std::string endless = "GET / HTTP/1.1\r\na";
   for (int i = 0; i < 25'000; ++i) endless += ":\r\na";
   EXPECT_TRUE(begins_with(talk(endless), "HTTP/1.1 431 "));
@@ -127,19 +127,19 @@ TEST_F(HttpServerTest, AnEndlessHeaderOfShortFieldsIs431) {
   EXPECT_TRUE(begins_with(talk(many + "\r\n"), "HTTP/1.1 431 "));
 }
 
-TEST_F(HttpServerTest, ATrailerOfManyFieldsIs431) {
+TEST_F(HttpServerTest, TrailerOfTooManyFields_Is431) {
   std::string request = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
   for (int i = 0; i < 200; ++i) request += "a:\r\n";
   EXPECT_TRUE(begins_with(talk(request + "\r\n"), "HTTP/1.1 431 "));
 }
 
 // What was meant is not known.
-TEST_F(HttpServerTest, AParameterGivenTwiceIs400) {
+TEST_F(HttpServerTest, DuplicateQueryParameter_Is400) {
   EXPECT_TRUE(begins_with(talk("GET /?q=1&q=2 HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 400 "));
 }
 
 // They were collected without a bound.
-TEST_F(HttpServerTest, AnEndlessChunkExtensionAndAnEndlessTrailerAre431) {
+TEST_F(HttpServerTest, EndlessChunkExtensionOrTrailer_Is431) {
   const std::string endless(100'000, 'x');
   for (const std::string& start : {std::string("1;"), std::string("0\r\nX: ")}) {
     const auto answer =
@@ -148,27 +148,27 @@ TEST_F(HttpServerTest, AnEndlessChunkExtensionAndAnEndlessTrailerAre431) {
   }
 }
 
-TEST_F(ImpatientHttpServerTest, ASlowHeaderAndASlowBodyAre408) {
+TEST_F(ImpatientHttpServerTest, SlowHeaderOrBody_Is408) {
   EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\nHos"), "HTTP/1.1 408 "));
   EXPECT_TRUE(
       begins_with(talk("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"), "HTTP/1.1 408 "));
 }
 
-TEST_F(ImpatientHttpServerTest, AnIdleConnectionIsClosedWithoutAWord) { EXPECT_EQ(talk(""), ""); }
+TEST_F(ImpatientHttpServerTest, IdleConnection_IsClosedWithoutAResponse) { EXPECT_EQ(talk(""), ""); }
 
-TEST_F(HttpServerTest, GarbageIs400AndTheConnectionEnds) {
+TEST_F(HttpServerTest, Garbage_Is400AndClosesTheConnection) {
   const auto answer = talk("\x16\x03\x01 this is no HTTP\r\n\r\n");
   EXPECT_TRUE(begins_with(answer, "HTTP/1.1 400 ")) << answer;
   EXPECT_NE(answer.find("\"code\":\"invalid_request\""), std::string::npos) << answer;
 }
 
-TEST_F(HttpServerTest, HeadAnswersWithoutABody) {
+TEST_F(HttpServerTest, HeadRequest_ResponseBodyIsEmpty) {
   const auto answer = talk("HEAD /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_NE(answer.find("Content-Length: 9\r\n"), std::string::npos) << answer;
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
 }
 
-TEST_F(HttpServerTest, AClientThatExpects100ContinueGetsIt) {
+TEST_F(HttpServerTest, Expect100Continue_GetsA100) {
   RawClient client(port_);
   client.send(
       "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\nConnection: close\r\n\r\n");
@@ -177,7 +177,7 @@ TEST_F(HttpServerTest, AClientThatExpects100ContinueGetsIt) {
   EXPECT_TRUE(client.receive_all().ends_with("POST / - abc"));
 }
 
-TEST_F(HttpServerTest, BeyondTheConnectionLimitTheAnswerIs503) {
+TEST_F(HttpServerTest, ConnectionLimitReached_Is503) {
   RawClient held[3] = {RawClient(port_), RawClient(port_), RawClient(port_)};
   // Each is known to be served before the next one comes.
   for (RawClient& client : held) {
@@ -190,7 +190,7 @@ TEST_F(HttpServerTest, BeyondTheConnectionLimitTheAnswerIs503) {
 }
 
 // Those that were told so kept out others for as long as they stayed.
-TEST_F(HttpServerTest, WhoIsRefusedTakesNobodysPlace) {
+TEST_F(HttpServerTest, RefusedConnection_DoesNotCountAgainstTheLimit) {
   std::list<RawClient> held;
   for (int i = 0; i < 3; ++i) {
     held.emplace_back(port_).send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -207,20 +207,20 @@ TEST_F(HttpServerTest, WhoIsRefusedTakesNobodysPlace) {
 }
 
 // It waited for more where several steps of the body had come at once.
-TEST_F(HttpServerTest, AChunkedRequestThatComesAtOnceIsAnsweredAtOnce) {
+TEST_F(HttpServerTest, ChunkedRequest_ArrivesInOnePiece_IsAnsweredAtOnce) {
   RawClient client(port_);
   client.send(
       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: x\r\n\r\n");
   EXPECT_NE(client.receive_until("abc").find("POST / - abc"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, OneHostIsNeeded) {
+TEST_F(HttpServerTest, MissingHostHeader_Is400InHttp11Only) {
   EXPECT_TRUE(begins_with(talk("GET / HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "));
   EXPECT_TRUE(begins_with(talk("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 "));
 }
 
 // What is refused before its body was read does not end the connection where the body is there already.
-TEST(HttpServerAdmissionTest, ARefusalKeepsTheConnectionWhereItCan) {
+TEST(HttpServerAdmissionTest, Refusal_BodyAlreadyReceived_KeepsTheConnection) {
   boost::asio::io_context context(1);
   HttpServer server(context, {});
   const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
@@ -243,7 +243,7 @@ TEST(HttpServerAdmissionTest, ARefusalKeepsTheConnectionWhereItCan) {
   boost::asio::post(context, [&] { server.stop(); });
 }
 
-TEST(HttpServerLimitTest, TheOneThatWaitsLongestMakesRoom) {
+TEST(HttpServerLimitTest, ConnectionLimitReached_EvictsTheLongestIdleConnection) {
   constexpr std::chrono::hours never{1};
   boost::asio::io_context context(1);
   HttpServer server(context, {.connections_max = 2,
@@ -270,7 +270,7 @@ TEST(HttpServerLimitTest, TheOneThatWaitsLongestMakesRoom) {
   boost::asio::post(context, [&] { server.stop(); });
 }
 
-TEST(HttpServerLimitTest, BodiesTakeSoMuchMemoryAndNoMore) {
+TEST(HttpServerLimitTest, BodyMemoryLimitReached_Is503) {
   boost::asio::io_context context(1);
   HttpServer server(context, {.bodies_bytes_max = 300'000});
   const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
@@ -343,7 +343,7 @@ class HttpServerStopTest : public testing::Test {
   std::jthread thread_;
 };
 
-TEST_F(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
+TEST_F(HttpServerStopTest, IdleConnection_IsClosedAtOnce) {
   start(never);
   const auto client = served();
   stop();
@@ -351,7 +351,7 @@ TEST_F(HttpServerStopTest, AConnectionBetweenTwoRequestsEndsAtOnce) {
 }
 
 // It was closed without a word, though its client could not know better.
-TEST_F(HttpServerStopTest, ANewConnectionIsStillGivenItsAnswer) {
+TEST_F(HttpServerStopTest, NewConnection_GetsItsResponse) {
   start(never);
   RawClient fresh(port_);
   const auto other = served();
@@ -363,7 +363,7 @@ TEST_F(HttpServerStopTest, ANewConnectionIsStillGivenItsAnswer) {
   EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
 }
 
-TEST_F(HttpServerStopTest, ANewConnectionThatSendsNothingIsNotWaitedForLong) {
+TEST_F(HttpServerStopTest, SilentNewConnection_IsClosedSoon) {
   start(std::chrono::milliseconds(50));
   RawClient fresh(port_);
   served();
@@ -372,7 +372,7 @@ TEST_F(HttpServerStopTest, ANewConnectionThatSendsNothingIsNotWaitedForLong) {
 }
 
 // It held up every stop for as long as requests under way may.
-TEST_F(HttpServerStopTest, NorIsOneThatDoesNotEvenBeginWithTls) {
+TEST_F(HttpServerStopTest, SilentTlsConnection_IsClosedSoon) {
   const support::TempDirectory directory;
   const support::Certificates authority(directory / ".", "authority");
   authority.issue("server");
@@ -385,7 +385,7 @@ TEST_F(HttpServerStopTest, NorIsOneThatDoesNotEvenBeginWithTls) {
 }
 
 // It was lost where the server had not got round to reading it.
-TEST_F(HttpServerStopTest, ARequestThatCameBeforeTheStopIsAnswered) {
+TEST_F(HttpServerStopTest, RequestReceivedBeforeTheStop_IsAnswered) {
   start(never);
   const auto client = served();
   std::promise<void> is_busy;
@@ -403,7 +403,7 @@ TEST_F(HttpServerStopTest, ARequestThatCameBeforeTheStopIsAnswered) {
 }
 
 // A configuration may say so, and it could not be bound.
-TEST(HttpServerListenTest, AnAddressOfIpv4WrittenAsIpv6IsOne) {
+TEST(HttpServerListenTest, Ipv4MappedAddress_ListensOnIpv4) {
   boost::asio::io_context context;
   HttpServer server(context, {});
   const auto url = server.listen(HttpServer::TcpListener{.address = "::ffff:" + support::own_loopback()});
@@ -411,7 +411,7 @@ TEST(HttpServerListenTest, AnAddressOfIpv4WrittenAsIpv6IsOne) {
   EXPECT_TRUE(begins_with(*url, "http://" + support::own_loopback() + ":")) << *url;
 }
 
-TEST_F(HttpServerTest, AUnixSocketServesTooAndAStaleOneIsReplaced) {
+TEST_F(HttpServerTest, StaleUnixSocket_IsReplacedButALiveOneIsNot) {
   const support::TempDirectory directory;
   const auto path = directory / "run/spoor.sock";
   {

@@ -1,5 +1,5 @@
 // One connection, driven step by step: nothing happens but what the test lets happen.
-#include "daemon/http_session.h"
+#include "daemon/http/http_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-#include "daemon/task.h"
+#include "daemon/process/task.h"
 
 namespace spoor::daemon {
 namespace {
@@ -90,7 +90,7 @@ class HttpSessionTest : public testing::Test {
 };
 
 // A hundred such clients held all places there are, until a timeout of 30 s for each answer.
-TEST_F(HttpSessionTest, RefusalThatCannotBeWritten_EndsTheConnectionAtOnce) {
+TEST_F(HttpSessionTest, RefusalThatCannotBeWritten_ClosesTheConnection) {
   refuse_all();
   connect();
   send_without_reading("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na");
@@ -109,7 +109,7 @@ TEST_F(HttpSessionTest, RefusalsThatAreRead_KeepTheConnection) {
 }
 
 // An answer that is no refusal may be waited for, but not while others find no place.
-TEST_F(HttpSessionTest, AnswerThatIsNotRead_CanMakeRoomForOthers) {
+TEST_F(HttpSessionTest, ResponseThatIsNotRead_ConnectionCanBeEvicted) {
   connect();
   send_without_reading("GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n");
   ASSERT_FALSE(is_over_);

@@ -16,8 +16,8 @@
 #include <sstream>
 #include <thread>
 
-#include "daemon/http_server.h"
-#include "daemon/serving_threads.h"
+#include "daemon/http/http_server.h"
+#include "daemon/http/serving_threads.h"
 #include "tests/support/loopback.h"
 #include "tests/support/raw_client.h"
 
@@ -96,12 +96,12 @@ class HttpThreadsTest : public testing::Test {
   std::jthread thread_;
 };
 
-TEST(ServingThreadsTest, NoneMeansOneForEachProcessor) {
+TEST(ServingThreadsTest, ZeroThreads_MeansOnePerProcessor) {
   EXPECT_EQ(ServingThreads(0).others().size() + 1, std::max(std::thread::hardware_concurrency(), 1U));
   EXPECT_TRUE(ServingThreads(1).others().empty());
 }
 
-TEST_F(HttpThreadsTest, ConnectionsAreServedInTurnAndAllEndAtAStop) {
+TEST_F(HttpThreadsTest, Connections_AreSpreadOverThreadsAndEndAtAStop) {
   start(tell_thread);
   auto clients = one_on_each();
   EXPECT_EQ(server_->figures().open, threads);
@@ -112,7 +112,7 @@ TEST_F(HttpThreadsTest, ConnectionsAreServedInTurnAndAllEndAtAStop) {
   EXPECT_EQ(server_->figures().open, 0U);
 }
 
-TEST_F(HttpThreadsTest, TheLimitOnConnectionsIsThatOfAllThreads) {
+TEST_F(HttpThreadsTest, ConnectionLimit_AppliesToAllThreadsTogether) {
   start(tell_thread, {.connections_max = threads, .yield_after = never});
   auto clients = one_on_each();
   for (std::size_t i = 0; i < 2 * threads; ++i) {
@@ -129,7 +129,7 @@ TEST_F(HttpThreadsTest, TheLimitOnConnectionsIsThatOfAllThreads) {
 
 // Whoever came to a thread without idle connections was refused as long as the others had all there may be.
 // The thread that is asked for room may be busy until long after the one refused has gone.
-TEST_F(HttpThreadsTest, AConnectionOfAnotherThreadMakesRoomForWhoComesNext) {
+TEST_F(HttpThreadsTest, ConnectionLimitReached_EvictsAnIdleConnectionOfAnotherThread) {
   start(tell_thread, {.connections_max = 1, .yield_after = std::chrono::milliseconds(0)});
   {
     RawClient on_main(port_);
@@ -161,7 +161,7 @@ TEST_F(HttpThreadsTest, AConnectionOfAnotherThreadMakesRoomForWhoComesNext) {
 
 // Those under way end with their answer, whichever thread they are on; and what they need of the main thread
 // is there until then.
-TEST_F(HttpThreadsTest, RequestsOnAllThreadsAreAnsweredDuringAStop) {
+TEST_F(HttpThreadsTest, Stop_RequestsUnderWayOnAllThreads_AreAnswered) {
   asio::steady_timer gate(context_, never);
   std::promise<void> all_wait;
   std::atomic<std::size_t> waiting = 0;
@@ -192,7 +192,7 @@ TEST_F(HttpThreadsTest, RequestsOnAllThreadsAreAnsweredDuringAStop) {
 }
 
 // The main thread would have ended before, for want of connections of its own.
-TEST_F(HttpThreadsTest, WhatOthersNeedOfTheMainThreadIsThereToTheEnd) {
+TEST_F(HttpThreadsTest, Stop_MainThread_ServesOtherThreadsUntilTheyEnd) {
   const auto tell_main = [&]() -> asio::awaitable<std::string> { co_return thread_name(); };
   start([&](const HttpRequest& /*request*/) -> asio::awaitable<HttpResponse> {
     auto told = asio::co_spawn(context_, tell_main(), asio::use_awaitable);
@@ -214,7 +214,7 @@ TEST_F(HttpThreadsTest, WhatOthersNeedOfTheMainThreadIsThereToTheEnd) {
   has_ended_.get_future().wait();
 }
 
-TEST_F(HttpThreadsTest, BodiesOnAllThreadsShareTheirMemory) {
+TEST_F(HttpThreadsTest, BodyMemoryLimit_AppliesToAllThreadsTogether) {
   std::mutex mutex;
   mutex.lock();
   std::promise<void> is_there;
@@ -245,7 +245,7 @@ TEST_F(HttpThreadsTest, BodiesOnAllThreadsShareTheirMemory) {
   stop();
 }
 
-TEST_F(HttpThreadsTest, LimitsAreTakenOverByAllThreads) {
+TEST_F(HttpThreadsTest, SetLimits_AppliesToAllThreads) {
   start(tell_thread);
   auto clients = one_on_each();
   std::promise<void> is_set;

@@ -1,4 +1,4 @@
-#include "daemon/log_limit.h"
+#include "daemon/process/log_limit.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(LogLimitTest, EventsOfOneKey_AreOneLineAMinuteWithTheirNumber) {
+TEST(LogLimitTest, EventsOfOneKey_AreLoggedOnceAMinuteWithACount) {
   LogLimit limit;
   const base::SteadyTime start{};
   EXPECT_EQ(limit.note("a", 1, start), 1U);
@@ -18,7 +18,7 @@ TEST(LogLimitTest, EventsOfOneKey_AreOneLineAMinuteWithTheirNumber) {
   EXPECT_EQ(limit.note("a", 1, start + seconds(61)), std::nullopt);
 }
 
-TEST(LogLimitTest, KeysBeyondTheBound_CountAsOne) {
+TEST(LogLimitTest, KeysBeyondTheLimit_CountAsOne) {
   LogLimit limit;
   std::uint64_t lines = 0;
   std::uint64_t events = 0;

@@ -1,4 +1,4 @@
-#include "daemon/logging.h"
+#include "daemon/process/logging.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ std::string logged(config::LogFormat format, const std::string& message) {
   return text;
 }
 
-TEST(LoggingTest, TextWithALineBreakAndAnEscape_ForgesNoEvent) {
+TEST(LoggingTest, TextFormat_NewlineAndEscapeInMessage_ForgeNoEvent) {
   const std::string text = logged(config::LogFormat::text, evil);
   EXPECT_THAT(text, Not(HasSubstr("\n2026")));
   EXPECT_THAT(text, HasSubstr("warning peer evil\n    2026-01-01T00:00:00.000Z error   forged \\x1b[2J\n"));
 }
 
-TEST(LoggingTest, MessageInJson_IsExact) {
+TEST(LoggingTest, JsonFormat_MessageIsExact) {
   const auto event = nlohmann::json::parse(logged(config::LogFormat::json, evil));
   EXPECT_EQ(event["message"], evil);
 }

@@ -1,7 +1,8 @@
-#include "daemon/mark_request.h"
+#include "daemon/api/mark_request.h"
 
 #include <gtest/gtest.h>
 
+#include "tests/daemon/read_marks.h"
 #include "tests/support/random.h"
 
 namespace spoor::daemon {
@@ -9,25 +10,10 @@ namespace {
 
 using tracker::MarkKind;
 
-struct MarkRequest {
-  std::vector<tracker::Mark> marks;
-  std::uint64_t ignored = 0;
-};
+using Parsed = boost::system::result<ReadMarks, Problem>;
 
-boost::system::result<MarkRequest, Problem> parse_mark_request(const HttpRequest& request,
-                                                               const tracker::NamespaceRules& rules) {
-  const tracker::DrivePaths drive_paths({"/mnt/disk1", "/mnt/disk 2"});
-  MarkReader reader(rules, drive_paths);
-  MarkRequest parsed;
-  const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
-    parsed.marks.insert(parsed.marks.end(), marks.begin(), marks.end());
-  });
-  if (!ignored) {
-    EXPECT_TRUE(parsed.marks.empty()) << "marked in part";
-    return ignored.error();
-  }
-  parsed.ignored = *ignored;
-  return parsed;
+Parsed parse_mark_request(const HttpRequest& request, const tracker::NamespaceRules& rules) {
+  return read_marks(read_mark_request, request, rules, tracker::DrivePaths({"/mnt/disk1", "/mnt/disk 2"}));
 }
 
 HttpRequest json_request(std::string body) {
@@ -45,7 +31,7 @@ HttpRequest text_request(std::string body, std::map<std::string, std::string> qu
   return request;
 }
 
-std::vector<std::string> paths_of(const boost::system::result<MarkRequest, Problem>& parsed) {
+std::vector<std::string> paths_of(const Parsed& parsed) {
   std::vector<std::string> paths;
   if (!parsed) return {"problem: " + parsed.error().code};
   for (const auto& mark : parsed->marks) paths.push_back(mark.path);
@@ -59,35 +45,35 @@ std::string code_of(const HttpRequest& request) {
 
 using Paths = std::vector<std::string>;
 
-TEST(MarkRequestTest, JsonPathsAreNormalised) {
+TEST(MarkRequestTest, JsonPaths_AreNormalised) {
   const auto parsed = parse_mark_request(json_request(R"({"paths":["/a//b/","c"],"kind":"tree"})"), {});
   EXPECT_EQ(paths_of(parsed), (Paths{"a/b", "c"}));
   EXPECT_EQ(parsed->marks[0].kind, MarkKind::tree);
 }
 
-TEST(MarkRequestTest, TheKindIsDirUnlessSaidOtherwise) {
+TEST(MarkRequestTest, MarkKind_NotGiven_IsDir) {
   EXPECT_EQ(parse_mark_request(json_request(R"({"paths":["a"]})"), {})->marks[0].kind, MarkKind::dir);
   EXPECT_EQ(parse_mark_request(text_request("a"), {})->marks[0].kind, MarkKind::dir);
   EXPECT_EQ(parse_mark_request(text_request("a", {{"kind", "file"}}), {})->marks[0].kind, MarkKind::file);
 }
 
-TEST(MarkRequestTest, TextIsOnePathALineWithOrWithoutTheLastNewline) {
+TEST(MarkRequestTest, TextBody_OnePathPerLine_LastNewlineIsOptional) {
   EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb c\n"), {})), (Paths{"a", "b c"}));
   EXPECT_EQ(paths_of(parse_mark_request(text_request("a\nb"), {})), (Paths{"a", "b"}));
   EXPECT_EQ(paths_of(parse_mark_request(text_request(""), {})), Paths{});
 }
 
-TEST(MarkRequestTest, NulSeparatedPathsMayHoldNewlines) {
+TEST(MarkRequestTest, NulDelimiter_PathsMayContainNewlines) {
   EXPECT_EQ(
       paths_of(parse_mark_request(text_request(std::string("a\nb\0c\xff", 6), {{"delimiter", "nul"}}), {})),
       (Paths{"a\nb", "c\xff"}));
 }
 
-TEST(MarkRequestTest, NoPathsAreNoError) {
+TEST(MarkRequestTest, EmptyPaths_AreAccepted) {
   EXPECT_EQ(paths_of(parse_mark_request(json_request(R"({"paths":[]})"), {})), Paths{});
 }
 
-TEST(MarkRequestTest, WhatIsNotJsonIsInvalidJson) {
+TEST(MarkRequestTest, MalformedJson_IsInvalidJson) {
   for (const char* body :
        {"", "{", "{\"paths\":[\"a\"", "{\"paths\":[\"a\"]} x", "nope", "{\"paths\":[\"\xff\"]}"}) {
     EXPECT_EQ(code_of(json_request(body)), "invalid_json") << body;
@@ -95,7 +81,7 @@ TEST(MarkRequestTest, WhatIsNotJsonIsInvalidJson) {
 }
 
 // Large ones are looked at before they are parsed: the parser would take many times their size.
-TEST(MarkRequestTest, LargeBodiesAreToldTheSame) {
+TEST(MarkRequestTest, LargeInvalidBody_HasTheSameErrorCode) {
   constexpr std::size_t large = std::size_t{2} << 20U;
   std::string numbers = R"({"paths":[0)";
   while (numbers.size() < large) numbers += ",0";
@@ -105,16 +91,18 @@ TEST(MarkRequestTest, LargeBodiesAreToldTheSame) {
   EXPECT_EQ(code_of(json_request(std::string(large, 'x'))), "invalid_json");
 }
 
-TEST(MarkRequestTest, NothingIsLeftOfTheRequestBefore) {
+TEST(MarkRequestTest, MarkReader_Reused_KeepsNothingOfEarlierRequests) {
   const tracker::NamespaceRules rules;
   const tracker::DrivePaths drive_paths({"/mnt/disk1", "/mnt/disk 2"});
-  MarkReader reader(rules, drive_paths);
+  MarkBatch batch(rules, drive_paths);
   const auto read = [&](const HttpRequest& request) {
     std::vector<std::string> paths;
-    const auto ignored = reader.read(request, [&](std::span<const tracker::Mark> marks) {
-      for (const tracker::Mark& mark : marks) paths.push_back(mark.path);
-    });
-    paths.push_back(ignored ? std::to_string(*ignored) : ignored.error().code);
+    const auto problem = read_mark_request(request, batch);
+    if (!problem) {
+      for (const tracker::Mark& mark : take_marks(batch).marks) paths.push_back(mark.path);
+    }
+    paths.push_back(problem ? problem->code : std::to_string(batch.counts().ignored));
+    batch.clear();
     return paths;
   };
   for (int i = 0; i < 2; ++i) {
@@ -141,7 +129,7 @@ TEST(MarkRequestTest, PathOnADriveOfTheNode_RefusesTheWholeRequest) {
   EXPECT_TRUE(parse_mark_request(text_request("/photos/x\nmnt/disk1/photos"), {}));
 }
 
-TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
+TEST(MarkRequestTest, JsonOfWrongShape_IsInvalidRequest) {
   for (const char* body :
        {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",
         R"({"paths":[{}]})", R"({"paths":["a"],"kind":"x"})", R"({"paths":["a"],"kind":7})",
@@ -154,7 +142,7 @@ TEST(MarkRequestTest, JsonOfAnotherShapeIsAnInvalidRequest) {
 }
 
 // It would be acknowledged, and something else marked than was meant.
-TEST(MarkRequestTest, WhatWouldBeOverlookedIsRefused) {
+TEST(MarkRequestTest, UnknownParameterOrEncoding_IsRefused) {
   EXPECT_EQ(code_of(text_request("a", {{"knid", "tree"}})), "invalid_request");
   HttpRequest request = json_request(R"({"paths":["a"]})");
   request.query = {{"kind", "tree"}};
@@ -166,12 +154,12 @@ TEST(MarkRequestTest, WhatWouldBeOverlookedIsRefused) {
   EXPECT_EQ(code_of(request), "");
 }
 
-TEST(MarkRequestTest, OfTwoBadPathsTheFirstIsNamed) {
+TEST(MarkRequestTest, TwoInvalidPaths_ErrorNamesTheFirst) {
   EXPECT_EQ(parse_mark_request(json_request(R"({"paths":["x","a/..","b/.."]})"), {}).error().index, 1U);
   EXPECT_EQ(parse_mark_request(text_request("x\na/..\nb/..\n"), {}).error().index, 1U);
 }
 
-TEST(MarkRequestTest, ABadPathIsNamedByItsPlace) {
+TEST(MarkRequestTest, InvalidPath_ErrorHasIndexAndPath) {
   const auto parsed = parse_mark_request(json_request(R"({"paths":["a","b/../c"]})"), {});
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().code, "invalid_path");
@@ -180,7 +168,7 @@ TEST(MarkRequestTest, ABadPathIsNamedByItsPlace) {
 }
 
 // ancestor 17: `..` climbed out of the bucket.
-TEST(MarkRequestTest, EveryBadPathHasItsCode) {
+TEST(MarkRequestTest, InvalidPaths_EachHasItsErrorCode) {
   EXPECT_EQ(code_of(json_request(R"({"paths":[""]})")), "invalid_path");
   EXPECT_EQ(code_of(json_request(R"({"paths":["/"]})")), "invalid_path");
   EXPECT_EQ(code_of(json_request(R"({"paths":["a\u0000b"]})")), "invalid_path");
@@ -192,7 +180,7 @@ TEST(MarkRequestTest, EveryBadPathHasItsCode) {
   EXPECT_EQ(code_of(text_request(long_path)), "path_too_long");
 }
 
-TEST(MarkRequestTest, OtherMediaTypesAreRefused) {
+TEST(MarkRequestTest, OtherMediaTypes_AreRefused) {
   HttpRequest request = json_request("{}");
   for (const char* type : {"", "text/html", "application/jsonx", "application/x-www-form-urlencoded"}) {
     request.content_type = type;
@@ -203,14 +191,14 @@ TEST(MarkRequestTest, OtherMediaTypesAreRefused) {
 }
 
 // ancestor 7: reserved names were ignored only when debugging was on.
-TEST(MarkRequestTest, ReservedAndExcludedPathsAreIgnoredAndCounted) {
+TEST(MarkRequestTest, ReservedAndExcludedPaths_AreIgnoredAndCounted) {
   const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
   const auto parsed = parse_mark_request(text_request(".spoor/x\n.minio.sys/y\na/b.tmp\na/b\n"), rules);
   EXPECT_EQ(paths_of(parsed), (Paths{"a/b"}));
   EXPECT_EQ(parsed->ignored, 3U);
 }
 
-TEST(MarkRequestTest, RandomBodiesNeverCrashAndNeverYieldPathsThatAreNotNormal) {
+TEST(MarkRequestTest, RandomBodies_YieldOnlyNormalisedPaths) {
   SPOOR_RANDOM(random);
   const std::string seed = R"({"paths":["a/b","..",".","c\u0000","\ud800"],"kind":"dir"})";
   for (int round = 0; round < 20'000; ++round) {

@@ -1,11 +1,11 @@
-#include "daemon/metric_families.h"
+#include "daemon/status/metric_families.h"
 
 #include <gtest/gtest.h>
 
 namespace spoor::daemon {
 namespace {
 
-TEST(MetricFamiliesTest, EachFamilyHasItsHelpTypeAndValues) {
+TEST(MetricFamiliesTest, EachFamily_HasHelpTypeAndValues) {
   MetricFamilies families;
   families.begin_gauge("spoor_size_bytes", "How large.");
   families.add(1.5, {{"drive", "/a"}});
@@ -18,13 +18,13 @@ TEST(MetricFamiliesTest, EachFamilyHasItsHelpTypeAndValues) {
             "spoor_things_total 9007199254740991\n");
 }
 
-TEST(MetricFamiliesTest, AFamilyWithoutValuesDoesNotShow) {
+TEST(MetricFamiliesTest, FamilyWithoutValues_IsOmitted) {
   MetricFamilies families;
   families.begin_gauge("spoor_nobody", "None.");
   EXPECT_EQ(families.text(), "");
 }
 
-TEST(MetricFamiliesTest, WhatIsInALabelStaysThere) {
+TEST(MetricFamiliesTest, LabelValue_IsEscaped) {
   MetricFamilies families;
   families.begin_gauge("spoor_drive_ok", "Well?");
   families.add(1, {{"drive", "/a\"} 1\n\\b"}});

@@ -73,7 +73,7 @@ class MetricsTest : public SpoordTest {
   }
 
   // A second drive that is not there, and a peer that does not answer.
-  void have_troubles() {
+  void have_health_errors() {
     config_["drives"].push_back((directory_ / "gone").native());
     config_["peers"]["static"] = {"http://" + support::own_loopback() + ":1"};
   }
@@ -95,8 +95,8 @@ class MetricsTest : public SpoordTest {
   }
 };
 
-TEST_F(MetricsTest, PromtoolFindsNothingToComplainAbout) {
-  have_troubles();
+TEST_F(MetricsTest, MetricsText_PassesPromtool) {
+  have_health_errors();
   start();
   have_a_day();
   daemon_->wait_for("is down");
@@ -108,7 +108,7 @@ TEST_F(MetricsTest, PromtoolFindsNothingToComplainAbout) {
   EXPECT_NE(misnamed.code, 0) << "it does look at them";
 }
 
-TEST_F(MetricsTest, MarksAreCountedAsTheyAreAnswered) {
+TEST_F(MetricsTest, Marks_AreCountedByResponse) {
   start();
   request("POST", "/v1/marks", R"({"paths":["a","b",".spoor/x"]})");
   request("POST", "/v1/marks", R"({"paths":["a"]})");
@@ -136,7 +136,7 @@ TEST_F(MetricsTest, MarksAreCountedAsTheyAreAnswered) {
 }
 
 // There may be any number of them, and they are nobody's business.
-TEST_F(MetricsTest, WhatSomebodyAsksForNeverBecomesALabel) {
+TEST_F(MetricsTest, RequestContent_NeverBecomesALabel) {
   start();
   const std::size_t before = figures().size();
   for (int i = 0; i < 50; ++i) {
@@ -153,7 +153,7 @@ TEST_F(MetricsTest, WhatSomebodyAsksForNeverBecomesALabel) {
   EXPECT_LT(figures().size(), before + 6 * 20);
 }
 
-TEST_F(MetricsTest, KeptCyclesStandAtTheirPlaces) {
+TEST_F(MetricsTest, KeptCycles_AreListedByPosition) {
   start();
   EXPECT_THAT(figures(), Contains(Pair("spoor_kept_cycle_number{position=\"0\"}", 1)));
   for (int cycle = 2; cycle < 30; ++cycle) {
@@ -176,8 +176,8 @@ TEST_F(MetricsTest, KeptCyclesStandAtTheirPlaces) {
   EXPECT_GT(found.at("spoor_kept_cycle_density_ratio{position=\"1\"}"), 0);
 }
 
-TEST_F(MetricsTest, DrivesAndPeersThatAreAwayShow) {
-  have_troubles();
+TEST_F(MetricsTest, MissingDriveAndPeerDown_AreShown) {
+  have_health_errors();
   start();
   daemon_->wait_for("is down");
   const std::string away = "spoor_drive_ok{drive=\"" + (directory_ / "gone").native() + "\"}";
@@ -200,7 +200,7 @@ TEST_F(MetricsTest, DrivesAndPeersThatAreAwayShow) {
   EXPECT_GT(found.at("spoor_snapshot_bytes"), 0);
 }
 
-TEST_F(MetricsTest, ANodeThatCannotSaveIsNotReady) {
+TEST_F(MetricsTest, SnapshotFailed_NodeIsNotReady) {
   start();
   std::filesystem::rename(directory_ / "drive", directory_ / "pulled");
   request("POST", "/v1/snapshot");
@@ -209,7 +209,7 @@ TEST_F(MetricsTest, ANodeThatCannotSaveIsNotReady) {
   EXPECT_GE(found.at("spoor_snapshot_failures_total"), 1);
 }
 
-TEST_F(MetricsTest, TheLastScanIsThereOnceThereWasOne) {
+TEST_F(MetricsTest, LastScan_IsShownOnceThereIsOne) {
   start();
   EXPECT_THAT(families(), Contains("spoor_last_scan_finished_timestamp_seconds"));
   EXPECT_EQ(figures().at("spoor_last_scan_finished_timestamp_seconds"), 0) << "there was none, so far";
@@ -240,7 +240,7 @@ TEST_F(MetricsTest, TheLastScanIsThereOnceThereWasOne) {
                          }));
 }
 
-TEST_F(MetricsTest, ADamagedScanDatabaseDoesNotKeepTheRest) {
+TEST_F(MetricsTest, ScanDatabaseDamaged_OtherMetricsAreStillShown) {
   start();
   scan();
   std::ofstream(directory_ / "data/scan.db", std::ios::trunc) << "this is no database";
@@ -249,7 +249,7 @@ TEST_F(MetricsTest, ADamagedScanDatabaseDoesNotKeepTheRest) {
   EXPECT_EQ(found.at("spoor_journal_ok"), 1);
 }
 
-TEST_F(MetricsTest, ConnectionsAreCounted) {
+TEST_F(MetricsTest, Connections_AreCounted) {
   config_["limits"]["max_connections"] = 2;
   start();
   support::RawClient first(port());
@@ -272,9 +272,9 @@ TEST_F(MetricsTest, ConnectionsAreCounted) {
       << "the one refused may still be closing";
 }
 
-TEST_F(MetricsTest, ManyScrapesAtOnceKeepNobodyFromMarking) {
+TEST_F(MetricsTest, ManyConcurrentScrapes_DoNotBlockMarks) {
   start();
-  const auto endpoint = peer::parse_endpoint(url_).value();
+  const auto endpoint = base::parse_endpoint(url_).value();
   const std::vector<peer::HttpRequest> requests(64, peer::HttpRequest{endpoint, "GET", "/metrics", "", ""});
   std::map<unsigned, int> answers;
   peer::HttpTransport transport({});
@@ -288,7 +288,7 @@ TEST_F(MetricsTest, ManyScrapesAtOnceKeepNobodyFromMarking) {
   EXPECT_EQ(request("GET", "/metrics").status, 200U);
 }
 
-TEST_F(MetricsTest, TheProcessIsThere) {
+TEST_F(MetricsTest, ProcessMetrics_ArePresent) {
   start();
   const Figures found = figures();
   EXPECT_GT(found.at("process_resident_memory_bytes"), 1e6);
@@ -300,8 +300,8 @@ TEST_F(MetricsTest, TheProcessIsThere) {
   EXPECT_THAT(found, Contains(Pair("spoor_node_info{cluster=\"default\",node=\"n1\"}", 1)));
 }
 
-TEST_F(MetricsTest, EveryFigureIsInTheManualAndTheRulesUseNoOther) {
-  have_troubles();
+TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
+  have_health_errors();
   start();
   have_a_day();
   const std::set<std::string> shown = families();

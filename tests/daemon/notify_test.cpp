@@ -31,7 +31,7 @@ class NotifyTest : public SpoordTest {
   support::NotifySocket manager_;
 };
 
-TEST_F(NotifyTest, ReadyIsSaidOnceItServesAndStoppingBeforeItEnds) {
+TEST_F(NotifyTest, Ready_IsNotifiedOnceServingAndStoppingBeforeTheEnd) {
   start_notifying();
   EXPECT_EQ(manager_.wait_for("READY=1"), "READY=1\nSTATUS=cycle 1, no peers, journal ok");
   EXPECT_EQ(request("GET", "/readyz").status, 200U);
@@ -42,7 +42,7 @@ TEST_F(NotifyTest, ReadyIsSaidOnceItServesAndStoppingBeforeItEnds) {
 }
 
 // Registering in etcd comes last of all that is done before it serves; the one here does not answer.
-TEST_F(NotifyTest, WhileItLoadsItIsNotReady) {
+TEST_F(NotifyTest, WhileLoading_ReadyIsNotNotified) {
   const support::ListeningSocket etcd;
   config_["peers"]["etcd"] = {
       {"endpoints", {"http://" + support::own_loopback() + ":" + std::to_string(etcd.port())}},
@@ -57,7 +57,7 @@ TEST_F(NotifyTest, WhileItLoadsItIsNotReady) {
   EXPECT_THAT(manager_.wait_for("READY=1"), HasSubstr("trouble: "));
 }
 
-TEST_F(NotifyTest, TheStatusFollowsWhatHappens) {
+TEST_F(NotifyTest, Status_FollowsCycleAndHealthErrors) {
   start_notifying();
   manager_.wait_for("READY=1");
   request("POST", "/v1/peer/cycle", R"({"cluster":"default","current":7})");
@@ -67,11 +67,11 @@ TEST_F(NotifyTest, TheStatusFollowsWhatHappens) {
   EXPECT_THAT(manager_.wait_for("trouble: "), HasSubstr((directory_ / "drive").native()));
   std::filesystem::rename(directory_ / "unplugged", directory_ / "drive");
   request("POST", "/v1/snapshot");
-  const auto troubled = static_cast<std::size_t>(position_of("trouble: "));
-  manager_.wait_for("STATUS=cycle 7, no peers, journal ok", troubled);
+  const auto unhealthy = static_cast<std::size_t>(position_of("trouble: "));
+  manager_.wait_for("STATUS=cycle 7, no peers, journal ok", unhealthy);
 }
 
-TEST_F(NotifyTest, AReloadIsAnnouncedAndItsEndToo) {
+TEST_F(NotifyTest, Reload_NotifiesItsBeginAndEnd) {
   start_notifying();
   manager_.wait_for("READY=1");
   const std::size_t before = manager_.messages().size();
@@ -81,7 +81,7 @@ TEST_F(NotifyTest, AReloadIsAnnouncedAndItsEndToo) {
   EXPECT_EQ(manager_.wait_for("READY=1", before), "READY=1\nSTATUS=cycle 1, no peers, journal ok");
 }
 
-TEST_F(NotifyTest, AFileThatIsNoConfigurationShowsInTheStatus) {
+TEST_F(NotifyTest, Reload_InvalidConfiguration_ShowsInTheStatus) {
   start_notifying();
   manager_.wait_for("READY=1");
   const std::size_t before = manager_.messages().size();
@@ -93,7 +93,7 @@ TEST_F(NotifyTest, AFileThatIsNoConfigurationShowsInTheStatus) {
   manager_.wait_for("READY=1\nSTATUS=cycle 1, no peers, journal ok", before);
 }
 
-TEST_F(NotifyTest, TheWatchdogIsFedFromReadyOn) {
+TEST_F(NotifyTest, Watchdog_IsNotifiedFromReadyOn) {
   start_notifying({"WATCHDOG_USEC=200000"});
   manager_.wait_for("WATCHDOG=1");
   const auto first = static_cast<std::size_t>(position_of("WATCHDOG=1"));
@@ -102,7 +102,7 @@ TEST_F(NotifyTest, TheWatchdogIsFedFromReadyOn) {
   EXPECT_EQ(stop(), 0);
 }
 
-TEST_F(NotifyTest, WithoutAServiceManagerItRunsAllTheSame) {
+TEST_F(NotifyTest, NoServiceManager_DaemonStillRuns) {
   start_by({"env", "WATCHDOG_USEC=nonsense"});
   EXPECT_FALSE(daemon_->wait_for("no watchdog: ").empty());
   EXPECT_EQ(stop(), 0);
@@ -124,7 +124,7 @@ class JournalTest : public SpoordTest {
   }
 };
 
-TEST_F(JournalTest, ALineHasItsPriorityAndNoTime) {
+TEST_F(JournalTest, SystemdJournal_TextLine_HasPriorityAndNoTime) {
   config_["drives"].push_back(directory_ / "absent");
   start_for_journal();
   std::ofstream(directory_ / "spoor.json") << R"({"nodes": 1, "drivers": 2})";
@@ -138,7 +138,7 @@ TEST_F(JournalTest, ALineHasItsPriorityAndNoTime) {
   }
 }
 
-TEST_F(JournalTest, JsonStaysJsonBehindThePriority) {
+TEST_F(JournalTest, SystemdJournal_JsonLine_HasAPriorityPrefix) {
   config_["log"]["format"] = "json";
   start_for_journal();
   EXPECT_EQ(stop(), 0);
@@ -148,7 +148,7 @@ TEST_F(JournalTest, JsonStaysJsonBehindThePriority) {
   }
 }
 
-TEST_F(JournalTest, WhatKeepsItFromStartingIsAnErrorThere) {
+TEST_F(JournalTest, SystemdJournal_StartFailure_HasPriorityError) {
   std::ofstream(directory_ / "spoor.json") << "{";
   const auto result = support::run_command(
       {"sh", "-c", stderr_is_journal, "sh", SPOORD, "--config", (directory_ / "spoor.json").native()});
@@ -156,7 +156,7 @@ TEST_F(JournalTest, WhatKeepsItFromStartingIsAnErrorThere) {
   EXPECT_THAT(result.err, StartsWith("<3>spoord: "));
 }
 
-TEST_F(JournalTest, AnotherStandardErrorIsNoJournal) {
+TEST_F(JournalTest, JournalStreamOfAnotherFile_LinesHaveNoPriority) {
   start_by({"env", "JOURNAL_STREAM=1:1"});
   EXPECT_EQ(stop(), 0);
   for (const std::string& line : lines()) EXPECT_THAT(line, StartsWith("20"));

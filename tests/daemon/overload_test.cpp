@@ -43,7 +43,7 @@ class OverloadTest : public SpoordTest {
   }
 };
 
-TEST_F(OverloadTest, WithoutDescriptorsItGoesOnSaysSoOnceAndRecovers) {
+TEST_F(OverloadTest, NoFileDescriptorsLeft_IsLoggedOnceAndRecovers) {
   start();
   Connection served(port());
   // Once before: a sanitizer opens a pipe to look at an object that it sees for the first time.
@@ -64,7 +64,7 @@ TEST_F(OverloadTest, WithoutDescriptorsItGoesOnSaysSoOnceAndRecovers) {
 }
 
 // With few connections allowed, most of those beyond were closed without a word.
-TEST_F(OverloadTest, BeyondTheConnectionsAllowedAnswersAre503AndTheOthersGoOn) {
+TEST_F(OverloadTest, MaxConnectionsReached_Is503AndOthersAreServed) {
   config_["limits"]["max_connections"] = 2;
   start();
   Connection first(port());
@@ -82,7 +82,7 @@ TEST_F(OverloadTest, BeyondTheConnectionsAllowedAnswersAre503AndTheOthersGoOn) {
 }
 
 // They took all descriptors there may be, and left none for the journal and the snapshots.
-TEST_F(OverloadTest, ConnectionsLeaveDescriptorsToTheDisks) {
+TEST_F(OverloadTest, FewFileDescriptors_ConnectionsLeaveSomeForTheDisks) {
   start_by({"prlimit", "--nofile=147:147"});  // 3 are for the second thread
   EXPECT_THAT(daemon_->wait_for("limits.max_connections is 1024, but "), HasSubstr("room for 64"));
   std::list<Connection> clients;

@@ -28,7 +28,7 @@ class PassedSocketsTest : public SpoordTest {
   }
 };
 
-TEST_F(PassedSocketsTest, TheSocketOfAListenerIsServedInsteadOfBindingIt) {
+TEST_F(PassedSocketsTest, PassedSocket_OfAListener_IsServedWithoutBinding) {
   const support::ListeningSocket socket;
   config_["listen"] = {{{"address", support::own_loopback()}, {"port", socket.port()}}};
   start_by({}, {socket.fd()});
@@ -38,7 +38,7 @@ TEST_F(PassedSocketsTest, TheSocketOfAListenerIsServedInsteadOfBindingIt) {
   EXPECT_EQ(stop(), 0);
 }
 
-TEST_F(PassedSocketsTest, OtherListenersAreBoundAsUsual) {
+TEST_F(PassedSocketsTest, OtherListeners_AreBoundAsUsual) {
   const support::ListeningSocket socket(directory_ / "passed.sock");
   config_["listen"].push_back({{"unix", directory_ / "passed.sock"}});
   config_["listen"].push_back({{"unix", directory_ / "bound.sock"}});
@@ -53,7 +53,7 @@ TEST_F(PassedSocketsTest, OtherListenersAreBoundAsUsual) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "bound.sock"));
 }
 
-TEST_F(PassedSocketsTest, OneThatListenDoesNotHaveIsServedWhereItCouldHaveIt) {
+TEST_F(PassedSocketsTest, PassedSocket_OnLoopbackNotInListen_IsServed) {
   const support::ListeningSocket socket;
   config_["listen"] = {{{"unix", directory_ / "own.sock"}}};
   start_by({}, {socket.fd()});
@@ -61,13 +61,13 @@ TEST_F(PassedSocketsTest, OneThatListenDoesNotHaveIsServedWhereItCouldHaveIt) {
   EXPECT_EQ(request("GET", "/readyz").status, 200U);
 }
 
-TEST_F(PassedSocketsTest, OneThatOtherMachinesReachIsRefusedUnlessListenAcceptsTheRisk) {
+TEST_F(PassedSocketsTest, PassedSocket_OnAllAddresses_IsRefusedUnlessInsecure) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::listen(fd, 1), 0);  // on a free port of all addresses
   const std::string message = start_failure({fd});
   EXPECT_THAT(message, HasSubstr("on 0.0.0.0 port "));
   EXPECT_THAT(message, HasSubstr("is refused: other machines reach it"));
-  EXPECT_THAT(message, HasSubstr("Put it into listen"));
+  EXPECT_THAT(message, HasSubstr("Add it to listen"));
   const int port = std::stoi(message.substr(message.find(" port ") + 6));
   config_["listen"] = {{{"address", "0.0.0.0"}, {"port", port}, {"insecure", true}}};
   start_by({}, {fd});
@@ -75,7 +75,7 @@ TEST_F(PassedSocketsTest, OneThatOtherMachinesReachIsRefusedUnlessListenAcceptsT
   ::close(fd);
 }
 
-TEST_F(PassedSocketsTest, TwoOnOnePathAreRefused) {
+TEST_F(PassedSocketsTest, TwoPassedSockets_OnOnePath_AreRefused) {
   const auto path = directory_ / "passed.sock";
   const support::ListeningSocket first(path);
   std::filesystem::remove(path);
@@ -83,7 +83,7 @@ TEST_F(PassedSocketsTest, TwoOnOnePathAreRefused) {
   EXPECT_THAT(start_failure({first.fd(), second.fd()}), HasSubstr("passed two sockets on " + path.native()));
 }
 
-TEST_F(PassedSocketsTest, WhatIsNoListenerIsRefused) {
+TEST_F(PassedSocketsTest, PassedSocket_NotListening_IsRefused) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   EXPECT_THAT(start_failure({ends[0]}), HasSubstr("no Accept=yes"));
@@ -92,7 +92,7 @@ TEST_F(PassedSocketsTest, WhatIsNoListenerIsRefused) {
   for (const int fd : {ends[0], ends[1], datagrams}) ::close(fd);
 }
 
-TEST_F(PassedSocketsTest, SocketsOfAnotherProcessAreNotTaken) {
+TEST_F(PassedSocketsTest, PassedSockets_ForAnotherProcess_AreIgnored) {
   start_by({"env", "LISTEN_PID=1", "LISTEN_FDS=1"});
   EXPECT_EQ(request("GET", "/readyz").status, 200U);
   EXPECT_EQ(stop(), 0);

@@ -1,9 +1,12 @@
-#include "daemon/peer_watch.h"
+#include "daemon/membership/peer_watch.h"
 
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <latch>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +23,22 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+// A DNS whose answers the test sets.
+class FakeSource final : public peer::MemberSource {
+ public:
+  std::vector<peer::SourceListing> listings;
+
+  std::vector<peer::SourceListing> list(const peer::LastScan& /*last*/) override { return listings; }
+
+  void set(const std::string& name, const std::vector<std::string>& hosts, const std::string& problem = {}) {
+    listings = {{.source = "dns " + name, .listed = {}}};
+    listings[0].problem = problem;
+    for (const std::string& host : hosts) {
+      listings[0].listed.push_back(FakeCluster::endpoint(host).to_string());
+    }
+  }
+};
 
 class PeerWatchTest : public testing::Test {
  protected:
@@ -46,22 +65,64 @@ class PeerWatchTest : public testing::Test {
     return all;
   }
 
+  // Name, number of members and error of each DNS name.
+  std::vector<std::string> dns() const {
+    std::vector<std::string> all;
+    for (const DnsState& name : watch_.dns_states()) {
+      all.push_back(name.source + ' ' + std::to_string(name.members) + ' ' + name.error);
+    }
+    return all;
+  }
+
+  std::shared_ptr<FakeSource> read_dns(const std::string& name, const std::vector<std::string>& hosts) {
+    auto source = std::make_shared<FakeSource>();
+    source->set(name, hosts);
+    watch_.set_dns(source);
+    return source;
+  }
+
+  // While the host responds in the first round.
+  void during_first_round(const std::string& host, const std::function<void()>& action) {
+    std::latch begun(1);
+    std::latch released(1);
+    cluster_[host].before_answer = [&, is_first = true]() mutable {
+      if (!std::exchange(is_first, false)) return;
+      begun.count_down();
+      released.wait();
+    };
+    watch_.start();
+    context_.poll();
+    begun.wait();
+    action();
+    released.count_down();
+    settle();
+    cluster_[host].before_answer = [] {};
+  }
+
   std::size_t asked(const std::string& host) { return cluster_[host].asked.size(); }
+
+  static constexpr std::uint64_t own_run = 7;
 
   fakes::ManualClock clock_;
   boost::asio::io_context context_{1};
   boost::asio::thread_pool pool_{1};
   fakes::ManualTimers timers_{context_, clock_};
   FakeCluster cluster_{clock_};
-  PeerWatch watch_{context_, pool_,  "c",     FakeCluster::endpoints({"a", "b"}),
-                   {},       clock_, timers_, fakes::LentTransport::maker(cluster_, cluster_)};
+  PeerWatch watch_{context_,
+                   pool_,
+                   {.cluster = "c",
+                    .run = own_run,
+                    .static_endpoints = FakeCluster::endpoints({"a", "b"}),
+                    .make_transport = fakes::LentTransport::maker(cluster_, cluster_)},
+                   clock_,
+                   timers_};
 };
 
-TEST_F(PeerWatchTest, BeforeTheFirstAnswer_PeersAreUnknown) {
+TEST_F(PeerWatchTest, BeforeTheFirstResponse_PeersAreUnknown) {
   EXPECT_THAT(states(), ElementsAre("http://a:7420 unknown", "http://b:7420 unknown"));
 }
 
-TEST_F(PeerWatchTest, AllUp_AreAskedEveryThirtySeconds) {
+TEST_F(PeerWatchTest, PeersUp_ArePolledEveryThirtySeconds) {
   watch_.start();
   settle();
   EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up"));
@@ -74,7 +135,7 @@ TEST_F(PeerWatchTest, AllUp_AreAskedEveryThirtySeconds) {
   EXPECT_EQ(asked("a"), 2U);
 }
 
-TEST_F(PeerWatchTest, OneDown_IsAskedWithGrowingPausesUntilItIsUp) {
+TEST_F(PeerWatchTest, PeerDown_IsPolledWithBackoffUntilUp) {
   cluster_["b"].is_down = true;
   watch_.start();
   settle();
@@ -93,7 +154,7 @@ TEST_F(PeerWatchTest, OneDown_IsAskedWithGrowingPausesUntilItIsUp) {
   EXPECT_THAT(timers_.waiting(), ElementsAre(milliseconds(500))) << "the next outage begins anew";
 }
 
-TEST_F(PeerWatchTest, PeerThatWentDown_KeepsItsNameAndWhenItWasSeen) {
+TEST_F(PeerWatchTest, PeerWentDown_KeepsItsNameAndLastSeen) {
   watch_.start();
   settle();
   const auto seen = clock_.wall_now();
@@ -104,7 +165,7 @@ TEST_F(PeerWatchTest, PeerThatWentDown_KeepsItsNameAndWhenItWasSeen) {
   EXPECT_EQ(watch_.states()[1].last_seen, seen);
 }
 
-TEST_F(PeerWatchTest, NewMember_IsAskedAtOnceAndOneThatIsAPeerOnce) {
+TEST_F(PeerWatchTest, NewMember_IsPolledAtOnceAndAMemberThatIsAPeerOnce) {
   watch_.start();
   settle();
   watch_.set_members(FakeCluster::endpoints({"b", "c"}));
@@ -119,27 +180,85 @@ TEST_F(PeerWatchTest, NewMember_IsAskedAtOnceAndOneThatIsAPeerOnce) {
 }
 
 // What comes while the others are being asked is not to wait for the next round.
-TEST_F(PeerWatchTest, NewMemberDuringARound_IsAskedRightAfterIt) {
-  std::latch begun(1);
-  std::latch released(1);
-  cluster_["a"].before_answer = [&, is_first = true]() mutable {
-    if (!std::exchange(is_first, false)) return;
-    begun.count_down();
-    released.wait();
-  };
-  watch_.start();
-  context_.poll();
-  begun.wait();
-  watch_.set_members(FakeCluster::endpoints({"c"}));
-  watch_.set_peers(FakeCluster::endpoints({"a"}));
-  released.count_down();
-  settle();
+TEST_F(PeerWatchTest, NewMemberDuringARound_IsPolledRightAfterIt) {
+  during_first_round("a", [&] {
+    watch_.set_members(FakeCluster::endpoints({"c"}));
+    watch_.set_peers(FakeCluster::endpoints({"a"}));
+  });
   EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://c:7420 up"));
   EXPECT_EQ(asked("c"), 1U);
   EXPECT_EQ(asked("b"), 1U) << "in the first round only";
 }
 
-TEST_F(PeerWatchTest, Stopped_AsksNoMore) {
+TEST_F(PeerWatchTest, DnsMembers_AppearAndDisappear) {
+  const auto source = read_dns("x:7420", {"b", "c"});
+  watch_.start();
+  settle();
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up", "http://c:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 2 "));
+  EXPECT_EQ(asked("b"), 1U) << "a static peer, too: polled once";
+  source->set("x:7420", {"b"});
+  pass(seconds(30));
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 1 "));
+}
+
+TEST_F(PeerWatchTest, DnsFails_LastKnownMembersStayAndTheErrorIsReported) {
+  const auto source = read_dns("x:7420", {"c"});
+  watch_.start();
+  settle();
+  source->set("x:7420", {}, "no answer in time");
+  pass(seconds(30));
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up", "http://c:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 1 no answer in time"));
+  EXPECT_EQ(asked("c"), 2U);
+  EXPECT_THAT(timers_.waiting(), ElementsAre(milliseconds(500))) << "as for a peer that is down";
+  source->set("x:7420", {"c"});
+  pass(milliseconds(500));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 1 "));
+  EXPECT_THAT(timers_.waiting(), ElementsAre(seconds(30)));
+}
+
+TEST_F(PeerWatchTest, DnsListsThisDaemon_IsNotItsOwnPeer) {
+  cluster_["c"].run = own_run;
+  const auto source = read_dns("x:7420", {"b", "c"});
+  watch_.start();
+  settle();
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 2 "));
+}
+
+TEST_F(PeerWatchTest, OtherDnsNamesDuringARound_AnswersForTheOldOnesAreIgnored) {
+  const auto old = read_dns("old:7420", {"b"});
+  watch_.set_peers({});
+  during_first_round("b", [&] { read_dns("new:7420", {"c"}); });
+  EXPECT_THAT(states(), ElementsAre("http://c:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("new:7420 1 "));
+}
+
+TEST_F(PeerWatchTest, DnsNamesRemoved_TheirMembersGo) {
+  const auto source = read_dns("x:7420", {"c"});
+  watch_.start();
+  settle();
+  watch_.set_dns(nullptr);
+  settle();
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://b:7420 up"));
+  EXPECT_THAT(dns(), IsEmpty());
+}
+
+// As at a reload that changes no DNS name while the DNS is down.
+TEST_F(PeerWatchTest, StaticPeersReplaced_DnsMembersStay) {
+  const auto source = read_dns("x:7420", {"c"});
+  watch_.start();
+  settle();
+  source->set("x:7420", {}, "no answer in time");
+  watch_.set_peers(FakeCluster::endpoints({"a"}));
+  settle();
+  EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://c:7420 up"));
+  EXPECT_THAT(dns(), ElementsAre("x:7420 1 no answer in time"));
+}
+
+TEST_F(PeerWatchTest, Stopped_SendsNoMoreRequests) {
   watch_.start();
   settle();
   watch_.stop();

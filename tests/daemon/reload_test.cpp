@@ -3,6 +3,7 @@
 
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/faults/connection.h"
+#include "tests/support/loopback.h"
 
 namespace spoor::daemon {
 namespace {
@@ -27,7 +28,7 @@ class ReloadTest : public SpoordTest {
   }
 };
 
-TEST_F(ReloadTest, TheLargestBodyIsTakenOverAndBack) {
+TEST_F(ReloadTest, MaxBody_IsReloaded) {
   start();
   EXPECT_EQ(mark_two_thousand_bytes(), 200U);
   config_["limits"]["max_body"] = "1KiB";
@@ -39,7 +40,7 @@ TEST_F(ReloadTest, TheLargestBodyIsTakenOverAndBack) {
   EXPECT_EQ(reload(), "no setting has changed; tokens and certificates were read anew");
 }
 
-TEST_F(ReloadTest, TheNumberOfConnectionsIsTakenOver) {
+TEST_F(ReloadTest, MaxConnections_IsReloaded) {
   config_["limits"]["max_connections"] = 1;
   start();
   Connection first(port());
@@ -53,7 +54,7 @@ TEST_F(ReloadTest, TheNumberOfConnectionsIsTakenOver) {
   EXPECT_EQ(first.send("GET", "/livez").value().status, 200U) << "the connections there are go on";
 }
 
-TEST_F(ReloadTest, ThePeersAreTakenOver) {
+TEST_F(ReloadTest, StaticPeers_AreReloaded) {
   start();
   EXPECT_TRUE(get("/v1/status")["peers"].empty());
   config_["peers"]["static"] = {url_};
@@ -65,16 +66,26 @@ TEST_F(ReloadTest, ThePeersAreTakenOver) {
   EXPECT_TRUE(get("/v1/status")["peers"].empty());
 }
 
-TEST_F(ReloadTest, WhatOnlyScansHeedNeedsNoRestart) {
+TEST_F(ReloadTest, DnsNames_AreReloaded) {
+  start();
+  EXPECT_TRUE(get("/v1/status")["membership"]["dns"].empty());
+  config_["peers"]["dns"] = {"spoor.test"};
+  config_["peers"]["dns_servers"] = {support::own_loopback() + ":1"};  // where no server listens
+  EXPECT_EQ(reload(), "peers.dns, peers.dns_servers");
+  EXPECT_NE(daemon_->wait_for("peers.dns: spoor.test:7420: "), "");
+  EXPECT_EQ(get("/v1/status")["membership"]["dns"][0]["ok"], false);
+}
+
+TEST_F(ReloadTest, SettingsUsedByScansOnly_NeedNoRestart) {
   start();
   config_["scan"] = {{"threads", 3}, {"audit_period", "60d"}};
-  config_["peers"] = {{"dns", {"spoor.test"}}, {"timeout", "5s"}};
+  config_["peers"] = {{"forget_after", "1h"}, {"timeout", "5s"}};
   config_["tracker"]["items"] = 1234;
   EXPECT_EQ(reload(), "no setting has changed; tokens and certificates were read anew");
   EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");
 }
 
-TEST_F(ReloadTest, WhatNeedsARestartIsNamedUntilThen) {
+TEST_F(ReloadTest, SettingThatNeedsARestart_IsLoggedAtEachReload) {
   start();
   config_["tracker"]["items"] = 1234;
   reload();
@@ -85,7 +96,7 @@ TEST_F(ReloadTest, WhatNeedsARestartIsNamedUntilThen) {
   EXPECT_EQ(daemon_->wait_for("needs a restart: ", after), "tracker.items");
 }
 
-TEST_F(ReloadTest, AFileWithErrorsChangesNothing) {
+TEST_F(ReloadTest, InvalidConfiguration_ChangesNothing) {
   start();
   config_["limits"]["max_body"] = "1KiB";
   config_["tracker"]["fp_rate"] = 2;

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/reports.h"
-#include "daemon/task.h"
-#include "scanner/usage_database.h"
+#include "daemon/api/reports.h"
+#include "daemon/process/task.h"
+#include "scanner/store/usage_database.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
 

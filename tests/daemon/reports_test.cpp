@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 #include "tests/daemon/reports_fixture.h"
 
 namespace spoor::daemon {
@@ -17,14 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-TEST_F(ReportsTest, BeforeTheFirstScanThereIsNothing) {
+TEST_F(ReportsTest, BeforeTheFirstScan_ReturnsNoScan) {
   expect_problem(usage(), 404, "no_scan");
   expect_problem(scans(), 404, "no_scan");
   expect_problem(changes({{"since", "0"}}), 404, "no_scan");
   EXPECT_FALSE(std::filesystem::exists(file_)) << "the daemon must not make the scanner's database";
 }
 
-TEST_F(ReportsTest, UsageOfADirectoryAndItsChildren) {
+TEST_F(ReportsTest, Usage_ReturnsTheDirectoryAndItsChildren) {
   store({"a", "b"});
   const auto root = json::parse(usage({{"path", "/"}}).body);
   EXPECT_EQ(root["path"], "");
@@ -41,12 +41,12 @@ TEST_F(ReportsTest, UsageOfADirectoryAndItsChildren) {
   EXPECT_EQ(first["truncated"], false);
 }
 
-TEST_F(ReportsTest, ADirectoryNobodyHasIsNotFound) {
+TEST_F(ReportsTest, Usage_UnknownDirectory_ReturnsNotFound) {
   store({"a"});
   expect_problem(usage({{"path", "b"}}), 404, "not_found");
 }
 
-TEST_F(ReportsTest, WhatIsAskedWronglyIsRefused) {
+TEST_F(ReportsTest, InvalidParameters_AreRefused) {
   store({"a"});
   using Query = std::map<std::string, std::string>;
   for (const Query& query :
@@ -60,7 +60,7 @@ TEST_F(ReportsTest, WhatIsAskedWronglyIsRefused) {
   expect_problem(scans({{"path", "a"}}), 400, "invalid_request");
 }
 
-TEST_F(ReportsTest, AnAnswerIsBounded) {
+TEST_F(ReportsTest, Usage_ManyChildren_IsLimitedInCount) {
   std::vector<std::string> names;
   names.reserve(10'500);
   for (int i = 0; i < 10'500; ++i) names.push_back(std::to_string(i));
@@ -74,7 +74,7 @@ TEST_F(ReportsTest, AnAnswerIsBounded) {
   EXPECT_EQ(most["rest"]["count"], 500);
 }
 
-TEST_F(ReportsTest, AnAnswerIsBoundedInBytes) {
+TEST_F(ReportsTest, Usage_LongNames_IsLimitedInBytes) {
   std::vector<std::string> names;
   names.reserve(9'000);
   for (int i = 0; i < 9'000; ++i) names.push_back(std::to_string(10'000 + i) + std::string(250, '\x01'));
@@ -84,7 +84,7 @@ TEST_F(ReportsTest, AnAnswerIsBoundedInBytes) {
   EXPECT_EQ(json::parse(response.body)["truncated"], true);
 }
 
-TEST_F(ReportsTest, NamesThatAreNoTextDoNotBreakTheJson) {
+TEST_F(ReportsTest, NonUtf8Names_ResponseIsValidJson) {
   store({"a\xff", "b\x1b\n"});
   const auto found = json::parse(usage({{"sort", "name"}}).body);
   EXPECT_EQ(found["children"][0]["path"], "a\xEF\xBF\xBD");
@@ -92,7 +92,7 @@ TEST_F(ReportsTest, NamesThatAreNoTextDoNotBreakTheJson) {
   EXPECT_EQ(json::parse(usage({{"path", "a\xff"}}).body)["files"], 1) << "it can be asked for";
 }
 
-TEST_F(ReportsTest, TheLastScansNewestFirst) {
+TEST_F(ReportsTest, Scans_ReturnsTheLastScansNewestFirst) {
   reason_ = std::string(5'000, 'x');
   store({"a"});
   reason_ = "it was asked for";
@@ -109,14 +109,14 @@ TEST_F(ReportsTest, TheLastScansNewestFirst) {
   EXPECT_EQ(json::parse(scans({{"limit", "1"}}).body)["scans"].size(), 1U);
 }
 
-TEST_F(ReportsTest, ADatabaseThatCanNotBeReadIsNamed) {
+TEST_F(ReportsTest, DatabaseUnreadable_ReturnsDatabaseFailed) {
   std::ofstream(file_) << std::string(10'000, 'x');
   expect_problem(usage(), 500, "database_failed");
   expect_problem(scans(), 500, "database_failed");
   expect_problem(changes({{"since", "1"}}), 500, "database_failed");
 }
 
-TEST_F(ReportsTest, WhoeverWaitedTooLongIsTurnedAway) {
+TEST_F(ReportsTest, RequestWaitedTooLong_ReturnsOverloaded) {
   store({"a"});
   std::promise<void> go_on;
   boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });
@@ -128,7 +128,7 @@ TEST_F(ReportsTest, WhoeverWaitedTooLongIsTurnedAway) {
   EXPECT_EQ(usage().status, 200U);
 }
 
-TEST_F(ReportsTest, OnlySoManyWait) {
+TEST_F(ReportsTest, TooManyRequestsWaiting_ReturnsOverloaded) {
   store({"a"});
   std::promise<void> go_on;
   boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });

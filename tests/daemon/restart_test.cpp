@@ -73,7 +73,7 @@ class Writers {
   std::vector<std::jthread> threads_;
 };
 
-TEST_F(SpoordTest, ARestartOnPassedSocketsRefusesNoConnectionAndLosesNoMark) {
+TEST_F(SpoordTest, RestartOnPassedSockets_RefusesNoConnectionAndLosesNoMark) {
   const support::ListeningSocket socket;
   config_["listen"] = {{{"address", support::own_loopback()}, {"port", socket.port()}}};
   start_by({}, {socket.fd()});
@@ -98,7 +98,7 @@ TEST_F(SpoordTest, ARestartOnPassedSocketsRefusesNoConnectionAndLosesNoMark) {
   for (const std::string& path : acknowledged) EXPECT_TRUE(dirty(path)) << path;
 }
 
-TEST_F(SpoordTest, ARequestUnderWayAtTheStopIsAnsweredAndItsConnectionClosed) {
+TEST_F(SpoordTest, Stop_RequestUnderWay_IsAnsweredAndConnectionClosed) {
   start();
   support::RawClient client(port());
   client.send(

@@ -1,4 +1,4 @@
-#include "daemon/s3_events.h"
+#include "daemon/api/s3_events.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/daemon/read_marks.h"
 #include "tests/support/random.h"
 
 namespace spoor::daemon {
@@ -15,13 +16,18 @@ namespace {
 using nlohmann::json;
 using tracker::MarkKind;
 using Paths = std::vector<std::string>;
-using Parsed = boost::system::result<EventMarks, Problem>;
+using Parsed = boost::system::result<ReadMarks, Problem>;
 
 HttpRequest request_of(std::string body) {
   HttpRequest request;
   request.content_type = "application/json";
   request.body = std::move(body);
   return request;
+}
+
+Parsed parse_s3_events(const HttpRequest& request, const tracker::NamespaceRules& rules,
+                       const tracker::DrivePaths& drive_paths = {}) {
+  return read_marks(read_s3_events, request, rules, drive_paths);
 }
 
 Parsed parse(std::string body, std::map<std::string, std::string> query = {}) {
@@ -62,22 +68,22 @@ std::string sample(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(S3EventsTest, MinioEncodesTheWholeKey) {
+TEST(S3EventsTest, MinioKey_IsDecodedWhole) {
   EXPECT_EQ(paths_of(parse(sample("minio_put.json"))), (Paths{"photos/2023/summer trip/a+b.jpg"}));
 }
 
-TEST(S3EventsTest, AwsLeavesSlashesInTheKey) {
+TEST(S3EventsTest, AwsKey_WithPlainSlashes_IsDecoded) {
   EXPECT_EQ(paths_of(parse(sample("aws_put.json"))),
             (Paths{"amzn-s3-demo-bucket/garden/red flower+1.jpg", "amzn-s3-demo-bucket/garden/old"}));
 }
 
 // A plus or a percent sign in it would otherwise be read as something else, and the object be missed.
-TEST(S3EventsTest, CephSendsTheKeyAsItIs) {
+TEST(S3EventsTest, CephKey_IsNotDecoded) {
   EXPECT_EQ(paths_of(parse(sample("ceph_put.json"))), (Paths{"media/films/100% real+true.mkv"}));
   EXPECT_EQ(paths_of(parse(sample("ceph_removed.json"))), (Paths{"media/films/old.mkv"}));
 }
 
-TEST(S3EventsTest, AKeyOfCephThatMayBeEncodedIsMarkedInBothReadings) {
+TEST(S3EventsTest, CephKey_MayBeEncoded_IsMarkedInBothReadings) {
   const auto parsed = parse(notification({from("ceph:s3", event("ObjectCreated:Put", "b", "x%2Fy+z"))}));
   EXPECT_EQ(paths_of(parsed), (Paths{"b/x%2Fy+z", "b/x/y z"}));
   EXPECT_EQ(parsed->further, 1U);
@@ -87,14 +93,14 @@ TEST(S3EventsTest, AKeyOfCephThatMayBeEncodedIsMarkedInBothReadings) {
       << "as it is, it would be no path";
 }
 
-TEST(S3EventsTest, AnEventSourceThatComesLastCountsAsWell) {
+TEST(S3EventsTest, EventSource_LastInTheRecord_IsApplied) {
   EXPECT_EQ(paths_of(parse(R"({"Records":[{"eventName":"ObjectCreated:Put","s3":{"object":{"key":"a+b"},)"
                            R"("bucket":{"name":"b"}},"eventSource":"ceph:s3"}]})")),
             (Paths{"b/a+b", "b/a b"}));
 }
 
 // MinIO keeps it in a directory of another name.
-TEST(S3EventsTest, AKeyOfMinioThatEndsWithASlashIsMarkedInBothNames) {
+TEST(S3EventsTest, MinioKey_EndsWithASlash_MarksBothDirectoryNames) {
   const auto parsed = parse(notification({from("minio:s3", event("s3:ObjectCreated:Put", "b", "a%2Fd%2F"))}),
                             {{"kind", "file"}});
   EXPECT_EQ(paths_of(parsed), (Paths{"b/a/d", "b/a/d__XLDIR__"}));
@@ -103,20 +109,20 @@ TEST(S3EventsTest, AKeyOfMinioThatEndsWithASlashIsMarkedInBothNames) {
   EXPECT_EQ(paths_of({from("aws:s3", event("ObjectCreated:Put", "b", "a/d/"))}), (Paths{"b/a/d"}));
 }
 
-TEST(S3EventsTest, BucketsOfMinioAreMarkedThemselves) {
+TEST(S3EventsTest, MinioBucketEvent_MarksTheBucket) {
   EXPECT_EQ(paths_of(parse(sample("minio_bucket_created.json"))), (Paths{"photos"}));
   EXPECT_EQ(paths_of(parse(R"({"Records":[{"eventName":"s3:BucketRemoved:*","s3":{"bucket":{"name":"b"}}}]})",
                            {{"kind", "file"}})),
             (Paths{"b"}));
 }
 
-TEST(S3EventsTest, TheTestMessageOfAwsMarksNothing) {
+TEST(S3EventsTest, AwsTestMessage_MarksNothing) {
   const auto parsed = parse(sample("aws_test.json"));
   EXPECT_EQ(paths_of(parsed), Paths{});
   EXPECT_EQ(parsed->ignored, 1U);
 }
 
-TEST(S3EventsTest, EverythingThatMayChangeAnObjectMarksIt) {
+TEST(S3EventsTest, EveryChangingEvent_MarksTheObject) {
   for (const std::string name : {"ObjectCreated:Put",
                                  "ObjectCreated:CompleteMultipartUpload",
                                  "ObjectCreated:PutTagging",
@@ -148,7 +154,7 @@ TEST(S3EventsTest, EverythingThatMayChangeAnObjectMarksIt) {
   }
 }
 
-TEST(S3EventsTest, WhatChangesNothingAndWhatIsNotKnownIsCounted) {
+TEST(S3EventsTest, ReadOnlyAndUnknownEvents_AreIgnoredAndCounted) {
   auto parsed =
       parse(notification({event("s3:ObjectAccessed:Get", "b", "k"), event("ObjectAccessed:Head", "b", "k"),
                           event("s3:TestEvent", "b", "k"), event("ObjectRemoved:Delete", "b", "gone")}));
@@ -164,14 +170,14 @@ TEST(S3EventsTest, WhatChangesNothingAndWhatIsNotKnownIsCounted) {
   EXPECT_EQ(parsed->unknown_event, "s3:Some:Thing");
 }
 
-TEST(S3EventsTest, AnEventThatMarksNothingMayLookAsItLikes) {
+TEST(S3EventsTest, IgnoredEvent_OfAnyShape_IsAccepted) {
   const auto parsed =
       parse(R"({"Records":[{"eventName":"s3:ObjectAccessed:Get","s3":7},{"eventName":"New:Kind"}]})");
   EXPECT_EQ(paths_of(parsed), Paths{});
   EXPECT_EQ(parsed->ignored, 2U);
 }
 
-TEST(S3EventsTest, TheKindIsDirUnlessSaidOtherwise) {
+TEST(S3EventsTest, MarkKind_NotGiven_IsDir) {
   const std::string body = notification({event("ObjectCreated:Put", "b", "k")});
   EXPECT_EQ(parse(body)->marks[0].kind, MarkKind::dir);
   EXPECT_EQ(parse(body, {{"kind", "file"}})->marks[0].kind, MarkKind::file);
@@ -180,7 +186,7 @@ TEST(S3EventsTest, TheKindIsDirUnlessSaidOtherwise) {
   EXPECT_EQ(code_of(parse(body, {{"knid", "file"}})), "invalid_request");
 }
 
-TEST(S3EventsTest, KeysAreDecodedOnce) {
+TEST(S3EventsTest, Keys_AreDecodedOnce) {
   EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "a%252Fb")}), (Paths{"b/a%2Fb"}));
   EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "%ff%C3%A4+%2B")}), (Paths{"b/\xff\xc3\xa4 +"}));
   EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b", "/a//b/./c/")}), (Paths{"b/a/b/c"}));
@@ -202,7 +208,7 @@ std::string tree_for(const std::string& key, const std::string& source = "aws:s3
 }
 
 // It was refused, and with it all that came behind: its sender repeats the event until it is taken.
-TEST(S3EventsTest, KeyThatIsNoPath_MarksTheDeepestDirectoryAboveAsATree) {
+TEST(S3EventsTest, InvalidKey_SetsATreeMarkOnTheDeepestDirectoryAbove) {
   const std::string large(256, 'k');
   for (const auto& [key, tree] : std::map<std::string, std::string>{
            {"", "b "},
@@ -232,7 +238,7 @@ TEST(S3EventsTest, KeyThatIsNoPath_MarksTheDeepestDirectoryAboveAsATree) {
 }
 
 // JSON has none of them, but stores pass on what their clients sent.
-TEST(S3EventsTest, BytesThatAreNoUtf8InAKey_MarkTheDeepestDirectoryAboveAsATree) {
+TEST(S3EventsTest, NonUtf8Key_SetsATreeMarkOnTheDeepestDirectoryAbove) {
   const std::string body = notification({from("ceph:s3", event("ObjectCreated:Put", "b", "a/c/KEY/z"))});
   for (const char* key :
        {"\xff", "x\xfcy", "\xff\xfe\xfd", "\xc3", "\xed\xa0\x80", "back\\\\\xff", "\\\\u0000\xff"}) {
@@ -242,7 +248,7 @@ TEST(S3EventsTest, BytesThatAreNoUtf8InAKey_MarkTheDeepestDirectoryAboveAsATree)
   }
 }
 
-TEST(S3EventsTest, BytesThatAreNoUtf8ElsewhereInARecord_ChangeNothing) {
+TEST(S3EventsTest, NonUtf8BytesOutsideTheKey_ChangeNothing) {
   json record = from("ceph:s3", event("ObjectCreated:Put", "b", "a/k"));
   record["s3"]["object"]["metadata"] = {{{"key", "x-amz-meta-author"}, {"val", "MUELLER"}}};
   std::string body = notification({record});
@@ -250,7 +256,7 @@ TEST(S3EventsTest, BytesThatAreNoUtf8ElsewhereInARecord_ChangeNothing) {
   EXPECT_EQ(paths_of(parse(body)), Paths{"b/a/k"});
 }
 
-TEST(S3EventsTest, KeyOfAPathTooLong_MarksAsDeepAsAPathCanBe) {
+TEST(S3EventsTest, KeyTooLong_SetsATreeMarkAsDeepAsAPathCanBe) {
   std::string key = "c";
   while (key.size() <= tracker::path_bytes_max) key += "/c";
   const std::string tree = tree_for(key);
@@ -259,7 +265,7 @@ TEST(S3EventsTest, KeyOfAPathTooLong_MarksAsDeepAsAPathCanBe) {
 }
 
 // Whether such a key was encoded at all is not known: what is above is the same in both readings.
-TEST(S3EventsTest, KeyWithABrokenEscape_MarksWhatIsAboveEitherReading) {
+TEST(S3EventsTest, KeyWithBrokenEscape_SetsATreeMarkAboveBothReadings) {
   for (const auto& [key, tree] : std::map<std::string, std::string>{{"%", "b "},
                                                                     {"a%2", "b "},
                                                                     {"a%zz", "b "},
@@ -272,7 +278,7 @@ TEST(S3EventsTest, KeyWithABrokenEscape_MarksWhatIsAboveEitherReading) {
   }
 }
 
-TEST(S3EventsTest, KeyThatIsNoPath_IsCountedAndRefusesNoOther) {
+TEST(S3EventsTest, InvalidKey_IsCountedAndRefusesNoOther) {
   auto parsed =
       parse(notification({event("ObjectCreated:Put", "b", "good"), event("ObjectRemoved:Delete", "b", ".."),
                           event("ObjectCreated:Put", "b", "d/%"), event("ObjectCreated:Put", "b", "last")}));
@@ -286,7 +292,7 @@ TEST(S3EventsTest, KeyThatIsNoPath_IsCountedAndRefusesNoOther) {
   EXPECT_EQ(parse(notification({event("ObjectCreated:Put", "b", "good")}))->invalid_keys, 0U);
 }
 
-TEST(S3EventsTest, KeyThatIsNoPath_IsPrintableInTheMessage) {
+TEST(S3EventsTest, InvalidKey_IsEscapedInTheMessage) {
   const auto parsed =
       parse(notification({event("ObjectCreated:Put", "b", "../x\n2026-01-01 forged \x1b[2J")}));
   EXPECT_EQ(parsed->invalid_key, "b/../x\\x0a2026-01-01 forged \\x1b[2J");
@@ -295,7 +301,7 @@ TEST(S3EventsTest, KeyThatIsNoPath_IsPrintableInTheMessage) {
       300U);
 }
 
-TEST(S3EventsTest, KeyThatIsNoPathBelowAnExcludedDirectory_IsIgnored) {
+TEST(S3EventsTest, InvalidKey_BelowAnExcludedDirectory_IsIgnored) {
   const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
   const auto parsed = parse_s3_events(
       request_of(notification({event("ObjectCreated:Put", "b", "a.tmp/" + std::string(256, 'k'))})), rules);
@@ -306,7 +312,7 @@ TEST(S3EventsTest, KeyThatIsNoPathBelowAnExcludedDirectory_IsIgnored) {
 
 // Requests of a real RGW: of awkward keys, metadata in any encoding, copies, uploads in parts, versions,
 // tenants.
-TEST(S3EventsTest, RecordedRequestsOfCeph_MarkTheirPathsAndNoneIsRefused) {
+TEST(S3EventsTest, RecordedCephRequests_AreAcceptedAndMarkTheirPaths) {
   const std::string recorded = "ceph_rgw_16_2_15/";
   const json marks = json::parse(sample(recorded + "marks.json"));
   for (const auto& [name, expected] : marks.items()) {
@@ -323,7 +329,7 @@ TEST(S3EventsTest, RecordedRequestsOfCeph_MarkTheirPathsAndNoneIsRefused) {
 }
 
 // Buckets of the same name, of two tenants of a store.
-TEST(S3EventsTest, Prefix_StandsBeforeEveryBucket) {
+TEST(S3EventsTest, Prefix_IsPutBeforeEveryBucket) {
   const std::string body =
       notification({event("ObjectCreated:Put", "b", "k"), event("s3:BucketCreated:*", "b", ""),
                     event("ObjectCreated:Put", "b", ".."), event("ObjectCreated:Put", "b", "a/../../../x")});
@@ -339,14 +345,14 @@ TEST(S3EventsTest, Prefix_StandsBeforeEveryBucket) {
   EXPECT_EQ(code_of(parse(body, {{"prefix", deep}})), "invalid_request");
 }
 
-TEST(S3EventsTest, PrefixThatIsExcluded_IgnoresAllEvents) {
+TEST(S3EventsTest, ExcludedPrefix_IgnoresAllEvents) {
   HttpRequest request = request_of(notification({event("ObjectCreated:Put", "b", "k")}));
   request.query = {{"prefix", ".minio.sys"}};
   EXPECT_EQ(parse_s3_events(request, {})->ignored, 1U);
 }
 
 // "./key" would mark a path without the bucket.
-TEST(S3EventsTest, ABucketIsOneComponent) {
+TEST(S3EventsTest, BucketName_NotOneComponent_IsInvalidPath) {
   for (const char* bucket : {"", ".", "..", "a/b", "/a", "a/", "../a"}) {
     EXPECT_EQ(code_of(parse(notification({event("ObjectCreated:Put", bucket, "k")}))), "invalid_path")
         << bucket;
@@ -356,7 +362,7 @@ TEST(S3EventsTest, ABucketIsOneComponent) {
   EXPECT_EQ(paths_of({event("ObjectCreated:Put", "b%2F+", "k")}), (Paths{"b%2F+/k"})) << "it is not encoded";
 }
 
-TEST(S3EventsTest, ARecordOfAnotherShapeIsNamedByItsIndex) {
+TEST(S3EventsTest, RecordOfWrongShape_ErrorHasItsIndex) {
   const std::string good = event("ObjectCreated:Put", "b", "k").dump();
   for (const char* bad :
        {"1", "null", "\"x\"", "[]", R"([{"eventName":"ObjectCreated:Put"}])", "{}",
@@ -379,7 +385,7 @@ TEST(S3EventsTest, ARecordOfAnotherShapeIsNamedByItsIndex) {
 }
 
 // Which of the two is meant nobody knows: the other one would be missed.
-TEST(S3EventsTest, MembersGivenTwiceAreRefused) {
+TEST(S3EventsTest, DuplicateJsonMembers_AreRefused) {
   const std::string record = event("ObjectCreated:Put", "b", "k").dump();
   const auto in_record = [](const std::string& members) { return "{\"Records\":[{" + members + "}]}"; };
   for (const std::string& body :
@@ -400,7 +406,7 @@ TEST(S3EventsTest, MembersGivenTwiceAreRefused) {
   }
 }
 
-TEST(S3EventsTest, AnotherBodyIsNoNotification) {
+TEST(S3EventsTest, BodyIsNoNotification_IsRefused) {
   for (const char* body : {"[]", "7", "null", "\"x\"", "{}", R"({"Records":7})", R"({"Records":null})",
                            R"({"Records":{}})", R"({"Records":"x"})", R"({"Event":"s3:ObjectCreated:Put"})",
                            R"({"Event":{"Records":[]}})", R"([{"Records":[]}])"}) {
@@ -413,7 +419,7 @@ TEST(S3EventsTest, AnotherBodyIsNoNotification) {
   EXPECT_EQ(paths_of(parse(R"({"Records":[]})")), Paths{});
 }
 
-TEST(S3EventsTest, UnknownMembersAreSkippedWhateverTheyHold) {
+TEST(S3EventsTest, UnknownJsonMembers_AreSkipped) {
   EXPECT_EQ(paths_of(parse(
                 R"({"a":{"Records":[{"eventName":"x"}],"Records":1},)"
                 R"("Records":[{"x":[{"eventName":1},[],{}],"eventName":"ObjectCreated:Put","y":null,"z":1e9,)"
@@ -422,7 +428,7 @@ TEST(S3EventsTest, UnknownMembersAreSkippedWhateverTheyHold) {
             (Paths{"b/k"}));
 }
 
-TEST(S3EventsTest, NestingIsBounded) {
+TEST(S3EventsTest, JsonNestingTooDeep_IsRefused) {
   const auto nested = [](std::size_t depth) {
     return "{\"Records\":[],\"x\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
   };
@@ -432,7 +438,7 @@ TEST(S3EventsTest, NestingIsBounded) {
   EXPECT_EQ(code_of(parse(std::string(8'000'000, '['))), "invalid_request");
 }
 
-TEST(S3EventsTest, ReservedAndExcludedPathsAreIgnoredAndCounted) {
+TEST(S3EventsTest, ReservedAndExcludedPaths_AreIgnoredAndCounted) {
   const tracker::NamespaceRules rules({.exclude = {"*.tmp"}});
   const auto parsed = parse_s3_events(
       request_of(notification(
@@ -445,7 +451,7 @@ TEST(S3EventsTest, ReservedAndExcludedPathsAreIgnoredAndCounted) {
   EXPECT_EQ(parsed->further, 0U);
 }
 
-TEST(S3EventsTest, TheBodyIsJsonAsItIs) {
+TEST(S3EventsTest, OtherMediaTypeOrEncoding_IsRefused) {
   HttpRequest request = request_of(R"({"Records":[]})");
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "application/jsonx"}) {
     request.content_type = type;
@@ -459,7 +465,7 @@ TEST(S3EventsTest, TheBodyIsJsonAsItIs) {
   EXPECT_EQ(code_of(parse_s3_events(request, {})), "unsupported_media_type");
 }
 
-TEST(S3EventsTest, DamagedNotificationsNeverCrashAndNeverYieldPathsThatAreNotNormal) {
+TEST(S3EventsTest, DamagedNotifications_YieldOnlyNormalisedPaths) {
   SPOOR_RANDOM(random);
   const std::vector<std::string> samples = {sample("minio_put.json"), sample("ceph_put.json"),
                                             sample("aws_put.json")};

@@ -1,4 +1,4 @@
-#include "daemon/scan_watch.h"
+#include "daemon/status/scan_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <fstream>
 #include <latch>
 
-#include "daemon/status_metrics.h"
-#include "daemon/task.h"
-#include "scanner/usage_database.h"
+#include "daemon/process/task.h"
+#include "daemon/status/status_metrics.h"
+#include "scanner/store/usage_database.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::daemon {
@@ -53,7 +53,7 @@ class ScanWatchTest : public testing::Test {
   int refreshed_ = 0;
 };
 
-TEST_F(ScanWatchTest, BeforeTheFirstScanThereIsNothing) {
+TEST_F(ScanWatchTest, BeforeTheFirstScan_HasNoFigures) {
   const ScanFigures& figures = refresh();
   EXPECT_FALSE(figures.has_database);
   EXPECT_FALSE(figures.last);
@@ -65,7 +65,7 @@ TEST_F(ScanWatchTest, BeforeTheFirstScanThereIsNothing) {
 }
 
 // What was there before the daemon would look like a burst after each of its starts.
-TEST_F(ScanWatchTest, OnlyScansThatCameSinceAreSummedUp) {
+TEST_F(ScanWatchTest, ScansBeforeTheStart_AreNotCounted) {
   scan({.audited = 100, .missed = 50}, 7);
   EXPECT_EQ(refresh().scans, 0U);
   EXPECT_EQ(watch_.figures().last->figures.missed, 50U);
@@ -80,13 +80,13 @@ TEST_F(ScanWatchTest, OnlyScansThatCameSinceAreSummedUp) {
   EXPECT_EQ(refresh().scans, 2U) << "none is counted twice";
 }
 
-TEST_F(ScanWatchTest, TheFirstScanOfAllCounts) {
+TEST_F(ScanWatchTest, FirstScanEver_IsCounted) {
   refresh();
   scan({.audited = 1});
   EXPECT_EQ(refresh().scans, 1U);
 }
 
-TEST_F(ScanWatchTest, ScansOfADatabaseThatWasBuiltAnewCountFromItsFirst) {
+TEST_F(ScanWatchTest, DatabaseRebuilt_ItsFirstScanIsCounted) {
   for (int i = 0; i < 5; ++i) scan({});
   refresh();
   for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
@@ -97,7 +97,7 @@ TEST_F(ScanWatchTest, ScansOfADatabaseThatWasBuiltAnewCountFromItsFirst) {
   EXPECT_EQ(watch_.figures().missed, 2U);
 }
 
-TEST_F(ScanWatchTest, ADatabaseThatCannotBeReadShowsAndTheLastScanStays) {
+TEST_F(ScanWatchTest, DatabaseUnreadable_IsShownAndTheLastScanStays) {
   scan({.missed = 2});
   refresh();
   std::ofstream(file_, std::ios::trunc) << "this is no database";
@@ -107,7 +107,7 @@ TEST_F(ScanWatchTest, ADatabaseThatCannotBeReadShowsAndTheLastScanStays) {
   EXPECT_NE(scan_metrics(figures).find("\nspoor_scan_database_ok 0\n"), std::string::npos);
 }
 
-TEST_F(ScanWatchTest, ASlowDiskKeepsNobodyWaiting) {
+TEST_F(ScanWatchTest, SlowDisk_ReturnsTheFormerFigures) {
   scan({});
   refresh();
   scan({});

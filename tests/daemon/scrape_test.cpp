@@ -5,8 +5,8 @@
 #include <boost/asio/post.hpp>
 #include <latch>
 
-#include "daemon/metrics.h"
-#include "daemon/task.h"
+#include "daemon/process/task.h"
+#include "daemon/status/metrics.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
 
@@ -33,7 +33,7 @@ class ScrapeTest : public testing::Test {
   std::vector<HttpResponse> answers_;  // in the order in which they came
 };
 
-TEST_F(ScrapeTest, TheFifthAtOnceIsRefused) {
+TEST_F(ScrapeTest, FifthConcurrentScrape_ReturnsOverloaded) {
   std::latch disk_answers(1);
   boost::asio::post(pool_, [&] { disk_answers.wait(); });
   for (int i = 0; i < 5; ++i) scrape_begins();

@@ -1,4 +1,4 @@
-#include "daemon/service_manager.h"
+#include "daemon/process/service_manager.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class ServiceManagerTest : public testing::Test {
   std::size_t settled_ = 0;
 };
 
-TEST_F(ServiceManagerTest, ItIsReadyOnceTheLoopRunsAndNotBefore) {
+TEST_F(ServiceManagerTest, Ready_IsNotifiedOnceTheLoopRuns) {
   ServiceManager manager(context_);
   manager.serve([] { return "well"; });
   EXPECT_EQ(settled_messages(), 1U) << "the test's own";
@@ -54,7 +54,7 @@ TEST_F(ServiceManagerTest, ItIsReadyOnceTheLoopRunsAndNotBefore) {
   EXPECT_THAT(messages, Contains(HasSubstr("STOPPING=1")));
 }
 
-TEST_F(ServiceManagerTest, ALoopOfAnotherThreadThatHangsStarvesTheWatchdog) {
+TEST_F(ServiceManagerTest, LoopOfAnotherThreadHangs_WatchdogIsNotNotified) {
   boost::asio::io_context other(1);
   ServiceManager manager(context_, {&other});
   manager.serve([] { return "well"; });
@@ -70,7 +70,7 @@ TEST_F(ServiceManagerTest, ALoopOfAnotherThreadThatHangsStarvesTheWatchdog) {
 }
 
 // It went on to the next one, which nobody ran any more, and to another pause.
-TEST_F(ServiceManagerTest, AStopWhileAnotherLoopIsAskedIsTheEnd) {
+TEST_F(ServiceManagerTest, StopWhileAnotherLoopIsChecked_WatchdogIsNotNotified) {
   boost::asio::io_context other(1);
   boost::asio::io_context ended(1);
   ServiceManager manager(context_, {&other, &ended});
@@ -84,7 +84,7 @@ TEST_F(ServiceManagerTest, AStopWhileAnotherLoopIsAskedIsTheEnd) {
   EXPECT_THAT(socket_.messages(), Not(Contains(HasSubstr("WATCHDOG=1"))));
 }
 
-TEST_F(ServiceManagerTest, ALoopThatHangsStarvesTheWatchdog) {
+TEST_F(ServiceManagerTest, LoopHangs_WatchdogIsNotNotified) {
   ServiceManager manager(context_);
   manager.serve([] { return "well"; });
   const std::jthread thread([this] { context_.run(); });
@@ -106,7 +106,7 @@ TEST_F(ServiceManagerTest, ALoopThatHangsStarvesTheWatchdog) {
   boost::asio::post(context_, [&] { manager.stop(); });
 }
 
-TEST_F(ServiceManagerTest, AfterTheStopItIsFedNoMore) {
+TEST_F(ServiceManagerTest, AfterTheStop_WatchdogIsNotNotified) {
   ServiceManager manager(context_);
   manager.serve([] { return "well"; });
   std::jthread thread([this] { context_.run(); });
@@ -117,12 +117,12 @@ TEST_F(ServiceManagerTest, AfterTheStopItIsFedNoMore) {
   EXPECT_THAT(socket_.messages().at(settled_ - 2), HasSubstr("STOPPING=1"));
 }
 
-TEST_F(ServiceManagerTest, AStatusCannotSmuggleAnotherMessageIn) {
+TEST_F(ServiceManagerTest, StatusWithNewline_IsEscaped) {
   ServiceManager(context_).say("drive /d\nREADY=1\xff");
   EXPECT_EQ(socket_.wait_for("STATUS="), "STATUS=drive /d\\x0aREADY=1\\xff");
 }
 
-TEST_F(ServiceManagerTest, WithoutAServiceManagerNothingIsSaid) {
+TEST_F(ServiceManagerTest, NoServiceManager_NothingIsNotified) {
   ::unsetenv("NOTIFY_SOCKET");
   ::unsetenv("WATCHDOG_USEC");
   {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/http_transport.h"
+#include "peer/http/http_transport.h"
 #include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
@@ -49,13 +49,13 @@ class SpoordTest : public testing::Test {
   peer::HttpResponse request(const std::string& method, const std::string& target,
                              const std::string& body = {}, const std::string& type = "application/json") {
     peer::HttpTransport transport({.timeout = std::chrono::minutes(2)});  // a busy machine takes its time
-    const auto endpoint = peer::parse_endpoint(url_).value();
+    const auto endpoint = base::parse_endpoint(url_).value();
     return peer::exchange(transport, {endpoint, method, target, body.empty() ? "" : type, body}).value();
   }
 
   nlohmann::json get(const std::string& target) { return nlohmann::json::parse(request("GET", target).body); }
 
-  std::uint16_t port() const { return peer::parse_endpoint(url_).value().port; }
+  std::uint16_t port() const { return base::parse_endpoint(url_).value().port; }
 
   support::TempDirectory directory_;
   nlohmann::json config_;

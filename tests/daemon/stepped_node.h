@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/saver.h"
+#include "daemon/durability/snapshot_scheduler.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/manual_timers.h"
 #include "tests/fakes/memory_file_system.h"
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {
 

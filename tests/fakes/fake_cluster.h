@@ -1,5 +1,5 @@
-// A cluster of real trackers behind a transport that needs no network: its nodes go down, answer
-// garbage and start anew at a word.
+// A cluster of real trackers behind a transport without a network. Tests take nodes down, make them respond
+// with garbage, and reset them.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "peer/cycle_frame.h"
-#include "peer/cycle_request.h"
-#include "peer/transport.h"
+#include "peer/gather/cycle_frame.h"
+#include "peer/gather/cycle_request.h"
+#include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::fakes {
 
@@ -26,18 +26,18 @@ class FakeCluster final : public peer::Transport {
     std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
-    std::string garbage;                               // answers this instead, where it is not empty
-    std::uint64_t body_bytes_max = ~std::uint64_t{0};  // a longer answer of it is not read
-    std::vector<std::string> certificate_names = {};   // whom its certificate was issued for
-    bool is_own_authority = true;                      // which vouches for it
-    std::vector<tracker::CycleRequest> asked;          // of it so far
-    // Called before each answer: what happens on the node between two rounds.
+    std::string garbage;                               // if not empty, the response instead
+    std::uint64_t body_bytes_max = ~std::uint64_t{0};  // a longer response of the node is refused
+    std::vector<std::string> certificate_names = {};   // the names in its certificate
+    bool is_own_authority = true;                      // an authority of the operator signed it
+    std::vector<tracker::CycleRequest> asked;          // the requests received so far
+    // Called before each response: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
 
   explicit FakeCluster(ManualClock& clock) : clock_(clock) {}
 
-  // A node under this host name (and its own name, where another is given).
+  // Adds a node with this host name, which is also its node name unless `name` is given.
   Node& add(const std::string& host, std::string name = {}, std::string cluster = "c") {
     Node& node = nodes_[host];
     node.identity = {std::move(cluster), name.empty() ? host : std::move(name)};
@@ -49,7 +49,7 @@ class FakeCluster final : public peer::Transport {
   void alias(const std::string& host, const std::string& other) { aliases_[other] = host; }
   void remove_alias(const std::string& other) { aliases_.erase(other); }
 
-  // Everything the node knew is gone.
+  // The node loses all of its state.
   void start_anew(Node& node) const {
     node.tracker = std::make_unique<tracker::Tracker>(
         tracker_options(), clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
@@ -64,16 +64,16 @@ class FakeCluster final : public peer::Transport {
   }
   void remove(const std::string& host) { nodes_.erase(host); }
 
-  static peer::Endpoint endpoint(const std::string& host) { return {host, peer::default_port, {}}; }
+  static base::Endpoint endpoint(const std::string& host) { return {host, base::spoor_port, {}}; }
 
-  static std::vector<peer::Endpoint> endpoints(const std::vector<std::string>& hosts) {
-    std::vector<peer::Endpoint> all;
+  static std::vector<base::Endpoint> endpoints(const std::vector<std::string>& hosts) {
+    std::vector<base::Endpoint> all;
     for (const std::string& host : hosts) all.push_back(endpoint(host));
     return all;
   }
 
   void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
-    // Backwards: nothing may depend on the order in which answers come.
+    // Backwards: nothing may depend on the order of the responses.
     for (std::size_t at = requests.size(); at-- > 0;) on_response(at, answer(requests[at]));
   }
 

@@ -1,5 +1,5 @@
-// An etcd behind a transport that needs no network: as much of its JSON interface as Spoor uses. Time
-// passes in it only by expire().
+// An etcd behind a transport without a network: the part of its JSON interface that Spoor uses. Leases expire
+// only by expire().
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,13 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/base64.h"
-#include "peer/transport.h"
+#include "peer/http/transport.h"
 
 namespace spoor::fakes {
 
@@ -30,11 +31,16 @@ class FakeEtcd final : public peer::Transport {
   std::string cluster_id = "18446744073709551615";
   std::map<std::string, Value> keys;
   std::set<std::int64_t> leases;
-  std::set<std::string> down;                                            // hosts that do not answer
-  std::function<void(const std::string& target)> before = [](auto&) {};  // each request that is answered
-  std::function<void(peer::HttpResponse&)> after = [](auto&) {};         // may change the answer
+  std::set<std::string> down;                                            // hosts that do not respond
+  std::function<void(const std::string& target)> before = [](auto&) {};  // called before each response
+  std::function<void(peer::HttpResponse&)> after = [](auto&) {};         // may change the response
   std::vector<std::string> asked;                                        // "host /target"
-  std::size_t page_max = 1000;                                           // entries, whatever was asked for
+  std::vector<std::string> authorizations;                               // of each request in `asked`
+  bool has_auth = false;                                                 // authentication is enabled
+  std::map<std::string, std::string> passwords;                          // by user
+  std::set<std::string> tokens;                                          // that are valid
+  json next_token = nullptr;    // if not null, the token of the next responses
+  std::size_t page_max = 1000;  // entries, whatever limit the request has
 
   void put(const std::string& key, const std::string& value, std::int64_t lease = 0) {
     ++revision_;
@@ -51,7 +57,7 @@ class FakeEtcd final : public peer::Transport {
     return keys.erase(key) > 0;
   }
 
-  // Its time to live is over: it is gone, and its keys with it.
+  // The lease expires: it is removed with its keys.
   void expire(std::int64_t lease) {
     leases.erase(lease);
     ++revision_;
@@ -77,11 +83,39 @@ class FakeEtcd final : public peer::Transport {
 
   base::Result<peer::HttpResponse> answer(const peer::HttpRequest& request) {
     asked.push_back(request.endpoint.host + ' ' + request.target);
+    authorizations.push_back(request.authorization);
     if (down.contains(request.endpoint.host)) return base::system_error(ECONNREFUSED, request.endpoint.host);
     before(request.target);
-    auto response = carry_out(request.target, json::parse(request.body));
+    auto response = admit(request).value_or(peer::HttpResponse());
+    if (response.status == 0) response = carry_out(request.target, json::parse(request.body));
     after(response);
     return response;
+  }
+
+  static peer::HttpResponse refusal(unsigned status, const std::string& message, int code) {
+    return {status, "application/json",
+            json{{"error", message}, {"message", message}, {"code", code}}.dump()};
+  }
+
+  // The response to a request that authentication concerns, in the words and with the codes of etcd.
+  std::optional<peer::HttpResponse> admit(const peer::HttpRequest& request) {
+    if (request.target == "/v3/auth/authenticate") return authenticate(json::parse(request.body));
+    // etcd does not check who keeps a lease alive.
+    if (!has_auth || request.target == "/v3/lease/keepalive") return std::nullopt;
+    if (request.authorization.empty()) return refusal(400, "etcdserver: user name is empty", 3);
+    if (!tokens.contains(request.authorization)) return refusal(401, "etcdserver: invalid auth token", 16);
+    return std::nullopt;
+  }
+
+  peer::HttpResponse authenticate(const json& body) {
+    if (!has_auth) return refusal(412, "etcdserver: authentication is not enabled", 9);
+    const auto user = passwords.find(body.at("name").get<std::string>());
+    if (user == passwords.end() || user->second != body.at("password").get<std::string>()) {
+      return refusal(400, "etcdserver: authentication failed, invalid user ID or password", 3);
+    }
+    const std::string token = "token." + std::to_string(++last_token_);
+    tokens.insert(token);
+    return {200, "application/json", json{{"token", next_token.is_null() ? json(token) : next_token}}.dump()};
   }
 
   peer::HttpResponse carry_out(const std::string& target, const json& body) {
@@ -162,6 +196,7 @@ class FakeEtcd final : public peer::Transport {
   }
 
   std::int64_t revision_ = 1;
+  int last_token_ = 0;
   std::int64_t last_lease_ = (std::int64_t{1} << 60U);
 };
 

@@ -1,4 +1,5 @@
-// A transport of the test's, for code that makes its own: by what a request asks for, etcd or a cluster.
+// Lets code that creates its own transport use the test's fakes: etcd or a cluster, by the target of the
+// request.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +7,12 @@
 #include <span>
 #include <utility>
 
-#include "peer/http_transport.h"
-#include "peer/transport.h"
+#include "peer/http/http_transport.h"
+#include "peer/http/transport.h"
 
 namespace spoor::fakes {
 
-// Each request by itself, in order. Both must outlive it.
+// Sends each request separately, in order. Both must outlive it.
 class LentTransport final : public peer::Transport {
  public:
   LentTransport(peer::Transport& etcd, peer::Transport& cluster) : etcd_(etcd), cluster_(cluster) {}

@@ -1,4 +1,4 @@
-// A clock that stands still until it is moved by hand.
+// A clock that the test moves.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class ManualClock final : public base::Clock {
     steady_ns_ += by.count();
   }
 
-  // Somebody sets the time of day, in either direction; no time passes.
+  // The time of day is set, in either direction; no time passes.
   void set_wall(base::WallTime to) { wall_ns_ = to.time_since_epoch().count(); }
 
  private:

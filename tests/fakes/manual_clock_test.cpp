@@ -8,13 +8,13 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
-TEST(ManualClockTest, StandsStillUntilMoved) {
+TEST(ManualClockTest, UntouchedClock_StandsStill) {
   const ManualClock clock;
   EXPECT_EQ(clock.wall_now(), clock.wall_now());
   EXPECT_EQ(clock.steady_now(), clock.steady_now());
 }
 
-TEST(ManualClockTest, AdvancingMovesBothTimes) {
+TEST(ManualClockTest, Advance_MovesWallAndSteadyTime) {
   ManualClock clock;
   const auto wall = clock.wall_now();
   const auto steady = clock.steady_now();
@@ -23,7 +23,7 @@ TEST(ManualClockTest, AdvancingMovesBothTimes) {
   EXPECT_EQ(clock.steady_now() - steady, seconds(5));
 }
 
-TEST(ManualClockTest, SettingTheTimeOfDayLetsNoTimePass) {
+TEST(ManualClockTest, SetWall_KeepsSteadyTime) {
   ManualClock clock;
   const auto steady = clock.steady_now();
   const auto earlier = clock.wall_now() - hours(24);

@@ -1,4 +1,4 @@
-// Timers that end when the test lets time pass, and how it waits for everything else.
+// Timers that end when the test moves the clock, and settle(), which waits for everything else.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -15,25 +15,25 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/timer.h"
+#include "daemon/process/timer.h"
 #include "tests/fakes/manual_clock.h"
 
 namespace spoor::fakes {
 
-// Not thread-safe: belongs to the thread of `context`. Outlives its timers.
+// Not thread-safe: used on the thread of `context`. Must outlive its timers.
 class ManualTimers final : public daemon::Timers {
  public:
   ManualTimers(boost::asio::io_context& context, ManualClock& clock) : context_(context), clock_(clock) {}
 
   std::unique_ptr<daemon::Timer> make() override { return std::make_unique<ManualTimer>(*this); }
 
-  // Time passes; the waits that are over end with the next turn of the context.
+  // Time passes; the waits that are due end when the context runs next.
   void advance(std::chrono::nanoseconds by) {
     clock_.advance(by);
     for (ManualTimer* timer : timers_) timer->end_if_due();
   }
 
-  // How long each wait that is under way has still to go, shortest first.
+  // The remaining time of each current wait, shortest first.
   std::vector<std::chrono::milliseconds> waiting() const {
     std::multiset<std::chrono::milliseconds> left;
     for (const ManualTimer* timer : timers_) {
@@ -80,7 +80,7 @@ class ManualTimers final : public daemon::Timers {
    private:
     ManualTimers& all_;
     boost::asio::steady_timer ended_;
-    std::optional<base::SteadyTime> due_;  // while a wait is under way
+    std::optional<base::SteadyTime> due_;  // during a wait
     bool has_passed_ = false;
   };
 
@@ -89,15 +89,15 @@ class ManualTimers final : public daemon::Timers {
   std::set<ManualTimer*> timers_;
 };
 
-// So often back to the end of the pool's queue, and then `reached`.
+// Posts itself to the end of the pool's queue `times` times, then sets `reached`.
 inline void pass_through(boost::asio::thread_pool& pool, unsigned times, std::promise<void>& reached) {
   if (times == 0) return reached.set_value();
   boost::asio::post(pool, [&pool, times, &reached] { pass_through(pool, times - 1, reached); });
 }
 
-// Until nothing is left to do before time passes, on the context or on the pool, which must have one thread.
+// Runs `context` and the pool, which must have one thread, until neither has work before time passes.
 inline void settle(boost::asio::io_context& context, boost::asio::thread_pool& pool) {
-  // A coroutine on the pool goes through its queue more than once, at its start and at its end.
+  // A coroutine on the pool passes its queue more than once, at its start and at its end.
   constexpr unsigned times = 10;
   context.restart();
   do {

@@ -19,7 +19,7 @@ bool is_at_or_below(const fs::path& path, const fs::path& top) {
   return std::mismatch(top.begin(), top.end(), path.begin(), path.end()).first == top.end();
 }
 
-// Half of what was appended reached the disk; the rest of the length did, but not its bytes.
+// The length and half of the appended bytes reached the disk; the other half is zeros.
 std::string torn(const std::string& content, const std::string& synced) {
   const bool appended = content.size() >= synced.size() && content.compare(0, synced.size(), synced) == 0;
   const std::size_t safe = appended ? synced.size() : 0;
@@ -108,7 +108,7 @@ base::Result<> MemoryFileSystem::rename(const fs::path& from, const fs::path& to
   const Node* source = find(from);
   const Node* target = find(to);
   if (source == nullptr) return failed(ENOENT, "rename", from);
-  // Renaming directories is more than Spoor's own state ever needs.
+  // Spoor does not rename directories of its own state.
   if (!source->file || (target != nullptr && !target->file)) return failed(EISDIR, "rename", from);
   if (from == to) return {};
   make({to.parent_path(),
@@ -317,12 +317,12 @@ std::size_t MemoryFileSystem::crash(const Chooser& choose) {
   }
   unsynced_.clear();
 
-  std::set<File*> settled;  // a file may be asked for under one name only
+  std::set<File*> settled;  // choose() is called once per file, even if it has several names
   for (auto entry = durable_.begin(); entry != durable_.end();) {
     const auto& [path, node] = *entry;
     const auto above = durable_.find(path.parent_path());
     if (above == durable_.end() || above->second.file) {
-      entry = durable_.erase(entry);  // its directory is gone, and comes earlier in the order
+      entry = durable_.erase(entry);  // its directory was removed, and precedes it in the order
       continue;
     }
     if (node.file && node.file->content != node.file->synced && settled.insert(node.file.get()).second) {
@@ -359,7 +359,7 @@ const MemoryFileSystem::Node* MemoryFileSystem::find(const fs::path& path) const
   return found == live_.end() ? nullptr : &found->second;
 }
 
-// Whether there can be something at `path`: its directory is there.
+// Whether the directory of `path` exists.
 base::Result<> MemoryFileSystem::in_directory(const char* what, const fs::path& path) const {
   const Node* above = find(path.parent_path());
   if (above == nullptr) return failed(ENOENT, what, path);

@@ -16,10 +16,10 @@
 
 namespace spoor::fakes {
 
-// A file system in memory that fails on purpose and crashes like a machine that loses power: what
-// was not synced may be gone. Contents count as synced by OutputFile::sync; creations, renames and
-// removals by sync_directory of the directory they happened in (a rename into another directory: of
-// that one). POSIX promises no more, and no order among what was not synced.
+// A file system in memory that injects failures and crashes like a machine that loses power: unsynced changes
+// may be lost. OutputFile::sync makes contents durable; sync_directory makes the creations, renames and
+// removals in the directory durable (of a rename: the target's directory). POSIX promises no more, and no
+// order of unsynced changes.
 //
 // The root "/" exists; paths are absolute. No symbolic links.
 //
@@ -38,7 +38,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   base::Result<> sync_directory(const std::filesystem::path& path) override;
 
-  // --- for the test: what is there. These neither count as calls nor fail ---
+  // --- for the test: the content. These functions do not count as calls and never fail ---
 
   // Durable at once, with all directories above.
   void make_directory(const std::filesystem::path& path);
@@ -48,53 +48,53 @@ class MemoryFileSystem final : public base::FileSystem {
   bool exists(const std::filesystem::path& path) const;
   std::vector<std::string> names_in(const std::filesystem::path& directory) const;
 
-  // Called at the beginning of each create() and of each append() to a file, for what happens meanwhile; may
-  // be empty.
+  // Called at the beginning of each create() and of each append() to a file, to simulate concurrent events;
+  // may be empty.
   std::function<void(const std::filesystem::path&)> before_create;
   std::function<void(const std::filesystem::path&)> before_append;
 
-  // The same tree, with the same things not synced, apart from this one; without its failures. Files
-  // that are open stay with this one.
+  // An independent copy of the tree with the same unsynced changes, without the injected failures. Open files
+  // belong to the original.
   std::unique_ptr<MemoryFileSystem> clone() const;
 
   // --- for the test: failures ---
 
-  // Calls made of the file system and its open files since the last reset, failed ones included.
+  // The number of calls to the file system and its open files since the last reset, including failed ones.
   std::size_t calls() const;
   void reset_calls();
 
-  // The `number`-th call from now, from 1, fails with this errno, and does nothing.
+  // The `number`-th call from now, counted from 1, fails with this errno and does nothing.
   void fail_call(std::size_t number, int error);
 
-  // The `number`-th call from now, from 1, if it is a read, brings only the first half of the file.
+  // The `number`-th call from now, counted from 1, returns only the first half of the file if it is a read.
   void shorten_call(std::size_t number);
 
-  // That call and all behind it fail with EIO and do nothing: the power goes just before it. The
-  // machine is back with crash().
+  // That call and all later ones fail with EIO and do nothing: the power fails just before it. crash()
+  // restarts the machine.
   void stop_at_call(std::size_t number);
 
-  // Every call on this path or below it fails, until heal(): a dying drive.
+  // Every call on this path or below it fails until heal(): a failing drive.
   void fail_below(const std::filesystem::path& path, int error);
-  // Only those that need space: ENOSPC. An append still writes half of what it was given.
+  // Only calls that need space fail: ENOSPC. An append still writes half of its bytes.
   void fill(const std::filesystem::path& path);
   void heal(const std::filesystem::path& path);
 
   // --- for the test: crashes ---
 
-  // The process ends: its files are closed for good, and failures asked for are forgotten. Nothing is
-  // lost, and nothing more synced than was.
+  // The process ends: its files are closed and the injected failures are removed. Nothing is lost, and
+  // unsynced changes stay unsynced.
   void kill();
 
   enum class Fate {
-    lost,  // as if it never happened; a content is the last synced one
-    torn,  // half of a content, then zeros; for a directory entry the same as lost
+    lost,  // the change never happened; a file has its last synced content
+    torn,  // half of the content, then zeros; for a directory entry the same as lost
     kept,
   };
-  // Asked for each thing not synced, in a fixed order; `what` names it, for messages.
+  // Called for each unsynced change, in a fixed order; `what` describes it for messages.
   using Chooser = std::function<Fate(const std::string& what)>;
 
-  // Loses the power and comes back. Files that were open are closed for good; failures asked for
-  // are forgotten. Returns how many unsynced things there were.
+  // The machine loses power and restarts. Open files are closed and the injected failures are removed.
+  // Returns the number of unsynced changes.
   std::size_t crash(const Chooser& choose);
   std::size_t crash(Fate all = Fate::lost);
 
@@ -105,11 +105,11 @@ class MemoryFileSystem final : public base::FileSystem {
     std::string content;
     std::string synced;
   };
-  // A directory where `file` is null.
+  // A directory if `file` is null.
   struct Node {
     std::shared_ptr<File> file;
   };
-  // By bytes: a directory comes before what is in it, and paths are compared as fast as strings.
+  // By bytes: a directory precedes its content, and paths are compared as fast as strings.
   struct ByBytes {
     bool operator()(const std::filesystem::path& one, const std::filesystem::path& other) const {
       return one.native() < other.native();
@@ -132,7 +132,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> begin_call(const char* what, const std::filesystem::path& path);
   bool is_full(const std::filesystem::path& path) const;
 
-  mutable std::mutex mutex_;  // guards all below, and the files' contents
+  mutable std::mutex mutex_;  // guards all members below, and the contents of the files
   Entries live_{{"/", Node{}}};
   Entries durable_{{"/", Node{}}};
   std::vector<Change> unsynced_;
@@ -142,7 +142,7 @@ class MemoryFileSystem final : public base::FileSystem {
   std::optional<std::size_t> stopped_at_;
   std::map<std::filesystem::path, int> failing_below_;
   std::vector<std::filesystem::path> full_;
-  std::uint64_t boot_ = 0;  // files opened in an earlier one are closed
+  std::uint64_t boot_ = 0;  // files opened in an earlier boot are closed
 };
 
 }  // namespace spoor::fakes

@@ -1,5 +1,5 @@
-// A fake that forgives what a disk would not makes every test on it worthless: it is held to the
-// same rules as the real thing.
+// The fake must be as strict as a disk, otherwise tests on it prove nothing: it is compared with the real
+// file system.
 
 #include "tests/fakes/memory_file_system.h"
 
@@ -33,10 +33,10 @@ class MemoryFileSystemTest : public ::testing::Test {
   MemoryFileSystem files_;
 };
 
-// --- the same answers as the kernel's ---
+// --- the same results as the kernel's ---
 
 // Runs the same calls on the fake and on the real file system, and compares error codes.
-TEST_F(MemoryFileSystemTest, FailsLikeTheRealFileSystem) {
+TEST_F(MemoryFileSystemTest, ErrorCodes_MatchRealFileSystem) {
   const support::TempDirectory real_directory;
   base::PosixFileSystem real;
   const auto codes = [](base::FileSystem& files, const std::filesystem::path& top) {
@@ -83,52 +83,52 @@ TEST_F(MemoryFileSystemTest, FailsLikeTheRealFileSystem) {
   EXPECT_EQ(codes(files_, "/d"), codes(real, real_directory.path()));
 }
 
-TEST_F(MemoryFileSystemTest, ReadsWhatWasWrittenWithoutAnySync) {
+TEST_F(MemoryFileSystemTest, UnsyncedWrite_IsReadBack) {
   write(files_, "/d/f", "content", false);
   EXPECT_EQ(files_.read("/d/f", 100).value(), "content");
 }
 
-TEST_F(MemoryFileSystemTest, CreateEmptiesTheFileThatIsThere) {
+TEST_F(MemoryFileSystemTest, CreateExistingFile_TruncatesIt) {
   files_.put("/d/f", "old");
   ASSERT_TRUE(files_.create("/d/f"));
   EXPECT_EQ(files_.content("/d/f"), "");
 }
 
-TEST_F(MemoryFileSystemTest, AClosedFileTakesNoMore) {
+TEST_F(MemoryFileSystemTest, AppendToClosedFile_Fails) {
   auto file = files_.create("/d/f").value();
   ASSERT_TRUE(file->close());
   EXPECT_FALSE(file->append("x"));
 }
 
-TEST_F(MemoryFileSystemTest, ListsTheNamesOfOneDirectory) {
+TEST_F(MemoryFileSystemTest, NamesIn_ListsOneDirectoryOnly) {
   files_.put("/d/b", "");
   files_.put("/d/a/x", "");
   EXPECT_THAT(files_.names_in("/d"), ElementsAre("a", "b"));
 }
 
-// --- power cuts ---
+// --- power failures ---
 
-TEST_F(MemoryFileSystemTest, AFileSyncedAndItsDirectoryTooSurvives) {
+TEST_F(MemoryFileSystemTest, FileAndDirectorySynced_SurvivesCrash) {
   write(files_, "/d/f", "content", true);
   ASSERT_TRUE(files_.sync_directory("/d"));
   EXPECT_EQ(files_.crash(), 0U);
   EXPECT_EQ(files_.content("/d/f"), "content");
 }
 
-TEST_F(MemoryFileSystemTest, ASyncedFileIsLostWithItsUnsyncedDirectoryEntry) {
+TEST_F(MemoryFileSystemTest, SyncedFileInUnsyncedDirectory_IsLostInCrash) {
   write(files_, "/d/f", "content", true);
   files_.crash();
   EXPECT_FALSE(files_.exists("/d/f"));
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedContentIsLostThoughItsEntrySurvives) {
+TEST_F(MemoryFileSystemTest, UnsyncedContentInSyncedDirectory_IsLostInCrash) {
   write(files_, "/d/f", "content", false);
   ASSERT_TRUE(files_.sync_directory("/d"));
   files_.crash();
   EXPECT_EQ(files_.content("/d/f"), "");
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedContentMayBeTorn) {
+TEST_F(MemoryFileSystemTest, UnsyncedAppend_CanBeTornInCrash) {
   auto file = files_.create("/d/f").value();
   ASSERT_TRUE(file->append("safe"));
   ASSERT_TRUE(file->sync());
@@ -138,13 +138,13 @@ TEST_F(MemoryFileSystemTest, AnUnsyncedContentMayBeTorn) {
   EXPECT_EQ(files_.content("/d/f"), std::string("safe12\0\0", 8));
 }
 
-TEST_F(MemoryFileSystemTest, WhatWasNotSyncedMaySurviveToo) {
+TEST_F(MemoryFileSystemTest, UnsyncedFile_CanSurviveCrash) {
   write(files_, "/d/f", "content", false);
   files_.crash(Fate::kept);
   EXPECT_EQ(files_.content("/d/f"), "content");
 }
 
-TEST_F(MemoryFileSystemTest, EachUnsyncedThingIsAskedForByName) {
+TEST_F(MemoryFileSystemTest, CrashChooser_IsCalledForEachUnsyncedChange) {
   write(files_, "/d/f", "content", false);
   std::vector<std::string> asked;
   files_.crash([&](const std::string& what) {
@@ -154,14 +154,14 @@ TEST_F(MemoryFileSystemTest, EachUnsyncedThingIsAskedForByName) {
   EXPECT_THAT(asked, ElementsAre("creation of /d/f", "content of /d/f"));
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedTruncationMayBringTheOldContentBack) {
+TEST_F(MemoryFileSystemTest, UnsyncedTruncation_CanBeUndoneInCrash) {
   files_.put("/d/f", "old");
   write(files_, "/d/f", "new", false);
   files_.crash(Fate::lost);
   EXPECT_EQ(files_.content("/d/f"), "old");
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedRenameIsUndone) {
+TEST_F(MemoryFileSystemTest, UnsyncedRename_IsUndoneInCrash) {
   files_.put("/d/from", "new");
   files_.put("/d/to", "old");
   ASSERT_TRUE(files_.rename("/d/from", "/d/to"));
@@ -170,8 +170,8 @@ TEST_F(MemoryFileSystemTest, AnUnsyncedRenameIsUndone) {
   EXPECT_EQ(files_.content("/d/to"), "old");
 }
 
-TEST_F(MemoryFileSystemTest, ARenameMaySurviveWithoutTheContent) {
-  // What a rename without a sync before it comes to on many file systems.
+TEST_F(MemoryFileSystemTest, RenameOfUnsyncedContent_CanLoseContentInCrash) {
+  // The result of a rename without a sync before it on many file systems.
   files_.put("/d/to", "old");
   write(files_, "/d/from", "new", false);
   ASSERT_TRUE(files_.rename("/d/from", "/d/to"));
@@ -179,14 +179,14 @@ TEST_F(MemoryFileSystemTest, ARenameMaySurviveWithoutTheContent) {
   EXPECT_EQ(files_.content("/d/to"), "");
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedRemovalIsUndone) {
+TEST_F(MemoryFileSystemTest, UnsyncedRemove_IsUndoneInCrash) {
   files_.put("/d/f", "content");
   ASSERT_TRUE(files_.remove("/d/f"));
   files_.crash();
   EXPECT_EQ(files_.content("/d/f"), "content");
 }
 
-TEST_F(MemoryFileSystemTest, ALostDirectoryTakesItsSyncedContentWithIt) {
+TEST_F(MemoryFileSystemTest, UnsyncedDirectory_LosesItsSyncedContentInCrash) {
   ASSERT_TRUE(files_.create_directory("/d/new"));
   write(files_, "/d/new/f", "content", true);
   ASSERT_TRUE(files_.sync_directory("/d/new"));
@@ -195,7 +195,7 @@ TEST_F(MemoryFileSystemTest, ALostDirectoryTakesItsSyncedContentWithIt) {
   EXPECT_FALSE(files_.exists("/d/new/f"));
 }
 
-TEST_F(MemoryFileSystemTest, AnUnsyncedRemovalOfADirectoryIsUndone) {
+TEST_F(MemoryFileSystemTest, UnsyncedRemoveDirectory_IsUndoneInCrash) {
   files_.make_directory("/d/below");
   ASSERT_TRUE(files_.remove_directory("/d/below"));
   EXPECT_FALSE(files_.exists("/d/below"));
@@ -203,7 +203,7 @@ TEST_F(MemoryFileSystemTest, AnUnsyncedRemovalOfADirectoryIsUndone) {
   EXPECT_TRUE(files_.exists("/d/below"));
 }
 
-TEST_F(MemoryFileSystemTest, SyncingADirectoryLeavesOtherDirectoriesUnsynced) {
+TEST_F(MemoryFileSystemTest, SyncDirectory_LeavesOtherDirectoriesUnsynced) {
   files_.make_directory("/e");
   write(files_, "/e/f", "content", true);
   ASSERT_TRUE(files_.sync_directory("/d"));
@@ -212,7 +212,7 @@ TEST_F(MemoryFileSystemTest, SyncingADirectoryLeavesOtherDirectoriesUnsynced) {
   EXPECT_FALSE(files_.exists("/e/f"));
 }
 
-TEST_F(MemoryFileSystemTest, AFileOpenBeforeACrashIsClosedAfterIt) {
+TEST_F(MemoryFileSystemTest, FileOpenDuringCrash_IsClosed) {
   auto file = files_.create("/d/f").value();
   files_.crash(Fate::kept);
   EXPECT_FALSE(file->append("from another life"));
@@ -221,7 +221,7 @@ TEST_F(MemoryFileSystemTest, AFileOpenBeforeACrashIsClosedAfterIt) {
 
 // --- failures ---
 
-TEST_F(MemoryFileSystemTest, TheChosenCallFailsAndDoesNothing) {
+TEST_F(MemoryFileSystemTest, FailCall_FailsOneCallWithoutEffect) {
   files_.fail_call(2, EROFS);
   EXPECT_TRUE(files_.create_directory("/d/1"));
   EXPECT_EQ(files_.create_directory("/d/2").error().code, std::errc::read_only_file_system);
@@ -229,13 +229,13 @@ TEST_F(MemoryFileSystemTest, TheChosenCallFailsAndDoesNothing) {
   EXPECT_THAT(files_.names_in("/d"), ElementsAre("1", "3"));
 }
 
-TEST_F(MemoryFileSystemTest, CallsOfOpenFilesCountToo) {
+TEST_F(MemoryFileSystemTest, Calls_CountOpenFileOperations) {
   files_.reset_calls();
   write(files_, "/d/f", "content", true);
   EXPECT_EQ(files_.calls(), 4U);  // create, append, sync, close
 }
 
-TEST_F(MemoryFileSystemTest, FromTheStopOnNothingHappensUntilTheCrash) {
+TEST_F(MemoryFileSystemTest, StopAtCall_FailsEveryCallUntilCrash) {
   files_.stop_at_call(2);
   EXPECT_TRUE(files_.create_directory("/d/1"));
   EXPECT_FALSE(files_.create_directory("/d/2"));
@@ -245,7 +245,7 @@ TEST_F(MemoryFileSystemTest, FromTheStopOnNothingHappensUntilTheCrash) {
   EXPECT_TRUE(files_.create_directory("/d/4"));
 }
 
-TEST_F(MemoryFileSystemTest, ADyingDriveFailsEverythingBelowItAndNothingBeside) {
+TEST_F(MemoryFileSystemTest, FailBelow_FailsOnlyPathsBelowTheDrive) {
   files_.make_directory("/d/x");
   files_.make_directory("/d/xy");
   files_.fail_below("/d/x", EIO);
@@ -255,7 +255,7 @@ TEST_F(MemoryFileSystemTest, ADyingDriveFailsEverythingBelowItAndNothingBeside) 
   EXPECT_TRUE(files_.create("/d/x/f"));
 }
 
-TEST_F(MemoryFileSystemTest, AFullDriveStillReadsRenamesAndRemoves) {
+TEST_F(MemoryFileSystemTest, FullDrive_StillReadsRenamesAndRemoves) {
   files_.put("/d/f", "content");
   files_.fill("/d");
   EXPECT_EQ(files_.create("/d/new").error().code, std::errc::no_space_on_device);
@@ -264,14 +264,14 @@ TEST_F(MemoryFileSystemTest, AFullDriveStillReadsRenamesAndRemoves) {
   EXPECT_TRUE(files_.remove("/d/g"));
 }
 
-TEST_F(MemoryFileSystemTest, AFullDriveWritesPartOfWhatItWasGiven) {
+TEST_F(MemoryFileSystemTest, AppendOnFullDrive_WritesPartially) {
   auto file = files_.create("/d/f").value();
   files_.fill("/d");
   EXPECT_FALSE(file->append("123456"));
   EXPECT_EQ(files_.content("/d/f"), "123");
 }
 
-TEST_F(MemoryFileSystemTest, AShortenedReadBringsHalfOnce) {
+TEST_F(MemoryFileSystemTest, ShortenCall_ReturnsHalfOnce) {
   files_.put("/d/f", "123456");
   files_.shorten_call(2);
   EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
@@ -279,7 +279,7 @@ TEST_F(MemoryFileSystemTest, AShortenedReadBringsHalfOnce) {
   EXPECT_EQ(files_.read("/d/f", 100).value(), "123456");
 }
 
-TEST_F(MemoryFileSystemTest, ADirectoryIsListedByName) {
+TEST_F(MemoryFileSystemTest, ListDirectory_IsSortedByName) {
   files_.put("/d/b", "");
   files_.put("/d/a", "");
   files_.put("/d/sub/c", "");
@@ -290,7 +290,7 @@ TEST_F(MemoryFileSystemTest, ADirectoryIsListedByName) {
   EXPECT_FALSE(files_.list_directory("/d"));
 }
 
-TEST_F(MemoryFileSystemTest, ACloneHasTheSameThingsUnsyncedAndGoesItsOwnWay) {
+TEST_F(MemoryFileSystemTest, Clone_CopiesUnsyncedStateAndIsIndependent) {
   files_.put("/d/f", "synced");
   auto open = files_.create("/d/f").value();
   ASSERT_TRUE(open->append("new"));

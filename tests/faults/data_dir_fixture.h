@@ -24,7 +24,7 @@ class DataDirTest : public FaultTest {
     ASSERT_EQ(load_.refused(), 0U);
     break_disk_();
     ASSERT_TRUE(load_.wait_for_refused(20)) << daemon_->log();
-    expect_journal_trouble();
+    expect_journal_error();
   }
 
   // By one client: the last page of the journal may have room for some marks.
@@ -41,7 +41,7 @@ class DataDirTest : public FaultTest {
     ASSERT_NO_FATAL_FAILURE(mark_until_refused());
     mend_disk_();
     wait_until_ready();
-    expect_no_trouble();
+    expect_healthy();
     ASSERT_TRUE(load_.wait_for_acknowledged(100)) << daemon_->log();
     expect_kill_loses_nothing(load_);
   }
@@ -55,7 +55,7 @@ class DataDirTest : public FaultTest {
     mend_disk_();
     start();
     EXPECT_EQ(instance(), before) << daemon_->log();
-    expect_no_trouble();
+    expect_healthy();
     expect_kept(load_);
   }
 

@@ -6,20 +6,20 @@
 namespace spoor::faults {
 namespace {
 
-TEST_F(DataDirTest, AFullTmpfsStopsAcknowledgementsUntilThereIsSpaceAgain) {
+TEST_F(DataDirTest, FullTmpfs_StopsAcknowledgementsUntilThereIsSpace) {
   data().mount_tmpfs("4m");
   fills_up();
   expect_an_outage_loses_nothing();
 }
 
-TEST_F(DataDirTest, AKillOnAFullTmpfsLosesNothing) {
+TEST_F(DataDirTest, KillOnFullTmpfs_LosesNoMark) {
   data().mount_tmpfs("4m");
   fills_up();
   expect_a_kill_in_an_outage_loses_nothing();
 }
 
 // A mark that adds nothing to one that was refused is refused as well: neither is on the disk.
-TEST_F(DataDirTest, OnAFullDiskTheRepeatOfARefusedMarkIsRefused) {
+TEST_F(DataDirTest, FullDisk_RepeatOfARefusedMark_IsRefused) {
   data().mount_tmpfs("1m");
   start();
   const Filler filler(data_dir() / "filler");
@@ -31,7 +31,7 @@ TEST_F(DataDirTest, OnAFullDiskTheRepeatOfARefusedMarkIsRefused) {
 }
 
 // A cycle that is opened and forgotten would be given again, to a scan that has seen it.
-TEST_F(DataDirTest, OnAFullDiskNoCycleIsOpened) {
+TEST_F(DataDirTest, FullDisk_NoCycleIsOpened) {
   data().mount_tmpfs("1m");
   start();
   const Filler filler(data_dir() / "filler");
@@ -42,7 +42,7 @@ TEST_F(DataDirTest, OnAFullDiskNoCycleIsOpened) {
 
 // What a remount does not allow while files are written to, a read-only mount on top does: the journal's
 // open file goes on, and the next one can't be made.
-TEST_F(DataDirTest, AReadOnlyDataDirStopsAcknowledgementsUntilItIsWritable) {
+TEST_F(DataDirTest, ReadOnlyDataDir_StopsAcknowledgementsUntilWritable) {
   MountPoint on_top(data_dir());
   break_disk_ = [&] {
     on_top.mount_directory_read_only(data_dir());
@@ -52,19 +52,19 @@ TEST_F(DataDirTest, AReadOnlyDataDirStopsAcknowledgementsUntilItIsWritable) {
   expect_an_outage_loses_nothing();
 }
 
-TEST_F(DataImageTest, AFullDiskStopsAcknowledgementsUntilThereIsSpaceAgain) {
+TEST_F(DataImageTest, FullDisk_StopsAcknowledgementsUntilThereIsSpace) {
   fills_up();
   expect_an_outage_loses_nothing();
 }
 
-TEST_F(DataImageTest, AKillOnAFullDiskLosesNothing) {
+TEST_F(DataImageTest, KillOnFullDisk_LosesNoMark) {
   fills_up();
   expect_a_kill_in_an_outage_loses_nothing();
 }
 
 // What ext4 does when the disk fails it (errors=remount-ro). Not while a sync is under way: ext4 may report
 // success for it then, and nobody could tell.
-TEST_F(DataImageTest, AFileSystemThatTurnsReadOnlyKeepsWhatWasAcknowledged) {
+TEST_F(DataImageTest, FileSystemBecomesReadOnly_KeepsAcknowledgedMarks) {
   break_disk_ = [this] {
     daemon_->freeze();
     data().abort();
@@ -75,7 +75,7 @@ TEST_F(DataImageTest, AFileSystemThatTurnsReadOnlyKeepsWhatWasAcknowledged) {
 }
 
 // A write that hangs must not hang the clients, nor what does not write.
-TEST_F(DataImageTest, ADiskThatDoesNotAnswerStopsAcknowledgementsUntilItDoes) {
+TEST_F(DataImageTest, DiskHangs_StopsAcknowledgementsUntilItResponds) {
   std::optional<FrozenDisk> frozen;
   break_disk_ = [&] { frozen.emplace(data_dir()); };
   mend_disk_ = [&] { frozen.reset(); };
@@ -83,7 +83,7 @@ TEST_F(DataImageTest, ADiskThatDoesNotAnswerStopsAcknowledgementsUntilItDoes) {
 }
 
 // SQLite calls it an I/O error where it can't make the index of its log.
-TEST_F(DataDirTest, OnAFullDiskTheScanDatabaseNamesTheSpace) {
+TEST_F(DataDirTest, FullDisk_ScanDatabaseErrorNamesTheSpace) {
   data().mount_tmpfs("4m");
   start();
   const auto spoor = [&](const char* command) {

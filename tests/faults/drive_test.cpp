@@ -5,7 +5,7 @@
 namespace spoor::faults {
 namespace {
 
-TEST_F(DriveTest, ARemovedDriveIsNotMadeAnew) {
+TEST_F(DriveTest, RemovedDrive_IsNotCreatedAgain) {
   add_drive();
   start();
   fs::remove_all(drive(1));
@@ -16,7 +16,7 @@ TEST_F(DriveTest, ARemovedDriveIsNotMadeAnew) {
   EXPECT_FALSE(fs::exists(drive(1)));
 }
 
-TEST_F(DriveTest, ADriveThatComesBackIsSavedToAgain) {
+TEST_F(DriveTest, DriveComesBack_GetsSnapshotsAgain) {
   add_drive();
   start();
   fs::rename(drive(1), aside());
@@ -29,7 +29,7 @@ TEST_F(DriveTest, ADriveThatComesBackIsSavedToAgain) {
 }
 
 // What a drive is known by is its identity, not what else is on it.
-TEST_F(DriveTest, AnEmptiedDriveThatKeptItsIdentityIsSavedTo) {
+TEST_F(DriveTest, EmptiedDriveWithItsIdentity_GetsSnapshots) {
   add_drive();
   start();
   const std::string identity = content(identity_on(drive(1)));
@@ -40,7 +40,7 @@ TEST_F(DriveTest, AnEmptiedDriveThatKeptItsIdentityIsSavedTo) {
   expect_saved(1);
 }
 
-TEST_F(DriveTest, AnEmptyDirectoryInADrivesPlaceIsNotWrittenTo) {
+TEST_F(DriveTest, EmptyDirectoryInPlaceOfADrive_IsNotWrittenTo) {
   add_drive();
   start();
   fs::rename(drive(1), aside());
@@ -56,7 +56,7 @@ TEST_F(DriveTest, AnEmptyDirectoryInADrivesPlaceIsNotWrittenTo) {
   EXPECT_TRUE(fs::is_empty(drive(1))) << "a restart forgets no drive";
 }
 
-TEST_F(DriveTest, AnotherDriveInADrivesPlaceIsNotWrittenTo) {
+TEST_F(DriveTest, AnotherDriveInPlaceOfADrive_IsNotWrittenTo) {
   add_drive();
   start();
   fs::rename(drive(1), aside());
@@ -67,7 +67,7 @@ TEST_F(DriveTest, AnotherDriveInADrivesPlaceIsNotWrittenTo) {
   EXPECT_FALSE(fs::exists(snapshot_on(drive(1))));
 }
 
-TEST_F(DriveTest, AnAcceptedDirectoryIsTheDriveFromThenOn) {
+TEST_F(DriveTest, AcceptedDirectory_ReplacesTheDrive) {
   add_drive();
   start();
   const std::string before = instance();
@@ -89,7 +89,7 @@ TEST_F(DriveTest, AnAcceptedDirectoryIsTheDriveFromThenOn) {
   expect_refused(1, "carries another drive's identity");
 }
 
-TEST_F(DriveTest, OnlyAConfiguredDriveIsAccepted) {
+TEST_F(DriveTest, AcceptDrive_NotConfigured_ReturnsNotFound) {
   start();
   fs::create_directory(directory_ / "elsewhere");
   EXPECT_EQ(accept(directory_ / "elsewhere"), 404U);
@@ -97,7 +97,7 @@ TEST_F(DriveTest, OnlyAConfiguredDriveIsAccepted) {
 }
 
 // The journal goes on without any drive; it is only freed when there is one again.
-TEST_F(DriveTest, WithoutItsOnlyDriveMarksAreStillKept) {
+TEST_F(DriveTest, OnlyDriveMissing_MarksAreKeptByTheJournal) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
@@ -113,7 +113,7 @@ TEST_F(DriveTest, WithoutItsOnlyDriveMarksAreStillKept) {
   expect_kill_loses_nothing(load);
 }
 
-TEST_F(DriveTest, AKillWhileTheOnlyDriveIsAwayLosesNothingOnceItIsBack) {
+TEST_F(DriveTest, OnlyDriveMissing_KillLosesNoMarkOnceItIsBack) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
@@ -132,7 +132,7 @@ TEST_F(DriveTest, AKillWhileTheOnlyDriveIsAwayLosesNothingOnceItIsBack) {
 }
 
 // What the snapshot held is not known then, so everything counts as changed.
-TEST_F(DriveTest, AStartWithoutTheOnlyDriveIsANewInstance) {
+TEST_F(DriveTest, OnlyDriveMissing_StartIsANewInstance) {
   start();
   const std::string before = instance();
   EXPECT_TRUE(mark("bucket/a"));

@@ -60,7 +60,7 @@ void FaultTest::expect_kill_loses_nothing(Load& load) {
   expect_kept(load);
 }
 
-void FaultTest::expect_journal_trouble() {
+void FaultTest::expect_journal_error() {
   const auto ready = request("GET", "/readyz");
   EXPECT_EQ(ready.status, 503U);
   const auto reasons = nlohmann::json::parse(ready.body)["reasons"];
@@ -72,7 +72,7 @@ void FaultTest::expect_journal_trouble() {
   EXPECT_EQ(request("GET", "/livez").status, 200U) << "a restart would not help";
 }
 
-void FaultTest::expect_no_trouble() {
+void FaultTest::expect_healthy() {
   EXPECT_EQ(request("GET", "/readyz").status, 200U);
   const auto journal = get("/v1/status")["journal"];
   EXPECT_EQ(journal["ok"], true);

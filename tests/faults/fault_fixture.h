@@ -48,8 +48,8 @@ class FaultTest : public daemon::SpoordTest {
   void expect_kill_loses_nothing(Load& load);
 
   // What the daemon says while the journal can't be written.
-  void expect_journal_trouble();
-  void expect_no_trouble();
+  void expect_journal_error();
+  void expect_healthy();
 };
 
 }  // namespace spoor::faults

@@ -23,7 +23,7 @@ class KillTest : public FaultTest {
   }
 };
 
-TEST_F(KillTest, EveryAcknowledgedMarkOutlivesKills) {
+TEST_F(KillTest, AcknowledgedMarks_AfterKills_AreKept) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
@@ -50,7 +50,7 @@ TEST_F(KillTest, EveryAcknowledgedMarkOutlivesKills) {
             << " acknowledged marks, cycle " << load.newest_cycle() << std::endl;
 }
 
-TEST_F(KillTest, EveryAcknowledgedMarkOutlivesStops) {
+TEST_F(KillTest, AcknowledgedMarks_AfterStops_AreKept) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
@@ -67,7 +67,7 @@ TEST_F(KillTest, EveryAcknowledgedMarkOutlivesStops) {
 }
 
 // As a machine does it that sleeps, or is moved.
-TEST_F(KillTest, AFrozenDaemonGoesOnWhereItWas) {
+TEST_F(KillTest, FrozenDaemon_Resumed_LosesNoMark) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();
@@ -85,7 +85,7 @@ TEST_F(KillTest, AFrozenDaemonGoesOnWhereItWas) {
   EXPECT_EQ(load.refused(), 0U);
 }
 
-TEST_F(KillTest, AKillOfAFrozenDaemonLosesNothing) {
+TEST_F(KillTest, FrozenDaemon_Killed_LosesNoMark) {
   SPOOR_RANDOM(random);
   Load load(random);
   start();

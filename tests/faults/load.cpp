@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "peer/cycle_frame.h"
+#include "peer/gather/cycle_frame.h"
 
 namespace spoor::faults {
 namespace {

@@ -29,7 +29,7 @@ class MountedDriveTest : public DriveTest {
   const fs::path disk_path_ = directory_ / "disk";
 };
 
-TEST_F(MountedDriveTest, NothingIsWrittenBelowAnUnmountedDrive) {
+TEST_F(MountedDriveTest, UnmountedDrive_IsNotWrittenTo) {
   start();
   mounted().unmount();
   EXPECT_TRUE(mark("bucket/a"));
@@ -42,7 +42,7 @@ TEST_F(MountedDriveTest, NothingIsWrittenBelowAnUnmountedDrive) {
   expect_saved(1);
 }
 
-TEST_F(MountedDriveTest, NothingIsWrittenBelowADriveThatIsNotMountedAtTheStart) {
+TEST_F(MountedDriveTest, UnmountedDrive_AtTheStart_IsNotWrittenTo) {
   start();
   const std::string before = instance();
   EXPECT_TRUE(mark("bucket/a"));
@@ -56,7 +56,7 @@ TEST_F(MountedDriveTest, NothingIsWrittenBelowADriveThatIsNotMountedAtTheStart) 
   EXPECT_TRUE(fs::is_empty(drive(1)));
 }
 
-TEST_F(MountedDriveTest, AnotherDiskMountedInItsPlaceIsNotWrittenTo) {
+TEST_F(MountedDriveTest, AnotherDiskMountedInItsPlace_IsNotWrittenTo) {
   start();
   mounted().unmount();
   MountPoint other(drive(1));
@@ -67,7 +67,7 @@ TEST_F(MountedDriveTest, AnotherDiskMountedInItsPlaceIsNotWrittenTo) {
 }
 
 // Mounts that came up in another order.
-TEST_F(MountedDriveTest, OneDiskAtTwoPathsIsWrittenToOnce) {
+TEST_F(MountedDriveTest, OneDiskAtTwoPaths_IsWrittenToOnce) {
   start();
   mounted().unmount();
   mounted().mount_directory(drive(0));
@@ -92,7 +92,7 @@ class ImageDriveTest : public DriveTest {
   std::optional<MountPoint> disk_;
 };
 
-TEST_F(ImageDriveTest, AFullDriveKeepsItsOldSnapshotAndTakesTheNextOnceThereIsSpace) {
+TEST_F(ImageDriveTest, FullDrive_KeepsItsSnapshotUntilThereIsSpace) {
   start();
   const std::string old = content(snapshot_on(drive(1)));
   {
@@ -108,7 +108,7 @@ TEST_F(ImageDriveTest, AFullDriveKeepsItsOldSnapshotAndTakesTheNextOnceThereIsSp
   expect_saved(1);
 }
 
-TEST_F(ImageDriveTest, AReadOnlyDriveTakesTheNextSnapshotOnceItIsWritable) {
+TEST_F(ImageDriveTest, ReadOnlyDrive_GetsTheNextSnapshotOnceWritable) {
   start();
   disk().make_read_only();
   EXPECT_TRUE(mark("bucket/a"));
@@ -119,7 +119,7 @@ TEST_F(ImageDriveTest, AReadOnlyDriveTakesTheNextSnapshotOnceItIsWritable) {
   expect_saved(1);
 }
 
-TEST_F(ImageDriveTest, ABrokenDriveIsSavedToOnceItIsMountedAnew) {
+TEST_F(ImageDriveTest, BrokenDrive_GetsTheNextSnapshotOnceRemounted) {
   start();
   disk().abort();
   EXPECT_TRUE(mark("bucket/a"));
@@ -133,7 +133,7 @@ TEST_F(ImageDriveTest, ABrokenDriveIsSavedToOnceItIsMountedAnew) {
   expect_saved(1);
 }
 
-TEST_F(ImageDriveTest, TheOnlyDriveIsSavedToByItselfOnceItIsWritable) {
+TEST_F(ImageDriveTest, OnlyDriveReadOnly_GetsASnapshotByItselfOnceWritable) {
   SPOOR_RANDOM(random);
   Load load(random);
   config_["drives"] = {drive(1)};

@@ -34,7 +34,7 @@ class PowerCutTest : public DataImageTest {
 
 // Snapshots, journal and records, all on one disk, and cycles opened all the while: so the power goes
 // also while files are begun, replaced and removed.
-TEST_F(PowerCutTest, EveryAcknowledgedMarkOutlivesPowerCuts) {
+TEST_F(PowerCutTest, AcknowledgedMarks_AfterPowerCuts_AreKept) {
   fs::create_directory(data_dir() / "drive");
   config_["drives"] = {data_dir() / "drive"};
   start();
@@ -50,7 +50,7 @@ TEST_F(PowerCutTest, EveryAcknowledgedMarkOutlivesPowerCuts) {
 }
 
 // Nobody may see a cycle that may be given again.
-TEST_F(PowerCutTest, ACycleThatIsNotKeptIsNotAnsweredFor) {
+TEST_F(PowerCutTest, CycleNotDurable_AdvanceIsRefused) {
   start();
   data().cut_power();
   const std::string ninth = R"({"cluster":"default","current":9})";
@@ -58,7 +58,7 @@ TEST_F(PowerCutTest, ACycleThatIsNotKeptIsNotAnsweredFor) {
 }
 
 // The journal fails, is begun anew behind a snapshot, and the daemon dies at any moment of that.
-TEST_F(PowerCutTest, DyingInAndAfterOutagesLosesNothing) {
+TEST_F(PowerCutTest, CrashDuringOrAfterDiskOutage_LosesNoMark) {
   fills_up();
   fs::create_directory(data_dir() / "drive");
   config_["drives"].push_back(data_dir() / "drive");  // which fills up as well

@@ -51,7 +51,7 @@ class SmallInodesTest : public DriveTest {
   std::optional<MountPoint> disk_;
 };
 
-TEST_F(SmallInodesTest, TreeMovedInThePlaceOfOneWithItsInodeNumbers_IsRead) {
+TEST_F(SmallInodesTest, TreeWithReusedInodeNumbers_IsWalked) {
   make_tree("x", 100);
   start();
   spoor({"scan", "--json"});
@@ -70,7 +70,7 @@ TEST_F(SmallInodesTest, TreeMovedInThePlaceOfOneWithItsInodeNumbers_IsRead) {
 }
 
 // Its top has neither a time of creation nor a generation, and the copy has the same identity.
-TEST_F(SmallInodesTest, DriveReplacedByACopyOfItself_IsReadWhole) {
+TEST_F(SmallInodesTest, DriveReplacedByACopyOfItself_IsWalkedWhole) {
   const fs::path copy = directory_ / "copy";
   config_["drives"].push_back((directory_ / "second").native());
   fs::create_directory(directory_ / "second");

@@ -47,7 +47,7 @@ class ScanDatabaseTest : public FaultTest {
   }
 };
 
-TEST_F(ScanDatabaseTest, DamageIsToldAndTheNextScanRebuilds) {
+TEST_F(ScanDatabaseTest, DamagedDatabase_IsReportedAndNextScanRebuildsIt) {
   start();
   spoor_json({"scan", "--json"});
   ASSERT_EQ(spoor_json({"usage", "--json"})["files"], 300);
@@ -57,7 +57,7 @@ TEST_F(ScanDatabaseTest, DamageIsToldAndTheNextScanRebuilds) {
   EXPECT_EQ(usage.code, 1);
   EXPECT_EQ(usage.out, "");
   EXPECT_THAT(usage.err, HasSubstr("scan.db is damaged"));
-  EXPECT_THAT(usage.err, HasSubstr("the next 'spoor scan' builds it anew"));
+  EXPECT_THAT(usage.err, HasSubstr("the next 'spoor scan' rebuilds it"));
   EXPECT_EQ(request("GET", "/v1/usage?path=tree").status, 500U);
 
   const auto scan = spoor_json({"scan", "--json"});
@@ -72,7 +72,7 @@ TEST_F(ScanDatabaseTest, DamageIsToldAndTheNextScanRebuilds) {
 }
 
 // Nobody asked before the scan, which meets the damage half-way.
-TEST_F(ScanDatabaseTest, AScanGoesOnAsAFullOne) {
+TEST_F(ScanDatabaseTest, DamagedDatabase_FoundDuringAScan_ContinuesAsFullScan) {
   start();
   spoor_json({"scan", "--json"});
   damage();
@@ -83,7 +83,7 @@ TEST_F(ScanDatabaseTest, AScanGoesOnAsAFullOne) {
   EXPECT_EQ(spoor_json({"usage", "--json"})["files"], 300);
 }
 
-TEST_F(ScanDatabaseTest, ARebuildCanBeAskedFor) {
+TEST_F(ScanDatabaseTest, RebuildOption_MakesAFullScan) {
   start();
   spoor_json({"scan", "--json"});
   const auto scan = spoor_json({"scan", "--rebuild", "--json"});

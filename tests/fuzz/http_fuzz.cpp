@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/api.h"
-#include "daemon/task.h"
+#include "daemon/api/api.h"
+#include "daemon/process/task.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/fuzz/fuzz_support.h"
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {
 namespace {
@@ -83,17 +83,29 @@ class Node {
     tracker::Persistence::Options options;
     options.data_dir = "/data";
     options.drives = {"/drive"};
-    options.owner = {"default", "n1"};
+    options.owner = node_;
     options.durability = tracker::Durability::memory;
     auto started = tracker::Persistence::start(files_, clock_, std::move(options));
     require(started.has_value(), "the node starts");
     persistence_ = *std::move(started);
-    saver_ =
-        std::make_unique<Saver>(context_, pool_, *persistence_, clock_, timers_, std::chrono::minutes(5));
-    committer_ = std::make_unique<Committer>(context_, pool_, *persistence_, *saver_, clock_, timers_);
-    api_ = std::make_unique<Api>(context_, Api::Options{{"default", "n1"}, "0", 1}, *persistence_, rules_,
-                                 *saver_, *committer_, peers_, nullptr, reports_, metrics_, pool_, pool_,
-                                 access_, clock_);
+    snapshot_scheduler_ = std::make_unique<SnapshotScheduler>(context_, pool_, *persistence_, clock_, timers_,
+                                                              std::chrono::minutes(5));
+    group_commit_ =
+        std::make_unique<GroupCommit>(context_, pool_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
+                                           *group_commit_, nullptr, clock_);
+    tracker_routes_ =
+        std::make_unique<TrackerRoutes>(TrackerRoutes::Options{node_, 1, rules_.digest()},
+                                        persistence_->tracker(), *snapshot_scheduler_, *group_commit_, pool_);
+    drive_routes_ = std::make_unique<DriveRoutes>(*snapshot_scheduler_);
+    status_routes_ =
+        std::make_unique<StatusRoutes>(StatusRoutes::Parts{node_, "0", *persistence_, *snapshot_scheduler_,
+                                                           *group_commit_, peers_, nullptr, *intake_},
+                                       metrics_, clock_);
+    api_ = std::make_unique<Api>(
+        context_, node_.node,
+        Api::Services{*intake_, *tracker_routes_, *drive_routes_, *status_routes_, reports_}, access_,
+        clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {
       return metrics_.measure(request, route_of(request.path), api_->handle(request));
     };
@@ -161,14 +173,19 @@ class Node {
   const tracker::NamespaceRules rules_;
   std::unique_ptr<tracker::Persistence> persistence_;
   SystemTimers timers_{context_};
-  std::unique_ptr<Saver> saver_;
-  std::unique_ptr<Committer> committer_;
-  PeerWatch peers_{context_, pool_, "default", {}, {}, clock_, timers_};
+  std::unique_ptr<SnapshotScheduler> snapshot_scheduler_;
+  std::unique_ptr<GroupCommit> group_commit_;
+  PeerWatch peers_{context_, pool_, {.cluster = "default"}, clock_, timers_};
   Reports reports_{"/nowhere/scan.db", pool_, clock_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};
   const std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
+  const tracker::NodeIdentity node_{"default", "n1"};
+  std::unique_ptr<MarkIntake> intake_;
+  std::unique_ptr<TrackerRoutes> tracker_routes_;
+  std::unique_ptr<DriveRoutes> drive_routes_;
+  std::unique_ptr<StatusRoutes> status_routes_;
   std::unique_ptr<Api> api_;
   const std::shared_ptr<HttpTotals> totals_ = std::make_shared<HttpTotals>();
   const std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>(totals_);

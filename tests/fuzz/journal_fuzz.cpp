@@ -10,8 +10,8 @@
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/fuzz/segment_input.h"
 #include "tracker/errors.h"
-#include "tracker/hash.h"
-#include "tracker/journal_replay.h"
+#include "tracker/filter/hash.h"
+#include "tracker/storage/journal_replay.h"
 
 namespace spoor::tracker {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/byte_codec.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tracker/errors.h"
-#include "tracker/mark_set_codec.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
 namespace {

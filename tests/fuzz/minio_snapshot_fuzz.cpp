@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/tracker/minio_samples.h"
 #include "tracker/errors.h"
-#include "tracker/minio_snapshot.h"
+#include "tracker/storage/minio_snapshot.h"
 
 namespace spoor::tracker {
 namespace {

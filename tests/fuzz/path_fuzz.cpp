@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tracker/errors.h"
-#include "tracker/hash.h"
-#include "tracker/path.h"
+#include "tracker/filter/hash.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -65,7 +66,7 @@ void check_components(const std::string& path) {
 }
 
 void check_printable(std::string_view raw) {
-  const std::string text = printable(raw);
+  const std::string text = base::printable(raw);
   require(text.size() <= 210, "what is printed is short");
   require(
       std::none_of(text.begin(), text.end(), [](unsigned char byte) { return byte < 0x20 || byte == 0x7F; }),

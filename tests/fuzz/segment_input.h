@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "tracker/journal.h"
+#include "tracker/storage/journal.h"
 
 namespace spoor::tracker {
 

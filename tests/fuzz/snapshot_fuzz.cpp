@@ -7,7 +7,7 @@
 #include "tests/fakes/manual_clock.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tracker/errors.h"
-#include "tracker/snapshot.h"
+#include "tracker/storage/snapshot.h"
 
 namespace spoor::tracker {
 namespace {

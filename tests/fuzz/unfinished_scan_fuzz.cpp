@@ -5,17 +5,32 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
-#include "scanner/unfinished_scan.h"
+#include "scanner/walk/unfinished_scan.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/mark_set_codec.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::scanner {
 namespace {
 
 using fuzz::require;
 
-ScanSetting setting() { return {"database", 7, "rules", {"/mnt/a", "/mnt/b"}}; }
+// As the inputs of the corpus have it.
+std::string setting() {
+  base::ByteWriter out;
+  const auto put_text = [&](std::string_view text) {
+    out.u64(text.size());
+    out.raw(text);
+  };
+  put_text("database");
+  out.u64(7);
+  put_text("rules");
+  out.u64(2);
+  put_text("/mnt/a");
+  put_text("/mnt/b");
+  out.u8(0);
+  return out.take();
+}
 
 std::string encoded(const tracker::MarkSet& marks) {
   base::ByteWriter out;
@@ -25,7 +40,7 @@ std::string encoded(const tracker::MarkSet& marks) {
 
 bool are_same(const ScanInput& one, const ScanInput& other) {
   return encoded(one.marks) == encoded(other.marks) && one.next_cursors == other.next_cursors &&
-         one.start_level == other.start_level && one.roll_position == other.roll_position &&
+         one.start_level == other.start_level && one.membership_checkpoint == other.membership_checkpoint &&
          one.started_at == other.started_at && one.cycle == other.cycle && one.partial == other.partial &&
          one.everything == other.everything;
 }

@@ -7,7 +7,7 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
-#include "scanner/walk_log.h"
+#include "scanner/walk/walk_log.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/support/temp_directory.h"
@@ -85,7 +85,7 @@ class Target {
   support::TempDirectory temp_;
   base::PosixFileSystem files_;
   const fakes::ManualClock clock_;
-  const ScanSetting setting_{"database", 7, "rules", {"/mnt/a"}};
+  const std::string setting_ = "setting";
   const ScanInput input_;
   UnfinishedScan scan_;
   UnfinishedScan again_;

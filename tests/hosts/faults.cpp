@@ -9,7 +9,7 @@ namespace spoor::hosts {
 namespace {
 
 constexpr std::size_t faults_max = 3;
-// The others are where marks can be had acknowledged.
+// The other daemons must be able to acknowledge marks.
 constexpr std::ptrdiff_t daemons_down_max = 2;
 constexpr int tries_max = 100;
 
@@ -209,7 +209,7 @@ void Faults::change(Condition after, const std::function<void()>& act) {
   }
 }
 
-// A cable that is plugged in takes a while to be found out about.
+// After a link comes up, it takes a while until connections succeed.
 void Faults::wait_until_reached(std::size_t from, std::size_t to) {
   const Host& target = *hosts_[to];
   const std::string url = from == to ? target.socket_url() : target.url();
@@ -217,7 +217,7 @@ void Faults::wait_until_reached(std::size_t from, std::size_t to) {
     if (ledger_.is_violated()) return;
     if (hosts_[from]->spoor({"--url", url, "status", "--json"}).code == 0) return;
   }
-  ledger_.violated(target.name() + " is not to be reached from " + hosts_[from]->name());
+  ledger_.violated(target.name() + " cannot be reached from " + hosts_[from]->name());
 }
 
 }  // namespace spoor::hosts

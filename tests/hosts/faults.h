@@ -1,4 +1,4 @@
-// Cables, daemons and memories that fail, at random, and are mended.
+// Makes links, daemons and memories fail at random, and repairs them.
 #pragma once
 
 #include <chrono>
@@ -15,30 +15,30 @@
 
 namespace spoor::hosts {
 
-// For one thread, which must outlive the daemons: they are killed when the thread that started them ends.
+// Used on one thread, which must outlive the daemons: they are killed when the thread that started them ends.
 class Faults {
  public:
   Faults(Network& network, const Hosts& hosts, Knowledge& knowledge, Reachability& reachability,
          Ledger& ledger, support::Random& random);
 
-  // Every daemon, and waits until each answers every host.
+  // Starts every daemon, and waits until each responds to every host.
   void start_all();
 
-  // Goes on to the time: after some scans, something is mended and something breaks; now and
-  // then nothing is broken for a while.
+  // Runs until the given time: after some scans it ends one fault and begins another; from time to time there
+  // is no fault for a while.
   void work(std::chrono::steady_clock::time_point until);
 
   void mend_all();
 
  private:
-  // What is as it should be, or not.
+  // What works and what does not.
   struct Condition {
     explicit Condition(std::size_t hosts);
     bool reaches(std::size_t from, std::size_t to) const;
 
     std::vector<bool> answers;                // the daemon runs
-    std::vector<bool> plugged;                // the cable
-    std::vector<bool> fast;                   // the cable
+    std::vector<bool> plugged;                // the link is up
+    std::vector<bool> fast;                   // the link is not slowed down
     std::vector<std::vector<bool>> packets;   // from, to
     std::vector<std::vector<bool>> requests;  // from, to
   };
@@ -63,7 +63,7 @@ class Faults {
                  std::function<void()> bring_back);
   void stay_broken(const std::string& what, std::function<void()> mend);
 
-  // Carries out `act`, after which the condition is `after`.
+  // Calls `act`, after which the condition is `after`.
   void change(Condition after, const std::function<void()>& act);
   void wait_until_reached(std::size_t from, std::size_t to);
 

@@ -1,4 +1,4 @@
-// One host of the network: its spoord, its drives, and who changes them.
+// One host of the network: its spoord, its drives, and a writer for them.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace spoor::hosts {
 
 enum class Loss { data_dir, data_dir_and_snapshots, data_dir_and_all_on_drives };
 
-// The daemon belongs to one thread, the drives to whoever holds still().
+// The daemon is used on one thread; the drives are used by the thread that holds still().
 class Host {
  public:
   Host(const Network& network, std::size_t index, std::size_t hosts, const std::filesystem::path& directory,
@@ -32,8 +32,8 @@ class Host {
   std::string url() const { return "http://" + Network::address(index_) + ":7420"; }
   std::string socket_url() const { return "unix:" + socket_.native(); }
 
-  void start();  // throws where it does not come up
-  int stop();    // SIGTERM; gives the exit code
+  void start();  // throws if it does not start
+  int stop();    // SIGTERM; returns the exit code
   void kill();
   void freeze() { daemon_->freeze(); }
   void thaw() { daemon_->signal(SIGCONT); }
@@ -43,11 +43,11 @@ class Host {
   // `spoor --config <its own> ARGUMENTS` in its network.
   support::CommandResult spoor(std::vector<std::string> arguments, const std::string& input = {}) const;
 
-  // What its database has, and what is there.
+  // The totals in its database, and the true totals of its drives.
   support::TreeTotals stored_totals() const;
   support::TreeTotals true_totals() const { return support::walk_independently(drives_); }
 
-  // Held by whoever changes its drives until the change is acknowledged, and by its scans.
+  // Held by a writer to its drives until its change is acknowledged, and by its scans.
   std::mutex& still() { return still_; }
   support::TreeWriter& some_writer(support::Random& random) {
     return writers_[random.below(writers_.size())];
@@ -65,7 +65,7 @@ class Host {
   std::vector<std::filesystem::path> drives_;
   std::unique_ptr<support::Daemon> daemon_;
 
-  std::mutex still_;  // guards all below
+  std::mutex still_;  // guards the members below
   support::Random random_;
   std::vector<support::TreeWriter> writers_;
 };

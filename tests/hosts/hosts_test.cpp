@@ -1,8 +1,8 @@
-// Hosts with networks, drives and daemons of their own, written to and scanned all the while cables are
-// pulled, ways are cut, daemons are killed and disks are lost. No acknowledged change may be missed, and
-// nothing but a loss may cost a full walk.
+// Hosts with their own networks, drives and daemons, written to and scanned while links go down, routes are
+// cut, daemons are killed and disks are lost. No acknowledged change may be missed, and only a loss may cause
+// a full walk.
 //
-// Goes on for SPOOR_HOSTS_SECONDS (100). The seed decides what is done, not what is done meanwhile.
+// Runs for SPOOR_HOSTS_SECONDS (100). The seed decides the faults, not their timing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t host_count = 5;
 constexpr std::size_t drive_count = 2;
-constexpr int last_scans_max = 50;  // each of which may meet a slow answer
+constexpr int last_scans_max = 50;  // each may be partial because of a slow response
 
 std::chrono::seconds duration() {
   const char* given = std::getenv("SPOOR_HOSTS_SECONDS");
@@ -48,7 +48,7 @@ class HostsTest : public testing::Test {
   }
 };
 
-// Everything that the test needs, in the order in which it is made.
+// Everything that the test needs, in the order of construction.
 class Trial {
  public:
   explicit Trial(support::Random& random) : random_(random) {}
@@ -64,7 +64,7 @@ class Trial {
     }
   }
 
-  // The last lines of what each daemon has said.
+  // The last lines of each daemon's log.
   std::string newest_of_logs() const {
     constexpr std::size_t bytes_max = 2000;
     std::string text;
@@ -88,9 +88,9 @@ class Trial {
     }
     try {
       faults_.work(until);
-      faults_.mend_all();  // first, so that what is not acknowledged yet can be
+      faults_.mend_all();  // first, so that pending marks can be acknowledged
     } catch (const std::exception& error) {
-      ledger_.violated(error.what());  // or the threads would go on
+      ledger_.violated(error.what());  // otherwise the threads would not stop
     }
     writers_.stop();
     scans_.stop();
@@ -103,7 +103,7 @@ class Trial {
         complete = scans_.scan(*host);
       }
       if (ledger_.is_violated()) return;
-      if (!complete) ledger_.violated(host->name() + " was never scanned to the end, and nothing is broken");
+      if (!complete) ledger_.violated(host->name() + " has no complete scan, although nothing is broken");
     }
   }
 
@@ -119,7 +119,7 @@ class Trial {
   Faults faults_{network_, hosts_, knowledge_, reachability_, ledger_, random_};
 };
 
-TEST_F(HostsTest, NoFaultHidesAnAcknowledgedChangeOrCostsAFullWalk) {
+TEST_F(HostsTest, RandomFaults_HideNoAcknowledgedChangeAndCostNoFullWalk) {
   SPOOR_RANDOM(random);
   Trial trial(random);
   trial.go();

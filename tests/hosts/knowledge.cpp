@@ -16,7 +16,7 @@ void Knowledge::lose(std::size_t host) {
 
 void Knowledge::acknowledged(std::size_t changed, std::size_t by) {
   const std::scoped_lock lock(mutex_);
-  scanners_.at(changed).untold.at(by) = true;
+  scanners_.at(changed).unread.at(by) = true;
 }
 
 Knowledge::Reading Knowledge::begin(std::size_t scanner) {
@@ -30,13 +30,13 @@ Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<
   Expected expected;
   expected.first = !scanner.has_scanned;
   expected.is_full = expected.first;
-  expected.is_all_told = true;
+  expected.has_all_marks = true;
   for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
     const Known& known = scanner.known.at(peer);
     const bool may_be_trimmed = started_ - known.start > scans_surely_kept;
     expected.may_be_a_gap.push_back(known.memory_min < memories_.at(peer) || may_be_trimmed);
     if (answered.at(peer) && known.memory_max < reading.memories.at(peer)) expected.is_full = true;
-    if (!answered.at(peer) && scanner.untold.at(peer)) expected.is_all_told = false;
+    if (!answered.at(peer) && scanner.unread.at(peer)) expected.has_all_marks = false;
   }
   return expected;
 }
@@ -49,7 +49,7 @@ void Knowledge::finish(const Reading& reading, const std::vector<bool>& answered
     if (answered.at(peer)) {
       scanner.known.at(peer) = {reading.memories.at(peer), memories_.at(peer), reading.start};
     }
-    if (answered.at(peer) || full) scanner.untold.at(peer) = false;
+    if (answered.at(peer) || full) scanner.unread.at(peer) = false;
   }
 }
 

@@ -1,4 +1,4 @@
-// The test's own idea of what Spoor promises: were it too lenient, nothing would be found.
+// The model of Spoor's promise itself: a model that is too lenient would detect nothing.
 #include "tests/hosts/knowledge.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class KnowledgeTest : public testing::Test {
   Knowledge knowledge_{2};
 };
 
-TEST_F(KnowledgeTest, OnlyTheFirstScanIsFull) {
+TEST_F(KnowledgeTest, FirstScan_IsFullAndSecondIsNot) {
   EXPECT_TRUE(scan(0, both).first);
   const auto second = scan(0, both);
   EXPECT_FALSE(second.first);
@@ -29,16 +29,16 @@ TEST_F(KnowledgeTest, OnlyTheFirstScanIsFull) {
   EXPECT_EQ(second.may_be_a_gap, (std::vector<bool>{false, false}));
 }
 
-TEST_F(KnowledgeTest, ALossIsReadOnce) {
+TEST_F(KnowledgeTest, NodeLoss_ExpectsOneFullScan) {
   scan(0, both);
   knowledge_.lose(1);
-  EXPECT_FALSE(scan(0, only_itself).is_full) << "it was not yet met";
+  EXPECT_FALSE(scan(0, only_itself).is_full) << "it was never read";
   EXPECT_TRUE(scan(0, both).is_full);
   EXPECT_FALSE(scan(0, both).is_full);
   EXPECT_TRUE(scan(1, both).first) << "its database was lost, too";
 }
 
-TEST_F(KnowledgeTest, ALossDuringAScanMayBeReadByThisOneOrTheNext) {
+TEST_F(KnowledgeTest, NodeLossDuringScan_MayBeAGapInThisOrNextScan) {
   scan(0, both);
   const auto reading = knowledge_.begin(0);
   knowledge_.lose(1);
@@ -52,7 +52,7 @@ TEST_F(KnowledgeTest, ALossDuringAScanMayBeReadByThisOneOrTheNext) {
   EXPECT_FALSE(scan(0, both).may_be_a_gap[1]);
 }
 
-TEST_F(KnowledgeTest, HistoryIsKeptForAWhile) {
+TEST_F(KnowledgeTest, HistoryExceeded_MayBeAGapOnce) {
   scan(0, both);
   for (int i = 0; i < 11; ++i) EXPECT_FALSE(scan(0, only_itself).may_be_a_gap[1]);
   scan(0, only_itself);
@@ -60,14 +60,14 @@ TEST_F(KnowledgeTest, HistoryIsKeptForAWhile) {
   EXPECT_FALSE(scan(0, both).may_be_a_gap[1]);
 }
 
-TEST_F(KnowledgeTest, TotalsNeedNotBeRightUntilWhoAcknowledgedIsRead) {
+TEST_F(KnowledgeTest, Totals_AreExactOnceAcknowledgingNodeIsRead) {
   scan(0, both);
   knowledge_.acknowledged(0, 1);
-  EXPECT_FALSE(scan(0, only_itself).is_all_told);
-  EXPECT_TRUE(scan(0, both).is_all_told);
-  EXPECT_TRUE(scan(0, only_itself).is_all_told);
+  EXPECT_FALSE(scan(0, only_itself).has_all_marks);
+  EXPECT_TRUE(scan(0, both).has_all_marks);
+  EXPECT_TRUE(scan(0, only_itself).has_all_marks);
   knowledge_.acknowledged(1, 1);
-  EXPECT_TRUE(scan(0, only_itself).is_all_told) << "that is on another's drives";
+  EXPECT_TRUE(scan(0, only_itself).has_all_marks) << "that mark is for the drives of another host";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What has happened in a run of the test, and whether it has to end.
+// The events of a run of the test, and whether the run must end.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ namespace spoor::hosts {
 // Thread-safe.
 class Ledger {
  public:
-  // An event; the newest 200 are kept.
+  // Records an event; the newest 200 are kept.
   void note(const std::string& event);
 
-  // A rule of Spoor's was broken, or the test itself can't go on. The first one counts; the run is over.
+  // Spoor violated its promise, or the test cannot continue. Keeps the first violation; the run ends.
   void violated(const std::string& what);
 
   void count(const std::string& figure, std::uint64_t more = 1);
@@ -28,10 +28,10 @@ class Ledger {
   std::string newest_events() const;
   std::string figures() const;
 
-  // One scan more has ended.
+  // Another scan has ended.
   void scan_ended();
 
-  // Until so many scans more have ended; false where it gets too late, or a rule is broken, before.
+  // Waits until this number of further scans has ended; returns false after a timeout or a violation.
   bool wait_for_scans(std::uint64_t more, std::chrono::steady_clock::time_point until) const;
 
  private:
@@ -41,7 +41,7 @@ class Ledger {
 
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::condition_variable changed_;
   std::deque<std::string> events_;
   std::map<std::string, std::uint64_t> figures_;

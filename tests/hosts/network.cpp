@@ -14,7 +14,7 @@
 namespace spoor::hosts {
 namespace {
 
-constexpr const char* names_directory = "/run/netns";  // where `ip netns` has them
+constexpr const char* names_directory = "/run/netns";  // used by `ip netns`
 
 void check(int result, const char* what) {
   if (result != 0) throw std::system_error(errno, std::system_category(), what);
@@ -30,7 +30,7 @@ void run(const std::vector<std::string>& command, const std::string& input = {})
 
 std::string link_of(std::size_t host) { return "port" + std::to_string(host); }
 
-// Requests go to the port of a spoord, answers come from there.
+// Requests have the port of a spoord as their destination, responses as their source.
 constexpr const char* requests = " tcp dport 7420";
 constexpr const char* all_packets = "";
 
@@ -124,7 +124,7 @@ void Network::mend(std::size_t from, std::size_t to) {
   write_cuts(to);
 }
 
-// All of them at once: a rule is removed by a number that only the kernel knows.
+// Replaces all rules: a single rule could be removed only by a number that the kernel assigned.
 void Network::write_cuts(std::size_t to) {
   std::string rules = "flush chain inet cuts in\n";
   for (const std::string& drop : drops_.at(to)) rules += "add rule inet cuts in " + drop + "\n";

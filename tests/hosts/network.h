@@ -1,8 +1,8 @@
-// A network of hosts on this machine: each a network namespace with a cable to a switch, which is a
-// bridge in a namespace of its own.
+// A network of hosts on this machine: each is a network namespace with a link to a switch, which is a bridge
+// in its own namespace.
 //
-// The namespaces have their names in a mount namespace of the test program's own, which every program
-// that it starts shares: nobody else sees them, and none outlives it, however it ends.
+// The names of the namespaces are in a private mount namespace of the test program, which its child processes
+// share: other programs do not see them, and none outlives the test program, however it ends.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace spoor::hosts {
 
-// Why there can be no such network here; empty where there can. The first call makes the mount namespace,
-// for the thread that calls and for all that it starts from then on.
+// Why such a network is impossible here; empty if it is possible. The first call creates the mount namespace,
+// for the calling thread and everything that it starts afterwards.
 std::string why_no_network();
 
 enum class End { at_the_host, at_the_switch };
 
-// Failures are exceptions. Not thread-safe but for address() and inside().
+// Throws on failure. Not thread-safe, except for address() and inside().
 class Network {
  public:
   explicit Network(std::size_t hosts);
@@ -28,20 +28,20 @@ class Network {
 
   static std::string address(std::size_t host);
 
-  // The command, to be run in that host's network. The process is the command's own.
+  // The command line that runs `command` in the network of the host. Its process becomes that of `command`.
   std::vector<std::string> inside(std::size_t host, const std::vector<std::string>& command) const;
 
-  // At the host's end it knows at once that it is alone; at the switch's end nothing answers.
+  // At the host's end, its sends fail at once; at the switch's end, packets are lost.
   void unplug(std::size_t host, End end);
   void plug_in(std::size_t host, End end);
 
-  // No packet gets from the one to the other: neither can ask the other anything, since TCP needs both ways.
+  // Drops all packets in this direction: neither host reaches the other, since TCP needs both directions.
   void cut_packets(std::size_t from, std::size_t to);
-  // The one cannot ask the other; the other way it works.
+  // Drops the requests of `from` to `to`; requests in the other direction work.
   void cut_requests(std::size_t from, std::size_t to);
   void mend(std::size_t from, std::size_t to);
 
-  // Whether the kernel can do it.
+  // Returns false if the kernel does not support it.
   bool slow_down(std::size_t host);
   void speed_up(std::size_t host);
 
@@ -54,7 +54,7 @@ class Network {
   std::string prefix_;
   std::string switch_;
   std::vector<std::string> made_;             // namespaces
-  std::vector<std::set<std::string>> drops_;  // of each host: what it refuses to hear
+  std::vector<std::set<std::string>> drops_;  // for each host: the rules for incoming packets that it drops
 };
 
 }  // namespace spoor::hosts

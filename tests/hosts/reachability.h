@@ -1,4 +1,4 @@
-// Which spoord can be asked from which host, as the faults have left it.
+// Which spoord is reachable from which host, given the current faults.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ class Reachability {
 
   void set(std::size_t from, std::size_t to, Reach reach);
 
-  // One host's view at one time.
+  // The view of one host at one time.
   struct View {
     std::vector<Reach> reach;
     std::vector<std::uint64_t> changes;
   };
   View from(std::size_t host) const;
 
-  // How it was all the while between two views of a host's; `changing` where it was not the same.
+  // The reachability during the whole time between two views of a host; `changing` if it was not constant.
   static Reach throughout(const View& before, const View& after, std::size_t to);
 
  private:

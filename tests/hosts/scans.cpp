@@ -16,7 +16,7 @@ constexpr int exit_done = 0;
 constexpr int exit_failed = 1;
 constexpr int exit_in_part = 3;
 
-// A peer that is there may still be slow: no clock decides here whether that is wrong.
+// A reachable peer may still be slow; the test does not judge response times.
 constexpr const char* too_slow = "no answer in time";
 
 bool contains(const std::string& text, const std::string& part) {
@@ -47,7 +47,7 @@ void Scans::work(support::Random random) {
   }
 }
 
-// Of two the one that was scanned less: nobody is left behind for 16 cycles, which may cost a full walk.
+// Of two random hosts the one that was scanned less often: a host that misses 16 cycles may need a full walk.
 Host& Scans::next_host(support::Random& random) {
   Host& one = *random.pick(hosts_);
   Host& other = *random.pick(hosts_);
@@ -81,59 +81,59 @@ bool Scans::judge(Ended& ended) {
   const bool complete = std::all_of(ended.answered.begin(), ended.answered.end(), std::identity());
   const json& report = ended.report;
   if (report["errors"] != 0) violated(ended, "directories could not be read");
-  if (report["partial"] != !complete) violated(ended, "'partial' is not what its peers say");
-  if ((code == exit_done) != complete) violated(ended, "its exit code is not what its peers say");
+  if (report["partial"] != !complete) violated(ended, "'partial' does not match its peers");
+  if ((code == exit_done) != complete) violated(ended, "its exit code does not match its peers");
   const auto expected = knowledge_.expect(ended.reading, ended.answered);
   judge_mode(ended, expected);
   const bool full = report["mode"] == "full";
-  if (complete || full || expected.is_all_told) judge_totals(ended);
+  if (complete || full || expected.has_all_marks) judge_totals(ended);
   knowledge_.finish(ended.reading, ended.answered, full);
   return complete;
 }
 
-// It walks nothing while nobody answers.
+// A scan may fail only if no peer responded.
 void Scans::judge_failure(const Ended& ended) {
-  ledger_.count("scans that nobody answered");
+  ledger_.count("scans without any response");
   ledger_.note(ended.host.name() + " scanned: failed, " + ended.result.err);
   if (!contains(ended.result.err, "no peer answered")) return violated(ended, "it failed");
   for (std::size_t peer = 0; peer < hosts_.size(); ++peer) {
     const bool was_there = Reachability::throughout(ended.before, ended.after, peer) == Reach::yes;
     if (was_there && !contains(ended.result.err, too_slow)) {
-      return violated(ended, "it failed though " + hosts_[peer]->name() + " could be asked");
+      return violated(ended, "it failed though " + hosts_[peer]->name() + " was reachable");
     }
   }
 }
 
-// False where the report does not tell of each peer, once.
+// Returns false if the report does not list each peer exactly once.
 bool Scans::read_peers(Ended& ended) {
-  std::vector<bool> told(hosts_.size());
+  std::vector<bool> reported(hosts_.size());
   ended.answered.assign(hosts_.size(), false);
   for (const json& peer : ended.report["peers"]) {
     const auto index = host_at(hosts_, peer["url"]);
-    if (!index || told[*index]) {
-      violated(ended, "it tells of a peer that there is not, or twice of one");
+    if (!index || reported[*index]) {
+      violated(ended, "it lists an unknown peer, or a peer twice");
       return false;
     }
-    told[*index] = true;
+    reported[*index] = true;
     ended.answered[*index] = peer["ok"];
     judge_peer(ended, peer, *index);
   }
-  const bool all_told = std::all_of(told.begin(), told.end(), std::identity());
-  if (!all_told) violated(ended, "it does not tell of every peer");
-  return all_told;
+  const bool all_reported = std::all_of(reported.begin(), reported.end(), std::identity());
+  if (!all_reported) violated(ended, "it does not list every peer");
+  return all_reported;
 }
 
 void Scans::judge_peer(const Ended& ended, const json& peer, std::size_t index) {
   const Reach reach = Reachability::throughout(ended.before, ended.after, index);
   const bool ok = peer["ok"];
   if (ok && reach == Reach::no) {
-    violated(ended, hosts_[index]->name() + " is said to have answered, and could not be asked");
+    violated(ended, hosts_[index]->name() + " is reported as responding, but was not reachable");
   }
   if (ok || reach != Reach::yes) return;
   if (contains(peer["error"], too_slow)) {
-    ledger_.count("answers too late");
+    ledger_.count("responses too late");
   } else {
-    violated(ended, hosts_[index]->name() + " could be asked, and is said not to have answered");
+    violated(ended, hosts_[index]->name() + " was reachable, but is reported as not responding");
   }
 }
 
@@ -141,7 +141,7 @@ void Scans::judge_mode(const Ended& ended, const Knowledge::Expected& expected) 
   const bool full = ended.report["mode"] == "full";
   if (expected.is_full && !full) violated(ended, "something was lost, and it did not walk everything");
   if (!full || expected.first) return;
-  if (ended.report["gaps"].empty()) violated(ended, "it walked everything, and names no gap");
+  if (ended.report["gaps"].empty()) violated(ended, "it walked everything, and reports no gap");
   for (const json& gap : ended.report["gaps"]) judge_gap(ended, gap, expected);
 }
 

@@ -1,4 +1,4 @@
-// Scans of the hosts, each held against what Spoor promises of it.
+// Scans the hosts and checks each scan against Spoor's promise.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace spoor::hosts {
 
-// Thread-safe: any number of threads work().
+// Thread-safe: any number of threads may call work().
 class Scans {
  public:
   Scans(const Hosts& hosts, Knowledge& knowledge, const Reachability& reachability, Ledger& ledger);
@@ -24,7 +24,7 @@ class Scans {
   void work(support::Random random);
   void stop() { stopping_ = true; }
 
-  // One scan; whether it was complete. Writers to its drives wait.
+  // Runs one scan and returns whether it was complete. Writers to its drives wait.
   bool scan(Host& host);
 
  private:
@@ -54,7 +54,7 @@ class Scans {
   Knowledge& knowledge_;
   const Reachability& reachability_;
   Ledger& ledger_;
-  std::vector<std::atomic<std::uint64_t>> scanned_;  // how often each host was
+  std::vector<std::atomic<std::uint64_t>> scanned_;  // how often each host was scanned
   std::atomic<bool> stopping_ = false;
 };
 

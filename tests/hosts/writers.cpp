@@ -10,7 +10,7 @@ void Writers::work(support::Random random) {
   try {
     while (!stopping_ && !ledger_.is_violated()) {
       Host& host = *random.pick(hosts_);
-      // One that is being scanned is left to the scan; there are always others.
+      // A host that is being scanned is skipped; there are always others.
       const std::unique_lock still(host.still(), std::try_to_lock);
       if (still.owns_lock()) change(host, random);
     }
@@ -26,13 +26,14 @@ void Writers::change(Host& host, support::Random& random) {
   if (!lines.empty()) mark(host, lines, random);
 }
 
-// A mark that is refused, or not answered, is repeated: the change is not done before.
+// Repeats a mark that is refused or gets no response, as the change is complete only when its mark is
+// acknowledged.
 void Writers::mark(const Host& changed, const std::string& lines, support::Random& random) {
   const auto count = static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\0'));
   while (!ledger_.is_violated()) {
     const Host& at = *random.pick(hosts_);
     if (!try_to_mark(at, lines, random)) {
-      ledger_.count("batches refused or not answered");
+      ledger_.count("batches refused or without a response");
       continue;
     }
     knowledge_.acknowledged(changed.index(), at.index());

@@ -1,4 +1,4 @@
-// Applications: they change the drives of the hosts, and mark what they changed wherever somebody answers.
+// Applications: they change the drives of the hosts, and send the marks to any daemon that responds.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 
 namespace spoor::hosts {
 
-// Thread-safe: any number of threads work().
+// Thread-safe: any number of threads may call work().
 class Writers {
  public:
   Writers(const Hosts& hosts, Knowledge& knowledge, Ledger& ledger)
       : hosts_(hosts), knowledge_(knowledge), ledger_(ledger) {}
 
-  // Goes on until stop(), and then until all it has changed is acknowledged.
+  // Runs until stop(), and then until all of its changes are acknowledged.
   void work(support::Random random);
   void stop() { stopping_ = true; }
 

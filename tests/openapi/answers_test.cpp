@@ -215,14 +215,13 @@ void AnswersTest::roles() {
       if (!token.empty()) request.headers = "Authorization: Bearer " + token + "\r\n";
       return ask(node, request).status;
     };
-    const bool is_for_anybody = allowed.empty();
-    EXPECT_EQ(status_as("") == 401, !is_for_anybody) << request.target;
-    EXPECT_EQ(status_as("nobody-has-given-this-token") == 401, !is_for_anybody) << request.target;
+    const bool is_public = allowed.empty();
+    EXPECT_EQ(status_as("") == 401, !is_public) << request.target;
+    EXPECT_EQ(status_as("nobody-has-given-this-token") == 401, !is_public) << request.target;
     for (const std::string role : {"mark", "read", "peer", "admin"}) {
       const unsigned status = status_as(Node::token_of(role));
       EXPECT_NE(status, 401U) << role << " at " << request.target;
-      EXPECT_EQ(status == 403, !is_for_anybody && !allowed.contains(role))
-          << role << " at " << request.target;
+      EXPECT_EQ(status == 403, !is_public && !allowed.contains(role)) << role << " at " << request.target;
     }
   }
   expect(node, {"OPTIONS", "/livez"}, 401, "unauthorized");
@@ -300,7 +299,10 @@ void AnswersTest::no_member() {
   node.config_["peers"]["etcd"] = {{"endpoints", {"http://" + support::own_loopback() + ":1"}},
                                    {"url", "http://127.0.0.1:7420"}};
   node.config_["peers"]["static"] = {"http://" + support::own_loopback() + ":1"};
+  node.config_["peers"]["dns"] = {"spoor.test"};
+  node.config_["peers"]["dns_servers"] = {support::own_loopback() + ":1"};
   node.start();
+  EXPECT_FALSE(node.daemon_->wait_for("peers.dns: spoor.test:7420: ").empty());
   for (const Operation& marking : {Operation{"POST", "/v1/marks"}, Operation{"POST", "/v1/events/s3"}}) {
     expect(node, samples(marking, node).front(), 503, "not_a_member");
   }
@@ -308,7 +310,7 @@ void AnswersTest::no_member() {
   expect(node, {"GET", "/v1/status"}, 200);
 }
 
-TEST_F(AnswersTest, EachIsDescribedAndEachDescribedOneIsGiven) {
+TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   // Requests that never end: the daemon gives up on them while all else is asked.
   Node patient;
   patient.start();

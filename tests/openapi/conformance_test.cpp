@@ -55,29 +55,29 @@ class ConformanceTest : public testing::Test {
   Conformance conformance_{description_};
 };
 
-TEST_F(ConformanceTest, WhatIsDescribedPasses) {
+TEST_F(ConformanceTest, DescribedResponse_Passes) {
   EXPECT_THAT(conformance_.check(get_, answer(200, "application/json", R"({"n":1})")), IsEmpty());
   EXPECT_THAT(conformance_.check(get_, problem(503, "overloaded")), IsEmpty());
 }
 
-TEST_F(ConformanceTest, AStatusThatIsNotDescribedIsSeen) {
+TEST_F(ConformanceTest, UndescribedStatus_IsReported) {
   EXPECT_THAT(conformance_.check(get_, answer(404, "", "")),
               ElementsAre(HasSubstr("status is not described")));
   EXPECT_THAT(conformance_.check(get_, Answer()), ElementsAre(HasSubstr("no answer came")));
 }
 
-TEST_F(ConformanceTest, ACodeThatIsNotDescribedIsSeen) {
+TEST_F(ConformanceTest, UndescribedCode_IsReported) {
   EXPECT_THAT(conformance_.check(get_, problem(503, "timeout")),
               Contains(HasSubstr("code 'timeout' is not described")));
 }
 
-TEST_F(ConformanceTest, AProblemOfAnotherStatusIsSeen) {
+TEST_F(ConformanceTest, ProblemBodyWithOtherStatus_IsReported) {
   Answer made = problem(500, "overloaded");
   made.status = 503;
   EXPECT_THAT(conformance_.check(get_, made), ElementsAre(HasSubstr("tells another status")));
 }
 
-TEST_F(ConformanceTest, ABodyThatIsNotAsDescribedIsSeen) {
+TEST_F(ConformanceTest, BodyNotMatchingSchema_IsReported) {
   for (const char* body : {R"({"n":"1"})", "{}", R"({"n":1,"m":1})", "[]"}) {
     EXPECT_THAT(conformance_.check(get_, answer(200, "application/json", body)),
                 ElementsAre(HasSubstr("body is not as described")))
@@ -89,7 +89,7 @@ TEST_F(ConformanceTest, ABodyThatIsNotAsDescribedIsSeen) {
               ElementsAre(HasSubstr("Content-Type 'text/html' is not described")));
 }
 
-TEST_F(ConformanceTest, HeadersAreHeldAgainstTheirs) {
+TEST_F(ConformanceTest, MissingWrongOrUnknownHeader_IsReported) {
   Answer made = problem(503, "overloaded");
   made.headers.erase("retry-after");
   EXPECT_THAT(conformance_.check(get_, made), ElementsAre(HasSubstr("there is no Retry-After")));
@@ -103,14 +103,14 @@ TEST_F(ConformanceTest, HeadersAreHeldAgainstTheirs) {
   EXPECT_THAT(conformance_.check(get_, made), ElementsAre(HasSubstr("Content-Length is 1")));
 }
 
-TEST_F(ConformanceTest, HeadHasNoBody) {
+TEST_F(ConformanceTest, HeadResponseWithBody_IsReported) {
   const Request head{"HEAD", "/a"};
   EXPECT_THAT(conformance_.check(head, answer(200, "application/json", R"({"n":1})")),
               ElementsAre(HasSubstr("HEAD was answered with a body")));
   EXPECT_THAT(conformance_.check(head, answer(200, "application/json", "")), IsEmpty());
 }
 
-TEST_F(ConformanceTest, AllowTellsTheMethodsDescribed) {
+TEST_F(ConformanceTest, AllowHeader_MustListDescribedMethods) {
   Answer made{204, {{"allow", "GET, HEAD, POST, OPTIONS"}}, ""};
   EXPECT_THAT(conformance_.check({"OPTIONS", "/a"}, made), IsEmpty());
   made.headers["allow"] = "GET, HEAD, OPTIONS";
@@ -118,7 +118,7 @@ TEST_F(ConformanceTest, AllowTellsTheMethodsDescribed) {
               ElementsAre(HasSubstr("Allow is 'GET, HEAD, OPTIONS'")));
 }
 
-TEST_F(ConformanceTest, ARequestThatIsAcceptedMustBeDescribed) {
+TEST_F(ConformanceTest, AcceptedUndescribedRequestBody_IsReported) {
   const auto accepted = [this](const std::string& type, const std::string& body) {
     return conformance_.check({"POST", "/a", type, body}, answer(200, "text/plain", "fine"));
   };
@@ -127,7 +127,7 @@ TEST_F(ConformanceTest, ARequestThatIsAcceptedMustBeDescribed) {
   EXPECT_THAT(accepted("text/plain", "[]"), ElementsAre(HasSubstr("type 'text/plain' was accepted")));
 }
 
-TEST_F(ConformanceTest, WhatWasNeverGivenIsKnown) {
+TEST_F(ConformanceTest, UnseenResponses_AreListed) {
   const Operation get{"GET", "/a"};
   EXPECT_THAT(conformance_.unseen(),
               ElementsAre(Case{any_other, "204", ""}, Case{get, "200", ""}, Case{get, "503", "not_durable"},

@@ -18,14 +18,14 @@ const Description& description() {
   return read;
 }
 
-TEST(DescriptionTest, EveryExampleFitsItsSchema) {
+TEST(DescriptionTest, EveryExample_MatchesItsSchema) {
   EXPECT_GT(description().examples().size(), 15U);
   for (const Description::Example& example : description().examples()) {
     EXPECT_EQ(description().misfit(example.schema, example.value), "") << example.where;
   }
 }
 
-TEST(DescriptionTest, EveryReferenceLeadsSomewhereAndEveryComponentIsUsed) {
+TEST(DescriptionTest, EveryReference_ResolvesAndEveryComponentIsUsed) {
   std::set<std::string> used;
   const std::function<void(const json&)> visit = [&](const json& part) {
     if (part.is_object() && part.contains("$ref")) {
@@ -44,7 +44,7 @@ TEST(DescriptionTest, EveryReferenceLeadsSomewhereAndEveryComponentIsUsed) {
   }
 }
 
-TEST(DescriptionTest, EveryOperationHasANameOfItsOwnAndSaysWhoMay) {
+TEST(DescriptionTest, EveryOperation_HasUniqueIdAndRoles) {
   std::set<std::string> names;
   for (const Operation& operation : description().operations()) {
     const json& text = description().text_of(operation);
@@ -62,7 +62,7 @@ TEST(DescriptionTest, EveryOperationHasANameOfItsOwnAndSaysWhoMay) {
 }
 
 // The objects that answers consist of: a member nobody described must not pass.
-TEST(DescriptionTest, WhatTheDaemonAnswersIsDescribedToTheLastMember) {
+TEST(DescriptionTest, ResponseSchemas_AllowNoAdditionalProperties) {
   const std::set<std::string> of_requests = {"S3Notification", "CycleQuery"};
   const std::function<void(const std::string&, const json&)> visit = [&](const std::string& where,
                                                                          const json& part) {
@@ -81,7 +81,7 @@ TEST(DescriptionTest, WhatTheDaemonAnswersIsDescribedToTheLastMember) {
   }
 }
 
-TEST(DescriptionTest, YamlIsReadByItsCoreSchema) {
+TEST(DescriptionTest, Yaml_IsReadByItsCoreSchema) {
   const support::TempDirectory directory;
   std::ofstream(directory / "a.yaml")
       << "a: [1, '1', 1.5, true, 'true', null, 'null', text, '200', -7]\nb: {}\n";

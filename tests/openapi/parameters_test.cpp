@@ -64,7 +64,7 @@ class ParametersTest : public OpenApiTest {
   Node node_;
 };
 
-TEST_F(ParametersTest, EachTakesTheValuesOfItsSchema) {
+TEST_F(ParametersTest, EveryParameter_AcceptsOnlyValuesOfItsSchema) {
   for (const Operation& operation : description_.operations()) {
     for (const json& parameter : description_.text_of(operation).value("parameters", json::array())) {
       check(operation, parameter);
@@ -72,7 +72,7 @@ TEST_F(ParametersTest, EachTakesTheValuesOfItsSchema) {
   }
 }
 
-TEST_F(ParametersTest, OnlyTheRequiredOnesAreRequired) {
+TEST_F(ParametersTest, MissingParameter_IsRefusedOnlyIfRequired) {
   for (const Operation& operation : description_.operations()) {
     const json parameters = description_.text_of(operation).value("parameters", json::array());
     for (const json& parameter : parameters) {
@@ -89,7 +89,7 @@ TEST_F(ParametersTest, OnlyTheRequiredOnesAreRequired) {
 }
 
 // A misspelt one would be taken for its default, where a wrong answer would not show.
-TEST_F(ParametersTest, UnknownOnesAreRefusedWhereTheDescriptionSaysSo) {
+TEST_F(ParametersTest, UnknownParameter_IsRefusedWhereDescribed) {
   const std::set<std::string> refusing = {"/v1/marks", "/v1/events/s3", "/v1/dirty",
                                           "/v1/usage", "/v1/scans",     "/v1/changes"};
   for (const Operation& operation : description_.operations()) {
@@ -102,7 +102,7 @@ TEST_F(ParametersTest, UnknownOnesAreRefusedWhereTheDescriptionSaysSo) {
   }
 }
 
-TEST_F(ParametersTest, ABodyOfJsonTakesNone) {
+TEST_F(ParametersTest, JsonBody_RefusesQueryParameters) {
   Request request = samples({"POST", "/v1/marks"}, node_).front();
   ASSERT_EQ(request.content_type, "application/json");
   request.target += "?kind=tree";

@@ -29,7 +29,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 
 std::string sources_of_the_daemon() {
   std::string all;
-  for (const auto& entry : fs::directory_iterator(root / "daemon")) {
+  for (const auto& entry : fs::recursive_directory_iterator(root / "daemon")) {
     if (entry.path().extension() == ".cpp") all += read(entry.path());
   }
   return all;
@@ -39,11 +39,11 @@ std::string words() { return read(root / "docs/http-api.md"); }
 
 using SourcesTest = OpenApiTest;
 
-TEST_F(SourcesTest, EveryRouteOfTheDaemonIsDescribed) {
+TEST_F(SourcesTest, EveryDaemonRoute_IsDescribed) {
   Node node;
   node.start();
-  const auto literals = matches(read(root / "daemon/api.cpp"), "\"(/[a-z0-9/_-]+)\"");
-  EXPECT_GT(literals.size(), 10U) << "the routes are no longer in daemon/api.cpp";
+  const auto literals = matches(read(root / "daemon/api/api.cpp"), "\"(/[a-z0-9/_-]+)\"");
+  EXPECT_GT(literals.size(), 10U) << "the routes are no longer in daemon/api/api.cpp";
   for (const std::string& path : literals) {
     const bool is_route = send(node.port(), {"OPTIONS", path}).status != 404;
     EXPECT_EQ(is_route, description_.has_path(path)) << path;
@@ -53,7 +53,7 @@ TEST_F(SourcesTest, EveryRouteOfTheDaemonIsDescribed) {
   }
 }
 
-TEST_F(SourcesTest, EveryCodeOfTheDaemonIsDescribed) {
+TEST_F(SourcesTest, EveryDaemonErrorCode_IsDescribed) {
   // `{400, "code"`, `{400, is ? "code" : "code"` and `.code = "code"`.
   const std::string sources = sources_of_the_daemon();
   const std::string one = R"re([45]\d\d,\s*(?:\w+ \? "(\w+)" : )?"([a-z_]+)")re";
@@ -69,14 +69,14 @@ TEST_F(SourcesTest, EveryCodeOfTheDaemonIsDescribed) {
   EXPECT_EQ(of_answers, described);
 }
 
-TEST_F(SourcesTest, TheWordsNameTheSameRoutes) {
+TEST_F(SourcesTest, HttpApiDocument_NamesSameRoutes) {
   const std::string table = words().substr(0, words().find("\n## "));
   std::set<std::string> described;
   for (const Operation& operation : description_.operations()) described.insert(operation.path);
   EXPECT_EQ(matches(table, R"(`(?:GET |POST )?(/[a-z0-9/]+)[^`\s]*`)"), described);
 }
 
-TEST_F(SourcesTest, TheWordsNameTheSameCodes) {
+TEST_F(SourcesTest, HttpApiDocument_NamesSameErrorCodes) {
   const std::string table = words().substr(words().find("\n## Problems"));
   std::set<std::string> named;
   for (const std::string& row : matches(table, R"(\n\| \d\d\d(?:, \d\d\d)* \| ([^|]*) \|)")) {

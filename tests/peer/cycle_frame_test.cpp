@@ -1,4 +1,4 @@
-#include "peer/cycle_frame.h"
+#include "peer/gather/cycle_frame.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::string with_new_checksum(std::string bytes) {
   return out.take();
 }
 
-TEST(CycleFrameTest, GoesThereAndBack) {
+TEST(CycleFrameTest, EncodeAndDecode_KeepsAllFields) {
   const CycleFrame frame = sample();
   const auto decoded = decode_cycle_frame(encode_cycle_frame(frame));
   ASSERT_TRUE(decoded);
@@ -51,7 +51,7 @@ TEST(CycleFrameTest, GoesThereAndBack) {
 }
 
 // ancestor 3: flipped bits went unnoticed.
-TEST(CycleFrameTest, EveryFlippedBitAndEveryTruncationIsRefused) {
+TEST(CycleFrameTest, FlippedBitOrTruncation_IsRefused) {
   const std::string whole = encode_cycle_frame(sample());
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string flipped = whole;
@@ -62,13 +62,13 @@ TEST(CycleFrameTest, EveryFlippedBitAndEveryTruncationIsRefused) {
   EXPECT_FALSE(decode_cycle_frame(whole + '\0'));
 }
 
-TEST(CycleFrameTest, BytesBehindTheEndAreRefused) {
+TEST(CycleFrameTest, TrailingBytesWithValidChecksum_AreRefused) {
   std::string longer = encode_cycle_frame(sample());
   longer.insert(longer.size() - 8, 1, '\0');
   EXPECT_FALSE(decode_cycle_frame(with_new_checksum(longer)));
 }
 
-TEST(CycleFrameTest, ImpossibleCyclesInstancesAndNamesAreRefused) {
+TEST(CycleFrameTest, InvalidCycleInstanceOrName_IsRefused) {
   const auto is_refused = [](const auto& change) {
     CycleFrame frame = sample();
     change(frame);
@@ -86,7 +86,7 @@ TEST(CycleFrameTest, ImpossibleCyclesInstancesAndNamesAreRefused) {
   }
 }
 
-TEST(CycleFrameTest, ANewerVersionIsRefusedByNameOfVersion) {
+TEST(CycleFrameTest, NewerVersion_IsRefusedWithVersionInError) {
   std::string newer = encode_cycle_frame(sample());
   newer[0] = 2;
   const auto decoded = decode_cycle_frame(with_new_checksum(newer));
@@ -94,7 +94,7 @@ TEST(CycleFrameTest, ANewerVersionIsRefusedByNameOfVersion) {
   EXPECT_NE(decoded.error().message.find("version 2"), std::string::npos) << decoded.error().message;
 }
 
-TEST(CycleFrameTest, MutatedFramesWithARightChecksumNeverCrash) {
+TEST(CycleFrameTest, MutatedFrameWithValidChecksum_NeverCrashesDecoder) {
   SPOOR_RANDOM(random);
   const std::string whole = encode_cycle_frame(sample());
   for (int round = 0; round < 20'000; ++round) {

@@ -1,11 +1,11 @@
-#include "peer/cycle_request.h"
+#include "peer/gather/cycle_request.h"
 
 #include <gtest/gtest.h>
 
 namespace spoor::peer {
 namespace {
 
-TEST(CycleRequestTest, GoesThereAndBack) {
+TEST(CycleRequestTest, ToJsonAndParse_KeepsAllFields) {
   CycleQuery query;
   query.cluster = "c";
   query.request = {{13}, {5}, tracker::InstanceId::random(), false, 63};
@@ -19,7 +19,7 @@ TEST(CycleRequestTest, GoesThereAndBack) {
   EXPECT_EQ(parsed->request.start_level, 63U);
 }
 
-TEST(CycleRequestTest, WhatIsLeftOutHasItsDefault) {
+TEST(CycleRequestTest, MissingFields_HaveDefaults) {
   const auto parsed = parse_cycle_query(R"({"cluster":"c"})");
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->request.current.value, 0U);
@@ -28,13 +28,13 @@ TEST(CycleRequestTest, WhatIsLeftOutHasItsDefault) {
   EXPECT_EQ(parsed->request.start_level, 0U);
 }
 
-TEST(CycleRequestTest, AnUnreadableInstanceIsNoneRatherThanAnError) {
+TEST(CycleRequestTest, UnparsableInstanceId_IsReadAsNone) {
   const auto parsed = parse_cycle_query(R"({"cluster":"c","instance":"of another kind"})");
   ASSERT_TRUE(parsed);
   EXPECT_TRUE(parsed->request.instance.is_none());
 }
 
-TEST(CycleRequestTest, WrongShapesAndImpossibleNumbersAreRefused) {
+TEST(CycleRequestTest, WrongTypesAndOutOfRangeNumbers_AreRefused) {
   for (const char* text :
        {"", "[]", "{", R"({"current":-1})", R"({"current":1.5})", R"({"current":"1"})",
         R"({"current":4611686018427387905})", R"({"oldest":18446744073709551615})", R"({"cluster":1})",

@@ -1,5 +1,5 @@
 // The resolver against a real DNS server, and against those that are none.
-#include "peer/dns_resolver.h"
+#include "peer/membership/dns_resolver.h"
 
 #include <gmock/gmock.h>
 
@@ -27,13 +27,13 @@ constexpr std::chrono::minutes patience{2};
 
 std::vector<std::string> urls(const DnsAnswer& answer) {
   std::vector<std::string> urls;
-  for (const Endpoint& endpoint : answer.endpoints) urls.push_back(endpoint.to_string());
+  for (const base::Endpoint& endpoint : answer.endpoints) urls.push_back(endpoint.to_string());
   return urls;
 }
 
 std::vector<DnsAnswer> resolve_all(DnsResolver::Options options, const std::vector<std::string>& texts) {
-  std::vector<DnsSource> sources;
-  for (const std::string& text : texts) sources.push_back(parse_dns_source(text).value());
+  std::vector<base::DnsSource> sources;
+  for (const std::string& text : texts) sources.push_back(base::parse_dns_source(text).value());
   return DnsResolver(std::move(options)).resolve(sources);
 }
 
@@ -45,7 +45,7 @@ DnsAnswer resolve(const DnsServer& server, const std::string& text) {
   return resolve_all(asking(server.port()), {text}).at(0);
 }
 
-TEST(DnsResolverTest, ANameHasAddressesOfBothKinds) {
+TEST(DnsResolverTest, Name_ResolvesToIpv4AndIpv6Addresses) {
   const DnsServer server({"--host-record=a.test,10.0.0.2,fd00::1", "--host-record=a.test,10.0.0.1",
                           "--host-record=b.test,10.0.0.3"});
   const auto answer = resolve(server, "a.test");
@@ -55,7 +55,7 @@ TEST(DnsResolverTest, ANameHasAddressesOfBothKinds) {
   EXPECT_THAT(urls(resolve(server, "b.test:1")), ElementsAre("http://10.0.0.3:1"));
 }
 
-TEST(DnsResolverTest, AServiceHasTheAddressesOfAllItsTargets) {
+TEST(DnsResolverTest, SrvRecord_ResolvesToAddressesOfAllTargets) {
   const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,7001,0,9",
                           "--srv-host=_spoor._tcp.test,b.test,7002,5,1",
                           "--srv-host=_spoor._tcp.test,b.test,7003", "--host-record=a.test,10.0.0.1",
@@ -67,14 +67,14 @@ TEST(DnsResolverTest, AServiceHasTheAddressesOfAllItsTargets) {
                           "http://[fd00::2]:7002", "http://[fd00::2]:7003"));
 }
 
-TEST(DnsResolverTest, AnAliasIsFollowed) {
+TEST(DnsResolverTest, Cname_IsFollowed) {
   const DnsServer server({"--cname=alias.test,a.test", "--host-record=a.test,10.0.0.1"});
   const auto answer = resolve(server, "alias.test");
   EXPECT_EQ(answer.problem, "");
   EXPECT_THAT(urls(answer), ElementsAre("http://10.0.0.1:7420"));
 }
 
-TEST(DnsResolverTest, NobodyThereIsAnAnswer) {
+TEST(DnsResolverTest, NameOrRecordMissing_IsAnEmptyAnswer) {
   const DnsServer server({"--txt-record=other.test,text", "--srv-host=_away._tcp.test"});
   for (const std::string name :
        {"missing.test", "other.test", "srv:_missing._tcp.test", "srv:_away._tcp.test"}) {
@@ -85,7 +85,7 @@ TEST(DnsResolverTest, NobodyThereIsAnAnswer) {
 }
 
 // The service is there: only where is not known, for now.
-TEST(DnsResolverTest, ATargetWithoutAnAddressIsAProblem) {
+TEST(DnsResolverTest, SrvTargetWithoutAddress_IsAnError) {
   const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,7001",
                           "--srv-host=_spoor._tcp.test,gone.test,7002", "--host-record=a.test,10.0.0.1",
                           "--srv-host=_bare._tcp.test,other.test,7003", "--txt-record=other.test,text",
@@ -99,7 +99,7 @@ TEST(DnsResolverTest, ATargetWithoutAnAddressIsAProblem) {
   EXPECT_EQ(resolve(server, "srv:_six._tcp.test").problem, "") << "one kind of address is enough";
 }
 
-TEST(DnsResolverTest, NamesComeAndGo) {
+TEST(DnsResolverTest, NameAddedOrRemoved_IsSeenByNextResolve) {
   DnsServer server({"--host-record=a.test,10.0.0.1"});
   EXPECT_THAT(urls(resolve(server, "a.test")), ElementsAre("http://10.0.0.1:7420"));
   server.restart({});
@@ -108,19 +108,19 @@ TEST(DnsResolverTest, NamesComeAndGo) {
   EXPECT_THAT(urls(resolve(server, "a.test")), ElementsAre("http://10.0.0.2:7420"));
 }
 
-TEST(DnsResolverTest, ARefusalIsNotNobody) {
+TEST(DnsResolverTest, ServerRefusesQuery_IsAnError) {
   const DnsServer server({});
-  EXPECT_THAT(resolve(server, "not.ours").problem, HasSubstr("no DNS server gives an answer"));
+  EXPECT_THAT(resolve(server, "not.ours").problem, HasSubstr("no DNS server resolves the name"));
 }
 
-TEST(DnsResolverTest, AServerThatIsNotThereIsNotNobody) {
+TEST(DnsResolverTest, ServerUnreachable_IsAnError) {
   const std::uint16_t port = SilentUdpPort().port();
   auto options = asking(port);
   options.timeout = std::chrono::milliseconds(400);
   EXPECT_NE(resolve_all(options, {"a.test"}).at(0).problem, "");
 }
 
-TEST(DnsResolverTest, AServerThatNeverAnswersIsNotNobody) {
+TEST(DnsResolverTest, ServerNeverResponds_IsATimeout) {
   const SilentUdpPort silent;
   auto options = asking(silent.port());
   options.timeout = std::chrono::milliseconds(40);
@@ -130,7 +130,7 @@ TEST(DnsResolverTest, AServerThatNeverAnswersIsNotNobody) {
   }
 }
 
-TEST(DnsResolverTest, TimeIsUpForQueriesThatNeverBeganToo) {
+TEST(DnsResolverTest, Timeout_FailsQueuedQueriesToo) {
   const SilentUdpPort silent;
   auto options = asking(silent.port());
   options.timeout = std::chrono::milliseconds(40);
@@ -140,7 +140,7 @@ TEST(DnsResolverTest, TimeIsUpForQueriesThatNeverBeganToo) {
   }
 }
 
-TEST(DnsResolverTest, ASilentServerLeavesTimeForTheNext) {
+TEST(DnsResolverTest, FirstServerSilent_NextServerIsQueriedInTime) {
   const SilentUdpPort silent;
   const DnsServer server({"--host-record=a.test,10.0.0.1"});
   const auto answers = resolve_all(
@@ -151,20 +151,20 @@ TEST(DnsResolverTest, ASilentServerLeavesTimeForTheNext) {
   EXPECT_THAT(urls(answers[0]), ElementsAre("http://10.0.0.1:7420"));
 }
 
-TEST(DnsResolverTest, ATargetThatCannotBeFoundOutLeavesTheOthers) {
+TEST(DnsResolverTest, SrvTargetLookupFails_OtherTargetsAreReturned) {
   const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,7001",
                           "--srv-host=_spoor._tcp.test,not.ours,7002", "--host-record=a.test,10.0.0.1"});
   const auto answer = resolve(server, "srv:_spoor._tcp.test");
-  EXPECT_THAT(answer.problem, HasSubstr("not.ours: no DNS server gives an answer"));
+  EXPECT_THAT(answer.problem, HasSubstr("not.ours: no DNS server resolves the name"));
   EXPECT_THAT(urls(answer), ElementsAre("http://10.0.0.1:7001"));
 }
 
-TEST(DnsResolverTest, ATargetWithoutAPortIsAProblem) {
+TEST(DnsResolverTest, SrvTargetWithoutPort_IsAnError) {
   const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,0", "--host-record=a.test,10.0.0.1"});
   EXPECT_THAT(resolve(server, "srv:_spoor._tcp.test").problem, HasSubstr("has no port"));
 }
 
-TEST(DnsResolverTest, ManyNamesAreAskedSideBySide) {
+TEST(DnsResolverTest, ManyNames_AreResolvedConcurrently) {
   const DnsServer server({"--address=/test/10.0.0.1"});
   std::vector<std::string> names;
   for (int i = 0; i < 200; ++i) names.push_back("n" + std::to_string(i) + ".test");
@@ -175,11 +175,11 @@ TEST(DnsResolverTest, ManyNamesAreAskedSideBySide) {
     EXPECT_EQ(answers[i].problem, "");
     EXPECT_THAT(urls(answers[i]), ElementsAre("http://10.0.0.1:7420")) << i;
   }
-  EXPECT_THAT(answers[200].problem, HasSubstr("no DNS server gives an answer"));
+  EXPECT_THAT(answers[200].problem, HasSubstr("no DNS server resolves the name"));
 }
 
 // More than a packet holds: over TCP.
-TEST(DnsResolverTest, ALongAnswerIsWholeAndATooLongOneSaysSo) {
+TEST(DnsResolverTest, LargeResponse_IsCompleteUpToAddressLimit) {
   const support::TempDirectory directory;
   {
     std::ofstream hosts(directory / "hosts");
@@ -199,7 +199,7 @@ TEST(DnsResolverTest, ALongAnswerIsWholeAndATooLongOneSaysSo) {
   EXPECT_THAT(cut.endpoints, SizeIs(499));
 }
 
-TEST(DnsResolverTest, TooManyTargetsAreAProblem) {
+TEST(DnsResolverTest, SrvTargetsOverLimit_AreAnError) {
   const DnsServer server({"--srv-host=_spoor._tcp.test,a.test,7001",
                           "--srv-host=_spoor._tcp.test,a.test,7002", "--host-record=a.test,10.0.0.1"});
   auto options = asking(server.port());

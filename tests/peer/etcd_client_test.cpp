@@ -1,6 +1,9 @@
-#include "peer/etcd_client.h"
+#include "peer/membership/etcd_client.h"
 
 #include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/manual_clock.h"
@@ -36,7 +39,7 @@ class EtcdClientTest : public testing::Test {
                      {.operation_max = std::chrono::seconds(5), .stop = stop_.get_token()}};
 };
 
-TEST_F(EtcdClientTest, WhatIsPutIsListed) {
+TEST_F(EtcdClientTest, List_ReturnsPutKeysWithLeaseAndRevision) {
   const EtcdLease lease = granted();
   ASSERT_TRUE(
       client_.put(std::vector<EtcdPut>{{"p/b", std::string("\0\xff", 2), lease}, {"p/a", ""}, {"q", "x"}}));
@@ -62,7 +65,7 @@ TEST_F(EtcdClientTest, ClusterIdThatIsNoNumber_IsAnError) {
   }
 }
 
-TEST_F(EtcdClientTest, ManyKeysAreListedInPages) {
+TEST_F(EtcdClientTest, List_ManyKeys_ReadsAllPages) {
   std::vector<std::string> all;
   for (char at = 'a'; at <= 'z'; ++at) {
     etcd_.put(std::string("p/") + at, "v");
@@ -74,7 +77,7 @@ TEST_F(EtcdClientTest, ManyKeysAreListedInPages) {
   }
 }
 
-TEST_F(EtcdClientTest, MoreKeysThanItTakesAreAnError) {
+TEST_F(EtcdClientTest, List_TooManyKeysOrEmptyPage_IsAnError) {
   std::string body = R"({"header":{"revision":"1"},"more":true,"kvs":[)";
   answer(body + "]}");
   EXPECT_FALSE(client_.list({"p/", "p0"})) << "a page of nothing, and more to come";
@@ -87,7 +90,7 @@ TEST_F(EtcdClientTest, MoreKeysThanItTakesAreAnError) {
   EXPECT_THAT(entries.error().message, HasSubstr("more than 20000 keys"));
 }
 
-TEST_F(EtcdClientTest, AGoneLeaseIsNoErrorToWhoKeepsOrRevokesIt) {
+TEST_F(EtcdClientTest, LeaseExpired_KeepAliveAndRevokeAreNoError) {
   const EtcdLease lease = granted();
   EXPECT_TRUE(client_.keep_alive(lease).value());
   etcd_.expire(lease.id);
@@ -97,14 +100,14 @@ TEST_F(EtcdClientTest, AGoneLeaseIsNoErrorToWhoKeepsOrRevokesIt) {
   EXPECT_EQ(etcd_.asked.back(), "a /v3/kv/txn") << "another endpoint would say the same";
 }
 
-TEST_F(EtcdClientTest, ARevokedLeaseTakesItsKeysAlong) {
+TEST_F(EtcdClientTest, LeaseRevoked_DeletesItsKeys) {
   const EtcdLease lease = granted();
   ASSERT_TRUE(client_.put(std::vector<EtcdPut>{{"a", "b", lease}, {"b", "b"}}));
   EXPECT_TRUE(client_.revoke(lease));
   EXPECT_THAT(listed({"a", "z"}), ElementsAre("b=b"));
 }
 
-TEST_F(EtcdClientTest, OneOfTwoPutsAKeyThatIsAbsent) {
+TEST_F(EtcdClientTest, PutIfAbsent_TwoWriters_OnlyFirstSucceeds) {
   const EtcdPut first{"k", "first", granted()};
   const EtcdPut second{"k", "second", granted()};
   EXPECT_TRUE(client_.put_if_absent(first).value());
@@ -113,7 +116,7 @@ TEST_F(EtcdClientTest, OneOfTwoPutsAKeyThatIsAbsent) {
   EXPECT_EQ(etcd_.keys["k"].value, "first");
 }
 
-TEST_F(EtcdClientTest, ChangesAreMadeWhereAllConditionsHoldOrNotAtAll) {
+TEST_F(EtcdClientTest, ChangeIf_AppliesChangesOnlyIfAllConditionsHold) {
   etcd_.put("k", "1");
   const auto revision = etcd_.keys["k"].mod_revision;
   const EtcdChanges changes{{{"new", "2"}}, {"k"}};
@@ -130,7 +133,7 @@ TEST_F(EtcdClientTest, ChangesAreMadeWhereAllConditionsHoldOrNotAtAll) {
   EXPECT_THAT(listed({"a", "z"}), ElementsAre("new=2"));
 }
 
-TEST_F(EtcdClientTest, EveryChangeOfARangeChangesItsState) {
+TEST_F(EtcdClientTest, RangeState_DiffersAfterEveryChange) {
   const EtcdRange range{"p/", "p0"};
   std::vector<EtcdRangeState> states{client_.state(range).value()};
   const auto expect_changed = [&](const char* what) {
@@ -155,7 +158,7 @@ TEST_F(EtcdClientTest, EveryChangeOfARangeChangesItsState) {
   EXPECT_EQ(client_.state(range).value(), states.back()) << "outside";
 }
 
-TEST_F(EtcdClientTest, TheNextEndpointIsTriedAndTheOneThatAnsweredKept) {
+TEST_F(EtcdClientTest, EndpointDown_NextIsTriedAndKept) {
   etcd_.down = {"a"};
   granted();
   granted();
@@ -165,7 +168,7 @@ TEST_F(EtcdClientTest, TheNextEndpointIsTriedAndTheOneThatAnsweredKept) {
                                        "b /v3/lease/grant", "c /v3/lease/grant", "a /v3/lease/grant"));
 }
 
-TEST_F(EtcdClientTest, WhereNoneAnswersAllAreNamed) {
+TEST_F(EtcdClientTest, AllEndpointsDown_ErrorNamesEach) {
   etcd_.down = {"a", "b", "c"};
   const auto lease = client_.grant(std::chrono::seconds(1));
   ASSERT_FALSE(lease);
@@ -174,7 +177,7 @@ TEST_F(EtcdClientTest, WhereNoneAnswersAllAreNamed) {
   }
 }
 
-TEST_F(EtcdClientTest, NoFurtherEndpointIsTriedAfterTheTimeOrAStop) {
+TEST_F(EtcdClientTest, DeadlineOrStop_NoFurtherEndpointIsTried) {
   etcd_.before = [&](auto&) { clock_.advance(std::chrono::seconds(5)); };
   answer("", 503);
   EXPECT_FALSE(client_.grant(std::chrono::seconds(1)));
@@ -185,15 +188,21 @@ TEST_F(EtcdClientTest, NoFurtherEndpointIsTriedAfterTheTimeOrAStop) {
   EXPECT_EQ(etcd_.asked.size(), 2U);
 }
 
-TEST_F(EtcdClientTest, WhatEtcdSaysOfARequestItRefusesIsTold) {
+TEST_F(EtcdClientTest, RequestRefused_ErrorContainsEtcdMessage) {
   answer(R"({"error":"etcdserver: mvcc: database space exceeded\u001b[2J","code":8})", 429);
   EXPECT_THAT(client_.grant(std::chrono::seconds(1)).error().message,
               HasSubstr("http://a:2379: etcdserver: mvcc: database space exceeded\\x1b[2J"));
+  answer("no gateway\r\nfor you", 400);
+  const auto message = client_.grant(std::chrono::seconds(1)).error().message;
+  EXPECT_THAT(message, HasSubstr("http://a:2379: HTTP status 400: no gateway"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("for you")));
+  // An error in a stream comes with status 200.
   answer(R"({"error":{"grpc_code":14,"message":"no leader"}})");
-  EXPECT_FALSE(client_.keep_alive({1})) << "an error in a stream comes with status 200";
+  EXPECT_THAT(client_.keep_alive({1}).error().message,
+              HasSubstr("the request to etcd failed: http://a:2379: no leader"));
 }
 
-TEST_F(EtcdClientTest, AnswersThatEtcdWouldNotGiveAreErrors) {
+TEST_F(EtcdClientTest, MalformedResponse_IsAnError) {
   const std::string bodies[] = {
       "",
       "[]",
@@ -204,6 +213,7 @@ TEST_F(EtcdClientTest, AnswersThatEtcdWouldNotGiveAreErrors) {
       R"({"ID":"1 ","result":[],"kvs":[1],"succeeded":"true","count":[]})",
       R"({"header":{"revision":"1"},"kvs":[{"key":"?"}],"responses":[{}]})",
       R"({"header":[],"kvs":[{"key":7}],"responses":{}})",
+      R"({"error":"x","header":{"revision":"1"},"ID":"1","result":{"TTL":"1"},"succeeded":true})",
       R"({"header":{"revision":"1"},"kvs":[{"key":"cA==","lease":"1x"}]})",
       R"({"header":{"revision":"1"},"kvs":[{"key":"eg=="}]})",
       R"({"header":{"revision":"1"},"kvs":[{"key":"cC9h"},{"key":"cC9h"}]})",
@@ -217,6 +227,132 @@ TEST_F(EtcdClientTest, AnswersThatEtcdWouldNotGiveAreErrors) {
     EXPECT_FALSE(client_.put(std::vector<EtcdPut>{{"a", "b"}})) << body.substr(0, 100);
     EXPECT_FALSE(client_.put_if_absent({"a", "b", {1}})) << body.substr(0, 100);
   }
+}
+
+// With a user, at an etcd that authenticates its users.
+class EtcdUserTest : public testing::Test {
+ protected:
+  EtcdUserTest() {
+    etcd_.has_auth = true;
+    etcd_.passwords["spoor"] = password;
+  }
+
+  base::Result<EtcdLease> grant() { return client_.grant(std::chrono::seconds(30)); }
+
+  static constexpr const char* authenticate = "a /v3/auth/authenticate";
+  static constexpr const char* grant_request = "a /v3/lease/grant";
+  static constexpr const char* password = "hunter2-hunter2";
+
+  fakes::FakeEtcd etcd_;
+  fakes::ManualClock clock_;
+  EtcdClient client_{etcd_,
+                     clock_,
+                     {{"a", 2379, {}}},
+                     {.user = "spoor", .password = password, .operation_max = std::chrono::seconds(5)}};
+};
+
+TEST_F(EtcdUserTest, Token_IsSentWithEachRequest) {
+  ASSERT_TRUE(grant());
+  ASSERT_TRUE(client_.keep_alive(*grant()));
+  EXPECT_THAT(etcd_.asked, ElementsAre(authenticate, grant_request, grant_request, "a /v3/lease/keepalive"));
+  EXPECT_THAT(etcd_.authorizations, ElementsAre("", "token.1", "token.1", "token.1"));
+}
+
+TEST_F(EtcdUserTest, NoUserConfigured_NoTokenIsRequestedOrSent) {
+  EtcdClient client(etcd_, clock_, {{"a", 2379, {}}}, {.operation_max = std::chrono::seconds(5)});
+  EXPECT_THAT(client.grant(std::chrono::seconds(30)).error().message, HasSubstr("user name is empty"));
+  etcd_.has_auth = false;
+  EXPECT_TRUE(client.grant(std::chrono::seconds(30)));
+  EXPECT_THAT(etcd_.asked, ElementsAre(grant_request, grant_request));
+  EXPECT_THAT(etcd_.authorizations, ElementsAre("", ""));
+}
+
+TEST_F(EtcdUserTest, TokenNoLongerValid_AuthenticatesOnceMore) {
+  ASSERT_TRUE(grant());
+  etcd_.tokens.clear();  // etcd restarted
+  EXPECT_TRUE(grant());
+  EXPECT_THAT(etcd_.asked,
+              ElementsAre(authenticate, grant_request, grant_request, authenticate, grant_request));
+  EXPECT_EQ(etcd_.authorizations.back(), "token.2");
+}
+
+TEST_F(EtcdUserTest, TokenRefusedInAStream_AuthenticatesOnceMore) {
+  const EtcdLease lease = *grant();
+  etcd_.after = [is_first = true](HttpResponse& response) mutable {
+    if (std::exchange(is_first, false)) {
+      response.body = R"({"error":{"grpc_code":16,"http_code":401,"message":"invalid auth token"}})";
+    }
+  };
+  EXPECT_TRUE(client_.keep_alive(lease).value());
+  EXPECT_EQ(etcd_.authorizations.back(), "token.2");
+}
+
+TEST_F(EtcdUserTest, AuthenticationEnabledLater_AuthenticatesThen) {
+  etcd_.has_auth = false;
+  ASSERT_TRUE(grant());
+  ASSERT_TRUE(grant());
+  EXPECT_THAT(etcd_.asked, ElementsAre(authenticate, grant_request, grant_request)) << "one attempt";
+  etcd_.has_auth = true;
+  EXPECT_TRUE(grant());
+  EXPECT_EQ(etcd_.authorizations.back(), "token.1");
+}
+
+TEST_F(EtcdUserTest, EveryTokenRefused_EndsAfterOneRetry) {
+  etcd_.before = [&](auto&) { etcd_.tokens.clear(); };
+  EXPECT_THAT(grant().error().message,
+              HasSubstr("etcd failed: http://a:2379: etcdserver: invalid auth token"));
+  EXPECT_THAT(etcd_.asked, ElementsAre(authenticate, grant_request, authenticate, grant_request));
+}
+
+TEST_F(EtcdUserTest, PermissionDenied_DoesNotAuthenticateAgain) {
+  etcd_.after = [&](HttpResponse& response) {
+    if (etcd_.asked.back() != authenticate) {
+      response = {403, "application/json", R"({"message":"etcdserver: permission denied","code":7})"};
+    }
+  };
+  EXPECT_THAT(grant().error().message, HasSubstr("http://a:2379: etcdserver: permission denied"));
+  EXPECT_THAT(etcd_.asked, ElementsAre(authenticate, grant_request));
+}
+
+// It would become a field of a request, or a part of one.
+TEST_F(EtcdUserTest, TokenThatIsNoFieldValue_IsNeverSent) {
+  using json = nlohmann::json;
+  for (const json& token :
+       {json("a\r\nHost: b"), json("a\nb"), json("a b"), json("a\u00e9"), json(std::string("a\0b", 3)),
+        json(""), json(std::string(8193, 'a')), json(7), json::array({"a"}), json(true)}) {
+    etcd_.next_token = token;
+    const auto granted = grant();
+    ASSERT_FALSE(granted) << token;
+    EXPECT_THAT(granted.error().message, HasSubstr("http://a:2379: etcd returned no token"));
+  }
+  EXPECT_THAT(etcd_.asked, testing::Each(authenticate));
+  EXPECT_THAT(etcd_.authorizations, testing::Each(""));
+  etcd_.next_token = nullptr;
+  EXPECT_TRUE(grant());
+}
+
+TEST_F(EtcdUserTest, Errors_NameTheUserAndNeverThePassword) {
+  std::vector<std::string> messages;
+  etcd_.passwords["spoor"] = "another one";
+  messages.push_back(grant().error().message);
+  EXPECT_THAT(messages[0], HasSubstr("http://a:2379: user 'spoor': etcdserver: authentication failed"));
+  for (const char* body : {"", "{}", R"({"token":null})", R"({"error":"x"})"}) {
+    etcd_.after = [=](HttpResponse& response) { response = {200, "application/json", body}; };
+    messages.push_back(grant().error().message);
+  }
+  etcd_.down = {"a"};
+  messages.push_back(grant().error().message);
+  EXPECT_THAT(messages, testing::Each(testing::Not(HasSubstr(password))));
+}
+
+TEST_F(EtcdUserTest, PasswordReplaced_NextRequestAuthenticatesWithIt) {
+  ASSERT_TRUE(grant());
+  etcd_.passwords["spoor"] = "new";
+  etcd_.tokens.clear();
+  EXPECT_FALSE(grant());
+  client_.set_transport(etcd_, "new");
+  EXPECT_TRUE(grant());
+  EXPECT_EQ(etcd_.authorizations.back(), "token.2");
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-#include "peer/etcd_registration.h"
+#include "peer/membership/etcd_registration.h"
 
 #include <gmock/gmock.h>
 
 #include <set>
 
+#include "peer/membership/etcd_members.h"
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/manual_clock.h"
 
@@ -18,24 +19,25 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-const EtcdPlace place{"spoor", "test"};
+const EtcdLocation location{"spoor", "test"};
 
 class EtcdRegistrationTest : public testing::Test {
  protected:
   EtcdRegistration node(const std::string& name, const std::string& url, const std::string& instance = "i") {
     return EtcdRegistration(client_, clock_,
-                            {.place = place,
+                            {.location = location,
                              .self = {name, url, instance},
                              .forget_after = minutes(60),
-                             .answers = [this](const RollEntry& entry) {
+                             .answers = [this](const RegistryEntry& entry) {
                                probed_.insert(entry.member.url);
                                return answering_.contains(entry.member.url);
                              }});
   }
 
-  std::vector<std::string> on_roll() {
+  std::vector<std::string> in_registry() {
     std::vector<std::string> urls;
-    for (const auto& entry : read_roll(client_, place).value().entries) urls.push_back(entry.member.url);
+    for (const auto& entry : read_registry(client_, location).value().entries)
+      urls.push_back(entry.member.url);
     return urls;
   }
 
@@ -47,12 +49,17 @@ class EtcdRegistrationTest : public testing::Test {
     }
   }
 
-  RollLedger ledger() { return read_roll(client_, place).value().ledger; }
+  SourceListing listing() {
+    const tracker::Cursors none;
+    return to_listing(read_registry(client_, location).value(), location, {none, {}}, {"reader", "", ""});
+  }
+
+  MembershipLog log() { return read_registry(client_, location).value().log; }
 
   // Names and instances.
   std::vector<std::string> left() {
     std::vector<std::string> names;
-    for (const auto& gone : ledger().recent) names.push_back(gone.node + ' ' + gone.instance);
+    for (const auto& gone : log().recent) names.push_back(gone.node + ' ' + gone.instance);
     return names;
   }
 
@@ -69,60 +76,60 @@ class EtcdRegistrationTest : public testing::Test {
   EtcdRegistration b_ = node("b", "http://10.0.0.2:7420");
 };
 
-TEST_F(EtcdRegistrationTest, ANodeIsOnTheRollForGoodAndAmongTheLivingUnderItsLease) {
+TEST_F(EtcdRegistrationTest, Refresh_PutsPermanentMemberKeyAndLeasedAliveKey) {
   EXPECT_FALSE(a_.is_registered());
   ASSERT_TRUE(a_.refresh());
   EXPECT_TRUE(a_.is_registered());
   EXPECT_EQ(lease_of(member_a_), 0);
   EXPECT_NE(lease_of(alive_a_), 0);
-  ASSERT_EQ(a_.roll().size(), 1U);
-  EXPECT_EQ(a_.roll()[0].member, (RollMember{"a", "http://10.0.0.1:7420", "i"}));
-  EXPECT_TRUE(a_.roll()[0].is_alive);
-  EXPECT_TRUE(a_.is_self(a_.roll()[0]));
+  ASSERT_EQ(a_.registry().size(), 1U);
+  EXPECT_EQ(a_.registry()[0].member, (RegisteredMember{"a", "http://10.0.0.1:7420", "i"}));
+  EXPECT_TRUE(a_.registry()[0].is_alive);
+  EXPECT_TRUE(a_.is_self(a_.registry()[0]));
   EXPECT_THAT(etcd_.keys, testing::SizeIs(3)) << "and the ledger";
 }
 
-TEST_F(EtcdRegistrationTest, NodesSeeEachOtherComeAndGo) {
+TEST_F(EtcdRegistrationTest, NodeJoinsAndLeaves_MembershipKeepsItAsNotAlive) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
-  EXPECT_EQ(b_.roll().size(), 2U);
+  EXPECT_EQ(b_.registry().size(), 2U);
   ASSERT_TRUE(a_.refresh());
-  EXPECT_EQ(a_.roll().size(), 2U);
+  EXPECT_EQ(a_.registry().size(), 2U);
   ASSERT_TRUE(b_.leave(client_));
   EXPECT_FALSE(b_.is_registered());
   ASSERT_TRUE(a_.refresh());
-  ASSERT_EQ(a_.roll().size(), 2U) << "who stops stays on the roll";
-  EXPECT_FALSE(a_.roll()[1].is_alive);
+  ASSERT_EQ(a_.registry().size(), 2U) << "who stops stays on the roll";
+  EXPECT_FALSE(a_.registry()[1].is_alive);
 }
 
-TEST_F(EtcdRegistrationTest, ALostLeaseIsReplaced) {
+TEST_F(EtcdRegistrationTest, LeaseExpired_IsReplacedByRefresh) {
   ASSERT_TRUE(a_.refresh());
   const auto first = lease_of(alive_a_);
   etcd_.expire(first);
   EXPECT_FALSE(etcd_.keys.contains(alive_a_));
   ASSERT_TRUE(a_.refresh());
   EXPECT_NE(lease_of(alive_a_), first);
-  EXPECT_TRUE(a_.roll()[0].is_alive);
+  EXPECT_TRUE(a_.registry()[0].is_alive);
 }
 
-TEST_F(EtcdRegistrationTest, WhatSomebodyErasedIsPutBack) {
+TEST_F(EtcdRegistrationTest, ErasedRegistrationKeys_AreRestored) {
   ASSERT_TRUE(a_.refresh());
   for (const auto& keys : {std::vector{member_a_}, {alive_a_}, {member_a_, alive_a_}}) {
     for (const std::string& key : keys) etcd_.erase(key);
     ASSERT_TRUE(a_.refresh());
     EXPECT_TRUE(etcd_.keys.contains(member_a_));
     EXPECT_NE(lease_of(alive_a_), 0);
-    EXPECT_EQ(a_.roll().size(), 1U);
+    EXPECT_EQ(a_.registry().size(), 1U);
   }
 }
 
-TEST_F(EtcdRegistrationTest, AnOutageLeavesTheRollAsItWas) {
+TEST_F(EtcdRegistrationTest, EtcdOutage_KeepsLastReadMembership) {
   ASSERT_TRUE(b_.refresh());
   ASSERT_TRUE(a_.refresh());
   etcd_.down = {"etcd"};
   clock_.advance(seconds(29));
   EXPECT_FALSE(a_.refresh());
-  EXPECT_EQ(a_.roll().size(), 2U);
+  EXPECT_EQ(a_.registry().size(), 2U);
   EXPECT_TRUE(a_.is_registered());
   clock_.advance(seconds(1));
   EXPECT_FALSE(a_.is_registered()) << "the lease may be over";
@@ -132,7 +139,7 @@ TEST_F(EtcdRegistrationTest, AnOutageLeavesTheRollAsItWas) {
   EXPECT_TRUE(a_.is_registered());
 }
 
-TEST_F(EtcdRegistrationTest, TheRollIsReadAnewOnlyWhenItChanged) {
+TEST_F(EtcdRegistrationTest, MembershipUnchanged_IsNotReadAgain) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(a_.refresh());
   etcd_.asked.clear();
@@ -140,36 +147,36 @@ TEST_F(EtcdRegistrationTest, TheRollIsReadAnewOnlyWhenItChanged) {
   EXPECT_THAT(etcd_.asked, ElementsAre("etcd /v3/lease/keepalive", "etcd /v3/kv/range"));
 }
 
-TEST_F(EtcdRegistrationTest, WhoIsDeadForLongIsForgottenAndNotBefore) {
+TEST_F(EtcdRegistrationTest, DeadMember_IsEvictedOnlyAfterForgetAfter) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
   ASSERT_TRUE(a_.refresh());
   watch(a_, minutes(60));
-  EXPECT_EQ(a_.roll().size(), 2U);
+  EXPECT_EQ(a_.registry().size(), 2U);
   EXPECT_THAT(probed_, IsEmpty());
   watch(a_, seconds(10));
-  EXPECT_EQ(a_.roll().size(), 1U);
-  ASSERT_EQ(a_.struck().size(), 1U);
-  EXPECT_EQ(a_.struck()[0].member.node, "b");
-  EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_EQ(a_.registry().size(), 1U);
+  ASSERT_EQ(a_.evicted().size(), 1U);
+  EXPECT_EQ(a_.evicted()[0].member.node, "b");
+  EXPECT_THAT(in_registry(), ElementsAre("http://10.0.0.1:7420"));
   ASSERT_TRUE(b_.refresh());
-  EXPECT_EQ(on_roll().size(), 2U) << "it may come back";
+  EXPECT_EQ(in_registry().size(), 2U) << "it may come back";
 }
 
-TEST_F(EtcdRegistrationTest, WhoAnswersIsNotForgotten) {
+TEST_F(EtcdRegistrationTest, MemberWithoutLeaseResponds_IsNotEvicted) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   answering_ = {"http://10.0.0.2:7420"};
   etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
   watch(a_, minutes(75));
-  EXPECT_EQ(on_roll().size(), 2U);
+  EXPECT_EQ(in_registry().size(), 2U);
   answering_.clear();
   watch(a_, seconds(10));
-  EXPECT_EQ(on_roll().size(), 1U);
+  EXPECT_EQ(in_registry().size(), 1U);
 }
 
-TEST_F(EtcdRegistrationTest, WeeksWithoutEtcdMakeNobodyAbsent) {
+TEST_F(EtcdRegistrationTest, EtcdOutage_DoesNotCountAsAbsence) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   etcd_.expire(lease_of("spoor/test/alive/b/http%3A%2F%2F10.0.0.2%3A7420"));
@@ -180,22 +187,22 @@ TEST_F(EtcdRegistrationTest, WeeksWithoutEtcdMakeNobodyAbsent) {
   EXPECT_FALSE(a_.refresh());
   etcd_.down.clear();
   watch(a_, minutes(49));
-  EXPECT_EQ(on_roll().size(), 2U);
+  EXPECT_EQ(in_registry().size(), 2U);
   watch(a_, minutes(2));
-  EXPECT_EQ(on_roll().size(), 1U);
+  EXPECT_EQ(in_registry().size(), 1U);
 }
 
-TEST_F(EtcdRegistrationTest, WhoWasThereInBetweenIsNotAbsent) {
+TEST_F(EtcdRegistrationTest, MemberReturnsBeforeForgetAfter_IsNotEvicted) {
   ASSERT_TRUE(a_.refresh());
   for (int day = 0; day < 3; ++day) {
     ASSERT_TRUE(b_.refresh());
     ASSERT_TRUE(b_.leave(client_));
     watch(a_, minutes(59));
-    EXPECT_EQ(on_roll().size(), 2U);
+    EXPECT_EQ(in_registry().size(), 2U);
   }
 }
 
-TEST_F(EtcdRegistrationTest, WhoIsForgottenIsCounted) {
+TEST_F(EtcdRegistrationTest, EvictedMember_IsCountedInMembershipLog) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   auto c = node("c", "http://10.0.0.3:7420");
@@ -203,30 +210,30 @@ TEST_F(EtcdRegistrationTest, WhoIsForgottenIsCounted) {
   ASSERT_TRUE(b_.leave(client_));
   ASSERT_TRUE(c.leave(client_));
   ASSERT_TRUE(a_.refresh());
-  EXPECT_EQ(ledger().entered, 3U);
-  EXPECT_EQ(ledger().left, 0U);
+  EXPECT_EQ(log().entered, 3U);
+  EXPECT_EQ(log().left, 0U);
   watch(a_, minutes(61));
-  EXPECT_EQ(on_roll().size(), 1U);
-  EXPECT_EQ(ledger().left, 2U);
+  EXPECT_EQ(in_registry().size(), 1U);
+  EXPECT_EQ(log().left, 2U);
   EXPECT_THAT(left(), UnorderedElementsAre("b i", "c i"));
 }
 
 // Each of two nodes strikes another member at one moment: neither count may be lost.
-TEST_F(EtcdRegistrationTest, TwoThatStrikeAtOnceDoNotCountForOne) {
+TEST_F(EtcdRegistrationTest, ConcurrentEvictions_AreCountedSeparately) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   ASSERT_TRUE(b_.leave(client_));
   ASSERT_TRUE(a_.refresh());
-  const Roll roll = read_roll(client_, place).value();
-  ASSERT_EQ(roll.entries[1].member.node, "b");
-  etcd_.put("spoor/test/ledger", roll.ledger.with_entry().without({"somebody", "u", "i"}).to_value());
-  EXPECT_FALSE(strike_from_roll(client_, place, roll.entries[1], roll.ledger).value());
-  EXPECT_EQ(on_roll().size(), 2U);
+  const Registry registry = read_registry(client_, location).value();
+  ASSERT_EQ(registry.entries[1].member.node, "b");
+  etcd_.put("spoor/test/ledger", registry.log.with_entry().without({"somebody", "u", "i"}).to_value());
+  EXPECT_FALSE(evict_member(client_, location, registry.entries[1], registry.log).value());
+  EXPECT_EQ(in_registry().size(), 2U);
   watch(a_, minutes(61));
   EXPECT_THAT(left(), ElementsAre("somebody i", "b i"));
 }
 
-TEST_F(EtcdRegistrationTest, WhoAnswersDoesNotShieldOthers) {
+TEST_F(EtcdRegistrationTest, ManyMembersRespond_SilentMemberIsStillEvicted) {
   ASSERT_TRUE(a_.refresh());
   for (int i = 0; i < 10; ++i) {
     const std::string number = std::to_string(i);
@@ -242,10 +249,10 @@ TEST_F(EtcdRegistrationTest, WhoAnswersDoesNotShieldOthers) {
     watch(a_, seconds(10));
     EXPECT_LE(probed_.size(), EtcdRegistration::probes_max);
   }
-  EXPECT_EQ(on_roll().size(), 10U);
+  EXPECT_EQ(in_registry().size(), 10U);
 }
 
-TEST_F(EtcdRegistrationTest, WhoWasStruckAndLivesIsMissingUntilItIsBack) {
+TEST_F(EtcdRegistrationTest, EvictedNodeStillRunning_IsMissingUntilRegisteredAgain) {
   ASSERT_TRUE(a_.refresh());
   EXPECT_FALSE(a_.is_missing());
   etcd_.erase(member_a_);
@@ -264,24 +271,24 @@ TEST_F(EtcdRegistrationTest, WhoWasStruckAndLivesIsMissingUntilItIsBack) {
   EXPECT_FALSE(a_.is_missing());
 }
 
-TEST_F(EtcdRegistrationTest, ALedgerThatSomebodyErasedIsDrawnAnew) {
+TEST_F(EtcdRegistrationTest, MembershipLogErased_IsCreatedAgainWithNewId) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   ASSERT_TRUE(b_.leave(client_));
   ASSERT_TRUE(a_.refresh());
-  const std::string id = ledger().id;
+  const std::string id = log().id;
   watch(a_, minutes(60));
   etcd_.erase("spoor/test/ledger");
   clock_.advance(seconds(10));
   ASSERT_TRUE(a_.refresh()) << "b would be due";
-  EXPECT_FALSE(ledger().id.empty());
-  EXPECT_NE(ledger().id, id);
+  EXPECT_FALSE(log().id.empty());
+  EXPECT_NE(log().id, id);
   watch(a_, seconds(20));
   EXPECT_THAT(left(), ElementsAre("b i"));
 }
 
 // As a pod whose disk went with it: what it acknowledged before is told by the ledger.
-TEST_F(EtcdRegistrationTest, AnotherInstanceInTheSamePlaceIsCounted) {
+TEST_F(EtcdRegistrationTest, NewInstanceAtSameAddress_IsCountedInMembershipLog) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(a_.refresh());
   EXPECT_THAT(left(), IsEmpty());
@@ -293,26 +300,26 @@ TEST_F(EtcdRegistrationTest, AnotherInstanceInTheSamePlaceIsCounted) {
   auto reborn = node("a", "http://10.0.0.1:7420", "j");
   ASSERT_TRUE(reborn.refresh());
   EXPECT_THAT(left(), ElementsAre("a i"));
-  EXPECT_EQ(ledger().entered, 2U);
-  EXPECT_EQ(on_roll().size(), 1U);
+  EXPECT_EQ(log().entered, 2U);
+  EXPECT_EQ(in_registry().size(), 1U);
   EXPECT_THAT(reborn.conflict(), IsEmpty());
 }
 
 // A stand-in that took marks for an hour: only time shows that it is gone.
-TEST_F(EtcdRegistrationTest, ANamesakeOfAnotherInstanceIsNotStruckAtOnce) {
+TEST_F(EtcdRegistrationTest, DuplicateNodeNameOfOtherInstance_IsNotEvictedAtOnce) {
   auto stand_in = node("a", "http://10.0.0.9:7420", "j");
   ASSERT_TRUE(stand_in.refresh());
   ASSERT_TRUE(stand_in.leave(client_));
   watch(a_, minutes(60));
-  EXPECT_THAT(on_roll(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
-  const auto answer = to_registry_answer(read_roll(client_, place).value());
-  EXPECT_THAT(answer.lingering, IsEmpty());
+  EXPECT_THAT(in_registry(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
+  const auto answer = listing();
+  EXPECT_THAT(answer.departed, IsEmpty());
   watch(a_, minutes(2));
   EXPECT_THAT(left(), ElementsAre("a j"));
-  EXPECT_EQ(on_roll().size(), 1U);
+  EXPECT_EQ(in_registry().size(), 1U);
 }
 
-TEST_F(EtcdRegistrationTest, ManyThatComeAtOnceAreAllCounted) {
+TEST_F(EtcdRegistrationTest, ConcurrentRegistrations_AreAllCounted) {
   int others = 0;
   bool is_other = false;
   etcd_.before = [&](const std::string& target) {
@@ -324,32 +331,53 @@ TEST_F(EtcdRegistrationTest, ManyThatComeAtOnceAreAllCounted) {
   };
   ASSERT_TRUE(a_.refresh());
   EXPECT_TRUE(a_.is_registered());
-  EXPECT_EQ(ledger().entered, 3U);
-  EXPECT_EQ(on_roll().size(), 3U);
+  EXPECT_EQ(log().entered, 3U);
+  EXPECT_EQ(in_registry().size(), 3U);
 }
 
-TEST_F(EtcdRegistrationTest, AnAddressThatItsNodeHasLeftLingers) {
+TEST_F(EtcdRegistrationTest, OwnEntry_IsExpectedWithoutInstanceAndNotListed) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  const std::string instance = tracker::InstanceId{1, 2}.to_string();
+  auto c = node("c", "http://10.0.0.3:7420", instance);
+  ASSERT_TRUE(c.refresh());
+  const tracker::Cursors none;
+  const auto seen_by_c = to_listing(read_registry(client_, location).value(), location, {none, {}},
+                                    {"c", "http://10.0.0.3:7420", ""});
+  EXPECT_THAT(seen_by_c.listed, ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
+  ASSERT_EQ(seen_by_c.expected.size(), 3U);
+  EXPECT_TRUE(seen_by_c.expected[2].instance.is_none()) << "its daemon may have started anew since";
+  EXPECT_FALSE(listing().expected[2].instance.is_none());
+}
+
+TEST_F(EtcdRegistrationTest, MemberNotAlive_IsListedAsNotAlive) {
+  ASSERT_TRUE(a_.refresh());
+  ASSERT_TRUE(b_.refresh());
+  EXPECT_THAT(listing().not_alive, IsEmpty());
+  etcd_.expire(lease_of(alive_a_));
+  EXPECT_THAT(listing().not_alive, ElementsAre("http://10.0.0.1:7420"));
+  auto same_url = node("d", "http://10.0.0.1:7420", "j");
+  ASSERT_TRUE(same_url.refresh());
+  EXPECT_THAT(listing().not_alive, IsEmpty()) << "another node is alive there";
+}
+
+TEST_F(EtcdRegistrationTest, AddressOfMovedNode_IsDeparted) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   etcd_.expire(lease_of(alive_a_));
-  const auto urls = [](const std::vector<Endpoint>& endpoints) {
-    std::vector<std::string> all;
-    for (const auto& endpoint : endpoints) all.push_back(endpoint.to_string());
-    return all;
-  };
-  auto answer = to_registry_answer(read_roll(client_, place).value());
-  EXPECT_THAT(urls(answer.listed), ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
-  EXPECT_THAT(answer.lingering, IsEmpty()) << "it is down, and has to be waited for";
+  auto answer = listing();
+  EXPECT_THAT(answer.listed, ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
+  EXPECT_THAT(answer.departed, IsEmpty()) << "it is down, and has to be waited for";
   auto moved = node("a", "http://10.0.0.9:7420");
   answering_ = {"http://10.0.0.1:7420"};  // so that it is not struck
   ASSERT_TRUE(moved.refresh());
-  answer = to_registry_answer(read_roll(client_, place).value());
-  EXPECT_THAT(urls(answer.listed), ElementsAre("http://10.0.0.9:7420", "http://10.0.0.2:7420"));
-  EXPECT_THAT(urls(answer.lingering), ElementsAre("http://10.0.0.1:7420"));
+  answer = listing();
+  EXPECT_THAT(answer.listed, ElementsAre("http://10.0.0.9:7420", "http://10.0.0.2:7420"));
+  EXPECT_THAT(answer.departed, ElementsAre("http://10.0.0.1:7420"));
 }
 
 // Between the look and the strike it may come back.
-TEST_F(EtcdRegistrationTest, WhoComesBackWhileItIsStruckStays) {
+TEST_F(EtcdRegistrationTest, MemberReturnsDuringEviction_IsKept) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   ASSERT_TRUE(b_.leave(client_));
@@ -360,39 +388,39 @@ TEST_F(EtcdRegistrationTest, WhoComesBackWhileItIsStruckStays) {
     ASSERT_TRUE(b_.refresh());
   };
   watch(a_, seconds(10));
-  EXPECT_THAT(a_.struck(), IsEmpty());
-  EXPECT_EQ(on_roll().size(), 2U);
+  EXPECT_THAT(a_.evicted(), IsEmpty());
+  EXPECT_EQ(in_registry().size(), 2U);
 }
 
-TEST_F(EtcdRegistrationTest, ANodeThatMovedIsAtItsNewAddressOnly) {
+TEST_F(EtcdRegistrationTest, NodeMoved_OldAddressIsEvictedOnceNotAlive) {
   ASSERT_TRUE(a_.refresh());
   const auto old = lease_of(alive_a_);
   auto moved = node("a", "http://10.0.0.9:7420");
   ASSERT_TRUE(moved.refresh());
-  EXPECT_EQ(on_roll().size(), 2U) << "the old one may be alive";
+  EXPECT_EQ(in_registry().size(), 2U) << "the old one may be alive";
   EXPECT_THAT(moved.conflict(), HasSubstr("another spoord registers as node 'a' at http://10.0.0.1:7420"));
   etcd_.expire(old);
   ASSERT_TRUE(moved.refresh());
   EXPECT_THAT(moved.conflict(), IsEmpty());
-  EXPECT_THAT(on_roll(), ElementsAre("http://10.0.0.9:7420"));
+  EXPECT_THAT(in_registry(), ElementsAre("http://10.0.0.9:7420"));
   EXPECT_THAT(left(), ElementsAre("a i")) << "which is still on the roll";
 }
 
-TEST_F(EtcdRegistrationTest, TwoLivingDaemonsOfOneNameAreBothAsked) {
+TEST_F(EtcdRegistrationTest, DuplicateNodeNameBothRunning_BothStayInMembership) {
   auto twin = node("a", "http://10.0.0.9:7420");
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(twin.refresh());
   ASSERT_TRUE(a_.refresh());
-  EXPECT_THAT(on_roll(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
+  EXPECT_THAT(in_registry(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
   EXPECT_THAT(a_.conflict(), HasSubstr("http://10.0.0.9:7420"));
   // One of them loses etcd, and goes on.
   etcd_.expire(lease_of(alive_a_));
   answering_ = {"http://10.0.0.1:7420"};
   ASSERT_TRUE(twin.refresh());
-  EXPECT_EQ(on_roll().size(), 2U);
+  EXPECT_EQ(in_registry().size(), 2U);
 }
 
-TEST_F(EtcdRegistrationTest, TwoDaemonsOfOneNameAndAddressSaySo) {
+TEST_F(EtcdRegistrationTest, DuplicateNodeNameAtSameAddress_IsReported) {
   auto twin = node("a", "http://10.0.0.1:7420");
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(twin.refresh());
@@ -400,7 +428,7 @@ TEST_F(EtcdRegistrationTest, TwoDaemonsOfOneNameAndAddressSaySo) {
   EXPECT_THAT(a_.conflict(), HasSubstr("another spoord"));
 }
 
-TEST_F(EtcdRegistrationTest, AMemberThatCanNotBeAskedIsAnErrorAndNotLeftOut) {
+TEST_F(EtcdRegistrationTest, InvalidMemberEntry_IsAnErrorAndNotSkipped) {
   ASSERT_TRUE(a_.refresh());
   const std::string values[] = {"",
                                 "[]",
@@ -412,28 +440,28 @@ TEST_F(EtcdRegistrationTest, AMemberThatCanNotBeAskedIsAnErrorAndNotLeftOut) {
                                 std::string(5000, ' ') + R"({"node":"x","url":"http://10.0.0.3:7420"})"};
   for (const std::string& value : values) {
     etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420", value);
-    const auto roll = read_roll(client_, place);
-    ASSERT_FALSE(roll) << value;
-    EXPECT_THAT(roll.error().message, HasSubstr("spoor/test/members/x/"));
+    const auto registry = read_registry(client_, location);
+    ASSERT_FALSE(registry) << value;
+    EXPECT_THAT(registry.error().message, HasSubstr("spoor/test/members/x/"));
     EXPECT_FALSE(a_.refresh());
-    EXPECT_EQ(a_.roll().size(), 1U);
+    EXPECT_EQ(a_.registry().size(), 1U);
     EXPECT_TRUE(a_.is_registered());
   }
   etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420",
             R"({"node":"x","url":"http://10.0.0.3:7420","later":{}})");
-  EXPECT_EQ(on_roll().size(), 2U);
+  EXPECT_EQ(in_registry().size(), 2U);
 }
 
-TEST_F(EtcdRegistrationTest, ClustersAndNamesDoNotMix) {
+TEST_F(EtcdRegistrationTest, SimilarClusterAndNodeNames_AreKeptApart) {
   ASSERT_TRUE(a_.refresh());
-  for (const EtcdPlace& other : {EtcdPlace{"spoor", "test2"}, EtcdPlace{"spoor", "tes"},
-                                 EtcdPlace{"spoor", "te/st"}, EtcdPlace{"s", "test"}}) {
-    EXPECT_THAT(read_roll(client_, other).value().entries, IsEmpty()) << other.cluster;
+  for (const EtcdLocation& other : {EtcdLocation{"spoor", "test2"}, EtcdLocation{"spoor", "tes"},
+                                    EtcdLocation{"spoor", "te/st"}, EtcdLocation{"s", "test"}}) {
+    EXPECT_THAT(read_registry(client_, other).value().entries, IsEmpty()) << other.cluster;
   }
   auto odd = node("a/http%", "unix:/a/b");
   ASSERT_TRUE(odd.refresh());
   ASSERT_TRUE(odd.refresh());
-  EXPECT_EQ(odd.roll().size(), 2U);
+  EXPECT_EQ(odd.registry().size(), 2U);
   EXPECT_THAT(odd.conflict(), IsEmpty());
 }
 

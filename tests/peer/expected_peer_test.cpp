@@ -1,7 +1,7 @@
 // Peers that a source of members knows by name, and gaps that no peer tells of.
 #include <gmock/gmock.h>
 
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 
@@ -23,13 +23,14 @@ class ExpectedPeerTest : public testing::Test {
 
   Gathered scan() {
     clock_.advance(std::chrono::hours(1));
-    auto gathered = gather(cluster_, FakeCluster::endpoints(hosts_), cursors_, options_);
+    options_.members.endpoints = FakeCluster::endpoints(hosts_);
+    auto gathered = gather(cluster_, cursors_, options_);
     cursors_ = gathered.cursors;
     return gathered;
   }
 
   void expect(const std::string& name, const std::string& host, const tracker::InstanceId& instance = {}) {
-    options_.expected.push_back({name, FakeCluster::endpoint(host), instance});
+    options_.members.expected.push_back({name, FakeCluster::endpoint(host), instance});
   }
 
   tracker::InstanceId instance_of(const std::string& host) {
@@ -51,7 +52,7 @@ class ExpectedPeerTest : public testing::Test {
   GatherOptions options_;
 };
 
-TEST_F(ExpectedPeerTest, WhoAnswersAnywhereIsThere) {
+TEST_F(ExpectedPeerTest, ExpectedNodeRespondsElsewhere_ScanIsComplete) {
   expect("a", "a");
   expect("b", "somewhere-else");
   const auto gathered = scan();
@@ -60,7 +61,7 @@ TEST_F(ExpectedPeerTest, WhoAnswersAnywhereIsThere) {
 }
 
 // As an address in Kubernetes that was given to another node.
-TEST_F(ExpectedPeerTest, AnotherNodeAtTheAddressDoesNotStandForIt) {
+TEST_F(ExpectedPeerTest, OtherNodeAtExpectedAddress_ScanIsPartial) {
   expect("b", "b");
   expect("ghost", "b");
   expect("ghost", "a");
@@ -68,12 +69,12 @@ TEST_F(ExpectedPeerTest, AnotherNodeAtTheAddressDoesNotStandForIt) {
   EXPECT_FALSE(gathered.complete());
   EXPECT_THAT(failed(gathered), ElementsAre("ghost")) << "once, whatever addresses it had";
   EXPECT_THAT(gathered.gaps, IsEmpty()) << "it may be back";
-  options_.expected.clear();
+  options_.members.expected.clear();
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'ghost' is no longer among the peers")));
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(ExpectedPeerTest, WhoIsSilentIsNamedOnce) {
+TEST_F(ExpectedPeerTest, SilentExpectedNode_IsReportedOnce) {
   hosts_.push_back("down");
   expect("ghost", "down");
   EXPECT_THAT(failed(scan()), ElementsAre("http://down:7420"));
@@ -82,7 +83,7 @@ TEST_F(ExpectedPeerTest, WhoIsSilentIsNamedOnce) {
 }
 
 // It may have lost its memory since it was first expected, with marks that nobody read.
-TEST_F(ExpectedPeerTest, WhoWasMissedIsNotTrustedAsNew) {
+TEST_F(ExpectedPeerTest, MissedExpectedNode_IsNotTrustedAsNew) {
   options_.trust_new_peers = true;
   expect("d", "b");
   EXPECT_FALSE(scan().complete());
@@ -93,7 +94,7 @@ TEST_F(ExpectedPeerTest, WhoWasMissedIsNotTrustedAsNew) {
 }
 
 // It lost what it was told before it could be read, and has not registered anew yet.
-TEST_F(ExpectedPeerTest, WhoIsInTheirPlaceIsNotTrustedAsNew) {
+TEST_F(ExpectedPeerTest, OtherInstanceThanExpected_IsNotTrustedAsNew) {
   options_.trust_new_peers = true;
   cluster_.add("d");
   hosts_.push_back("d");
@@ -107,7 +108,7 @@ TEST_F(ExpectedPeerTest, WhoIsInTheirPlaceIsNotTrustedAsNew) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(ExpectedPeerTest, WhoWasReadAndIsMissedKeepsItsCursor) {
+TEST_F(ExpectedPeerTest, MissedNodeReadBefore_KeepsItsCursor) {
   const auto cursor = cursors_.at("b");
   expect("b", "b");
   cluster_.remove("b");
@@ -116,39 +117,39 @@ TEST_F(ExpectedPeerTest, WhoWasReadAndIsMissedKeepsItsCursor) {
   EXPECT_EQ(cursors_.at("b"), cursor);
 }
 
-TEST_F(ExpectedPeerTest, ANamesakeElsewhereDoesNotStandForIt) {
+TEST_F(ExpectedPeerTest, DuplicateNodeNameElsewhere_IsNotTheExpectedNode) {
   const auto other = tracker::InstanceId::random();
   expect("b", "b", instance_of("b"));
   expect("b", "a", other);
   EXPECT_THAT(failed(scan()), ElementsAre("b"));
-  options_.expected.pop_back();
+  options_.members.expected.pop_back();
   expect("b", "b", other);
-  EXPECT_TRUE(scan().complete()) << "it answers in its own place, and tells by itself what it lost";
+  EXPECT_TRUE(scan().complete()) << "it answers in its own location, and tells by itself what it lost";
   hosts_.push_back("down");
   expect("b", "down", other);
   EXPECT_THAT(failed(scan()), ElementsAre("http://down:7420"));
   hosts_.pop_back();
-  options_.expected.clear();
+  options_.members.expected.clear();
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://down:7420' is no longer among the peers")));
 }
 
 // A pod that was seen at an address where it did not live long, and then lives at another one.
-TEST_F(ExpectedPeerTest, ASilentAddressOfAKnownPeerIsRememberedByItsName) {
+TEST_F(ExpectedPeerTest, SilentAddressOfKnownNode_IsRememberedByNodeName) {
   const auto instance = instance_of("b");
   cluster_.alias("b", "new");
   hosts_ = {"a", "down"};
   expect("b", "down", instance);
   EXPECT_FALSE(scan().complete());
   hosts_ = {"a", "new"};
-  options_.expected.clear();
+  options_.members.expected.clear();
   expect("b", "new", instance);
   const auto gathered = scan();
   EXPECT_TRUE(gathered.complete());
   EXPECT_THAT(gathered.gaps, IsEmpty());
 }
 
-TEST_F(ExpectedPeerTest, AKnownGapIsAGap) {
-  options_.known_gaps = {"somebody was there"};
+TEST_F(ExpectedPeerTest, KnownGap_IsAGap) {
+  options_.members.gaps = {"somebody was there"};
   const auto gathered = scan();
   EXPECT_THAT(gathered.gaps, ElementsAre("somebody was there"));
   EXPECT_TRUE(gathered.marks.may_contain("anything", tracker::hash_path("anything")));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 
@@ -37,7 +37,8 @@ class GatherBoundsTest : public testing::Test {
 
   // A scan that commits.
   Gathered scan(const std::vector<std::string>& hosts, tracker::Cursors& cursors) {
-    auto gathered = gather(cluster_, FakeCluster::endpoints(hosts), cursors, options_);
+    options_.members.endpoints = FakeCluster::endpoints(hosts);
+    auto gathered = gather(cluster_, cursors, options_);
     cursors = gathered.cursors;
     return gathered;
   }
@@ -60,7 +61,7 @@ class GatherBoundsTest : public testing::Test {
   GatherOptions options_;
 };
 
-TEST_F(GatherBoundsTest, PeerOutOfReach_FailsAndTheOthersOpenCycles) {
+TEST_F(GatherBoundsTest, PeerCycleOutOfReach_FailsAndOthersOpenCycles) {
   scan();
   mark("a", "bucket/before");
   mark("c", "bucket/only-c-knows");
@@ -79,7 +80,7 @@ TEST_F(GatherBoundsTest, PeerOutOfReach_FailsAndTheOthersOpenCycles) {
   }
 }
 
-TEST_F(GatherBoundsTest, PeerThatIsOutOfReachInTheSecondRoundOnly_Fails) {
+TEST_F(GatherBoundsTest, PeerCycleOutOfReachInSecondRoundOnly_Fails) {
   scan();
   const auto kept = cursors_["c"];
   auto& c = cluster_["c"];
@@ -91,7 +92,7 @@ TEST_F(GatherBoundsTest, PeerThatIsOutOfReachInTheSecondRoundOnly_Fails) {
   EXPECT_EQ(cursors_["c"], kept);
 }
 
-TEST_F(GatherBoundsTest, OwnDaemonOutOfReach_FailsToo) {
+TEST_F(GatherBoundsTest, OwnDaemonCycleOutOfReach_Fails) {
   options_.own_url = FakeCluster::endpoint("a").to_string();
   scan();
   advance("a", far_off);
@@ -100,7 +101,7 @@ TEST_F(GatherBoundsTest, OwnDaemonOutOfReach_FailsToo) {
 }
 
 // Before this was checked, a scanner's cursor for such a peer had followed it.
-TEST_F(GatherBoundsTest, PeerOutOfReachWhoseCursorFollowedIt_Fails) {
+TEST_F(GatherBoundsTest, PeerCycleOutOfReachButCursorFollowedIt_Fails) {
   advance("c", far_off);
   tracker::Cursors of_c;
   scan({"c"}, of_c);
@@ -109,7 +110,7 @@ TEST_F(GatherBoundsTest, PeerOutOfReachWhoseCursorFollowedIt_Fails) {
   EXPECT_THAT(error_of(scan(), "c"), HasSubstr("it claims to be in cycle"));
 }
 
-TEST_F(GatherBoundsTest, NodeOutOfReachThatBeginsAnew_IsAGapOnce) {
+TEST_F(GatherBoundsTest, PeerCycleOutOfReachThenNewInstance_IsAGapOnce) {
   scan();
   advance("c", far_off);
   scan();
@@ -121,7 +122,7 @@ TEST_F(GatherBoundsTest, NodeOutOfReachThatBeginsAnew_IsAGapOnce) {
   EXPECT_EQ(cycle_of("c"), cycle_of("a"));
 }
 
-TEST_F(GatherBoundsTest, NewNodeInAnOldClusterOfTwo_IsBroughtAlongWhoeverScansFirst) {
+TEST_F(GatherBoundsTest, NewNodeInOldClusterOfTwo_AdvancesInEitherScanOrder) {
   for (const bool is_new_first : {false, true}) {
     cluster_.start_anew(cluster_["a"]);
     cluster_.start_anew(cluster_["b"]);
@@ -139,7 +140,7 @@ TEST_F(GatherBoundsTest, NewNodeInAnOldClusterOfTwo_IsBroughtAlongWhoeverScansFi
   }
 }
 
-TEST_F(GatherBoundsTest, NodeThatWasAwayForLong_IsBroughtAlong) {
+TEST_F(GatherBoundsTest, NodeReturnsAfterLongOutage_AdvancesToCurrentCycle) {
   scan();
   mark("c", "bucket/only-c-knows");
   cluster_["c"].is_down = true;
@@ -154,7 +155,7 @@ TEST_F(GatherBoundsTest, NodeThatWasAwayForLong_IsBroughtAlong) {
 }
 
 // Where two agree on a number, a third one must follow: in steps, and each of its marks is read on the way.
-TEST_F(GatherBoundsTest, NodeFurtherBehindThanTheReach_ComesAlongInSteps) {
+TEST_F(GatherBoundsTest, NodeFurtherBehindThanReach_AdvancesInSteps) {
   advance("a", far_off);
   advance("b", far_off);
   scan();
@@ -169,14 +170,14 @@ TEST_F(GatherBoundsTest, NodeFurtherBehindThanTheReach_ComesAlongInSteps) {
   EXPECT_EQ(cycle_of("c"), cycle_of("a"));
 }
 
-TEST_F(GatherBoundsTest, OnlyTracker_IsBelieved) {
+TEST_F(GatherBoundsTest, OnlyTracker_AnyCycleIsAccepted) {
   advance("a", far_off);
   tracker::Cursors cursors;
   EXPECT_TRUE(scan({"a"}, cursors).complete());
   EXPECT_EQ(cycle_of("a"), far_off + 1);
 }
 
-TEST_F(GatherBoundsTest, AnswerLargerThanIsRead_IsAGapOnceAndMovesTheCursor) {
+TEST_F(GatherBoundsTest, ResponseOverSizeLimit_IsAGapOnceAndMovesCursor) {
   scan();
   for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
   mark("c", "bucket/x");
@@ -196,7 +197,7 @@ TEST_F(GatherBoundsTest, AnswerLargerThanIsRead_IsAGapOnceAndMovesTheCursor) {
   EXPECT_TRUE(holds(next, "bucket/after"));
 }
 
-TEST_F(GatherBoundsTest, AnotherNodeAtTheAddressInTheThirdRound_MovesNoCursor) {
+TEST_F(GatherBoundsTest, OtherNodeAtAddressInThirdRound_MovesNoCursor) {
   scan();
   for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
   auto& node = cluster_["b"];

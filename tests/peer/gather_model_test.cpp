@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/random.h"
@@ -59,7 +59,8 @@ class Model {
   void scan(Scanner& scanner) {
     GatherOptions options;
     options.cluster = "c";
-    const auto gathered = gather(cluster_, FakeCluster::endpoints(hosts_), scanner.cursors, options);
+    options.members.endpoints = FakeCluster::endpoints(hosts_);
+    const auto gathered = gather(cluster_, scanner.cursors, options);
     const bool dies = random_.one_in(4);
     for (const auto& peer : gathered.peers) {
       if (!peer.ok) continue;
@@ -83,7 +84,7 @@ class Model {
   std::uint64_t next_path_ = 0;
 };
 
-TEST(GatherModelTest, EveryAcknowledgedMarkIsInTheFirstAnswerOfItsPeerAfterIt) {
+TEST(GatherModelTest, AcknowledgedMark_IsInNextGatherOfItsPeer) {
   SPOOR_RANDOM(random);
   for (int run = 0; run < 40 && !testing::Test::HasFatalFailure(); ++run) {
     Model model(random);

@@ -1,4 +1,4 @@
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,10 @@ class GatherTest : public testing::Test {
     cluster_[host].tracker->mark({&mark, 1});
   }
 
-  Gathered gather() { return peer::gather(cluster_, FakeCluster::endpoints(hosts_), cursors_, options_); }
+  Gathered gather() {
+    options_.members.endpoints = FakeCluster::endpoints(hosts_);
+    return peer::gather(cluster_, cursors_, options_);
+  }
 
   // A scan that commits: what it gathered was walked.
   Gathered scan() {
@@ -76,7 +79,7 @@ class GatherTest : public testing::Test {
   GatherOptions options_;
 };
 
-TEST_F(GatherTest, FirstContactIsAGapAndTheSecondIsNot) {
+TEST_F(GatherTest, PeerNeverReadBefore_IsAGapOnce) {
   EXPECT_THAT(scan().gaps, SizeIs(3));
   clock_.advance(std::chrono::hours(1));
   const auto second = scan();
@@ -84,9 +87,9 @@ TEST_F(GatherTest, FirstContactIsAGapAndTheSecondIsNot) {
   EXPECT_TRUE(second.marks.tree_marks().empty());
 }
 
-TEST_F(GatherTest, AGapCoversEverything) { EXPECT_TRUE(scan().marks.tree_marks().covers("any/path")); }
+TEST_F(GatherTest, Gap_CoversEveryPath) { EXPECT_TRUE(scan().marks.tree_marks().covers("any/path")); }
 
-TEST_F(GatherTest, MarksOfEveryPeerAreMerged) {
+TEST_F(GatherTest, MarksOfAllPeers_AreMerged) {
   scan();
   clock_.advance(std::chrono::hours(1));
   mark("a", "bucket/x");
@@ -97,7 +100,7 @@ TEST_F(GatherTest, MarksOfEveryPeerAreMerged) {
   EXPECT_FALSE(holds(gathered, "bucket/z"));
 }
 
-TEST_F(GatherTest, AnOldCycleIsFollowedByANewOneAndAYoungOneIsJoined) {
+TEST_F(GatherTest, CurrentCycle_IsJoinedUntilMinCycleAge) {
   clock_.advance(std::chrono::hours(1));
   EXPECT_EQ(scan().cycle.value, 2U);
   EXPECT_EQ(scan().cycle.value, 2U);
@@ -107,7 +110,7 @@ TEST_F(GatherTest, AnOldCycleIsFollowedByANewOneAndAYoungOneIsJoined) {
   EXPECT_EQ(scan().cycle.value, 3U);
 }
 
-TEST_F(GatherTest, EveryTrackerIsBroughtToTheHighestCycle) {
+TEST_F(GatherTest, EveryTracker_AdvancesToHighestCycle) {
   cluster_["b"].tracker->advance({41});
   clock_.advance(std::chrono::hours(1));
   EXPECT_EQ(scan().cycle.value, 42U);
@@ -115,7 +118,7 @@ TEST_F(GatherTest, EveryTrackerIsBroughtToTheHighestCycle) {
 }
 
 // A tracker that was brought to a cycle late says nothing of how long the others have been in it.
-TEST_F(GatherTest, TheCycleIsAsOldAsItIsAnywhere) {
+TEST_F(GatherTest, CycleAge_IsThatOfTheOldestTracker) {
   std::uint64_t cycle = 5;
   for (const auto& [first, second] : {std::pair("a", "b"), std::pair("b", "a")}) {
     cluster_[first].tracker->advance({cycle});
@@ -126,7 +129,7 @@ TEST_F(GatherTest, TheCycleIsAsOldAsItIsAnywhere) {
   }
 }
 
-TEST_F(GatherTest, MarksOfAJoinedLiveCycleAreIncluded) {
+TEST_F(GatherTest, JoinedCycle_IncludesItsLiveMarks) {
   scan();
   mark("b", "bucket/live");
   const auto joined = scan();
@@ -134,7 +137,7 @@ TEST_F(GatherTest, MarksOfAJoinedLiveCycleAreIncluded) {
   EXPECT_TRUE(holds(joined, "bucket/live"));
 }
 
-TEST_F(GatherTest, AReadOnlyGatherLeavesTheCyclesAsTheyAre) {
+TEST_F(GatherTest, ReadOnlyGather_DoesNotAdvanceCycles) {
   clock_.advance(std::chrono::hours(1));
   mark("a", "bucket/x");
   cluster_["b"].tracker->advance({41});
@@ -148,7 +151,7 @@ TEST_F(GatherTest, AReadOnlyGatherLeavesTheCyclesAsTheyAre) {
 }
 
 // ancestor 21: one absent peer voided the filter of everybody.
-TEST_F(GatherTest, APeerThatIsDownKeepsItsCursorAndCostsNoGap) {
+TEST_F(GatherTest, PeerDown_KeepsItsCursorWithoutGap) {
   scan();
   const auto before = cursors_.at("b");
   clock_.advance(std::chrono::hours(1));
@@ -167,7 +170,7 @@ TEST_F(GatherTest, APeerThatIsDownKeepsItsCursorAndCostsNoGap) {
   EXPECT_TRUE(holds(complete, "bucket/unread"));
 }
 
-TEST_F(GatherTest, APeerThatGoesDownBetweenTheRoundsKeepsItsCursor) {
+TEST_F(GatherTest, PeerDownBetweenRounds_KeepsItsCursor) {
   scan();
   const auto before = cursors_.at("b");
   auto& b = cluster_["b"];
@@ -203,14 +206,14 @@ TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
   }
 }
 
-TEST_F(GatherTest, APeerThatLostItsMemoryIsAGapOnce) {
+TEST_F(GatherTest, PeerStartsAsNewInstance_IsAGapOnce) {
   scan();
   cluster_.start_anew(cluster_["b"]);
   EXPECT_THAT(scan().gaps, SizeIs(1));
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, APeerThatLostItsMemoryBetweenTheRoundsIsAGap) {
+TEST_F(GatherTest, PeerStartsAsNewInstanceBetweenRounds_IsAGap) {
   scan();
   auto& b = cluster_["b"];
   b.before_answer = [this, &b, round = 0]() mutable {
@@ -219,7 +222,7 @@ TEST_F(GatherTest, APeerThatLostItsMemoryBetweenTheRoundsIsAGap) {
   EXPECT_THAT(scan().gaps, SizeIs(1));
 }
 
-TEST_F(GatherTest, APeerThatTrimmedWhatWasNotReadIsAGap) {
+TEST_F(GatherTest, UnreadHistoryTrimmed_IsAGap) {
   scan();
   for (std::uint64_t cycle = 2; cycle < 40; ++cycle) {
     mark("a", "bucket/" + std::to_string(cycle));
@@ -228,7 +231,7 @@ TEST_F(GatherTest, APeerThatTrimmedWhatWasNotReadIsAGap) {
   EXPECT_THAT(scan().gaps, SizeIs(1));
 }
 
-TEST_F(GatherTest, APeerAtTwoEndpointsIsAskedForItsMarksOnce) {
+TEST_F(GatherTest, PeerAtTwoEndpoints_MarksAreReadOnce) {
   cluster_.alias("a", "alias-of-a");
   hosts_.push_back("alias-of-a");
   const auto gathered = scan();
@@ -236,7 +239,7 @@ TEST_F(GatherTest, APeerAtTwoEndpointsIsAskedForItsMarksOnce) {
   EXPECT_THAT(cluster_["a"].asked, SizeIs(3));  // twice who it is, once the marks
 }
 
-TEST_F(GatherTest, TwoLivingInstancesUnderOneNameAreReportedAndAGapUntilOneIsGone) {
+TEST_F(GatherTest, DuplicateNodeName_IsAGapUntilOneIsGone) {
   scan();
   cluster_.add("twin", "a");
   hosts_.push_back("twin");
@@ -253,7 +256,7 @@ TEST_F(GatherTest, TwoLivingInstancesUnderOneNameAreReportedAndAGapUntilOneIsGon
 }
 
 // A cloned machine, both copies started after a clean stop.
-TEST_F(GatherTest, TwoLivingCopiesOfOneTrackerAreTwins) {
+TEST_F(GatherTest, TwoCopiesOfOneTracker_AreADuplicateNodeName) {
   scan();
   auto& clone = cluster_.add("clone", "a");
   clone.tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
@@ -266,7 +269,7 @@ TEST_F(GatherTest, TwoLivingCopiesOfOneTrackerAreTwins) {
   EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("2 living trackers call themselves 'a'")));
 }
 
-TEST_F(GatherTest, APeerThatNeverAnsweredAndLeavesIsAGapOnce) {
+TEST_F(GatherTest, PeerNeverRespondedThenLeaves_IsAGapOnce) {
   scan();
   cluster_.add("d").is_down = true;
   hosts_.push_back("d");
@@ -278,7 +281,7 @@ TEST_F(GatherTest, APeerThatNeverAnsweredAndLeavesIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, APeerThatFailsAtItsFirstReadIsAsNewAtItsSecond) {
+TEST_F(GatherTest, NewPeerFailsFirstRead_IsTrustedAsNewAtSecond) {
   scan();
   auto& d = cluster_.add("d");
   d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
@@ -292,7 +295,7 @@ TEST_F(GatherTest, APeerThatFailsAtItsFirstReadIsAsNewAtItsSecond) {
   EXPECT_TRUE(second.complete());
 }
 
-TEST_F(GatherTest, APeerThatFailedAtItsFirstReadAndLeavesIsAGapOnce) {
+TEST_F(GatherTest, NewPeerFailsFirstReadThenLeaves_IsAGapOnce) {
   scan();
   auto& d = cluster_.add("d");
   d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
@@ -304,7 +307,7 @@ TEST_F(GatherTest, APeerThatFailedAtItsFirstReadAndLeavesIsAGapOnce) {
 }
 
 // #15 E3: it acknowledged marks that were never read, and only its cursor shows that it was there.
-TEST_F(GatherTest, PeerNeverReadAndAnotherNodeAnswersInItsPlace_IsAGapOnceItLeaves) {
+TEST_F(GatherTest, PeerNeverReadAndOtherNodeInItsPlace_IsAGapOnceItLeaves) {
   scan();
   auto& d = cluster_.add("d");
   d.before_answer = [&d, round = 0]() mutable {
@@ -318,7 +321,7 @@ TEST_F(GatherTest, PeerNeverReadAndAnotherNodeAnswersInItsPlace_IsAGapOnceItLeav
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoGap) {
+TEST_F(GatherTest, AddressRespondsAgain_IsNoGap) {
   scan();
   cluster_["b"].is_down = true;
   scan();
@@ -328,7 +331,7 @@ TEST_F(GatherTest, AnAddressThatAnswersAgainIsNoGap) {
 }
 
 // Whoever was there before took its marks along, unread, though a peer we know answers there now.
-TEST_F(GatherTest, AnAddressThatNeverAnsweredAndIsNowAnothersIsAGapOnce) {
+TEST_F(GatherTest, SilentAddressTakenByOtherNode_IsAGapOnce) {
   scan();
   cluster_.add("d").is_down = true;
   hosts_.push_back("d");
@@ -340,7 +343,7 @@ TEST_F(GatherTest, AnAddressThatNeverAnsweredAndIsNowAnothersIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, TheNodesOwnAddressMayChange) {
+TEST_F(GatherTest, OwnAddressChanges_IsNoGap) {
   scan();
   cluster_["a"].is_down = true;
   options_.own_url = "http://a:7420";
@@ -352,7 +355,7 @@ TEST_F(GatherTest, TheNodesOwnAddressMayChange) {
 }
 
 // One peer that reports a mad cycle would have pinned the whole cluster to it for ever.
-TEST_F(GatherTest, APeerFarAheadOfAllTakesNobodyAlong) {
+TEST_F(GatherTest, PeerCycleFarAhead_OthersDoNotFollow) {
   scan();
   tracker::TrackerState state = cluster_["c"].tracker->state();
   state.current = {tracker::CycleId::value_max};
@@ -365,7 +368,7 @@ TEST_F(GatherTest, APeerFarAheadOfAllTakesNobodyAlong) {
   EXPECT_EQ(scan().cycle.value, 2U);
 }
 
-TEST_F(GatherTest, APeerThatLeftThePeersIsAGapOnce) {
+TEST_F(GatherTest, PeerRemoved_IsAGapOnceAndLosesItsCursor) {
   scan();
   mark("c", "bucket/only-c-knows");
   hosts_.pop_back();
@@ -375,7 +378,7 @@ TEST_F(GatherTest, APeerThatLeftThePeersIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, WhileAPeerIsDownNoOtherIsTakenForGone) {
+TEST_F(GatherTest, OtherPeerDown_MissingPeerIsNotConsideredGone) {
   scan();
   hosts_ = {"a", "b", "moved"};
   cluster_.add("moved").is_down = true;  // may be c, at its new address
@@ -383,7 +386,7 @@ TEST_F(GatherTest, WhileAPeerIsDownNoOtherIsTakenForGone) {
   EXPECT_TRUE(cursors_.contains("c"));
 }
 
-TEST_F(GatherTest, TrustSparesTheFullWalkForANewPeerWithACompleteHistory) {
+TEST_F(GatherTest, TrustNewPeers_CompleteHistory_IsNoGap) {
   scan();
   hosts_.push_back("d");
   cluster_.add("d");
@@ -394,7 +397,7 @@ TEST_F(GatherTest, TrustSparesTheFullWalkForANewPeerWithACompleteHistory) {
   EXPECT_TRUE(holds(gathered, "bucket/on-d"));
 }
 
-TEST_F(GatherTest, TrustDoesNotCoverANewPeerThatLostSomethingBefore) {
+TEST_F(GatherTest, TrustNewPeers_IncompleteHistory_IsAGap) {
   scan();
   tracker::TrackerState state = tracker::Tracker::born(tracker::InstanceId::random(), clock_);
   state.complete_since_birth = false;
@@ -405,7 +408,7 @@ TEST_F(GatherTest, TrustDoesNotCoverANewPeerThatLostSomethingBefore) {
   EXPECT_THAT(scan().gaps, SizeIs(1));
 }
 
-TEST_F(GatherTest, AnotherNodeThatAnswersInAPeersPlaceIsNotTakenForIt) {
+TEST_F(GatherTest, OtherNodeInSecondRound_FailsPeerAndKeepsCursors) {
   scan();
   const auto before = cursors_;
   auto& b = cluster_["b"];
@@ -417,7 +420,7 @@ TEST_F(GatherTest, AnotherNodeThatAnswersInAPeersPlaceIsNotTakenForIt) {
   EXPECT_EQ(gathered.cursors, before);
 }
 
-TEST_F(GatherTest, AFrameOfAnotherClusterIsReportedNotMerged) {
+TEST_F(GatherTest, FrameOfOtherCluster_IsReportedNotMerged) {
   scan();
   peer::CycleFrame frame{{"other", "b"}, 0, 0, cluster_["b"].tracker->cycle({})};
   cluster_["b"].garbage = encode_cycle_frame(frame);
@@ -425,7 +428,7 @@ TEST_F(GatherTest, AFrameOfAnotherClusterIsReportedNotMerged) {
 }
 
 // A copy that was given a name of its own while it ran on the same memory.
-TEST_F(GatherTest, TwoNamesWithOneInstanceAreTwoPeers) {
+TEST_F(GatherTest, SameInstanceUnderTwoNames_IsTwoPeers) {
   cluster_.add("d").tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
                                                                  cluster_["a"].tracker->state());
   hosts_.push_back("d");
@@ -435,14 +438,14 @@ TEST_F(GatherTest, TwoNamesWithOneInstanceAreTwoPeers) {
   EXPECT_TRUE(holds(gathered, "bucket/on-d"));
 }
 
-TEST_F(GatherTest, TrustDoesNotCoverAKnownPeerThatLostItsMemory) {
+TEST_F(GatherTest, TrustNewPeers_KnownPeerWithNewInstance_IsAGap) {
   scan();
   options_.trust_new_peers = true;
   cluster_.start_anew(cluster_["b"]);
   EXPECT_THAT(scan().gaps, SizeIs(1));
 }
 
-TEST_F(GatherTest, ForeignClustersAndGarbageAreReportedNotMerged) {
+TEST_F(GatherTest, OtherClusterOrGarbageResponse_IsReportedNotMerged) {
   scan();
   cluster_["b"].identity.cluster = "other";
   cluster_["c"].garbage = "hello";
@@ -454,7 +457,7 @@ TEST_F(GatherTest, ForeignClustersAndGarbageAreReportedNotMerged) {
 }
 
 // What a peer ignores it does not remember for those who do not.
-TEST_F(GatherTest, APeerWithOtherRulesIsAGapUntilTheyAgree) {
+TEST_F(GatherTest, IgnoreRulesDiffer_IsAGapUntilTheyAgree) {
   scan();
   cluster_["b"].rules_digest = 7;
   for (int round = 0; round < 2; ++round) {
@@ -470,7 +473,7 @@ TEST_F(GatherTest, APeerWithOtherRulesIsAGapUntilTheyAgree) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, TheStartLevelGoesToAllWithTheCycleToOpen) {
+TEST_F(GatherTest, StartLevel_IsSentWithCycleToOpen) {
   options_.start_level = 5;
   scan();
   for (const auto& host : hosts_) {
@@ -481,7 +484,7 @@ TEST_F(GatherTest, TheStartLevelGoesToAllWithTheCycleToOpen) {
   }
 }
 
-TEST_F(GatherTest, AReadOnlyGatherHasNoOpinionOnTheStartLevel) {
+TEST_F(GatherTest, ReadOnlyGather_SendsNoStartLevel) {
   options_.start_level = 5;
   options_.read_only = true;
   gather();
@@ -490,20 +493,20 @@ TEST_F(GatherTest, AReadOnlyGatherHasNoOpinionOnTheStartLevel) {
   }
 }
 
-TEST_F(GatherTest, WhatSeveralPeersHoldIsCountedOnce) {
+TEST_F(GatherTest, ItemsSharedByPeers_AreCountedOnce) {
   scan();
   for (const auto& host : hosts_) put(host, items_named("shared", 500));
   EXPECT_NEAR(scan().items, 500, 25);
 }
 
-TEST_F(GatherTest, NoMarksAreNoItems) {
+TEST_F(GatherTest, NoMarks_CountNoItems) {
   EXPECT_EQ(scan().items, 0);
   hosts_.clear();
   EXPECT_EQ(gather().items, 0);
 }
 
 // 18,000 items leave no bit of the merged filter unset: by itself it would tell of 13,504.
-TEST_F(GatherTest, AFullMergeIsEstimatedByTheAnswersItIsMadeOf) {
+TEST_F(GatherTest, MergedFilterFull_ItemsAreEstimatedFromResponses) {
   scan();
   for (const auto& host : hosts_) put(host, items_named(host, 6'000));
   const auto gathered = scan();
@@ -511,7 +514,7 @@ TEST_F(GatherTest, AFullMergeIsEstimatedByTheAnswersItIsMadeOf) {
   EXPECT_NEAR(gathered.items, 18'000, 900);
 }
 
-TEST_F(GatherTest, TheNextCycleStartsAtALevelForTwiceTheUnion) {
+TEST_F(GatherTest, NextStartLevel_FitsTwiceTheUnion) {
   scan();
   const tracker::LevelSchedule levels = FakeCluster::tracker_options().levels;
   put("a", items_named("x", 400));
@@ -521,7 +524,7 @@ TEST_F(GatherTest, TheNextCycleStartsAtALevelForTwiceTheUnion) {
   EXPECT_EQ(levels.start_level_for(scan().items), 1U);
 }
 
-TEST_F(GatherTest, APeerWhoseFiltersAreTooLargeIsAGapOnce) {
+TEST_F(GatherTest, FiltersOverByteLimit_AreAGapOnce) {
   scan();
   const auto before = cursors_.at("b");
   clock_.advance(std::chrono::hours(1));
@@ -538,7 +541,7 @@ TEST_F(GatherTest, APeerWhoseFiltersAreTooLargeIsAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, NobodyAnsweringLeavesEveryCursorAsItWas) {
+TEST_F(GatherTest, AllPeersDown_KeepsEveryCursor) {
   scan();
   const auto before = cursors_;
   for (const auto& host : hosts_) cluster_[host].is_down = true;

@@ -1,4 +1,4 @@
-#include "peer/http_transport.h"
+#include "peer/http/http_transport.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   ~Listener() { ::close(fd_); }
 
-  Endpoint endpoint() const { return {support::own_loopback(), port_, {}}; }
+  base::Endpoint endpoint() const { return {support::own_loopback(), port_, {}}; }
 
   // Takes one connection, reads a little, which is given, and sends `answer`.
   std::string answer_once(const std::string& answer) const { return answer_on_one_connection({answer}); }
@@ -70,7 +70,7 @@ class Listener {
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const std::string unavailable = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno";
 
-TEST(HttpTransportTest, AnAnswerComesBackWithStatusTypeAndBody) {
+TEST(HttpTransportTest, Response_HasStatusTypeAndBody) {
   const Listener listener;
   const std::jthread server([&] {
     listener.answer_once("HTTP/1.1 418 I'm a teapot\r\nContent-Type: text/x\r\nContent-Length: 3\r\n\r\nabc");
@@ -83,7 +83,7 @@ TEST(HttpTransportTest, AnAnswerComesBackWithStatusTypeAndBody) {
   EXPECT_EQ(response->body, "abc");
 }
 
-TEST(HttpTransportTest, APeerThatNeverAnswersIsATimeout) {
+TEST(HttpTransportTest, ServerNeverResponds_IsATimeout) {
   const Listener silent;
   HttpTransport transport({.timeout = std::chrono::milliseconds(50)});
   const auto response = exchange(transport, {silent.endpoint(), "GET", "/", {}, {}});
@@ -91,8 +91,8 @@ TEST(HttpTransportTest, APeerThatNeverAnswersIsATimeout) {
   EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
 }
 
-TEST(HttpTransportTest, ARefusedConnectionNamesTheEndpoint) {
-  Endpoint nobody;
+TEST(HttpTransportTest, ConnectionRefused_ErrorNamesEndpoint) {
+  base::Endpoint nobody;
   {
     const Listener gone;
     nobody = gone.endpoint();
@@ -103,7 +103,7 @@ TEST(HttpTransportTest, ARefusedConnectionNamesTheEndpoint) {
   EXPECT_NE(response.error().message.find(nobody.to_string()), std::string::npos) << response.error().message;
 }
 
-TEST(HttpTransportTest, ABodyOverTheLimitIsAnError) {
+TEST(HttpTransportTest, BodyOverLimit_IsAnError) {
   const Listener listener;
   const std::jthread server(
       [&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"); });
@@ -111,10 +111,10 @@ TEST(HttpTransportTest, ABodyOverTheLimitIsAnError) {
   const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, std::errc::message_size);
-  EXPECT_NE(response.error().message.find("larger than the 1000 bytes"), std::string::npos);
+  EXPECT_NE(response.error().message.find("larger than the limit of 1000 bytes"), std::string::npos);
 }
 
-TEST(ProblemDetailTest, TextFromOutside_IsMadePrintableAndShort) {
+TEST(ProblemDetailTest, UntrustedText_IsEscapedAndTruncated) {
   EXPECT_EQ(problem_detail({400, {}, R"({"detail":"a\n2026-01-01 \u001b[2J"})"}),
             "a\\x0a2026-01-01 \\x1b[2J");
   EXPECT_LT(problem_detail({400, {}, R"({"detail":")" + std::string(60'000, 'x') + "\"}"}).size(), 600U);
@@ -136,7 +136,7 @@ class TokenTest : public testing::Test {
   base::Result<HttpResponse> response_ = HttpResponse{};
 };
 
-TEST_F(TokenTest, AddressThatTheOperatorNamed_IsShownIt) {
+TEST_F(TokenTest, TrustedUrl_ReceivesToken) {
   const auto request = [&] {
     return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{listener_.endpoint().to_string()}}});
   };
@@ -144,7 +144,7 @@ TEST_F(TokenTest, AddressThatTheOperatorNamed_IsShownIt) {
   EXPECT_EQ(response_->status, 401U);
 }
 
-TEST_F(TokenTest, AddressThatEtcdAloneNames_IsNotShownItAndTheErrorSaysSo) {
+TEST_F(TokenTest, UrlKnownOnlyFromEtcd_ReceivesNoTokenAndErrorSaysSo) {
   const auto request = [&] {
     return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{"http://other:7420"}}});
   };
@@ -153,8 +153,8 @@ TEST_F(TokenTest, AddressThatEtcdAloneNames_IsNotShownItAndTheErrorSaysSo) {
   EXPECT_NE(problem_detail(*response_).find("peers.static"), std::string::npos) << problem_detail(*response_);
 }
 
-TEST(CredentialsTest, TlsWithTheOperatorsAuthority_IsShownTheToken) {
-  Endpoint endpoint{"a", 7420, {}};
+TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
+  base::Endpoint endpoint{"a", 7420, {}};
   endpoint.is_tls = true;
   Credentials credentials{.token = "secret", .tls = nullptr, .trusted_urls = std::set<std::string>()};
   EXPECT_FALSE(credentials.shows_token_to(endpoint)) << "an authority of the system vouches for anybody";
@@ -167,14 +167,14 @@ TEST(CredentialsTest, TlsWithTheOperatorsAuthority_IsShownTheToken) {
   EXPECT_TRUE(credentials.shows_token_to(endpoint)) << "peers.token_to_all";
 }
 
-TEST(HttpTransportTest, GarbageIsAnError) {
+TEST(HttpTransportTest, GarbageResponse_IsAnError) {
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("220 smtp.example ESMTP\r\n"); });
   HttpTransport transport({});
   EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
 }
 
-TEST(HttpTransportTest, AFailingPeerDoesNotKeepTheOthersFromAnswering) {
+TEST(HttpTransportTest, SlowFailingPeer_DoesNotDelayOthers) {
   const Listener silent;
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); });
@@ -195,7 +195,7 @@ TEST(HttpTransportTest, AFailingPeerDoesNotKeepTheOthersFromAnswering) {
   EXPECT_EQ(order, (std::vector<std::size_t>{1, 0})) << "side by side: the quick one does not wait";
 }
 
-TEST(HttpTransportTest, MoreRequestsThanConnectionsAreAllAnswered) {
+TEST(HttpTransportTest, RequestsOverConcurrencyLimit_AllComplete) {
   const Listener listener;
   const std::jthread server([&] {
     for (int i = 0; i < 5; ++i) listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -209,7 +209,7 @@ TEST(HttpTransportTest, MoreRequestsThanConnectionsAreAllAnswered) {
   EXPECT_EQ(answers, 5);
 }
 
-TEST(HttpTransportTest, AConnectionIsUsedAgain) {
+TEST(HttpTransportTest, KeepAliveConnection_IsReused) {
   const Listener listener;
   const std::jthread server([&] { listener.answer_on_one_connection({ok, ok, ok}); });
   HttpTransport transport({});
@@ -219,7 +219,7 @@ TEST(HttpTransportTest, AConnectionIsUsedAgain) {
   }
 }
 
-TEST(HttpTransportTest, AConnectionThatTheOtherEndClosedIsReplaced) {
+TEST(HttpTransportTest, ConnectionClosedByServer_IsReplaced) {
   const Listener listener;
   const std::jthread server([&] {
     for (int i = 0; i < 3; ++i) listener.answer_once(ok);
@@ -231,7 +231,7 @@ TEST(HttpTransportTest, AConnectionThatTheOtherEndClosedIsReplaced) {
   }
 }
 
-TEST(HttpTransportTest, AConnectionIsNotUsedAgainWhereTheServerDoesNotWantIt) {
+TEST(HttpTransportTest, ConnectionCloseHeader_ConnectionIsNotReused) {
   const Listener listener;
   const std::jthread server([&] {
     const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
@@ -241,7 +241,7 @@ TEST(HttpTransportTest, AConnectionIsNotUsedAgainWhereTheServerDoesNotWantIt) {
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
 }
 
-TEST(HttpTransportTest, ARequestIsRepeatedWhereNobodyTookIt) {
+TEST(HttpTransportTest, HangUpOrStatus503_IsRetried) {
   const Listener listener;
   const std::jthread server([&] {
     listener.hang_up_once();
@@ -254,7 +254,7 @@ TEST(HttpTransportTest, ARequestIsRepeatedWhereNobodyTookIt) {
   EXPECT_EQ(response->status, 200U);
 }
 
-TEST(HttpTransportTest, ARequestIsRepeatedNoMoreOftenThanAllowed) {
+TEST(HttpTransportTest, PersistentStatus503_IsRetriedUpToLimit) {
   const Listener listener;
   const std::jthread server([&] {
     for (int i = 0; i < 3; ++i) listener.answer_once(unavailable);
@@ -265,14 +265,14 @@ TEST(HttpTransportTest, ARequestIsRepeatedNoMoreOftenThanAllowed) {
   EXPECT_EQ(response->status, 503U) << "the last answer is the answer";
 }
 
-TEST(HttpTransportTest, AnAnswerOfAnyOtherStatusIsTheAnswer) {
+TEST(HttpTransportTest, Status500_IsReturnedWithoutRetry) {
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"); });
   HttpTransport transport({.attempts_max = 3});
   EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}})->status, 500U);
 }
 
-TEST(HttpTransportTest, AllRequestsTogetherHaveATimeLimit) {
+TEST(HttpTransportTest, TotalTimeout_FailsAllRequests) {
   const Listener silent;
   HttpTransport transport({.timeout = std::chrono::hours(1),
                            .total_timeout = std::chrono::milliseconds(50),
@@ -287,7 +287,7 @@ TEST(HttpTransportTest, AllRequestsTogetherHaveATimeLimit) {
   EXPECT_EQ(failures, 3);
 }
 
-TEST(HttpTransportTest, AnswersBeyondWhatMayBeHeldAtOneTimeAreErrors) {
+TEST(HttpTransportTest, BodiesOverTotalMemoryLimit_AreErrors) {
   const Listener listener;
   const std::jthread server([&] {
     listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'));
@@ -299,7 +299,7 @@ TEST(HttpTransportTest, AnswersBeyondWhatMayBeHeldAtOneTimeAreErrors) {
       << "what was held is free again";
 }
 
-TEST(HttpTransportTest, AnAnswerThatEndsWithTheConnectionIsWhole) {
+TEST(HttpTransportTest, ResponseWithoutContentLength_EndsWithConnection) {
   const Listener listener;
   const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\n\r\nuntil the end"); });
   HttpTransport transport({});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/random.h"
@@ -30,7 +30,8 @@ class MixedCluster {
     options.cluster = "c";
     options.trust_new_peers = true;  // so that a gap does not answer for the filters
     if (random_.one_in(4)) options.marks_bytes_max = random_.below(2'000);
-    const auto gathered = gather(cluster_, FakeCluster::endpoints(hosts_), {}, options);
+    options.members.endpoints = FakeCluster::endpoints(hosts_);
+    const auto gathered = gather(cluster_, {}, options);
     ASSERT_TRUE(gathered.complete());
     if (options.marks_bytes_max == MarkSet::memory_bytes_max) {
       ASSERT_TRUE(gathered.gaps.empty()) << gathered.gaps.front();
@@ -106,7 +107,7 @@ class MixedCluster {
   std::vector<std::string> trees_;
 };
 
-TEST(MixedFiltersTest, EveryMarkOfEveryPeerIsAnsweredYesAfterGathering) {
+TEST(MixedFiltersTest, DifferentFilterShapes_GatherKeepsEveryMark) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 200 && !testing::Test::HasFatalFailure(); ++round) {
     MixedCluster(random).gather_and_check();

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "peer/certificate_names.h"
-#include "peer/gather.h"
+#include "peer/gather/gather.h"
+#include "peer/http/certificate_names.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 
@@ -33,8 +33,9 @@ class NameBindingTest : public testing::Test {
 
   Gathered scan() {
     clock_.advance(std::chrono::hours(1));
-    options_.lingering = FakeCluster::endpoints(lingering_);
-    auto gathered = gather(cluster_, FakeCluster::endpoints(listed_), cursors_, options_);
+    options_.members.departed = FakeCluster::endpoints(departed_);
+    options_.members.endpoints = FakeCluster::endpoints(listed_);
+    auto gathered = gather(cluster_, cursors_, options_);
     cursors_ = gathered.cursors;
     return gathered;
   }
@@ -120,7 +121,7 @@ class NameBindingTest : public testing::Test {
   fakes::ManualClock clock_;
   FakeCluster cluster_{clock_};
   std::vector<std::string> listed_{"a", "b", "x"};
-  std::vector<std::string> lingering_;
+  std::vector<std::string> departed_;
   tracker::Cursors cursors_;
   GatherOptions options_;
 };
@@ -140,7 +141,7 @@ TEST_F(NameBindingTest, CertificateOfAnotherNode_IsAFailedPeer) {
 TEST_F(NameBindingTest, CertificateOfAnotherNode_DepartedAddress_IsAFailedPeer) {
   prove_all();
   listed_ = {"a", "x"};
-  lingering_ = {"b"};
+  departed_ = {"b"};
   expect_nothing_hidden();
 }
 
@@ -176,7 +177,7 @@ TEST_F(NameBindingTest, CertificateOfAForeignAuthority_MovesNoCursor) {
 }
 
 // From the time before TLS, or listed by mistake: anybody may respond there.
-TEST_F(NameBindingTest, CertificateForTheName_OutranksAHomeWithoutOne) {
+TEST_F(NameBindingTest, CertificateForTheName_OutranksAddressWithoutCertificate) {
   cluster_.add("with-tls");
   std::swap(cluster_["with-tls"], cluster_["b"]);
   cluster_["with-tls"].certificate_names = {"b.storage.example"};
@@ -208,7 +209,7 @@ TEST(CertificateNamesTest, WildcardsAndAddresses_AreNoOwnCredential) {
   EXPECT_FALSE(is_own_credential(Names{"spoor.storage.example", "*.spoor.storage.example"}));
 }
 
-TEST(CertificateNamesTest, NamesFromOutside_AreQuotedAndBounded) {
+TEST(CertificateNamesTest, UntrustedNames_AreQuotedAndBounded) {
   EXPECT_EQ(quoted_names(Names{"a", "b\n"}).find('\n'), std::string::npos);
   EXPECT_EQ(quoted_names(Names{"a", "b", "c", "d", "e"}), "'a', 'b', 'c', 'd' and others");
 }
@@ -224,7 +225,7 @@ TEST_F(NameBindingTest, NameOfASilentAddress_KeepsItsCursor) {
   expect_nothing_hidden();
 }
 
-TEST_F(NameBindingTest, NameOfASilentAddress_MarksAreMergedAllTheSame) {
+TEST_F(NameBindingTest, NameOfASilentAddress_MarksAreStillMerged) {
   move_b();
   listed_ = {"a", "old", "new"};
   mark("b", "bucket/x");
@@ -252,7 +253,7 @@ TEST_F(NameBindingTest, SecondAddress_IsNoProofOfTheName) {
   expect_nothing_hidden();
 }
 
-TEST_F(NameBindingTest, RivalOfALivingNode_GetsNoHoldOfItsName) {
+TEST_F(NameBindingTest, DuplicateNodeNameOfLivingNode_DoesNotTakeOverItsName) {
   claim("b", instance_of("b"), 7);
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("2 living trackers call themselves 'b'")));
   cluster_["b"].is_down = true;
@@ -264,7 +265,7 @@ TEST_F(NameBindingTest, RivalOfALivingNode_GetsNoHoldOfItsName) {
   expect_nothing_hidden();
 }
 
-TEST_F(NameBindingTest, NodeThatLostItsMemoryAndFailsInTheSecondRound_KeepsItsAddress) {
+TEST_F(NameBindingTest, NewInstanceFailsInTheSecondRound_KeepsItsAddress) {
   cluster_.start_anew(cluster_["b"]);
   auto& b = cluster_["b"];
   b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
@@ -290,7 +291,7 @@ TEST_F(NameBindingTest, NameNeverReadThatReportsNoGap_IsAGap) {
 TEST_F(NameBindingTest, DepartedAddress_NameMovesWithOneWarning) {
   move_b();
   listed_ = {"a", "new"};
-  lingering_ = {"old"};
+  departed_ = {"old"};
   mark("b", "bucket/x");
   const auto gathered = scan();
   EXPECT_TRUE(gathered.complete()) << errors(gathered);
@@ -298,7 +299,7 @@ TEST_F(NameBindingTest, DepartedAddress_NameMovesWithOneWarning) {
   EXPECT_THAT(gathered.warnings,
               ElementsAre("node 'b' was last found at http://old:7420, and is now at http://new:7420"));
   EXPECT_TRUE(holds(gathered, "bucket/x"));
-  lingering_.clear();
+  departed_.clear();
   const auto next = scan();
   EXPECT_TRUE(next.complete());
   EXPECT_THAT(next.gaps, IsEmpty());
@@ -316,7 +317,7 @@ TEST_F(NameBindingTest, AddressUnderAnotherName_NameMovesWithAWarning) {
   EXPECT_THAT(scan().warnings, IsEmpty());
 }
 
-TEST_F(NameBindingTest, DisputedTrackerOfAnotherInstance_IsAGapOnceItsAddressIsLeft) {
+TEST_F(NameBindingTest, DisputedTrackerOfAnotherInstance_IsAGapOnceItsAddressIsRemoved) {
   cluster_["b"].is_down = true;
   cluster_.add("new", "b");
   listed_ = {"a", "b", "x", "new"};
@@ -329,7 +330,7 @@ TEST_F(NameBindingTest, DisputedTrackerOfAnotherInstance_IsAGapOnceItsAddressIsL
 }
 
 // As a copy of the node's disk that is started elsewhere.
-TEST_F(NameBindingTest, DisputedTrackerOfTheSameInstance_IsAGapOnceItsAddressIsLeft) {
+TEST_F(NameBindingTest, DisputedTrackerOfTheSameInstance_IsAGapOnceItsAddressIsRemoved) {
   cluster_["b"].is_down = true;
   cluster_.add("new").garbage = claim_of("b", instance_of("b"));
   listed_ = {"a", "b", "x", "new"};
@@ -341,7 +342,7 @@ TEST_F(NameBindingTest, DisputedTrackerOfTheSameInstance_IsAGapOnceItsAddressIsL
 }
 
 TEST_F(NameBindingTest, NameThatEtcdListsAtASilentAddress_KeepsItsCursor) {
-  options_.expected = {{"b", FakeCluster::endpoint("moved"), instance_of("b")}};
+  options_.members.expected = {{"b", FakeCluster::endpoint("moved"), instance_of("b")}};
   listed_ = {"a", "x", "moved"};
   const auto before = cursors_.at("b");
   claim("b", instance_of("b"));
@@ -365,7 +366,7 @@ TEST_F(NameBindingTest, NameNeverReadAtTwoAddresses_IsReadAtTheFirstWithAWarning
 // etcd knows where it is.
 TEST_F(NameBindingTest, NameNeverReadAtItsListedAddress_IsReadThere) {
   cursors_.clear();
-  options_.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
+  options_.members.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
   listed_ = {"a", "x", "b"};
   relay("b");
   EXPECT_THAT(scan().warnings, IsEmpty());
@@ -373,9 +374,9 @@ TEST_F(NameBindingTest, NameNeverReadAtItsListedAddress_IsReadThere) {
   EXPECT_TRUE(holds(scan(), "bucket/acknowledged"));
 }
 
-TEST_F(NameBindingTest, NameNeverReadWhoseListedAddressIsSilent_IsNobodyElses) {
+TEST_F(NameBindingTest, NameNeverReadWhoseListedAddressIsSilent_IsRefusedToOtherNode) {
   cursors_.clear();
-  options_.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
+  options_.members.expected = {{"b", FakeCluster::endpoint("b"), instance_of("b")}};
   cluster_["b"].is_down = true;
   claim("b", instance_of("b"));
   EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
@@ -460,7 +461,7 @@ TEST_F(NameBindingTest, OwnInstanceThatCannotBeRead_IsPartial) {
 }
 
 // The daemon writes the new instance before it responds, and the scan reads it afterwards.
-TEST_F(NameBindingTest, OwnDaemonStartedAnewBetweenTheRounds_IsTheOwnDaemon) {
+TEST_F(NameBindingTest, OwnDaemonWithNewInstanceBetweenRounds_IsTheOwnDaemon) {
   auto& a = cluster_["a"];
   a.before_answer = [this, &a, round = 0]() mutable {
     if (++round == 2) cluster_.start_anew(a);

@@ -1,4 +1,4 @@
-#include "scanner/audit_state.h"
+#include "scanner/audit/audit_state.h"
 
 #include <gtest/gtest.h>
 
@@ -24,13 +24,13 @@ AuditState advanced_to(AuditState state, WallTime now) {
   return state;
 }
 
-TEST(AuditStateTest, NothingIsDueAtOnce) {
+TEST(AuditStateTest, JustBegun_NothingIsDue) {
   const AuditState state = advanced_to(AuditState::begun(start), start);
   EXPECT_EQ(state.due(1000, period), 0U);
   EXPECT_EQ(state.oldest(), start);
 }
 
-TEST(AuditStateTest, TheShareIsThatOfTheTimeThatPassed) {
+TEST(AuditStateTest, PartOfPeriodElapsed_ProportionalShareIsDue) {
   AuditState state = advanced_to(AuditState::begun(start), start + 3h);
   EXPECT_EQ(state.due(1000, period), 100U);
   state.visited(100, 1000, false);
@@ -39,12 +39,12 @@ TEST(AuditStateTest, TheShareIsThatOfTheTimeThatPassed) {
   EXPECT_EQ(state.due(1000, period), 100U);
 }
 
-TEST(AuditStateTest, AllThatIsLeftIsDueWhenThePeriodIsOver) {
+TEST(AuditStateTest, PeriodElapsed_AllRemainingDirectoriesAreDue) {
   const AuditState state = advanced_to(AuditState::begun(start), start + period);
   EXPECT_EQ(state.due(1000, period), std::numeric_limits<std::uint64_t>::max());
 }
 
-TEST(AuditStateTest, ARoundThatCameToItsEndWaitsForTheNext) {
+TEST(AuditStateTest, RoundFinishedEarly_NextRoundWaitsForPeriodEnd) {
   AuditState state = advanced_to(AuditState::begun(start), start + 1h);
   state.visited(10, 1000, true);
   EXPECT_FALSE(state.advance_to(start + 29h, period));
@@ -54,14 +54,14 @@ TEST(AuditStateTest, ARoundThatCameToItsEndWaitsForTheNext) {
   EXPECT_EQ(state.due(1000, period), 100U) << "the round began when the last one ended";
 }
 
-TEST(AuditStateTest, TimeInWhichNobodyScannedIsNotMadeUpFor) {
+TEST(AuditStateTest, LongPauseBetweenScans_IsNotMadeUpFor) {
   AuditState state = advanced_to(AuditState::begun(start), start + 1h);
   state.visited(1000, 1000, true);
   EXPECT_TRUE(state.advance_to(start + 10 * period, period));
   EXPECT_EQ(state.due(1000, period), 0U);
 }
 
-TEST(AuditStateTest, ClockSetBack_RoundGoesOn) {
+TEST(AuditStateTest, ClockSetBack_RoundContinues) {
   AuditState state = advanced_to(AuditState::begun(start + 9000h), start + 9015h);
   state.visited(500, 1000, false);
   EXPECT_FALSE(state.advance_to(start, period));
@@ -72,7 +72,7 @@ TEST(AuditStateTest, ClockSetBack_RoundGoesOn) {
   EXPECT_EQ(state.due(1000, period), 100U);
 }
 
-TEST(AuditStateTest, ClockSetBackBetweenRounds_NextRoundIsNotLater) {
+TEST(AuditStateTest, ClockSetBackBetweenRounds_NextRoundIsNotDelayed) {
   AuditState state = advanced_to(AuditState::begun(start + 9000h), start + 9030h);
   state.visited(1000, 1000, true);
   state.advance_to(start, period);
@@ -82,7 +82,7 @@ TEST(AuditStateTest, ClockSetBackBetweenRounds_NextRoundIsNotLater) {
   EXPECT_GE(state.due(1000, period), 100U);
 }
 
-TEST(AuditStateTest, TextGivesItBack) {
+TEST(AuditStateTest, Text_RoundTripsAndMalformedIsRefused) {
   AuditState state = advanced_to(AuditState::begun(start), start + 3h);
   state.visited(100, 1000, false);
   state.advance_to(start + 30h, period);
@@ -100,7 +100,7 @@ TEST(AuditStateTest, TextGivesItBack) {
 }
 
 // Of a version with one round for all drives: it had read 60 % of them, some drives in full and some not.
-TEST(AuditStateTest, RoundOfAllDrives_IsTakenOver) {
+TEST(AuditStateTest, OldFormatRoundOfAllDrives_IsMigrated) {
   const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
   const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start - 90h) + R"(,"done":600,)" +
                                       R"("is_at_end":false,"last_round":[[0.7,)" + ns(start - 10h) +
@@ -116,7 +116,7 @@ TEST(AuditStateTest, RoundOfAllDrives_IsTakenOver) {
 }
 
 // It was saved while the clock ran ahead.
-TEST(AuditStateTest, RoundOfAllDrivesFromAClockAhead_IsTakenOver) {
+TEST(AuditStateTest, OldFormatRoundFromClockAhead_IsMigrated) {
   const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
   const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start + 9000h) + R"(,"done":0,)" +
                                       R"("is_at_end":false,"last_round":[],"round_began_ns":)" +
@@ -130,7 +130,7 @@ TEST(AuditStateTest, RoundOfAllDrivesFromAClockAhead_IsTakenOver) {
 
 // Scans at random times over many rounds, in a tree of 1000 directories: none is ever older than a period and
 // the time between two scans, and oldest() is never newer than the oldest one, nor much older.
-TEST(AuditStateTest, NoDirectoryIsOlderThanThePeriod) {
+TEST(AuditStateTest, RandomScanTimes_NoDirectoryIsOlderThanPeriod) {
   support::Random random;
   SCOPED_TRACE(random.trace());
   constexpr std::uint64_t total = 1000;

@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-#include "scanner/stored_tree.h"
+#include "scanner/store/stored_tree.h"
 #include "tests/scanner/scanned_node.h"
-#include "tracker/prefix_hashes.h"
+#include "tracker/filter/prefix_hashes.h"
 
 namespace spoor::scanner {
 namespace {
@@ -67,14 +67,14 @@ class AuditTest : public ScannedNode {
   std::uint64_t audited_most = 0;
 };
 
-TEST_F(AuditTest, EveryDirectoryIsReadOnceInAPeriodAnEvenShareInEachScan) {
+TEST_F(AuditTest, AuditPeriod_ReadsEveryDirectoryOnceInEvenShares) {
   make_tree();
   EXPECT_THAT(scan_for_a_period(), IsEmpty());
   EXPECT_EQ(audited, 104U) << "two roots, a and b, and fifty in each";
   EXPECT_LE(audited_most, 3U);
 }
 
-TEST_F(AuditTest, OffItReadsNothing) {
+TEST_F(AuditTest, AuditDisabled_ReadsNothing) {
   options.audit_period = 0h;
   make_tree();
   make_file("a/7/unmarked");
@@ -83,7 +83,7 @@ TEST_F(AuditTest, OffItReadsNothing) {
   EXPECT_FALSE(scan().audit.oldest_total);
 }
 
-TEST_F(AuditTest, ChangesThatNobodyMarkedAreCountedNamedAndMended) {
+TEST_F(AuditTest, UnmarkedChanges_AreReportedAsMissedAndTotalsCorrected) {
   make_tree();
   make_file("a/7/unmarked", 1000);
   write_file(on_drive("b/9/file", 1), 5000);
@@ -93,7 +93,7 @@ TEST_F(AuditTest, ChangesThatNobodyMarkedAreCountedNamedAndMended) {
   expect_exact();
 }
 
-TEST_F(AuditTest, ADirectoryThatIsGoneIsAChangeOfTheOneAbove) {
+TEST_F(AuditTest, UnmarkedDirectoryRemoval_IsFound) {
   make_tree();
   remove("a/20");
   const auto missed = scan_for_a_period();
@@ -101,7 +101,7 @@ TEST_F(AuditTest, ADirectoryThatIsGoneIsAChangeOfTheOneAbove) {
   expect_exact();
 }
 
-TEST_F(AuditTest, AnotherDirectoryInItsPlaceIsFound) {
+TEST_F(AuditTest, UnmarkedDirectoryReplacement_IsFound) {
   make_tree();
   make_file("b/other/file", 77);
   std::filesystem::rename(on_drive("b/5", 1), temp / "aside");
@@ -112,7 +112,7 @@ TEST_F(AuditTest, AnotherDirectoryInItsPlaceIsFound) {
 }
 
 // ext4 gives the inode number that has just become free to the next directory.
-TEST_F(AuditTest, DirectoriesReplacedUnderTheirInodeNumbersWithoutAMark_AreMissedOnce) {
+TEST_F(AuditTest, UnmarkedReplacementWithReusedInodes_IsMissedOnceAtParent) {
   reader.reuses_inodes = true;
   make_tree();
   for (const std::string path : {"a/5", "a/6"}) replace(path);
@@ -121,7 +121,7 @@ TEST_F(AuditTest, DirectoriesReplacedUnderTheirInodeNumbersWithoutAMark_AreMisse
   expect_exact();
 }
 
-TEST_F(AuditTest, DirectoryReplacedUnderItsInodeNumberBelowAMarkedOne_IsMended) {
+TEST_F(AuditTest, ReplacementWithReusedInodeBelowMarkedParent_IsCorrected) {
   reader.reuses_inodes = true;
   make_tree();
   replace("a/5");
@@ -133,7 +133,7 @@ TEST_F(AuditTest, DirectoryReplacedUnderItsInodeNumberBelowAMarkedOne_IsMended) 
   expect_exact();
 }
 
-TEST_F(AuditTest, WhereListingsGiveOtherInodeNumbersNothingIsMissed) {
+TEST_F(AuditTest, InodesUnlikeListed_NothingIsMissed) {
   reader.inodes_unlike_listed = true;
   make_tree();
   EXPECT_THAT(scan_for_a_period(), IsEmpty());
@@ -141,7 +141,7 @@ TEST_F(AuditTest, WhereListingsGiveOtherInodeNumbersNothingIsMissed) {
 }
 
 // Nobody scanned for a long time: marks come first all the same.
-TEST_F(AuditTest, OneScanReadsNoLongerThanTenMinutes) {
+TEST_F(AuditTest, OneScan_AuditsForAtMostTenMinutes) {
   make_tree();
   clock.advance(options.audit_period);
   reader.before_read = [&](std::string_view) { clock.advance(30s); };
@@ -151,7 +151,7 @@ TEST_F(AuditTest, OneScanReadsNoLongerThanTenMinutes) {
 }
 
 // Its share is left to the next scan: nothing of the round is lost, nor read twice.
-TEST_F(AuditTest, OneThatIsKilledInItIsGoneOnWithWithoutIt) {
+TEST_F(AuditTest, ScanKilledDuringAudit_ResumesWithoutAuditing) {
   resumes = true;
   make_tree();
   clock.advance(50h);
@@ -180,7 +180,7 @@ TEST_F(AuditTest, OneThatIsKilledInItIsGoneOnWithWithoutIt) {
   EXPECT_LE(all, 104U);
 }
 
-TEST_F(AuditTest, WhatChangesJustNowIsReadAndNotCalledMissed) {
+TEST_F(AuditTest, RecentChange_IsReadButNotCountedAsMissed) {
   make_tree();
   clock.set_wall(base::SystemClock().wall_now());
   options.audit_period = 1ns;
@@ -193,7 +193,7 @@ TEST_F(AuditTest, WhatChangesJustNowIsReadAndNotCalledMissed) {
 }
 
 // Its mark would have come long ago: the clock ran ahead, and was set back since.
-TEST_F(AuditTest, UnmarkedChangeAheadOfTheClock_IsMissed) {
+TEST_F(AuditTest, UnmarkedChangeAheadOfClock_IsMissed) {
   clock.set_wall(base::SystemClock().wall_now() - 1000h);
   make_tree();
   make_file("a/7/file", 333);
@@ -202,7 +202,7 @@ TEST_F(AuditTest, UnmarkedChangeAheadOfTheClock_IsMissed) {
   expect_exact();
 }
 
-TEST_F(AuditTest, MarkedDirectoriesAreNotReadTwice) {
+TEST_F(AuditTest, MarkedDirectories_AreNotReadTwice) {
   make_tree();
   clock.advance(200h);
   for (int number = 0; number < 50; ++number) mark("a/" + std::to_string(number) + "/file");
@@ -212,7 +212,7 @@ TEST_F(AuditTest, MarkedDirectoriesAreNotReadTwice) {
   EXPECT_EQ(report.audit.audited, 51U) << "b and all below it";
 }
 
-TEST_F(AuditTest, ADriveThatIsAwayIsNotAudited) {
+TEST_F(AuditTest, UnavailableDrive_IsNotAudited) {
   make_tree();
   clock.advance(200h);
   reader.drive_errors[drive(1)] = EIO;
@@ -225,7 +225,7 @@ TEST_F(AuditTest, ADriveThatIsAwayIsNotAudited) {
   expect_exact();
 }
 
-TEST_F(AuditTest, DriveThatCannotBeOpened_IsReportedAndItsTotalsStayOld) {
+TEST_F(AuditTest, DriveCannotBeOpened_IsReportedAndOldestTotalStays) {
   make_tree();
   const auto oldest = scan().audit.oldest_total;
   reader.drive_open_errors[options.drives[0].path] = EACCES;
@@ -239,7 +239,7 @@ TEST_F(AuditTest, DriveThatCannotBeOpened_IsReportedAndItsTotalsStayOld) {
   EXPECT_GE(failed, 4U);
 }
 
-TEST_F(AuditTest, ASymbolicLinkInThePathIsNotFollowed) {
+TEST_F(AuditTest, SymbolicLinkInPath_IsNotFollowed) {
   make_tree();
   std::filesystem::rename(on_drive("a"), temp / "outside");
   std::filesystem::create_directory_symlink(temp / "outside", on_drive("a"));
@@ -249,7 +249,7 @@ TEST_F(AuditTest, ASymbolicLinkInThePathIsNotFollowed) {
   expect_exact();
 }
 
-TEST_F(AuditTest, TheOldestTotalIsKnown) {
+TEST_F(AuditTest, OldestTotal_IsReportedAndBoundedByPeriod) {
   const auto before = clock.wall_now();
   make_tree();
   EXPECT_GE(scan().audit.oldest_total, before);
@@ -258,7 +258,7 @@ TEST_F(AuditTest, TheOldestTotalIsKnown) {
   EXPECT_GE(scan().audit.oldest_total, clock.wall_now() - 103h);
 }
 
-TEST_F(AuditTest, TheRoundGoesOnWhereItWasThoughThatDirectoryIsGone) {
+TEST_F(AuditTest, DirectoryAtAuditPositionRemoved_RoundContinues) {
   make_tree();
   std::uint64_t round = 0;
   for (int hour = 0; hour < 101; ++hour) {
@@ -306,7 +306,7 @@ TEST_F(MarkedChangesTest, RemovedTree_IsNotMissed) {
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, RemovedTreeMarkedAsAFile_IsNotMissed) {
+TEST_F(MarkedChangesTest, RemovedTreeMarkedAsFile_IsNotMissed) {
   remove("p/one");
   mark("p/one", tracker::MarkKind::file);
   expect_nothing_missed();
@@ -319,7 +319,7 @@ TEST_F(MarkedChangesTest, RenamedTree_IsNotMissed) {
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, TreeReplacedByAnother_IsNotMissed) {
+TEST_F(MarkedChangesTest, TreeReplacedByAnotherTree_IsNotMissed) {
   remove("p/one");
   rename("p/two", "p/one");
   mark("p/one");
@@ -327,7 +327,7 @@ TEST_F(MarkedChangesTest, TreeReplacedByAnother_IsNotMissed) {
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, TreeReplacedByAnotherWithoutBirthTimes_IsNotMissed) {
+TEST_F(MarkedChangesTest, TreesSwappedWithoutBirthTimes_AreNotMissed) {
   reader.without_birth = true;
   mark("", tracker::MarkKind::tree);
   static_cast<void>(scan());
@@ -340,14 +340,14 @@ TEST_F(MarkedChangesTest, TreeReplacedByAnotherWithoutBirthTimes_IsNotMissed) {
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, TreeReplacedByAFile_IsNotMissed) {
+TEST_F(MarkedChangesTest, TreeReplacedByFile_IsNotMissed) {
   remove("p/one");
   make_file("p/one");
   mark("p/one");
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, TreeThatCouldNotBeReadWhenItWasMarked_IsNotMissed) {
+TEST_F(MarkedChangesTest, MarkedTreeUnreadable_IsNotMissedLater) {
   make_file("p/one/x/y/z/late");
   mark("p/one/x/y/z/late");
   reader.open_errors["p/one"] = EIO;
@@ -356,7 +356,7 @@ TEST_F(MarkedChangesTest, TreeThatCouldNotBeReadWhenItWasMarked_IsNotMissed) {
   expect_nothing_missed();
 }
 
-TEST_F(MarkedChangesTest, TreeOnADriveThatWasAwayWhenItWasMarked_IsNotMissed) {
+TEST_F(MarkedChangesTest, MarkedTreeOnUnavailableDrive_IsNotMissedLater) {
   make_file("p/one/x/y/z/late");
   mark("p/one/x/y/z/late");
   reader.drive_errors[drive()] = EIO;
@@ -367,7 +367,7 @@ TEST_F(MarkedChangesTest, TreeOnADriveThatWasAwayWhenItWasMarked_IsNotMissed) {
   expect_exact();
 }
 
-TEST_F(AuditTest, FileSystemMountedOverADirectory_IsNotMissed) {
+TEST_F(AuditTest, MountOverDirectory_IsNotMissed) {
   make_file("a/7/below/file");
   make_tree();
   reader.mount_points.insert("a/7");
@@ -376,7 +376,7 @@ TEST_F(AuditTest, FileSystemMountedOverADirectory_IsNotMissed) {
   EXPECT_EQ(files("a/7"), 0U);
 }
 
-TEST_F(AuditTest, RemovedTreeWithoutAMark_IsMissedOnce) {
+TEST_F(AuditTest, UnmarkedRemovedTree_IsMissedOnceAtParent) {
   make_file("a/20/x/y/file");
   make_file("a/20/z/file");
   make_tree();
@@ -388,7 +388,7 @@ TEST_F(AuditTest, RemovedTreeWithoutAMark_IsMissedOnce) {
 }
 
 // In another round than the directory above it.
-TEST_F(AuditTest, RemovedTreeWithoutAMarkBelowOneThatWasRead_IsMissedOnce) {
+TEST_F(AuditTest, UnmarkedRemovedTreeBelowAuditedParent_IsMissedOnce) {
   make_file("a/20/x/y/file");
   make_tree();
   clock.advance(10h);
@@ -443,7 +443,7 @@ TEST_F(AuditTest, PartialScan_CountsNothingAsMissed) {
 }
 
 // No walk comes there: a filter is asked only of what lies below a directory that is walked.
-TEST_F(AuditTest, FalsePositiveBelowAnUnmarkedParent_IsAudited) {
+TEST_F(AuditTest, FilterFalsePositiveBelowUnmarkedParent_IsAudited) {
   make_tree();
   make_file("a/7/file", 77);
   adjust_input = [](ScanInput& input) {
@@ -458,7 +458,7 @@ TEST_F(AuditTest, FalsePositiveBelowAnUnmarkedParent_IsAudited) {
   expect_exact();
 }
 
-TEST_F(AuditTest, ReorderedDrives_AreAllReadInTheRound) {
+TEST_F(AuditTest, ReorderedDrives_AreAllAuditedInRound) {
   make_tree();
   reader.read_paths.clear();
   for (int hour = 0; hour < 101; ++hour) {
@@ -473,7 +473,7 @@ TEST_F(AuditTest, ReorderedDrives_AreAllReadInTheRound) {
   }
 }
 
-TEST_F(AuditTest, DriveTakenFromTheListAndAddedAgain_BeginsARound) {
+TEST_F(AuditTest, DriveRemovedAndAddedAgain_BeginsNewRound) {
   make_tree();
   clock.advance(50h);
   static_cast<void>(scan());
@@ -490,7 +490,7 @@ TEST_F(AuditTest, DriveTakenFromTheListAndAddedAgain_BeginsARound) {
 }
 
 // A clock that was wrong by a year in either direction costs no more than the period.
-TEST_F(AuditTest, ClockThatWasWrong_CostsAtMostOnePeriod) {
+TEST_F(AuditTest, WrongClock_CostsAtMostOnePeriod) {
   make_tree();
   const auto scan_for = [&](std::chrono::hours time) {
     for (const auto end = clock.steady_now() + time; clock.steady_now() < end;) {
@@ -512,7 +512,7 @@ TEST_F(AuditTest, ClockThatWasWrong_CostsAtMostOnePeriod) {
   }
 }
 
-TEST_F(AuditTest, FullScanWhileTheClockRanAhead_NoTotalIsOfTheFuture) {
+TEST_F(AuditTest, FullScanWithClockAhead_OldestTotalIsNotInFuture) {
   const auto now = clock.wall_now();
   clock.set_wall(now + 8760h);
   make_tree();
@@ -523,7 +523,7 @@ TEST_F(AuditTest, FullScanWhileTheClockRanAhead_NoTotalIsOfTheFuture) {
 }
 
 // As versions left it that kept one round for all drives, in their order.
-TEST_F(AuditTest, RoundOfAllDrives_IsTakenOver) {
+TEST_F(AuditTest, OldFormatRoundOfAllDrives_IsMigrated) {
   make_tree();
   const auto ns = [](base::WallTime time) { return std::to_string(time.time_since_epoch().count()); };
   const auto began = clock.wall_now();
@@ -552,7 +552,7 @@ TEST_F(AuditTest, RoundOfAllDrives_IsTakenOver) {
 }
 
 // A database that was made before the column was.
-TEST_F(AuditTest, DatabaseWithoutSignaturesOfEntries_IsTakenOver) {
+TEST_F(AuditTest, DatabaseWithoutEntriesSignature_IsMigrated) {
   options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
   make_tree();
   database->handle().exec("ALTER TABLE directories DROP COLUMN entries_signature");
@@ -575,7 +575,7 @@ TEST_F(AuditTest, DatabaseWithoutSignaturesOfEntries_IsTakenOver) {
 }
 
 // Marks of such paths can't be.
-TEST(AuditOfAChainTest, UnmarkedChangeBelowAPathTooLongForAMark_IsMendedAndItsPathCounts) {
+TEST(AuditOfAChainTest, UnmarkedChangeBelowTooLongPath_IsMissedAndCorrected) {
   struct Node : ScannedNode {
     void TestBody() override {}
   } node;
@@ -603,7 +603,7 @@ TEST(AuditOfAChainTest, UnmarkedChangeBelowAPathTooLongForAMark_IsMendedAndItsPa
 }
 
 // Names are looked up once for each level, and not once for each level above it.
-TEST(AuditOfAChainTest, EachLevelIsOpenedOnce) {
+TEST(AuditOfAChainTest, DeepTree_NameLookupsAreLinearInDepth) {
   constexpr std::uint64_t levels = 3000;
   struct Node : ScannedNode {
     void TestBody() override {}

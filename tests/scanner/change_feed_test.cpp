@@ -1,13 +1,13 @@
-#include "scanner/change_feed.h"
+#include "scanner/feed/change_feed.h"
 
 #include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
 
-#include "scanner/checksum_vfs.h"
-#include "scanner/consumers.h"
 #include "scanner/errors.h"
+#include "scanner/feed/consumers.h"
+#include "scanner/store/checksum_vfs.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -73,7 +73,7 @@ class TwoDrivesFeedTest : public ChangeFeedTest {
   TwoDrivesFeedTest() : ChangeFeedTest({"one", "two"}) {}
 };
 
-TEST_F(ChangeFeedTest, BeforeAndOfTheFirstScanNothingIsKept) {
+TEST_F(ChangeFeedTest, FirstScan_KeepsNoChanges) {
   EXPECT_THAT(feed(0), ElementsAre("gone"));
   make_file("a/b/file");
   scan();
@@ -83,7 +83,7 @@ TEST_F(ChangeFeedTest, BeforeAndOfTheFirstScanNothingIsKept) {
   EXPECT_EQ(entries_kept(), 0U);
 }
 
-TEST_F(ChangeFeedTest, NamesWhatReallyDiffered) {
+TEST_F(ChangeFeedTest, MarkedDirectories_OnlyRealChangesAreListed) {
   make_file("a/b/file");
   make_file("a/c/file");
   make_directory("quiet");
@@ -100,7 +100,7 @@ TEST_F(ChangeFeedTest, NamesWhatReallyDiffered) {
   EXPECT_THAT(feed(2), IsEmpty()) << "a full walk finds nothing else";
 }
 
-TEST_F(ChangeFeedTest, SeveralScansAreOneChange) {
+TEST_F(ChangeFeedTest, SeveralScans_AreMergedIntoOneChange) {
   make_directory("a");
   scan();
   make_file("a/x/file");
@@ -122,7 +122,7 @@ TEST_F(ChangeFeedTest, SeveralScansAreOneChange) {
   EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x"));
 }
 
-TEST_F(ChangeFeedTest, AnotherDirectoryInItsPlaceIsDeletedAndNew) {
+TEST_F(ChangeFeedTest, ReplacedDirectory_IsListedAsDeletedAndNew) {
   make_file("a/x/old/file");
   make_file("a/y/file");
   scan();
@@ -133,7 +133,7 @@ TEST_F(ChangeFeedTest, AnotherDirectoryInItsPlaceIsDeletedAndNew) {
   EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x", "+ a/x", "- a/y"));
 }
 
-TEST_F(ChangeFeedTest, AScanThatDiesNamesNothing) {
+TEST_F(ChangeFeedTest, InterruptedScan_RecordsNoChanges) {
   make_directory("a");
   scan();
   make_file("a/file");
@@ -146,7 +146,7 @@ TEST_F(ChangeFeedTest, AScanThatDiesNamesNothing) {
   EXPECT_THAT(feed(1), ElementsAre("~ a"));
 }
 
-TEST_F(TwoDrivesFeedTest, APathIsDeletedOnceNoDriveHasIt) {
+TEST_F(TwoDrivesFeedTest, PathRemoved_IsDeletedOnceNoDriveHasIt) {
   for (const std::size_t number : {0U, 1U}) std::filesystem::create_directories(on_drive("a/x", number));
   scan();
   std::filesystem::remove(on_drive("a/x", 0));
@@ -159,7 +159,7 @@ TEST_F(TwoDrivesFeedTest, APathIsDeletedOnceNoDriveHasIt) {
   EXPECT_THAT(feed(1), ElementsAre("~ a", "- a/x"));
 }
 
-TEST_F(TwoDrivesFeedTest, WhatOnlyOneDriveHadBelowIsGoneWithIt) {
+TEST_F(TwoDrivesFeedTest, RemovedFromOneDrive_OtherDrivesSubtreeIsListedAsNew) {
   std::filesystem::create_directories(on_drive("a/x/only-here", 0));
   for (const char* path : {"a/x/kept/deep", "a/x-ray"})
     std::filesystem::create_directories(on_drive(path, 1));
@@ -173,7 +173,7 @@ TEST_F(TwoDrivesFeedTest, WhatOnlyOneDriveHadBelowIsGoneWithIt) {
                                    "~ a/x-ray", "+ a/x-ray/fresh"));
 }
 
-TEST_F(ChangeFeedTest, IsInTheOrderOfAWalk) {
+TEST_F(ChangeFeedTest, Entries_AreInWalkOrder) {
   make_directory("a");
   scan();
   for (const char* path : {"a/b/c", "a/b-1", "a/b0", "a/b\xff/x", "a/b\x01"}) {
@@ -187,7 +187,7 @@ TEST_F(ChangeFeedTest, IsInTheOrderOfAWalk) {
                                    "+ a/b\xff", "+ a/b\xff/x"));
 }
 
-TEST_F(TwoDrivesFeedTest, ATreeToldWholeIsReadInPartsWhileScansCommit) {
+TEST_F(TwoDrivesFeedTest, WholeTreeInPages_ScanCommitsBetweenPages_IsConsistent) {
   make_file("a/x/only-here/file");
   for (const char* path : {"a/x/b/deep", "a/x/c", "a/x/d", "a/y"})
     std::filesystem::create_directories(on_drive(path, 1));
@@ -211,7 +211,7 @@ TEST_F(TwoDrivesFeedTest, ATreeToldWholeIsReadInPartsWhileScansCommit) {
 }
 
 // Neither the names before it nor those behind it are read with a page.
-TEST_F(TwoDrivesFeedTest, OfAWideTreeToldWholeOnlyThePageIsRead) {
+TEST_F(TwoDrivesFeedTest, WideTreeInPages_OnlyRequestedPageIsRead) {
   std::filesystem::create_directories(on_drive("a/x", 0));
   for (int number = 10'000; number < 18'000; ++number)
     std::filesystem::create_directories(on_drive("a/x/" + std::to_string(number), 1));
@@ -236,7 +236,7 @@ TEST_F(TwoDrivesFeedTest, OfAWideTreeToldWholeOnlyThePageIsRead) {
   }
 }
 
-TEST_F(ChangeFeedTest, ReadingStopsWhenAsked) {
+TEST_F(ChangeFeedTest, StopRequested_ReadingIsInterrupted) {
   make_directory("a");
   scan();
   change_and_scan();
@@ -255,7 +255,7 @@ TEST_F(ChangeFeedTest, ReadingStopsWhenAsked) {
   EXPECT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = {}}, ignore)) << "it goes on";
 }
 
-TEST_F(TwoDrivesFeedTest, AnotherSetOfDrivesBeginsAnew) {
+TEST_F(TwoDrivesFeedTest, DriveAddedOrRemoved_FeedStartsOver) {
   make_file("a/file");
   scan();
   change_and_scan();
@@ -273,7 +273,7 @@ TEST_F(TwoDrivesFeedTest, AnotherSetOfDrivesBeginsAnew) {
   EXPECT_THAT(feed(with), ElementsAre("~ a"));
 }
 
-TEST_F(ChangeFeedTest, SixteenScansAreKeptAndWhatNobodyHasRead) {
+TEST_F(ChangeFeedTest, Retention_KeepsSixteenScansAndUnreadChanges) {
   make_file("a/file");
   scan();
   options.oldest_unread = 3;
@@ -288,7 +288,7 @@ TEST_F(ChangeFeedTest, SixteenScansAreKeptAndWhatNobodyHasRead) {
   EXPECT_EQ(entries_kept(), ChangeLog::scans_kept);
 }
 
-TEST_F(ChangeFeedTest, WhoNeverReadsKeepsNoMoreThanTheBound) {
+TEST_F(ChangeFeedTest, ConsumerNeverReads_KeptChangesAreBounded) {
   make_file("a/file");
   scan();
   options.oldest_unread = 2;
@@ -304,7 +304,7 @@ TEST_F(ChangeFeedTest, WhoNeverReadsKeepsNoMoreThanTheBound) {
 }
 
 // Whoever reads may be paused, for as long as it likes: scans go on, and empty their log.
-TEST_F(ChangeFeedTest, PausedReaderOfPages_DoesNotKeepTheLogFromBeingEmptied) {
+TEST_F(ChangeFeedTest, PausedPageReader_DoesNotBlockWalCheckpoint) {
   scan();
   for (int number = 0; number < 20; ++number) make_file("a/" + std::to_string(number) + "/file");
   mark("a", tracker::MarkKind::tree);
@@ -329,7 +329,7 @@ TEST_F(ChangeFeedTest, PausedReaderOfPages_DoesNotKeepTheLogFromBeingEmptied) {
   EXPECT_EQ(lines, all);
 }
 
-TEST_F(ChangeFeedTest, PagesThatAreForgottenMeanwhile_AreAnErrorAndNotKeptAfterwards) {
+TEST_F(ChangeFeedTest, ChangesDroppedBetweenPages_IsAnErrorThenNotKept) {
   scan();
   for (int number = 0; number < 20; ++number) make_file("a/" + std::to_string(number) + "/file");
   mark("a", tracker::MarkKind::tree);
@@ -360,7 +360,7 @@ class ConsumersTest : public testing::Test {
   support::TempDirectory temp_;
 };
 
-TEST_F(ConsumersTest, EachHasAPositionOfItsOwn) {
+TEST_F(ConsumersTest, Consumers_HaveSeparatePositions) {
   EXPECT_EQ(consumers().position("rsync", "id").value(), std::nullopt);
   EXPECT_EQ(consumers().oldest_unread("id").value(), std::nullopt);
   ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
@@ -378,13 +378,13 @@ TEST_F(ConsumersTest, EachHasAPositionOfItsOwn) {
   EXPECT_EQ(consumers().oldest_unread("id").value(), 10U);
 }
 
-TEST_F(ConsumersTest, APositionInAnotherDatabaseIsNone) {
+TEST_F(ConsumersTest, PositionInAnotherDatabase_IsNone) {
   ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
   EXPECT_EQ(consumers().position("rsync", "another").value(), std::nullopt);
   EXPECT_EQ(consumers().oldest_unread("another").value(), std::nullopt);
 }
 
-TEST_F(ConsumersTest, BadNamesAndTooManyAreRefused) {
+TEST_F(ConsumersTest, InvalidNamesAndTooManyConsumers_AreRefused) {
   auto all = consumers();
   for (const std::string& bad : {std::string(), std::string("a\nb"), std::string(256, 'x')}) {
     EXPECT_EQ(all.commit({bad, "id", 1, {}}).error().code, std::errc::invalid_argument) << bad;
@@ -398,7 +398,7 @@ TEST_F(ConsumersTest, BadNamesAndTooManyAreRefused) {
 }
 
 // Then each takes everything.
-TEST_F(ConsumersTest, ADamagedFileIsBegunAnew) {
+TEST_F(ConsumersTest, DamagedFile_IsSetAsideAndStartsOver) {
   ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
   {
     std::fstream file(temp_ / "consumers.db", std::ios::in | std::ios::out | std::ios::binary);
@@ -414,7 +414,7 @@ TEST_F(ConsumersTest, ADamagedFileIsBegunAnew) {
   EXPECT_EQ(consumers().position("rsync", "id").value(), 8U);
 }
 
-TEST_F(ConsumersTest, AnotherProgramsFileIsLeftAlone) {
+TEST_F(ConsumersTest, FileOfAnotherProgram_IsRefused) {
   {
     SQLite::Database(temp_ / "consumers.db", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
         .exec("CREATE TABLE t(x)");

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <optional>
 
-#include "scanner/change_feed.h"
-#include "scanner/database_files.h"
 #include "scanner/errors.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/store/database_files.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
@@ -125,7 +125,7 @@ class DamagedDatabaseTest : public ScannedNode {
   int rebuilt = 0;
 };
 
-TEST_F(DamagedDatabaseTest, RandomBytesNeverMakeWrongTotals) {
+TEST_F(DamagedDatabaseTest, RandomCorruption_TotalsAreCorrectOrRefused) {
   SCOPED_TRACE(random.trace());
   make_tree(400);
   scan();
@@ -155,7 +155,7 @@ TEST_F(DamagedDatabaseTest, RandomBytesNeverMakeWrongTotals) {
   EXPECT_GT(rebuilt, 5);
 }
 
-TEST_F(DamagedDatabaseTest, ADamagedLogIsNoticed) {
+TEST_F(DamagedDatabaseTest, DamagedWal_TotalsAreCorrectOrRefused) {
   SCOPED_TRACE(random.trace());
   make_tree(300);
   scan();
@@ -198,7 +198,7 @@ TEST_F(DamagedDatabaseTest, ADamagedLogIsNoticed) {
   EXPECT_GT(refused, 5);
 }
 
-TEST_F(DamagedDatabaseTest, WhatAReaderFoundIsBuiltAnewByTheNextScan) {
+TEST_F(DamagedDatabaseTest, DamageFoundByReader_NextScanRebuilds) {
   make_tree(800);
   scan();
   close();
@@ -208,7 +208,7 @@ TEST_F(DamagedDatabaseTest, WhatAReaderFoundIsBuiltAnewByTheNextScan) {
   const auto found = opened ? query_usage(*opened, "", {.depth = 5}).error() : opened.error();
   EXPECT_EQ(found.code, Errc::database_damaged);
   EXPECT_THAT(found.message, HasSubstr("scan.db is damaged"));
-  EXPECT_THAT(found.message, HasSubstr("the next 'spoor scan' builds it anew"));
+  EXPECT_THAT(found.message, HasSubstr("the next 'spoor scan' rebuilds it"));
   EXPECT_TRUE(fs::exists(temp / "scan.db.damaged"));
   opened = base::Error();
 
@@ -224,7 +224,7 @@ TEST_F(DamagedDatabaseTest, WhatAReaderFoundIsBuiltAnewByTheNextScan) {
   EXPECT_THAT(scan().record.reason, "") << "once is enough";
 }
 
-TEST_F(DamagedDatabaseTest, AnOlderCopyIsNoticed) {
+TEST_F(DamagedDatabaseTest, OlderCopyRestored_IsDetectedAsDamage) {
   make_tree(20);
   scan();
   close();
@@ -242,7 +242,7 @@ TEST_F(DamagedDatabaseTest, AnOlderCopyIsNoticed) {
   expect_exact();
 }
 
-TEST_F(DamagedDatabaseTest, ANewDatabaseHasAnotherFeed) {
+TEST_F(DamagedDatabaseTest, RebuiltDatabase_HasNewFeedId) {
   scan();
   const std::string before = feed_id(*database).value();
   close();
@@ -252,7 +252,7 @@ TEST_F(DamagedDatabaseTest, ANewDatabaseHasAnotherFeed) {
   EXPECT_NE(feed_id(*database).value(), before);
 }
 
-TEST_F(DamagedDatabaseTest, ASecondOneTakesThePlaceOfTheFirst) {
+TEST_F(DamagedDatabaseTest, SecondDamagedDatabase_ReplacesFirstSetAsideCopy) {
   scan();
   for (const char* const content : {"first", "second"}) {
     close();
@@ -265,7 +265,7 @@ TEST_F(DamagedDatabaseTest, ASecondOneTakesThePlaceOfTheFirst) {
 }
 
 // Each is whole, and not what belongs there.
-TEST_F(DamagedDatabaseTest, PagesInOneAnothersPlaceAreNoticed) {
+TEST_F(DamagedDatabaseTest, SwappedPages_AreDetectedAsDamage) {
   make_tree(400);
   scan();
   const auto measured = measure({drive()});
@@ -289,7 +289,7 @@ TEST_F(DamagedDatabaseTest, PagesInOneAnothersPlaceAreNoticed) {
 }
 
 // Nothing tells whether it is what was written.
-TEST_F(DamagedDatabaseTest, ADatabaseWithoutChecksumsIsBuiltAnew) {
+TEST_F(DamagedDatabaseTest, DatabaseWithoutChecksums_IsRebuilt) {
   make_tree(20);
   close();
   fs::remove(file());
@@ -300,7 +300,7 @@ TEST_F(DamagedDatabaseTest, ADatabaseWithoutChecksumsIsBuiltAnew) {
   }
   const auto error = UsageDatabase::open_read_only(file()).error();
   EXPECT_EQ(error.code, Errc::database_unusable);
-  EXPECT_THAT(error.message, HasSubstr("the format of an older Spoor; the next 'spoor scan' builds it anew"));
+  EXPECT_THAT(error.message, HasSubstr("the format of an older Spoor; the next 'spoor scan' rebuilds it"));
   const auto report = scan_or_rebuild();
   ASSERT_TRUE(report);
   EXPECT_THAT(report->record.reason, HasSubstr("has the format of an older Spoor; it was set aside as"));
@@ -308,7 +308,7 @@ TEST_F(DamagedDatabaseTest, ADatabaseWithoutChecksumsIsBuiltAnew) {
 }
 
 // Nor is a full disk, which SQLite tells apart in the same way.
-TEST_F(DamagedDatabaseTest, AnotherWriterIsNoDamage) {
+TEST_F(DamagedDatabaseTest, ConcurrentWriter_IsNotReportedAsDamage) {
   scan();
   auto other = UsageDatabase::open(file());
   const auto held = other->begin_scan();
@@ -320,7 +320,7 @@ TEST_F(DamagedDatabaseTest, AnotherWriterIsNoDamage) {
 }
 
 // Truncated within a page, on the border of one, and to nothing.
-TEST_F(DamagedDatabaseTest, ACutFileIsNoticed) {
+TEST_F(DamagedDatabaseTest, TruncatedFile_IsDetectedAndRebuilt) {
   make_tree(400);
   scan();
   const auto measured = measure({drive()});
@@ -338,7 +338,7 @@ TEST_F(DamagedDatabaseTest, ACutFileIsNoticed) {
 }
 
 // Pages that are freed, some in the scan that took them, and come back later.
-TEST_F(DamagedDatabaseTest, NothingElseIsTakenForDamage) {
+TEST_F(DamagedDatabaseTest, RandomTransactions_AreNotReportedAsDamage) {
   SCOPED_TRACE(random.trace());
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));

@@ -1,4 +1,4 @@
-#include "scanner/directory_reader.h"
+#include "scanner/walk/directory_reader.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "scanner/directory_identity.h"
 #include "scanner/errors.h"
-#include "scanner/timestamp_step.h"
+#include "scanner/walk/directory_identity.h"
+#include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/temp_directory.h"
 
@@ -64,7 +64,7 @@ class DirectoryReaderTest : public ::testing::Test {
   PosixDirectoryReader reader_{clock_};
 };
 
-TEST_F(DirectoryReaderTest, AnEmptyDirectoryHasNothing) {
+TEST_F(DirectoryReaderTest, EmptyDirectory_HasNoEntries) {
   const Listing listing = read();
   EXPECT_EQ(listing.own.files, 0U);
   EXPECT_EQ(listing.own.bytes, 0U);
@@ -72,7 +72,7 @@ TEST_F(DirectoryReaderTest, AnEmptyDirectoryHasNothing) {
   EXPECT_FALSE(listing.incomplete);
 }
 
-TEST_F(DirectoryReaderTest, FilesAreCountedAndSummedUp) {
+TEST_F(DirectoryReaderTest, Files_AreCountedAndSummed) {
   file("a", 100);
   file("b", 5000);
   const Listing listing = read();
@@ -82,7 +82,7 @@ TEST_F(DirectoryReaderTest, FilesAreCountedAndSummedUp) {
             static_cast<std::uint64_t>(status("a").st_blocks + status("b").st_blocks) * 512);
 }
 
-TEST_F(DirectoryReaderTest, SubdirectoriesComeByNameWithTheirInodes) {
+TEST_F(DirectoryReaderTest, Subdirectories_AreSortedByNameWithInodes) {
   directory("b");
   directory("a");
   directory("\xff");
@@ -90,7 +90,7 @@ TEST_F(DirectoryReaderTest, SubdirectoriesComeByNameWithTheirInodes) {
   EXPECT_EQ(read().subdirectories[0].inode, status("a").st_ino);
 }
 
-TEST_F(DirectoryReaderTest, LinksAreEntriesAndNeverFollowed) {
+TEST_F(DirectoryReaderTest, SymbolicLinks_AreCountedButNotFollowed) {
   directory("real");
   std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "to_directory");
   std::filesystem::create_symlink("/nonexistent", temp_ / "to_nothing");
@@ -100,7 +100,7 @@ TEST_F(DirectoryReaderTest, LinksAreEntriesAndNeverFollowed) {
   EXPECT_THAT(subdirectories(), ElementsAre("real"));
 }
 
-TEST_F(DirectoryReaderTest, ALinkInThePlaceOfADirectoryIsNotOpened) {
+TEST_F(DirectoryReaderTest, SymbolicLinkInPlaceOfDirectory_IsNotOpened) {
   directory("real");
   std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "link");
   const auto root = reader_.open_drive(temp_.path());
@@ -110,7 +110,7 @@ TEST_F(DirectoryReaderTest, ALinkInThePlaceOfADirectoryIsNotOpened) {
               opened.error().code == std::errc::too_many_symbolic_link_levels);
 }
 
-TEST_F(DirectoryReaderTest, ADriveMayBeALink) {
+TEST_F(DirectoryReaderTest, DriveIsSymbolicLink_IsOpened) {
   directory("real");
   std::filesystem::create_directory_symlink(temp_ / "real", temp_ / "link");
   const auto opened = reader_.open_drive(temp_ / "link");
@@ -118,14 +118,14 @@ TEST_F(DirectoryReaderTest, ADriveMayBeALink) {
   EXPECT_EQ(opened->inode, status("real").st_ino);
 }
 
-TEST_F(DirectoryReaderTest, AFifoIsAnEntryAndDoesNotBlock) {
+TEST_F(DirectoryReaderTest, Fifo_IsCountedWithoutBlocking) {
   ASSERT_EQ(::mkfifo((temp_ / "fifo").c_str(), 0600), 0);
   const Listing listing = read();
   EXPECT_EQ(listing.own.files, 1U);
   EXPECT_EQ(listing.own.bytes, 0U);
 }
 
-TEST_F(DirectoryReaderTest, SparseFilesHaveTheirApparentAndTheirAllocatedSize) {
+TEST_F(DirectoryReaderTest, SparseFile_HasApparentAndAllocatedSize) {
   file("sparse", 0);
   std::filesystem::resize_file(temp_ / "sparse", 1'000'000'000);
   const Listing listing = read();
@@ -134,7 +134,7 @@ TEST_F(DirectoryReaderTest, SparseFilesHaveTheirApparentAndTheirAllocatedSize) {
   EXPECT_LT(listing.own.allocated, 1'000'000U);
 }
 
-TEST_F(DirectoryReaderTest, HardLinksInOneDirectory_CountTheSizeOnce) {
+TEST_F(DirectoryReaderTest, HardLinksInOneDirectory_CountSizeOnce) {
   file("a", 10);
   std::filesystem::create_hard_link(temp_ / "a", temp_ / "b");
   file("c", 100);
@@ -146,7 +146,7 @@ TEST_F(DirectoryReaderTest, HardLinksInOneDirectory_CountTheSizeOnce) {
   EXPECT_EQ(listing.linked, (LinkedFiles{{status("a").st_ino, 10, blocks("a") * 512}}));
 }
 
-TEST_F(DirectoryReaderTest, HardLinkToElsewhere_IsListedAsLinked) {
+TEST_F(DirectoryReaderTest, HardLinkElsewhere_IsListedAsLinked) {
   file("a", 10);
   directory("below");
   std::filesystem::create_hard_link(temp_ / "a", temp_ / "below/b");
@@ -156,7 +156,7 @@ TEST_F(DirectoryReaderTest, HardLinkToElsewhere_IsListedAsLinked) {
   EXPECT_EQ(listing.linked[0].inode, status("a").st_ino);
 }
 
-TEST_F(DirectoryReaderTest, NamesAreBytes) {
+TEST_F(DirectoryReaderTest, NamesWithArbitraryBytes_AreKept) {
   const std::string longest(255, 'n');
   for (const std::string& name :
        {std::string("new\nline"), std::string("\xc3\x28"), longest, std::string(" ")}) {
@@ -165,7 +165,7 @@ TEST_F(DirectoryReaderTest, NamesAreBytes) {
   EXPECT_THAT(subdirectories(), ElementsAre(" ", "new\nline", longest, "\xc3\x28"));
 }
 
-TEST_F(DirectoryReaderTest, IgnoredNamesAreNeitherCountedNorEntered) {
+TEST_F(DirectoryReaderTest, IgnoredNames_AreNeitherCountedNorListed) {
   directory(".spoor");
   directory(".minio.sys");
   directory("kept");
@@ -179,12 +179,12 @@ TEST_F(DirectoryReaderTest, IgnoredNamesAreNeitherCountedNorEntered) {
   EXPECT_EQ(listing.subdirectories[0].name, "kept");
 }
 
-TEST_F(DirectoryReaderTest, ReservedNamesAreReservedAtTheTopOnly) {
+TEST_F(DirectoryReaderTest, ReservedNameBelowTop_IsListed) {
   directory(".spoor");
   EXPECT_EQ(read("bucket").subdirectories.size(), 1U);
 }
 
-TEST_F(DirectoryReaderTest, TheNewestTimeIsTheDirectorysOrOneOfItsFiles) {
+TEST_F(DirectoryReaderTest, NewestMtime_IsOfDirectoryOrItsFiles) {
   file("a", 1);
   const std::int64_t future = 4'000'000'000;
   const timespec times[2] = {{future, 5}, {future, 5}};
@@ -195,7 +195,7 @@ TEST_F(DirectoryReaderTest, TheNewestTimeIsTheDirectorysOrOneOfItsFiles) {
   EXPECT_EQ(read().own.mtime_ns, own.st_mtim.tv_sec * 1'000'000'000 + own.st_mtim.tv_nsec);
 }
 
-TEST_F(DirectoryReaderTest, TheSignatureTellsEveryChange) {
+TEST_F(DirectoryReaderTest, Signature_ChangesWithEveryEntryChange) {
   file("a", 10);
   file("b", 10);
   directory("d");
@@ -215,7 +215,7 @@ TEST_F(DirectoryReaderTest, TheSignatureTellsEveryChange) {
   EXPECT_NE(read().signature, directory_renamed);
 }
 
-TEST_F(DirectoryReaderTest, TheSignatureSeesAChangeThatTheClockHides) {
+TEST_F(DirectoryReaderTest, OlderFileMtimeChanges_SignatureDiffers) {
   file("older", 10);
   file("newer", 10);
   const timespec future[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
@@ -226,20 +226,20 @@ TEST_F(DirectoryReaderTest, TheSignatureSeesAChangeThatTheClockHides) {
   EXPECT_NE(read().signature, before) << "size and newest time are the same, and yet it changed";
 }
 
-TEST_F(DirectoryReaderTest, WhatChangesBelowASubdirectoryIsNotItsOwn) {
+TEST_F(DirectoryReaderTest, ChangeInsideSubdirectory_KeepsSignature) {
   directory("d");
   const std::uint64_t before = read().signature;
   file("d/x", 10);
   EXPECT_EQ(read().signature, before);
 }
 
-TEST_F(DirectoryReaderTest, MoreEntriesThanOneCallGives) {
+TEST_F(DirectoryReaderTest, MoreEntriesThanOneSystemCall_AreAllRead) {
   for (int number = 0; number < 3000; ++number) file("file-with-a-longer-name-" + std::to_string(number), 1);
   EXPECT_EQ(read().own.files, 3000U);
   EXPECT_EQ(read().own.bytes, 3000U);
 }
 
-TEST_F(DirectoryReaderTest, ARemovedDirectoryIsGoneWhenRead) {
+TEST_F(DirectoryReaderTest, RemovedOpenDirectory_ReadReturnsNotFound) {
   directory("d");
   const auto root = reader_.open_drive(temp_.path());
   const auto opened = reader_.open(*root, "d", "d");
@@ -250,7 +250,7 @@ TEST_F(DirectoryReaderTest, ARemovedDirectoryIsGoneWhenRead) {
   EXPECT_EQ(listing.error().code, std::errc::no_such_file_or_directory);
 }
 
-TEST_F(DirectoryReaderTest, NamesTheFilesWhereTheyAreAskedFor) {
+TEST_F(DirectoryReaderTest, FileNamesWanted_AreListedWithSignatures) {
   directory("d");
   file("b", 1);
   file("a", 2);
@@ -286,7 +286,7 @@ std::uint32_t identity_by_the_kernel(const std::filesystem::path& directory) {
   return identity_of_ctime(ns(status.stx_ctime));
 }
 
-TEST_F(DirectoryReaderTest, Identity_IsWhatTheKernelKnowsOfTheDirectory) {
+TEST_F(DirectoryReaderTest, DirectoryIdentity_MatchesKernel) {
   directory("one");
   directory("two");
   const auto root = reader_.open_drive(temp_.path());
@@ -298,7 +298,7 @@ TEST_F(DirectoryReaderTest, Identity_IsWhatTheKernelKnowsOfTheDirectory) {
   }
 }
 
-TEST(DirectoryIdentityTest, ProofsAndCtimes_AreToldApart) {
+TEST(DirectoryIdentityTest, ProofsAndCtimes_AreDistinguished) {
   for (std::int64_t number = 0; number < 1000; ++number) {
     EXPECT_TRUE(is_proof(identity_of_birth(number)));
     EXPECT_TRUE(is_proof(identity_of_generation(static_cast<std::uint32_t>(number))));
@@ -308,7 +308,7 @@ TEST(DirectoryIdentityTest, ProofsAndCtimes_AreToldApart) {
   EXPECT_FALSE(is_proof(no_identity));
 }
 
-TEST(TimestampStepTest, TimeThatMayBeGivenAgain_IsWithinTheStep) {
+TEST(TimestampStepTest, RecentTimestamp_IsWithinStep) {
   constexpr std::int64_t second = 1'000'000'000;
   constexpr std::int64_t millisecond = 1'000'000;
   const std::int64_t fine = 1'000'000 * second + 1;
@@ -321,7 +321,7 @@ TEST(TimestampStepTest, TimeThatMayBeGivenAgain_IsWithinTheStep) {
   EXPECT_FALSE(is_within_step(coarse, coarse + 2 * second + 10 * millisecond));
 }
 
-TEST_F(DirectoryReaderTest, SignatureOfWhatChangedJustNow_IsRacy) {
+TEST_F(DirectoryReaderTest, SignatureOfRecentChange_IsRacy) {
   fakes::ManualClock clock;
   const PosixDirectoryReader reader(clock);
   file("a", 1);
@@ -332,24 +332,24 @@ TEST_F(DirectoryReaderTest, SignatureOfWhatChangedJustNow_IsRacy) {
     return reader.read(*reader.open_drive(temp_.path()), "", {}, FileNames::wanted, {});
   };
   const auto racy = racy_at(std::chrono::nanoseconds(0));
-  const auto settled = racy_at(std::chrono::hours(1));
+  const auto applied = racy_at(std::chrono::hours(1));
   const auto later = racy_at(std::chrono::hours(2));
   EXPECT_TRUE(racy->is_racy);
-  EXPECT_FALSE(settled->is_racy);
-  EXPECT_EQ(racy->signature, settled->signature) << "what an audit compares";
-  EXPECT_NE((*racy->files)[0].signature, (*settled->files)[0].signature);
-  EXPECT_EQ((*later->files)[0].signature, (*settled->files)[0].signature);
+  EXPECT_FALSE(applied->is_racy);
+  EXPECT_EQ(racy->signature, applied->signature) << "what an audit compares";
+  EXPECT_NE((*racy->files)[0].signature, (*applied->files)[0].signature);
+  EXPECT_EQ((*later->files)[0].signature, (*applied->files)[0].signature);
 }
 
 // An mtime is whatever a program sets it to.
-TEST_F(DirectoryReaderTest, FileWithAnMtimeInTheFuture_IsNotRacyForEver) {
+TEST_F(DirectoryReaderTest, FileMtimeInFuture_IsNotRacy) {
   file("a", 1);
   const timespec future[2] = {{8'000'000'000, 0}, {8'000'000'000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, (temp_ / "a").c_str(), future, 0), 0);
   EXPECT_FALSE(read().is_racy);
 }
 
-TEST_F(DirectoryReaderTest, DriveIdentity_IsReadBelowTheDescriptor) {
+TEST_F(DirectoryReaderTest, DriveIdentity_IsReadBelowDescriptor) {
   const auto root = reader_.open_drive(temp_.path());
   EXPECT_EQ(*reader_.drive_identity(*root), std::nullopt);
   directory(".spoor");
@@ -359,7 +359,7 @@ TEST_F(DirectoryReaderTest, DriveIdentity_IsReadBelowTheDescriptor) {
   EXPECT_FALSE(reader_.drive_identity(*root));
 }
 
-TEST_F(DirectoryReaderTest, AStopEndsTheListing) {
+TEST_F(DirectoryReaderTest, StopRequested_ListingIsInterrupted) {
   std::stop_source stop;
   stop.request_stop();
   const auto root = reader_.open_drive(temp_.path());
@@ -368,7 +368,7 @@ TEST_F(DirectoryReaderTest, AStopEndsTheListing) {
   EXPECT_EQ(listing.error().code, Errc::interrupted);
 }
 
-TEST_F(DirectoryReaderTest, AFileIsNoDriveNorIsNothing) {
+TEST_F(DirectoryReaderTest, OpenDriveOnFileOrMissingPath_IsAnError) {
   file("a", 1);
   EXPECT_EQ(reader_.open_drive(temp_ / "a").error().code, std::errc::not_a_directory);
   EXPECT_EQ(reader_.open_drive(temp_ / "b").error().code, std::errc::no_such_file_or_directory);

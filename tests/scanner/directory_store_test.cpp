@@ -1,11 +1,11 @@
-#include "scanner/directory_store.h"
+#include "scanner/store/directory_store.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "scanner/stored_children.h"
-#include "scanner/usage_database.h"
+#include "scanner/store/stored_children.h"
+#include "scanner/store/usage_database.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::scanner {
@@ -35,7 +35,7 @@ class DirectoryStoreTest : public ::testing::Test {
   std::unique_ptr<ScanTransaction> transaction_ = database_.begin_scan().value();
 };
 
-TEST_F(DirectoryStoreTest, EveryFieldComesBack) {
+TEST_F(DirectoryStoreTest, Row_EveryFieldRoundTrips) {
   DirectoryRow extreme = row(std::string("a\0b\n\xff", 5), std::numeric_limits<std::int64_t>::max());
   extreme.inode = unsigned_max;
   extreme.birth = std::numeric_limits<std::uint32_t>::max();
@@ -51,20 +51,20 @@ TEST_F(DirectoryStoreTest, EveryFieldComesBack) {
   EXPECT_EQ(find(1, extreme.name), extreme);
 }
 
-TEST_F(DirectoryStoreTest, ARootHasTheEmptyName) {
+TEST_F(DirectoryStoreTest, RootRow_HasEmptyName) {
   ASSERT_TRUE(store().put(DirectoryStore::parent_of_root(3), row("", 9)));
   ASSERT_TRUE(find(-3, ""));
   EXPECT_EQ(find(-3, "")->id, 9);
   EXPECT_FALSE(find(3, ""));
 }
 
-TEST_F(DirectoryStoreTest, PutReplaces) {
+TEST_F(DirectoryStoreTest, Put_ReplacesExistingRow) {
   ASSERT_TRUE(store().put(1, row("a", 5)));
   ASSERT_TRUE(store().put(1, row("a", 6)));
   EXPECT_EQ(find(1, "a")->id, 6);
 }
 
-TEST_F(DirectoryStoreTest, ChildrenComeByNameInPortions) {
+TEST_F(DirectoryStoreTest, Children_AreReadByNameInBatches) {
   for (const char* name : {"c", "a", "\xff", "b"}) ASSERT_TRUE(store().put(1, row(name, 9)));
   ASSERT_TRUE(store().put(2, row("of another", 9)));
   const auto first = store().children(1, std::nullopt, 2).value();
@@ -76,7 +76,7 @@ TEST_F(DirectoryStoreTest, ChildrenComeByNameInPortions) {
   EXPECT_EQ(rest[1].name, "\xff");
 }
 
-TEST_F(DirectoryStoreTest, ErasingTakesAllBelow) {
+TEST_F(DirectoryStoreTest, Erase_RemovesSubtree) {
   ASSERT_TRUE(store().put(1, row("a", 2, 3)));
   ASSERT_TRUE(store().put(2, row("b", 3, 1)));
   ASSERT_TRUE(store().put(2, row("c", 4)));
@@ -89,7 +89,7 @@ TEST_F(DirectoryStoreTest, ErasingTakesAllBelow) {
   EXPECT_TRUE(find(1, "z"));
 }
 
-TEST_F(DirectoryStoreTest, ErasingBelowKeepsTheRow) {
+TEST_F(DirectoryStoreTest, EraseBelow_KeepsTheRow) {
   ASSERT_TRUE(store().put(1, row("a", 2, 1)));
   ASSERT_TRUE(store().put(2, row("b", 3)));
   EXPECT_EQ(store().erase_below(*find(1, "a"), {}).value(), 1U);
@@ -97,7 +97,7 @@ TEST_F(DirectoryStoreTest, ErasingBelowKeepsTheRow) {
   EXPECT_FALSE(find(2, "b"));
 }
 
-TEST_F(DirectoryStoreTest, StoredChildrenOfManyPortionsWhileTheyAreWritten) {
+TEST_F(DirectoryStoreTest, StoredChildren_IterateWhileRowsAreWritten) {
   const auto name_of = [](int number) { return std::to_string(10'000 + number); };
   for (int number = 0; number < 2000; ++number) ASSERT_TRUE(store().put(1, row(name_of(number), 9)));
   StoredChildren children(store(), 1);
@@ -115,7 +115,7 @@ TEST_F(DirectoryStoreTest, StoredChildrenOfManyPortionsWhileTheyAreWritten) {
   EXPECT_EQ(children.peek().value(), nullptr);
 }
 
-TEST_F(DirectoryStoreTest, IdsAreNeverGivenTwice) {
+TEST_F(DirectoryStoreTest, NewId_IsNeverReused) {
   const std::int64_t first = store().new_id();
   EXPECT_EQ(store().new_id(), first + 1);
   ASSERT_TRUE(transaction_->commit({}));

@@ -46,7 +46,7 @@ class DriveTest : public ScannedNode {
   }
 };
 
-TEST_F(DriveTest, TheSamePathOnTwoDrivesIsSummedUp) {
+TEST_F(DriveTest, SamePathOnTwoDrives_IsSummed) {
   const ScanReport report = scan();
   EXPECT_EQ(report.record.files, 3U);
   EXPECT_EQ(report.record.bytes, 60U);
@@ -54,7 +54,7 @@ TEST_F(DriveTest, TheSamePathOnTwoDrivesIsSummedUp) {
   expect_exact();
 }
 
-TEST_F(DriveTest, AMarkCountsOnEveryDrive) {
+TEST_F(DriveTest, Mark_AppliesToEveryDrive) {
   scan();
   write_file(on_drive("a/b/2", 0), 1);
   write_file(on_drive("a/b/2", 1), 1);
@@ -63,7 +63,7 @@ TEST_F(DriveTest, AMarkCountsOnEveryDrive) {
   expect_exact();
 }
 
-TEST_F(DriveTest, AMissingDriveKeepsItsTotals) {
+TEST_F(DriveTest, MissingDrive_KeepsItsTotals) {
   scan();
   unmount(1, false);
   write_file(on_drive("a/b/2", 0), 10);
@@ -75,7 +75,7 @@ TEST_F(DriveTest, AMissingDriveKeepsItsTotals) {
   EXPECT_FALSE(is_complete("a/b"));
 }
 
-TEST_F(DriveTest, OnceItIsBackAllOfItIsRead) {
+TEST_F(DriveTest, MissingDriveReturns_IsWalkedInFull) {
   scan();
   write_file(on_drive("a/b/2", 1), 10);
   mark("a/b");
@@ -90,7 +90,7 @@ TEST_F(DriveTest, OnceItIsBackAllOfItIsRead) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(DriveTest, AnEmptyMountPointIsNoEmptyDrive) {
+TEST_F(DriveTest, EmptyMountPoint_FailsTheDriveAndKeepsTotals) {
   scan();
   write_file(on_drive("a/b/2", 1), 10);
   mark("a/b");
@@ -105,7 +105,7 @@ TEST_F(DriveTest, AnEmptyMountPointIsNoEmptyDrive) {
   expect_exact();
 }
 
-TEST_F(DriveTest, AMountPointThatHoldsOnlySpoorsOwnIsEmpty) {
+TEST_F(DriveTest, MountPointWithOnlySpoorFiles_CountsAsEmpty) {
   scan();
   unmount(1, true);
   write_file(on_drive(".spoor/.tracker.bin", 1), 10);
@@ -113,7 +113,7 @@ TEST_F(DriveTest, AMountPointThatHoldsOnlySpoorsOwnIsEmpty) {
 }
 
 // Not a request of somebody who has looked: such a scan comes with every loss of a tracker's memory.
-TEST_F(DriveTest, AGapOverEverythingDoesNotTakeAnEmptyMountPointAsItIs) {
+TEST_F(DriveTest, FullWalkAfterGap_DoesNotAcceptEmptyMountPoint) {
   scan();
   unmount(1, true);
   mark("x", tracker::MarkKind::tree);
@@ -126,7 +126,7 @@ TEST_F(DriveTest, AGapOverEverythingDoesNotTakeAnEmptyMountPointAsItIs) {
   expect_failed(report, 1);
 }
 
-TEST_F(DriveTest, AFullScanTakesItAsItIs) {
+TEST_F(DriveTest, RequestedFullScan_AcceptsEmptyMountPoint) {
   scan();
   unmount(1, true);
   expect_failed(scan(), 1);
@@ -138,7 +138,7 @@ TEST_F(DriveTest, AFullScanTakesItAsItIs) {
   expect_exact();
 }
 
-TEST_F(DriveTest, AFullScanDoesNotTakeAMissingDriveForAnEmptyOne) {
+TEST_F(DriveTest, RequestedFullScan_KeepsTotalsOfMissingDrive) {
   scan();
   unmount(1, false);
   options.full = true;
@@ -147,7 +147,7 @@ TEST_F(DriveTest, AFullScanDoesNotTakeAMissingDriveForAnEmptyOne) {
   EXPECT_EQ(report.record.bytes, 60U);
 }
 
-TEST_F(DriveTest, ADriveThatWasReallyEmptiedIsEmpty) {
+TEST_F(DriveTest, EmptiedDrive_IsAcceptedAsEmpty) {
   scan();
   std::filesystem::remove_all(on_drive("a", 1));
   mark("a", tracker::MarkKind::tree);
@@ -156,7 +156,7 @@ TEST_F(DriveTest, ADriveThatWasReallyEmptiedIsEmpty) {
   expect_exact();
 }
 
-TEST_F(DriveTest, AnotherFileSystemWithContentIsAnotherDrive) {
+TEST_F(DriveTest, OtherFileSystemWithContent_IsWalkedAsNewDrive) {
   scan();
   unmount(1, true);
   write_file(on_drive("n/1", 1), 5);
@@ -166,7 +166,7 @@ TEST_F(DriveTest, AnotherFileSystemWithContentIsAnotherDrive) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ARefusedDriveIsLeftAlone) {
+TEST_F(DriveTest, RefusedDrive_IsNotWalked) {
   scan();
   write_file(on_drive("a/b/2", 1), 10);
   mark("a/b");
@@ -181,7 +181,7 @@ TEST_F(DriveTest, ARefusedDriveIsLeftAlone) {
 }
 
 // A copy of the old drive, down to the inodes as far as anybody can tell: only its identity differs.
-TEST_F(DriveTest, AnotherIdentityIsAnotherDriveWalkedInFull) {
+TEST_F(DriveTest, DriveIdentityChanged_IsWalkedInFull) {
   give_identity(1, '1');
   scan();
   write_file(on_drive("a/c/2", 1), 7);  // nobody marks it
@@ -197,7 +197,7 @@ TEST_F(DriveTest, AnotherIdentityIsAnotherDriveWalkedInFull) {
 }
 
 // After the identities of the drives were looked up, and before they are walked.
-TEST_F(DriveTest, UnmountedWhileTheMarksAreGathered_KeepsItsTotalsAndIsWalkedInFullLater) {
+TEST_F(DriveTest, UnmountedDuringGather_KeepsTotalsAndIsWalkedInFullLater) {
   give_identity(1, '1');
   scan();
   write_file(on_drive("a/c/2", 1), 7);
@@ -214,7 +214,7 @@ TEST_F(DriveTest, UnmountedWhileTheMarksAreGathered_KeepsItsTotalsAndIsWalkedInF
   expect_exact();
 }
 
-TEST_F(DriveTest, AnotherDriveMountedWhileTheMarksAreGathered_IsNotWalked) {
+TEST_F(DriveTest, OtherDriveMountedDuringGather_IsNotWalked) {
   give_identity(1, '1');
   scan();
   unmount_from_a_full_directory(1);
@@ -227,7 +227,7 @@ TEST_F(DriveTest, AnotherDriveMountedWhileTheMarksAreGathered_IsNotWalked) {
   EXPECT_EQ(report.record.bytes, 60U);
 }
 
-TEST_F(DriveTest, UnreadableIdentity_FailsTheDrive) {
+TEST_F(DriveTest, UnreadableDriveIdentity_FailsTheDrive) {
   give_identity(1, '1');
   scan();
   std::filesystem::resize_file(on_drive(".spoor/drive.json", 1), 5);
@@ -239,7 +239,7 @@ TEST_F(DriveTest, UnreadableIdentity_FailsTheDrive) {
 }
 
 // What was read of it is not committed; what was read of the others is.
-TEST_F(DriveTest, ReplacedWhileItIsWalked_KeepsItsTotalsAndIsWalkedInFullLater) {
+TEST_F(DriveTest, DriveReplacedDuringWalk_KeepsTotalsAndIsWalkedInFullLater) {
   give_identity(1, '1');
   scan();
   write_file(on_drive("a/b/2", 0), 3);
@@ -260,7 +260,7 @@ TEST_F(DriveTest, ReplacedWhileItIsWalked_KeepsItsTotalsAndIsWalkedInFullLater) 
 }
 
 // The daemon has not run yet: no identity is known.
-TEST_F(DriveTest, ReplacedWhileItIsWalked_IsSeenWithoutAnIdentityToo) {
+TEST_F(DriveTest, DriveWithoutIdentityReplacedDuringWalk_IsDetected) {
   scan();
   write_file(on_drive("a/c/2", 1), 7);
   mark("a/c");
@@ -273,7 +273,7 @@ TEST_F(DriveTest, ReplacedWhileItIsWalked_IsSeenWithoutAnIdentityToo) {
   EXPECT_EQ(report.record.bytes, 60U);
 }
 
-TEST_F(DriveTest, OneDirectoryAtTwoPaths_IsWalkedOnceAndReported) {
+TEST_F(DriveTest, SameDirectoryAtTwoPaths_IsWalkedOnceAndReported) {
   std::filesystem::create_directory_symlink(drive(0), temp / "link");
   options.drives.push_back({temp / "link", ""});
   const ScanReport report = scan_counting_reads();
@@ -283,14 +283,14 @@ TEST_F(DriveTest, OneDirectoryAtTwoPaths_IsWalkedOnceAndReported) {
   EXPECT_NE(failure(report).find("the same directory"), std::string::npos);
 }
 
-TEST_F(DriveTest, OneDirectoryAtTwoPaths_TheOneThatIsKnownStays) {
+TEST_F(DriveTest, SameDirectoryAtTwoPaths_DriveWithIdentityIsKept) {
   std::filesystem::create_directory_symlink(drive(1), temp / "link");
   options.drives[0].path = temp / "link";
   give_identity(1, '1');
   expect_failed(scan(), 0);
 }
 
-TEST_F(DriveTest, DriveInsideAnotherByALink_IsNotWalkedAndReported) {
+TEST_F(DriveTest, DriveLinkedInsideAnother_IsReportedAndNotWalked) {
   std::filesystem::create_directory_symlink(drive(0) / "a", temp / "link");
   options.drives.insert(options.drives.begin(), {temp / "link", ""});
   const ScanReport report = scan();
@@ -300,7 +300,7 @@ TEST_F(DriveTest, DriveInsideAnotherByALink_IsNotWalkedAndReported) {
 }
 
 // As an older version did it, or before the link was made.
-TEST_F(DriveTest, OneDirectoryAtTwoPaths_WhatWasStoredOfItIsForgottenAndOnceApartItIsWalked) {
+TEST_F(DriveTest, SameDirectoryAtTwoPaths_DropsTotalsAndWalksOnceSeparate) {
   std::filesystem::create_directory(temp / "third");
   options.drives.push_back({temp / "third", ""});
   write_file(on_drive("d/1", 2), 5);
@@ -317,7 +317,7 @@ TEST_F(DriveTest, OneDirectoryAtTwoPaths_WhatWasStoredOfItIsForgottenAndOnceApar
   expect_exact();
 }
 
-TEST_F(DriveTest, AnIdentityThatBecomesKnownChangesNothing) {
+TEST_F(DriveTest, DriveIdentityBecomesKnown_NothingIsRead) {
   scan();
   give_identity(1, '1');
   scan_counting_reads();
@@ -327,7 +327,7 @@ TEST_F(DriveTest, AnIdentityThatBecomesKnownChangesNothing) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(DriveTest, AnAcceptedEmptyDriveIsTakenAsEmpty) {
+TEST_F(DriveTest, EmptyDriveWithNewIdentity_IsAcceptedAsEmpty) {
   give_identity(1, '1');
   scan();
   unmount(1, true);
@@ -338,7 +338,7 @@ TEST_F(DriveTest, AnAcceptedEmptyDriveIsTakenAsEmpty) {
 }
 
 // Ids of drives are given again; what was known of the one before must not be.
-TEST_F(DriveTest, AForgottenDrivesIdentityIsForgottenToo) {
+TEST_F(DriveTest, RemovedDrive_ItsIdentityIsForgotten) {
   give_identity(1, '1');
   scan();
   const Drive second = options.drives.back();
@@ -351,7 +351,7 @@ TEST_F(DriveTest, AForgottenDrivesIdentityIsForgottenToo) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ADriveThatCannotBeListedIsAFailedOne) {
+TEST_F(DriveTest, DriveRootCannotBeListed_FailsTheDrive) {
   scan();
   mark("a");
   reader.list_errors[""] = EIO;
@@ -364,7 +364,7 @@ TEST_F(DriveTest, ADriveThatCannotBeListedIsAFailedOne) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ADriveThatWasNeverThereIsWalkedWhenItComes) {
+TEST_F(DriveTest, DriveMissingFromTheStart_IsWalkedWhenItAppears) {
   unmount(1, false);
   expect_failed(scan(), 1);
   EXPECT_FALSE(is_complete(""));
@@ -375,7 +375,7 @@ TEST_F(DriveTest, ADriveThatWasNeverThereIsWalkedWhenItComes) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ANewDriveIsWalkedInFull) {
+TEST_F(DriveTest, AddedDrive_IsWalkedInFull) {
   const Drive second = options.drives.back();
   options.drives.pop_back();
   scan();
@@ -388,7 +388,7 @@ TEST_F(DriveTest, ANewDriveIsWalkedInFull) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ADriveTakenOutOfTheSettingsLeavesAndComesBackUnknown) {
+TEST_F(DriveTest, RemovedDrive_LosesTotalsAndReturnsUnknown) {
   scan();
   const Drive second = options.drives.back();
   options.drives.pop_back();
@@ -402,7 +402,7 @@ TEST_F(DriveTest, ADriveTakenOutOfTheSettingsLeavesAndComesBackUnknown) {
   expect_exact();
 }
 
-TEST_F(DriveTest, ADriveIsKnownByItsPathHoweverSpelt) {
+TEST_F(DriveTest, DrivePathSpelledDifferently_IsTheSameDrive) {
   scan();
   options.drives[0].path = (temp / "one").native() + "/";
   options.drives[1].path = temp / "one" / ".." / "two";
@@ -410,7 +410,7 @@ TEST_F(DriveTest, ADriveIsKnownByItsPathHoweverSpelt) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(DriveTest, ADriveGivenTwiceIsAnError) {
+TEST_F(DriveTest, DuplicateDrive_IsAnError) {
   options.drives[1].path = (temp / "one").native() + "/";
   const auto report = try_scan();
   ASSERT_FALSE(report);
@@ -418,7 +418,7 @@ TEST_F(DriveTest, ADriveGivenTwiceIsAnError) {
   EXPECT_NE(report.error().message.find("twice"), std::string::npos);
 }
 
-TEST_F(DriveTest, ARelativeDriveIsAnError) {
+TEST_F(DriveTest, RelativeDrivePath_IsAnError) {
   options.drives[1].path = "two";
   const auto report = try_scan();
   ASSERT_FALSE(report);

@@ -16,11 +16,11 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "scanner/directory_identity.h"
-#include "scanner/directory_reader.h"
-#include "scanner/timestamp_step.h"
+#include "scanner/walk/directory_identity.h"
+#include "scanner/walk/directory_reader.h"
+#include "scanner/walk/listing.h"
 #include "tests/fakes/manual_clock.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "scanner/change_feed.h"
-#include "tracker/path.h"
+#include "scanner/feed/change_feed.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "scanner/change_feed.h"
-#include "scanner/usage_database.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::scanner {
 

@@ -1,4 +1,4 @@
-#include "scanner/file_chunk.h"
+#include "scanner/store/file_chunk.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::optional<Entries> read(std::string_view bytes) {
   return in.ok() ? std::optional(entries) : std::nullopt;
 }
 
-TEST(FileChunkTest, FilesComeBackAsTheyWere) {
+TEST(FileChunkTest, RandomFiles_RoundTrip) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {
     Entries entries;
@@ -43,13 +43,13 @@ TEST(FileChunkTest, FilesComeBackAsTheyWere) {
   }
 }
 
-TEST(FileChunkTest, NamesThatBeginAlikeShareTheirBytes) {
+TEST(FileChunkTest, CommonPrefixes_AreShared) {
   const Entries entries{{"2026-11-01.log", 1}, {"2026-11-02.log", 2}, {"2026-11-02.log.gz", 3}};
   EXPECT_EQ(written(entries).size(), 3 * 12 + 14 + 5 + 3U);
 }
 
 // NTFS and exFAT count 16-bit units: 255 of them are up to 765 bytes.
-TEST(FileChunkTest, NamesOfMoreBytesThanAByteCounts) {
+TEST(FileChunkTest, NamesLongerThan255Bytes_RoundTrip) {
   const Entries entries{{std::string(254, 'n'), 1},
                         {std::string(255, 'n'), 2},
                         {std::string(256, 'n'), 3},
@@ -58,7 +58,7 @@ TEST(FileChunkTest, NamesOfMoreBytesThanAByteCounts) {
   EXPECT_EQ(read(written(entries)), entries);
 }
 
-TEST(FileChunkTest, AWriterBeginsAnew) {
+TEST(FileChunkTest, Take_ResetsTheWriter) {
   FileChunkWriter out;
   out.add({"ab", 1});
   out.take();
@@ -76,7 +76,7 @@ std::string entry(std::uint16_t shared, std::uint16_t rest_bytes, std::string_vi
   return out.take();
 }
 
-TEST(FileChunkTest, HostileBytesAreNoChunk) {
+TEST(FileChunkTest, MalformedChunk_IsRefused) {
   EXPECT_EQ(read(entry(0, 1, "a")), (Entries{{"a", 7}}));
   const std::string long_name(40'000, 'x');
   const std::map<std::string, std::string> bad{
@@ -94,7 +94,7 @@ TEST(FileChunkTest, HostileBytesAreNoChunk) {
   for (const auto& [what, bytes] : bad) EXPECT_EQ(read(bytes), std::nullopt) << what;
 }
 
-TEST(FileChunkTest, AnyBytesAreReadToAnEnd) {
+TEST(FileChunkTest, RandomBytes_ReadingTerminates) {
   SPOOR_RANDOM(random);
   Entries entries;
   for (int i = 0; i < 20; ++i) entries[random.letters(6, 'c')] = random.next();

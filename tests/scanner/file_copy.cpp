@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "scanner/change_feed.h"
+#include "scanner/feed/change_feed.h"
 #include "tests/scanner/feed_copies.h"
 
 namespace spoor::scanner {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::scanner {
 

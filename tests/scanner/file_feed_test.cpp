@@ -2,7 +2,7 @@
 #include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 
-#include "scanner/change_feed.h"
+#include "scanner/feed/change_feed.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -77,7 +77,7 @@ class CoarseTimesTest : public FileFeedTest {
   }
 };
 
-TEST_F(CoarseTimesTest, FileReadWithinTheStepOfItsTime_IsReportedWhenItsDirectoryIsReadAgain) {
+TEST_F(CoarseTimesTest, FileReadWithinTimestampStep_IsReportedOnNextRead) {
   scan_after(std::chrono::nanoseconds(0));
   mark("a/rewritten", tracker::MarkKind::file);
   scan_after(std::chrono::hours(1));
@@ -87,14 +87,14 @@ TEST_F(CoarseTimesTest, FileReadWithinTheStepOfItsTime_IsReportedWhenItsDirector
   EXPECT_THAT(feed(2), IsEmpty()) << "by then its time proves that it stayed as it is";
 }
 
-TEST_F(CoarseTimesTest, FileReadLaterThanThat_IsNotReported) {
+TEST_F(CoarseTimesTest, FileReadAfterTimestampStep_IsNotReported) {
   scan_after(std::chrono::hours(1));
   mark("a/rewritten", tracker::MarkKind::file);
   scan_after(std::chrono::hours(2));
   EXPECT_THAT(feed(1), IsEmpty());
 }
 
-TEST_F(CoarseTimesTest, ClockSetBackBeforeTheTimeOfAFile_IsNotTrusted) {
+TEST_F(CoarseTimesTest, ClockSetBackBeforeFileTime_FileIsReported) {
   scan_after(-std::chrono::hours(1));
   mark("a/rewritten", tracker::MarkKind::file);
   scan_after(std::chrono::hours(1));
@@ -108,7 +108,7 @@ TEST_F(CoarseTimesTest, IdleScan_ReadsNothing) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(CoarseTimesTest, ResumedScan_KnowsWhatItDoesNotTrust) {
+TEST_F(CoarseTimesTest, ResumedScan_RemembersUntrustedTimestamps) {
   resumes = true;
   reader.before_read = [this](std::string_view path) {
     if (path == "b") stop.request_stop();
@@ -125,7 +125,7 @@ TEST_F(CoarseTimesTest, ResumedScan_KnowsWhatItDoesNotTrust) {
   EXPECT_THAT(feed(1), testing::Contains("~ a/rewritten"));
 }
 
-TEST_F(FileFeedTest, NamesNewChangedAndDeletedFiles) {
+TEST_F(FileFeedTest, NewChangedAndDeletedFiles_AreListed) {
   for (const char* path : {"top", "a/changed", "a/gone", "a/same", "b/same"}) make_file(path);
   scan();
   EXPECT_THAT(feed(1), IsEmpty()) << "the first scan names nothing";
@@ -143,7 +143,7 @@ TEST_F(FileFeedTest, NamesNewChangedAndDeletedFiles) {
   EXPECT_THAT(feed(2), IsEmpty());
 }
 
-TEST_F(FileFeedTest, ANewDirectoryIsNamedWithAllItsFilesADeletedOneWithout) {
+TEST_F(FileFeedTest, NewAndDeletedDirectories_OnlyNewListsItsFiles) {
   make_file("old/x/file");
   make_file("old/file");
   scan();
@@ -159,7 +159,7 @@ TEST_F(FileFeedTest, ANewDirectoryIsNamedWithAllItsFilesADeletedOneWithout) {
   EXPECT_EQ(count("files"), 2);
 }
 
-TEST_F(FileFeedTest, SeveralScansAreOneChange) {
+TEST_F(FileFeedTest, SeveralScans_AreMergedIntoOneChange) {
   for (const char* path : {"a/x", "a/y", "a/z"}) make_file(path);
   scan();
   const auto next_scan = [&] {
@@ -180,7 +180,7 @@ TEST_F(FileFeedTest, SeveralScansAreOneChange) {
   EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/fresh", "- a/short-lived", "+ a/x", "- a/z"));
 }
 
-TEST_F(FileFeedTest, WhatANewDirectoryLostAgainIsTold) {
+TEST_F(FileFeedTest, NewDirectoryLosesFile_DeletionIsListed) {
   make_directory("a");
   scan();
   make_file("a/x/file");
@@ -193,7 +193,7 @@ TEST_F(FileFeedTest, WhatANewDirectoryLostAgainIsTold) {
   EXPECT_THAT(feed(1), ElementsAre("~ a/", "+ a/x/", "+ a/x/file", "- a/x/short-lived"));
 }
 
-TEST_F(FileFeedTest, AFileThatTakesADirectorysNameAndBack) {
+TEST_F(FileFeedTest, FileAndDirectoryTradeNames_BothAreListed) {
   make_file("a/x/file");
   make_file("a/y");
   scan();
@@ -206,7 +206,7 @@ TEST_F(FileFeedTest, AFileThatTakesADirectorysNameAndBack) {
   EXPECT_THAT(feed(1), ElementsAre("~ a/", "+ a/x", "- a/y", "- a/x/", "+ a/y/", "+ a/y/file"));
 }
 
-TEST_F(FileFeedTest, SwitchedOnItWalksEverythingAndTellsFromThereOn) {
+TEST_F(FileFeedTest, SwitchedOn_WalksEverythingAndFeedStartsThere) {
   options.file_feed = false;
   make_file("a/file");
   make_file("b/file");
@@ -229,7 +229,7 @@ TEST_F(FileFeedTest, SwitchedOnItWalksEverythingAndTellsFromThereOn) {
   EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/file"));
 }
 
-TEST_F(FileFeedTest, SwitchedOffItForgetsTheFiles) {
+TEST_F(FileFeedTest, SwitchedOff_ForgetsTheFiles) {
   make_file("a/file");
   scan();
   options.file_feed = false;
@@ -248,7 +248,7 @@ TEST_F(FileFeedTest, SwitchedOffItForgetsTheFiles) {
   EXPECT_THAT(feed(4), IsEmpty());
 }
 
-TEST_F(FileFeedTest, AScanThatDiesSwitchesNothing) {
+TEST_F(FileFeedTest, InterruptedScan_DoesNotSwitchFileFeedOn) {
   options.file_feed = false;
   make_file("a/file");
   scan();
@@ -261,7 +261,7 @@ TEST_F(FileFeedTest, AScanThatDiesSwitchesNothing) {
 }
 
 // Which files it had is not known: deleted and new as a whole, for a copy not to keep any of them.
-TEST_F(FileFeedTest, ADirectoryThatCouldNotBeReadWhenItWasSwitchedOn) {
+TEST_F(FileFeedTest, UnreadableWhenSwitchedOn_ChangedDirectoryIsDeletedAndNew) {
   options.file_feed = false;
   for (const char* path : {"a/gone", "a/stays", "a/below/file", "b/file"}) make_file(path);
   scan();
@@ -279,7 +279,7 @@ TEST_F(FileFeedTest, ADirectoryThatCouldNotBeReadWhenItWasSwitchedOn) {
   EXPECT_THAT(feed(3), ElementsAre("~ b/", "~ b/file")) << "it was as before when it could be read";
 }
 
-TEST_F(FileFeedTest, FilesThatCouldNotBeLookedAtAreToldLater) {
+TEST_F(FileFeedTest, FileStatFails_ChangeIsListedLater) {
   make_file("a/file");
   scan();
   make_file("a/file", 20);
@@ -292,7 +292,7 @@ TEST_F(FileFeedTest, FilesThatCouldNotBeLookedAtAreToldLater) {
   EXPECT_THAT(feed(1), ElementsAre("~ a/", "~ a/file"));
 }
 
-TEST_F(FileFeedTest, WhatAMountHidesIsGoneAndNewBehindIt) {
+TEST_F(FileFeedTest, MountOverDirectory_FilesAreNewAfterUnmount) {
   make_file("a/m/file");
   scan();
   reader.mount_points.insert("a/m");
@@ -304,7 +304,7 @@ TEST_F(FileFeedTest, WhatAMountHidesIsGoneAndNewBehindIt) {
   EXPECT_THAT(feed(2), ElementsAre("+ a/m/", "+ a/m/file"));
 }
 
-TEST_F(FileFeedTest, WhatChangedBeforeAMountIsNotToldOfWhatComesBehindIt) {
+TEST_F(FileFeedTest, ChangeBeforeMount_IsListedAsDeletedAndNewAfterUnmount) {
   for (const char* path : {"a/m/gone", "a/m/stays"}) make_file(path);
   scan();
   make_file("a/m/gone", 20);
@@ -323,7 +323,7 @@ TEST_F(FileFeedTest, WhatChangedBeforeAMountIsNotToldOfWhatComesBehindIt) {
   EXPECT_THAT(feed(3), ElementsAre("+ a/m/", "+ a/m/stays"));
 }
 
-TEST_F(FileFeedTest, AKilledScanKeepsWhatItReadOfThem) {
+TEST_F(FileFeedTest, KilledScan_ResumesWithFilesItRead) {
   resumes = true;
   make_file("a/x0000/file");
   scan();
@@ -347,7 +347,7 @@ TEST_F(FileFeedTest, AKilledScanKeepsWhatItReadOfThem) {
   EXPECT_EQ(lines.back(), "+ a/x2099/file");
 }
 
-TEST_F(FileFeedTest, ThePlaceOfAKilledScanWithoutFilesIsNotTaken) {
+TEST_F(FileFeedTest, KilledScanWithoutFileFeed_IsNotResumedWithIt) {
   resumes = true;
   options.file_feed = false;
   for (int number = 0; number < 1100; ++number) make_file("x" + std::to_string(number) + "/file");
@@ -364,7 +364,7 @@ TEST_F(FileFeedTest, ThePlaceOfAKilledScanWithoutFilesIsNotTaken) {
   EXPECT_EQ(count("files"), 1100);
 }
 
-TEST_F(FileFeedTest, ChangesOfFilesAreForgottenWithTheirScan) {
+TEST_F(FileFeedTest, FileChanges_AreDroppedWithTheirScan) {
   make_file("a/file");
   scan();
   options.oldest_unread = 2;
@@ -380,7 +380,7 @@ TEST_F(FileFeedTest, ChangesOfFilesAreForgottenWithTheirScan) {
   EXPECT_EQ(feed(last - 20).size(), 21U);
 }
 
-TEST_F(TwoDrivesFileFeedTest, AFileIsDeletedOnceNoDriveHasIt) {
+TEST_F(TwoDrivesFileFeedTest, RemovedFile_IsDeletedOnceNoDriveHasIt) {
   for (const std::size_t number : {0U, 1U}) {
     for (const char* path : {"a/both", "a/grows"}) write_file(on_drive(path, number), 10);
   }
@@ -399,7 +399,7 @@ TEST_F(TwoDrivesFileFeedTest, AFileIsDeletedOnceNoDriveHasIt) {
   EXPECT_THAT(feed(2), ElementsAre("~ a/", "~ a/second")) << "the other drive had it";
 }
 
-TEST_F(TwoDrivesFileFeedTest, WhatOneDriveHasStillIsToldWithItsFiles) {
+TEST_F(TwoDrivesFileFeedTest, DirectoryRemovedFromOneDrive_OtherDrivesFilesAreListed) {
   for (const std::size_t number : {0U, 1U}) write_file(on_drive("a/x/file", number), 10);
   write_file(on_drive("a/x/only-here", 0), 10);
   write_file(on_drive("a/x/deep/file", 1), 10);
@@ -411,7 +411,7 @@ TEST_F(TwoDrivesFileFeedTest, WhatOneDriveHasStillIsToldWithItsFiles) {
               ElementsAre("~ a/", "- a/x/", "+ a/x/", "+ a/x/file", "+ a/x/deep/", "+ a/x/deep/file"));
 }
 
-TEST_F(TwoDrivesFileFeedTest, ADriveThatIsForgottenTakesItsFilesAlong) {
+TEST_F(TwoDrivesFileFeedTest, RemovedDrive_ItsFilesAreForgotten) {
   write_file(on_drive("a/file", 0), 10);
   write_file(on_drive("b/file", 1), 10);
   scan();

@@ -1,4 +1,4 @@
-#include "scanner/file_store.h"
+#include "scanner/store/file_store.h"
 
 #include <SQLiteCpp/Column.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <map>
 
 #include "scanner/errors.h"
-#include "scanner/file_chunk.h"
-#include "scanner/stored_files.h"
-#include "scanner/usage_database.h"
+#include "scanner/store/file_chunk.h"
+#include "scanner/store/stored_files.h"
+#include "scanner/store/usage_database.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_directory.h"
 
@@ -81,7 +81,7 @@ std::string name_of(std::uint64_t number) {
          std::string(150, static_cast<char>('a' + number % 26));
 }
 
-TEST_F(FileStoreTest, AnUpdateTellsWhatDiffersAndKeepsWhatIs) {
+TEST_F(FileStoreTest, Update_ReportsDifferencesAndStoresFiles) {
   EXPECT_FALSE(store().has(directory).value());
   EXPECT_EQ(update({{"a", 1}, {"b", 2}, {"c", 3}}).size(), 3U);
   EXPECT_TRUE(store().has(directory).value());
@@ -94,7 +94,7 @@ TEST_F(FileStoreTest, AnUpdateTellsWhatDiffersAndKeepsWhatIs) {
   EXPECT_FALSE(store().has(directory).value());
 }
 
-TEST_F(FileStoreTest, ADirectoryOfManyFilesIsKeptInSmallRows) {
+TEST_F(FileStoreTest, ManyFiles_AreKeptInSmallRows) {
   SPOOR_RANDOM(random);
   database_.handle().exec("BEGIN");
   Entries entries;
@@ -136,7 +136,7 @@ TEST_F(FileStoreTest, ADirectoryOfManyFilesIsKeptInSmallRows) {
   }
 }
 
-TEST_F(FileStoreTest, LongNamesOfOtherFileSystemsAreKept) {
+TEST_F(FileStoreTest, LongNames_AreKept) {
   Entries entries;
   for (char letter = 'a'; letter <= 'z'; ++letter) {
     for (const std::size_t bytes : {255U, 256U, 765U}) entries[letter + std::string(bytes, letter)] = bytes;
@@ -148,7 +148,7 @@ TEST_F(FileStoreTest, LongNamesOfOtherFileSystemsAreKept) {
   EXPECT_EQ(stored(), entries);
 }
 
-TEST_F(FileStoreTest, OneFileOfManyIsOneRowWritten) {
+TEST_F(FileStoreTest, OneOfManyFilesChanged_WritesOneRow) {
   Entries entries;
   for (std::uint64_t number = 0; number < 3000; ++number) entries[name_of(number)] = number;
   ASSERT_TRUE(store().add(directory, files_of(entries)));
@@ -158,7 +158,7 @@ TEST_F(FileStoreTest, OneFileOfManyIsOneRowWritten) {
   EXPECT_EQ(database_.handle().getTotalChanges() - before, 1);
 }
 
-TEST_F(FileStoreTest, AWalkOfThemGoesOnBehindAnyName) {
+TEST_F(FileStoreTest, SeekBehindAnyName_FindsNextFile) {
   SPOOR_RANDOM(random);
   Entries entries;
   for (std::uint64_t number = 0; number < 3000; ++number) entries[name_of(number)] = number;
@@ -179,7 +179,7 @@ TEST_F(FileStoreTest, AWalkOfThemGoesOnBehindAnyName) {
   }
 }
 
-TEST_F(FileStoreTest, TheyGoWithTheirDirectory) {
+TEST_F(FileStoreTest, DirectoryErased_FilesAreErased) {
   auto transaction = database_.begin_scan().value();
   DirectoryRow row;
   row.name = "a";
@@ -204,7 +204,7 @@ TEST_F(FileStoreTest, TheyGoWithTheirDirectory) {
   EXPECT_EQ(chunks(), 0);
 }
 
-TEST_F(FileStoreTest, AChunkThatCannotBeReadIsDamage) {
+TEST_F(FileStoreTest, UnreadableChunk_IsDatabaseDamage) {
   ASSERT_TRUE(store().add(directory, files_of({{"a", 1}})));
   database_.handle().exec("UPDATE files SET entries = x'0500'");
   const auto updated = store().update(directory, files_of({{"a", 1}}),

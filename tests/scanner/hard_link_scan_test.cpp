@@ -14,7 +14,7 @@
 #include "scanner/errors.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -50,7 +50,7 @@ class HardLinkScanTest : public ScannedNode {
   }
 };
 
-TEST_F(HardLinkScanTest, NamesInSeveralDirectories_CountOnceInEachTotal) {
+TEST_F(HardLinkScanTest, LinksInSeveralDirectories_CountOnceInEachTotal) {
   make_file("a/x/one", 1000);
   make_link("a/x/one", "a/x/again");
   make_link("a/x/one", "a/y/two");
@@ -67,7 +67,7 @@ TEST_F(HardLinkScanTest, NamesInSeveralDirectories_CountOnceInEachTotal) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, NameDisappears_TheOthersStillCountOnce) {
+TEST_F(HardLinkScanTest, LinkRemoved_OthersStillCountOnce) {
   make_file("a/one", 1000);
   make_link("a/one", "b/two");
   make_link("a/one", "c/three");
@@ -87,7 +87,7 @@ TEST_F(HardLinkScanTest, NameDisappears_TheOthersStillCountOnce) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, FurtherNameOfAKnownLink_OnlyItsDirectoryIsRead) {
+TEST_F(HardLinkScanTest, LinkAddedToKnownFile_OnlyItsDirectoryIsRead) {
   make_file("a/one", 1000);
   make_link("a/one", "b/two");
   scan();
@@ -98,7 +98,7 @@ TEST_F(HardLinkScanTest, FurtherNameOfAKnownLink_OnlyItsDirectoryIsRead) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, FirstFurtherName_IsAChangeOfBothDirectories) {
+TEST_F(HardLinkScanTest, FirstLinkAdded_NeedsBothDirectoriesMarked) {
   make_file("a/one", 1000);
   scan();
   make_link("a/one", "b/two");
@@ -110,7 +110,7 @@ TEST_F(HardLinkScanTest, FirstFurtherName_IsAChangeOfBothDirectories) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, GrowsThroughOneName_AllTotalsGrow) {
+TEST_F(HardLinkScanTest, FileResizedThroughOneLink_AllTotalsFollow) {
   make_file("a/x/one", 1000);
   make_link("a/x/one", "a/y/two");
   make_link("a/x/one", "b/three");
@@ -152,7 +152,7 @@ TEST_F(HardLinkScanTest, DirectoriesMovedAndReplaced_TotalsFollow) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, NameOutsideTheTree_CountsAsAnyFile) {
+TEST_F(HardLinkScanTest, LinkOutsideTheDrive_CountsAsOrdinaryFile) {
   make_file("a/one", 1000);
   std::filesystem::create_hard_link(on_drive("a/one"), temp / "elsewhere");
   scan();
@@ -160,7 +160,7 @@ TEST_F(HardLinkScanTest, NameOutsideTheTree_CountsAsAnyFile) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, UnreadableDirectory_KeepsItsLinksWithItsTotals) {
+TEST_F(HardLinkScanTest, UnreadableDirectory_KeepsItsLinksAndTotals) {
   make_file("a/one", 1000);
   make_link("a/one", "b/two");
   scan();
@@ -187,7 +187,7 @@ TEST_F(HardLinkScanTest, UnreadableDirectory_KeepsItsLinksWithItsTotals) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, StoppedAndResumed_EndsAtTheSameTotals) {
+TEST_F(HardLinkScanTest, StoppedAndResumedScan_HasExactTotals) {
   resumes = true;
   for (const char top : std::string("abcd")) {
     for (const char below : std::string("xyz")) {
@@ -219,7 +219,7 @@ TEST_F(HardLinkScanTest, StoppedAndResumed_EndsAtTheSameTotals) {
 }
 
 // What a log replays was read before what is read now, whichever comes first in the walk.
-TEST_F(HardLinkScanTest, GrowsWhileAScanIsStopped_TheScanAfterItHasTheNewSize) {
+TEST_F(HardLinkScanTest, FileGrowsWhileScanIsStopped_ScanAfterResumeHasNewSize) {
   resumes = true;
   make_file("one", 1000);
   make_link("one", "a/two");
@@ -240,7 +240,7 @@ TEST_F(HardLinkScanTest, GrowsWhileAScanIsStopped_TheScanAfterItHasTheNewSize) {
   EXPECT_EQ(bytes("a"), 5000U);
 }
 
-TEST_F(HardLinkScanTest, DatabaseOfTheVersionBefore_IsTakenOverByAFullWalk) {
+TEST_F(HardLinkScanTest, DatabaseOfPreviousVersion_IsMigratedByFullWalk) {
   make_file("a/one", 1000);
   make_link("a/one", "b/two");
   scan();
@@ -262,7 +262,7 @@ TEST_F(HardLinkScanTest, DatabaseOfTheVersionBefore_IsTakenOverByAFullWalk) {
   EXPECT_FALSE(scan().record.walked_everything);
 }
 
-TEST_F(HardLinkScanTest, NameMadeElsewhere_IsNoMissedChangeToTheAudit) {
+TEST_F(HardLinkScanTest, LinkChangedElsewhere_AuditReportsNoMissedChange) {
   using namespace std::chrono_literals;
   options.audit_period = 10h;
   clock.set_wall(base::SystemClock().wall_now() + 1h);  // what is changed now was changed long ago
@@ -290,7 +290,7 @@ TEST_F(HardLinkScanTest, NameMadeElsewhere_IsNoMissedChangeToTheAudit) {
   expect_exact();
 }
 
-TEST_F(HardLinkScanTest, Totals_AreThoseOfDuAndFind) {
+TEST_F(HardLinkScanTest, Totals_MatchDuAndFind) {
   for (const char* path : {"a/x", "a/y/z", "b"}) {
     for (int number = 0; number < 20; ++number) {
       make_file(std::string(path) + "/" + std::to_string(number), 7000U * static_cast<unsigned>(number));
@@ -320,7 +320,7 @@ class TwoDrivesHardLinkTest : public HardLinkScanTest {
 };
 
 // The two may be file systems with the same inode numbers.
-TEST_F(TwoDrivesHardLinkTest, NamesOnTwoDrives_CountOnEach) {
+TEST_F(TwoDrivesHardLinkTest, LinksOnTwoDrives_CountOnEachDrive) {
   make_file("a/one", 1000);
   make_link("a/one", "b/two");
   std::filesystem::create_directories(on_drive("a", 1));
@@ -429,7 +429,7 @@ class RandomHardLinkTest : public HardLinkScanTest, public ::testing::WithParamI
   int fresh_ = 0;
 };
 
-TEST_P(RandomHardLinkTest, TotalsAreThoseOfDu) {
+TEST_P(RandomHardLinkTest, RandomChanges_TotalsMatchDu) {
   SCOPED_TRACE(random_.trace());
   for (int count = 0; count < 150; ++count) {
     SCOPED_TRACE("round " + std::to_string(count));

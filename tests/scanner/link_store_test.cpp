@@ -1,4 +1,4 @@
-#include "scanner/link_store.h"
+#include "scanner/store/link_store.h"
 
 #include <SQLiteCpp/Column.h>
 #include <gtest/gtest.h>
@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "scanner/usage_database.h"
-#include "scanner/walk_log.h"
+#include "scanner/store/usage_database.h"
+#include "scanner/walk/walk_log.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
 
 constexpr auto unsigned_max = std::numeric_limits<std::uint64_t>::max();
 
-TEST(LinkKeyTest, Order_IsThatOfAWalk) {
+TEST(LinkKeyTest, Order_MatchesWalkOrder) {
   const std::vector<std::string> paths = {"", "a", "a/b", "a/b/c", "a/b-c", "a\x01", "a-b", "a-b/c", "ab"};
   for (std::size_t one = 1; one < paths.size(); ++one) {
     EXPECT_LT(link_key(paths[one - 1]), link_key(paths[one])) << paths[one];
@@ -30,7 +30,7 @@ TEST(LinkKeyTest, Order_IsThatOfAWalk) {
   }
 }
 
-TEST(LinkKeyTest, CommonAncestor_HoldsBoth) {
+TEST(LinkKeyTest, CommonAncestor_ContainsBoth) {
   const auto ancestor = [](const char* one, const char* other) {
     const std::string a = link_key(one);
     const std::string b = link_key(other);
@@ -60,7 +60,7 @@ class LinkStoreTest : public ::testing::Test {
     store_.emplace(database_.handle(), sorted_max);
   }
   void commit() {
-    ASSERT_TRUE(store_->settle({}));
+    ASSERT_TRUE(store_->apply_corrections({}));
     store_.reset();
     ASSERT_TRUE(transaction_->commit({}));
     transaction_.reset();
@@ -70,7 +70,7 @@ class LinkStoreTest : public ::testing::Test {
     ASSERT_TRUE(store_->replace(drive, path, files, false));
   }
   std::uint64_t bytes(const std::string& path, std::int64_t drive = 1) {
-    EXPECT_TRUE(store_->settle({}));
+    EXPECT_TRUE(store_->apply_corrections({}));
     return store_->correction(drive, path).value().bytes;
   }
   std::int64_t rows(const std::string& table) {
@@ -88,7 +88,7 @@ class LinkStoreTest : public ::testing::Test {
   std::optional<LinkStore> store_;
 };
 
-TEST_F(LinkStoreTest, FileInTwoDirectories_CountsOnceTooOftenAboveBoth) {
+TEST_F(LinkStoreTest, FileInTwoDirectories_CorrectionAppliesAboveBoth) {
   replace("a/x", {{7, 10, 512}});
   replace("a/y/z", {{7, 10, 512}, {8, 5, 0}});
   EXPECT_EQ(bytes(""), 10U);
@@ -98,7 +98,7 @@ TEST_F(LinkStoreTest, FileInTwoDirectories_CountsOnceTooOftenAboveBoth) {
   EXPECT_EQ(store_->correction(1, "a").value().allocated, 512U);
 }
 
-TEST_F(LinkStoreTest, OneOfThreeDirectoriesGone_TheOthersCountOnce) {
+TEST_F(LinkStoreTest, OneOfThreeDirectoriesErased_OthersCountOnce) {
   for (const char* path : {"a/x", "a/y", "b"}) replace(path, {{7, 10, 0}});
   EXPECT_EQ(bytes(""), 20U);
   EXPECT_EQ(bytes("a"), 10U);
@@ -109,7 +109,7 @@ TEST_F(LinkStoreTest, OneOfThreeDirectoriesGone_TheOthersCountOnce) {
   EXPECT_EQ(bytes("a"), 0U);
 }
 
-TEST_F(LinkStoreTest, SizeFoundLast_CountsInAllDirectories) {
+TEST_F(LinkStoreTest, SizeFoundLast_AppliesToAllDirectories) {
   replace("a", {{7, 10, 0}});
   replace("b", {{7, 10, 0}});
   commit();
@@ -125,7 +125,7 @@ TEST_F(LinkStoreTest, SizeFoundLast_CountsInAllDirectories) {
   EXPECT_EQ(bytes("b"), 20U);
 }
 
-TEST_F(LinkStoreTest, Drives_AreApart) {
+TEST_F(LinkStoreTest, Drives_HaveSeparateCorrections) {
   for (const std::int64_t drive : {1, 2}) replace("a", {{7, 10, 0}}, drive);
   EXPECT_EQ(bytes(""), 0U);
   replace("b", {{7, 10, 0}}, 2);
@@ -137,7 +137,7 @@ TEST_F(LinkStoreTest, Drives_AreApart) {
   replace("b", {{7, 10, 0}}, 1);
   EXPECT_EQ(bytes("", 1), 10U);
   ASSERT_TRUE(store_->erase_drive(1));
-  ASSERT_TRUE(store_->settle({}));
+  ASSERT_TRUE(store_->apply_corrections({}));
   expect_no_rows();
 }
 
@@ -145,7 +145,7 @@ TEST_F(LinkStoreTest, DriveWithoutLinks_HasNoRows) {
   replace("a", {});
   replace("", {});
   ASSERT_TRUE(store_->erase_below(1, "a", {}));
-  ASSERT_TRUE(store_->settle({}));
+  ASSERT_TRUE(store_->apply_corrections({}));
   expect_no_rows();
 }
 
@@ -158,11 +158,11 @@ TEST_F(LinkStoreTest, HugeSizes_AreExactModulo64Bits) {
   EXPECT_EQ(bytes(""), huge);
 }
 
-TEST_F(LinkStoreTest, StopRequested_EndsItWithInterrupted) {
+TEST_F(LinkStoreTest, StopRequested_ReturnsInterrupted) {
   replace("a", {{7, 10, 0}});
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(store_->settle(stop.get_token()).error().code, Errc::interrupted);
+  EXPECT_EQ(store_->apply_corrections(stop.get_token()).error().code, Errc::interrupted);
   EXPECT_EQ(store_->erase_below(1, "a", stop.get_token()).error().code, Errc::interrupted);
 }
 
@@ -230,7 +230,7 @@ class RandomLinkStoreTest : public LinkStoreTest, public ::testing::WithParamInt
   }
 
   void expect_exact() {
-    ASSERT_TRUE(store_->settle({}));
+    ASSERT_TRUE(store_->apply_corrections({}));
     EXPECT_EQ(rows("link_changes"), 0);
     std::int64_t directories = 0;
     for (const auto& [drive, model] : models_) {
@@ -254,7 +254,7 @@ class RandomLinkStoreTest : public LinkStoreTest, public ::testing::WithParamInt
   std::map<std::int64_t, Model> models_;
 };
 
-TEST_P(RandomLinkStoreTest, EachSubtree_CountsEachFileOnce) {
+TEST_P(RandomLinkStoreTest, RandomChanges_EachSubtreeCountsEachFileOnce) {
   SCOPED_TRACE(random_.trace());
   for (int scan = 0; scan < 120; ++scan) {
     SCOPED_TRACE("scan " + std::to_string(scan));
@@ -267,7 +267,7 @@ TEST_P(RandomLinkStoreTest, EachSubtree_CountsEachFileOnce) {
   for (auto& [drive, model] : models_) {
     for (const auto& [path, files] : model.directories) replace(path, {}, drive);
   }
-  ASSERT_TRUE(store_->settle({}));
+  ASSERT_TRUE(store_->apply_corrections({}));
   expect_no_rows();
 }
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "scanner/unfinished_scan.h"
-#include "scanner/walk_log.h"
+#include "scanner/walk/unfinished_scan.h"
+#include "scanner/walk/walk_log.h"
 #include "tests/fakes/manual_clock.h"
 
 namespace spoor::scanner {
 
-inline ScanSetting some_setting() { return {"database", 7, "rules", {"/mnt/a", "/mnt/b"}}; }
+inline ScanOptions some_options() { return {.drives = {{"/mnt/a", ""}, {"/mnt/b", ""}}, .rules = {}}; }
+inline std::string some_setting() { return encode_setting("database", 7, some_options()); }
 
 // All fields are other than by default.
 inline ScanInput some_input() {
@@ -27,7 +28,7 @@ inline ScanInput some_input() {
   for (std::uint8_t& byte : instance.bytes) byte = 9;
   input.next_cursors = {{"one", {instance, {5}}}, {"two", {{}, {tracker::CycleId::value_max}}}};
   input.start_level = 3;
-  input.roll_position = std::string("roll\0position", 13);
+  input.membership_checkpoint = std::string("roll\0position", 13);
   input.started_at = base::WallTime(std::chrono::nanoseconds(-5));
   input.cycle = {11};
   input.partial = true;
@@ -55,7 +56,7 @@ inline DirectoryRead read_of(std::string_view path, std::size_t subdirectories =
 class LoggedWalk {
  public:
   struct Options {
-    ScanSetting setting = some_setting();
+    std::string setting = some_setting();
     WalkLog::Root root = {"/mnt/a", 1, 2, 3};
   };
 

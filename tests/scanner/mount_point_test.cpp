@@ -10,7 +10,7 @@ namespace {
 
 class MountPointTest : public ScannedNode {};
 
-TEST_F(MountPointTest, IsADirectoryOfNothing) {
+TEST_F(MountPointTest, MountPoint_IsNotEnteredAndCountsAsEmpty) {
   make_file("a/mnt/b/1");
   make_file("a/1");
   reader.mount_points.insert("a/mnt");
@@ -23,7 +23,7 @@ TEST_F(MountPointTest, IsADirectoryOfNothing) {
   EXPECT_TRUE(is_complete("")) << "nothing was left out that belongs to the drive";
 }
 
-TEST_F(MountPointTest, StaysOneScanAfterScan) {
+TEST_F(MountPointTest, LaterScan_RereadsOnlyPathToMountPoint) {
   make_file("a/mnt/b/1");
   make_file("c/1");
   reader.mount_points.insert("a/mnt");
@@ -34,7 +34,7 @@ TEST_F(MountPointTest, StaysOneScanAfterScan) {
   EXPECT_EQ(files("a/mnt"), 0U);
 }
 
-TEST_F(MountPointTest, OnceGoneAllThatItHidIsRead) {
+TEST_F(MountPointTest, Unmounted_HiddenDirectoriesAreRead) {
   make_file("a/mnt/b/1");
   scan();
   make_file("a/mnt/b/2");
@@ -49,7 +49,7 @@ TEST_F(MountPointTest, OnceGoneAllThatItHidIsRead) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(MountPointTest, MountedOverACleanDirectoryChangesNothing) {
+TEST_F(MountPointTest, MountOverCleanDirectory_KeepsItsTotals) {
   make_file("a/mnt/b/1");
   scan();
   reader.mount_points.insert("a/mnt");
@@ -62,7 +62,7 @@ TEST_F(MountPointTest, MountedOverACleanDirectoryChangesNothing) {
   expect_exact();
 }
 
-TEST_F(MountPointTest, OneThatCannotBeOpenedIsLeft) {
+TEST_F(MountPointTest, UnopenableMountPoint_IsIncompleteUntilReadable) {
   make_file("a/mnt/b/1");
   reader.mount_points.insert("a/mnt");
   scan();

@@ -64,7 +64,7 @@ class CombTest : public ScannedNode, public ::testing::WithParamInterface<CombCa
   }
 };
 
-TEST_P(CombTest, AThousandLevelsNeedFewDescriptors) {
+TEST_P(CombTest, ThousandLevels_NeedFewDescriptors) {
   const FewDescriptors few;
   expect_all(scan_counting_reads(), 0);
   mark("", MarkKind::tree);
@@ -74,7 +74,7 @@ TEST_P(CombTest, AThousandLevelsNeedFewDescriptors) {
 INSTANTIATE_TEST_SUITE_P(Walks, CombTest,
                          ::testing::Values(CombCase{1, false}, CombCase{5, false}, CombCase{5, true}));
 
-TEST(WalkOfManyDrivesTest, SharesTheDescriptors) {
+TEST(WalkOfManyDrivesTest, ManyDrives_ShareTheDescriptors) {
   constexpr std::size_t drives = 12;
   struct Node : ScannedNode {
     Node() : ScannedNode(names()) {}
@@ -133,14 +133,14 @@ class MovingWalkTest : public ScannedNode {
   }
 };
 
-TEST_F(MovingWalkTest, TheWayIsFoundAgain) {
+TEST_F(MovingWalkTest, NothingMoved_ClosedParentsAreReopened) {
   EXPECT_EQ(scan_and_meanwhile([] {}).record.errors, 0U);
   EXPECT_TRUE(was_read("p/q/3/y"));
   expect_exact();
 }
 
 // What was below it was taken to be gone; moved back, nobody marks any of it.
-TEST_F(MovingWalkTest, WhatCanNotBeReachedIsLeftForNextTime) {
+TEST_F(MovingWalkTest, UnreachableDirectories_AreIncompleteUntilNextScan) {
   const ScanReport report = scan_and_meanwhile([&] { rename("p", "aside"); });
   EXPECT_GT(report.record.errors, 0U);
   EXPECT_EQ(files("p/q/3"), 2U) << "it keeps what was known";
@@ -151,14 +151,14 @@ TEST_F(MovingWalkTest, WhatCanNotBeReachedIsLeftForNextTime) {
   expect_the_next_scan_knows_all();
 }
 
-TEST_F(MovingWalkTest, WhatWasMovedAwayForGoodIsGoneNextTime) {
+TEST_F(MovingWalkTest, ParentMovedAwayForGood_IsGoneInNextScan) {
   scan_and_meanwhile([&] { rename("p", "aside"); });
   mark("p");
   mark("aside");
   expect_the_next_scan_knows_all();
 }
 
-TEST_F(MovingWalkTest, ASymbolicLinkInTheWayIsNotFollowed) {
+TEST_F(MovingWalkTest, ParentReplacedBySymbolicLink_IsNotFollowed) {
   const ScanReport report = scan_and_meanwhile([&] {
     rename("p", "aside");
     std::filesystem::create_directory_symlink(temp / "elsewhere", on_drive("p"));
@@ -171,7 +171,7 @@ TEST_F(MovingWalkTest, ASymbolicLinkInTheWayIsNotFollowed) {
   expect_the_next_scan_knows_all();
 }
 
-TEST_F(MovingWalkTest, AnotherDirectoryInTheWayIsNotReadForTheFirst) {
+TEST_F(MovingWalkTest, ParentReplacedByOtherDirectory_IsNotReadInItsPlace) {
   for (const bool birth : {true, false}) {
     reader.without_birth = !birth;
     options.full = true;
@@ -195,7 +195,7 @@ TEST_F(MovingWalkTest, AnotherDirectoryInTheWayIsNotReadForTheFirst) {
   }
 }
 
-TEST_F(MovingWalkTest, AFileSystemMountedInTheWayIsNotEntered) {
+TEST_F(MovingWalkTest, FileSystemMountedOverParent_IsNotEntered) {
   scan_and_meanwhile([&] { reader.mount_points.insert("p"); });
   EXPECT_FALSE(was_read("p/q/3"));
   EXPECT_FALSE(is_complete("p/q"));
@@ -203,7 +203,7 @@ TEST_F(MovingWalkTest, AFileSystemMountedInTheWayIsNotEntered) {
   expect_the_next_scan_knows_all();
 }
 
-TEST_F(MovingWalkTest, ASubdirectoryReplacedByASymbolicLinkIsGone) {
+TEST_F(MovingWalkTest, SubdirectoryReplacedBySymbolicLink_IsGone) {
   const ScanReport report = scan_and_meanwhile([&] {
     remove("p/q/3");
     std::filesystem::create_directory_symlink(temp / "elsewhere", on_drive("p/q/3"));
@@ -215,7 +215,7 @@ TEST_F(MovingWalkTest, ASubdirectoryReplacedByASymbolicLinkIsGone) {
   expect_the_next_scan_knows_all();
 }
 
-TEST_F(MovingWalkTest, ADirectoryMovedWhileItIsOpenIsReadToItsEnd) {
+TEST_F(MovingWalkTest, OpenDirectoryMoved_IsReadCompletely) {
   options.open_directories_max = 1024;
   const ScanReport report = scan_and_meanwhile([&] { rename("p", "aside"); });
   EXPECT_EQ(report.record.errors, 0U);

@@ -1,4 +1,4 @@
-#include "scanner/pace.h"
+#include "scanner/walk/pace.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ class PaceTest : public ::testing::Test {
  protected:
   std::chrono::nanoseconds time_for(Pace& pace, int directories) {
     const auto start = clock_.steady_now();
-    for (int count = 0; count < directories; ++count) pace.wait_turn({});
+    for (int count = 0; count < directories; ++count) pace.wait_until_due({});
     return clock_.steady_now() - start;
   }
 
@@ -24,19 +24,19 @@ class PaceTest : public ::testing::Test {
   InstantWaiter waiter_{clock_};
 };
 
-TEST_F(PaceTest, NoLimitNeverWaits) {
+TEST_F(PaceTest, NoLimit_NeverWaits) {
   Pace pace(0, clock_, waiter_);
   EXPECT_EQ(time_for(pace, 10'000), 0ns);
   EXPECT_EQ(waiter_.waits, 0);
 }
 
-TEST_F(PaceTest, SlowRatesWaitForEachDirectory) {
+TEST_F(PaceTest, SlowRate_WaitsForEachDirectory) {
   Pace pace(2, clock_, waiter_);
   EXPECT_EQ(time_for(pace, 11), 5s);
   EXPECT_EQ(waiter_.waits, 10);
 }
 
-TEST_F(PaceTest, FastRatesWaitNowAndThen) {
+TEST_F(PaceTest, FastRate_WaitsOccasionally) {
   Pace pace(10'000, clock_, waiter_);
   const auto took = time_for(pace, 10'001);
   EXPECT_LE(took, 1s);
@@ -44,14 +44,14 @@ TEST_F(PaceTest, FastRatesWaitNowAndThen) {
   EXPECT_LE(waiter_.waits, 101);
 }
 
-TEST_F(PaceTest, LostTimeIsNotMadeUpFor) {
+TEST_F(PaceTest, LostTime_IsNotMadeUpFor) {
   Pace pace(10, clock_, waiter_);
-  pace.wait_turn({});
+  pace.wait_until_due({});
   clock_.advance(10s);
   EXPECT_EQ(time_for(pace, 11), 1s);
 }
 
-TEST(SystemWaiterTest, AStopEndsTheWait) {
+TEST(SystemWaiterTest, StopRequested_EndsTheWait) {
   SystemWaiter waiter;
   std::stop_source stop;
   const std::jthread stopper([&] { stop.request_stop(); });
@@ -59,7 +59,7 @@ TEST(SystemWaiterTest, AStopEndsTheWait) {
   EXPECT_TRUE(stop.stop_requested());
 }
 
-TEST(SystemWaiterTest, WaitsUntilTheTime) {
+TEST(SystemWaiterTest, Wait_LastsUntilTheDeadline) {
   SystemWaiter waiter;
   const auto until = base::SystemClock().steady_now() + 2ms;
   waiter.wait(until, {});

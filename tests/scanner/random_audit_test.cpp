@@ -12,7 +12,7 @@
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -259,7 +259,7 @@ class RandomAuditTest : public ScannedNode, public ::testing::WithParamInterface
   std::uint64_t audited_ = 0;
 };
 
-TEST_P(RandomAuditTest, MarkedChanges_AreNeverMissed) {
+TEST_P(RandomAuditTest, RandomMarkedChanges_AreNeverMissed) {
   SCOPED_TRACE(random_.trace());
   for (int count = 0; count < rounds; ++count) {
     SCOPED_TRACE("round " + std::to_string(count));

@@ -14,7 +14,7 @@
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -349,7 +349,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
   std::uint64_t fresh_ = 0;
 };
 
-TEST_P(RandomScanTest, TotalsAreThoseOfAnIndependentWalk) {
+TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   SCOPED_TRACE(random_.trace());
   for (int count = 0; count < rounds; ++count) {
     SCOPED_TRACE("round " + std::to_string(count));

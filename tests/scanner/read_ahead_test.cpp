@@ -1,4 +1,4 @@
-#include "scanner/read_ahead.h"
+#include "scanner/walk/read_ahead.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "tracker/mark_cursor.h"
-#include "tracker/path.h"
-#include "tracker/prefix_hashes.h"
+#include "tracker/filter/mark_cursor.h"
+#include "tracker/filter/prefix_hashes.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -137,7 +137,7 @@ class ReadAheadTest : public ::testing::TestWithParam<std::size_t> {
   std::optional<ReadAhead> read_ahead_;
 };
 
-TEST_P(ReadAheadTest, GivesWhatTheReaderGives) {
+TEST_P(ReadAheadTest, Take_ReturnsWhatTheReaderReads) {
   ReadAhead& read_ahead = start(GetParam());
   for (std::size_t depth = 1; depth <= 30; ++depth) {
     std::vector<ReadAhead::Ticket> tickets;
@@ -163,7 +163,7 @@ TEST_P(ReadAheadTest, GivesWhatTheReaderGives) {
   EXPECT_EQ(reader_.begun().size(), 30U * 4) << "each that can be opened is listed, once";
 }
 
-TEST_P(ReadAheadTest, TheStopEndsItWithTasksQueuedAndRunning) {
+TEST_P(ReadAheadTest, StopRequested_EndsQueuedAndRunningTasks) {
   ReadAhead& read_ahead = start(GetParam());
   std::vector<ReadAhead::Ticket> tickets;
   for (int number = 0; number < 50; ++number) {
@@ -181,7 +181,7 @@ TEST_P(ReadAheadTest, TheStopEndsItWithTasksQueuedAndRunning) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, ReadAheadTest, ::testing::Values(0, 1, 4));
 
-TEST_F(ReadAheadTest, TheDeepestAreReadFirstAndOfTheseTheLast) {
+TEST_F(ReadAheadTest, DeepestAndLastSubmitted_AreReadFirst) {
   ReadAhead& read_ahead = start(1);
   reader_.close_gate("first");
   read_ahead.submit(9, {ticket("first")});
@@ -194,7 +194,7 @@ TEST_F(ReadAheadTest, TheDeepestAreReadFirstAndOfTheseTheLast) {
   EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"first", "d", "c", "e", "b", "a"}));
 }
 
-TEST_F(ReadAheadTest, WhatNobodyHasBegunIsReadByWhoeverTakesIt) {
+TEST_F(ReadAheadTest, QueuedTask_IsReadByTheThreadThatTakesIt) {
   ReadAhead& read_ahead = start(1);
   reader_.close_gate("busy");
   read_ahead.submit(1, {ticket("busy")});
@@ -209,7 +209,7 @@ TEST_F(ReadAheadTest, WhatNobodyHasBegunIsReadByWhoeverTakesIt) {
   EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"busy", "queued"}));
 }
 
-TEST_F(ReadAheadTest, WhatIsBeingReadIsWaitedFor) {
+TEST_F(ReadAheadTest, TaskInProgress_TakeWaitsForIt) {
   ReadAhead& read_ahead = start(1);
   reader_.close_gate("slow");
   const auto slow = ticket("slow");
@@ -222,7 +222,7 @@ TEST_F(ReadAheadTest, WhatIsBeingReadIsWaitedFor) {
   EXPECT_EQ(reader_.begun().size(), 1U);
 }
 
-TEST_F(ReadAheadTest, WhatWasReadIsNotReadAgain) {
+TEST_F(ReadAheadTest, FinishedTask_IsNotReadAgain) {
   ReadAhead& read_ahead = start(1);
   const auto early = ticket("early");
   read_ahead.submit(1, {early});
@@ -232,7 +232,7 @@ TEST_F(ReadAheadTest, WhatWasReadIsNotReadAgain) {
   EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 0U);
 }
 
-TEST_F(ReadAheadTest, NothingIsReadAheadWhileTooMuchWaitsToBeTaken) {
+TEST_F(ReadAheadTest, ListedBytesMaxExceeded_NothingIsReadAhead) {
   ReadAhead& read_ahead = start(1, 1);
   const std::vector tickets{ticket("a"), ticket("b"), ticket("c")};
   reader_.close_gate("b");  // nobody would get past it
@@ -279,7 +279,7 @@ class FollowedMarksTest : public ReadAheadTest {
   tracker::MarkSet marks_;
 };
 
-TEST_F(FollowedMarksTest, WhatIsMarkedIsTold) {
+TEST_F(FollowedMarksTest, MarkedSubdirectories_AreReported) {
   for (const std::size_t threads : {0U, 1U, 4U}) {
     ReadAhead& read_ahead = start(threads);
     const auto top = marked_ticket("top");
@@ -294,7 +294,7 @@ TEST_F(FollowedMarksTest, WhatIsMarkedIsTold) {
   }
 }
 
-TEST_F(FollowedMarksTest, WhatIsMarkedBelowIsReadUnasked) {
+TEST_F(FollowedMarksTest, MarkedDirectoriesBelow_AreReadAhead) {
   ReadAhead& read_ahead = start(1);
   const auto top = marked_ticket("top");
   read_ahead.submit(1, {top});
@@ -311,7 +311,7 @@ TEST_F(FollowedMarksTest, WhatIsMarkedBelowIsReadUnasked) {
   EXPECT_EQ(third->handle.inode, found->handle.inode + std::hash<std::string>()("top/3"));
 }
 
-TEST_F(FollowedMarksTest, WhoeverTakesALastReadsTheFirstMarkedOneItself) {
+TEST_F(FollowedMarksTest, FirstMarkedSubdirectory_IsLeftToTheTaker) {
   ReadAhead& read_ahead = start(1);
   reader_.close_gate("busy");
   read_ahead.submit(9, {ticket("busy")});
@@ -327,7 +327,7 @@ TEST_F(FollowedMarksTest, WhoeverTakesALastReadsTheFirstMarkedOneItself) {
   reader_.open_gate("top/9");
 }
 
-TEST_F(FollowedMarksTest, NobodyFollowsWhereTooManyDirectoriesAreOpen) {
+TEST_F(FollowedMarksTest, TooManyOpenDirectories_MarksAreNotFollowed) {
   read_ahead_.emplace(reader_, rules_, ReadAhead::Options{.device = device, .threads = 1, .open_max = 0});
   const auto top = marked_ticket("top");
   read_ahead_->submit(1, {top});
@@ -337,7 +337,7 @@ TEST_F(FollowedMarksTest, NobodyFollowsWhereTooManyDirectoriesAreOpen) {
   EXPECT_EQ(reader_.begun().size(), 1U);
 }
 
-TEST_F(ReadAheadTest, EndsWithResultsThatNobodyTook) {
+TEST_F(ReadAheadTest, DestructorWithUntakenResults_Completes) {
   ReadAhead& read_ahead = start(4);
   std::vector<ReadAhead::Ticket> tickets;
   for (int number = 0; number < 500; ++number) tickets.push_back(ticket(fmt::format("{}", number)));

@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-#include "scanner/change_feed.h"
-#include "scanner/consumers.h"
-#include "scanner/database_files.h"
 #include "scanner/errors.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/feed/consumers.h"
+#include "scanner/store/database_files.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -63,7 +63,7 @@ class RebuildTest : public ScannedNode {
   std::string first_feed;
 };
 
-TEST_F(RebuildTest, BeforeItsCommit_TheOldDatabaseIsInUse) {
+TEST_F(RebuildTest, RebuildNotFinished_OldDatabaseIsInUse) {
   make_file("a/d/file");
   begin();
   EXPECT_EQ(shown(), 2U);
@@ -85,7 +85,7 @@ TEST_F(RebuildTest, BeforeItsCommit_TheOldDatabaseIsInUse) {
   expect_exact();
 }
 
-TEST_F(RebuildTest, ThatFails_LeavesTheOldDatabaseAndItsCopy) {
+TEST_F(RebuildTest, DroppedRebuild_KeepsOldDatabase) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     begin();
     close();
@@ -93,11 +93,11 @@ TEST_F(RebuildTest, ThatFails_LeavesTheOldDatabaseAndItsCopy) {
     EXPECT_EQ(feed_at(file()), first_feed);
     EXPECT_FALSE(fs::exists(beside(".corrupt")));
     EXPECT_FALSE(fs::exists(beside(".new")));
-    EXPECT_FALSE(UsageDatabase::settle_rebuild(file()).value());
+    EXPECT_FALSE(UsageDatabase::resume_rebuild(file()).value());
   }
 }
 
-TEST_F(RebuildTest, WithoutADatabase_KeepsTheCopyAside) {
+TEST_F(RebuildTest, DatabaseMissing_SetAsideCopyIsKept) {
   close();
   fs::rename(file(), beside(".corrupt"));
   begin();
@@ -106,14 +106,14 @@ TEST_F(RebuildTest, WithoutADatabase_KeepsTheCopyAside) {
   EXPECT_EQ(feed_at(beside(".corrupt")), first_feed);
 }
 
-TEST_F(RebuildTest, KilledBesideANewDatabase_LeavesNothing) {
+TEST_F(RebuildTest, LeftoverFilesWithoutNewDatabase_AreRemoved) {
   const char* const names[] = {".new-wal", ".new-shm", ".new.commit", ".new.commit.tmp"};
   for (const char* const name : names) std::ofstream(beside(name)) << "x";
-  EXPECT_FALSE(UsageDatabase::settle_rebuild(file()).value());
+  EXPECT_FALSE(UsageDatabase::resume_rebuild(file()).value());
   for (const char* const name : names) EXPECT_FALSE(fs::exists(beside(name))) << name;
 }
 
-TEST_F(RebuildTest, WhoseScanWasKilled_IsGoneOnWith) {
+TEST_F(RebuildTest, RebuildScanKilled_IsResumed) {
   resumes = true;
   begin();
   int reads = 0;
@@ -126,7 +126,7 @@ TEST_F(RebuildTest, WhoseScanWasKilled_IsGoneOnWith) {
   stop = {};
   close();
   EXPECT_EQ(shown(), 2U);
-  auto begun = UsageDatabase::settle_rebuild(file()).value();
+  auto begun = UsageDatabase::resume_rebuild(file()).value();
   ASSERT_TRUE(begun);
   database = std::make_unique<UsageDatabase>(std::move(*begun));
   const ScanReport report = scan();
@@ -137,7 +137,7 @@ TEST_F(RebuildTest, WhoseScanWasKilled_IsGoneOnWith) {
 }
 
 // What a kill leaves after each step of putting it in place.
-TEST_F(RebuildTest, KilledWhileItIsPutInPlace_LeavesAUsableDatabase) {
+TEST_F(RebuildTest, KilledWhilePutInPlace_LeavesUsableDatabase) {
   make_file("a/d/file");
   begin();
   scan();
@@ -169,7 +169,7 @@ TEST_F(RebuildTest, KilledWhileItIsPutInPlace_LeavesAUsableDatabase) {
     }
     for (std::size_t step = 0; step < done; ++step) steps[step]();
     EXPECT_EQ(shown(), done <= 4 ? 2U : 3U);
-    EXPECT_FALSE(UsageDatabase::settle_rebuild(file()).value());
+    EXPECT_FALSE(UsageDatabase::resume_rebuild(file()).value());
     EXPECT_EQ(shown(), 3U);
     EXPECT_FALSE(fs::exists(beside(".new")));
     EXPECT_EQ(feed_at(beside(".corrupt")), first_feed);
@@ -179,17 +179,17 @@ TEST_F(RebuildTest, KilledWhileItIsPutInPlace_LeavesAUsableDatabase) {
   }
 }
 
-TEST_F(RebuildTest, DamagedOneThatWasBegun_IsDropped) {
+TEST_F(RebuildTest, DamagedUnfinishedRebuild_IsDropped) {
   begin();
   close();
   std::ofstream(beside(".new")) << "no database";
-  EXPECT_FALSE(UsageDatabase::settle_rebuild(file()).value());
+  EXPECT_FALSE(UsageDatabase::resume_rebuild(file()).value());
   EXPECT_FALSE(fs::exists(beside(".new")));
   EXPECT_EQ(shown(), 2U);
 }
 
 // Its log holds the last commit, as after a scan while somebody read.
-TEST_F(RebuildTest, OldDatabaseWithALog_IsKeptWhole) {
+TEST_F(RebuildTest, OldDatabaseWithWal_IsSetAsideWhole) {
   make_file("a/d/file");
   mark("a/d/file");
   {
@@ -207,7 +207,7 @@ TEST_F(RebuildTest, OldDatabaseWithALog_IsKeptWhole) {
   EXPECT_EQ(query_usage(*kept, "a", {}).value()->total.files, 3U);
 }
 
-TEST_F(RebuildTest, Consumers_StartOverOnceItIsInPlace) {
+TEST_F(RebuildTest, Consumers_StartOverOnceRebuildIsInPlace) {
   auto consumers = Consumers::open(temp.path()).value();
   ASSERT_TRUE(consumers.commit({"offsite", first_feed, 1, {}}));
   begin();

@@ -20,7 +20,7 @@ UsageEntry entry(const std::string& path, bool is_open = false) {
   return made;
 }
 
-TEST(UsageJsonTest, ChildrenNestAsDeepAsTheyWereLookedUp) {
+TEST(UsageJsonTest, Children_NestToTheQueriedDepth) {
   Usage usage;
   usage.saw_everything = true;
   usage.as_of = base::WallTime(std::chrono::seconds(0));
@@ -37,7 +37,7 @@ TEST(UsageJsonTest, ChildrenNestAsDeepAsTheyWereLookedUp) {
     "rest":{"count":5,"files":6,"dirs":7,"bytes":8,"allocated":9,"complete":false}})"));
 }
 
-TEST(UsageJsonTest, NothingIsCompleteWhereAPeerWasNotHeard) {
+TEST(UsageJsonTest, PeerMissing_NothingIsComplete) {
   Usage usage;
   usage.total = entry("", true);
   usage.total.children = {entry("a")};
@@ -49,13 +49,13 @@ TEST(UsageJsonTest, NothingIsCompleteWhereAPeerWasNotHeard) {
   EXPECT_TRUE(json["as_of"].is_null());
 }
 
-TEST(UsageJsonTest, ChildrenAreThereEvenWhereNoneWereAskedFor) {
+TEST(UsageJsonTest, NoChildrenRequested_ChildrenArrayIsEmpty) {
   Usage usage;
   usage.total = entry("a");
   EXPECT_EQ(usage_json(usage)["children"], ordered_json::array());
 }
 
-TEST(UsageJsonTest, ReadBack_IsTheSame) {
+TEST(UsageJsonTest, UsageJson_RoundTrips) {
   Usage usage;
   usage.saw_everything = true;
   usage.as_of = base::WallTime(std::chrono::seconds(1'700'000'000));
@@ -70,7 +70,7 @@ TEST(UsageJsonTest, ReadBack_IsTheSame) {
   EXPECT_EQ(read->total.children[1].depth, 1U);
 }
 
-TEST(UsageJsonTest, ReadFromAnyOtherJson_IsAnError) {
+TEST(UsageJsonTest, MalformedJson_IsAnError) {
   Usage usage;
   usage.total = entry("a", true);
   const auto good = usage_json(usage);
@@ -93,7 +93,7 @@ TEST(UsageJsonTest, ReadFromAnyOtherJson_IsAnError) {
   EXPECT_FALSE(usage_from_json(deep));
 }
 
-TEST(ScansJsonTest, EachScanHasItsFigures) {
+TEST(ScansJsonTest, Scan_HasItsFigures) {
   ScanRecord scan;
   scan.id = 7;
   scan.cycle = {9};
@@ -118,7 +118,7 @@ TEST(ScansJsonTest, EachScanHasItsFigures) {
      "audited":8,"missed_changes":6}]})"));
 }
 
-TEST(ScansJsonTest, AFullScanSaysNothingOfFalsePositives) {
+TEST(ScansJsonTest, FullScan_FalsePositivesAreNull) {
   ScanRecord scan;
   scan.walked_everything = true;
   scan.reason = "it is the first scan";
@@ -130,19 +130,19 @@ TEST(ScansJsonTest, AFullScanSaysNothingOfFalsePositives) {
   EXPECT_TRUE(json["false_positive_rate"].is_null());
 }
 
-TEST(ScansJsonTest, AScanThatReadNothingHadNoFalsePositives) {
+TEST(ScansJsonTest, ScanThatReadNothing_HasZeroFalsePositives) {
   const auto json = scans_json({ScanRecord()})["scans"][0];
   EXPECT_EQ(json["false_positives"], 0);
   EXPECT_EQ(json["false_positive_rate"], 0);
 }
 
-TEST(ScansJsonTest, AClockThatWasSetBackMakesNoNegativeTime) {
+TEST(ScansJsonTest, ClockSetBack_DurationIsZero) {
   ScanRecord scan;
   scan.started_at = base::WallTime(std::chrono::seconds(60));
   EXPECT_EQ(scans_json({scan})["scans"][0]["duration_s"], 0);
 }
 
-TEST(ScansJsonTest, ReadBack_IsTheSame) {
+TEST(ScansJsonTest, ScansJson_RoundTripsAndMalformedIsRefused) {
   ScanRecord scan;
   scan.id = 7;
   scan.started_at = base::WallTime(std::chrono::seconds(1'700'000'000));

@@ -53,7 +53,7 @@ class ResumedWalkTest : public ScannedNode {
   }
 };
 
-TEST_F(ResumedWalkTest, WhatWasReadIsNotReadAgain) {
+TEST_F(ResumedWalkTest, InterruptedScan_DirectoriesAreNotReadAgain) {
   for (const std::size_t threads : {1U, 4U}) {
     options.threads = threads;
     options.full = true;
@@ -79,7 +79,7 @@ TEST_F(ResumedWalkTest, WhatWasReadIsNotReadAgain) {
   }
 }
 
-TEST_F(ResumedWalkTest, OneAfterTheOtherUntilItIsDone) {
+TEST_F(ResumedWalkTest, SeveralInterruptions_EachDirectoryIsReadOnce) {
   make_tree();
   std::multiset<std::string> read;
   for (const char* last : {"0/a/x", "2", "2/a", "5/c"}) {
@@ -95,7 +95,7 @@ TEST_F(ResumedWalkTest, OneAfterTheOtherUntilItIsDone) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, ChangesMeanwhileAreSeenByTheScanAfterIt) {
+TEST_F(ResumedWalkTest, ChangesBeforeResume_AreSeenByNextScan) {
   make_tree();
   scan();
   mark("", MarkKind::tree);
@@ -116,7 +116,7 @@ TEST_F(ResumedWalkTest, ChangesMeanwhileAreSeenByTheScanAfterIt) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, DirectoriesThatVanishedMeanwhile) {
+TEST_F(ResumedWalkTest, DirectoriesRemovedBeforeResume_NextScanIsExact) {
   for (const std::string gone : {"4", "4/a", "4/a/x", "4/c", "5", "1"}) {
     remove("");
     make_directory("");
@@ -136,7 +136,7 @@ TEST_F(ResumedWalkTest, DirectoriesThatVanishedMeanwhile) {
 }
 
 // Moved back, nobody marks what is below it.
-TEST_F(ResumedWalkTest, ADirectoryThatIsNotThereForAWhile) {
+TEST_F(ResumedWalkTest, DirectoryMovedAwayDuringResume_KeepsTotalsAndIsReadLater) {
   for (const char* path : {"top/p/q/1/1", "top/p/q/2/1", "top/p/q/3/x/1"}) make_file(path);
   scan();
   make_file("top/p/q/3/x/2");
@@ -153,7 +153,7 @@ TEST_F(ResumedWalkTest, ADirectoryThatIsNotThereForAWhile) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, AnotherDirectoryOfThatNameMeanwhile) {
+TEST_F(ResumedWalkTest, DirectoriesSwappedBeforeResume_NextScanIsExact) {
   for (const bool birth : {true, false}) {
     reader.without_birth = !birth;
     remove("");
@@ -177,7 +177,7 @@ TEST_F(ResumedWalkTest, AnotherDirectoryOfThatNameMeanwhile) {
   }
 }
 
-TEST_F(ResumedWalkTest, OnAFileSystemThatListsOtherInodeNumbers) {
+TEST_F(ResumedWalkTest, InodesUnlikeListed_WalkIsResumed) {
   reader.inodes_unlike_listed = true;
   make_tree();
   end_at("4/a/x");
@@ -187,7 +187,7 @@ TEST_F(ResumedWalkTest, OnAFileSystemThatListsOtherInodeNumbers) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, WhatCouldNotBeReadIsTriedAgain) {
+TEST_F(ResumedWalkTest, UnreadableDirectories_AreRetriedOnResume) {
   make_tree();
   reader.list_errors["1/a"] = EIO;
   reader.open_errors["2/a-b"] = EACCES;
@@ -201,7 +201,7 @@ TEST_F(ResumedWalkTest, WhatCouldNotBeReadIsTriedAgain) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, AnotherDriveInItsPlaceIsReadAnew) {
+TEST_F(ResumedWalkTest, DriveReplacedBeforeResume_IsReadAgain) {
   for (const bool birth : {true, false}) {
     reader.without_birth = !birth;
     make_tree();
@@ -221,7 +221,7 @@ TEST_F(ResumedWalkTest, AnotherDriveInItsPlaceIsReadAnew) {
   }
 }
 
-TEST_F(ResumedWalkTest, ADriveOfAnotherIdentityIsReadAnew) {
+TEST_F(ResumedWalkTest, DriveIdentityChangedBeforeResume_IsReadAgain) {
   give_identity(0, '1');
   make_tree();
   end_at("4/a/x");
@@ -231,7 +231,7 @@ TEST_F(ResumedWalkTest, ADriveOfAnotherIdentityIsReadAnew) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, AFullScanIsGoneOnWithAsAFullOne) {
+TEST_F(ResumedWalkTest, InterruptedFullScan_ResumesAsFullScan) {
   make_tree();
   scan();
   make_file("1/a/unmarked");
@@ -247,7 +247,7 @@ TEST_F(ResumedWalkTest, AFullScanIsGoneOnWithAsAFullOne) {
 }
 
 // Who asked for everything then saw the drives as they were then.
-TEST_F(ResumedWalkTest, ADriveUnmountedSinceAFullScanIsNotTakenAsItIs) {
+TEST_F(ResumedWalkTest, DriveUnmountedBeforeFullScanResume_FailsAndKeepsTotals) {
   make_tree();
   scan();
   options.full = true;
@@ -261,7 +261,7 @@ TEST_F(ResumedWalkTest, ADriveUnmountedSinceAFullScanIsNotTakenAsItIs) {
   EXPECT_EQ(files(""), 32U);
 }
 
-TEST_F(ResumedWalkTest, AScanThatCannotKeepWhatItReadsSaysSo) {
+TEST_F(ResumedWalkTest, ResumeLogCannotBeWritten_IsReported) {
   for (int number = 0; number < 200; ++number) make_directory(fmt::format("{:03}", number));
   const std::filesystem::path directory = UnfinishedScan::directory_in(temp.path());
   write_file(directory, 1);  // in the place of it
@@ -278,7 +278,7 @@ TEST_F(ResumedWalkTest, AScanThatCannotKeepWhatItReadsSaysSo) {
   reader.before_read = nullptr;
 }
 
-TEST_F(ResumedWalkTest, WhoAsksForEverythingBeginsAnew) {
+TEST_F(ResumedWalkTest, FullScanRequested_DoesNotResume) {
   make_tree();
   scan();
   options.full = true;
@@ -290,7 +290,7 @@ TEST_F(ResumedWalkTest, WhoAsksForEverythingBeginsAnew) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkTest, WithOtherRulesItBeginsAnew) {
+TEST_F(ResumedWalkTest, RulesChanged_DoesNotResume) {
   make_tree();
   end_at("4/a/x");
   options.rules = tracker::NamespaceRules({{"1"}, false});
@@ -299,7 +299,7 @@ TEST_F(ResumedWalkTest, WithOtherRulesItBeginsAnew) {
   EXPECT_FALSE(usage("1"));
 }
 
-TEST_F(ResumedWalkTest, WithAnotherDatabaseItBeginsAnew) {
+TEST_F(ResumedWalkTest, DatabaseReplaced_DoesNotResume) {
   make_tree();
   end_at("4/a/x");
   database.reset();
@@ -312,7 +312,7 @@ TEST_F(ResumedWalkTest, WithAnotherDatabaseItBeginsAnew) {
   EXPECT_EQ(reader.read_paths.size(), all);
 }
 
-TEST_F(ResumedWalkTest, AClockSetBackChangesNothing) {
+TEST_F(ResumedWalkTest, ClockSetBack_WalkIsStillResumed) {
   make_tree();
   end_at("4/a/x");
   const auto began = clock.wall_now();
@@ -337,7 +337,7 @@ class ResumedWalkOfTwoDrivesTest : public ResumedWalkTest {
   }
 };
 
-TEST_F(ResumedWalkOfTwoDrivesTest, EachGoesOnWhereItWas) {
+TEST_F(ResumedWalkOfTwoDrivesTest, TwoDrives_EachResumesWhereItStopped) {
   for (const std::size_t threads : {1U, 4U}) {
     options.threads = threads;
     options.full = true;
@@ -352,7 +352,7 @@ TEST_F(ResumedWalkOfTwoDrivesTest, EachGoesOnWhereItWas) {
   }
 }
 
-TEST_F(ResumedWalkOfTwoDrivesTest, OneThatFailsNowLosesNoMark) {
+TEST_F(ResumedWalkOfTwoDrivesTest, DriveFailsDuringResume_LosesNoMark) {
   scan();
   write_file(on_drive("a0/new", 0), 1);
   write_file(on_drive("b0/new", 1), 1);
@@ -367,7 +367,7 @@ TEST_F(ResumedWalkOfTwoDrivesTest, OneThatFailsNowLosesNoMark) {
   expect_exact();
 }
 
-TEST_F(ResumedWalkOfTwoDrivesTest, OneThatWasUnmountedMeanwhile_KeepsItsTotals) {
+TEST_F(ResumedWalkOfTwoDrivesTest, DriveUnmountedBeforeResume_KeepsItsTotals) {
   give_identity(1, '1');
   scan();
   mark("b0", MarkKind::tree);
@@ -387,7 +387,7 @@ TEST_F(ResumedWalkOfTwoDrivesTest, OneThatWasUnmountedMeanwhile_KeepsItsTotals) 
   expect_exact();
 }
 
-TEST_F(ResumedWalkOfTwoDrivesTest, WithOtherDrivesItBeginsAnew) {
+TEST_F(ResumedWalkOfTwoDrivesTest, DriveListChanged_DoesNotResume) {
   end_at("b3");
   options.drives.pop_back();
   scan();

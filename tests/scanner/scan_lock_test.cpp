@@ -8,7 +8,7 @@
 namespace spoor::scanner {
 namespace {
 
-TEST(ScanLockTest, OnlyOneScanAtATime) {
+TEST(ScanLockTest, ConcurrentScan_IsRefused) {
   const support::TempDirectory data;
   {
     const auto first = lock_scan(data.path());
@@ -21,7 +21,7 @@ TEST(ScanLockTest, OnlyOneScanAtATime) {
   EXPECT_TRUE(lock_scan(data.path())) << "the end of a scan frees the lock";
 }
 
-TEST(ScanLockTest, AMissingDirectoryIsAnErrorOfItsOwn) {
+TEST(ScanLockTest, MissingDirectory_ReturnsNotFound) {
   const auto lock = lock_scan("/nonexistent/spoor");
   ASSERT_FALSE(lock);
   EXPECT_EQ(lock.error().code, std::errc::no_such_file_or_directory);

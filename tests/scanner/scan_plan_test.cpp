@@ -1,11 +1,11 @@
-#include "scanner/scan_plan.h"
+#include "scanner/walk/scan_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tracker/hash.h"
-#include "tracker/path.h"
+#include "tracker/filter/hash.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -35,27 +35,27 @@ class ScanPlanTest : public ::testing::Test {
   std::optional<ScanPlan::Known> known_ = ScanPlan::Known{7, false, false};
 };
 
-TEST_F(ScanPlanTest, KnownAndUnmarkedIsClean) {
+TEST_F(ScanPlanTest, KnownUnmarkedDirectory_IsClean) {
   mark("a/b");
   EXPECT_EQ(reason("x"), Reason::clean);
   EXPECT_EQ(reason("a/x"), Reason::clean);
   EXPECT_EQ(reason("a/b/x"), Reason::clean);
 }
 
-TEST_F(ScanPlanTest, MarkedPathsAndTheirPrefixesAreRead) {
+TEST_F(ScanPlanTest, MarkedPath_IsReadWithItsPrefixes) {
   mark("a/b");
   EXPECT_EQ(reason("a"), Reason::marked);
   EXPECT_EQ(reason("a/b"), Reason::marked);
 }
 
-TEST_F(ScanPlanTest, EveryFilterIsAsked) {
+TEST_F(ScanPlanTest, SeveralFilters_AllAreChecked) {
   mark("a/b");
   marks_.add(tracker::hash_path("z"), BloomShape::for_items(50, 0.01));
   EXPECT_EQ(reason("z"), Reason::marked);
   EXPECT_EQ(reason("a/b"), Reason::marked);
 }
 
-TEST_F(ScanPlanTest, AnyMarkAnywhereReadsTheRoot) {
+TEST_F(ScanPlanTest, AnyMark_ReadsTheRoot) {
   EXPECT_EQ(reason(""), Reason::clean);
   marks_.add_filter(tracker::BloomFilter(shape_));
   EXPECT_EQ(reason(""), Reason::clean) << "a filter without a bit marks nothing";
@@ -63,13 +63,13 @@ TEST_F(ScanPlanTest, AnyMarkAnywhereReadsTheRoot) {
   EXPECT_EQ(reason(""), Reason::marked);
 }
 
-TEST_F(ScanPlanTest, TheHashOfTheEmptyPathReadsTheRoot) {
+TEST_F(ScanPlanTest, EmptyPathHash_ReadsOnlyTheRoot) {
   marks_.add(tracker::hash_path(""), shape_);
   EXPECT_EQ(reason(""), Reason::marked);
   EXPECT_EQ(reason("a"), Reason::clean);
 }
 
-TEST_F(ScanPlanTest, ATreeMarkReadsTheWayToItAndAllBelow) {
+TEST_F(ScanPlanTest, TreeMark_ReadsPathToItAndAllBelow) {
   marks_.add_tree("a/b");
   EXPECT_EQ(reason(""), Reason::marked);
   EXPECT_EQ(reason("a"), Reason::marked);
@@ -81,25 +81,25 @@ TEST_F(ScanPlanTest, ATreeMarkReadsTheWayToItAndAllBelow) {
   EXPECT_TRUE(reads_all_below(reason("a/b")));
 }
 
-TEST_F(ScanPlanTest, ATreeMarkOnTheRootReadsEverything) {
+TEST_F(ScanPlanTest, TreeMarkOnRoot_ReadsEverything) {
   marks_.add_tree("");
   EXPECT_EQ(reason(""), Reason::tree_mark);
   EXPECT_EQ(reason("x/y"), Reason::tree_mark);
 }
 
-TEST_F(ScanPlanTest, AFullScanReadsEverything) {
+TEST_F(ScanPlanTest, FullScan_ReadsEverything) {
   full_ = true;
   EXPECT_EQ(reason(""), Reason::full);
   EXPECT_EQ(reason("x"), Reason::full);
 }
 
-TEST_F(ScanPlanTest, WhatIsNotStoredIsReadWithAllBelow) {
+TEST_F(ScanPlanTest, UnknownDirectory_IsReadWithAllBelow) {
   known_.reset();
   EXPECT_EQ(reason("x"), Reason::unknown);
   EXPECT_TRUE(reads_all_below(Reason::unknown));
 }
 
-TEST_F(ScanPlanTest, AnotherInodeIsAnotherDirectoryInEveryScan) {
+TEST_F(ScanPlanTest, InodeChanged_IsOtherDirectoryInEveryScan) {
   EXPECT_EQ(reason("x", 8), Reason::other_directory);
   EXPECT_TRUE(reads_all_below(Reason::other_directory));
   full_ = true;
@@ -108,7 +108,7 @@ TEST_F(ScanPlanTest, AnotherInodeIsAnotherDirectoryInEveryScan) {
   EXPECT_EQ(reason("x", 8), Reason::other_directory);
 }
 
-TEST_F(ScanPlanTest, ReasonsForAllBelowAreInherited) {
+TEST_F(ScanPlanTest, ReasonForAllBelow_IsInherited) {
   for (const Reason above : {Reason::full, Reason::tree_mark, Reason::unknown, Reason::other_directory,
                              Reason::not_known_below, Reason::below_a_reason}) {
     EXPECT_EQ(reason("x", 7, above), Reason::below_a_reason);
@@ -117,13 +117,13 @@ TEST_F(ScanPlanTest, ReasonsForAllBelowAreInherited) {
   EXPECT_EQ(reason("x", 7, Reason::left_below), Reason::clean);
 }
 
-TEST_F(ScanPlanTest, WhatWasLeftIsReadAgain) {
+TEST_F(ScanPlanTest, PendingDirectoryBelow_IsReadAgain) {
   known_ = ScanPlan::Known{7, false, true};
   EXPECT_EQ(reason("x"), Reason::left_below);
   EXPECT_FALSE(reads_all_below(Reason::left_below));
 }
 
-TEST_F(ScanPlanTest, BelowWhatWasUnreadEverythingIsRead) {
+TEST_F(ScanPlanTest, UnreadDirectory_IsReadWithAllBelow) {
   known_ = ScanPlan::Known{7, true, true};
   EXPECT_EQ(reason("x"), Reason::not_known_below);
   EXPECT_TRUE(reads_all_below(Reason::not_known_below));

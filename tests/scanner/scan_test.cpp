@@ -19,14 +19,14 @@ class ScanTest : public ScannedNode {
   }
 };
 
-TEST_F(ScanTest, TheFirstIsFullAndSaysWhy) {
+TEST_F(ScanTest, FirstScan_IsFullAndReportsReason) {
   const ScanReport report = scan();
   EXPECT_TRUE(report.record.walked_everything);
   EXPECT_EQ(report.record.reason, "it is the first scan");
   EXPECT_EQ(report.record.id, 1U);
 }
 
-TEST_F(ScanTest, LaterOnesAreIncremental) {
+TEST_F(ScanTest, LaterScan_IsIncremental) {
   scan();
   const ScanReport report = scan();
   EXPECT_FALSE(report.record.walked_everything);
@@ -34,7 +34,7 @@ TEST_F(ScanTest, LaterOnesAreIncremental) {
   EXPECT_EQ(report.record.id, 2U);
 }
 
-TEST_F(ScanTest, ChangedRulesWalkEverythingOnce) {
+TEST_F(ScanTest, RulesChanged_WalksEverythingOnce) {
   make_file("a/keep");
   make_file("a/1.tmp");
   make_file("a/trash/1");
@@ -54,7 +54,7 @@ TEST_F(ScanTest, ChangedRulesWalkEverythingOnce) {
   expect_exact();
 }
 
-TEST_F(ScanTest, ADirectoryUnreadUnderChangedRulesIsReadUnderThemLater) {
+TEST_F(ScanTest, UnreadableWhenRulesChanged_IsReadUnderNewRulesLater) {
   make_file("a/b/1.tmp");
   make_file("a/b/c/1.tmp");
   scan();
@@ -67,7 +67,7 @@ TEST_F(ScanTest, ADirectoryUnreadUnderChangedRulesIsReadUnderThemLater) {
   EXPECT_EQ(files("a"), 0U);
 }
 
-TEST_F(ScanTest, AnUnknownPastOfATrackerWalksEverything) {
+TEST_F(ScanTest, TrackerGap_WalksEverything) {
   make_file("a/1");
   scan();
   make_file("a/2");
@@ -81,7 +81,7 @@ TEST_F(ScanTest, AnUnknownPastOfATrackerWalksEverything) {
   expect_exact();
 }
 
-TEST_F(ScanTest, ATreeMarkOnTheRootIsAFullScan) {
+TEST_F(ScanTest, TreeMarkOnRoot_IsAFullScan) {
   scan();
   tracker::MarkSet everything;
   everything.add_tree("");
@@ -91,7 +91,7 @@ TEST_F(ScanTest, ATreeMarkOnTheRootIsAFullScan) {
   EXPECT_FALSE(report->record.reason.empty());
 }
 
-TEST_F(ScanTest, TheRecordIsWhatWasReported) {
+TEST_F(ScanTest, ScanRecord_MatchesTheReport) {
   make_file("a/1", 100);
   partial = true;
   const ScanReport report = scan();
@@ -106,14 +106,14 @@ TEST_F(ScanTest, TheRecordIsWhatWasReported) {
   EXPECT_GT(records[0].finished_at, records[0].started_at) << "gathering counts";
 }
 
-TEST_F(ScanTest, CursorsMoveWithTheResults) {
+TEST_F(ScanTest, Cursors_AdvanceWithTheResults) {
   scan();
   const auto before = database->cursors().value();
   scan();
   EXPECT_NE(database->cursors().value(), before);
 }
 
-TEST_F(ScanTest, TheStartLevelIsKeptByEveryKindOfScan) {
+TEST_F(ScanTest, StartLevel_IsKeptByFullIncrementalAndPartialScans) {
   const auto kept_by_a_scan = [&](std::size_t level) {
     start_level = level;
     scan();
@@ -127,7 +127,7 @@ TEST_F(ScanTest, TheStartLevelIsKeptByEveryKindOfScan) {
 }
 
 // The whole of it: what was marked before the scan that was killed is walked by the next one.
-TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
+TEST_F(ScanTest, InterruptedScan_KeepsCursorsAndTotals) {
   for (const char* path : {"a/1", "b/1", "c/1"}) make_file(path);
   scan();
   const auto before = database->cursors().value();
@@ -153,7 +153,7 @@ TEST_F(ScanTest, AnInterruptedScanLeavesCursorsAndTotalsAsTheyWere) {
   expect_exact();
 }
 
-TEST_F(ScanTest, AStopWhileWaitingForItsTurnEndsTheScan) {
+TEST_F(ScanTest, StopWhileRateLimited_EndsTheScan) {
   make_file("a/b/1");
   options.max_dirs_per_second = 1;
   fakes::ManualClock own_clock;
@@ -173,7 +173,7 @@ TEST_F(ScanTest, AStopWhileWaitingForItsTurnEndsTheScan) {
   EXPECT_EQ(reader.read_paths.size(), 1U);
 }
 
-TEST_F(ScanTest, TheRateIsKept) {
+TEST_F(ScanTest, MaxDirsPerSecond_LimitsTheScanRate) {
   for (int number = 0; number < 20; ++number) make_directory(std::to_string(number));
   options.max_dirs_per_second = 2;
   const auto start = clock.steady_now();
@@ -182,7 +182,7 @@ TEST_F(ScanTest, TheRateIsKept) {
   EXPECT_GE(report.duration, std::chrono::seconds(10));
 }
 
-TEST_F(ScanTest, ProgressIsTold) {
+TEST_F(ScanTest, Progress_IsReported) {
   for (int number = 0; number < 10; ++number) make_directory("d/" + std::to_string(number));
   options.progress_every = 4;
   std::vector<Progress> told;
@@ -193,7 +193,7 @@ TEST_F(ScanTest, ProgressIsTold) {
   EXPECT_EQ(told[0].path, on_drive("d/1").native());
 }
 
-TEST_F(ScanTest, AScanOfAnotherProcessIsNotDisturbed) {
+TEST_F(ScanTest, SecondScanTransaction_IsRefusedWhileReadingContinues) {
   scan();
   auto second = UsageDatabase::open(UsageDatabase::file_in(temp.path()));
   ASSERT_TRUE(second);
@@ -206,7 +206,7 @@ TEST_F(ScanTest, AScanOfAnotherProcessIsNotDisturbed) {
   EXPECT_TRUE(second->cursors()) << "reading goes on";
 }
 
-TEST_F(ScanTest, AFullDiskLeavesEverythingAsItWas) {
+TEST_F(ScanTest, FullDisk_FailsTheScanAndKeepsCursors) {
   make_file("a/1");
   scan();
   const auto before = database->cursors().value();

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -136,10 +136,10 @@ base::Result<ScanReport> ScannedNode::try_scan() {
 }
 
 std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished) {
-  if (!resumes || options.full) return std::nullopt;
-  const auto setting = setting_of_scan(*database, options);
-  EXPECT_TRUE(setting) << setting.error().message;
-  return setting ? unfinished.find(*setting) : std::nullopt;
+  if (!resumes) return std::nullopt;
+  auto found = scanner::find_unfinished(*database, options, unfinished);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? std::move(*found) : std::nullopt;
 }
 
 ScanInput ScannedNode::gather(const tracker::Cursor& from) {

@@ -14,13 +14,13 @@
 
 #include "base/file_system.h"
 #include "scanner/scan.h"
-#include "scanner/unfinished_scan.h"
-#include "scanner/usage_database.h"
-#include "scanner/usage_query.h"
+#include "scanner/store/usage_database.h"
+#include "scanner/store/usage_query.h"
+#include "scanner/walk/unfinished_scan.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/scanner/faulty_reader.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::scanner {
 

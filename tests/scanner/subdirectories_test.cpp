@@ -1,4 +1,4 @@
-#include "scanner/subdirectories.h"
+#include "scanner/walk/listing.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -23,14 +23,14 @@ Entries entries_of(const Subdirectories& all) {
   return entries;
 }
 
-TEST(SubdirectoriesTest, NoneAtFirst) {
+TEST(SubdirectoriesTest, NewList_IsEmpty) {
   Subdirectories none;
   none.sort();
   EXPECT_TRUE(none.empty());
   EXPECT_EQ(none.memory_bytes(), std::string().capacity());
 }
 
-TEST(SubdirectoriesTest, AreSortedByUnsignedBytes) {
+TEST(SubdirectoriesTest, Sort_OrdersByUnsignedBytes) {
   Subdirectories all;
   for (const char* name : {"b", "\xff", "a", "ab", "a-b", "Z", "\n"}) all.add(name, 1);
   all.sort();
@@ -38,14 +38,14 @@ TEST(SubdirectoriesTest, AreSortedByUnsignedBytes) {
             (Entries{{"\n", 1}, {"Z", 1}, {"a", 1}, {"a-b", 1}, {"ab", 1}, {"b", 1}, {"\xff", 1}}));
 }
 
-TEST(SubdirectoriesTest, ANameListedTwiceIsOne) {
+TEST(SubdirectoriesTest, DuplicateNames_AreMerged) {
   Subdirectories all;
   for (const char* name : {"b", "a", "b", "a", "a"}) all.add(name, 7);
   all.sort();
   EXPECT_EQ(entries_of(all), (Entries{{"a", 7}, {"b", 7}}));
 }
 
-TEST(SubdirectoriesTest, NamesAreKeptWhole) {
+TEST(SubdirectoriesTest, LongAndBinaryNames_AreKeptWhole) {
   const std::string longest(65'535, 'x');
   const std::string with_zero("a\0b", 3);
   Subdirectories all;
@@ -57,7 +57,7 @@ TEST(SubdirectoriesTest, NamesAreKeptWhole) {
             (Entries{{with_zero, 0}, {longest, ~std::uint64_t{0}}, {std::string(255, 'y'), 3}}));
 }
 
-TEST(SubdirectoriesTest, AreWhatASortedMapHolds) {
+TEST(SubdirectoriesTest, RandomNames_MatchSortedMap) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 200; ++round) {
     Subdirectories all;
@@ -72,7 +72,7 @@ TEST(SubdirectoriesTest, AreWhatASortedMapHolds) {
   }
 }
 
-TEST(SubdirectoriesTest, AMillionTakeSixteenBytesAndTheirNames) {
+TEST(SubdirectoriesTest, MillionEntries_TakeSixteenBytesPlusNames) {
   constexpr std::uint64_t count = 1'000'000;
   Subdirectories all;
   for (std::uint64_t number = count; number > 0; --number) all.add(fmt::format("{:07}", number), number);

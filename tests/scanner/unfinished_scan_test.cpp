@@ -1,4 +1,4 @@
-#include "scanner/unfinished_scan.h"
+#include "scanner/walk/unfinished_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/byte_codec.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/scanner/logged_walk.h"
-#include "tracker/mark_set_codec.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::scanner {
 namespace {
@@ -22,7 +22,7 @@ void expect_same(const ScanInput& one, const ScanInput& other) {
   EXPECT_EQ(encoded(one.marks), encoded(other.marks));
   EXPECT_EQ(one.next_cursors, other.next_cursors);
   EXPECT_EQ(one.start_level, other.start_level);
-  EXPECT_EQ(one.roll_position, other.roll_position);
+  EXPECT_EQ(one.membership_checkpoint, other.membership_checkpoint);
   EXPECT_EQ(one.started_at, other.started_at);
   EXPECT_EQ(one.cycle, other.cycle);
   EXPECT_EQ(one.partial, other.partial);
@@ -35,14 +35,14 @@ class UnfinishedScanTest : public ::testing::Test {
 
   // A scan that is killed once it has a log; gives its token.
   std::uint64_t leave(const ScanInput& input, bool full = false,
-                      const ScanSetting& setting = some_setting()) {
+                      const std::string& setting = some_setting()) {
     UnfinishedScan scan(directory_, files_);
     scan.begin(setting, input, full);
     EXPECT_TRUE(scan.add_log_file("log"));
     return scan.token();
   }
 
-  std::optional<ScanInput> find(const ScanSetting& setting = some_setting()) {
+  std::optional<ScanInput> find(const std::string& setting = some_setting()) {
     return UnfinishedScan(directory_, files_).find(setting);
   }
 
@@ -51,7 +51,7 @@ class UnfinishedScanTest : public ::testing::Test {
   fakes::MemoryFileSystem files_;
 };
 
-TEST_F(UnfinishedScanTest, NoneIsFoundWhereNoneWasLeft) {
+TEST_F(UnfinishedScanTest, NoUnfinishedScan_NothingIsFoundOrWritten) {
   EXPECT_FALSE(find());
   UnfinishedScan scan(directory_, files_);
   const ScanInput input = some_input();
@@ -60,7 +60,7 @@ TEST_F(UnfinishedScanTest, NoneIsFoundWhereNoneWasLeft) {
   EXPECT_TRUE(scan.log_files("log").empty());
 }
 
-TEST_F(UnfinishedScanTest, AllThatDecidesAScanIsFoundAgain) {
+TEST_F(UnfinishedScanTest, ScanInput_RoundTrips) {
   const std::uint64_t token = leave(some_input());
   UnfinishedScan next(directory_, files_);
   EXPECT_NE(next.token(), token);
@@ -71,34 +71,33 @@ TEST_F(UnfinishedScanTest, AllThatDecidesAScanIsFoundAgain) {
   EXPECT_EQ(next.log_files("log").size(), 1U);
 }
 
-TEST_F(UnfinishedScanTest, AnInputOfNothingIsFoundAgain) {
+TEST_F(UnfinishedScanTest, EmptyScanInput_RoundTrips) {
   leave(ScanInput());
   const auto found = find();
   ASSERT_TRUE(found);
   expect_same(*found, ScanInput());
 }
 
-TEST_F(UnfinishedScanTest, OneOfAnotherSettingIsNotFound) {
+TEST_F(UnfinishedScanTest, OtherScanSetting_IsNotFound) {
   leave(some_input());
-  ScanSetting other = some_setting();
-  other.database = "another";
-  EXPECT_FALSE(find(other));
-  other = some_setting();
-  ++other.scan;
-  EXPECT_FALSE(find(other));
-  other = some_setting();
-  other.rules += '2';
-  EXPECT_FALSE(find(other));
-  other = some_setting();
+  EXPECT_FALSE(find(encode_setting("another", 7, some_options())));
+  EXPECT_FALSE(find(encode_setting("database", 8, some_options())));
+  ScanOptions other = some_options();
+  other.rules = tracker::NamespaceRules({{"*.tmp"}, false});
+  EXPECT_FALSE(find(encode_setting("database", 7, other)));
+  other = some_options();
   other.drives.pop_back();
-  EXPECT_FALSE(find(other));
-  other = some_setting();
+  EXPECT_FALSE(find(encode_setting("database", 7, other)));
+  other = some_options();
   std::swap(other.drives[0], other.drives[1]);
-  EXPECT_FALSE(find(other));
+  EXPECT_FALSE(find(encode_setting("database", 7, other)));
+  other = some_options();
+  other.file_feed = true;
+  EXPECT_FALSE(find(encode_setting("database", 7, other)));
   EXPECT_TRUE(find());
 }
 
-TEST_F(UnfinishedScanTest, AFullOneStaysAFullOne) {
+TEST_F(UnfinishedScanTest, FullScan_StaysAFullScan) {
   ScanInput input = some_input();
   input.everything.clear();
   leave(input, true);
@@ -107,7 +106,7 @@ TEST_F(UnfinishedScanTest, AFullOneStaysAFullOne) {
   EXPECT_EQ(found->everything, "a full scan was asked for");
 }
 
-TEST_F(UnfinishedScanTest, DamagedOrTornItIsNotFound) {
+TEST_F(UnfinishedScanTest, DamagedOrTornHead_IsNotFound) {
   leave(some_input());
   const std::string whole = files_.content(head_).value();
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -126,11 +125,10 @@ TEST_F(UnfinishedScanTest, DamagedOrTornItIsNotFound) {
   EXPECT_TRUE(find());
 }
 
-TEST_F(UnfinishedScanTest, ABeginningRemovesWhatCanNotBeGoneOnWith) {
+TEST_F(UnfinishedScanTest, Begin_RemovesScanThatCannotBeResumed) {
   leave(some_input());
   UnfinishedScan next(directory_, files_);
-  ScanSetting other = some_setting();
-  ++other.scan;
+  const std::string other = encode_setting("database", 8, some_options());
   EXPECT_FALSE(next.find(other));
   const ScanInput input = some_input();
   next.begin(other, input, false);
@@ -139,7 +137,7 @@ TEST_F(UnfinishedScanTest, ABeginningRemovesWhatCanNotBeGoneOnWith) {
 }
 
 // A scan by another user, root perhaps, could make nothing in a directory of this one.
-TEST_F(UnfinishedScanTest, TheDirectoryGoesWithTheScan) {
+TEST_F(UnfinishedScanTest, Remove_DeletesTheDirectory) {
   leave(some_input());
   UnfinishedScan scan(directory_, files_);
   ASSERT_TRUE(scan.find(some_setting()));
@@ -149,20 +147,20 @@ TEST_F(UnfinishedScanTest, TheDirectoryGoesWithTheScan) {
   EXPECT_TRUE(find()) << "it is made anew";
 }
 
-TEST_F(UnfinishedScanTest, AnEmptyDirectoryThatCannotBeListedIsRemoved) {
+TEST_F(UnfinishedScanTest, EmptyUnlistableDirectory_IsRemoved) {
   files_.make_directory(directory_);
   files_.fail_call(1, EACCES);
   UnfinishedScan(directory_, files_).remove();
   EXPECT_FALSE(files_.exists(directory_));
 }
 
-TEST_F(UnfinishedScanTest, APowerCutLeavesTheDirectoryOfAScanThatIsLogged) {
+TEST_F(UnfinishedScanTest, PowerCutAfterLogging_ScanIsFound) {
   leave(some_input());
   files_.crash();
   EXPECT_TRUE(find());
 }
 
-TEST_F(UnfinishedScanTest, WhatWasRemovedIsNotFoundThoughItsLogsStay) {
+TEST_F(UnfinishedScanTest, RemoveLeavesLogFile_ScanIsNotFound) {
   leave(some_input());
   UnfinishedScan scan(directory_, files_);
   ASSERT_TRUE(scan.find(some_setting()));
@@ -173,7 +171,7 @@ TEST_F(UnfinishedScanTest, WhatWasRemovedIsNotFoundThoughItsLogsStay) {
   EXPECT_FALSE(find());
 }
 
-TEST_F(UnfinishedScanTest, EachLogFileIsANewOne) {
+TEST_F(UnfinishedScanTest, AddLogFile_CreatesNextNumber) {
   leave(some_input());
   UnfinishedScan scan(directory_, files_);
   ASSERT_TRUE(scan.find(some_setting()));
@@ -183,7 +181,7 @@ TEST_F(UnfinishedScanTest, EachLogFileIsANewOne) {
   EXPECT_EQ(scan.log_files("logbook"), (std::vector<std::string>{"logbook.000001"}));
 }
 
-TEST_F(UnfinishedScanTest, APowerCutLeavesTheWholeHeadOrNone) {
+TEST_F(UnfinishedScanTest, PowerCutDuringBegin_LeavesWholeHeadOrNone) {
   for (std::size_t calls = 1; calls < 12; ++calls) {
     for (const auto fate : {fakes::MemoryFileSystem::Fate::lost, fakes::MemoryFileSystem::Fate::torn,
                             fakes::MemoryFileSystem::Fate::kept}) {

@@ -22,7 +22,7 @@ class UnreadableTest : public ScannedNode {
   }
 };
 
-TEST_F(UnreadableTest, ItsOldTotalsStay) {
+TEST_F(UnreadableTest, UnreadableDirectory_KeepsOldTotals) {
   make_file("a/b/c/1");
   make_file("a/b/2");
   make_file("a/d/1");
@@ -39,7 +39,7 @@ TEST_F(UnreadableTest, ItsOldTotalsStay) {
   EXPECT_FALSE(is_complete("a/b"));
 }
 
-TEST_F(UnreadableTest, ItIsReadNextTimeThoughNothingIsMarked) {
+TEST_F(UnreadableTest, ReadableAgain_IsReadWithoutAMark) {
   make_file("a/b/1");
   scan();
   make_file("a/b/2");
@@ -54,7 +54,7 @@ TEST_F(UnreadableTest, ItIsReadNextTimeThoughNothingIsMarked) {
 }
 
 // Which of its descendants were dirty was said by marks that are used up.
-TEST_F(UnreadableTest, AllBelowItIsReadOnceItCanBe) {
+TEST_F(UnreadableTest, ReadableAgain_AllBelowIsRead) {
   make_file("a/b/c/d/1");
   make_file("a/b/e/1");
   scan();
@@ -66,7 +66,7 @@ TEST_F(UnreadableTest, AllBelowItIsReadOnceItCanBe) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, AllBelowIsReadEvenAfterManyFailures) {
+TEST_F(UnreadableTest, SeveralFailures_AllBelowIsReadLater) {
   make_file("a/b/c/d/1");
   scan();
   make_file("a/b/c/d/2");
@@ -76,7 +76,7 @@ TEST_F(UnreadableTest, AllBelowIsReadEvenAfterManyFailures) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, TheDebtIsHandedDownToWhatFailsBelow) {
+TEST_F(UnreadableTest, SubdirectoryFailsLater_OnlyItStaysPending) {
   make_file("a/b/c/d/1");
   make_file("a/b/e/1");
   scan();
@@ -92,7 +92,7 @@ TEST_F(UnreadableTest, TheDebtIsHandedDownToWhatFailsBelow) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, TheWayToItIsReadThroughCleanDirectories) {
+TEST_F(UnreadableTest, PathToPendingDirectory_IsReadThroughCleanOnes) {
   make_file("x/y/z/a/b/c/1");
   make_file("x/other/1");
   scan();
@@ -105,7 +105,7 @@ TEST_F(UnreadableTest, TheWayToItIsReadThroughCleanDirectories) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, AFailureInTheMiddleOfTheListingIsOneOfTheDirectory) {
+TEST_F(UnreadableTest, ListingFailsMidway_KeepsOldTotals) {
   make_file("a/b/c/1");
   scan();
   make_file("a/b/c/2");
@@ -120,7 +120,7 @@ TEST_F(UnreadableTest, AFailureInTheMiddleOfTheListingIsOneOfTheDirectory) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, ANewOneCountsAsADirectoryOfNothing) {
+TEST_F(UnreadableTest, NewUnreadableDirectory_CountsAsEmpty) {
   make_file("a/1");
   scan();
   make_file("a/b/c/1");
@@ -133,7 +133,7 @@ TEST_F(UnreadableTest, ANewOneCountsAsADirectoryOfNothing) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, InTheFirstScanAsInAnyOther) {
+TEST_F(UnreadableTest, UnreadableInFirstScan_IsReadLater) {
   make_file("a/b/c/1");
   make_file("d/1");
   scan_with_fault();
@@ -142,7 +142,7 @@ TEST_F(UnreadableTest, InTheFirstScanAsInAnyOther) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, AnotherDirectoryInItsPlaceKeepsNothingOfTheOld) {
+TEST_F(UnreadableTest, UnreadableReplacement_KeepsNothingOfTheOldDirectory) {
   make_file("a/b/c/1");
   make_file("a/n/c/1");
   make_file("a/n/c/2");
@@ -157,7 +157,7 @@ TEST_F(UnreadableTest, AnotherDirectoryInItsPlaceKeepsNothingOfTheOld) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, ReplacedWhileItWasUnread) {
+TEST_F(UnreadableTest, ReplacedWhileUnread_TotalsAreExact) {
   make_file("a/b/c/1");
   make_file("a/n/c/1");
   make_file("a/n/c/2");
@@ -172,7 +172,7 @@ TEST_F(UnreadableTest, ReplacedWhileItWasUnread) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, DeletedWhileItWasUnread) {
+TEST_F(UnreadableTest, DeletedWhileUnread_IsRemoved) {
   make_file("a/b/c/1");
   scan();
   mark("a/b");
@@ -184,7 +184,7 @@ TEST_F(UnreadableTest, DeletedWhileItWasUnread) {
   EXPECT_TRUE(is_complete(""));
 }
 
-TEST_F(UnreadableTest, AnUnreadableButCleanOneIsNobodysBusiness) {
+TEST_F(UnreadableTest, UnreadableCleanDirectory_IsNotAnError) {
   make_file("a/b/1");
   make_file("a/c/1");
   scan();
@@ -194,7 +194,7 @@ TEST_F(UnreadableTest, AnUnreadableButCleanOneIsNobodysBusiness) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, AFullScanThatFailsHereOwesAllBelow) {
+TEST_F(UnreadableTest, UnreadableInFullScan_AllBelowIsReadLater) {
   make_file("a/b/c/1");
   scan();
   make_file("a/b/c/2");  // and nobody marks it
@@ -205,7 +205,7 @@ TEST_F(UnreadableTest, AFullScanThatFailsHereOwesAllBelow) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, AFileThatCannotBeLookedAtDoesNotHideTheSubdirectories) {
+TEST_F(UnreadableTest, FileStatFails_SubdirectoriesAreStillRead) {
   make_file("a/b/1");
   make_file("a/c/1");
   make_file("a/own");
@@ -230,7 +230,7 @@ TEST_F(UnreadableTest, AFileThatCannotBeLookedAtDoesNotHideTheSubdirectories) {
   EXPECT_TRUE(is_complete("a"));
 }
 
-TEST_F(UnreadableTest, ANewDirectoryWithSuchAFileHasTheOthers) {
+TEST_F(UnreadableTest, FileStatFailsInNewDirectory_SubdirectoriesAreCounted) {
   make_file("a/b/1");
   reader.file_errors["a"] = EIO;
   scan();
@@ -240,7 +240,7 @@ TEST_F(UnreadableTest, ANewDirectoryWithSuchAFileHasTheOthers) {
   expect_exact();
 }
 
-TEST_F(UnreadableTest, OnlySoManyErrorsAreKeptButAllAreCounted) {
+TEST_F(UnreadableTest, ErrorsKeptMaxExceeded_AllErrorsAreCounted) {
   options.errors_kept_max = 3;
   for (int number = 0; number < 10; ++number) {
     const std::string path = "a/" + std::to_string(number);

@@ -1,4 +1,4 @@
-#include "scanner/usage_database.h"
+#include "scanner/store/usage_database.h"
 
 #include <SQLiteCpp/Database.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <fstream>
 #include <set>
 
-#include "scanner/consumers.h"
 #include "scanner/errors.h"
+#include "scanner/feed/consumers.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/umask.h"
 
@@ -32,14 +32,14 @@ class UsageDatabaseTest : public ::testing::Test {
   support::TempDirectory temp_;
 };
 
-TEST_F(UsageDatabaseTest, ANewOneIsEmpty) {
+TEST_F(UsageDatabaseTest, NewDatabase_IsEmpty) {
   UsageDatabase database = open();
   EXPECT_TRUE(database.cursors().value().empty());
   EXPECT_TRUE(database.scans(10).value().empty());
   EXPECT_TRUE(database.drives().value().empty());
 }
 
-TEST_F(UsageDatabaseTest, DatabasesAndTheirLogs_AreClosedToOthersWhateverTheUmask) {
+TEST_F(UsageDatabaseTest, DatabaseFiles_HaveMode0640WhateverTheUmask) {
   const support::Umask umask(0);
   UsageDatabase database = open();
   auto transaction = database.begin_scan().value();
@@ -57,7 +57,7 @@ TEST_F(UsageDatabaseTest, DatabasesAndTheirLogs_AreClosedToOthersWhateverTheUmas
   }
 }
 
-TEST_F(UsageDatabaseTest, CursorsComeBackWithTheCommit) {
+TEST_F(UsageDatabaseTest, Cursors_RoundTripThroughCommit) {
   const Cursors cursors = {{"a", {InstanceId::random(), {1}}},
                            {"b", {InstanceId::random(), {tracker::CycleId::value_max}}}};
   {
@@ -69,7 +69,7 @@ TEST_F(UsageDatabaseTest, CursorsComeBackWithTheCommit) {
   EXPECT_EQ(open().cursors().value(), cursors);
 }
 
-TEST_F(UsageDatabaseTest, CursorsReplaceThoseBefore) {
+TEST_F(UsageDatabaseTest, SetCursors_ReplacesPreviousCursors) {
   UsageDatabase database = open();
   for (const char* peer : {"a", "b"}) {
     auto transaction = database.begin_scan().value();
@@ -81,7 +81,7 @@ TEST_F(UsageDatabaseTest, CursorsReplaceThoseBefore) {
   EXPECT_TRUE(cursors.contains("b"));
 }
 
-TEST_F(UsageDatabaseTest, TheStartLevelComesBackWithTheCommit) {
+TEST_F(UsageDatabaseTest, StartLevel_RoundTripsThroughCommit) {
   EXPECT_EQ(open().start_level().value(), 0U);
   for (const std::size_t level : {63U, 7U}) {
     UsageDatabase database = open();
@@ -93,7 +93,7 @@ TEST_F(UsageDatabaseTest, TheStartLevelComesBackWithTheCommit) {
   }
 }
 
-TEST_F(UsageDatabaseTest, AStartLevelThatCannotBeIsNone) {
+TEST_F(UsageDatabaseTest, InvalidStartLevel_ReadsAsZero) {
   for (const char* text : {"", "64", "-1", "7x", " 7", "x", "18446744073709551616"}) {
     UsageDatabase database = open();
     auto transaction = database.begin_scan().value();
@@ -106,7 +106,7 @@ TEST_F(UsageDatabaseTest, AStartLevelThatCannotBeIsNone) {
   EXPECT_EQ(database.start_level().value(), 0U);
 }
 
-TEST_F(UsageDatabaseTest, WithoutACommitNothingHappened) {
+TEST_F(UsageDatabaseTest, NoCommit_NothingIsStored) {
   UsageDatabase database = open();
   {
     auto transaction = database.begin_scan().value();
@@ -125,7 +125,7 @@ TEST_F(UsageDatabaseTest, WithoutACommitNothingHappened) {
   EXPECT_FALSE(transaction->directories().find(1, "").value());
 }
 
-TEST_F(UsageDatabaseTest, RecordsComeBackNewestFirst) {
+TEST_F(UsageDatabaseTest, ScanRecords_AreReadNewestFirst) {
   UsageDatabase database = open();
   ScanRecord record;
   record.started_at = base::WallTime(std::chrono::nanoseconds(123));
@@ -157,7 +157,7 @@ TEST_F(UsageDatabaseTest, RecordsComeBackNewestFirst) {
   EXPECT_EQ(database.scans(1).value().size(), 1U);
 }
 
-TEST_F(UsageDatabaseTest, OldRecordsGoButNotTheLastThatSawEverything) {
+TEST_F(UsageDatabaseTest, OldScanRecords_AreDroppedExceptLastComplete) {
   UsageDatabase database = open();
   ScanRecord partial;
   partial.partial = true;
@@ -173,7 +173,7 @@ TEST_F(UsageDatabaseTest, OldRecordsGoButNotTheLastThatSawEverything) {
   EXPECT_EQ(database.scans(100'000).value().size(), 10'000U);
 }
 
-TEST_F(UsageDatabaseTest, ReadersSeeTheLastCommitWhileAScanWrites) {
+TEST_F(UsageDatabaseTest, ReaderDuringScan_SeesLastCommit) {
   UsageDatabase database = open();
   ASSERT_TRUE(database.begin_scan().value()->commit({}));
   auto transaction = database.begin_scan().value();
@@ -186,7 +186,7 @@ TEST_F(UsageDatabaseTest, ReadersSeeTheLastCommitWhileAScanWrites) {
   EXPECT_EQ(reader->cursors().value().size(), 1U);
 }
 
-TEST_F(UsageDatabaseTest, AReaderWritesNothing) {
+TEST_F(UsageDatabaseTest, ReadOnlyDatabase_RefusesWrites) {
   {
     open();
   }
@@ -197,20 +197,20 @@ TEST_F(UsageDatabaseTest, AReaderWritesNothing) {
   }
 }
 
-TEST_F(UsageDatabaseTest, NoneYetIsAnAnswerOfItsOwnToAReader) {
+TEST_F(UsageDatabaseTest, MissingDatabase_ReaderGetsNotFound) {
   const auto opened = UsageDatabase::open_read_only(file());
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, std::errc::no_such_file_or_directory);
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(UsageDatabaseTest, ANewerFormatIsRefusedAndKept) {
+TEST_F(UsageDatabaseTest, NewerFormat_IsRefusedAndKept) {
   open().handle().exec("PRAGMA user_version = 99");
   expect_refused(UsageDatabase::open(file()), Errc::database_unusable, "99");
   expect_refused(UsageDatabase::open_read_only(file()), Errc::database_unusable, "99");
 }
 
-TEST_F(UsageDatabaseTest, AnotherProgramsDatabaseIsRefusedAndKept) {
+TEST_F(UsageDatabaseTest, DatabaseOfAnotherProgram_IsRefusedAndKept) {
   {
     SQLite::Database other(file().native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     other.exec("CREATE TABLE things(id INTEGER)");
@@ -220,13 +220,13 @@ TEST_F(UsageDatabaseTest, AnotherProgramsDatabaseIsRefusedAndKept) {
   EXPECT_FALSE(other.tableExists("directories"));
 }
 
-TEST_F(UsageDatabaseTest, AFileOfGarbageIsDamage) {
+TEST_F(UsageDatabaseTest, GarbageFile_IsReportedAsDamaged) {
   std::ofstream(file()) << std::string(10'000, 'g');
-  expect_refused(UsageDatabase::open(file()), Errc::database_damaged, "builds it anew");
-  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_damaged, "builds it anew");
+  expect_refused(UsageDatabase::open(file()), Errc::database_damaged, "rebuilds it");
+  expect_refused(UsageDatabase::open_read_only(file()), Errc::database_damaged, "rebuilds it");
 }
 
-TEST_F(UsageDatabaseTest, DamageInsideIsAnErrorAndNotACrash) {
+TEST_F(UsageDatabaseTest, DamagedPages_AreAnErrorNotACrash) {
   {
     UsageDatabase database = open();
     auto transaction = database.begin_scan().value();
@@ -256,13 +256,13 @@ TEST_F(UsageDatabaseTest, DamageInsideIsAnErrorAndNotACrash) {
   EXPECT_EQ(children.error().code, Errc::database_damaged);
 }
 
-TEST_F(UsageDatabaseTest, ADirectoryThatIsNotThereIsAnError) {
+TEST_F(UsageDatabaseTest, MissingDirectory_IsAnError) {
   const auto opened = UsageDatabase::open("/nonexistent/spoor/scan.db");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::database_failed);
 }
 
-TEST_F(UsageDatabaseTest, ARowStaysSmall) {
+TEST_F(UsageDatabaseTest, DirectoryRow_StaysUnder150Bytes) {
   UsageDatabase database = open();
   auto transaction = database.begin_scan().value();
   DirectoryRow row;

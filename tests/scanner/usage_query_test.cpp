@@ -1,4 +1,4 @@
-#include "scanner/usage_query.h"
+#include "scanner/store/usage_query.h"
 
 #include <gtest/gtest.h>
 
@@ -39,12 +39,12 @@ class UsageQueryTest : public ScannedNode {
 
 using Paths = std::vector<std::string>;
 
-TEST_F(UsageQueryTest, NothingIsKnownBeforeTheFirstScan) {
+TEST_F(UsageQueryTest, BeforeFirstScan_NothingIsFound) {
   EXPECT_FALSE(usage(""));
   EXPECT_FALSE(usage("a"));
 }
 
-TEST_F(UsageQueryTest, DrivesAreSummedUp) {
+TEST_F(UsageQueryTest, SeveralDrives_AreSummed) {
   write_file(on_drive("a/x", 0), 10);
   write_file(on_drive("a/y", 1), 20);
   write_file(on_drive("a/b/z", 1), 30);
@@ -58,7 +58,7 @@ TEST_F(UsageQueryTest, DrivesAreSummedUp) {
   EXPECT_EQ(usage("")->total.dirs, 3U) << "a directory on two drives is two directories";
 }
 
-TEST_F(UsageQueryTest, ChildrenComeByNameMergedOverTheDrives) {
+TEST_F(UsageQueryTest, Children_AreMergedOverDrivesByName) {
   for (const char* path : {"b/1", "a/1", "c/d/e/1"}) write_file(on_drive(path, 0), 1);
   for (const char* path : {"b/2", "z/2"}) write_file(on_drive(path, 1), 1);
   scan();
@@ -68,7 +68,7 @@ TEST_F(UsageQueryTest, ChildrenComeByNameMergedOverTheDrives) {
   EXPECT_EQ(found->total.children[1].depth, 1U);
 }
 
-TEST_F(UsageQueryTest, DepthSaysHowFarDown) {
+TEST_F(UsageQueryTest, Depth_LimitsTheLevels) {
   write_file(on_drive("a/b/c/1", 0), 1);
   write_file(on_drive("a/z/1", 0), 1);
   scan();
@@ -77,7 +77,7 @@ TEST_F(UsageQueryTest, DepthSaysHowFarDown) {
   EXPECT_EQ(paths(*usage("a", 9)), (Paths{"a/b", "a/b/c", "a/z"}));
 }
 
-TEST_F(UsageQueryTest, APathNobodyHasIsNothing) {
+TEST_F(UsageQueryTest, UnknownPath_ReturnsNothing) {
   write_file(on_drive("a/file", 0), 1);
   scan();
   EXPECT_FALSE(usage("b"));
@@ -85,7 +85,7 @@ TEST_F(UsageQueryTest, APathNobodyHasIsNothing) {
   EXPECT_TRUE(usage("a"));
 }
 
-TEST_F(UsageQueryTest, AsOfIsTheStartOfTheLastScanThatSawEverything) {
+TEST_F(UsageQueryTest, AsOf_IsStartOfLastNonPartialScan) {
   scan();
   const auto first = usage("")->as_of;
   ASSERT_TRUE(first);
@@ -100,7 +100,7 @@ TEST_F(UsageQueryTest, AsOfIsTheStartOfTheLastScanThatSawEverything) {
   EXPECT_TRUE(is_complete(""));
 }
 
-TEST_F(UsageQueryTest, AFullWalkSeesEverythingWhateverThePeersSay) {
+TEST_F(UsageQueryTest, FullWalkWithMissingPeer_IsComplete) {
   scan();
   partial = true;
   options.full = true;
@@ -108,7 +108,7 @@ TEST_F(UsageQueryTest, AFullWalkSeesEverythingWhateverThePeersSay) {
   EXPECT_TRUE(is_complete(""));
 }
 
-TEST_F(UsageQueryTest, WhatWasLeftMakesItselfAndAllAboveIncomplete) {
+TEST_F(UsageQueryTest, UnreadDirectory_MakesItsParentsIncomplete) {
   write_file(on_drive("a/b/c/1", 0), 1);
   write_file(on_drive("a/z/1", 0), 1);
   scan();
@@ -127,7 +127,7 @@ TEST_F(UsageQueryTest, WhatWasLeftMakesItselfAndAllAboveIncomplete) {
   EXPECT_TRUE(found->total.children[1].complete);
 }
 
-TEST_F(UsageQueryTest, ADriveThatFailedMakesEverythingIncomplete) {
+TEST_F(UsageQueryTest, FailedDrive_MakesEverythingIncomplete) {
   write_file(on_drive("a/1", 0), 1);
   scan();
   reader.drive_errors[drive(1)] = EIO;
@@ -135,7 +135,7 @@ TEST_F(UsageQueryTest, ADriveThatFailedMakesEverythingIncomplete) {
   EXPECT_FALSE(is_complete("a")) << "the other drive may have it too";
 }
 
-TEST_F(UsageQueryTest, TheLargestComesFirstUnlessSaidOtherwise) {
+TEST_F(UsageQueryTest, DefaultOrder_IsLargestFirst) {
   write_file(on_drive("few/large", 0), 100);
   make({{"a", 3}, {"b", 2}, {"few/x", 1}});
   EXPECT_EQ(paths(ask({.depth = 2})), (Paths{"few", "few/x", "a", "b"}));
@@ -143,7 +143,7 @@ TEST_F(UsageQueryTest, TheLargestComesFirstUnlessSaidOtherwise) {
   EXPECT_EQ(paths(ask({.order = UsageOrder::name})), (Paths{"a", "b", "few"}));
 }
 
-TEST_F(UsageQueryTest, WhatIsBeyondTheLimitOfADirectoryIsSummedUp) {
+TEST_F(UsageQueryTest, ChildrenBeyondChildrenMax_AreSummedInRest) {
   make({{"a", 1}, {"b", 5}, {"c", 2}, {"d", 3}, {"d/x", 1}});
   const Usage found = ask({.depth = 2, .children_max = 2});
   EXPECT_EQ(paths(found), (Paths{"b", "d", "d/x"}));
@@ -156,7 +156,7 @@ TEST_F(UsageQueryTest, WhatIsBeyondTheLimitOfADirectoryIsSummedUp) {
   EXPECT_EQ(ask({.children_max = 0}).total.rest.count, 4U);
 }
 
-TEST_F(UsageQueryTest, ARestWithSomethingPendingIsIncomplete) {
+TEST_F(UsageQueryTest, RestWithPendingDirectory_IsIncomplete) {
   make({{"a", 3}, {"b", 2}, {"c", 1}});
   EXPECT_TRUE(ask({.children_max = 1}).total.rest.complete);
   mark("c");
@@ -166,7 +166,7 @@ TEST_F(UsageQueryTest, ARestWithSomethingPendingIsIncomplete) {
   EXPECT_TRUE(ask({.children_max = 3}).total.rest.complete) << "there is none";
 }
 
-TEST_F(UsageQueryTest, ABoundOnTheAnswerIsMetAsFarDownAsCanBe) {
+TEST_F(UsageQueryTest, EntriesMax_FillsUpperLevelsFirst) {
   make({{"a/1", 3}, {"a/2", 1}, {"b/1", 2}, {"c", 1}});
   const Usage all = ask({.depth = 2, .entries_max = 6});
   EXPECT_EQ(paths(all), (Paths{"a", "a/1", "a/2", "b", "b/1", "c"}));
@@ -184,7 +184,7 @@ TEST_F(UsageQueryTest, ABoundOnTheAnswerIsMetAsFarDownAsCanBe) {
   EXPECT_TRUE(few.truncated);
 }
 
-TEST_F(UsageQueryTest, PathsAreBoundedInBytes) {
+TEST_F(UsageQueryTest, PathBytesMax_TruncatesTheAnswer) {
   make({{"aaaaaaaaaa", 3}, {"bbbbb", 2}, {"c", 1}});
   const Usage found = ask({.path_bytes_max = 14});
   EXPECT_EQ(paths(found), (Paths{"aaaaaaaaaa"})) << "in order: none is passed over for a shorter one";
@@ -193,7 +193,7 @@ TEST_F(UsageQueryTest, PathsAreBoundedInBytes) {
   EXPECT_FALSE(ask({.path_bytes_max = 16}).truncated);
 }
 
-TEST_F(UsageQueryTest, ItStopsWhenItIsTold) {
+TEST_F(UsageQueryTest, ShouldStop_QueryIsInterrupted) {
   make({{"a", 1}, {"b", 1}, {"c", 1}});
   int asked = 0;
   const auto stopped = query_usage(*database, "", {.should_stop = [&] { return ++asked == 2; }});
@@ -202,7 +202,7 @@ TEST_F(UsageQueryTest, ItStopsWhenItIsTold) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST(UsagePathTest, TheRootHasManyNames) {
+TEST(UsagePathTest, ParseUsagePath_NormalizesSlashesAndRefusesInvalid) {
   for (const char* raw : {"", "/", ".", "./", "//./"}) EXPECT_EQ(parse_usage_path(raw).value(), "") << raw;
   EXPECT_EQ(parse_usage_path("/a//b/").value(), "a/b");
   EXPECT_FALSE(parse_usage_path(".."));

@@ -1,4 +1,4 @@
-#include "scanner/walk_log.h"
+#include "scanner/walk/walk_log.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/scanner/logged_walk.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_directory.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -103,7 +103,7 @@ class WalkLogTest : public ::testing::Test {
   fakes::ManualClock clock_;
 };
 
-TEST(IsBeforeInWalkTest, IsTheOrderOfTheComponents) {
+TEST(IsBeforeInWalkTest, RandomPaths_MatchComponentOrder) {
   SPOOR_RANDOM(random);
   const std::vector<std::string> names{"a", "a-b", "ab", "b", "a\x01", "\xff", "a.", "0"};
   const auto some_path = [&] {
@@ -122,7 +122,7 @@ TEST(IsBeforeInWalkTest, IsTheOrderOfTheComponents) {
   EXPECT_TRUE(is_before_in_walk("a/x", "a-b"));
 }
 
-TEST_F(WalkLogTest, GivesBackWhatWasRead) {
+TEST_F(WalkLogTest, DirectoryReads_RoundTrip) {
   const Paths paths = walk_order({"a", "a-b", "a/x", "new\nline/\x01", std::string(255, 'n') + "/deep"});
   write_log(paths);
   auto resumed = walk();
@@ -138,7 +138,7 @@ TEST_F(WalkLogTest, GivesBackWhatWasRead) {
   EXPECT_FALSE(resumed.log->is_replaying());
 }
 
-TEST_F(WalkLogTest, NamesOfAnyLengthComeBack) {
+TEST_F(WalkLogTest, NamesOfAnyLength_RoundTrip) {
   const Paths names{std::string(256, 'a'), std::string(765, 'b'), std::string(65'535, 'c')};
   DirectoryRead read = read_of("a", 0);
   read.listing.files.emplace();
@@ -165,7 +165,7 @@ TEST_F(WalkLogTest, NamesOfAnyLengthComeBack) {
   EXPECT_TRUE(resumed.log->take("a/" + names.back()));
 }
 
-TEST_F(WalkLogTest, ADirectoryOfManySubdirectories) {
+TEST_F(WalkLogTest, ManySubdirectories_RoundTrip) {
   {
     auto first = walk();
     first.log->add("flat", read_of("flat", 400'000));
@@ -177,7 +177,7 @@ TEST_F(WalkLogTest, ADirectoryOfManySubdirectories) {
   expect_same(*read, read_of("flat", 400'000));
 }
 
-TEST_F(WalkLogTest, WhatNobodyAsksForIsPassedOver) {
+TEST_F(WalkLogTest, EntriesNotTaken_AreSkipped) {
   write_log(many_paths(60));
   auto resumed = walk();
   EXPECT_FALSE(resumed.log->take("0000"));
@@ -189,7 +189,7 @@ TEST_F(WalkLogTest, WhatNobodyAsksForIsPassedOver) {
   EXPECT_FALSE(resumed.log->take("zzz"));
 }
 
-TEST_F(WalkLogTest, AShortWalkWritesNothingUnlessItIsEnded) {
+TEST_F(WalkLogTest, ShortWalk_IsWrittenOnlyOnFlush) {
   const Paths paths = many_paths(1000);
   {
     auto small = walk();
@@ -201,7 +201,7 @@ TEST_F(WalkLogTest, AShortWalkWritesNothingUnlessItIsEnded) {
   EXPECT_EQ(replayed(paths), paths.size());
 }
 
-TEST_F(WalkLogTest, ALongOneIsWrittenWithoutAWord) {
+TEST_F(WalkLogTest, LongWalk_IsWrittenWithoutFlush) {
   const Paths paths = many_paths(1000);
   auto slow = walk();
   clock_.advance(WalkLog::unlogged_max);
@@ -209,13 +209,13 @@ TEST_F(WalkLogTest, ALongOneIsWrittenWithoutAWord) {
   EXPECT_GE(replayed(paths), paths.size() - 63);
 }
 
-TEST_F(WalkLogTest, SoIsALargeOne) {
+TEST_F(WalkLogTest, LargeWalk_IsWrittenWithoutFlush) {
   const Paths paths = many_paths(100'000);
   walk().add_all(paths);
   EXPECT_GE(replayed(paths), paths.size() - 4096);
 }
 
-TEST_F(WalkLogTest, AScanThatGoesOnIsLoggedFromTheBeginning) {
+TEST_F(WalkLogTest, ResumedWalk_IsLoggedImmediately) {
   const Paths paths = many_paths(300);
   write_log({paths.begin(), paths.begin() + 100});
   {
@@ -226,7 +226,7 @@ TEST_F(WalkLogTest, AScanThatGoesOnIsLoggedFromTheBeginning) {
   EXPECT_GE(replayed(paths), 164U);
 }
 
-TEST_F(WalkLogTest, SeveralFilesAreReadInTheirOrder) {
+TEST_F(WalkLogTest, SeveralLogFiles_AreReadInOrder) {
   const Paths paths = many_paths(150);
   for (std::size_t end : {30U, 60U, 150U}) {
     auto each = walk();
@@ -240,7 +240,7 @@ TEST_F(WalkLogTest, SeveralFilesAreReadInTheirOrder) {
   EXPECT_EQ(replayed(paths), paths.size());
 }
 
-TEST_F(WalkLogTest, NothingIsAddedAheadOfWhatIsStillToBeReplayed) {
+TEST_F(WalkLogTest, AddBeforeReplayEnds_IsIgnored) {
   write_log({"b", "d"});
   {
     auto second = walk();
@@ -256,7 +256,7 @@ TEST_F(WalkLogTest, NothingIsAddedAheadOfWhatIsStillToBeReplayed) {
   for (const char* path : {"b", "d", "e"}) EXPECT_TRUE(third.log->take(path)) << path;
 }
 
-TEST_F(WalkLogTest, ATornTailLosesTheLastOnly) {
+TEST_F(WalkLogTest, TornTail_LosesOnlyTheLastEntry) {
   const Paths paths = many_paths(20);
   write_log(paths);
   const auto size = std::filesystem::file_size(log_file(0));
@@ -271,7 +271,7 @@ TEST_F(WalkLogTest, ATornTailLosesTheLastOnly) {
   EXPECT_EQ(before, 0U);
 }
 
-TEST_F(WalkLogTest, ATailOfZerosIsTheEnd) {
+TEST_F(WalkLogTest, ZeroTail_EndsTheLog) {
   const Paths paths = many_paths(20);
   write_log(paths);
   const auto size = std::filesystem::file_size(log_file(0));
@@ -280,7 +280,7 @@ TEST_F(WalkLogTest, ATailOfZerosIsTheEnd) {
   EXPECT_FALSE(walk().log->take("zzz"));
 }
 
-TEST_F(WalkLogTest, AnyDamagedByteEndsItsFileAndNoOther) {
+TEST_F(WalkLogTest, DamagedByte_EndsOnlyItsLogFile) {
   const Paths paths = many_paths(24);
   write_log({paths.begin(), paths.begin() + 12});
   {
@@ -310,7 +310,7 @@ TEST_F(WalkLogTest, AnyDamagedByteEndsItsFileAndNoOther) {
   }
 }
 
-TEST_F(WalkLogTest, AnotherRootReplaysNothing) {
+TEST_F(WalkLogTest, OtherRoot_ReplaysNothing) {
   write_log({"a", "b"});
   const std::vector<WalkLog::Root> others{{"/mnt/b", 1, 2, 3}, {"/mnt/a", 1, 9, 3}, {"/mnt/a", 1, 2, 9}};
   for (const WalkLog::Root& root : others) {
@@ -319,7 +319,7 @@ TEST_F(WalkLogTest, AnotherRootReplaysNothing) {
   EXPECT_TRUE(walk({.root = {"/mnt/a", 99, 2, 3}}).log->is_replaying()) << "device numbers change at will";
 }
 
-TEST_F(WalkLogTest, AFileOfAnotherScanReplaysNothing) {
+TEST_F(WalkLogTest, LogFileOfAnotherScan_ReplaysNothing) {
   write_log({"a", "b"});
   const std::string other = files_.read(log_file(0), 1U << 20U).value();
   std::filesystem::remove_all(directory_);
@@ -330,7 +330,7 @@ TEST_F(WalkLogTest, AFileOfAnotherScanReplaysNothing) {
   EXPECT_FALSE(resumed.log->is_replaying());
 }
 
-TEST_F(WalkLogTest, DrivesHaveLogsOfTheirOwn) {
+TEST_F(WalkLogTest, Drives_HaveSeparateLogs) {
   const Paths paths = many_paths(10);
   {
     auto first = walk();
@@ -346,7 +346,7 @@ TEST_F(WalkLogTest, DrivesHaveLogsOfTheirOwn) {
   for (const std::string& path : paths) EXPECT_TRUE(resumed.log->take(path));
 }
 
-TEST_F(WalkLogTest, IsSyncedNowAndThen) {
+TEST_F(WalkLogTest, LongWalk_IsSyncedPeriodically) {
   fakes::MemoryFileSystem memory;
   memory.make_directory("/data");
   LoggedWalk first("/data/unfinished", memory, clock_, {});
@@ -363,7 +363,7 @@ TEST_F(WalkLogTest, IsSyncedNowAndThen) {
 }
 
 // Whatever can't be written is not there afterwards; nothing else happens.
-TEST_F(WalkLogTest, AFileSystemThatFailsTurnsItOff) {
+TEST_F(WalkLogTest, WriteFailure_DisablesTheLog) {
   const Paths paths = many_paths(1400);
   for (std::size_t failing = 1;; ++failing) {
     fakes::MemoryFileSystem memory;

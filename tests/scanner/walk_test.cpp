@@ -15,7 +15,7 @@ using tracker::MarkKind;
 
 class WalkTest : public ScannedNode {};
 
-TEST_F(WalkTest, TheFirstScanReadsEverything) {
+TEST_F(WalkTest, FirstScan_ReadsEverything) {
   make_file("a/b/1", 10);
   make_file("a/2", 20);
   make_directory("c");
@@ -29,7 +29,7 @@ TEST_F(WalkTest, TheFirstScanReadsEverything) {
   expect_exact();
 }
 
-TEST_F(WalkTest, NothingMarkedReadsNothing) {
+TEST_F(WalkTest, NoMarks_ReadsNothing) {
   make_file("a/b/1");
   scan();
   const ScanReport report = scan_counting_reads();
@@ -40,7 +40,7 @@ TEST_F(WalkTest, NothingMarkedReadsNothing) {
   EXPECT_EQ(report.record.files, 1U);
 }
 
-TEST_F(WalkTest, OnlyTheMarkedWayIsRead) {
+TEST_F(WalkTest, FileMark_ReadsOnlyPathToIt) {
   for (const char* path : {"a/b/1", "a/c/1", "d/e/1"}) make_file(path);
   scan();
   make_file("a/b/2");
@@ -54,7 +54,7 @@ TEST_F(WalkTest, OnlyTheMarkedWayIsRead) {
   expect_exact();
 }
 
-TEST_F(WalkTest, AFileMarkAtTheTopReadsTheRoot) {
+TEST_F(WalkTest, FileMarkAtTop_ReadsTheRoot) {
   make_file("a/1");
   scan();
   make_file("top");
@@ -63,7 +63,7 @@ TEST_F(WalkTest, AFileMarkAtTheTopReadsTheRoot) {
   expect_exact();
 }
 
-TEST_F(WalkTest, AnUnmarkedChangeIsNotSeenAndAFullScanSeesIt) {
+TEST_F(WalkTest, UnmarkedChange_IsSeenOnlyByFullScan) {
   make_file("a/1");
   scan();
   make_file("a/2");
@@ -76,7 +76,7 @@ TEST_F(WalkTest, AnUnmarkedChangeIsNotSeenAndAFullScanSeesIt) {
   expect_exact();
 }
 
-TEST_F(WalkTest, ATreeMarkReadsAllBelow) {
+TEST_F(WalkTest, TreeMark_ReadsAllBelow) {
   for (const char* path : {"a/b/c/1", "a/d/1", "x/1"}) make_file(path);
   scan();
   make_file("a/b/c/2");
@@ -87,7 +87,7 @@ TEST_F(WalkTest, ATreeMarkReadsAllBelow) {
   expect_exact();
 }
 
-TEST_F(WalkTest, ANewSubtreeIsReadThoughOnlyItsTopWasMarked) {
+TEST_F(WalkTest, NewSubtree_IsReadIfOnlyItsTopIsMarked) {
   make_file("a/1");
   scan();
   make_file("a/new/b/c/1");
@@ -98,7 +98,7 @@ TEST_F(WalkTest, ANewSubtreeIsReadThoughOnlyItsTopWasMarked) {
   expect_exact();
 }
 
-TEST_F(WalkTest, ADeletedSubtreeLeavesWithAllBelow) {
+TEST_F(WalkTest, DeletedSubtree_IsRemovedWithAllBelow) {
   for (const char* path : {"a/b/c/d/1", "a/b/e/1", "a/f/1"}) make_file(path);
   scan();
   remove("a/b");
@@ -109,7 +109,7 @@ TEST_F(WalkTest, ADeletedSubtreeLeavesWithAllBelow) {
   expect_exact();
 }
 
-TEST_F(WalkTest, DeletedSubdirectoriesBeforeBetweenAndBehindOthersLeave) {
+TEST_F(WalkTest, DeletedSubdirectoriesAmongOthers_AreRemoved) {
   for (const char* name : {"a", "b", "c", "d", "e"}) make_file(std::string("top/") + name + "/1");
   scan();
   for (const char* name : {"a", "c", "e"}) remove(std::string("top/") + name);
@@ -118,7 +118,7 @@ TEST_F(WalkTest, DeletedSubdirectoriesBeforeBetweenAndBehindOthersLeave) {
   expect_exact();
 }
 
-TEST_F(WalkTest, AFileInThePlaceOfADirectory) {
+TEST_F(WalkTest, DirectoryReplacedByFile_IsRemoved) {
   make_file("a/b/c/1");
   scan();
   remove("a/b");
@@ -128,7 +128,7 @@ TEST_F(WalkTest, AFileInThePlaceOfADirectory) {
   expect_exact();
 }
 
-TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirNamesWereMarked) {
+TEST_F(WalkTest, SwappedDirectoriesWithNamesMarked_AreDetected) {
   make_file("a/x/deep/1", 100);
   make_file("a/x/deep/2", 100);
   make_file("a/y/deep/1", 5);
@@ -145,7 +145,7 @@ TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirNamesWereMarked) {
   expect_exact();
 }
 
-TEST_F(WalkTest, SwappedDirectoriesAreSeenThoughOnlyTheirParentWasMarked) {
+TEST_F(WalkTest, SwappedDirectoriesWithParentMarked_AreDetected) {
   make_file("a/x/deep/1", 100);
   make_file("a/y/deep/1", 5);
   scan();
@@ -180,7 +180,7 @@ class ReusedInodesTest : public WalkTest {
   }
 };
 
-TEST_F(ReusedInodesTest, AnotherProof_IsAnotherDirectory) {
+TEST_F(ReusedInodesTest, IdentityProofChanged_IsAnotherDirectory) {
   reader.identity = identity_of_birth(1);
   scan();
   replace_x();
@@ -190,7 +190,7 @@ TEST_F(ReusedInodesTest, AnotherProof_IsAnotherDirectory) {
   expect_exact();
 }
 
-TEST_F(ReusedInodesTest, WithoutProof_AllBelowAMarkedNameWithAnotherCtimeIsRead) {
+TEST_F(ReusedInodesTest, NoProofAndCtimeChanged_AllBelowMarkedNameIsRead) {
   reader.without_birth = true;
   scan();
   replace_x();
@@ -199,7 +199,7 @@ TEST_F(ReusedInodesTest, WithoutProof_AllBelowAMarkedNameWithAnotherCtimeIsRead)
   expect_exact();
 }
 
-TEST_F(ReusedInodesTest, WithoutProof_OnlyWhatDiffersIsAChange) {
+TEST_F(ReusedInodesTest, NoProof_OnlyDifferencesAreCountedAsChanges) {
   reader.without_birth = true;
   scan();
   make_file("a/x/2");  // the ctime of a/x is another one
@@ -211,7 +211,7 @@ TEST_F(ReusedInodesTest, WithoutProof_OnlyWhatDiffersIsAChange) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
-TEST_F(ReusedInodesTest, NothingKnown_AllBelowAMarkedNameIsRead) {
+TEST_F(ReusedInodesTest, NoIdentity_AllBelowMarkedNameIsRead) {
   reader.identity = no_identity;
   scan();
   write_file(on_drive("a/x/deep/1"), 7);
@@ -220,7 +220,7 @@ TEST_F(ReusedInodesTest, NothingKnown_AllBelowAMarkedNameIsRead) {
   expect_exact();
 }
 
-TEST_F(WalkTest, WithoutTimesOfCreationInodesDecide) {
+TEST_F(WalkTest, NoBirthTimes_InodesIdentifyDirectories) {
   reader.without_birth = true;
   make_file("a/x/1");
   make_file("a/y/1");
@@ -232,7 +232,7 @@ TEST_F(WalkTest, WithoutTimesOfCreationInodesDecide) {
   expect_exact();
 }
 
-TEST_F(WalkTest, ADirectoryThatVanishesBeforeItIsOpenedIsGone) {
+TEST_F(WalkTest, DirectoryRemovedBeforeOpen_IsGone) {
   make_file("a/b/c/1");
   make_file("a/d/1");
   scan();
@@ -248,7 +248,7 @@ TEST_F(WalkTest, ADirectoryThatVanishesBeforeItIsOpenedIsGone) {
   expect_exact(Newest::unknown);
 }
 
-TEST_F(WalkTest, AnEntryThatIsNoDirectoryAnyMoreIsGone) {
+TEST_F(WalkTest, EntryNoLongerDirectory_IsGone) {
   for (const int number : {ENOENT, ENOTDIR, ELOOP}) {
     make_file("a/b/c/1");
     options.full = true;
@@ -262,7 +262,7 @@ TEST_F(WalkTest, AnEntryThatIsNoDirectoryAnyMoreIsGone) {
   }
 }
 
-TEST_F(WalkTest, ADirectoryRemovedWhileItIsReadIsGone) {
+TEST_F(WalkTest, DirectoryRemovedDuringRead_IsGone) {
   make_file("a/b/1");
   scan();
   mark("a/b");
@@ -275,7 +275,7 @@ TEST_F(WalkTest, ADirectoryRemovedWhileItIsReadIsGone) {
   expect_exact(Newest::unknown);
 }
 
-TEST_F(WalkTest, ManySubdirectoriesOfOneDirectory) {
+TEST_F(WalkTest, ManySubdirectories_ChangesAreExact) {
   for (int number = 0; number < 3000; ++number) make_directory("flat/" + std::to_string(number));
   scan();
   expect_exact();
@@ -288,7 +288,7 @@ TEST_F(WalkTest, ManySubdirectoriesOfOneDirectory) {
   expect_exact();
 }
 
-TEST_F(WalkTest, NamesAreBytes) {
+TEST_F(WalkTest, NamesWithArbitraryBytes_AreWalked) {
   for (const char* name : {"new\nline", "\xc3\x28", "sp ace", "'quoted\"", "%s"}) {
     make_file(std::string("a/") + name + "/" + name);
   }
@@ -315,14 +315,14 @@ class HugeSumsTest : public WalkTest {
   std::uint64_t bytes(const std::string& path) { return usage(path)->total.bytes; }
 };
 
-TEST_F(HugeSumsTest, SumBeyondAllNumbers_EndsAtTheLargest) {
+TEST_F(HugeSumsTest, SumOverflow_SaturatesAtMaximum) {
   EXPECT_EQ(scan().record.bytes, sum_max);
   EXPECT_EQ(bytes(""), sum_max);
   EXPECT_EQ(bytes("a"), sum_max);
   EXPECT_EQ(bytes("a/x"), half);
 }
 
-TEST_F(HugeSumsTest, SumThatShrinksAgain_IsExact) {
+TEST_F(HugeSumsTest, SumShrinksAfterOverflow_IsExact) {
   scan();
   for (const char* name : {"a/x", "a/y"}) {
     reader.own_bytes[name] = 100;
@@ -334,7 +334,7 @@ TEST_F(HugeSumsTest, SumThatShrinksAgain_IsExact) {
 }
 
 // One subdirectory grows while the old figures of the next are still to be taken out.
-TEST_F(HugeSumsTest, SumThatIsTooLargeForAMomentOnly_IsExact) {
+TEST_F(HugeSumsTest, TemporaryOverflow_SumIsExact) {
   reader.own_bytes = {{"a/x", 5}, {"a/y", half}, {"a/z", half - 10}, {"b", 7}};
   scan();
   reader.own_bytes = {{"a/x", half}, {"a/y", 5}, {"a/z", half - 10}, {"b", 7}};
@@ -344,7 +344,7 @@ TEST_F(HugeSumsTest, SumThatIsTooLargeForAMomentOnly_IsExact) {
   EXPECT_EQ(bytes("a"), sum_max - 4);
 }
 
-TEST_F(HugeSumsTest, SumOverDrivesAndOverTheRest_EndsAtTheLargest) {
+TEST_F(HugeSumsTest, SumOfRest_SaturatesAtMaximum) {
   scan();
   UsageOptions all_in_the_rest;
   all_in_the_rest.children_max = 0;
@@ -352,7 +352,7 @@ TEST_F(HugeSumsTest, SumOverDrivesAndOverTheRest_EndsAtTheLargest) {
   EXPECT_EQ((*found)->total.rest.bytes, sum_max);
 }
 
-TEST_F(WalkTest, TheNewestTimeGoesUpToTheRoot) {
+TEST_F(WalkTest, NewestMtime_PropagatesToTheRoot) {
   make_file("a/b/1");
   make_file("c/1");
   const timespec future[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
@@ -385,7 +385,7 @@ class DeepTree {
   int descriptors_;
 };
 
-TEST_F(WalkTest, ATreeOfFourThousandLevels) {
+TEST_F(WalkTest, FourThousandLevels_AreWalkedAndRemoved) {
   DeepTree tree(drive());
   for (int level = 0; level < 4000; ++level) tree.descend();
   tree.make_file();
@@ -408,7 +408,7 @@ TEST_F(WalkTest, ATreeOfFourThousandLevels) {
   EXPECT_EQ(row_count(), 1);
 }
 
-TEST_F(WalkTest, ADirectoryWithoutADescriptorLeftIsLeftForNextTime) {
+TEST_F(WalkTest, NoDescriptorsLeft_DirectoryIsReadNextScan) {
   make_file("a/b/1");
   scan();
   mark("a/b");

@@ -1,6 +1,6 @@
 #include "tests/simulation/hostile.h"
 
-#include "peer/cycle_frame.h"
+#include "peer/gather/cycle_frame.h"
 
 namespace spoor::simulation {
 

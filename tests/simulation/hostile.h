@@ -6,17 +6,17 @@
 #include <cstdint>
 #include <string>
 
-#include "tracker/ids.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::simulation {
 
-// Another member, whose name and instance it knows.
+// Another member, whose name and instance the hostile member knows.
 struct Victim {
   std::string name;
   tracker::InstanceId instance;
 };
 
-// What it makes of its true answer. `choice` decides the lie; an eighth of the answers stay true.
+// Forges the hostile member's true response. `choice` decides how; an eighth of the responses stay true.
 std::string lie(const std::string& frame, const Victim& victim, std::uint64_t choice);
 
 }  // namespace spoor::simulation

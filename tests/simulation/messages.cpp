@@ -1,4 +1,4 @@
-// What goes over the network of a simulation: marks, the queries of scans, and what is answered.
+// The messages on the network of a simulation: marks, the queries of scans, and the responses.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 base::Error no_answer() { return {std::make_error_code(std::errc::timed_out), "no answer in time"}; }
 
-peer::Endpoint endpoint(const std::string& address) { return {address, peer::default_port, {}}; }
+base::Endpoint endpoint(const std::string& address) { return {address, base::spoor_port, {}}; }
 std::string url(const std::string& address) { return endpoint(address).to_string(); }
 
 }  // namespace
@@ -53,7 +53,7 @@ void World::deliver(std::size_t at) {
 
 void World::drop(std::size_t at) { fail_request(take_message(at)); }
 
-// A scanner learns that there will be no answer. A writer only finds that there is none.
+// A scanner is notified that there will be no response. A writer is not.
 void World::fail_request(const Message& message) {
   const bool is_request = message.kind == Kind::query;
   if (!is_request && message.kind != Kind::answer) return;
@@ -101,13 +101,13 @@ void World::answer_query(std::size_t at, const Message& query, Message& answer) 
   response.certificate_names = {host.node.name() + ".example"};
   response.is_own_authority = true;
   if (!is_hostile(at) || !lies_) return;
-  // Any two moments that differ are far apart.
+  // Different moments give unrelated choices.
   const std::uint64_t choice = moment_ * 0x9e3779b97f4a7c15U >> 16U;
   const Node& victim = hosts_[member(static_cast<std::uint32_t>(choice >> 24U))]->node;
   response.body = lie(response.body, {victim.name(), victim.instance()}, choice);
 }
 
-// As daemon/committer.cpp does: once the journal has it.
+// Corresponds to daemon/durability/group_commit.cpp: sends the response when the journal is durable.
 void World::reply(std::size_t at, Message message, tracker::JournalPosition position) {
   Host& host = *hosts_[at];
   if (host.node.is_durable(position)) {
@@ -117,7 +117,7 @@ void World::reply(std::size_t at, Message message, tracker::JournalPosition posi
   }
 }
 
-std::vector<std::size_t> World::committers() const {
+std::vector<std::size_t> World::group_commits() const {
   std::vector<std::size_t> found;
   for (std::size_t at = 0; at < hosts_.size(); ++at) {
     if (!hosts_[at]->waiting.empty()) found.push_back(at);
@@ -147,7 +147,7 @@ void World::deliver_answer(const Message& message) {
                                     [&](const Write& each) { return each.number == message.number; });
     if (write == writes_.end()) return;
     ++marks_;
-    if (is_hostile(message.from)) {  // it may say so of any mark
+    if (is_hostile(message.from)) {  // it may acknowledge any mark
       writes_.erase(write);
       return;
     }
@@ -187,10 +187,10 @@ void World::begin_scan(std::size_t at) {
     input.names.insert(hosts_[each]->node.name());
     if (each != at) input.listed.push_back(endpoint(hosts_[each]->address));
   }
-  if (setup_.lingering) {
-    for (const std::string& address : host.listed) host.lingering.insert(address);
-    std::erase_if(host.lingering, [&](const std::string& address) { return listed.contains(address); });
-    for (const std::string& address : host.lingering) input.lingering.push_back(endpoint(address));
+  if (setup_.departed) {
+    for (const std::string& address : host.listed) host.departed.insert(address);
+    std::erase_if(host.departed, [&](const std::string& address) { return listed.contains(address); });
+    for (const std::string& address : host.departed) input.departed.push_back(endpoint(address));
   }
   host.listed = std::move(listed);
   host.scan.emplace(std::move(input), host.database);

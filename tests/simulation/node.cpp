@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "peer/cycle_frame.h"
-#include "peer/cycle_request.h"
-#include "tracker/path.h"
+#include "peer/gather/cycle_frame.h"
+#include "peer/gather/cycle_request.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::simulation {
 namespace {
@@ -33,7 +33,7 @@ Node::Node(std::uint32_t number, const Setup& setup, Bug bug)
   start(0);
 }
 
-// Mostly as at first: each change of the filters costs a filter more in what is merged.
+// Mostly the same options: each change of the filters adds a filter to the merged marks.
 tracker::Persistence::Options Node::options() const {
   tracker::Persistence::Options options;
   options.data_dir = data_dir;
@@ -104,7 +104,7 @@ void Node::stop() {
 void Node::wipe() {
   end_run();
   files_ = new_disks();
-  ended_cleanly_ = true;  // nothing is known of it
+  ended_cleanly_ = true;  // there is no last run
   lost_power_ = false;
   ++losses_;
   closed_.clear();
@@ -118,7 +118,7 @@ tracker::JournalPosition Node::mark(const std::vector<tracker::Mark>& marks) {
   tracker::JournalPosition position = 0;
   for (const tracker::Mark& mark : marks) {
     const bool splits = mark.kind != tracker::MarkKind::tree;
-    // Of a file its directory is what has to be found.
+    // A scan finds a changed file by its directory.
     const std::string last =
         mark.kind == tracker::MarkKind::file ? std::string(tracker::parent_path(mark.path)) : mark.path;
     const tracker::Mark parents{last, tracker::MarkKind::file};
@@ -129,7 +129,7 @@ tracker::JournalPosition Node::mark(const std::vector<tracker::Mark>& marks) {
   return position;
 }
 
-// Whatever happened meanwhile.
+// Adds the split-off marks to the current cycle, which may have changed since their parents were marked.
 void Node::place_split_marks() {
   for (const std::string& path : split_off_) {
     tracker::MarkSet set;
@@ -150,7 +150,7 @@ bool Node::commit() {
 
 void Node::save() { persistence_->save(); }
 
-// As daemon/api.cpp does.
+// Corresponds to daemon/api/api.cpp.
 Node::Answer Node::answer(const std::string& body) {
   const auto query = peer::parse_cycle_query(body);
   Answer made;
@@ -165,7 +165,7 @@ Node::Answer Node::answer(const std::string& body) {
   if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
     asked.instance = tracker().status().instance;
   frame.answer = tracker().cycle(asked);
-  // A scanner takes another instance for a gap by itself.
+  // A scanner treats another instance as a gap by itself.
   if (bug_ == Bug::instance_ignored && !query->request.instance.is_none())
     frame.answer.instance = query->request.instance;
   made.may_be_trimmed =

@@ -1,5 +1,5 @@
 // A machine of a simulation: disks and a clock that outlive its daemon, and the daemon, made of the real
-// tracker and what keeps it on disk.
+// tracker and its persistence.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 #include <vector>
 
 #include "base/error.h"
-#include "peer/transport.h"
+#include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/simulation/script.h"
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 namespace spoor::simulation {
 
-// Put in on purpose, to see whether it is noticed.
+// Defects that a test injects, to verify that the simulation detects them.
 enum class Bug {
   none,
-  cursor_before_walk,  // a scanner keeps its cursors before it has walked
+  cursor_before_walk,  // a scanner stores its cursors before it has walked
   split_chain,         // the prefixes of a mark may land in two cycles
-  instance_ignored,    // cycle numbers are believed whoever gave them
-  live_excluded,       // only closed cycles are answered
-  trimmed_by_number,   // cycles are forgotten by number, not by how many are kept
+  instance_ignored,    // cycle numbers are accepted from any instance
+  live_excluded,       // responses contain closed cycles only
+  trimmed_by_number,   // cycles are removed by number, not by how many are kept
 };
 
 class Node {
@@ -37,10 +37,10 @@ class Node {
   const tracker::InstanceId& instance() const { return instance_; }  // of its last run
   fakes::ManualClock& clock() { return clock_; }
 
-  // How often its memory was lost: all that it acknowledged before may be gone.
+  // How often it lost its memory, with everything acknowledged before.
   std::uint64_t losses() const { return losses_; }
 
-  // What is wrong with its memory, in words; empty where nothing is.
+  // The first error in its memory; empty if there is none.
   const std::string& violation() const { return violation_; }
 
   // --- the machine ---
@@ -56,19 +56,19 @@ class Node {
 
   // --- the daemon; only while it runs ---
 
-  // Gives the position up to which the journal has to be durable before this may be acknowledged.
+  // Returns the position up to which the journal must be durable before the marks may be acknowledged.
   tracker::JournalPosition mark(const std::vector<tracker::Mark>& marks);
 
   bool is_durable(tracker::JournalPosition position) const;
-  // Whether the journal took it; else nothing is acknowledged.
+  // Returns whether the journal was written; otherwise nothing is acknowledged.
   bool commit();
   void save();
 
   struct Answer {
     peer::HttpResponse response;
-    tracker::JournalPosition position = 0;  // what it relies on
-    // Whether a gap in it is due: how often memory had been lost until then, and whether more cycles had
-    // been closed since the cursor than are kept.
+    tracker::JournalPosition position = 0;  // must be durable before the response is sent
+    // Whether a gap in it is justified: how often memory had been lost until then, and whether more cycles
+    // had been closed since the cursor than are kept.
     std::uint64_t losses = 0;
     bool may_be_trimmed = false;
   };
@@ -93,7 +93,7 @@ class Node {
   tracker::InstanceId instance_;
   std::unique_ptr<tracker::Persistence> persistence_;
 
-  // For whether a loss is due at the next start.
+  // Whether a loss is justified at the next start.
   tracker::Durability last_durability_ = tracker::Durability::disk;
   bool ended_cleanly_ = true;
   bool lost_power_ = false;
@@ -103,7 +103,7 @@ class Node {
   bool marked_in_current_ = false;
   std::vector<tracker::CycleId> closed_;  // with marks, since the last loss
 
-  // Bug::split_chain: what was marked apart from its parents, and in which cycle.
+  // Bug::split_chain: the paths that were marked without their parents, and in which cycle.
   std::vector<std::string> split_off_;
   std::vector<std::pair<tracker::CycleId, tracker::MarkSet>> split_marks_;
 };

@@ -15,7 +15,7 @@ std::set<std::string> heard_by(const Scan& scan) {
   return names;
 }
 
-// What stands between the first quotes.
+// The text between the first quotes.
 std::string name_in(const std::string& gap) {
   const auto from = gap.find('\'');
   const auto to = gap.find('\'', from + 1);
@@ -61,7 +61,7 @@ std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
 
 bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   const std::string name = name_in(gap);
-  // A hostile peer may cost walks, but only by what it says of itself.
+  // A hostile peer may cause walks, but only by what it reports about itself.
   if (!scan.input().hostile.empty() && name == scan.input().hostile) return true;
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
   if (says("was never read before")) return !read_.contains(name);

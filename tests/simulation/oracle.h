@@ -1,4 +1,4 @@
-// What was promised: knows every acknowledged mark, and holds each commit of a scan against them.
+// Records every acknowledged mark and checks each commit of a scan against them.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace spoor::simulation {
 
 // For the scanner of one node. The promise (design: "The promise", "Cycles in a cluster"):
-// - a change whose mark was acknowledged before a scan began is seen by it, if the scan is complete, or if it
-//   heard the node that acknowledged;
-// - everything is walked only where knowledge was really lost, or never was there.
+// - a scan finds a change whose mark was acknowledged before the scan began, if the scan is complete, or if
+//   the node that acknowledged responded;
+// - a scan walks everything only if knowledge was really lost, or never existed.
 class Oracle {
  public:
   void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
@@ -24,17 +24,17 @@ class Oracle {
     promised_.push_back({directory, version, through, moment});
   }
 
-  // After the scan's commit. In words what was broken.
+  // To be called after the scan's commit. Returns the violation, if any.
   std::optional<std::string> check(const Scan& scan, const Database& database);
 
-  // scan.db is gone, or the node has new disks.
+  // scan.db was lost, or the node has new disks.
   void forget_scans() {
     read_.clear();
     unheard_.clear();
     last_started_at_.reset();
   }
 
-  // Its own directories are gone.
+  // The directories of the node were lost.
   void forget_everything() {
     forget_scans();
     promised_.clear();
@@ -64,8 +64,8 @@ class Oracle {
   void remember(const Scan& scan);
 
   std::vector<Promise> promised_;
-  std::map<std::string, std::uint64_t> read_;  // how often each node read had lost its memory until then
-  std::set<std::string> unheard_;              // URLs that once did not answer
+  std::map<std::string, std::uint64_t> read_;  // for each node read: how often it had lost its memory by then
+  std::set<std::string> unheard_;              // URLs that did not respond at least once
   std::optional<std::uint64_t> last_started_at_;
   std::uint64_t scans_ = 0;
   std::uint64_t full_scans_ = 0;

@@ -1,4 +1,4 @@
-// Whole scripts, and what they come to.
+// Runs whole scripts.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@ namespace spoor::simulation {
 
 struct Outcome {
   std::optional<std::string> violation;
-  std::size_t actions = 0;  // until then
+  std::size_t actions = 0;  // run until the violation or the end
   Figures figures;
 };
 
-// The script from the beginning up to the first violation, or to its end and until all is settled.
+// Runs the script up to the first violation, or to its end and until everything has settled.
 Outcome run(const Script& script, Bug bug = Bug::none);
 
-// The same violation, or another one, from far fewer actions (delta debugging: Zeller and Hildebrandt 2002).
+// Returns a much shorter script with the same violation or another one (delta debugging: Zeller and
+// Hildebrandt 2002).
 Script shrink(const Script& script, Bug bug = Bug::none);
 
 }  // namespace spoor::simulation

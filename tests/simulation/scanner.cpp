@@ -14,7 +14,8 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
   options.own_name = input.own_name;
   options.min_cycle_age = input.min_cycle_age;
   options.start_level = database.start_level;
-  options.lingering = input.lingering;
+  options.members.endpoints = input.listed;
+  options.members.departed = input.departed;
   return options;
 }
 
@@ -22,7 +23,7 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
 
 Scan::Scan(Input input, const Database& database)
     : input_(std::move(input)),
-      gathering_(input_.listed, database.cursors, gather_options(input_, database)),
+      gathering_(database.cursors, gather_options(input_, database)),
       start_level_(database.start_level) {
   begin_round();
 }
@@ -71,7 +72,7 @@ void Scan::walk_below(const Tree& tree, const Database& database, const scanner:
   }
 }
 
-// Nothing where the directory, and all below it, is left alone.
+// Returns std::nullopt if the directory and everything below it is skipped.
 std::optional<Reason> Scan::read(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
                                  const tracker::MarkCursor& marks, std::size_t directory,
                                  std::optional<Reason> above) {

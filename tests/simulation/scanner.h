@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "peer/gather.h"
-#include "scanner/scan_plan.h"
+#include "peer/gather/gather.h"
+#include "scanner/walk/scan_plan.h"
 #include "tests/simulation/tree.h"
-#include "tracker/level_schedule.h"
-#include "tracker/mark_cursor.h"
+#include "tracker/filter/level_schedule.h"
+#include "tracker/filter/mark_cursor.h"
 
 namespace spoor::simulation {
 
@@ -34,9 +34,9 @@ class Scan {
   struct Input {
     std::uint64_t number = 0;
     std::uint64_t started_at = 0;  // in actions
-    std::vector<peer::Endpoint> listed;
+    std::vector<base::Endpoint> listed;
     std::set<std::string> names;  // of the members listed
-    std::vector<peer::Endpoint> lingering;
+    std::vector<base::Endpoint> departed;
     std::string own_url;
     std::string own_name;
     std::string hostile;  // the name of the hostile peer, if there is one
@@ -56,10 +56,10 @@ class Scan {
   }
   bool gathers() const { return !gathered_; }
 
-  // Returns whether requests() are new ones, to be sent.
+  // Returns whether there are new requests() to be sent.
   bool take(std::size_t index, const base::Result<peer::HttpResponse>& response);
 
-  // The answer taken for a name that its tracker gave about itself, for the oracle.
+  // Records, for the oracle, the state of the tracker behind the response that was taken for a name.
   void note_answer(const std::string& name, std::uint64_t losses, bool may_be_trimmed) {
     answered_[name] = {losses, may_be_trimmed};
   }
@@ -74,10 +74,10 @@ class Scan {
 
   const peer::Gathered& gathered() const { return *gathered_; }
 
-  // Nobody was heard, and nothing else is a reason to walk.
+  // No peer responded, and there is no other reason to walk.
   bool is_pointless() const { return !gathered_->any_answered() && gathered_->gaps.empty(); }
 
-  // Walks the next part of the tree. Returns false once all is walked.
+  // Walks the next part of the tree. Returns false when everything is walked.
   bool walk_on(const Tree& tree, const Database& database);
 
   void commit(Database& database) const;

@@ -16,7 +16,7 @@ struct Kind {
   unsigned weight;  // how often it is drawn, of all weights
 };
 
-// Mostly messages and marks; failures often enough that several are there at once.
+// Mostly messages and marks; failures are frequent enough that several overlap.
 constexpr std::array<Kind, act_count> kinds{{
     {Act::write, "write", 1200},
     {Act::retry, "retry", 100},
@@ -62,7 +62,8 @@ const Kind& draw(std::mt19937_64& random) {
 }
 
 base::Error bad(std::string_view line) {
-  return {std::make_error_code(std::errc::invalid_argument), fmt::format("no line of a script: '{}'", line)};
+  return {std::make_error_code(std::errc::invalid_argument),
+          fmt::format("not a line of a script: '{}'", line)};
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
   script.setup.items = below(2) == 0 ? 10 + below(40) : 200;
   script.setup.history = below(3) == 0 ? 16 : 2 + below(5);
   script.setup.min_cycle_age_s = below(2) == 0 ? 60 : 600;
-  script.setup.lingering = below(2) == 0;
+  script.setup.departed = below(2) == 0;
   script.setup.hostile = seed % 4 == 0;
   script.actions.reserve(actions);
   for (std::size_t i = 0; i < actions; ++i) {
@@ -91,7 +92,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
 std::string to_text(const Script& script) {
   std::string text =
       fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
-                  script.setup.min_cycle_age_s, script.setup.lingering ? 1 : 0, script.setup.hostile ? 1 : 0);
+                  script.setup.min_cycle_age_s, script.setup.departed ? 1 : 0, script.setup.hostile ? 1 : 0);
   for (const Action& action : script.actions) {
     const auto at = static_cast<std::size_t>(action.act);
     text += fmt::format("{} {} {} {}\n", kinds[at].name, action.a, action.b, action.c);
@@ -108,9 +109,9 @@ base::Result<Script> parse_script(std::string_view text) {
     if (!(words >> name)) continue;
     if (name == "setup") {
       Setup& setup = script.setup;
-      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.lingering))
+      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.departed))
         return bad(line);
-      // Scripts that were kept before there was one have none.
+      // Older scripts do not have this number.
       if (bool hostile = false; words >> hostile) setup.hostile = hostile;
       if (setup.nodes == 0 || setup.items == 0 || setup.history == 0) return bad(line);
       continue;

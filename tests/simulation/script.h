@@ -1,6 +1,6 @@
-// What happens in a simulation: a list of actions that means the same on every run. Any action can stand
-// anywhere: its numbers are taken modulo what there is, and where there is nothing to act on, nothing
-// happens. So a script that fails can be shortened by leaving out actions, and kept as a test.
+// The events of a simulation: a list of actions with the same effect in every run. Any action is valid
+// anywhere: its numbers are taken modulo the number of candidates, and without candidates it does nothing. So
+// a script that fails can be shortened by removing actions, and kept as a test.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@
 namespace spoor::simulation {
 
 enum class Act : std::uint8_t {
-  write,          // node a changes a directory b of its own, by c, and sends the mark
-  retry,          // a writer sends a mark again that was not acknowledged, through another node
+  write,          // node a changes its directory b, by c, and sends the mark
+  retry,          // a writer sends an unacknowledged mark again, through another node
   deliver,        // a message arrives
-  drop,           // a message is lost; who sent it finds out
-  time_out,       // a scanner stops waiting for an answer, which may still come
+  drop,           // a message is lost; its sender is notified
+  time_out,       // a scanner stops waiting for a response, which may still arrive
   duplicate,      // a message will arrive twice
-  commit,         // the journal of a node with answers that wait takes what they wait for
+  commit,         // the journal of a node with waiting responses is written
   save,           // a node writes its snapshot
   scan,           // a node begins to gather
   step_scan,      // a scan that has gathered walks a part of the tree, or commits
   kill_scan,      // it dies
-  lose_database,  // scan.db is gone
-  forget,         // a scanner asks an address no more that is not listed any more
+  lose_database,  // scan.db is lost
+  forget,         // a scanner forgets an address that is no longer listed
   wait,           // time passes
-  jump_clock,     // somebody sets a node's time of day
+  jump_clock,     // a node's time of day is set
   cut,            // the network between two nodes fails, in one direction
-  heal,           // and in all directions it works again
+  heal,           // the network works again in all directions
   kill,           // kill -9 of a daemon
   lose_power,     // of a machine
   stop,           // a daemon is stopped cleanly
-  start,          // of one that does not run, with other options perhaps
+  start,          // a stopped daemon is started, possibly with other options
   fill_disk,      // there is no space left
   free_disk,
   wipe,    // a machine gets new disks
@@ -54,13 +54,13 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-// How the cluster is to begin with.
+// The initial state of the cluster.
 struct Setup {
   std::uint32_t nodes = 3;
   std::uint32_t items = 100;   // of a level 0 filter
   std::uint32_t history = 16;  // closed cycles kept
   std::uint32_t min_cycle_age_s = 60;
-  bool lingering = false;  // whether addresses that are not listed any more are still asked
+  bool departed = false;  // whether scans still contact addresses that are no longer listed
   // Whether the second node is hostile (tests/simulation/hostile.h). Then each has a certificate for its
   // name.
   bool hostile = false;
@@ -73,7 +73,7 @@ struct Script {
   std::vector<Action> actions;
 };
 
-// The script of a seed. Of two numbers of actions the shorter one's are the first of the longer one's.
+// The script of a seed. A script with fewer actions is a prefix of a longer one of the same seed.
 Script random_script(std::uint64_t seed, std::size_t actions);
 
 // A line for the setup, then one for each action.

@@ -75,13 +75,14 @@ class Simulator {
     fmt::print("seed {} broken {}\nshrinking, for some minutes\n", seed, *outcome.violation);
     std::fflush(stdout);
     const Script shorter = shrink(script);
-    fmt::print("{}broken {}\n", to_text(shorter), simulation::run(shorter).violation.value_or("no more"));
+    fmt::print("{}broken {}\n", to_text(shorter),
+               simulation::run(shorter).violation.value_or("not reproduced"));
   }
 
   const Flags flags_;
   std::atomic<std::uint64_t> next_ = 0;
   std::atomic<bool> failed_ = false;
-  std::mutex mutex_;  // guards the rest
+  std::mutex mutex_;  // guards the members below
   std::uint64_t seeds_ = 0;
   Figures total_;
 };
@@ -109,9 +110,9 @@ int main(int argc, char** argv) {
   CLI::App app("Simulated clusters, from seeds");
   app.add_option("--seed", flags.seed, "The first seed; a random one unless given");
   app.add_option("--steps", flags.steps, "For each seed")->capture_default_str();
-  app.add_option("--seeds", flags.seeds, "How many, one after the other")->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Fresh seeds for so long, instead");
-  app.add_option("--threads", flags.threads, "Side by side")->capture_default_str();
+  app.add_option("--seeds", flags.seeds, "How many seeds, one after the other")->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "Runs new seeds for this time instead");
+  app.add_option("--threads", flags.threads, "Seeds that run in parallel")->capture_default_str();
   app.add_option("--script", flags.script, "Runs the script in this file instead");
   CLI11_PARSE(app, argc, argv);
   return flags.script.empty() ? spoor::simulation::Simulator(flags).run()

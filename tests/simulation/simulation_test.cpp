@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t steps = 10'000;
 
-// In how many of the first seeds a bug is noticed.
+// In how many of the first seeds a bug is detected.
 int noticed_in(Bug bug, std::uint64_t seeds) {
   int count = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -16,7 +16,7 @@ int noticed_in(Bug bug, std::uint64_t seeds) {
   return count;
 }
 
-TEST(SimulationTest, NothingIsMissedAndNoFullWalkIsNeedless) {
+TEST(SimulationTest, RandomScripts_MissNoMarkAndNeedNoExtraFullWalk) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const Outcome outcome = run(random_script(seed, steps));
     ASSERT_FALSE(outcome.violation) << "seed " << seed << ": " << *outcome.violation;
@@ -25,7 +25,7 @@ TEST(SimulationTest, NothingIsMissedAndNoFullWalkIsNeedless) {
   }
 }
 
-// #15: it claims other nodes' names, instances and cycles, and is caught where members have certificates.
+// #15: the peer claims other nodes' names, instances and cycles; certificates of the members reveal this.
 TEST(SimulationTest, HostilePeer_HidesNoMarkOfOthers) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Script script = random_script(seed, steps);
@@ -37,16 +37,18 @@ TEST(SimulationTest, HostilePeer_HidesNoMarkOfOthers) {
   }
 }
 
-// Each of them is a line of code away, and found in about every other seed.
-TEST(SimulationTest, ACursorKeptBeforeTheWalkIsNoticed) {
+// Each bug is a one-line change, and is detected in about every other seed.
+TEST(SimulationTest, CursorStoredBeforeWalkBug_IsDetected) {
   EXPECT_GE(noticed_in(Bug::cursor_before_walk, 8), 2);
 }
-TEST(SimulationTest, AChainSplitOverTwoCyclesIsNoticed) { EXPECT_GE(noticed_in(Bug::split_chain, 8), 2); }
-TEST(SimulationTest, AnIgnoredInstanceIsNoticed) { EXPECT_GE(noticed_in(Bug::instance_ignored, 8), 2); }
-TEST(SimulationTest, AnExcludedLiveCycleIsNoticed) { EXPECT_GE(noticed_in(Bug::live_excluded, 8), 2); }
-TEST(SimulationTest, TrimmingByNumberIsNoticed) { EXPECT_GE(noticed_in(Bug::trimmed_by_number, 8), 2); }
+TEST(SimulationTest, ChainSplitOverTwoCyclesBug_IsDetected) { EXPECT_GE(noticed_in(Bug::split_chain, 8), 2); }
+TEST(SimulationTest, InstanceIgnoredBug_IsDetected) { EXPECT_GE(noticed_in(Bug::instance_ignored, 8), 2); }
+TEST(SimulationTest, LiveCycleExcludedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::live_excluded, 8), 2); }
+TEST(SimulationTest, HistoryTrimmedByNumberBug_IsDetected) {
+  EXPECT_GE(noticed_in(Bug::trimmed_by_number, 8), 2);
+}
 
-TEST(ScriptTest, AScriptSurvivesBeingWrittenDown) {
+TEST(ScriptTest, ToTextAndParse_KeepsScript) {
   const Script script = random_script(7, 500);
   const auto again = parse_script(to_text(script));
   ASSERT_TRUE(again);
@@ -57,19 +59,19 @@ TEST(ScriptTest, AScriptSurvivesBeingWrittenDown) {
   EXPECT_FALSE(parse_script("nothing 1 2 3"));
 }
 
-TEST(ScriptTest, ALongerScriptBeginsWithAShorterOne) {
+TEST(ScriptTest, SameSeed_LongerScriptBeginsWithShorterOne) {
   const Script shorter = random_script(7, 10);
   Script longer = random_script(7, 20);
   longer.actions.resize(10);
   EXPECT_EQ(longer.actions, shorter.actions);
 }
 
-TEST(SimulationTest, WhatFailsIsShortened) {
+TEST(SimulationTest, FailingScript_ShrinksAndStillFails) {
   const Script script = random_script(1, steps);
   const Script shorter = shrink(script, Bug::live_excluded);
   EXPECT_TRUE(run(shorter, Bug::live_excluded).violation);
   EXPECT_LT(shorter.actions.size(), 200U);
-  EXPECT_FALSE(run(shorter).violation) << "without the bug all is well";
+  EXPECT_FALSE(run(shorter).violation) << "without the bug there is no violation";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The directories of a node in a simulation: the same names on each, each changed by itself. A directory's
-// content is a number that grows with every change.
+// The directories of a node in a simulation. All nodes have the same names and change them independently. A
+// directory's content is a number that grows with every change.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ class Tree {
   static constexpr std::size_t count = 1 + fan_out + fan_out * fan_out + fan_out * fan_out * fan_out;
   static constexpr std::size_t root = 0;
 
-  // By breadth: those of the children come right behind each other.
+  // Breadth-first: the children of a directory have consecutive numbers.
   static std::size_t first_child(std::size_t directory) { return directory * fan_out + 1; }
   static bool has_children(std::size_t directory) { return first_child(directory) < count; }
   static std::size_t parent(std::size_t directory) { return (directory - 1) / fan_out; }

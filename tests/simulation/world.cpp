@@ -59,7 +59,7 @@ void World::act(const Action& action) {
       if (!messages_.empty()) messages_.push_back(messages_[a % messages_.size()]);
       return;
     case Act::commit:
-      if (const auto due = committers(); !due.empty()) commit(due[a % due.size()]);
+      if (const auto due = group_commits(); !due.empty()) commit(due[a % due.size()]);
       return;
     case Act::save:
       if (host.node.runs()) host.node.save();
@@ -78,9 +78,9 @@ void World::act(const Action& action) {
       host.oracle.forget_scans();
       return;
     case Act::forget:
-      if (!host.lingering.empty()) {
-        host.lingering.erase(
-            std::next(host.lingering.begin(), static_cast<std::ptrdiff_t>(b % host.lingering.size())));
+      if (!host.departed.empty()) {
+        host.departed.erase(
+            std::next(host.departed.begin(), static_cast<std::ptrdiff_t>(b % host.departed.size())));
       }
       return;
     case Act::wait:
@@ -157,7 +157,7 @@ void World::send_mark(const Write& write, std::uint32_t through) {
       {.kind = Kind::mark, .from = write.host, .address = to.address, .number = write.number});
 }
 
-// --- what happens to nodes ---
+// --- events of nodes ---
 
 std::vector<std::size_t> World::without_daemon() const {
   std::vector<std::size_t> found = members();
@@ -175,7 +175,7 @@ void World::wipe(Host& host) {
   host.scan.reset();
   host.database = {};
   host.oracle.forget_everything();
-  host.lingering.clear();
+  host.departed.clear();
   host.listed.clear();
   down(host);
 }
@@ -196,7 +196,8 @@ void World::add(std::uint32_t choice) {
   hosts_.back()->joined_at = moment_;
 }
 
-// Whether every scanner has had the node in its list: who never heard of it can't miss it.
+// Whether every scanner has had the node in its list: a scanner that never knew the node cannot report its
+// absence.
 bool World::was_seen_by_all(const Host& host, std::uint64_t since) const {
   const auto all = members();
   return std::all_of(all.begin(), all.end(), [&](std::size_t at) {
@@ -224,12 +225,12 @@ void World::move(std::size_t at) {
 
 void World::settle() {
   ++moment_;
-  lies_ = false;  // while it does, scans may stay partial, and none of those finds that a node has left
+  lies_ = false;  // otherwise scans may stay partial, and a partial scan does not detect that a node has left
   cuts_.clear();
   while (!messages_.empty()) deliver(0);
   for (const auto& host : hosts_) {
     host->scan.reset();
-    host->lingering.clear();
+    host->departed.clear();
     host->listed.clear();
     host->node.free_disk();
     host->node.kill();
@@ -244,14 +245,14 @@ void World::settle() {
       while (hosts_[at]->scan && !violation_) {
         ++moment_;
         while (!messages_.empty()) deliver(messages_.size() - 1);
-        for (const std::size_t each : committers()) commit(each);
+        for (const std::size_t each : group_commits()) commit(each);
         if (messages_.empty() && hosts_[at]->scan && !hosts_[at]->scan->gathers()) step_scan(at);
       }
     }
   }
   for (const std::size_t at : members()) {
     if (hosts_[at]->oracle.has_promises()) {
-      note(fmt::format("{}: changes are not seen though everything works", hosts_[at]->node.name()));
+      note(fmt::format("{}: changes are not found although everything works", hosts_[at]->node.name()));
     }
   }
 }

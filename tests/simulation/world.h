@@ -1,6 +1,5 @@
-// A cluster, its writers, its network and its scanners in one process: carries out a script, and says what it
-// breaks. The same script comes to the same end in every run, but for the ids of instances, on which nothing
-// depends but whether they are equal.
+// A cluster, its writers, its network and its scanners in one process: runs the actions of a script and
+// reports violations. Deterministic, except for the ids of instances, which are only compared for equality.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +35,10 @@ class World {
 
   void act(const Action& action);
 
-  // Everything works again, the hostile host included, and every scanner scans until nothing is left to be
-  // seen.
+  // All failures end, the hostile host included, and every scanner scans until it has found everything.
   void settle();
 
-  // What was broken first, in words; nothing while all is well.
+  // The first violation; std::nullopt if there is none.
   const std::optional<std::string>& violation() const { return violation_; }
   Figures figures() const;
 
@@ -49,23 +47,23 @@ class World {
   struct Message {
     Kind kind = Kind::mark;
     std::size_t from = 0;
-    std::size_t to = 0;        // of an answer
+    std::size_t to = 0;        // of a response
     std::string address = {};  // of a request
     std::uint64_t number = 0;  // of the write or scan
     std::size_t round = 0;
     std::size_t index = 0;
     std::string body = {};
-    std::string through = {};  // the name of who acknowledges
+    std::string through = {};  // the name of the node that acknowledges
     Node::Answer answer = {};
   };
 
-  // An answer that may go once it is durable.
+  // A response that is sent when `position` is durable.
   struct Waiting {
     Message message;
     tracker::JournalPosition position = 0;
   };
 
-  // A machine, what it holds, and who scans it.
+  // A machine, its data, and its scanner.
   struct Host {
     Host(std::uint32_t number, const Setup& setup, Bug bug) : node(number, setup, bug) {}
 
@@ -80,7 +78,7 @@ class World {
     Oracle oracle;
     std::optional<Scan> scan;
     std::set<std::string> listed;  // addresses, at its last scan
-    std::set<std::string> lingering;
+    std::set<std::string> departed;
     std::vector<Waiting> waiting;
   };
 
@@ -102,13 +100,13 @@ class World {
   void answer_query(std::size_t host, const Message& query, Message& answer);
   bool is_hostile(std::size_t host) const { return setup_.hostile && host == hostile_host; }
   void reply(std::size_t host, Message message, tracker::JournalPosition position);
-  std::vector<std::size_t> committers() const;  // whose answers wait
+  std::vector<std::size_t> group_commits() const;  // hosts with waiting responses
   void commit(std::size_t host);
 
   void begin_scan(std::size_t host);
   void send_queries(std::size_t host);
   void take(std::size_t host, std::size_t index, const base::Result<peer::HttpResponse>& response);
-  std::vector<std::size_t> walkers() const;  // whose scan has gathered
+  std::vector<std::size_t> walkers() const;  // hosts whose scan has gathered
   void step_scan(std::size_t host);
   void commit_scan(Host& host);
 
@@ -131,7 +129,7 @@ class World {
 
   const Setup setup_;
   const Bug bug_;
-  bool lies_ = true;  // the hostile host, until the end
+  bool lies_ = true;  // whether the hostile host forges responses; until the end
   std::uint64_t moment_ = 0;
   std::uint64_t numbers_ = 0;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -25,16 +25,21 @@ Certificates::Certificates(std::filesystem::path directory, std::string name)
 }
 
 void Certificates::issue(const std::string& name, const std::string& address, int days) const {
-  sign(name, "DNS:" + name + ",IP:" + address, days);
+  sign(name, "/CN=" + name, "DNS:" + name + ",IP:" + address, days);
 }
 
 void Certificates::issue_for_address(const std::string& name, const std::string& address) const {
-  sign(name, "IP:" + address, 1);
+  sign(name, "/CN=" + name, "IP:" + address, 1);
 }
 
-void Certificates::sign(const std::string& name, const std::string& alternative_names, int days) const {
+void Certificates::issue_without_common_name(const std::string& name) const {
+  sign(name, "/O=Spoor", "DNS:" + name, 1);
+}
+
+void Certificates::sign(const std::string& name, const std::string& subject,
+                        const std::string& alternative_names, int days) const {
   const auto request = file(name, ".csr").native();
-  openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + name,
+  openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject,
            "-keyout", key(name).native(), "-out", request});
   std::ofstream(file(name, ".ext")) << "subjectAltName=" << alternative_names << '\n';
   openssl({"x509", "-req", "-in", request, "-CA", ca().native(), "-CAkey", key(name_).native(),

@@ -1,4 +1,4 @@
-// Certificates of an authority of their own, made by openssl.
+// Certificates of a private authority, made by openssl.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,22 @@ class Certificates {
 
   std::filesystem::path ca() const { return file(name_, ".pem"); }
 
-  // <name>.pem and <name>.key, for the DNS name `name` and the IP address `address`, good for a day; `days`
-  // below 0: expired.
+  // Creates <name>.pem and <name>.key for the DNS name `name` and the IP address `address`, valid for a day;
+  // `days` below 0: expired.
   void issue(const std::string& name, const std::string& address = "127.0.0.1", int days = 1) const;
 
-  // The same without a DNS name, but for the common name `name`.
+  // The same with the common name `name` and without a DNS name.
   void issue_for_address(const std::string& name, const std::string& address) const;
+
+  // The same without a common name.
+  void issue_without_common_name(const std::string& name) const;
 
   std::filesystem::path certificate(const std::string& name) const { return file(name, ".pem"); }
   std::filesystem::path key(const std::string& name) const { return file(name, ".key"); }
 
  private:
-  void sign(const std::string& name, const std::string& alternative_names, int days) const;
+  void sign(const std::string& name, const std::string& subject, const std::string& alternative_names,
+            int days) const;
   std::filesystem::path file(const std::string& name, const std::string& end) const {
     return directory_ / (name + end);
   }

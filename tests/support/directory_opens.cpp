@@ -51,7 +51,7 @@ void DirectoryOpens::read_events() {
       at += sizeof event + event.len;
       if ((event.mask & IN_Q_OVERFLOW) != 0) has_lost_some_ = true;
       if (event.wd != last_watch_) {
-        // What has a name is something in the directory.
+        // An event with a name is about an entry of the directory.
         if ((event.mask & IN_OPEN) != 0 && event.len == 0) ++opens_;
       } else if ((event.mask & IN_IGNORED) != 0) {
         return;

@@ -1,4 +1,4 @@
-// How often directories are opened, by whichever process.
+// Counts how often directories are opened, by any process.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,20 @@ namespace spoor::support {
 // Counts from construction to count(). Not thread-safe.
 class DirectoryOpens {
  public:
-  // Throws where the kernel watches no more directories.
+  // Throws if the kernel cannot watch more directories.
   explicit DirectoryOpens(const std::vector<std::filesystem::path>& directories);
   DirectoryOpens(const DirectoryOpens&) = delete;
   DirectoryOpens& operator=(const DirectoryOpens&) = delete;
   ~DirectoryOpens();
 
-  // Ends the counting. Throws where the kernel lost events.
+  // Stops counting. Throws if the kernel lost events.
   std::uint64_t count();
 
  private:
   void read_events();
 
   int queue_ = -1;
-  int last_watch_ = -1;  // what it says when it is removed is the last event
+  int last_watch_ = -1;  // its removal is the last event
   std::atomic<std::uint64_t> opens_ = 0;
   std::atomic<bool> has_lost_some_ = false;
   std::jthread reader_;

@@ -12,7 +12,7 @@
 namespace spoor::support {
 
 DnsServer::DnsServer(const std::vector<std::string>& records) {
-  // Somebody else may take the port between the search for it and the start.
+  // Another process may take the port between the search for it and the start.
   for (int attempt = 0; attempt < 10; ++attempt) {
     port_ = SilentUdpPort().port();
     if (start(records)) return;

@@ -11,8 +11,8 @@
 
 namespace spoor::support {
 
-// dnsmasq on own_loopback(), on a port of its own. Names below "test" that it was not given do not exist;
-// what is asked about other names it refuses.
+// dnsmasq on own_loopback(), on its own port. Names below "test" without a record do not exist; queries for
+// other names are refused.
 class DnsServer {
  public:
   // Records as dnsmasq's options, such as "--host-record=a.test,10.0.0.1".
@@ -21,7 +21,7 @@ class DnsServer {
   // The same server with other records.
   void restart(const std::vector<std::string>& records);
 
-  // Nobody answers at the port any more.
+  // After this, no process listens on the port.
   void stop() { daemon_.reset(); }
 
   std::uint16_t port() const { return port_; }
@@ -34,7 +34,7 @@ class DnsServer {
   std::unique_ptr<Daemon> daemon_;
 };
 
-// A UDP socket on own_loopback() that takes everything and answers nothing.
+// A UDP socket on own_loopback() that receives everything and responds to nothing.
 class SilentUdpPort {
  public:
   SilentUdpPort();

@@ -3,7 +3,9 @@
 
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/support/loopback.h"
@@ -12,23 +14,34 @@
 
 namespace spoor::support {
 
-// One member on own_loopback(), with a port and data of its own, which it keeps from start to start.
+// One member on own_loopback(). Its port and its data stay the same across restarts.
 class EtcdServer {
  public:
-  // Serves when it returns.
-  EtcdServer();
+  // PEM files. Clients must have a certificate of `client_ca`. etcd is a client of itself, with
+  // `certificate`.
+  struct Tls {
+    std::filesystem::path certificate;
+    std::filesystem::path key;
+    std::filesystem::path client_ca;
+  };
 
-  std::string url() const { return "http://" + own_loopback() + ":" + std::to_string(port_); }
+  // Returns when it serves.
+  explicit EtcdServer(std::optional<Tls> tls = {});
+
+  std::string url() const {
+    return (tls_ ? "https://" : "http://") + own_loopback() + ":" + std::to_string(port_);
+  }
 
   void kill() { daemon_.reset(); }
   void start_again();
-  void start_empty();  // after kill(), as one that was set up anew
+  void start_empty();  // after kill(), with empty data
   void freeze() { daemon_->freeze(); }
   void thaw() { daemon_->signal(SIGCONT); }
 
  private:
   bool start();
 
+  const std::optional<Tls> tls_;
   TempDirectory directory_;
   std::uint16_t port_ = 0;
   std::unique_ptr<Daemon> daemon_;

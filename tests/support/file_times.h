@@ -4,12 +4,12 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "scanner/timestamp_step.h"
+#include "scanner/walk/listing.h"
 
 namespace spoor::support {
 
-// Waits until no later change can get a time that a file has now: a scan that reads a directory within that
-// step of its last change reports it once more (scanner/timestamp_step.h).
+// Waits until later changes get a later timestamp: a scan that reads a directory within one timestamp step of
+// its last change reports it again (scanner/walk/listing.h).
 inline void outlast_timestamp_step() {
   const base::FileTimeClock clock;
   const auto now_ns = [&] { return std::int64_t{clock.wall_now().time_since_epoch().count()}; };

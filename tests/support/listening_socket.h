@@ -1,4 +1,4 @@
-// A socket of the test's own that listens, as systemd holds them.
+// A listening socket of the test, as systemd passes them to a service.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class ListeningSocket {
   int fd() const { return fd_; }
   std::uint16_t port() const { return port_; }
 
-  // Waits until somebody connects; his connection ends, and nobody gets another one.
+  // Waits for one connection, calls `meanwhile`, then stops listening and closes the connection.
   void take_one_and_stop(const std::function<void()>& meanwhile) const;
 
  private:

@@ -12,10 +12,11 @@
 
 namespace spoor::support {
 
-// Compiles them where the machine has none of the name. The environment is good as long as this lives.
+// Compiles a locale if the machine does not have it. The environment is valid for the lifetime of this
+// object.
 class Locales {
  public:
-  // What the environment of a program in this locale has.
+  // The environment variables of a program in this locale.
   std::vector<std::string> environment(const std::string& name) const {
     if (!name.starts_with("de_DE")) return {"LC_ALL=" + name};
     const std::filesystem::path compiled = directory_ / name;
@@ -27,7 +28,7 @@ class Locales {
     return {"LC_ALL=" + name, "LOCPATH=" + directory_.path().native()};
   }
 
-  // The name of a test in the locale of the parameter.
+  // The name of a test with this locale as its parameter.
   static std::string test_name(const testing::TestParamInfo<const char*>& parameter) {
     return std::string(parameter.param).substr(0, 1) + std::to_string(parameter.index);
   }

@@ -8,8 +8,8 @@
 
 namespace spoor::support {
 
-// An address in 127.0.0.0/8 made of the process's number. Tests run side by side, so a port of 127.0.0.1
-// that a stopped daemon has left may be another test's daemon a moment later; here it stays silent.
+// An address in 127.0.0.0/8 derived from the process id. Tests run in parallel, so the port of a stopped
+// daemon on 127.0.0.1 may belong to another test's daemon a moment later; on this address it stays closed.
 inline std::string own_loopback() {
   const auto pid = static_cast<std::uint32_t>(::getpid());  // 22 bits at most
   return "127." + std::to_string(1 + (pid >> 16)) + "." + std::to_string(pid >> 8 & 0xFFU) + "." +

@@ -1,4 +1,4 @@
-// The service manager as a daemon sees it: whom it tells how it is (sd_notify(3)).
+// The socket of a service manager, to which a daemon reports its state (sd_notify(3)).
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace spoor::support {
 
-// Takes messages all the while.
+// Receives messages on its own thread.
 class NotifySocket {
  public:
   NotifySocket();
@@ -20,17 +20,17 @@ class NotifySocket {
   NotifySocket& operator=(const NotifySocket&) = delete;
   ~NotifySocket();
 
-  // For the environment of the daemon.
+  // The environment variable for the daemon.
   std::string variable() const { return "NOTIFY_SOCKET=" + path(); }
   std::string path() const { return directory_ / "notify"; }
 
-  // The first message that holds `text`, from the one numbered `from` on; waits until it comes.
+  // Waits for a message that contains `text`, starting at message number `from`, and returns it.
   std::string wait_for(const std::string& text, std::size_t from = 0);
 
-  // Whether a message numbered `from` or higher has come, or comes in that time.
+  // Whether a message numbered `from` or higher has arrived, or arrives within `time`.
   bool comes_within(std::chrono::milliseconds time, std::size_t from);
 
-  // All that have come.
+  // All messages received.
   std::vector<std::string> messages();
 
  private:

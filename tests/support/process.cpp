@@ -85,9 +85,9 @@ Daemon::Daemon(const std::vector<std::string>& command, const std::vector<int>& 
   actions.dup(ends[1], STDERR_FILENO);
   // It must not outlive a test that is killed.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL"};
-  std::vector<int> copies;  // with numbers that none of those they get has
+  std::vector<int> copies;  // with numbers that do not collide with the final ones
   for (const int socket : sockets) {
-    constexpr int first = 3;  // where systemd begins
+    constexpr int first = 3;  // SD_LISTEN_FDS_START
     copies.push_back(::fcntl(socket, F_DUPFD_CLOEXEC, 1000));
     actions.dup(copies.back(), first + static_cast<int>(copies.size()) - 1);
   }
@@ -133,7 +133,7 @@ std::string Daemon::wait_for(const std::string& text, std::size_t from) {
 }
 
 void Daemon::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);  // -1 would be every process there is
+  if (pid_ > 0) ::kill(pid_, number);  // -1 would signal every process
 }
 
 std::uint64_t Daemon::resident_bytes() const {

@@ -17,39 +17,39 @@
 namespace spoor::support {
 
 struct CommandResult {
-  int code = -1;  // the exit code; 128 + the signal's number where one ended it
+  int code = -1;  // the exit code; 128 + the signal's number if a signal ended the program
   std::string out;
   std::string err;
   std::chrono::duration<double> took{};
-  // With the children it waited for. ru_maxrss is at least what the caller itself has needed so far.
+  // Including the children it waited for. ru_maxrss is at least the peak of the caller.
   rusage usage{};
 };
 
 // Runs a program to its end, with `input` as its standard input.
 CommandResult run_command(const std::vector<std::string>& command, const std::string& input = {});
 
-// A program that goes on running, its standard error read all the while. Killed with the object.
+// A running program; a thread reads its standard error. The destructor kills it.
 class Daemon {
  public:
-  // Passes it these sockets in the way of systemd (LISTEN_FDS); they stay the caller's, too.
+  // Passes copies of these sockets to the program as systemd does (LISTEN_FDS).
   explicit Daemon(const std::vector<std::string>& command, const std::vector<int>& sockets = {});
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon();
 
-  // The rest of the first line of standard error that holds `text`, from behind it; empty where the
-  // program ends without one. Looks from that position of log() on.
+  // Waits for a line of standard error that contains `text` and returns the rest of the line after it; empty
+  // if the program ends without such a line. Searches log() from position `from`.
   std::string wait_for(const std::string& text, std::size_t from = 0);
 
   void signal(int number) const;
   pid_t pid() const { return pid_; }
-  void freeze() const;  // SIGSTOP; returns when it has stopped. SIGCONT, or the end, is for the caller.
+  void freeze() const;  // SIGSTOP; returns when it has stopped. The caller must send SIGCONT or kill it.
   int wait();           // the exit code, as above
   std::string log();
 
-  // What it holds of the machine's memory (VmRSS).
+  // The resident memory (VmRSS).
   std::uint64_t resident_bytes() const;
-  std::uint64_t peak_resident_bytes() const;  // the most so far (VmHWM)
+  std::uint64_t peak_resident_bytes() const;  // the peak so far (VmHWM)
 
  private:
   struct CloseFile {

@@ -1,5 +1,5 @@
-// Randomness for tests that can be repeated: one seed decides everything. It is printed with every
-// failure (and at the start, for runs that die), and taken back from the environment:
+// Reproducible randomness for tests: one seed decides everything. It is printed with every failure (and at
+// the start, for runs that crash), and can be set in the environment:
 //
 //   SPOOR_SEED=1234 build/release/tests/tracker_test --gtest_filter=...
 //
@@ -30,7 +30,7 @@ class Random {
 
   std::uint64_t next() { return engine_(); }
 
-  // 0 <= number < bound. The slight bias of a modulo is nothing to a test.
+  // 0 <= number < bound. The slight bias of the modulo does not matter to tests.
   std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
@@ -54,7 +54,7 @@ class Random {
     return text;
   }
 
-  // Independent of this one from here on, and decided by the same seed.
+  // A generator that is independent of this one and determined by the same seed.
   Random fork() { return Random(next()); }
 
  private:

@@ -31,7 +31,7 @@ void RawClient::send(const std::string& bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t sent = ::send(fd_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
-    if (sent <= 0) return;  // the other side has had enough: its answer tells why
+    if (sent <= 0) return;  // the other side has closed the connection; its response has the reason
     done += static_cast<std::size_t>(sent);
   }
 }

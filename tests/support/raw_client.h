@@ -1,4 +1,4 @@
-// Bytes to and from a TCP port of own_loopback(), for what no proper client would send.
+// Sends and receives raw bytes on a TCP port of own_loopback(), for input that no proper client sends.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class RawClient {
   void send(const std::string& bytes);
   void end_sending();
 
-  // Until what was sent has come to the other side's kernel.
+  // Waits until the kernel of the other side has received everything that was sent.
   void wait_until_received() const;
 
-  // Everything that comes until the other side ends the connection.
+  // Reads until the other side closes the connection.
   std::string receive_all();
 
-  // What has come once it holds `text`; less, where the connection ended before.
+  // Reads until the received bytes contain `text` or the connection ends.
   std::string receive_until(const std::string& text);
 
  private:

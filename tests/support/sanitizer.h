@@ -1,6 +1,6 @@
 #pragma once
 
-// g++ defines a macro for each sanitizer; clang answers when asked.
+// g++ defines a macro for each sanitizer; clang has __has_feature().
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SPOOR_IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -14,7 +14,7 @@
 
 namespace spoor::support {
 
-// Whether a sanitizer is built in: what it can find over many rounds it finds in a few, ten times slower.
+// Whether a sanitizer is enabled: it finds in a few rounds what it can find in many, and is ten times slower.
 inline constexpr bool is_sanitized = SPOOR_IS_SANITIZED != 0;
 
 }  // namespace spoor::support

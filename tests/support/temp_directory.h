@@ -1,4 +1,4 @@
-// A directory of the real file system that is gone with its test.
+// A directory of the real file system that is removed after the test.
 #pragma once
 
 #include <cerrno>
@@ -21,7 +21,7 @@ class TempDirectory {
   TempDirectory(const TempDirectory&) = delete;
   TempDirectory& operator=(const TempDirectory&) = delete;
   ~TempDirectory() {
-    std::error_code ignored;  // a test that fails for this would hide why it really failed
+    std::error_code ignored;  // an exception here would hide the real failure
     std::filesystem::remove_all(path_, ignored);
   }
 

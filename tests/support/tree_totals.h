@@ -1,4 +1,4 @@
-// What is on a node's drives, found without Spoor.
+// The totals of a node's drives, determined without Spoor.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct TreeTotals {
 
 std::ostream& operator<<(std::ostream& out, const TreeTotals& totals);
 
-// The truth: a walk of its own, by the standard library, over all drives of a node. As in du, the bytes of a
-// file with several names count once a drive.
+// The true totals: a walk over all drives of a node with the standard library. As in du, the bytes of a file
+// with several names count once per drive.
 TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives);
 
 }  // namespace spoor::support

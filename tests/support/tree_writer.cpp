@@ -49,7 +49,7 @@ std::vector<fs::path> TreeWriter::all_directories() const {
   for (; at != fs::recursive_directory_iterator(); ++at) {
     const auto path = at->path().lexically_relative(drive_);
     if (path == ".spoor") {
-      at.disable_recursion_pending();  // a daemon writes there meanwhile
+      at.disable_recursion_pending();  // a daemon writes there at the same time
     } else if (at->is_directory() && !at->is_symlink()) {
       found.push_back(path);
     }
@@ -64,7 +64,7 @@ fs::path TreeWriter::some_directory() {
 
 void TreeWriter::make_directory() {
   const fs::path path = some_directory() / new_name("d" + random_.letters(3));
-  std::error_code taken;  // the name, by a file
+  std::error_code taken;  // a file may have the name
   fs::create_directories(drive_ / path, taken);
   if (!taken) changed_.push_back(path);
 }
@@ -102,7 +102,7 @@ void TreeWriter::rename_something() {
   changed_.push_back(to);
 }
 
-// Nothing of which one program of a pipeline makes something else than another.
+// Every program of a pipeline must interpret these names in the same way.
 std::string TreeWriter::new_name(const std::string& plain) {
   if (oddities_ == TreeOddities::none || random_.one_in(2)) return plain;
   static const std::vector<std::string> odd{

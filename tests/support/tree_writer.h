@@ -1,4 +1,4 @@
-// A node's drive as somebody changes it, who keeps what has to be marked.
+// Changes the drive of a node at random and records what has to be marked.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace spoor::support {
 
-// What a tree has beside plain files under plain names.
+// What a tree contains besides plain files with plain names.
 enum class TreeOddities {
   none,
-  // Names with line breaks, leading dashes, bytes that are no UTF-8, and those that tools print themselves;
-  // symbolic and hard links; changed rights; another type under the name of what was there.
+  // Names with line breaks, leading dashes, invalid UTF-8, and text that tools print themselves; symbolic and
+  // hard links; changed permissions; entries replaced by another type.
   all,
 };
 
@@ -23,13 +23,13 @@ class TreeWriter {
   TreeWriter(Random& random, std::filesystem::path drive, TreeOddities oddities = TreeOddities::none)
       : random_(random), drive_(std::move(drive)), oddities_(oddities) {}
 
-  // So many directories, and files in them, which need no mark.
+  // Creates `directories` directories with files, which need no mark.
   void fill(int directories);
 
-  // Makes, writes, renames or removes something.
+  // Creates, writes, renames or removes an entry.
   void change();
 
-  // What changed since the last call: logical paths, each with a NUL behind it.
+  // The changes since the last call: logical paths, each followed by a NUL.
   std::string take_changed();
 
  private:

@@ -4,7 +4,7 @@
 
 namespace spoor::support {
 
-// The umask of this process, and of what it starts, while the object lives. For one thread alone.
+// Sets the umask of this process and of its children during its lifetime. Not thread-safe.
 class Umask {
  public:
   explicit Umask(mode_t mask) : before_(::umask(mask)) {}

@@ -54,7 +54,7 @@ systemctl daemon-reload
 
 step 'a socket for a group the daemon is not in: refused, and said'
 systemctl start spoord && fail 'it started'
-until_true 'said' logged spoord "the daemon's user has to be a member" --priority=err
+until_true 'said' logged spoord "user must be a member of" --priority=err
 systemctl stop spoord
 usermod --append --groups spoor-test-apps spoor
 

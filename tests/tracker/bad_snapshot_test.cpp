@@ -76,7 +76,7 @@ class BadSnapshotTest : public ::testing::Test {
   std::string whole_;
 };
 
-TEST_F(BadSnapshotTest, AnyFlippedByteIsSeenOnOneDriveAndOnAll) {
+TEST_F(BadSnapshotTest, FlippedByte_IsDetectedOnOneDriveAndOnAll) {
   for (std::size_t at = 0; at < whole_.size(); ++at) {
     std::string flipped = whole_;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x5a);
@@ -85,14 +85,14 @@ TEST_F(BadSnapshotTest, AnyFlippedByteIsSeenOnOneDriveAndOnAll) {
   }
 }
 
-TEST_F(BadSnapshotTest, AnyTruncationIsSeenOnOneDriveAndOnAll) {
+TEST_F(BadSnapshotTest, Truncation_IsDetectedOnOneDriveAndOnAll) {
   for (std::size_t size = 0; size < whole_.size(); ++size) {
     start_with(whole_.substr(0, size), {1}, "one drive, size " + std::to_string(size));
     start_with(whole_.substr(0, size), {0, 1}, "both drives, size " + std::to_string(size));
   }
 }
 
-TEST_F(BadSnapshotTest, AFileFromTheFutureIsKeptUnderItsVersion) {
+TEST_F(BadSnapshotTest, NewerVersion_IsKeptAsideUnderItsVersion) {
   const std::string future = "\x09 from the future";
   start_with(future, {0}, "one drive");
   start_with(future, {0, 1}, "both drives");
@@ -105,7 +105,7 @@ TEST_F(BadSnapshotTest, AFileFromTheFutureIsKeptUnderItsVersion) {
 }
 
 // MinIO's file is read, and is none of this instance's.
-TEST_F(BadSnapshotTest, MiniosFileInOurPlaceIsALossOnlyWhereItIsAllThereIs) {
+TEST_F(BadSnapshotTest, MinioSnapshot_IsALossOnlyIfOnEveryDrive) {
   const std::string minio = minio_file(1'677'169'754, 20, {18, 19});
   for (const bool on_both : {false, true}) {
     const Files files = files_.clone();
@@ -123,7 +123,7 @@ TEST_F(BadSnapshotTest, MiniosFileInOurPlaceIsALossOnlyWhereItIsAllThereIs) {
 }
 
 // The snapshots are the same on every drive; what tells swapped drives is their identity.
-TEST_F(BadSnapshotTest, SwappedDrivesAreNeitherReadNorWritten) {
+TEST_F(BadSnapshotTest, SwappedDrives_AreNeitherReadNorWritten) {
   const auto identity = [](std::size_t drive) { return node_drives[drive] / ".spoor/drive.json"; };
   const std::string one = files_.content(identity(0)).value();
   const std::string two = files_.content(identity(1)).value();
@@ -141,7 +141,7 @@ TEST_F(BadSnapshotTest, SwappedDrivesAreNeitherReadNorWritten) {
   }
 }
 
-TEST_F(BadSnapshotTest, AForeignFileIsKeptAsForeign) {
+TEST_F(BadSnapshotTest, SnapshotOfAnotherNode_IsKeptAsideAsForeign) {
   Snapshot foreign = snapshot_of(varied_state());
   foreign.owner.node = "another";
   start_with(encode_snapshot(foreign), {1}, "one drive");
@@ -153,7 +153,7 @@ TEST_F(BadSnapshotTest, AForeignFileIsKeptAsForeign) {
 }
 
 // The drive with the newer one comes last in the list, or first; the clock went back between the saves.
-TEST_F(BadSnapshotTest, TheNewestIsChosenByGenerationNotByTime) {
+TEST_F(BadSnapshotTest, NewestSnapshot_IsChosenByGenerationNotTime) {
   for (const std::size_t older : {0U, 1U}) {
     const Files files = files_.clone();
     {

@@ -1,4 +1,4 @@
-#include "tracker/bloom_filter.h"
+#include "tracker/filter/bloom_filter.h"
 
 #include <gtest/gtest.h>
 
@@ -34,20 +34,20 @@ PathHash random_hash(support::Random& random) {
   return {{random.next(), random.next(), random.next(), random.next()}};
 }
 
-TEST(BloomShapeTest, TheDefaultIsTheFormatsLevelZero) {
+TEST(BloomShapeTest, DefaultItemsAndRate_GiveLevelZeroShape) {
   EXPECT_EQ(BloomShape::for_items(200'000, 0.1), level_0);
   EXPECT_EQ(level_0.word_count(), 14977U);
   EXPECT_EQ(level_0.byte_count(), 119816U);
 }
 
-TEST(BloomShapeTest, MoreItemsOrFewerFalsePositivesTakeMoreBits) {
+TEST(BloomShapeTest, MoreItemsOrLowerRate_TakeMoreBits) {
   const BloomShape one = BloomShape::for_items(1'000, 0.1);
   EXPECT_GT(BloomShape::for_items(2'000, 0.1).bits, one.bits);
   EXPECT_GT(BloomShape::for_items(1'000, 0.01).bits, one.bits);
   EXPECT_GT(BloomShape::for_items(1'000, 0.01).hashes, one.hashes);
 }
 
-TEST(BloomShapeTest, ShapesNobodyCanWantAreStillShapes) {
+TEST(BloomShapeTest, ExtremeItemsAndRates_GiveValidShapes) {
   for (const double p : {1e-300, 0.5, 0.999999, 1 - 1e-16}) {
     for (const std::uint64_t n :
          {std::uint64_t{1}, std::uint64_t{1} << 40U, std::numeric_limits<std::uint64_t>::max()}) {
@@ -58,7 +58,7 @@ TEST(BloomShapeTest, ShapesNobodyCanWantAreStillShapes) {
 }
 
 // ancestor 4: m = 0 divides by zero, k = 0 answers yes to all.
-TEST(BloomShapeTest, AShapeFromOutsideIsChecked) {
+TEST(BloomShapeTest, ShapeOutOfRange_IsRefused) {
   EXPECT_TRUE(BloomShape::checked(1, 1));
   EXPECT_TRUE(BloomShape::checked(BloomShape::bits_max, BloomShape::hashes_max));
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
@@ -71,14 +71,14 @@ TEST(BloomShapeTest, AShapeFromOutsideIsChecked) {
   }
 }
 
-TEST(BloomFilterTest, ANewFilterContainsNothing) {
+TEST(BloomFilterTest, NewFilter_ContainsNothing) {
   SPOOR_RANDOM(random);
   const BloomFilter filter(level_0);
   EXPECT_EQ(filter.bits_set(), 0U);
   EXPECT_FALSE(filter.may_contain(random_hash(random)));
 }
 
-TEST(BloomFilterTest, PositionsFollowTheFormatForEveryNumberOfHashes) {
+TEST(BloomFilterTest, BitPositions_FollowFormatForEveryHashCount) {
   SPOOR_RANDOM(random);
   for (std::uint64_t hashes = 1; hashes <= BloomShape::hashes_max; ++hashes) {
     const BloomShape shape{random.between(1, 5'000), hashes};
@@ -93,7 +93,7 @@ TEST(BloomFilterTest, PositionsFollowTheFormatForEveryNumberOfHashes) {
   }
 }
 
-TEST(BloomFilterTest, WhatWasAddedIsNeverDenied) {
+TEST(BloomFilterTest, AddedKeys_AreAlwaysFound) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 50; ++round) {
     BloomFilter filter({random.between(1, 20'000), random.between(1, 20)});
@@ -103,7 +103,7 @@ TEST(BloomFilterTest, WhatWasAddedIsNeverDenied) {
   }
 }
 
-TEST(BloomFilterTest, AddSaysWhetherAnyBitWasNew) {
+TEST(BloomFilterTest, Add_ReturnsWhetherAnyBitWasNew) {
   BloomFilter filter(level_0);
   EXPECT_TRUE(filter.add(hash_path("bucket")));
   EXPECT_FALSE(filter.add(hash_path("bucket")));
@@ -121,7 +121,7 @@ TEST(BloomFilterTest, AddSaysWhetherAnyBitWasNew) {
   }
 }
 
-TEST(BloomFilterTest, MergingIsTheUnionOfTheBits) {
+TEST(BloomFilterTest, Merge_IsUnionOfBits) {
   SPOOR_RANDOM(random);
   BloomFilter one({5'000, 3});
   BloomFilter two({5'000, 3});
@@ -135,7 +135,7 @@ TEST(BloomFilterTest, MergingIsTheUnionOfTheBits) {
   EXPECT_EQ(set_bits(one), both);
 }
 
-TEST(BloomFilterTest, WordsReadFromOutsideKeepTheirBits) {
+TEST(BloomFilterTest, FilterFromWords_KeepsItsBits) {
   SPOOR_RANDOM(random);
   BloomFilter filter({1'000, 3});
   for (int i = 0; i < 100; ++i) filter.add(random_hash(random));
@@ -143,7 +143,7 @@ TEST(BloomFilterTest, WordsReadFromOutsideKeepTheirBits) {
   EXPECT_EQ(set_bits(copy), set_bits(filter));
 }
 
-TEST(BloomFilterTest, BitsBeyondTheShapesLastAreDropped) {
+TEST(BloomFilterTest, BitsBeyondShape_AreDropped) {
   // They belong to no key, and would count as density and as items.
   for (const std::uint64_t bits : {1U, 63U, 64U, 65U, 127U, 128U}) {
     const BloomShape shape{bits, 1};
@@ -152,7 +152,7 @@ TEST(BloomFilterTest, BitsBeyondTheShapesLastAreDropped) {
   }
 }
 
-TEST(FilterFiguresTest, AFilterFullAsMeantHoldsWhatItWasMadeFor) {
+TEST(FilterFiguresTest, FilterFilledToCapacity_HasDesignedFigures) {
   SPOOR_RANDOM(random);
   BloomFilter filter(level_0);
   for (int i = 0; i < 200'000; ++i) filter.add(random_hash(random));
@@ -166,14 +166,14 @@ TEST(FilterFiguresTest, AFilterFullAsMeantHoldsWhatItWasMadeFor) {
   EXPECT_NEAR(false_positives / 50'000.0, figures.fp_rate, 0.01);
 }
 
-TEST(FilterFiguresTest, AnEmptyFilterHoldsNothing) {
+TEST(FilterFiguresTest, EmptyFilter_HasZeroFigures) {
   const auto figures = FilterFigures::of(BloomFilter(level_0));
   EXPECT_EQ(figures.items, 0);
   EXPECT_EQ(figures.density, 0);
   EXPECT_EQ(figures.fp_rate, 0);
 }
 
-TEST(FilterFiguresTest, AFilterWithAllBitsSetHasFiniteFigures) {
+TEST(FilterFiguresTest, AllBitsSet_HasFiniteFigures) {
   const BloomFilter filter({100, 4}, {~std::uint64_t{0}, ~std::uint64_t{0}});
   const auto figures = FilterFigures::of(filter);
   EXPECT_DOUBLE_EQ(figures.items, 25 * std::log(200));  // as with half a bit left
@@ -181,7 +181,7 @@ TEST(FilterFiguresTest, AFilterWithAllBitsSetHasFiniteFigures) {
   EXPECT_EQ(figures.fp_rate, 1);
 }
 
-TEST(FilterFiguresTest, EveryBitMoreMakesMoreItemsUpToTheLast) {
+TEST(FilterFiguresTest, EachFurtherBit_IncreasesItems) {
   for (const std::uint64_t bits : {1U, 2U, 64U, 130U}) {
     const BloomShape shape{bits, 3};
     std::vector<std::uint64_t> words(shape.word_count());
@@ -195,7 +195,7 @@ TEST(FilterFiguresTest, EveryBitMoreMakesMoreItemsUpToTheLast) {
   }
 }
 
-TEST(FilterFiguresTest, AreTheSameOfAPackedFilter) {
+TEST(FilterFiguresTest, PackedFilter_HasSameFigures) {
   SPOOR_RANDOM(random);
   BloomFilter filter(level_0);
   for (int i = 0; i < 5'000; ++i) filter.add(random_hash(random));
@@ -207,7 +207,7 @@ TEST(FilterFiguresTest, AreTheSameOfAPackedFilter) {
 }
 
 // Up to an eighth of the bits: few enough that any of these sizes is packed.
-TEST(PackedFilterTest, GivesTheSameAnswers) {
+TEST(PackedFilterTest, Lookups_MatchUnpackedFilter) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 60; ++round) {
     BloomFilter filter({random.between(2'000, 60'000), random.between(1, 12)});
@@ -229,7 +229,7 @@ TEST(PackedFilterTest, GivesTheSameAnswers) {
   }
 }
 
-TEST(PackedFilterTest, IsMadeOnlyWhereItTakesLess) {
+TEST(PackedFilterTest, Packed_PacksOnlyIfSmaller) {
   SPOOR_RANDOM(random);
   BloomFilter filter(level_0);
   EXPECT_FALSE(filter.is_packed());
@@ -247,7 +247,7 @@ TEST(PackedFilterTest, IsMadeOnlyWhereItTakesLess) {
   EXPECT_FALSE(BloomFilter({64, 1}).packed().is_packed());
 }
 
-TEST(PackedFilterTest, IsAddedToLikeAnyOther) {
+TEST(PackedFilterTest, Add_UnpacksAndSetsSameBits) {
   SPOOR_RANDOM(random);
   BloomFilter filter({5'000, 3});
   for (int i = 0; i < 50; ++i) filter.add(random_hash(random));
@@ -260,7 +260,7 @@ TEST(PackedFilterTest, IsAddedToLikeAnyOther) {
   EXPECT_EQ(set_bits(packed), set_bits(filter));
 }
 
-TEST(PackedFilterTest, MergesWithBothKinds) {
+TEST(PackedFilterTest, Merge_CombinesPackedAndUnpacked) {
   SPOOR_RANDOM(random);
   const BloomShape shape{9'001, 3};
   BloomFilter one(shape);
@@ -282,7 +282,7 @@ TEST(PackedFilterTest, MergesWithBothKinds) {
   }
 }
 
-TEST(PackedFilterTest, OfTheLargestShapeTakesAFewBytes) {
+TEST(PackedFilterTest, LargestShape_TakesFewBytes) {
   // Its only position is 0, and the one of the hash that is all zeros.
   const BloomShape shape{BloomShape::bits_max, 4};
   const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);

@@ -1,8 +1,8 @@
-#include "tracker/drive_paths.h"
+#include "tracker/paths/drive_paths.h"
 
 #include <gtest/gtest.h>
 
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -12,7 +12,7 @@ std::string refusal(const std::string& raw) {
   return paths.refusal(raw, normalise_path(raw).value());
 }
 
-TEST(DrivePathsTest, PathOnADrive_IsRefusedWithThePathBelowIt) {
+TEST(DrivePathsTest, PathOnDrive_IsRefusedWithRelativePathHint) {
   EXPECT_EQ(refusal("/mnt/disk1/photos/x"),
             "'/mnt/disk1/photos/x' is on the drive /mnt/disk1; give the path below it: 'photos/x'");
   EXPECT_EQ(refusal("//mnt/./disk1//photos"),
@@ -20,7 +20,7 @@ TEST(DrivePathsTest, PathOnADrive_IsRefusedWithThePathBelowIt) {
   EXPECT_EQ(refusal("/mnt/disk 2"), "'/mnt/disk 2' is on the drive /mnt/disk 2; give the path below it");
 }
 
-TEST(DrivePathsTest, AnyOtherPath_IsFine) {
+TEST(DrivePathsTest, PathOutsideDrives_IsAccepted) {
   for (const char* raw :
        {"mnt/disk1/photos", "/mnt/disk10/x", "/mnt", "/photos/mnt/disk1", "./mnt/disk1/x"}) {
     EXPECT_EQ(refusal(raw), "") << raw;

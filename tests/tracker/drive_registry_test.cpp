@@ -1,4 +1,4 @@
-#include "tracker/drive_registry.h"
+#include "tracker/storage/drive_registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class DriveRegistryTest : public ::testing::Test {
   fakes::MemoryFileSystem files_;
 };
 
-TEST_F(DriveRegistryTest, ADriveNeverSeenIsFreshAndKnownOnceAdmitted) {
+TEST_F(DriveRegistryTest, NewDrive_IsFreshAndKnownOnceAdmitted) {
   DriveRegistry registry = loaded();
   for (const auto& drive : drives) {
     EXPECT_EQ(registry.check(drive).identity, DriveIdentity::fresh);
@@ -61,7 +61,7 @@ TEST_F(DriveRegistryTest, ADriveNeverSeenIsFreshAndKnownOnceAdmitted) {
   }
 }
 
-TEST_F(DriveRegistryTest, DriveThatOverlapsWithAnother_IsNotAdmittedNorWrittenTo) {
+TEST_F(DriveRegistryTest, OverlappingDrive_IsNotAdmittedOrWritten) {
   const auto find_overlap = [](const std::filesystem::path& drive) {
     return drive == two ? std::string("it is inside /mnt/one") : std::string();
   };
@@ -75,7 +75,7 @@ TEST_F(DriveRegistryTest, DriveThatOverlapsWithAnother_IsNotAdmittedNorWrittenTo
   EXPECT_FALSE(files_.exists(identity(two)));
 }
 
-TEST_F(DriveRegistryTest, AnEmptyDirectoryInItsPlaceIsRefused) {
+TEST_F(DriveRegistryTest, AdmittedDriveWithoutIdentity_IsRefused) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   ASSERT_TRUE(files_.remove(identity(one)));
@@ -83,7 +83,7 @@ TEST_F(DriveRegistryTest, AnEmptyDirectoryInItsPlaceIsRefused) {
   expect_refused(loaded(), one, "carries no identity");
 }
 
-TEST_F(DriveRegistryTest, AnotherDriveInItsPlaceIsRefusedUntilAdmitted) {
+TEST_F(DriveRegistryTest, AnotherDrivesIdentity_IsRefusedUntilAdmitted) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.put(identity(one), R"({"id":"00112233445566778899aabbccddeeff"})");
@@ -94,7 +94,7 @@ TEST_F(DriveRegistryTest, AnotherDriveInItsPlaceIsRefusedUntilAdmitted) {
   EXPECT_EQ(registry.id_of(one), "00112233445566778899aabbccddeeff") << "its own word is kept";
 }
 
-TEST_F(DriveRegistryTest, ADriveThatCannotBeReadIsRefusedNotFresh) {
+TEST_F(DriveRegistryTest, UnreadableDrive_IsRefusedNotFresh) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.fail_below(one, EIO);
@@ -104,7 +104,7 @@ TEST_F(DriveRegistryTest, ADriveThatCannotBeReadIsRefusedNotFresh) {
   EXPECT_EQ(registry.check(one).identity, DriveIdentity::known);
 }
 
-TEST_F(DriveRegistryTest, ADamagedIdentityIsRefusedAndNotReplaced) {
+TEST_F(DriveRegistryTest, CorruptIdentity_IsRefusedAndNotReplaced) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   for (const char* text : {"", "{}", R"({"id":"short"})", R"({"id":7})", "\xff\xff"}) {
@@ -115,7 +115,7 @@ TEST_F(DriveRegistryTest, ADamagedIdentityIsRefusedAndNotReplaced) {
   }
 }
 
-TEST_F(DriveRegistryTest, OneDiskAtTwoPathsIsRefusedAtTheSecond) {
+TEST_F(DriveRegistryTest, DuplicateIdentity_IsRefusedOnSecondDrive) {
   DriveRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.put(identity(two), files_.content(identity(one)).value());
@@ -124,7 +124,7 @@ TEST_F(DriveRegistryTest, OneDiskAtTwoPathsIsRefusedAtTheSecond) {
   EXPECT_THAT(admitted.error().message, HasSubstr("same identity"));
 }
 
-TEST_F(DriveRegistryTest, SwappedDrivesAreRefusedBothAndCanBeAccepted) {
+TEST_F(DriveRegistryTest, SwappedDrives_AreRefusedUntilAdmitted) {
   DriveRegistry registry = loaded();
   for (const auto& drive : drives) ASSERT_TRUE(registry.admit(drive));
   const std::string first = files_.content(identity(one)).value();
@@ -136,7 +136,7 @@ TEST_F(DriveRegistryTest, SwappedDrivesAreRefusedBothAndCanBeAccepted) {
   for (const auto& drive : drives) EXPECT_EQ(registry.check(drive).identity, DriveIdentity::known);
 }
 
-TEST_F(DriveRegistryTest, WhereTheRegistryIsDamagedOnlyDrivesWithAnIdentityAreTakenIn) {
+TEST_F(DriveRegistryTest, CorruptRegistry_AdmitsOnlyDrivesWithIdentity) {
   {
     DriveRegistry registry = loaded();
     ASSERT_TRUE(registry.admit(one));
@@ -152,14 +152,14 @@ TEST_F(DriveRegistryTest, WhereTheRegistryIsDamagedOnlyDrivesWithAnIdentityAreTa
   }
 }
 
-TEST_F(DriveRegistryTest, ADriveThatIsNotThereIsNotCreated) {
+TEST_F(DriveRegistryTest, MissingDrive_IsNotCreated) {
   DriveRegistry registry(files_, "/data");
   ASSERT_TRUE(registry.load({"/mnt/absent"}));
   EXPECT_FALSE(registry.admit("/mnt/absent"));
   EXPECT_FALSE(files_.exists("/mnt/absent"));
 }
 
-TEST_F(DriveRegistryTest, AnAdmissionThatCannotBeRememberedIsNone) {
+TEST_F(DriveRegistryTest, RegistryWriteFails_DriveIsNotAdmitted) {
   DriveRegistry registry = loaded();
   files_.fill("/data");
   EXPECT_FALSE(registry.admit(one));

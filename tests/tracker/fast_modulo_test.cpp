@@ -1,4 +1,4 @@
-#include "tracker/fast_modulo.h"
+#include "tracker/filter/fast_modulo.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ void expect_exact(std::uint64_t divisor, const std::vector<std::uint64_t>& numbe
   for (const std::uint64_t x : numbers) ASSERT_EQ(modulo(x), x % divisor) << x << " mod " << divisor;
 }
 
-TEST(FastModuloTest, IsExactAtTheEdges) {
+TEST(FastModuloTest, EdgeValues_AreExact) {
   for (std::uint64_t divisor = 1; divisor <= 2'000; ++divisor) expect_exact(divisor, edges_of(divisor));
   for (unsigned power = 0; power < 64; ++power) {
     const std::uint64_t two = std::uint64_t{1} << power;
@@ -38,7 +38,7 @@ TEST(FastModuloTest, IsExactAtTheEdges) {
   }
 }
 
-TEST(FastModuloTest, IsExactAtRandom) {
+TEST(FastModuloTest, RandomValues_AreExact) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 20'000; ++round) {
     const std::uint64_t divisor = (random.next() >> random.between(28, 63)) + 1;

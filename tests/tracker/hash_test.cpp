@@ -1,4 +1,4 @@
-#include "tracker/hash.h"
+#include "tracker/filter/hash.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/support/random.h"
-#include "tracker/path.h"
-#include "tracker/prefix_hashes.h"
+#include "tracker/filter/prefix_hashes.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -64,7 +64,7 @@ PathHash reference(const std::string& key) {
   return {{plain[0], plain[1], padded[0], padded[1]}};
 }
 
-TEST(HashTest, IsMurmur3OfTheKeyAndOfTheKeyWithAOneBehind) {
+TEST(HashTest, HashPath_IsMurmur3OfKeyAndPaddedKey) {
   SPOOR_RANDOM(random);
   for (std::size_t length = 0; length <= 300; ++length) {
     const std::string key = random.bytes(length);
@@ -72,7 +72,7 @@ TEST(HashTest, IsMurmur3OfTheKeyAndOfTheKeyWithAOneBehind) {
   }
 }
 
-TEST(HashTest, TheStateCarriedOnEqualsTheHashFromTheStart) {
+TEST(HashTest, IncrementalHash_EqualsHashFromStart) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {
     const std::string key = random.bytes(random.below(200));
@@ -86,7 +86,7 @@ TEST(HashTest, TheStateCarriedOnEqualsTheHashFromTheStart) {
   }
 }
 
-TEST(HashTest, EveryPrefixOfAPathHasItsOwnHash) {
+TEST(HashTest, ForEachPrefixHash_VisitsEveryPrefix) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {
     std::string path;
@@ -123,7 +123,7 @@ void expect_prefixes(const std::string& path, const std::vector<PathHash>& expec
   }
 }
 
-TEST(PrefixHashesTest, AreThoseOfEveryPrefixWhateverItsLength) {
+TEST(PrefixHashesTest, AnyPathLength_HashesEveryPrefix) {
   SPOOR_RANDOM(random);
   for (std::size_t length = 1; length <= 300; ++length) {
     for (int round = 0; round < 8; ++round) {
@@ -144,7 +144,7 @@ TEST(PrefixHashesTest, AreThoseOfEveryPrefixWhateverItsLength) {
   }
 }
 
-TEST(PrefixHashesTest, AreThoseOfVeryDeepPaths) {
+TEST(PrefixHashesTest, VeryDeepPath_HashesEveryPrefix) {
   SPOOR_RANDOM(random);
   std::string path;
   std::vector<PathHash> expected;
@@ -155,7 +155,7 @@ TEST(PrefixHashesTest, AreThoseOfVeryDeepPaths) {
   }
 }
 
-TEST(PrefixHashesTest, OfTheRootAreItsOwn) {
+TEST(PrefixHashesTest, Root_HashesOnlyItself) {
   for (const bool wide : widths()) {
     PrefixHashes hashes("", wide);
     EXPECT_TRUE(std::ranges::equal(hashes.all(), std::vector{reference("")}));
@@ -164,7 +164,7 @@ TEST(PrefixHashesTest, OfTheRootAreItsOwn) {
   }
 }
 
-TEST(HashTest, ACopyDescendsWithoutItsOriginal) {
+TEST(HashTest, CopiedHasher_DescendsIndependently) {
   PathHasher parent;
   parent.descend("bucket");
   PathHasher child = parent;
@@ -173,14 +173,14 @@ TEST(HashTest, ACopyDescendsWithoutItsOriginal) {
   EXPECT_EQ(parent.hash(), reference("bucket"));
 }
 
-TEST(HashTest, DescendingFromTheRootPutsNoSeparator) {
+TEST(HashTest, DescendFromRoot_AddsNoSeparator) {
   PathHasher root;
   EXPECT_EQ(root.hash(), reference(""));
   root.descend("bucket");
   EXPECT_EQ(root.hash(), reference("bucket"));
 }
 
-TEST(HashTest, AppendingNothingChangesNothing) {
+TEST(HashTest, AppendEmpty_ChangesNothing) {
   PathHasher hasher;
   hasher.append({});  // without even an address
   hasher.append("bucket");

@@ -1,4 +1,4 @@
-#include "tracker/instance_record.h"
+#include "tracker/storage/instance_record.h"
 
 #include <gtest/gtest.h>
 
@@ -25,23 +25,23 @@ class InstanceRecordTest : public ::testing::Test {
   const InstanceRecord running_{instance_of(3), std::nullopt};
 };
 
-TEST_F(InstanceRecordTest, WhereNoneWasThereIsNone) { EXPECT_FALSE(read().value()); }
+TEST_F(InstanceRecordTest, MissingRecord_ReadsAsNone) { EXPECT_FALSE(read().value()); }
 
-TEST_F(InstanceRecordTest, WhatWasWrittenIsRead) {
+TEST_F(InstanceRecordTest, WrittenRecord_IsReadBack) {
   for (const InstanceRecord& record : {clean_, running_}) {
     ASSERT_TRUE(write_instance_record(files_, "/data", record));
     EXPECT_EQ(read().value(), record);
   }
 }
 
-TEST_F(InstanceRecordTest, AWrittenRecordSurvivesAPowerCut) {
+TEST_F(InstanceRecordTest, WrittenRecord_SurvivesPowerCut) {
   ASSERT_TRUE(write_instance_record(files_, "/data", clean_));
   ASSERT_TRUE(write_instance_record(files_, "/data", running_));
   files_.crash(Fate::lost);
   EXPECT_EQ(read().value(), running_) << "an unclean run would pass for a clean one";
 }
 
-TEST_F(InstanceRecordTest, ARecordThatCannotBeReadIsAnErrorNotNone) {
+TEST_F(InstanceRecordTest, MalformedRecord_IsCorruptNotNone) {
   // "None" would let a loss pass for a birth.
   for (const char* text : {"", "{", "null", "[]", "{}", R"({"instance":7})", R"({"instance":"xyz"})",
                            R"({"instance":"0303"})"}) {
@@ -52,13 +52,13 @@ TEST_F(InstanceRecordTest, ARecordThatCannotBeReadIsAnErrorNotNone) {
   }
 }
 
-TEST_F(InstanceRecordTest, ADiskErrorIsAnErrorNotNone) {
+TEST_F(InstanceRecordTest, DiskError_IsAnErrorNotNone) {
   ASSERT_TRUE(write_instance_record(files_, "/data", clean_));
   files_.fail_below("/data", EIO);
   EXPECT_FALSE(read());
 }
 
-TEST_F(InstanceRecordTest, AnOddGenerationIsNoCleanStop) {
+TEST_F(InstanceRecordTest, InvalidGeneration_IsNotACleanStop) {
   for (const char* generation : {"-1", "1.5", "\"17\"", "null", "true"}) {
     files_.put("/data/instance.json", R"({"instance":")" + clean_.instance.to_string() +
                                           R"(","clean_position":7,"clean_generation":)" + generation + "}");

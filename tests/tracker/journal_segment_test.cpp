@@ -1,4 +1,4 @@
-#include "tracker/journal_segment.h"
+#include "tracker/storage/journal_segment.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ struct Sample {
   std::size_t third = second + encode_frame(instance, 0, two).size();
 };
 
-TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
+TEST(JournalRecordTest, WrittenRecords_AreReadBack) {
   const std::vector<JournalRecord> all{dir("bucket/a"),
                                        file("b/\xff\x01"),
                                        tree(""),
@@ -63,7 +63,7 @@ TEST(JournalRecordTest, WhatWasWrittenIsTaken) {
   EXPECT_TRUE(rest.empty());
 }
 
-TEST(JournalRecordTest, WhatCannotBeARecordIsAnErrorAndStays) {
+TEST(JournalRecordTest, InvalidRecord_IsCorruptAndNotConsumed) {
   std::string too_long = records_of({dir(std::string(255, 'x'))});
   too_long[2] = 1;  // longer than what follows
   const std::string impossible_shape("\x05\0\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0", 17);
@@ -79,7 +79,7 @@ TEST(JournalRecordTest, WhatCannotBeARecordIsAnErrorAndStays) {
   }
 }
 
-TEST(JournalSegmentTest, AHeaderIsReadAsItWasWritten) {
+TEST(JournalSegmentTest, SegmentHeader_IsReadBack) {
   const std::string bytes = encode_segment_header(header) + "frames";
   std::string_view rest = bytes;
   const auto read = take_segment_header(rest);
@@ -88,7 +88,7 @@ TEST(JournalSegmentTest, AHeaderIsReadAsItWasWritten) {
   EXPECT_EQ(rest, "frames");
 }
 
-TEST(JournalSegmentTest, AnyFlippedBitAndAnyCutOfAHeaderIsSeen) {
+TEST(JournalSegmentTest, FlippedOrTruncatedHeader_IsRefused) {
   const std::string whole = encode_segment_header(header);
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string flipped = whole;
@@ -100,14 +100,14 @@ TEST(JournalSegmentTest, AnyFlippedBitAndAnyCutOfAHeaderIsSeen) {
   }
 }
 
-TEST(JournalSegmentTest, ANewerVersionIsToldFromDamage) {
+TEST(JournalSegmentTest, NewerVersionHeader_IsUnknownNotCorrupt) {
   std::string newer = encode_segment_header(header);
   newer[0] = 2;
   std::string_view rest = newer;
   EXPECT_EQ(take_segment_header(rest).error().code, Errc::snapshot_unknown);
 }
 
-TEST(JournalSegmentTest, PositionsThatCannotBeAreRefused) {
+TEST(JournalSegmentTest, HeaderWithInvalidPositionOrInstance_IsRefused) {
   for (const SegmentHeader& bad : {SegmentHeader{{"c", "n"}, instance, 10, 11},
                                    SegmentHeader{{"c", "n"}, instance, journal_position_max + 1, 0},
                                    SegmentHeader{{"c", "n"}, {}, 0, 0}}) {
@@ -117,7 +117,7 @@ TEST(JournalSegmentTest, PositionsThatCannotBeAreRefused) {
   }
 }
 
-TEST(JournalSegmentTest, FramesFollowOnEachOther) {
+TEST(JournalSegmentTest, ConsecutiveFrames_AreReadWhole) {
   const Sample sample;
   const auto read = read_frames(instance, 1000, sample.bytes);
   EXPECT_EQ(read.how, SegmentEnd::whole);
@@ -127,7 +127,7 @@ TEST(JournalSegmentTest, FramesFollowOnEachOther) {
   EXPECT_EQ(read.end, 1000 + sample.one.size() + sample.two.size() + sample.three.size());
 }
 
-TEST(JournalSegmentTest, ACutAnywhereInTheLastFrameIsATornEnd) {
+TEST(JournalSegmentTest, TruncatedLastFrame_IsATornEnd) {
   const Sample sample;
   for (std::size_t size = sample.third + 1; size < sample.bytes.size(); ++size) {
     const auto read = read_frames(instance, 1000, std::string_view(sample.bytes).substr(0, size));
@@ -136,7 +136,7 @@ TEST(JournalSegmentTest, ACutAnywhereInTheLastFrameIsATornEnd) {
   }
 }
 
-TEST(JournalSegmentTest, DamageBeforeTheLastFrameIsNoTornEnd) {
+TEST(JournalSegmentTest, FlippedByteBeforeLastFrame_IsDamaged) {
   const Sample sample;
   for (std::size_t at = 0; at < sample.third; ++at) {
     std::string flipped = sample.bytes;
@@ -147,7 +147,7 @@ TEST(JournalSegmentTest, DamageBeforeTheLastFrameIsNoTornEnd) {
   }
 }
 
-TEST(JournalSegmentTest, OtherBytesInTheLastFrameAreABrokenEnd) {
+TEST(JournalSegmentTest, FlippedByteInLastFrame_IsABrokenEnd) {
   const Sample sample;
   // Behind the length, which could not be told from one that is cut off.
   for (std::size_t at = sample.third + 8; at < sample.bytes.size(); ++at) {
@@ -160,7 +160,7 @@ TEST(JournalSegmentTest, OtherBytesInTheLastFrameAreABrokenEnd) {
 }
 
 // One bad sector across two frames: that there was a second one shows that the first was done.
-TEST(JournalSegmentTest, BytesBehindABadFrameAreDamageWhateverTheyAre) {
+TEST(JournalSegmentTest, TwoAdjacentBadFrames_AreDamaged) {
   const Sample sample;
   std::string flipped = sample.bytes;
   flipped[sample.third - 1] = static_cast<char>(flipped[sample.third - 1] ^ 0x01);
@@ -168,7 +168,7 @@ TEST(JournalSegmentTest, BytesBehindABadFrameAreDamageWhateverTheyAre) {
   EXPECT_EQ(read_frames(instance, 1000, flipped).how, SegmentEnd::damaged);
 }
 
-TEST(JournalSegmentTest, AMissingFrameIsDamage) {
+TEST(JournalSegmentTest, MissingFrame_IsDamaged) {
   const Sample sample;
   const std::string without_second =
       sample.bytes.substr(0, sample.second) + sample.bytes.substr(sample.third);
@@ -177,7 +177,7 @@ TEST(JournalSegmentTest, AMissingFrameIsDamage) {
   EXPECT_EQ(read.how, SegmentEnd::damaged);
 }
 
-TEST(JournalSegmentTest, FramesOfAnotherInstanceAreNone) {
+TEST(JournalSegmentTest, FramesOfAnotherInstance_AreIgnored) {
   const Sample sample;
   EXPECT_TRUE(read_frames(instance_of(5), 1000, sample.bytes).frames.empty());
   EXPECT_FALSE(holds_frame(instance_of(5), sample.bytes));
@@ -185,7 +185,7 @@ TEST(JournalSegmentTest, FramesOfAnotherInstanceAreNone) {
 }
 
 // A marked path can hold any bytes but NUL; what looks like a frame must not pass for one.
-TEST(JournalSegmentTest, AFrameCutOffIsTornWhateverItsPathsHold) {
+TEST(JournalSegmentTest, TruncatedFrameHoldingFrameBytes_IsTorn) {
   const std::string other = encode_frame(instance_of(5), 7, "records");
   const std::string frame = encode_frame(instance, 1000, "SPJF" + other + other);
   const auto read = read_frames(instance, 1000, std::string_view(frame).substr(0, frame.size() - 1));

@@ -1,4 +1,4 @@
-#include "tracker/journal.h"
+#include "tracker/storage/journal.h"
 
 #include <gtest/gtest.h>
 
@@ -39,14 +39,14 @@ class JournalTest : public ::testing::Test {
   Journal journal_{files_, {"/data", owner, true}};
 };
 
-TEST_F(JournalTest, WhatWasAppended_IsThereAfterAPowerCut) {
+TEST_F(JournalTest, AppendedRecords_SurvivePowerCut) {
   ASSERT_TRUE(journal_.append("0123456789"));
   files_.crash();
   EXPECT_EQ(starts(), (Starts{1000}));
 }
 
 // What a process left behind that was killed before it could sync.
-TEST_F(JournalTest, AdoptedSegment_IsThereAfterAPowerCut) {
+TEST_F(JournalTest, AdoptedSegment_SurvivesPowerCut) {
   const auto file =
       files_.create("/data/journal/00000000000000002000-" + instance_of(1).to_string() + ".log").value();
   ASSERT_TRUE(file->append(encode_segment_header({owner, instance_of(1), 2000, 2000})));
@@ -57,7 +57,7 @@ TEST_F(JournalTest, AdoptedSegment_IsThereAfterAPowerCut) {
   EXPECT_EQ(starts(), (Starts{1000, 2000}));
 }
 
-TEST_F(JournalTest, ACutRemovesWhatIsCoveredAndNothingElse) {
+TEST_F(JournalTest, Cut_RemovesOnlyCoveredSegments) {
   fill(3);
   EXPECT_EQ(starts(), (Starts{1000, 1010, 1020, 1030}));
   journal_.cut(1009);
@@ -70,7 +70,7 @@ TEST_F(JournalTest, ACutRemovesWhatIsCoveredAndNothingElse) {
   EXPECT_EQ(starts(), (Starts{1030})) << "the one that is written to stays";
 }
 
-TEST_F(JournalTest, WhatCannotBeRemovedIsTriedAgain) {
+TEST_F(JournalTest, SegmentRemovalFails_NextCutRetries) {
   fill(2);
   files_.fail_call(1, EIO);
   journal_.cut(1020);
@@ -79,12 +79,12 @@ TEST_F(JournalTest, WhatCannotBeRemovedIsTriedAgain) {
   EXPECT_EQ(starts(), (Starts{1020}));
 }
 
-TEST_F(JournalTest, AnEmptySegmentIsNotRotated) {
+TEST_F(JournalTest, EmptySegment_IsNotRotated) {
   ASSERT_TRUE(journal_.rotate());
   EXPECT_EQ(starts(), (Starts{1000}));
 }
 
-TEST_F(JournalTest, AfterAFailedWriteNothingIsAppendedUntilItIsBegunAnew) {
+TEST_F(JournalTest, FailedWrite_RefusesAppendsUntilNextBegin) {
   files_.fail_call(2, EIO);  // the sync
   EXPECT_FALSE(journal_.append("0123456789"));
   EXPECT_FALSE(journal_.append("0123456789"));
@@ -93,7 +93,7 @@ TEST_F(JournalTest, AfterAFailedWriteNothingIsAppendedUntilItIsBegunAnew) {
   EXPECT_TRUE(journal_.append("0123456789"));
 }
 
-TEST_F(JournalTest, ItsBytesAreThoseOfItsFiles) {
+TEST_F(JournalTest, Bytes_EqualSizeOfSegmentFiles) {
   const auto on_disk = [&] {
     std::uint64_t bytes = 0;
     for (const auto& segment : load_journal(files_, "/data", owner, instance_of(1)).segments) {
@@ -107,7 +107,7 @@ TEST_F(JournalTest, ItsBytesAreThoseOfItsFiles) {
   EXPECT_EQ(journal_.bytes(), on_disk());
 }
 
-TEST_F(JournalTest, AnotherNodesFilesAreNotRead) {
+TEST_F(JournalTest, SegmentsOfAnotherNode_AreNotRead) {
   ASSERT_TRUE(journal_.append("0123456789"));
   const auto journal = load_journal(files_, "/data", {"cluster", "other"}, instance_of(1));
   ASSERT_EQ(journal.segments.size(), 1U);
@@ -116,7 +116,7 @@ TEST_F(JournalTest, AnotherNodesFilesAreNotRead) {
   EXPECT_TRUE(load_journal(files_, "/data", owner, instance_of(2)).segments.empty());
 }
 
-TEST_F(JournalTest, LeftoversOfOtherInstancesAreRemovedAndOnlyThose) {
+TEST_F(JournalTest, RemoveLeftovers_RemovesOnlySegmentsOfOtherInstances) {
   files_.put("/data/journal/notes.txt", "of the operator");
   Journal next(files_, {"/data", owner, true});
   ASSERT_TRUE(next.begin({owner, instance_of(2), 0, 0}));

@@ -1,4 +1,4 @@
-#include "tracker/level_schedule.h"
+#include "tracker/filter/level_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 namespace spoor::tracker {
 namespace {
 
-TEST(LevelScheduleTest, LevelZeroIsTheFilterOfMinio) {
+TEST(LevelScheduleTest, LevelZero_IsMinioFilterShape) {
   const LevelSchedule levels(200'000, 0.1);
   EXPECT_EQ(levels.shape(0), (BloomShape{958'506, 4}));
   EXPECT_EQ(levels.items_max(0), 200'000);
 }
 
-TEST(LevelScheduleTest, EachLevelHoldsTwiceAsManyItemsAtHalfTheRate) {
+TEST(LevelScheduleTest, EachLevel_DoublesItemsAndHalvesRate) {
   const LevelSchedule levels(200'000, 0.1);
   ASSERT_EQ(levels.count(), 9U);
   for (std::size_t level = 0; level < levels.count(); ++level) {
@@ -25,7 +25,7 @@ TEST(LevelScheduleTest, EachLevelHoldsTwiceAsManyItemsAtHalfTheRate) {
   }
 }
 
-TEST(LevelScheduleTest, AFullLevelHasTheRateItIsMadeForAndAllOfThemStayUnderTwiceTheFirst) {
+TEST(LevelScheduleTest, FullLevels_KeepTheirRateAndTheTotalBound) {
   const LevelSchedule levels(200'000, 0.1);
   double none_says_maybe = 1;
   for (std::size_t level = 0; level < levels.count(); ++level) {
@@ -38,13 +38,13 @@ TEST(LevelScheduleTest, AFullLevelHasTheRateItIsMadeForAndAllOfThemStayUnderTwic
   EXPECT_LT(1 - none_says_maybe, levels.fp_rate_max());
 }
 
-TEST(LevelScheduleTest, ForeignShapesAreNoLevel) {
+TEST(LevelScheduleTest, ForeignShape_IsNotALevel) {
   const LevelSchedule levels(200'000, 0.1);
   EXPECT_EQ(levels.level_of({958'506, 5}), std::nullopt);
   EXPECT_EQ(levels.level_of({958'507, 4}), std::nullopt);
 }
 
-TEST(LevelScheduleTest, TheLevelForSoManyItemsIsTheSmallestThatHoldsThem) {
+TEST(LevelScheduleTest, LevelFor_ReturnsSmallestThatHoldsItems) {
   const LevelSchedule levels(200'000, 0.1);
   EXPECT_EQ(levels.level_for(0), 0U);
   EXPECT_EQ(levels.level_for(200'000), 0U);
@@ -53,7 +53,7 @@ TEST(LevelScheduleTest, TheLevelForSoManyItemsIsTheSmallestThatHoldsThem) {
   EXPECT_EQ(levels.level_for(1e300), levels.last());
 }
 
-// What a scan reads of one node at a time has a bound (peer/http_transport.h).
+// What a scan reads of one node at a time has a bound (peer/http/http_transport.h).
 TEST(LevelScheduleTest, AllLevelsTogether_FitInOneAnswer) {
   for (const std::uint64_t items : {std::uint64_t{1}, std::uint64_t{200'000}, std::uint64_t{20'000'000}}) {
     for (const double fp_rate : {1e-9, 0.1, 0.9}) {
@@ -65,7 +65,7 @@ TEST(LevelScheduleTest, AllLevelsTogether_FitInOneAnswer) {
   }
 }
 
-TEST(LevelScheduleTest, ItEndsWithWhatAFilterCanBe) {
+TEST(LevelScheduleTest, ExtremeItemsAndRates_GiveValidGrowingLevels) {
   for (const std::uint64_t items : {std::uint64_t{1}, std::uint64_t{200'000'000}, ~std::uint64_t{0}}) {
     for (const double fp_rate : {1e-300, 1e-9, 0.1, 0.999999}) {
       const LevelSchedule levels(items, fp_rate);

@@ -1,4 +1,4 @@
-#include "tracker/live_filter.h"
+#include "tracker/filter/live_filter.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::vector<BloomShape> shapes() {
   return shapes;
 }
 
-TEST(LiveFilterTest, SaysTheSameOfAKeyInEachWayOfAsking) {
+TEST(LiveFilterTest, ScalarAndAvx512Lookups_MatchBloomFilter) {
   SPOOR_RANDOM(random);
   for (const BloomShape shape : shapes()) {
     LiveFilter filter(shape);
@@ -53,7 +53,7 @@ TEST(LiveFilterTest, SaysTheSameOfAKeyInEachWayOfAsking) {
 }
 
 // Where a quotient of doubles goes wrong first.
-TEST(LiveFilterTest, FindsThePositionsOfKeysAroundMultiplesOfItsSize) {
+TEST(LiveFilterTest, KeysNearMultiplesOfFilterSize_AreFound) {
   SPOOR_RANDOM(random);
   for (const BloomShape shape : shapes()) {
     for (int i = 0; i < 2000; ++i) {
@@ -69,7 +69,7 @@ TEST(LiveFilterTest, FindsThePositionsOfKeysAroundMultiplesOfItsSize) {
   }
 }
 
-TEST(LiveFilterTest, CountsUpToTheFirstThatIsNotThere) {
+TEST(LiveFilterTest, MayContainFirst_CountsUpToFirstMissingKey) {
   SPOOR_RANDOM(random);
   LiveFilter filter(BloomShape::for_items(200'000, 0.1));
   std::vector<PathHash> hashes(10);

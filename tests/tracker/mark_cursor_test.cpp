@@ -1,4 +1,4 @@
-#include "tracker/mark_cursor.h"
+#include "tracker/filter/mark_cursor.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ void expect_what_the_set_says(const MarkCursor& cursor, const MarkSet& marks, co
   ASSERT_EQ(cursor.in_filter(), marks.filters_may_contain(hash_path(path))) << path;
 }
 
-TEST(MarkCursorTest, WithoutMarksNothingIsMarked) {
+TEST(MarkCursorTest, EmptySet_MarksNothing) {
   MarkSet marks;
   for (const std::string_view path : {"", "a", "a/b"}) {
     const MarkCursor cursor = at(marks, path);
@@ -36,19 +36,19 @@ TEST(MarkCursorTest, WithoutMarksNothingIsMarked) {
   EXPECT_FALSE(at(marks, "").in_filter()) << "a filter without a bit marks nothing";
 }
 
-TEST(MarkCursorTest, AnyMarkAnywhereIsAboutTheRoot) {
+TEST(MarkCursorTest, AnyMark_MarksTheRoot) {
   EXPECT_TRUE(at(mark_set_of({"a/b"}), "").in_filter());
   EXPECT_TRUE(at(tree_marks_of({"a/b"}), "").in_filter());
 }
 
-TEST(MarkCursorTest, EveryFilterIsAsked) {
+TEST(MarkCursorTest, SeveralFilters_AreAllQueried) {
   MarkSet marks = mark_set_of({"a"});
   marks.merge(mark_set_of({"b"}, {128, 3}));
   for (const std::string_view path : {"a", "b"}) EXPECT_TRUE(at(marks, path).in_filter()) << path;
   EXPECT_FALSE(at(marks, "c").in_filter());
 }
 
-TEST(MarkCursorTest, TheWayToATreeMarkLeadsToItAndAllBelowIsCovered) {
+TEST(MarkCursorTest, TreeMark_ParentsLeadToItAndBelowIsCovered) {
   const MarkSet marks = tree_marks_of({"a/b"});
   for (const std::string_view path : {"", "a"}) {
     EXPECT_TRUE(at(marks, path).leads_to_tree_mark()) << path;
@@ -64,7 +64,7 @@ TEST(MarkCursorTest, TheWayToATreeMarkLeadsToItAndAllBelowIsCovered) {
 }
 
 // "a!" and "a-" sort between "a" and "a/b", "a0" behind them.
-TEST(MarkCursorTest, NamesThatSortBesideTheSeparatorAreOthers) {
+TEST(MarkCursorTest, NamesSortingNextToSeparator_AreDistinct) {
   const MarkSet marks = tree_marks_of({"x/a!", "x/a-/c", "x/a/b", "x/a0", "x/a\xff"});
   EXPECT_TRUE(at(marks, "x/a").leads_to_tree_mark());
   EXPECT_TRUE(at(marks, "x/a/b").covered());
@@ -74,7 +74,7 @@ TEST(MarkCursorTest, NamesThatSortBesideTheSeparatorAreOthers) {
     EXPECT_TRUE(at(marks, path).covered()) << path;
 }
 
-TEST(MarkCursorTest, ATreeMarkOnTheRootCoversEverything) {
+TEST(MarkCursorTest, RootTreeMark_CoversEverything) {
   const MarkSet marks = tree_marks_of({""});
   for (const std::string_view path : {"", "a", "a/b"}) {
     EXPECT_TRUE(at(marks, path).covered()) << path;
@@ -82,7 +82,7 @@ TEST(MarkCursorTest, ATreeMarkOnTheRootCoversEverything) {
   }
 }
 
-TEST(MarkCursorTest, ACopyDescendsWithoutItsOriginal) {
+TEST(MarkCursorTest, CopiedCursor_DescendsIndependently) {
   MarkSet marks = tree_marks_of({"a/b", "c"});
   marks.merge(mark_set_of({"a"}));
   const MarkCursor root(marks);
@@ -97,7 +97,7 @@ TEST(MarkCursorTest, ACopyDescendsWithoutItsOriginal) {
   EXPECT_TRUE(child.covered());
 }
 
-TEST(MarkCursorTest, AnswersAsTheSetDoesForWholePaths) {
+TEST(MarkCursorTest, RandomPaths_MatchTheMarkSet) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {
     MarkSet marks;
@@ -118,7 +118,7 @@ TEST(MarkCursorTest, AnswersAsTheSetDoesForWholePaths) {
 }
 
 // Any byte but the two that no name has.
-TEST(MarkCursorTest, NamesOfAnyBytesAreTakenForWhatTheyAre) {
+TEST(MarkCursorTest, NamesOfArbitraryBytes_MatchTheMarkSet) {
   SPOOR_RANDOM(random);
   const auto name = [&] {
     std::string bytes = random.bytes(random.between(1, 2));

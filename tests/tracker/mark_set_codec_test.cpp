@@ -1,4 +1,4 @@
-#include "tracker/mark_set_codec.h"
+#include "tracker/storage/mark_set_codec.h"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ void expect_corrupt(std::string_view bytes) {
   EXPECT_EQ(marks.error().code, Errc::snapshot_corrupt);
 }
 
-TEST(MarkSetCodecTest, WhatWasEncodedIsDecoded) {
+TEST(MarkSetCodecTest, EncodedSet_IsDecoded) {
   const auto marks = decoded(encoded(varied()));
   ASSERT_TRUE(marks);
   EXPECT_EQ(encoded(*marks), encoded(varied()));
@@ -75,7 +75,7 @@ TEST(MarkSetCodecTest, WhatWasEncodedIsDecoded) {
   EXPECT_TRUE(contains(*marks, "bucket/tree/x"));
 }
 
-TEST(MarkSetCodecTest, SparseFiltersArePackedAndStaySo) {
+TEST(MarkSetCodecTest, SparseFilter_IsPackedAndStaysPacked) {
   const std::string bytes = encoded(with_sparse());
   EXPECT_LT(bytes.size(), 250U);
   const auto marks = decoded(bytes).value();
@@ -87,7 +87,7 @@ TEST(MarkSetCodecTest, SparseFiltersArePackedAndStaySo) {
   EXPECT_EQ(encoded(with_sparse().packed()), bytes);
 }
 
-TEST(MarkSetCodecTest, BitsAreTheSameAtEveryDensity) {
+TEST(MarkSetCodecTest, FilterBits_RoundTripAtEveryDensity) {
   SPOOR_RANDOM(random);
   for (const std::uint64_t items : {0U, 1U, 10U, 300U, 1'000U, 2'000U, 4'000U, 100'000U}) {
     for (const BloomShape shape : {BloomShape{1, 1}, {65, 2}, {20'000, 4}, {20'001, 3}}) {
@@ -104,7 +104,7 @@ TEST(MarkSetCodecTest, BitsAreTheSameAtEveryDensity) {
 }
 
 // Before there was a form, k had 64 bits.
-TEST(MarkSetCodecTest, FiltersAsTheyWereWrittenBeforeAreDecoded) {
+TEST(MarkSetCodecTest, FilterInOldFormat_IsDecoded) {
   base::ByteWriter out;
   out.u16(1);
   out.u64(130);
@@ -117,7 +117,7 @@ TEST(MarkSetCodecTest, FiltersAsTheyWereWrittenBeforeAreDecoded) {
   EXPECT_EQ(bits_of(*marks).front(), (std::vector<std::uint64_t>{1, 2, 3}));
 }
 
-TEST(MarkSetCodecTest, AFormThatIsNotKnownIsRefusedAndNamed) {
+TEST(MarkSetCodecTest, UnknownFilterForm_IsRefusedAndNamed) {
   for (const std::uint32_t form : {2U, 7U, ~0U}) {
     base::ByteWriter out;
     out.u16(1);
@@ -129,7 +129,7 @@ TEST(MarkSetCodecTest, AFormThatIsNotKnownIsRefusedAndNamed) {
   }
 }
 
-TEST(MarkSetCodecTest, APackedFilterOfTheLargestShapeTakesAFewBytes) {
+TEST(MarkSetCodecTest, LargestShapePacked_AllocatesFewBytes) {
   base::ByteWriter out;
   out.u16(1);
   packed_filter(out, {BloomShape::bits_max, 4});
@@ -141,7 +141,7 @@ TEST(MarkSetCodecTest, APackedFilterOfTheLargestShapeTakesAFewBytes) {
   EXPECT_LT(support::largest_allocation_bytes(), 64U * 1024);
 }
 
-TEST(MarkSetCodecTest, FiltersOfOneShapeAreRefusedIfThatWouldUnpackThem) {
+TEST(MarkSetCodecTest, DuplicateLargeShape_IsRefusedRatherThanUnpacked) {
   base::ByteWriter out;
   out.u16(2);
   packed_filter(out, {BloomShape::bits_max, 4});
@@ -158,7 +158,7 @@ TEST(MarkSetCodecTest, FiltersOfOneShapeAreRefusedIfThatWouldUnpackThem) {
   EXPECT_EQ(bits_of(decoded(words.bytes()).value()).front(), std::vector<std::uint64_t>{3});
 }
 
-TEST(MarkSetCodecTest, APackedFilterThatIsNoneIsRefused) {
+TEST(MarkSetCodecTest, PackedFilterWithWrongLength_IsRefused) {
   for (const std::uint64_t length :
        {std::uint64_t{0}, std::uint64_t{9}, std::uint64_t{11}, ~std::uint64_t{0}}) {
     base::ByteWriter out;
@@ -173,7 +173,7 @@ TEST(MarkSetCodecTest, APackedFilterThatIsNoneIsRefused) {
   }
 }
 
-TEST(MarkSetCodecTest, MoreFiltersThanAnyoneHasAreRefused) {
+TEST(MarkSetCodecTest, FilterCountBeyondMaximum_IsRefused) {
   for (const std::uint16_t count : {std::uint16_t{1024}, std::uint16_t{1025}}) {
     base::ByteWriter out;
     out.u16(count);
@@ -183,7 +183,7 @@ TEST(MarkSetCodecTest, MoreFiltersThanAnyoneHasAreRefused) {
   }
 }
 
-TEST(MarkSetCodecTest, EveryChangedBitIsRefusedOrIsAnotherSet) {
+TEST(MarkSetCodecTest, FlippedBit_IsRefusedOrDecodesToValidSet) {
   const std::string bytes = encoded(with_sparse());
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string changed = bytes;
@@ -198,9 +198,9 @@ TEST(MarkSetCodecTest, EveryChangedBitIsRefusedOrIsAnotherSet) {
   }
 }
 
-TEST(MarkSetCodecTest, AnEmptySetIsDecoded) { EXPECT_TRUE(decoded(encoded(MarkSet())).value().empty()); }
+TEST(MarkSetCodecTest, EmptySet_IsDecoded) { EXPECT_TRUE(decoded(encoded(MarkSet())).value().empty()); }
 
-TEST(MarkSetCodecTest, TheRootAndTheLongestTreeMarkAreDecoded) {
+TEST(MarkSetCodecTest, RootAndLongestTreeMark_AreDecoded) {
   MarkSet root;
   root.add_tree("");
   EXPECT_TRUE(decoded(encoded(root)).value().tree_marks().covers("any"));
@@ -212,20 +212,20 @@ TEST(MarkSetCodecTest, TheRootAndTheLongestTreeMarkAreDecoded) {
   EXPECT_TRUE(decoded(encoded(deep)).value().tree_marks().covers(longest));
 }
 
-TEST(MarkSetCodecTest, ReadingStopsBehindTheSet) {
+TEST(MarkSetCodecTest, BytesAfterSet_AreLeftUnread) {
   const std::string bytes = encoded(varied()) + "next";
   base::ByteReader in(bytes);
   ASSERT_TRUE(decode_mark_set(in));
   EXPECT_EQ(in.raw(4), "next");
 }
 
-TEST(MarkSetCodecTest, EveryTruncationIsRefused) {
+TEST(MarkSetCodecTest, TruncatedInput_IsRefused) {
   const std::string bytes = encoded(with_sparse());
   for (std::size_t size = 0; size < bytes.size(); ++size)
     expect_corrupt(std::string_view(bytes).substr(0, size));
 }
 
-TEST(MarkSetCodecTest, AFilterLongerThanTheInputIsRefusedBeforeItIsAllocated) {
+TEST(MarkSetCodecTest, FilterLongerThanInput_IsRefusedBeforeAllocation) {
   base::ByteWriter out;
   out.u16(1);
   out.u64(BloomShape::bits_max);
@@ -234,7 +234,7 @@ TEST(MarkSetCodecTest, AFilterLongerThanTheInputIsRefusedBeforeItIsAllocated) {
 }
 
 // ancestor 4
-TEST(MarkSetCodecTest, AnImpossibleShapeIsRefused) {
+TEST(MarkSetCodecTest, InvalidShape_IsRefused) {
   for (const auto& [bits, hashes] :
        {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {64, 65}, {~std::uint64_t{0}, 4}}) {
     base::ByteWriter out;
@@ -247,7 +247,7 @@ TEST(MarkSetCodecTest, AnImpossibleShapeIsRefused) {
   }
 }
 
-TEST(MarkSetCodecTest, CountsBeyondTheInputAreRefused) {
+TEST(MarkSetCodecTest, CountBeyondInput_IsRefused) {
   base::ByteWriter filters;
   filters.u16(0xffff);
   expect_corrupt(filters.bytes());
@@ -257,7 +257,7 @@ TEST(MarkSetCodecTest, CountsBeyondTheInputAreRefused) {
   expect_corrupt(trees.bytes());
 }
 
-TEST(MarkSetCodecTest, ATreeMarkOverTheLongestPathIsRefused) {
+TEST(MarkSetCodecTest, TreeMarkBeyondMaximumPathLength_IsRefused) {
   base::ByteWriter out;
   out.u16(0);
   out.u32(1);
@@ -266,7 +266,7 @@ TEST(MarkSetCodecTest, ATreeMarkOverTheLongestPathIsRefused) {
 }
 
 // One that ends in a slash would cover nothing.
-TEST(MarkSetCodecTest, ATreeMarkThatIsNoNormalisedPathIsRefused) {
+TEST(MarkSetCodecTest, TreeMarkNotNormalised_IsRefused) {
   for (const std::string_view path : {"a/", "a//b", "/", "../x", "."}) {
     base::ByteWriter out;
     out.u16(0);
@@ -276,7 +276,7 @@ TEST(MarkSetCodecTest, ATreeMarkThatIsNoNormalisedPathIsRefused) {
   }
 }
 
-TEST(MarkSetCodecTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
+TEST(MarkSetCodecTest, RandomMutations_NeverCrashOrOverallocate) {
   SPOOR_RANDOM(random);
   const std::string whole = encoded(with_sparse());
   for (int round = 0; round < 20'000; ++round) {

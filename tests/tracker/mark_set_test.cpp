@@ -1,4 +1,4 @@
-#include "tracker/mark_set.h"
+#include "tracker/filter/mark_set.h"
 
 #include <gtest/gtest.h>
 
@@ -63,21 +63,21 @@ MarkSet merged(const MarkSet& one, const MarkSet& two) {
   return both;
 }
 
-TEST(MarkSetTest, ANewSetIsEmptyAndContainsNothing) {
+TEST(MarkSetTest, NewSet_IsEmpty) {
   const MarkSet marks;
   EXPECT_TRUE(marks.empty());
   EXPECT_FALSE(contains(marks, ""));
   EXPECT_FALSE(contains(marks, "bucket"));
 }
 
-TEST(MarkSetTest, AddSaysWhetherThePathWasNew) {
+TEST(MarkSetTest, Add_ReturnsWhetherPathWasNew) {
   MarkSet marks;
   EXPECT_TRUE(marks.add(hash_path("bucket"), small_shape()));
   EXPECT_FALSE(marks.add(hash_path("bucket"), small_shape()));
   EXPECT_FALSE(marks.empty());
 }
 
-TEST(MarkSetTest, ATreeMarkAloneMakesASetNotEmpty) {
+TEST(MarkSetTest, TreeMarkOnly_SetIsNotEmpty) {
   MarkSet marks;
   EXPECT_TRUE(marks.add_tree("bucket"));
   EXPECT_FALSE(marks.add_tree("bucket/a"));
@@ -85,7 +85,7 @@ TEST(MarkSetTest, ATreeMarkAloneMakesASetNotEmpty) {
 }
 
 // ancestor 19: the way down to a marked tree is marked by the tree itself.
-TEST(MarkSetTest, ATreeIsContainedWithTheWayDownToIt) {
+TEST(MarkSetTest, TreeMark_ContainsItsParentsAndAllBelow) {
   MarkSet marks;
   marks.add_tree("bucket/a/b");
   for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b", "bucket/a/b/c/d"}) {
@@ -95,7 +95,7 @@ TEST(MarkSetTest, ATreeIsContainedWithTheWayDownToIt) {
     EXPECT_FALSE(contains(marks, path)) << path;
 }
 
-TEST(MarkSetTest, FiltersOfOneShapeAreOne) {
+TEST(MarkSetTest, FiltersOfSameShape_AreMergedIntoOne) {
   MarkSet marks = mark_set_of({"a"});
   marks.merge(mark_set_of({"b"}));
   marks.add_filter(mark_set_of({"c"}).filters().front());
@@ -103,7 +103,7 @@ TEST(MarkSetTest, FiltersOfOneShapeAreOne) {
   for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
 }
 
-TEST(MarkSetTest, FiltersOfForeignShapesStandSideBySideAndAreAllAsked) {
+TEST(MarkSetTest, FiltersOfOtherShapes_AreKeptSeparateAndAllQueried) {
   MarkSet marks = mark_set_of({"a"}, shapes[0]);
   marks.merge(mark_set_of({"b"}, shapes[1]));
   marks.add_filter(mark_set_of({"c"}, shapes[2]).filters().front());
@@ -112,7 +112,7 @@ TEST(MarkSetTest, FiltersOfForeignShapesStandSideBySideAndAreAllAsked) {
   EXPECT_FALSE(contains(marks, "d"));
 }
 
-TEST(MarkSetTest, MergingIsCommutativeAssociativeAndIdempotent) {
+TEST(MarkSetTest, Merge_IsCommutativeAssociativeAndIdempotent) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 60; ++round) {
     std::vector<std::string> paths;
@@ -131,7 +131,7 @@ TEST(MarkSetTest, MergingIsCommutativeAssociativeAndIdempotent) {
   }
 }
 
-TEST(MarkSetTest, AMergeContainsAllThatItsPartsContain) {
+TEST(MarkSetTest, Merge_ContainsAllMarksOfItsParts) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 60; ++round) {
     std::vector<std::string> paths;
@@ -147,14 +147,14 @@ TEST(MarkSetTest, AMergeContainsAllThatItsPartsContain) {
   }
 }
 
-TEST(MarkSetTest, AMergeLeavesItsSourceAsItWas) {
+TEST(MarkSetTest, Merge_LeavesSourceUnchanged) {
   const MarkSet source = mark_set_of({"a"});
   MarkSet marks = mark_set_of({"b"});
   marks.merge(source);
   EXPECT_FALSE(contains(source, "b"));
 }
 
-TEST(MarkSetTest, PackingPacksWhatIsSparse) {
+TEST(MarkSetTest, Packed_PacksOnlySparseFilters) {
   SPOOR_RANDOM(random);
   MarkSet marks = mark_set_of({"sparse"}, shapes[0]);
   for (int i = 0; i < 1'000; ++i) marks.add(hash_path(random.letters(20)), shapes[1]);
@@ -168,7 +168,7 @@ TEST(MarkSetTest, PackingPacksWhatIsSparse) {
   EXPECT_LT(packed.memory_bytes(), marks.memory_bytes());
 }
 
-TEST(MarkSetTest, MergingUnpacksOnlyWhatMeets) {
+TEST(MarkSetTest, Merge_UnpacksOnlyFiltersOfSameShape) {
   MarkSet marks;
   marks.merge(mark_set_of({"a"}, shapes[0]).packed());
   EXPECT_TRUE(marks.filters().front().is_packed());
@@ -181,7 +181,7 @@ TEST(MarkSetTest, MergingUnpacksOnlyWhatMeets) {
   for (const std::string_view path : {"a", "b", "c"}) EXPECT_TRUE(contains(marks, path)) << path;
 }
 
-TEST(MarkSetTest, MemoryIsThatOfFiltersAndTreeMarks) {
+TEST(MarkSetTest, MemoryBytes_CountFiltersAndTreeMarks) {
   MarkSet marks;
   EXPECT_EQ(marks.memory_bytes(), 0U);
   marks.add(hash_path("a"), {64'000, 3});
@@ -190,7 +190,7 @@ TEST(MarkSetTest, MemoryIsThatOfFiltersAndTreeMarks) {
   EXPECT_EQ(marks.memory_bytes(), 8'110U);
 }
 
-TEST(MarkSetTest, ABoundedMergeIsAMergeOrNothing) {
+TEST(MarkSetTest, TryMergeBeyondBound_ChangesNothing) {
   constexpr BloomShape one{64'000, 3};
   constexpr BloomShape two{128'000, 3};
   MarkSet marks = mark_set_of({"a"}, one).packed();
@@ -217,7 +217,7 @@ TEST(MarkSetTest, ABoundedMergeIsAMergeOrNothing) {
   EXPECT_FALSE(marks.tree_marks().covers("other"));
 }
 
-TEST(MarkSetTest, AFewBytesThatClaimTheLargestShapeAreNotMerged) {
+TEST(MarkSetTest, TryMergeOfLargestShape_IsRefused) {
   const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
   MarkSet huge;
   huge.add_filter(BloomFilter({BloomShape::bits_max, 4}, *bits));
@@ -230,7 +230,7 @@ TEST(MarkSetTest, AFewBytesThatClaimTheLargestShapeAreNotMerged) {
   EXPECT_TRUE(marks.filters().front().is_packed());
 }
 
-TEST(MarkSetFiguresTest, SumUpAllFilters) {
+TEST(MarkSetFiguresTest, SeveralFilters_AreSummedUp) {
   SPOOR_RANDOM(random);
   MarkSet marks;
   for (int i = 0; i < 500; ++i) marks.add(hash_path(random.letters(20)), {10'000, 4});
@@ -245,14 +245,14 @@ TEST(MarkSetFiguresTest, SumUpAllFilters) {
   EXPECT_DOUBLE_EQ(figures.fp_rate, 1 - (1 - one.fp_rate) * (1 - two.fp_rate));
 }
 
-TEST(MarkSetFiguresTest, AnEmptySetHasFigures) {
+TEST(MarkSetFiguresTest, EmptySet_HasZeroFigures) {
   const auto figures = MarkSetFigures::of(MarkSet());
   EXPECT_EQ(figures.bits, 0U);
   EXPECT_EQ(figures.density, 0);
   EXPECT_EQ(figures.fp_rate, 0);
 }
 
-TEST(MarkSetTest, UnpackingKeepsTheAnswersAndLeavesLargeFiltersPacked) {
+TEST(MarkSetTest, Unpack_LeavesLargeFiltersPacked) {
   MarkSet marks = mark_set_of({"small"}, {100'000, 3});
   marks.merge(mark_set_of({"large"}, {1'000'000, 3}));
   MarkSet packed = marks.packed();

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/golden/golden.h"
-#include "tracker/hash.h"
-#include "tracker/minio_snapshot.h"
-#include "tracker/path.h"
+#include "tracker/filter/hash.h"
+#include "tracker/paths/path.h"
+#include "tracker/storage/minio_snapshot.h"
 
 namespace spoor::tracker {
 namespace {
@@ -74,7 +74,7 @@ std::string unquote(std::string_view quoted) {
   return text;
 }
 
-TEST(UnquoteTest, ReadsGosQuoting) {
+TEST(UnquoteTest, GoQuotedString_IsUnquoted) {
   EXPECT_EQ(unquote(R"("")"), "");
   EXPECT_EQ(unquote(R"("a\n\"\\\x00\xff\u00fc\U0001f600")"),
             std::string("a\n\"\\\0\xff\xc3\xbc\xf0\x9f\x98\x80", 12));
@@ -110,7 +110,7 @@ std::vector<Vector> read_vectors() {
   return vectors;
 }
 
-TEST(MinioGoldenTest, EveryVectorsHashWordsAreOurs) {
+TEST(MinioGoldenTest, GoldenVectors_HashWordsMatch) {
   const auto vectors = read_vectors();
   ASSERT_EQ(vectors.size(), 51U);
   for (const Vector& vector : vectors) {
@@ -119,7 +119,7 @@ TEST(MinioGoldenTest, EveryVectorsHashWordsAreOurs) {
   }
 }
 
-TEST(MinioGoldenTest, EveryVectorSetsItsFourBitsAndNoOther) {
+TEST(MinioGoldenTest, GoldenVectors_SetExactlyTheirFourBits) {
   for (const Vector& vector : read_vectors()) {
     ASSERT_EQ(vector.positions.size(), 4U) << vector.key;
     std::vector<std::uint64_t> expected(default_shape.word_count());
@@ -144,7 +144,7 @@ std::string encode_minio_bloom(const BloomFilter& filter) {
   return bytes;
 }
 
-TEST(MinioGoldenTest, AFilterOfTheSameItemsIsTheSameByteForByte) {
+TEST(MinioGoldenTest, FilterOfGoldenItems_MatchesMinioBytes) {
   const json items = json::parse(golden::golden_file("items.json"));
   BloomFilter filter({items.at("m").get<std::uint64_t>(), items.at("k").get<std::uint64_t>()});
   for (const json& item : items.at("items")) filter.add(hash_path(item.get<std::string>()));
@@ -152,7 +152,7 @@ TEST(MinioGoldenTest, AFilterOfTheSameItemsIsTheSameByteForByte) {
   EXPECT_TRUE(encode_minio_bloom(filter) == golden::golden_file("items.bloom"));
 }
 
-TEST(MinioGoldenTest, AFilterFromDiskIsDecodedBitForBit) {
+TEST(MinioGoldenTest, MinioFilterFromDisk_IsDecodedExactly) {
   const std::string bytes = golden::golden_file("items.bloom");
   const auto filter = decode_minio_bloom(bytes);
   ASSERT_TRUE(filter);
@@ -169,7 +169,7 @@ class MinioSnapshotGoldenTest : public ::testing::Test {
   const json golden_ = json::parse(golden::golden_file("tracker.v7.json"));
 };
 
-TEST_F(MinioSnapshotGoldenTest, AllCyclesAreReadInOrderWithTheTimeOfTheSave) {
+TEST_F(MinioSnapshotGoldenTest, Cycles_AreReadInOrderWithSaveTime) {
   EXPECT_EQ(snapshot_.saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
   EXPECT_EQ(snapshot_.current, CycleId{20});
   ASSERT_EQ(snapshot_.cycles.size(), 16U);
@@ -177,7 +177,7 @@ TEST_F(MinioSnapshotGoldenTest, AllCyclesAreReadInOrderWithTheTimeOfTheSave) {
     EXPECT_EQ(snapshot_.cycles[at].id.value, 5 + at);
 }
 
-TEST_F(MinioSnapshotGoldenTest, EachCyclesFilterHasItsShapeAndBits) {
+TEST_F(MinioSnapshotGoldenTest, CycleFilters_HaveGoldenShapeAndBitCount) {
   ASSERT_EQ(golden_.at("cycles").size(), snapshot_.cycles.size());
   for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at) {
     const json& cycle = golden_["cycles"][at];
@@ -189,7 +189,7 @@ TEST_F(MinioSnapshotGoldenTest, EachCyclesFilterHasItsShapeAndBits) {
   }
 }
 
-TEST_F(MinioSnapshotGoldenTest, EveryMarkIsFoundInItsCycle) {
+TEST_F(MinioSnapshotGoldenTest, Marks_AreFoundInTheirCycles) {
   std::size_t keys = 0;
   for (std::size_t at = 0; at < snapshot_.cycles.size(); ++at) {
     const BloomFilter& filter = snapshot_.cycles[at].filter;
@@ -214,7 +214,7 @@ TEST_F(MinioSnapshotGoldenTest, EveryMarkIsFoundInItsCycle) {
 
 // What is marked the way MinIO spelled it has the keys that MinIO made of it, but for `..`, which
 // Spoor refuses (ancestor 17).
-TEST_F(MinioSnapshotGoldenTest, AMarkNormalisesToMiniosKeys) {
+TEST_F(MinioSnapshotGoldenTest, NormalisedMarks_HaveMinioKeys) {
   for (const json& cycle : golden_.at("cycles")) {
     for (const json& mark : cycle.at("marks")) {
       if (mark.at("keys").is_null()) continue;
@@ -229,7 +229,7 @@ TEST_F(MinioSnapshotGoldenTest, AMarkNormalisesToMiniosKeys) {
   }
 }
 
-TEST_F(MinioSnapshotGoldenTest, EveryProbeIsAnsweredAlikeByEveryCycle) {
+TEST_F(MinioSnapshotGoldenTest, Probes_MatchMinioInEveryCycle) {
   std::size_t false_positives = 0;
   ASSERT_GT(golden_.at("probes").size(), 2'400U);
   for (const json& probe : golden_["probes"]) {
@@ -243,7 +243,7 @@ TEST_F(MinioSnapshotGoldenTest, EveryProbeIsAnsweredAlikeByEveryCycle) {
   EXPECT_EQ(false_positives, 122U);
 }
 
-TEST_F(MinioSnapshotGoldenTest, TheMergeOfAllCyclesAnswersEveryProbeAlike) {
+TEST_F(MinioSnapshotGoldenTest, MergedCycles_MatchMinioForEveryProbe) {
   BloomFilter merged(default_shape);
   for (const MinioCycle& cycle : snapshot_.cycles) merged.merge(cycle.filter);
   EXPECT_EQ(merged.bits_set(), golden_.at("merged_bits_set").get<std::uint64_t>());

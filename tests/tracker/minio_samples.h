@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tracker/bloom_filter.h"
-#include "tracker/hash.h"
+#include "tracker/filter/bloom_filter.h"
+#include "tracker/filter/hash.h"
 
 namespace spoor::tracker {
 

@@ -1,4 +1,4 @@
-#include "tracker/minio_snapshot.h"
+#include "tracker/storage/minio_snapshot.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ void expect_corrupt(std::string_view bytes) {
 // The sample up to its current filter, for another one to follow.
 std::string header() { return minio_header(1'677'169'754, 20); }
 
-TEST(MinioSnapshotTest, AWholeFileIsRead) {
+TEST(MinioSnapshotTest, WholeFile_IsDecoded) {
   const auto snapshot = decode_minio_snapshot(minio_file(1'677'169'754, 20, {18, 19}));
   ASSERT_TRUE(snapshot);
   EXPECT_EQ(snapshot->saved_at, base::WallTime(std::chrono::seconds(1'677'169'754)));
@@ -35,7 +35,7 @@ TEST(MinioSnapshotTest, AWholeFileIsRead) {
   EXPECT_TRUE(snapshot->cycles.back().filter.may_contain(hash_path(minio_path_of(20))));
 }
 
-TEST(MinioSnapshotTest, TheHistoryMayStandInAnyOrder) {
+TEST(MinioSnapshotTest, HistoryInAnyOrder_IsSortedByCycle) {
   const auto snapshot = decode_minio_snapshot(minio_file(1, 20, {7, 19, 3}));
   ASSERT_TRUE(snapshot);
   std::vector<std::uint64_t> ids;
@@ -46,15 +46,15 @@ TEST(MinioSnapshotTest, TheHistoryMayStandInAnyOrder) {
   EXPECT_EQ(ids, (std::vector<std::uint64_t>{3, 7, 19, 20}));
 }
 
-TEST(MinioSnapshotTest, BytesBehindTheHistoryAreIgnored) {
+TEST(MinioSnapshotTest, TrailingBytes_AreIgnored) {
   EXPECT_TRUE(decode_minio_snapshot(minio_file(1, 20, {19}) + "trailing"));
 }
 
 // ancestor 2
-TEST(MinioSnapshotTest, AnEmptyFileIsCorruptNotNothing) { expect_corrupt(""); }
+TEST(MinioSnapshotTest, EmptyFile_IsCorrupt) { expect_corrupt(""); }
 
 // ancestor 2
-TEST(MinioSnapshotTest, EveryTruncationIsCorrupt) {
+TEST(MinioSnapshotTest, TruncatedFile_IsCorrupt) {
   const std::string bytes = minio_file(1'677'169'754, 20, {18, 19});
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     SCOPED_TRACE(size);
@@ -62,7 +62,7 @@ TEST(MinioSnapshotTest, EveryTruncationIsCorrupt) {
   }
 }
 
-TEST(MinioSnapshotTest, AnotherVersionIsUnknown) {
+TEST(MinioSnapshotTest, OtherVersion_IsUnknown) {
   std::string bytes = minio_file(1, 20, {});
   for (const char version : {'\0', '\1', '\6', '\10', '\xff'}) {
     bytes[0] = version;
@@ -73,7 +73,7 @@ TEST(MinioSnapshotTest, AnotherVersionIsUnknown) {
 }
 
 // ancestor 4: m = 0 divides by zero, k = 0 answers yes to everything.
-TEST(MinioSnapshotTest, AFilterOfNoBitsOrNoHashesIsCorrupt) {
+TEST(MinioSnapshotTest, FilterWithoutBitsOrHashes_IsCorrupt) {
   for (const auto& [bits, hashes] : {std::pair<std::uint64_t, std::uint64_t>{0, 4}, {64, 0}, {0, 0}}) {
     std::string bytes = header();
     put_big(bytes, bits);
@@ -85,7 +85,7 @@ TEST(MinioSnapshotTest, AFilterOfNoBitsOrNoHashesIsCorrupt) {
 }
 
 // ancestor 4
-TEST(MinioSnapshotTest, AFilterLongerThanTheFileIsRefusedBeforeItIsAllocated) {
+TEST(MinioSnapshotTest, FilterLongerThanFile_IsRefusedBeforeAllocation) {
   for (const std::uint64_t bits : {std::uint64_t{100'000'000}, BloomShape::bits_max, std::uint64_t{1} << 60U,
                                    std::numeric_limits<std::uint64_t>::max()}) {
     std::string bytes = header();
@@ -97,7 +97,7 @@ TEST(MinioSnapshotTest, AFilterLongerThanTheFileIsRefusedBeforeItIsAllocated) {
   }
 }
 
-TEST(MinioSnapshotTest, AFilterWhoseTwoLengthsDifferIsCorrupt) {
+TEST(MinioSnapshotTest, FilterLengthsDiffer_IsCorrupt) {
   std::string bytes = header();
   put_big(bytes, 64);
   put_big(bytes, 4);
@@ -107,7 +107,7 @@ TEST(MinioSnapshotTest, AFilterWhoseTwoLengthsDifferIsCorrupt) {
 }
 
 // ancestor 4: a history count of 2^60 panics.
-TEST(MinioSnapshotTest, AHistoryCountBeyondTheFileIsRefusedWithoutAllocating) {
+TEST(MinioSnapshotTest, HistoryCountBeyondFile_IsRefusedBeforeAllocation) {
   for (const std::uint64_t count :
        {std::uint64_t{3}, std::uint64_t{1} << 60U, std::numeric_limits<std::uint64_t>::max()}) {
     std::string bytes = minio_file(1, 20, {});
@@ -117,12 +117,12 @@ TEST(MinioSnapshotTest, AHistoryCountBeyondTheFileIsRefusedWithoutAllocating) {
   }
 }
 
-TEST(MinioSnapshotTest, ATimeBeyondTheClocksIsCorrupt) {
+TEST(MinioSnapshotTest, SaveTimeOutOfRange_IsCorrupt) {
   expect_corrupt(minio_file(std::numeric_limits<std::uint64_t>::max(), 20, {}));
   expect_corrupt(minio_file(std::uint64_t{1} << 40U, 20, {}));
 }
 
-TEST(MinioSnapshotTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
+TEST(MinioSnapshotTest, RandomMutations_NeverCrashOrOverallocate) {
   SPOOR_RANDOM(random);
   const std::string whole = minio_file(1'677'169'754, 20, {17, 18, 19});
   for (int round = 0; round < 20'000; ++round) {
@@ -135,7 +135,7 @@ TEST(MinioSnapshotTest, RandomMutationsNeverCrashNorAllocateByWhatTheySay) {
   }
 }
 
-TEST(MinioKeyTest, DirectoryObjectsLoseTheirSuffixAtTheEndOnly) {
+TEST(MinioKeyTest, DirectoryObjectSuffix_IsRemovedAtTheEndOnly) {
   EXPECT_EQ(minio_key("bucket/a__XLDIR__"), "bucket/a");
   EXPECT_EQ(minio_key("bucket/a__XLDIR__/x"), "bucket/a__XLDIR__/x");
   EXPECT_EQ(minio_key("bucket/a"), "bucket/a");

@@ -1,4 +1,4 @@
-#include "tracker/namespace_rules.h"
+#include "tracker/paths/namespace_rules.h"
 
 #include <fnmatch.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tests/tracker/samples.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -14,14 +14,14 @@ namespace {
 NamespaceRules excluding(std::vector<std::string> globs) { return NamespaceRules({std::move(globs), false}); }
 
 // ancestor 7: reserved names are ignored always, not only while debugging.
-TEST(NamespaceRulesTest, OwnStateIsIgnoredWithAllBelow) {
+TEST(NamespaceRulesTest, ReservedNames_AreIgnoredWithAllBelow) {
   const NamespaceRules rules;
   for (const std::string_view path : {".spoor", ".spoor/.tracker.bin", ".minio.sys", ".minio.sys/tmp/x"}) {
     EXPECT_TRUE(rules.ignores(path)) << path;
   }
 }
 
-TEST(NamespaceRulesTest, ReservedNamesAreReservedAtTheTopOnly) {
+TEST(NamespaceRulesTest, ReservedNamesBelowTopLevel_AreNotIgnored) {
   const NamespaceRules rules;
   for (const std::string_view path :
        {"bucket/.spoor", "bucket/.minio.sys/x", ".spoor2", "x.spoor", ".Spoor"}) {
@@ -29,7 +29,7 @@ TEST(NamespaceRulesTest, ReservedNamesAreReservedAtTheTopOnly) {
   }
 }
 
-TEST(NamespaceRulesTest, AGlobWithoutASlashIsHeldAgainstEachComponent) {
+TEST(NamespaceRulesTest, GlobWithoutSlash_MatchesEachComponent) {
   const NamespaceRules rules = excluding({"*.tmp", "lost+found"});
   for (const std::string_view path :
        {"x.tmp", "bucket/x.tmp", "bucket/x.tmp/below", "lost+found", "bucket/lost+found/x", "bucket/.tmp"}) {
@@ -40,7 +40,7 @@ TEST(NamespaceRulesTest, AGlobWithoutASlashIsHeldAgainstEachComponent) {
   }
 }
 
-TEST(NamespaceRulesTest, AGlobWithASlashIsHeldAgainstThePathFromTheRoot) {
+TEST(NamespaceRulesTest, GlobWithSlash_MatchesPathFromRoot) {
   const NamespaceRules rules = excluding({"bucket/*/cache"});
   for (const std::string_view path : {"bucket/a/cache", "bucket/a/cache/deep/below"})
     EXPECT_TRUE(rules.ignores(path)) << path;
@@ -49,17 +49,17 @@ TEST(NamespaceRulesTest, AGlobWithASlashIsHeldAgainstThePathFromTheRoot) {
   }
 }
 
-TEST(NamespaceRulesTest, BytesThatAreNotUtf8AreMatchedAsBytes) {
+TEST(NamespaceRulesTest, NonUtf8Bytes_AreMatchedAsBytes) {
   EXPECT_TRUE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe.tmp"));
   EXPECT_FALSE(excluding({"*.tmp"}).ignores("bucket/\xff\xfe"));
 }
 
-TEST(NamespaceRulesTest, AnImpossibleGlobExcludesNothing) {
+TEST(NamespaceRulesTest, InvalidGlob_ExcludesNothing) {
   EXPECT_FALSE(excluding({"[a"}).ignores("a"));
   EXPECT_FALSE(excluding({""}).ignores("a"));
 }
 
-TEST(NamespaceRulesTest, AWalkAsksOnlyForTheChildAndGetsTheSameAnswer) {
+TEST(NamespaceRulesTest, IgnoresChildInWalk_MatchesWholePathResult) {
   SPOOR_RANDOM(random);
   const NamespaceRules rules = excluding({"a-", "b/*/c", "\xff*"});
   for (int round = 0; round < 5'000; ++round) {
@@ -112,7 +112,7 @@ TEST(NamespaceRulesTest, RandomGlobs_MatchAsFnmatchDoes) {
 
 // Each of them was held against the path up to each of its components: 40 globs took 2,000 comparisons of up
 // to 4,000 bytes each for one such path.
-TEST(NamespaceRulesTest, ManyGlobsWithSlashesAndADeepPath_CostOneComparisonForEachGlob) {
+TEST(NamespaceRulesTest, ManyGlobsAndDeepPath_CostOneComparisonPerGlob) {
   std::vector<std::string> globs;
   for (int i = 0; i < 40; ++i) globs.push_back("bucket-" + std::to_string(i) + "/*/cache/*");
   const NamespaceRules rules = excluding(globs);
@@ -132,7 +132,7 @@ TEST(NamespaceRulesTest, ManyGlobsWithSlashesAndADeepPath_CostOneComparisonForEa
   EXPECT_EQ(comparisons, 2U);
 }
 
-TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {
+TEST(NamespaceRulesTest, S3BucketNames_AreCheckedOnlyIfEnabled) {
   NamespaceRules::Options options;
   EXPECT_FALSE(NamespaceRules(options).ignores("No_Bucket/x"));
   options.s3_bucket_names = true;
@@ -140,7 +140,7 @@ TEST(NamespaceRulesTest, BucketNamesAreFreeUnlessS3IsAskedFor) {
   EXPECT_FALSE(NamespaceRules(options).ignores("bucket-1/No_Bucket"));
 }
 
-TEST(NamespaceRulesTest, BucketNamesAreThoseOfS3) {
+TEST(NamespaceRulesTest, S3BucketName_IsValidated) {
   for (const std::string& name : {std::string("abc"), std::string("a-b.c"), std::string("1bucket"),
                                   std::string("192.168.1"), std::string(63, 'a')}) {
     EXPECT_TRUE(is_s3_bucket_name(name)) << name;
@@ -156,7 +156,7 @@ TEST(NamespaceRulesTest, BucketNamesAreThoseOfS3) {
   }
 }
 
-TEST(NamespaceRulesTest, TheFingerprintChangesWithTheRulesAndNotWithTheirOrder) {
+TEST(NamespaceRulesTest, Fingerprint_DependsOnRulesNotTheirOrder) {
   const std::string plain = NamespaceRules().fingerprint();
   EXPECT_EQ(excluding({"a", "b"}).fingerprint(), excluding({"b", "a"}).fingerprint());
   EXPECT_NE(excluding({"a"}).fingerprint(), plain);
@@ -165,7 +165,7 @@ TEST(NamespaceRulesTest, TheFingerprintChangesWithTheRulesAndNotWithTheirOrder) 
   EXPECT_NE(NamespaceRules({{}, true}).fingerprint(), plain);
 }
 
-TEST(NamespaceRulesTest, TheDigestFollowsTheFingerprint) {
+TEST(NamespaceRulesTest, Digest_FollowsTheFingerprint) {
   EXPECT_EQ(excluding({"a", "b"}).digest(), excluding({"b", "a"}).digest());
   EXPECT_NE(excluding({"a"}).digest(), NamespaceRules().digest());
 }

@@ -12,7 +12,7 @@
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/tracker/samples.h"
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 namespace spoor::tracker {
 

@@ -1,4 +1,4 @@
-#include "tracker/packed_bits.h"
+#include "tracker/filter/packed_bits.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include "base/byte_codec.h"
 #include "tests/support/largest_allocation.h"
 #include "tests/support/random.h"
-#include "tracker/count_bits.h"
 #include "tracker/errors.h"
+#include "tracker/filter/count_bits.h"
 
 namespace spoor::tracker {
 namespace {
@@ -67,7 +67,7 @@ void expect_refused(std::string_view bytes, std::uint64_t bits, std::string_view
   EXPECT_NE(packed.error().message.find(why), std::string::npos) << packed.error().message;
 }
 
-TEST(PackedBitsTest, AreTheFormat) {
+TEST(PackedBitsTest, EncodedBytes_MatchTheFormat) {
   // Gaps 5, 0, 26: two zeros, a one, and the lowest bit; and so on.
   const Words words = words_of({5, 6, 33}, 40);
   const auto packed = PackedBits::parse(stream_of(3, 1,
@@ -90,7 +90,7 @@ TEST(PackedBitsTest, AreTheFormat) {
                                     "10000111"));
 }
 
-TEST(PackedBitsTest, GiveBackWhatWasPackedAtEveryDensity) {
+TEST(PackedBitsTest, RandomBits_RoundTripAtEveryDensity) {
   SPOOR_RANDOM(random);
   for (const double density : {0.0, 0.0001, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.37, 0.5, 0.9, 1.0}) {
     for (const std::uint64_t bits : {1U, 2U, 63U, 64U, 65U, 1'000U, 16'384U, 50'001U}) {
@@ -114,7 +114,7 @@ TEST(PackedBitsTest, GiveBackWhatWasPackedAtEveryDensity) {
 }
 
 // Runs, and gaps far longer and shorter than the parameter is made for.
-TEST(PackedBitsTest, GiveBackBitsThatAreNotRandom) {
+TEST(PackedBitsTest, RunsOfBits_RoundTrip) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {
     const std::uint64_t bits = random.between(1, 200'000);
@@ -136,14 +136,14 @@ TEST(PackedBitsTest, GiveBackBitsThatAreNotRandom) {
   }
 }
 
-TEST(PackedBitsTest, UnpackingAddsToWhatIsThere) {
+TEST(PackedBitsTest, UnpackInto_KeepsBitsAlreadySet) {
   const auto packed = PackedBits::pack(words_of({3, 500}, 1'000), no_bound);
   Words words = words_of({4, 500, 999}, 1'000);
   packed->unpack_into(words);
   EXPECT_EQ(words, words_of({3, 4, 500, 999}, 1'000));
 }
 
-TEST(PackedBitsTest, AFewOfTheMostBitsAreAFewBytes) {
+TEST(PackedBitsTest, SparseBitsOfLargestSize_TakeFewBytes) {
   constexpr std::uint64_t bits = most_bits;
   // The one bit, as far away as can be: 2^35 * 1 and the rest.
   const std::string last = stream_of(1, 35, "01" + std::string(35, '1'));
@@ -158,7 +158,7 @@ TEST(PackedBitsTest, AFewOfTheMostBitsAreAFewBytes) {
   EXPECT_TRUE(PackedBits::parse(stream_of(1, 36, "1" + std::string(36, '1')), bits).value().test(bits - 1));
 }
 
-TEST(PackedBitsTest, AreWithinFourPercentOfWhatCanBe) {
+TEST(PackedBitsTest, PackedSize_IsWithinFourPercentOfEntropy) {
   SPOOR_RANDOM(random);
   constexpr std::uint64_t bits = 400'000;
   for (const double density : {0.003, 0.01, 0.03, 0.1, 0.2, 0.3}) {
@@ -171,7 +171,7 @@ TEST(PackedBitsTest, AreWithinFourPercentOfWhatCanBe) {
   }
 }
 
-TEST(PackedBitsTest, NothingIsPackedThatIsNotShorter) {
+TEST(PackedBitsTest, PackNotShorterThanLimit_IsRefused) {
   SPOOR_RANDOM(random);
   const Words words = random_words(random, 10'000, 0.05);
   const std::uint64_t size = PackedBits::pack(words, no_bound)->bytes().size();
@@ -183,7 +183,7 @@ TEST(PackedBitsTest, NothingIsPackedThatIsNotShorter) {
   EXPECT_FALSE(PackedBits::pack(random_words(random, 10'000, 0.5), 1'250));
 }
 
-TEST(PackedBitsTest, NothingLargeIsAllocatedForWhatIsNotPacked) {
+TEST(PackedBitsTest, RefusedPack_AllocatesLittle) {
   SPOOR_RANDOM(random);
   const Words words = random_words(random, 400'000, 0.5);
   support::reset_largest_allocation();
@@ -191,7 +191,7 @@ TEST(PackedBitsTest, NothingLargeIsAllocatedForWhatIsNotPacked) {
   EXPECT_LT(support::largest_allocation_bytes(), 1024U);
 }
 
-TEST(PackedBitsTest, OtherThanAllPositionsAndNothingElseIsRefused) {
+TEST(PackedBitsTest, MalformedStream_IsRefused) {
   EXPECT_TRUE(PackedBits::parse(stream_of(0, 0, ""), 1));
   EXPECT_TRUE(PackedBits::parse(stream_of(2, 0, "11"), 2));
   expect_refused("", 10, "cut off");
@@ -205,12 +205,12 @@ TEST(PackedBitsTest, OtherThanAllPositionsAndNothingElseIsRefused) {
   expect_refused(stream_of(2, 2, "10000001"), 10'000, "cut off in");
   expect_refused(stream_of(2, 0, "11"), 1, "beyond");
   expect_refused(stream_of(1, 0, "0001"), 3, "beyond");
-  expect_refused(stream_of(1, 0, "101"), 10, "behind");
-  expect_refused(stream_of(1, 0, "100000000"), 10, "behind");
-  expect_refused(stream_of(0, 0, "0"), 10, "behind");
+  expect_refused(stream_of(1, 0, "101"), 10, "after the last");
+  expect_refused(stream_of(1, 0, "100000000"), 10, "after the last");
+  expect_refused(stream_of(0, 0, "0"), 10, "after the last");
 }
 
-TEST(PackedBitsTest, RunsWithoutEndAndGapsThatOverflowAreRefused) {
+TEST(PackedBitsTest, EndlessRunsAndOverflowingGaps_AreRefused) {
   const std::string zeros(100'000, '0');
   for (const unsigned rice : {0U, 1U, 20U, 36U}) {
     const auto parameter = static_cast<std::uint8_t>(rice);
@@ -222,7 +222,7 @@ TEST(PackedBitsTest, RunsWithoutEndAndGapsThatOverflowAreRefused) {
                  most_bits, "beyond");
 }
 
-TEST(PackedBitsTest, EveryChangedBitAndEveryTruncationIsRefusedOrIsPositionsInBounds) {
+TEST(PackedBitsTest, FlippedBitOrTruncation_IsRefusedOrStaysInBounds) {
   SPOOR_RANDOM(random);
   constexpr std::uint64_t bits = 3'001;
   const Words words = random_words(random, bits, 0.1);
@@ -242,7 +242,7 @@ TEST(PackedBitsTest, EveryChangedBitAndEveryTruncationIsRefusedOrIsPositionsInBo
   }
 }
 
-TEST(CountBitsTest, CountsThemAll) {
+TEST(CountBitsTest, WordsOfAnySize_AreCountedExactly) {
   SPOOR_RANDOM(random);
   EXPECT_EQ(count_bits({}), 0U);
   for (const std::size_t size : {1U, 2U, 4'094U, 4'095U, 4'096U, 9'000U}) {

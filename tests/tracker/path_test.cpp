@@ -1,4 +1,4 @@
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "tests/support/random.h"
 #include "tracker/errors.h"
 
@@ -23,7 +24,7 @@ std::string longest_path() {
 }
 
 // ancestor 18: one way to spell a path is left, whoever marks it.
-TEST(PathTest, EverySpellingIsNormalisedToOne) {
+TEST(PathTest, EverySpelling_IsNormalisedToOnePath) {
   const std::vector<std::pair<std::string_view, std::string_view>> cases{
       {"bucket", "bucket"},
       {"bucket/a/b.txt", "bucket/a/b.txt"},
@@ -50,12 +51,12 @@ TEST(PathTest, EverySpellingIsNormalisedToOne) {
   }
 }
 
-TEST(PathTest, BytesThatAreNotUtf8AreKept) {
+TEST(PathTest, NonUtf8Bytes_AreKept) {
   EXPECT_EQ(normalise_path("bucket/\xff\xfe\x80").value(), "bucket/\xff\xfe\x80");
 }
 
 // ancestor 17: a path that climbs marks something else than it says.
-TEST(PathTest, DotDotIsRefusedWhereverItStands) {
+TEST(PathTest, DotDotComponent_IsRefused) {
   for (const std::string_view raw : {"..", "../a", "a/..", "a/../b", "/../a", "a/./../b", "a//..//b"}) {
     const auto path = normalise_path(raw);
     ASSERT_FALSE(path) << raw;
@@ -63,7 +64,7 @@ TEST(PathTest, DotDotIsRefusedWhereverItStands) {
   }
 }
 
-TEST(PathTest, WhatNamesNothingIsRefused) {
+TEST(PathTest, EmptyPath_IsRefused) {
   for (const std::string_view raw : {"", "/", "//", ".", "./", "/.", "/././/"}) {
     const auto path = normalise_path(raw);
     ASSERT_FALSE(path) << raw;
@@ -71,7 +72,7 @@ TEST(PathTest, WhatNamesNothingIsRefused) {
   }
 }
 
-TEST(PathTest, ANulByteIsRefusedWhereverItStands) {
+TEST(PathTest, NulByte_IsRefused) {
   for (const std::string_view raw : {"\0"sv, "a\0"sv, "\0a"sv, "a/b\0c/d"sv, "a/\0"sv}) {
     const auto path = normalise_path(raw);
     ASSERT_FALSE(path);
@@ -79,7 +80,7 @@ TEST(PathTest, ANulByteIsRefusedWhereverItStands) {
   }
 }
 
-TEST(PathTest, AComponentOf255BytesIsTakenAndOneMoreRefused) {
+TEST(PathTest, ComponentOver255Bytes_IsTooLong) {
   const std::string longest(255, 'n');
   EXPECT_EQ(normalise_path("a/" + longest + "/b").value(), "a/" + longest + "/b");
   const auto path = normalise_path("a/" + longest + "n/b");
@@ -88,7 +89,7 @@ TEST(PathTest, AComponentOf255BytesIsTakenAndOneMoreRefused) {
 }
 
 // ancestor 17: what one mark can cost is bounded.
-TEST(PathTest, APathOf4096BytesIsTakenAndOneMoreRefused) {
+TEST(PathTest, PathOver4096Bytes_IsTooLong) {
   const std::string longest = longest_path();
   ASSERT_EQ(longest.size(), 4096U);
   EXPECT_EQ(normalise_path(longest).value(), longest);
@@ -97,17 +98,17 @@ TEST(PathTest, APathOf4096BytesIsTakenAndOneMoreRefused) {
   EXPECT_EQ(path.error().code, Errc::path_too_long);
 }
 
-TEST(PathTest, AnEndlessComponentIsRefused) {
+TEST(PathTest, MegabyteComponent_IsTooLong) {
   EXPECT_EQ(normalise_path(std::string(1'000'000, 'x')).error().code, Errc::path_too_long);
 }
 
-TEST(PathTest, TheMessageNamesThePathEscaped) {
+TEST(PathTest, ErrorMessage_NamesThePathEscaped) {
   const auto path = normalise_path("a\n/..");
   ASSERT_FALSE(path);
   EXPECT_NE(path.error().message.find("a\\x0a/.."), std::string::npos) << path.error().message;
 }
 
-TEST(PathTest, NormalisingTwiceChangesNothing) {
+TEST(PathTest, Normalise_IsIdempotent) {
   SPOOR_RANDOM(random);
   const std::vector<std::string> pieces{"/", ".", "..", "a", "b", "/", "\xff", "//", "./", "a/"};
   for (int round = 0; round < 20'000; ++round) {
@@ -122,7 +123,7 @@ TEST(PathTest, NormalisingTwiceChangesNothing) {
   }
 }
 
-TEST(PathTest, TheCursorStepsThroughComponentsAndPrefixes) {
+TEST(PathTest, ComponentCursor_IteratesComponentsAndPrefixes) {
   std::vector<std::pair<std::string, std::string>> steps;
   for (ComponentCursor at("bucket/a/b.txt"); at.next();) steps.emplace_back(at.component(), at.prefix());
   const std::vector<std::pair<std::string, std::string>> expected{
@@ -130,7 +131,7 @@ TEST(PathTest, TheCursorStepsThroughComponentsAndPrefixes) {
   EXPECT_EQ(steps, expected);
 }
 
-TEST(PathTest, TheCursorKnowsTheLastComponent) {
+TEST(PathTest, ComponentCursor_DetectsLastComponent) {
   ComponentCursor at("a/b");
   ASSERT_TRUE(at.next());
   EXPECT_FALSE(at.is_last());
@@ -139,9 +140,9 @@ TEST(PathTest, TheCursorKnowsTheLastComponent) {
   EXPECT_FALSE(at.next());
 }
 
-TEST(PathTest, TheRootHasNoComponents) { EXPECT_FALSE(ComponentCursor("").next()); }
+TEST(PathTest, Root_HasNoComponents) { EXPECT_FALSE(ComponentCursor("").next()); }
 
-TEST(PathTest, JoiningAndTheParentAreInverse) {
+TEST(PathTest, JoinPath_IsInverseOfParentPath) {
   EXPECT_EQ(join_path("", "bucket"), "bucket");
   EXPECT_EQ(join_path("bucket/a", "b"), "bucket/a/b");
   EXPECT_EQ(parent_path("bucket/a/b"), "bucket/a");
@@ -149,7 +150,7 @@ TEST(PathTest, JoiningAndTheParentAreInverse) {
   EXPECT_EQ(parent_path(""), "");
 }
 
-TEST(PathTest, KindsAreKnownByNameOnly) {
+TEST(PathTest, ParseMarkKind_AcceptsExactNamesOnly) {
   EXPECT_EQ(parse_mark_kind("dir"), MarkKind::dir);
   EXPECT_EQ(parse_mark_kind("file"), MarkKind::file);
   EXPECT_EQ(parse_mark_kind("tree"), MarkKind::tree);
@@ -157,49 +158,51 @@ TEST(PathTest, KindsAreKnownByNameOnly) {
     EXPECT_FALSE(parse_mark_kind(text)) << text;
 }
 
-TEST(PrintableTest, Utf8StaysAsItIs) { EXPECT_EQ(printable("bücket/日本語/😀.txt"), "bücket/日本語/😀.txt"); }
-
-TEST(PrintableTest, ControlCharactersAreEscaped) {
-  EXPECT_EQ(printable("a\nb\x1b[31m\x7f\0"sv), "a\\x0ab\\x1b[31m\\x7f\\x00");
+TEST(PrintableTest, Utf8_IsUnchanged) {
+  EXPECT_EQ(base::printable("bücket/日本語/😀.txt"), "bücket/日本語/😀.txt");
 }
 
-TEST(PrintableTest, ControlCharactersBeyondAsciiAreEscapedToo) {
+TEST(PrintableTest, ControlCharacters_AreEscaped) {
+  EXPECT_EQ(base::printable("a\nb\x1b[31m\x7f\0"sv), "a\\x0ab\\x1b[31m\\x7f\\x00");
+}
+
+TEST(PrintableTest, NonAsciiControlCharacters_AreEscaped) {
   // U+009B begins a terminal's escape sequence as ESC [ does, U+0085 is a line break.
-  EXPECT_EQ(printable("\xc2\x9b\xc2\x85\xc2\xa0"), "\\xc2\\x9b\\xc2\\x85\xc2\xa0");
+  EXPECT_EQ(base::printable("\xc2\x9b\xc2\x85\xc2\xa0"), "\\xc2\\x9b\\xc2\\x85\xc2\xa0");
 }
 
-TEST(PrintableTest, BytesThatAreNotUtf8AreEscaped) {
-  EXPECT_EQ(printable("\xff"), "\\xff");
-  EXPECT_EQ(printable("\xc3"), "\\xc3") << "cut off";
-  EXPECT_EQ(printable("\xe6\x97"), "\\xe6\\x97") << "cut off";
-  EXPECT_EQ(printable("\x80"
-                      "a"),
+TEST(PrintableTest, InvalidUtf8_IsEscaped) {
+  EXPECT_EQ(base::printable("\xff"), "\\xff");
+  EXPECT_EQ(base::printable("\xc3"), "\\xc3") << "cut off";
+  EXPECT_EQ(base::printable("\xe6\x97"), "\\xe6\\x97") << "cut off";
+  EXPECT_EQ(base::printable("\x80"
+                            "a"),
             "\\x80"
             "a")
       << "no lead byte";
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
-  EXPECT_EQ(printable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf") << "overlong";
-  EXPECT_EQ(printable("\xf0\x80\x80\xaf"), "\\xf0\\x80\\x80\\xaf") << "overlong";
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
-  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
+  EXPECT_EQ(base::printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
+  EXPECT_EQ(base::printable("\xe0\x80\xaf"), "\\xe0\\x80\\xaf") << "overlong";
+  EXPECT_EQ(base::printable("\xf0\x80\x80\xaf"), "\\xf0\\x80\\x80\\xaf") << "overlong";
+  EXPECT_EQ(base::printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(base::printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond U+10FFFF";
 }
 
-TEST(PrintableTest, ALongPathIsCutAndSaysSo) {
-  const std::string text = printable(std::string(5'000, 'x'));
+TEST(PrintableTest, LongPath_IsTruncatedWithEllipsis) {
+  const std::string text = base::printable(std::string(5'000, 'x'));
   EXPECT_LE(text.size(), 210U);
   EXPECT_TRUE(text.ends_with("..."));
 }
 
-TEST(PrintableTest, RandomBytesComeOutAsUtf8WithoutControlCharacters) {
+TEST(PrintableTest, RandomBytes_BecomeUtf8WithoutControlCharacters) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 5'000; ++round) {
-    const std::string text = printable(random.bytes(random.below(60)));
-    ASSERT_EQ(printable(text), text.size() > 200 ? printable(text) : text);
+    const std::string text = base::printable(random.bytes(random.below(60)));
+    ASSERT_EQ(base::printable(text), text.size() > 200 ? base::printable(text) : text);
     for (const char c : text) ASSERT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
   }
 }
 
-TEST(NormalisePathTest, WhatIsNormalisedIsToldFromWhatIsNot) {
+TEST(NormalisePathTest, IsNormalised_AcceptsOnlyNormalisedPaths) {
   for (const char* path : {"a", "a/b", "a b/.c/..d"}) EXPECT_TRUE(is_normalised(path)) << path;
   for (const char* path : {"", "/", "a/", "/a", "a//b", "a/./b", "a/../b"})
     EXPECT_FALSE(is_normalised(path)) << path;
@@ -207,7 +210,7 @@ TEST(NormalisePathTest, WhatIsNormalisedIsToldFromWhatIsNot) {
 
 // It looks for separators many bytes at a time: whatever stands where, it must say what going from one to the
 // next says.
-TEST(PathTest, ARandomPathIsNormalisedIfEachComponentIs) {
+TEST(PathTest, RandomPath_IsNormalisedIfEachComponentIs) {
   SPOOR_RANDOM(random);
   const auto is_normal = [](std::string_view path) {
     if (path.empty() || path.size() > path_bytes_max || path.find('\0') != path.npos) return false;

@@ -1,5 +1,5 @@
 // What an acknowledgement is worth, and what becomes of it when disks fail and files are damaged.
-#include "tracker/persistence.h"
+#include "tracker/storage/persistence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class PersistenceTest : public ::testing::Test {
   fakes::ManualClock clock_;
 };
 
-TEST_F(PersistenceTest, AnAcknowledgedMarkSurvivesAPowerCutAtOnce) {
+TEST_F(PersistenceTest, AcknowledgedMark_SurvivesPowerCut) {
   Node(start()).mark_durably(dir("bucket/a"));
   files_.crash();
   Node node = start(Durability::disk, "another boot");
@@ -57,7 +57,7 @@ TEST_F(PersistenceTest, AnAcknowledgedMarkSurvivesAPowerCutAtOnce) {
 }
 
 // The mark that adds nothing would be acknowledged at once, and lost with the one it relies on.
-TEST_F(PersistenceTest, AMarkThatAddsNothingWaitsForTheOneItReliesOn) {
+TEST_F(PersistenceTest, DuplicateOfPendingMark_WaitsForItsCommit) {
   Node node = start();
   const std::vector<Mark> marks{dir("bucket/a")};
   node.tracker().mark(marks);
@@ -68,7 +68,7 @@ TEST_F(PersistenceTest, AMarkThatAddsNothingWaitsForTheOneItReliesOn) {
   EXPECT_LE(again.position, node.persistence().durable_position());
 }
 
-TEST_F(PersistenceTest, OneThatAddsNothingToWhatIsDurableWaitsForNothing) {
+TEST_F(PersistenceTest, DuplicateOfDurableMark_NeedsNoCommit) {
   Node node = start();
   ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
   const std::size_t calls = files_.calls();
@@ -76,7 +76,7 @@ TEST_F(PersistenceTest, OneThatAddsNothingToWhatIsDurableWaitsForNothing) {
   EXPECT_EQ(files_.calls(), calls);
 }
 
-TEST_F(PersistenceTest, MarksThatComeTogetherAreWrittenTogether) {
+TEST_F(PersistenceTest, PendingMarks_AreWrittenInOneGroupCommit) {
   Node node = start();
   const std::size_t calls = files_.calls();
   for (int i = 0; i < 100; ++i) mark(node.tracker(), {dir("bucket/" + std::to_string(i))});
@@ -85,7 +85,7 @@ TEST_F(PersistenceTest, MarksThatComeTogetherAreWrittenTogether) {
 }
 
 // A scanner has the cycle's number as its cursor: if it went back, marks made in between were missed.
-TEST_F(PersistenceTest, AnAdvanceSurvivesAPowerCut) {
+TEST_F(PersistenceTest, Advance_SurvivesPowerCut) {
   {
     Node node = start();
     node.tracker().advance({7});
@@ -95,7 +95,7 @@ TEST_F(PersistenceTest, AnAdvanceSurvivesAPowerCut) {
   EXPECT_EQ(start(Durability::disk, "another boot").tracker().state().current, CycleId{7});
 }
 
-TEST_F(PersistenceTest, WithTheSystemAKillCostsNothingAndAPowerCutIsAGap) {
+TEST_F(PersistenceTest, DurabilityOs_KeepsMarksAfterKillAndHasGapAfterReboot) {
   InstanceId instance;
   {
     Node node = start(Durability::os);
@@ -114,7 +114,7 @@ TEST_F(PersistenceTest, WithTheSystemAKillCostsNothingAndAPowerCutIsAGap) {
 }
 
 // What counts is how the run that crashed kept its marks, not how the next one will.
-TEST_F(PersistenceTest, TheDurabilityOfTheLastRunDecides) {
+TEST_F(PersistenceTest, DurabilityOfLastRun_DecidesIfCrashIsALoss) {
   {
     Node node = start(Durability::memory);
   }
@@ -125,7 +125,7 @@ TEST_F(PersistenceTest, TheDurabilityOfTheLastRunDecides) {
   EXPECT_EQ(start(Durability::memory).loss(), "");
 }
 
-TEST_F(PersistenceTest, ASaveFreesTheJournal) {
+TEST_F(PersistenceTest, Save_FreesJournalSegments) {
   Node node = start();
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(node.mark_durably(dir("bucket/" + std::to_string(i))));
@@ -134,7 +134,7 @@ TEST_F(PersistenceTest, ASaveFreesTheJournal) {
   }
 }
 
-TEST_F(PersistenceTest, WhileNoDriveTakesASnapshotTheJournalKeepsEverything) {
+TEST_F(PersistenceTest, NoDriveTakesSnapshot_JournalKeepsAllMarks) {
   {
     Node node = start();
     for (const auto& drive : node_drives) files_.fail_below(drive, EIO);
@@ -150,7 +150,7 @@ TEST_F(PersistenceTest, WhileNoDriveTakesASnapshotTheJournalKeepsEverything) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.is_dirty("bucket/" + std::to_string(i)));
 }
 
-TEST_F(PersistenceTest, AJournalAtItsBoundRefusesUntilASnapshotFreesIt) {
+TEST_F(PersistenceTest, JournalAtBound_RefusesUntilSnapshotFreesIt) {
   auto options = node_options(Durability::disk);
   options.journal_bytes_max = 1000;
   Node node(files_, clock_, options);
@@ -169,7 +169,7 @@ TEST_F(PersistenceTest, AJournalAtItsBoundRefusesUntilASnapshotFreesIt) {
 // At every call of a small life, once with each error: whatever was acknowledged is there after a power
 // cut, or covered by a gap; and once the disk is well again, marks are acknowledged again without a
 // restart.
-TEST_F(PersistenceTest, NoFailedCallMakesAFalseAcknowledgement) {
+TEST_F(PersistenceTest, FailedCall_NeverLosesAcknowledgedMarks) {
   const auto live = [](MemoryFileSystem& files, fakes::ManualClock& clock, std::size_t failing, int error,
                        std::vector<std::string>& acknowledged, bool& is_over) {
     Node node(files, clock, node_options(Durability::disk));
@@ -211,7 +211,7 @@ TEST_F(PersistenceTest, NoFailedCallMakesAFalseAcknowledgement) {
   EXPECT_GT(points, 100U);
 }
 
-TEST_F(PersistenceTest, AFullDataDirectoryRefusesAndRecoversByItself) {
+TEST_F(PersistenceTest, FullDataDirectory_RefusesMarksUntilSpaceReturns) {
   Node node = start();
   ASSERT_TRUE(node.save().durable());
   ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
@@ -235,7 +235,7 @@ TEST_F(PersistenceTest, AFullDataDirectoryRefusesAndRecoversByItself) {
     EXPECT_TRUE(next.is_dirty(path));
 }
 
-TEST_F(PersistenceTest, DamageInTheJournalBeforeItsEndIsALoss) {
+TEST_F(PersistenceTest, FlippedByteInJournal_IsALoss) {
   {
     Node node = start();
     for (int i = 0; i < 4; ++i) node.mark_durably(dir("bucket/" + std::to_string(i)));
@@ -255,7 +255,7 @@ TEST_F(PersistenceTest, DamageInTheJournalBeforeItsEndIsALoss) {
   }
 }
 
-TEST_F(PersistenceTest, AJournalCutShortKeepsWhatIsWhole) {
+TEST_F(PersistenceTest, TruncatedJournal_IsALossOnlyWithoutHeader) {
   {
     Node node = start();
     for (int i = 0; i < 2; ++i) node.mark_durably(dir("bucket/" + std::to_string(i)));
@@ -272,7 +272,7 @@ TEST_F(PersistenceTest, AJournalCutShortKeepsWhatIsWhole) {
   }
 }
 
-TEST_F(PersistenceTest, ARemovedJournalIsALoss) {
+TEST_F(PersistenceTest, RemovedJournal_IsALoss) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -281,7 +281,7 @@ TEST_F(PersistenceTest, ARemovedJournalIsALoss) {
   EXPECT_THAT(start().loss(), HasSubstr("there is no journal"));
 }
 
-TEST_F(PersistenceTest, AJournalThatCannotBeReadIsALoss) {
+TEST_F(PersistenceTest, UnreadableJournal_IsALoss) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -292,7 +292,7 @@ TEST_F(PersistenceTest, AJournalThatCannotBeReadIsALoss) {
   EXPECT_TRUE(node.is_dirty("bucket/a"));
 }
 
-TEST_F(PersistenceTest, AShortReadIsNeverTakenForAll) {
+TEST_F(PersistenceTest, ShortRead_KeepsMarksOrIsALoss) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -315,7 +315,7 @@ TEST_F(PersistenceTest, AShortReadIsNeverTakenForAll) {
   }
 }
 
-TEST_F(PersistenceTest, ASegmentOfANewerVersionIsKeptAside) {
+TEST_F(PersistenceTest, SegmentOfNewerVersion_IsKeptAside) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -329,7 +329,7 @@ TEST_F(PersistenceTest, ASegmentOfANewerVersionIsKeptAside) {
   EXPECT_EQ(files_.content("/data/journal/aside.v9"), bytes);
 }
 
-TEST_F(PersistenceTest, ADamagedSegmentIsKeptAside) {
+TEST_F(PersistenceTest, DamagedSegment_IsKeptAside) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -344,7 +344,7 @@ TEST_F(PersistenceTest, ADamagedSegmentIsKeptAside) {
 
 // A drive that was away while the journal failed holds a snapshot that got ahead of it; the positions
 // behind the journal's end must not have been given to other marks since.
-TEST_F(PersistenceTest, ASnapshotAheadOfTheJournalOnADriveThatWasAwayHidesNothing) {
+TEST_F(PersistenceTest, SnapshotAheadOfJournalOnReturnedDrive_KeepsLaterMarks) {
   {
     Node node = start();
     ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
@@ -372,7 +372,7 @@ TEST_F(PersistenceTest, ASnapshotAheadOfTheJournalOnADriveThatWasAwayHidesNothin
   EXPECT_EQ(node.loss().empty(), node.instance() == instance);
 }
 
-TEST_F(PersistenceTest, AStartThatCannotWriteChangesNothing) {
+TEST_F(PersistenceTest, FailedStart_ChangesNothing) {
   {
     start().stop();
   }
@@ -391,7 +391,7 @@ TEST_F(PersistenceTest, AStartThatCannotWriteChangesNothing) {
 
 // A start after a loss that fails at any call, and the one after it: never without a gap, nor with the
 // numbers of a birth in the instance that scanners may have met.
-TEST_F(PersistenceTest, AFailedStartAfterALossIsNoBirth) {
+TEST_F(PersistenceTest, FailedStartAfterLoss_IsNotABirth) {
   {
     Node node = start(Durability::memory);
     node.tracker().advance({7});
@@ -411,7 +411,7 @@ TEST_F(PersistenceTest, AFailedStartAfterALossIsNoBirth) {
   }
 }
 
-TEST_F(PersistenceTest, ASegmentThatLostItsHeaderIsALoss) {
+TEST_F(PersistenceTest, SegmentWithoutHeader_IsALoss) {
   {
     Node node = start();
     node.mark_durably(dir("bucket/a"));
@@ -428,7 +428,7 @@ TEST_F(PersistenceTest, ASegmentThatLostItsHeaderIsALoss) {
 }
 
 // What a killed process had written, but not synced, is taken over by the next run; the power may go then.
-TEST_F(PersistenceTest, WhatAKilledProcessLeftUnsyncedIsSyncedBeforeItIsBuiltOn) {
+TEST_F(PersistenceTest, UnsyncedJournalOfKilledProcess_IsSyncedByNextRun) {
   {
     Node node = start();
     ASSERT_TRUE(node.save().durable());
@@ -452,7 +452,7 @@ TEST_F(PersistenceTest, WhatAKilledProcessLeftUnsyncedIsSyncedBeforeItIsBuiltOn)
 }
 
 // Two drives away by turns give the same generation twice; the one of the clean stop is not told by it.
-TEST_F(PersistenceTest, AnotherSnapshotOfTheCleanStopsGenerationIsNotTakenForIt) {
+TEST_F(PersistenceTest, OtherSnapshotOfCleanStopGeneration_LosesNoMarks) {
   {
     Node node = start();
     node.save();
@@ -482,7 +482,7 @@ TEST_F(PersistenceTest, AnotherSnapshotOfTheCleanStopsGenerationIsNotTakenForIt)
   EXPECT_TRUE(node.is_dirty("bucket/later"));
 }
 
-TEST_F(PersistenceTest, AnInstanceBornWithoutAJournalKeepsItsBirth) {
+TEST_F(PersistenceTest, InstanceBornWithoutJournal_KeepsCycleAndGap) {
   {
     Node node = start(Durability::memory);
   }
@@ -504,7 +504,7 @@ TEST_F(PersistenceTest, AnInstanceBornWithoutAJournalKeepsItsBirth) {
 }
 
 // The first run with a journal, behind a clean stop of one without: no segment reaches back that far.
-TEST_F(PersistenceTest, TheFirstRunWithAJournalMayCrashBeforeItsFirstSave) {
+TEST_F(PersistenceTest, CrashBeforeFirstSaveOfFirstJournal_KeepsMarks) {
   InstanceId instance;
   {
     Node node = start(Durability::memory);
@@ -524,7 +524,7 @@ TEST_F(PersistenceTest, TheFirstRunWithAJournalMayCrashBeforeItsFirstSave) {
   EXPECT_TRUE(node.is_dirty("bucket/b"));
 }
 
-TEST_F(PersistenceTest, AFailedJournalLeavesNoFilesBehind) {
+TEST_F(PersistenceTest, FailedJournal_LeavesNoExtraSegments) {
   Node node = start();
   ASSERT_TRUE(node.save().durable());
   files_.fill("/data");
@@ -536,7 +536,7 @@ TEST_F(PersistenceTest, AFailedJournalLeavesNoFilesBehind) {
 }
 
 // Marking goes on while the snapshot is written that mends the journal.
-TEST_F(PersistenceTest, WhatIsMarkedDuringTheMendingSaveIsInTheNewJournal) {
+TEST_F(PersistenceTest, MarkDuringSaveThatRetriesJournal_IsInNewJournal) {
   {
     Node node = start();
     ASSERT_TRUE(node.save().durable());
@@ -558,7 +558,7 @@ TEST_F(PersistenceTest, WhatIsMarkedDuringTheMendingSaveIsInTheNewJournal) {
 }
 
 // While the disk hangs nobody takes what is recorded.
-TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
+TEST_F(PersistenceTest, PendingRecordsBeyondBound_AreRefusedUntilSave) {
   auto options = node_options(Durability::disk);
   options.tracker.levels = LevelSchedule(400'000, 0.01);
   Node node(files_, clock_, options);
@@ -570,7 +570,7 @@ TEST_F(PersistenceTest, RecordsThatNobodyTakesAreBounded) {
 }
 
 // One that adds nothing by a false positive has no record: a replay has to set the very same bits.
-TEST_F(PersistenceTest, MarksKnownByFalsePositivesSurviveACrashOfACycleThatGrew) {
+TEST_F(PersistenceTest, FalsePositiveMarksInGrownCycle_SurviveCrash) {
   auto options = node_options(Durability::disk);
   options.tracker.levels = LevelSchedule(1000, 0.5);
   constexpr int count = 4000;  // not so many that a replay into filters too small would know everything
@@ -598,7 +598,7 @@ TEST_F(PersistenceTest, MarksKnownByFalsePositivesSurviveACrashOfACycleThatGrew)
 }
 
 // It would be acknowledged without a record, and gone with the one drive that has the snapshot.
-TEST_F(PersistenceTest, ASnapshotHoldsNothingThatTheJournalDoesNot) {
+TEST_F(PersistenceTest, SnapshotDuringMarks_HoldsOnlyJournaledMarks) {
   auto options = node_options(Durability::disk);
   options.tracker.levels = LevelSchedule(100'000, 1e-9);
   Node node(files_, clock_, options);
@@ -629,7 +629,7 @@ TEST_F(PersistenceTest, ASnapshotHoldsNothingThatTheJournalDoesNot) {
 
 // The same at the two moments at which a mark could slip in: while the save's first commit opens a segment,
 // before the state is copied; and while the second one writes, when the copy is made.
-TEST_F(PersistenceTest, MarksDuringASave_AreDurableBeforeTheSnapshotThatHoldsThemIsWritten) {
+TEST_F(PersistenceTest, MarksDuringSave_AreDurableBeforeTheSnapshot) {
   Node node = start();
   ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
   std::vector<std::pair<std::string, JournalPosition>> marked;
@@ -659,7 +659,7 @@ TEST_F(PersistenceTest, MarksDuringASave_AreDurableBeforeTheSnapshotThatHoldsThe
 }
 
 // The file can be read again when the run goes on: nothing later would notice what the replay left out.
-TEST_F(PersistenceTest, SegmentThatCannotBeReadOnce_IsALoss) {
+TEST_F(PersistenceTest, SegmentUnreadableOnce_IsALoss) {
   {
     Node node = start();
     ASSERT_TRUE(node.mark_durably(dir("bucket/first run")));
@@ -700,7 +700,7 @@ TEST_F(PersistenceTest, UnknownBootIdInBothRuns_IsNotTheSameBoot) {
   EXPECT_TRUE(node.is_dirty("anything"));
 }
 
-TEST_F(PersistenceTest, CrashesInALoopCostNothing) {
+TEST_F(PersistenceTest, RepeatedCrashes_KeepInstanceAndMarks) {
   InstanceId instance;
   for (int round = 0; round < 50; ++round) {
     Node node = start(Durability::disk, "boot " + std::to_string(round));

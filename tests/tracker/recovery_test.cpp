@@ -1,6 +1,6 @@
 // A node that stops, crashes and loses things between its runs, on a file system in memory.
 
-#include "tracker/recovery.h"
+#include "tracker/storage/recovery.h"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ class RecoveryTest : public ::testing::Test {
   fakes::ManualClock clock_;
 };
 
-TEST_F(RecoveryTest, ANodeThatNeverWasIsBornComplete) {
+TEST_F(RecoveryTest, NewNode_StartsCompleteSinceBirth) {
   Node node = start();
   EXPECT_EQ(node.loss(), "");
   const TrackerState state = node.tracker().state();
@@ -61,7 +61,7 @@ TEST_F(RecoveryTest, ANodeThatNeverWasIsBornComplete) {
   EXPECT_TRUE(state.history.empty()) << "no gap";
 }
 
-TEST_F(RecoveryTest, TwoBirthsAreTwoInstances) {
+TEST_F(RecoveryTest, TwoNewNodes_HaveDifferentInstances) {
   Node one = start();
   MemoryFileSystem other_files;
   make_directories(other_files);
@@ -69,7 +69,7 @@ TEST_F(RecoveryTest, TwoBirthsAreTwoInstances) {
   EXPECT_NE(one.tracker().state().instance, two.tracker().state().instance);
 }
 
-TEST_F(RecoveryTest, AfterACleanStopTheInstanceGoesOn) {
+TEST_F(RecoveryTest, CleanStop_KeepsInstanceWithoutGap) {
   const Cursor cursor = first_run();
   Node node = start();
   EXPECT_EQ(node.loss(), "");
@@ -81,14 +81,14 @@ TEST_F(RecoveryTest, AfterACleanStopTheInstanceGoesOn) {
   EXPECT_FALSE(node.tracker().cycle(request).gap);
 }
 
-TEST_F(RecoveryTest, AfterACleanStopAllMarksAreFoundAndNothingElse) {
+TEST_F(RecoveryTest, CleanStop_KeepsExactlyTheMarks) {
   first_run();
   Node node = start();
   EXPECT_EQ(node.tracker().dirty("bucket/a", {}).latest, CycleId{1});
   EXPECT_FALSE(node.tracker().dirty("bucket/b", {}).latest);
 }
 
-TEST_F(RecoveryTest, ALossInTheHighestCycleThatCanBeAskedForCanBeSaved) {
+TEST_F(RecoveryTest, LossAtHighestRequestCycle_StateCanBeSaved) {
   TrackerState highest = Tracker::born(InstanceId::random(), clock_);
   highest.current = {CycleId::request_max};
   SnapshotStore(files_, node_drives, node_owner, node_data_dir).save(highest, clock_.wall_now());
@@ -103,7 +103,7 @@ TEST_F(RecoveryTest, ALossInTheHighestCycleThatCanBeAskedForCanBeSaved) {
 }
 
 // ancestor 6: a crash loses marks, and the answers still say complete.
-TEST_F(RecoveryTest, AfterACrashEverythingMayHaveChanged) {
+TEST_F(RecoveryTest, CrashWithUnsavedMarks_IsALossWithGap) {
   const Cursor cursor = first_run();
   {
     Node crashed = start();
@@ -114,7 +114,7 @@ TEST_F(RecoveryTest, AfterACrashEverythingMayHaveChanged) {
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, ASnapshotSavedBeforeTheCrashDoesNotMakeUpForIt) {
+TEST_F(RecoveryTest, CrashAfterSnapshot_IsStillALoss) {
   const Cursor cursor = first_run();
   {
     Node crashed = start();
@@ -125,7 +125,7 @@ TEST_F(RecoveryTest, ASnapshotSavedBeforeTheCrashDoesNotMakeUpForIt) {
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, ACrashBeforeTheFirstSaveIsALossNotABirth) {
+TEST_F(RecoveryTest, CrashBeforeFirstSave_IsALossNotABirth) {
   Cursor cursor;
   {
     Node crashed = start();
@@ -136,14 +136,14 @@ TEST_F(RecoveryTest, ACrashBeforeTheFirstSaveIsALossNotABirth) {
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, ALostSnapshotIsALoss) {
+TEST_F(RecoveryTest, SnapshotsRemoved_IsALoss) {
   const Cursor cursor = first_run();
   for (const auto& drive : node_drives) ASSERT_TRUE(files_.remove(snapshot_file(drive)));
   Node node = start();
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, AWipedDataDirectoryIsALoss) {
+TEST_F(RecoveryTest, InstanceRecordRemoved_IsALoss) {
   const Cursor cursor = first_run();
   ASSERT_TRUE(files_.remove(record_file));
   Node node = start();
@@ -151,7 +151,7 @@ TEST_F(RecoveryTest, AWipedDataDirectoryIsALoss) {
 }
 
 // Whatever is in the way of the one snapshot that is left, be it only that it cannot be made durable.
-TEST_F(RecoveryTest, WipedDataDirectoryAndOneFailedCall_IsNoBirth) {
+TEST_F(RecoveryTest, InstanceRecordRemovedAndOneFailedCall_IsNotABirth) {
   auto options = node_options(Durability::memory);
   options.drives = {node_drives[0]};
   {
@@ -173,14 +173,14 @@ TEST_F(RecoveryTest, WipedDataDirectoryAndOneFailedCall_IsNoBirth) {
   }
 }
 
-TEST_F(RecoveryTest, ARecordThatCannotBeReadIsALoss) {
+TEST_F(RecoveryTest, UnreadableInstanceRecord_IsALoss) {
   const Cursor cursor = first_run();
   files_.put(record_file, "{");
   Node node = start();
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, AStaleSnapshotIsALoss) {
+TEST_F(RecoveryTest, StaleSnapshot_IsALoss) {
   // The drive with the last generation is gone; the other one failed at that save.
   Cursor cursor = first_run();
   {
@@ -196,7 +196,7 @@ TEST_F(RecoveryTest, AStaleSnapshotIsALoss) {
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, ASnapshotOfAnotherRunWithTheSameGenerationIsALoss) {
+TEST_F(RecoveryTest, SnapshotOfAnotherInstanceWithSameGeneration_IsALoss) {
   const Cursor cursor = first_run();
   TrackerState other = varied_state();
   for (const auto& drive : node_drives)
@@ -206,7 +206,7 @@ TEST_F(RecoveryTest, ASnapshotOfAnotherRunWithTheSameGenerationIsALoss) {
 }
 
 // ancestor 2
-TEST_F(RecoveryTest, OnlyCorruptSnapshotsAreALossEvenWithoutARecord) {
+TEST_F(RecoveryTest, OnlyCorruptSnapshotsWithoutRecord_IsALoss) {
   const Cursor cursor = first_run();
   ASSERT_TRUE(files_.remove(record_file));
   for (const auto& drive : node_drives) files_.put(snapshot_file(drive), "");
@@ -214,7 +214,7 @@ TEST_F(RecoveryTest, OnlyCorruptSnapshotsAreALossEvenWithoutARecord) {
   expect_loss(node, cursor);
 }
 
-TEST_F(RecoveryTest, OneCorruptSnapshotOfTwoIsNoLoss) {
+TEST_F(RecoveryTest, OneCorruptSnapshotOfTwo_IsNotALoss) {
   const Cursor cursor = first_run();
   files_.put(snapshot_file(node_drives[0]), "");
   Node node = start();
@@ -222,7 +222,7 @@ TEST_F(RecoveryTest, OneCorruptSnapshotOfTwoIsNoLoss) {
   EXPECT_EQ(node.tracker().state().instance, cursor.instance);
 }
 
-TEST_F(RecoveryTest, ADriveOfAnotherNodeIsNoLossOfThisOne) {
+TEST_F(RecoveryTest, SnapshotOfAnotherNode_IsNotALoss) {
   const Snapshot foreign{{"cluster", "other"}, 9, clock_.wall_now(), varied_state()};
   files_.put(snapshot_file(node_drives[0]), encode_snapshot(foreign));
   Node node = start();
@@ -230,7 +230,7 @@ TEST_F(RecoveryTest, ADriveOfAnotherNodeIsNoLossOfThisOne) {
   EXPECT_TRUE(node.tracker().state().complete_since_birth);
 }
 
-TEST_F(RecoveryTest, AFileOfMiniosIsTakenOverWithAGap) {
+TEST_F(RecoveryTest, MinioSnapshot_IsImportedWithGap) {
   files_.put(snapshot_file(node_drives[0]), minio_file(1'677'169'754, 20, {18, 19}));
   Node node = start();
   EXPECT_FALSE(node.loss().empty());
@@ -238,7 +238,7 @@ TEST_F(RecoveryTest, AFileOfMiniosIsTakenOverWithAGap) {
   EXPECT_TRUE(node.tracker().cycle(read_all(node.tracker())).marks.tree_marks().covers(""));
 }
 
-TEST_F(RecoveryTest, WhatWasSavedIsKeptThroughALoss) {
+TEST_F(RecoveryTest, Loss_KeepsSavedMarksAndCycleNumbers) {
   first_run();
   {
     Node crashed = start();
@@ -251,7 +251,7 @@ TEST_F(RecoveryTest, WhatWasSavedIsKeptThroughALoss) {
 }
 
 // ancestor 11: one full walk by each scanner, once.
-TEST_F(RecoveryTest, TheGapIsMetOnceAndNotAgain) {
+TEST_F(RecoveryTest, GapAfterLoss_IsReportedOncePerCursor) {
   const Cursor cursor = first_run();
   {
     Node crashed = start();
@@ -270,7 +270,7 @@ TEST_F(RecoveryTest, TheGapIsMetOnceAndNotAgain) {
   EXPECT_TRUE(second.marks.empty());
 }
 
-TEST_F(RecoveryTest, AFullHistoryDoesNotPushTheGapOut) {
+TEST_F(RecoveryTest, FullHistory_KeepsGapAfterLoss) {
   {
     Node node = start();
     for (std::uint64_t cycle = 2; cycle < 40; ++cycle) {
@@ -287,7 +287,7 @@ TEST_F(RecoveryTest, AFullHistoryDoesNotPushTheGapOut) {
   EXPECT_TRUE(all.filters_may_contain(hash_path("bucket/live")));
 }
 
-TEST_F(RecoveryTest, AGapSurvivesTheNextCleanRestart) {
+TEST_F(RecoveryTest, GapAfterLoss_SurvivesCleanRestart) {
   first_run();
   {
     Node crashed = start();
@@ -302,7 +302,7 @@ TEST_F(RecoveryTest, AGapSurvivesTheNextCleanRestart) {
 }
 
 // What the last run ignored it did not mark: others may have counted it.
-TEST_F(RecoveryTest, AChangeOfWhatIsIgnoredIsALoss) {
+TEST_F(RecoveryTest, NamespaceRulesChanged_IsALoss) {
   auto options = node_options(Durability::disk);
   options.rules = "any";
   {

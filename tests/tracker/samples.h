@@ -11,8 +11,8 @@
 
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/random.h"
-#include "tracker/snapshot.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
+#include "tracker/storage/snapshot.h"
 
 namespace spoor::tracker {
 

@@ -1,4 +1,4 @@
-#include "tracker/snapshot_store.h"
+#include "tracker/storage/snapshot_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ class SnapshotStoreTest : public ::testing::Test {
   const Paths drives_{"/mnt/1", "/mnt/2", "/mnt/3"};
 };
 
-TEST_F(SnapshotStoreTest, DrivesThatHoldNothingLoadNothingAndLoseNothing) {
+TEST_F(SnapshotStoreTest, EmptyDrives_LoadNoSnapshotWithoutLoss) {
   const LoadedSnapshot loaded = store().load();
   EXPECT_FALSE(loaded.newest);
   EXPECT_FALSE(loaded.any_lost);
@@ -58,7 +58,7 @@ TEST_F(SnapshotStoreTest, DrivesThatHoldNothingLoadNothingAndLoseNothing) {
   for (const DriveState& drive : loaded.drives) EXPECT_TRUE(drive.ok) << drive.error;
 }
 
-TEST_F(SnapshotStoreTest, WhatWasSavedIsLoaded) {
+TEST_F(SnapshotStoreTest, SavedSnapshot_IsLoaded) {
   const SavedSnapshot saved = store().save(varied_state(), now);
   EXPECT_TRUE(saved.durable());
   const LoadedSnapshot loaded = store().load();
@@ -68,7 +68,7 @@ TEST_F(SnapshotStoreTest, WhatWasSavedIsLoaded) {
   EXPECT_TRUE(bytes_of(loaded.newest->state) == bytes_of(varied_state()));
 }
 
-TEST_F(SnapshotStoreTest, EveryDriveGetsTheSameFile) {
+TEST_F(SnapshotStoreTest, Save_WritesSameFileToEveryDrive) {
   const SavedSnapshot saved = store().save(varied_state(), now);
   const auto bytes = files_.content(snapshot_file(drives_[0]));
   ASSERT_TRUE(bytes);
@@ -77,7 +77,7 @@ TEST_F(SnapshotStoreTest, EveryDriveGetsTheSameFile) {
 }
 
 // ancestor 1: the last drive read wins.
-TEST_F(SnapshotStoreTest, TheNewestGenerationWinsInAnyOrderOfTheDrives) {
+TEST_F(SnapshotStoreTest, NewestGeneration_IsLoadedInAnyDriveOrder) {
   std::vector<std::uint64_t> generations{4, 5, 6};
   do {
     for (std::size_t at = 0; at < drives_.size(); ++at) put_generation(drives_[at], generations[at]);
@@ -90,7 +90,7 @@ TEST_F(SnapshotStoreTest, TheNewestGenerationWinsInAnyOrderOfTheDrives) {
 }
 
 // A drive that was away while the node lost its memory holds more saves of the one that ended.
-TEST_F(SnapshotStoreTest, ASnapshotOfTheLivingInstanceIsNewerThanAnyOther) {
+TEST_F(SnapshotStoreTest, SnapshotOfCurrentInstance_IsPreferredToHigherGeneration) {
   TrackerState living = state(2);
   living.instance = instance_of(9);
   put(drives_[0], encode_snapshot({owner, 3, now, living}));
@@ -119,7 +119,7 @@ TEST_F(SnapshotStoreTest, SnapshotThatCannotBeSynced_CountsAsLost) {
 }
 
 // What a process left behind that was killed before it synced the directories.
-TEST_F(SnapshotStoreTest, SnapshotThatWasLoaded_IsThereAfterAPowerCut) {
+TEST_F(SnapshotStoreTest, LoadedSnapshot_SurvivesPowerCut) {
   const auto file = snapshot_file(drives_[0]);
   ASSERT_TRUE(files_.create_directory(file.parent_path()));
   const auto output = files_.create(file).value();
@@ -130,7 +130,7 @@ TEST_F(SnapshotStoreTest, SnapshotThatWasLoaded_IsThereAfterAPowerCut) {
   EXPECT_TRUE(store().load().newest);
 }
 
-TEST_F(SnapshotStoreTest, GenerationsGoOnFromTheNewestLoaded) {
+TEST_F(SnapshotStoreTest, SaveAfterLoad_ContinuesFromNewestGeneration) {
   put_generation(drives_[1], 41);
   SnapshotStore store = this->store();
   store.load();
@@ -176,7 +176,7 @@ std::vector<BadFile> bad_files() {
 }
 
 // ancestor 2 and 3: a bad file is reported by drive and reason, and kept.
-TEST_F(SnapshotStoreTest, ABadFileIsReportedAndPutAside) {
+TEST_F(SnapshotStoreTest, BadFile_IsReportedAndKeptAside) {
   for (const BadFile& bad : bad_files()) {
     SCOPED_TRACE(bad.name);
     MemoryFileSystem files;
@@ -207,7 +207,7 @@ TEST_F(SnapshotStoreTest, ABadFileIsReportedAndPutAside) {
   }
 }
 
-TEST_F(SnapshotStoreTest, ABadFileDoesNotKeepAGoodOneFromBeingLoaded) {
+TEST_F(SnapshotStoreTest, BadFileOnOtherDrives_GoodSnapshotIsLoaded) {
   for (const BadFile& bad : bad_files()) {
     SCOPED_TRACE(bad.name);
     put(drives_[0], bad.bytes);
@@ -220,7 +220,7 @@ TEST_F(SnapshotStoreTest, ABadFileDoesNotKeepAGoodOneFromBeingLoaded) {
   }
 }
 
-TEST_F(SnapshotStoreTest, ABadFileIsReplacedAtTheNextSave) {
+TEST_F(SnapshotStoreTest, BadFile_IsReplacedByNextSave) {
   put(drives_[0], "\x08");
   SnapshotStore store = this->store();
   store.load();
@@ -228,7 +228,7 @@ TEST_F(SnapshotStoreTest, ABadFileIsReplacedAtTheNextSave) {
   EXPECT_TRUE(store.load().drives[0].ok);
 }
 
-TEST_F(SnapshotStoreTest, ABadFileThatCannotBePutAsideIsNotReplaced) {
+TEST_F(SnapshotStoreTest, BadFileThatCannotBeKeptAside_IsNotReplaced) {
   put(drives_[0], "\x09 from the future");
   files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");
   SnapshotStore store = this->store();
@@ -243,7 +243,7 @@ TEST_F(SnapshotStoreTest, ABadFileThatCannotBePutAsideIsNotReplaced) {
 }
 
 // It was away at the start: nobody has looked at what it holds.
-TEST_F(SnapshotStoreTest, AFileOnADriveThatComesBackLaterIsPutAsideToo) {
+TEST_F(SnapshotStoreTest, BadFileOnReturnedDrive_IsKeptAside) {
   SnapshotStore store = this->store();
   files_.fail_below(drives_[0], EIO);
   store.load();
@@ -254,7 +254,7 @@ TEST_F(SnapshotStoreTest, AFileOnADriveThatComesBackLaterIsPutAsideToo) {
   EXPECT_EQ(files_.content(snapshot_file(drives_[0]).native() + ".v9"), "\x09 from the future");
 }
 
-TEST_F(SnapshotStoreTest, ADriveThatCannotBeReadIsReportedAndMayHoldWhatIsLost) {
+TEST_F(SnapshotStoreTest, UnreadableDrive_IsReportedAsPossibleLoss) {
   put_generation(drives_[1], 5);
   files_.fail_below(drives_[0], EIO);
   const LoadedSnapshot loaded = store().load();
@@ -264,7 +264,7 @@ TEST_F(SnapshotStoreTest, ADriveThatCannotBeReadIsReportedAndMayHoldWhatIsLost) 
 }
 
 // ancestor 14
-TEST_F(SnapshotStoreTest, AFullDriveIsReportedWhileAnotherOneCounts) {
+TEST_F(SnapshotStoreTest, FullDrive_IsReportedAndSaveIsDurableOnOthers) {
   files_.fill(drives_[1]);
   const SavedSnapshot saved = store().save(state(3), now);
   EXPECT_TRUE(saved.durable());
@@ -275,16 +275,16 @@ TEST_F(SnapshotStoreTest, AFullDriveIsReportedWhileAnotherOneCounts) {
 }
 
 // ancestor 14: a save that reached no drive does not count.
-TEST_F(SnapshotStoreTest, ASaveThatReachesNoDriveIsNotDurable) {
+TEST_F(SnapshotStoreTest, SaveFailsOnEveryDrive_IsNotDurable) {
   for (const auto& drive : drives_) files_.fail_below(drive, EIO);
   EXPECT_FALSE(store().save(state(3), now).durable());
 }
 
-TEST_F(SnapshotStoreTest, NoDrivesAtAllIsNotDurable) {
+TEST_F(SnapshotStoreTest, NoDrivesConfigured_SaveIsNotDurable) {
   EXPECT_FALSE(SnapshotStore(files_, {}, owner, "/data").save(state(3), now).durable());
 }
 
-TEST_F(SnapshotStoreTest, ASaveAfterFailedOnesIsNewerThanAllBefore) {
+TEST_F(SnapshotStoreTest, SaveAfterFailedSaves_IsNewest) {
   SnapshotStore store = this->store();
   store.save(state(3), now);
   files_.fill(drives_[0]);
@@ -296,7 +296,7 @@ TEST_F(SnapshotStoreTest, ASaveAfterFailedOnesIsNewerThanAllBefore) {
   EXPECT_EQ(this->store().load().newest.value().state.current, CycleId{5});
 }
 
-TEST_F(SnapshotStoreTest, ADriveThatIsNotThereIsNotCreated) {
+TEST_F(SnapshotStoreTest, MissingDrive_IsNotCreated) {
   // An unmounted drive: a snapshot on the mount point would come to light at the wrong time.
   const Paths with_missing{"/mnt/1", "/mnt/missing"};
   const SavedSnapshot saved = SnapshotStore(files_, with_missing, owner, "/data").save(state(3), now);
@@ -305,7 +305,7 @@ TEST_F(SnapshotStoreTest, ADriveThatIsNotThereIsNotCreated) {
   EXPECT_FALSE(files_.exists("/mnt/missing"));
 }
 
-TEST_F(SnapshotStoreTest, ADurableSaveSurvivesAPowerCutOnAFreshDrive) {
+TEST_F(SnapshotStoreTest, DurableSaveOnNewDrive_SurvivesPowerCut) {
   // The new directory .spoor must be as durable as the file in it.
   ASSERT_TRUE(store().save(state(3), now).durable());
   files_.crash(Fate::lost);
@@ -315,7 +315,7 @@ TEST_F(SnapshotStoreTest, ADurableSaveSurvivesAPowerCutOnAFreshDrive) {
 }
 
 // ancestor 15: a reader, or a crash, finds the file short during most saves.
-TEST_F(SnapshotStoreTest, APowerCutDuringASaveLeavesAWholeSnapshotOnEveryDrive) {
+TEST_F(SnapshotStoreTest, PowerCutDuringSave_LeavesWholeSnapshotOnEveryDrive) {
   SPOOR_RANDOM(random);
   const auto prepared = [&](MemoryFileSystem& files) {
     files.make_directory("/data");
@@ -349,7 +349,7 @@ TEST_F(SnapshotStoreTest, APowerCutDuringASaveLeavesAWholeSnapshotOnEveryDrive) 
   }
 }
 
-TEST_F(SnapshotStoreTest, AFileOfMiniosIsLoadedWithItsMarks) {
+TEST_F(SnapshotStoreTest, MinioSnapshot_IsLoadedWithItsMarks) {
   put(drives_[1], minio_file(1'677'169'754, 20, {18, 19}));
   const LoadedSnapshot loaded = store().load();
   ASSERT_TRUE(loaded.newest);
@@ -364,7 +364,7 @@ TEST_F(SnapshotStoreTest, AFileOfMiniosIsLoadedWithItsMarks) {
   EXPECT_TRUE(contains(*state.history[1].marks, minio_path_of(19)));
 }
 
-TEST_F(SnapshotStoreTest, MarksOfMiniosOddlyNumberedCyclesCountAsCurrent) {
+TEST_F(SnapshotStoreTest, MinioCyclesOutOfOrder_KeepTheirMarks) {
   // Cycles that went backwards (ancestor 8), twice the same, or zero.
   put(drives_[0], minio_file(1, 20, {19, 19, 0, 25, 20}));
   const TrackerState state = store().load().newest.value().state;
@@ -378,7 +378,7 @@ TEST_F(SnapshotStoreTest, MarksOfMiniosOddlyNumberedCyclesCountAsCurrent) {
   EXPECT_TRUE(decode_snapshot(encode_snapshot(snapshot_of(state)))) << "it can be saved as ours";
 }
 
-TEST_F(SnapshotStoreTest, AFileOfMiniosIsOlderThanAnyOfOurs) {
+TEST_F(SnapshotStoreTest, MinioSnapshot_IsOlderThanAnySpoorSnapshot) {
   for (const bool ours_first : {true, false}) {
     put(drives_[ours_first ? 1 : 0], minio_file(1'900'000'000, 900, {}));
     put_generation(drives_[ours_first ? 0 : 1], 1);
@@ -387,7 +387,7 @@ TEST_F(SnapshotStoreTest, AFileOfMiniosIsOlderThanAnyOfOurs) {
 }
 
 // ancestor 1
-TEST_F(SnapshotStoreTest, OfSeveralFilesOfMiniosTheLastSavedWinsInAnyOrderOfTheDrives) {
+TEST_F(SnapshotStoreTest, SeveralMinioSnapshots_LastSavedIsLoadedInAnyDriveOrder) {
   std::vector<std::uint64_t> saved_s{1'677'000'001, 1'677'000'002, 1'677'000'003};
   do {
     for (std::size_t at = 0; at < drives_.size(); ++at)
@@ -396,7 +396,7 @@ TEST_F(SnapshotStoreTest, OfSeveralFilesOfMiniosTheLastSavedWinsInAnyOrderOfTheD
   } while (std::next_permutation(saved_s.begin(), saved_s.end()));
 }
 
-TEST_F(SnapshotStoreTest, LoadingTouchesNoGoodFile) {
+TEST_F(SnapshotStoreTest, Load_LeavesGoodFilesInPlace) {
   put_generation(drives_[0], 4);
   put(drives_[1], minio_file(1, 20, {19}));
   store().load();

@@ -1,4 +1,4 @@
-#include "tracker/snapshot.h"
+#include "tracker/storage/snapshot.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ void expect_refused_state(Change change) {
   expect_refused(encode_snapshot(snapshot_of(std::move(state))));
 }
 
-TEST(SnapshotTest, WhatWasEncodedIsDecoded) {
+TEST(SnapshotTest, EncodedSnapshot_IsDecoded) {
   const Snapshot saved = snapshot_of(varied_state(), 42);
   const auto loaded = decode_snapshot(encode_snapshot(saved));
   ASSERT_TRUE(loaded);
@@ -55,7 +55,7 @@ TEST(SnapshotTest, WhatWasEncodedIsDecoded) {
   EXPECT_TRUE(encode_snapshot(*loaded) == encode_snapshot(saved)) << "the marks differ";
 }
 
-TEST(SnapshotTest, MarksOfAllShapesAndTreesAreFoundInTheirCycles) {
+TEST(SnapshotTest, MarksOfAllShapesAndTrees_AreFoundInTheirCycles) {
   const TrackerState state = decode_snapshot(encode_snapshot(snapshot_of(varied_state()))).value().state;
   EXPECT_TRUE(contains(*state.current_marks, "bucket/now"));
   EXPECT_TRUE(contains(*state.current_marks, "foreign"));
@@ -66,7 +66,7 @@ TEST(SnapshotTest, MarksOfAllShapesAndTreesAreFoundInTheirCycles) {
   EXPECT_TRUE(contains(*state.history[1].marks, "any"));
 }
 
-TEST(SnapshotTest, ANewbornTrackersStateIsDecoded) {
+TEST(SnapshotTest, NewTrackerState_IsDecoded) {
   const fakes::ManualClock clock;
   const TrackerState born = Tracker::born(instance_of(1), clock);
   const auto loaded = decode_snapshot(encode_snapshot(snapshot_of(born)));
@@ -75,12 +75,12 @@ TEST(SnapshotTest, ANewbornTrackersStateIsDecoded) {
   EXPECT_TRUE(bytes_of(loaded->state) == bytes_of(born));
 }
 
-TEST(SnapshotTest, TheFirstByteIsTheFormatVersion) {
+TEST(SnapshotTest, FirstByte_IsFormatVersion) {
   EXPECT_EQ(encode_snapshot(snapshot_of(varied_state())).front(), '\x08');
 }
 
 // ancestor 3: flipped bits go unnoticed.
-TEST(SnapshotTest, EveryFlippedByteIsNoticed) {
+TEST(SnapshotTest, FlippedByte_IsDetected) {
   const std::string whole = encode_snapshot(snapshot_of(varied_state()));
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (int flip = 1; flip < 256; ++flip) {
@@ -94,7 +94,7 @@ TEST(SnapshotTest, EveryFlippedByteIsNoticed) {
 }
 
 // ancestor 2: a short file is taken for nothing there.
-TEST(SnapshotTest, EveryTruncationIsNoticed) {
+TEST(SnapshotTest, Truncation_IsDetected) {
   const std::string whole = encode_snapshot(snapshot_of(varied_state()));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     SCOPED_TRACE(size);
@@ -102,13 +102,13 @@ TEST(SnapshotTest, EveryTruncationIsNoticed) {
   }
 }
 
-TEST(SnapshotTest, BytesBehindTheEndAreNoticed) {
+TEST(SnapshotTest, TrailingBytes_AreDetected) {
   const std::string whole = encode_snapshot(snapshot_of(varied_state()));
   expect_refused(whole + '\0');
   expect_refused(sealed(content_of(whole) + '\0'));
 }
 
-TEST(SnapshotTest, ATruncationThatWasSealedAnewIsRefused) {
+TEST(SnapshotTest, TruncationWithValidChecksum_IsRefused) {
   const std::string content = content_of(encode_snapshot(snapshot_of(varied_state())));
   for (std::size_t size = 1; size < content.size(); ++size) {
     SCOPED_TRACE(size);
@@ -116,14 +116,14 @@ TEST(SnapshotTest, ATruncationThatWasSealedAnewIsRefused) {
   }
 }
 
-TEST(SnapshotTest, AnotherVersionIsUnknownNotCorrupt) {
+TEST(SnapshotTest, OtherVersion_IsUnknownNotCorrupt) {
   std::string bytes = encode_snapshot(snapshot_of(varied_state()));
   bytes[0] = '\x09';
   expect_refused(bytes, Errc::snapshot_unknown);
   expect_refused("\x09", Errc::snapshot_unknown);
 }
 
-TEST(SnapshotTest, ImpossibleCycleNumbersAreRefused) {
+TEST(SnapshotTest, InvalidCycleNumbersOrInstance_AreRefused) {
   expect_refused_state([](TrackerState& state) { state.current = {0}; });
   expect_refused_state([](TrackerState& state) { state.oldest_kept = {0}; });
   expect_refused_state([](TrackerState& state) { state.oldest_kept = next(state.current); });
@@ -131,14 +131,14 @@ TEST(SnapshotTest, ImpossibleCycleNumbersAreRefused) {
   expect_refused_state([](TrackerState& state) { state.instance = {}; });
 }
 
-TEST(SnapshotTest, AHistoryOutOfOrderIsRefused) {
+TEST(SnapshotTest, HistoryOutOfOrder_IsRefused) {
   expect_refused_state([](TrackerState& state) { std::swap(state.history[0], state.history[1]); });
   expect_refused_state([](TrackerState& state) { state.history[1].id = state.history[0].id; });
   expect_refused_state([](TrackerState& state) { state.history[1].id = state.current; });
   expect_refused_state([](TrackerState& state) { state.oldest_kept = next(state.history[0].id); });
 }
 
-TEST(SnapshotTest, ACycleCountBeyondTheInputIsRefused) {
+TEST(SnapshotTest, CycleCountBeyondInput_IsRefused) {
   TrackerState state = varied_state();
   state.history.clear();
   std::string content = content_of(encode_snapshot(snapshot_of(state)));
@@ -146,7 +146,7 @@ TEST(SnapshotTest, ACycleCountBeyondTheInputIsRefused) {
   expect_refused(sealed(content));
 }
 
-TEST(SnapshotTest, RandomMutationsSealedAnewNeverCrashNorAllocateByWhatTheySay) {
+TEST(SnapshotTest, MutationsWithValidChecksum_NeverCrashOrOverallocate) {
   SPOOR_RANDOM(random);
   const std::string content = content_of(encode_snapshot(snapshot_of(varied_state())));
   int decoded = 0;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "tests/tracker/samples.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::tracker {
 namespace {
@@ -67,7 +67,7 @@ class TrackerConcurrencyTest : public ::testing::Test {
   Tracker::Options options_;
 };
 
-TEST_F(TrackerConcurrencyTest, MarkDuringAdvanceLandsInOneCycle) {
+TEST_F(TrackerConcurrencyTest, MarkDuringAdvance_LandsInOneCycle) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   std::vector<std::vector<CycleId>> told(markers, std::vector<CycleId>(marks_each));
   const auto marker = [&](std::size_t at) {
@@ -97,7 +97,7 @@ TEST_F(TrackerConcurrencyTest, MarkDuringAdvanceLandsInOneCycle) {
 
 // Scanners that ask while others mark and advance: a mark acknowledged before a request began is in
 // its answer, or was in an earlier one that ran while the mark was made.
-TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) {
+TEST_F(TrackerConcurrencyTest, RequestAfterAcknowledgement_ReturnsTheMark) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   std::atomic<std::size_t> requests_begun = 0;
   struct Span {
@@ -153,7 +153,7 @@ TEST_F(TrackerConcurrencyTest, TheFirstRequestAfterAnAcknowledgementHasTheMark) 
 }
 
 // Levels open while others mark: whatever was told to be marked is there.
-TEST_F(TrackerConcurrencyTest, MarksWhileLevelsOpenAreAllThere) {
+TEST_F(TrackerConcurrencyTest, MarksWhileLevelsOpen_AreAllKept) {
   options_.levels = LevelSchedule(5, 1e-6);
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   const auto marker = [&](std::size_t at) {
@@ -170,7 +170,7 @@ TEST_F(TrackerConcurrencyTest, MarksWhileLevelsOpenAreAllThere) {
 }
 
 // Else the second could be acknowledged, and lost with the first, whose record is not written yet.
-TEST_F(TrackerConcurrencyTest, AMarkThatAddsNothingComesBehindTheRecordOfTheOneThatDid) {
+TEST_F(TrackerConcurrencyTest, DuplicateMark_PositionIsNotBeforeRecordedMark) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   std::vector<std::vector<MarkOutcome>> outcomes(markers, std::vector<MarkOutcome>(marks_each));
   const auto marker = [&](std::size_t at) {
@@ -195,7 +195,7 @@ TEST_F(TrackerConcurrencyTest, AMarkThatAddsNothingComesBehindTheRecordOfTheOneT
 }
 
 // What a copy of the state holds beyond its position was recorded before the copy was made.
-TEST_F(TrackerConcurrencyTest, AStateHoldsWhatIsBeforeItsPositionAndNothingBehindThePositionAfterIt) {
+TEST_F(TrackerConcurrencyTest, StateDuringMarks_MatchesItsPosition) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   std::vector<std::vector<JournalPosition>> positions(markers, std::vector<JournalPosition>(marks_each));
   const auto marker = [&](std::size_t at) {
@@ -238,7 +238,7 @@ void stay_on_processor(std::size_t number) {
 }
 
 // Records are taken processor by processor; but those before a state's position come first.
-TEST_F(TrackerConcurrencyTest, AStateAndTheRecordsBehindItHoldEverything) {
+TEST_F(TrackerConcurrencyTest, StateAndLaterRecords_HoldAllMarks) {
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   tracker.start_recording();
   std::vector<TrackerState> states;
@@ -276,7 +276,7 @@ TEST_F(TrackerConcurrencyTest, AStateAndTheRecordsBehindItHoldEverything) {
 }
 
 // Everything at once, for the thread sanitizer; whatever a state says must be whole.
-TEST_F(TrackerConcurrencyTest, StatesTakenAmidMarksAndAdvancesAreWhole) {
+TEST_F(TrackerConcurrencyTest, StatesDuringMarksAndAdvances_AreConsistent) {
   options_.history_max = 4;
   Tracker tracker(options_, clock_, Tracker::born(instance_of(1), clock_));
   const auto marker = [&](std::size_t at) {

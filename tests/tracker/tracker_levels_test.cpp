@@ -70,7 +70,7 @@ class TrackerLevelsTest : public ::testing::Test {
   Tracker tracker_{options_, clock_, Tracker::born(instance_of(1), clock_)};
 };
 
-TEST_F(TrackerLevelsTest, AFullLevelIsFollowedByTheNext) {
+TEST_F(TrackerLevelsTest, FullLevel_OpensTheNextLevel) {
   mark_paths(0, items / 2);
   EXPECT_EQ(levels(), std::vector<std::size_t>({0}));
   mark_paths(items / 2, 7 * items / 2);
@@ -81,7 +81,7 @@ TEST_F(TrackerLevelsTest, AFullLevelIsFollowedByTheNext) {
   EXPECT_NEAR(figures.filter.items, 7 * items / 2, 0.15 * 7 * items / 2);
 }
 
-TEST_F(TrackerLevelsTest, HoweverFarItGrowsNothingIsLostAndFalsePositivesStayRare) {
+TEST_F(TrackerLevelsTest, GrowingCycle_KeepsAllMarksAndFalsePositiveRate) {
   constexpr std::uint64_t count = 100 * items;
   mark_paths(0, count);
   EXPECT_EQ(levels(), std::vector<std::size_t>({0, 1, 2, 3, 4, 5, 6}));
@@ -97,17 +97,17 @@ TEST_F(TrackerLevelsTest, HoweverFarItGrowsNothingIsLostAndFalsePositivesStayRar
   EXPECT_LT(tracker_.status().cycles.front().filter.fp_rate, options_.levels.fp_rate_max());
 }
 
-TEST_F(TrackerLevelsTest, WhatAnOlderLevelKnowsIsNotAddedAgain) {
+TEST_F(TrackerLevelsTest, MarkInOlderLevel_IsNotAddedAgain) {
   mark_paths(0, 3 * items);
   EXPECT_EQ(mark(tracker_, {dir(path(0)), dir(path(1))}).added, 0U);
 }
 
-TEST_F(TrackerLevelsTest, TheNextCycleBeginsAtTheLevelAskedFor) {
+TEST_F(TrackerLevelsTest, StartLevelRequested_NextCycleStartsThere) {
   EXPECT_EQ(first_level_after(3), 3U);
   EXPECT_EQ(levels().size(), 1U);
 }
 
-TEST_F(TrackerLevelsTest, OfSeveralRequestsTheLargestLevelCounts) {
+TEST_F(TrackerLevelsTest, SeveralStartLevelsRequested_LargestIsUsed) {
   ask(2, {});
   ask(4, tracker_.status().current);
   mark(tracker_, {dir("a")});
@@ -116,7 +116,7 @@ TEST_F(TrackerLevelsTest, OfSeveralRequestsTheLargestLevelCounts) {
   EXPECT_EQ(first_level_after(1), 3U) << "it sinks no faster where less is asked for";
 }
 
-TEST_F(TrackerLevelsTest, WhereNobodyAsksForAsMuchItSinksALevelACycle) {
+TEST_F(TrackerLevelsTest, LowerStartLevelRequested_DropsOneLevelPerCycle) {
   EXPECT_EQ(first_level_after(3), 3U);
   EXPECT_EQ(first_level_after(0), 2U);
   EXPECT_EQ(first_level_after(1), 1U);
@@ -124,12 +124,12 @@ TEST_F(TrackerLevelsTest, WhereNobodyAsksForAsMuchItSinksALevelACycle) {
   EXPECT_EQ(first_level_after(0), 0U);
 }
 
-TEST_F(TrackerLevelsTest, ACycleThatGrewDoesNotRaiseTheNext) {
+TEST_F(TrackerLevelsTest, GrownCycle_DoesNotRaiseNextStartLevel) {
   mark_paths(0, 5 * items);
   EXPECT_EQ(first_level_after(0), 0U);
 }
 
-TEST_F(TrackerLevelsTest, ARestartGoesOnAtTheSameLevel) {
+TEST_F(TrackerLevelsTest, Restart_ContinuesAtSameLevel) {
   mark_paths(0, 2 * items);
   restart();
   mark_paths(2 * items, 5 * items / 2);
@@ -139,12 +139,12 @@ TEST_F(TrackerLevelsTest, ARestartGoesOnAtTheSameLevel) {
   }
 }
 
-TEST_F(TrackerLevelsTest, ALevelThatNoScheduleHasIsTheLastOne) {
+TEST_F(TrackerLevelsTest, StartLevelBeyondSchedule_IsClampedToLast) {
   ask(1'000'000, {});
   EXPECT_LE(first_level_after(0), options_.levels.last());
 }
 
-TEST_F(TrackerLevelsTest, ForeignFiltersGoOnAsTheyAreAndTakeNoMarks) {
+TEST_F(TrackerLevelsTest, ForeignShapeFilter_IsKeptAndGetsNoMarks) {
   TrackerState state = Tracker::born(instance_of(1), clock_);
   state.current_marks = std::make_shared<const MarkSet>(mark_set_of({"foreign"}, {777, 3}));
   Tracker tracker(options_, clock_, state);
@@ -158,7 +158,7 @@ TEST_F(TrackerLevelsTest, ForeignFiltersGoOnAsTheyAreAndTakeNoMarks) {
 }
 
 // A history of sparse large filters would else fill the memory.
-TEST_F(TrackerLevelsTest, ClosedCyclesArePackedWhereTheyAreSparse) {
+TEST_F(TrackerLevelsTest, SparseClosedCycle_IsPacked) {
   first_level_after(6);
   const std::uint64_t open = memory_bytes();
   tracker_.advance(next(tracker_.status().current));
@@ -174,7 +174,7 @@ class BoundedTrackerTest : public TrackerLevelsTest {
             {.levels = LevelSchedule(items, 0.1), .history_max = 3, .memory_bytes_max = 8'000}) {}
 };
 
-TEST_F(BoundedTrackerTest, AtTheBoundACycleStaysAsItIsAndSaysSo) {
+TEST_F(BoundedTrackerTest, CycleAtMemoryBound_IsSaturatedAndKeepsMarks) {
   mark_paths(0, 100 * items);
   EXPECT_TRUE(tracker_.status().cycles.front().saturated);
   EXPECT_LT(levels().back(), 4U);
@@ -186,7 +186,7 @@ TEST_F(BoundedTrackerTest, AtTheBoundACycleStaysAsItIsAndSaysSo) {
   EXPECT_TRUE(tracker_.status().cycles.back().saturated) << "and goes on saying so";
 }
 
-TEST_F(BoundedTrackerTest, FullCyclesStayWithinTheMemoryAllowed) {
+TEST_F(BoundedTrackerTest, FullCycles_StayWithinMemoryBound) {
   for (std::uint64_t cycle = 1; cycle < 20; ++cycle) {
     mark_paths(cycle * 1'000'000, cycle * 1'000'000 + 30 * items);
     ASSERT_LE(memory_bytes(), options_.memory_bytes_max);
@@ -194,14 +194,14 @@ TEST_F(BoundedTrackerTest, FullCyclesStayWithinTheMemoryAllowed) {
   }
 }
 
-TEST_F(BoundedTrackerTest, AStartLevelThatDoesNotFitIsTheLargestThatDoes) {
+TEST_F(BoundedTrackerTest, StartLevelBeyondMemoryBound_IsLargestThatFits) {
   const std::size_t level = first_level_after(9);
   EXPECT_GT(level, 0U);
   EXPECT_LT(level, 4U);
   EXPECT_LE(memory_bytes(), options_.memory_bytes_max);
 }
 
-TEST_F(BoundedTrackerTest, WithNoMemoryAtAllThereIsALevelToMarkIn) {
+TEST_F(BoundedTrackerTest, ZeroMemoryBound_KeepsOneLevel) {
   const Tracker::Options options{.levels = LevelSchedule(items, 0.1), .memory_bytes_max = 0};
   Tracker tracker(options, clock_, Tracker::born(instance_of(1), clock_));
   for (std::uint64_t number = 0; number < 10 * items; ++number) mark(tracker, {dir(path(number))});
@@ -210,7 +210,7 @@ TEST_F(BoundedTrackerTest, WithNoMemoryAtAllThereIsALevelToMarkIn) {
 }
 
 // Several are made in one stay inside the gate, and levels open in the middle of that.
-TEST_F(TrackerLevelsTest, MarksMadeTogetherAreThoseMadeOneByOne) {
+TEST_F(TrackerLevelsTest, MarkBatch_EqualsMarksOneByOne) {
   SPOOR_RANDOM(random);
   Tracker one_by_one(options_, clock_, tracker_.state());
   tracker_.start_recording();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/tracker/samples.h"
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 namespace spoor::tracker {
 namespace {
@@ -215,7 +215,7 @@ class TrackerModel {
   Scanner scanners_[3];
 };
 
-TEST(TrackerModelTest, NoMarkWithinTheKeptCyclesIsEverDenied) {
+TEST(TrackerModelTest, RandomOperations_KeepAllMarksOfKeptCycles) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 60; ++round) {
     TrackerModel model(random);

@@ -1,4 +1,4 @@
-#include "tracker/tracker.h"
+#include "tracker/cycles/tracker.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class TrackerTest : public ::testing::Test {
 
 // --- marks ---
 
-TEST_F(TrackerTest, ADirMarksEveryPrefixAndThePathItself) {
+TEST_F(TrackerTest, DirMark_MarksPathAndEveryPrefix) {
   mark(tracker_, {dir("bucket/a/b")});
   for (const std::string_view path : {"bucket", "bucket/a", "bucket/a/b"})
     EXPECT_TRUE(contains(everything(), path)) << path;
@@ -54,14 +54,14 @@ TEST_F(TrackerTest, ADirMarksEveryPrefixAndThePathItself) {
 }
 
 // ancestor 23: leaves fill the filter.
-TEST_F(TrackerTest, AFileMarksItsParentsOnly) {
+TEST_F(TrackerTest, FileMark_MarksParentsOnly) {
   mark(tracker_, {file("bucket/a/b")});
   for (const std::string_view path : {"bucket", "bucket/a"})
     EXPECT_TRUE(contains(everything(), path)) << path;
   EXPECT_FALSE(contains(everything(), "bucket/a/b"));
 }
 
-TEST_F(TrackerTest, AFileAtTheTopMarksTheRoot) {
+TEST_F(TrackerTest, TopLevelFileMark_MarksTheRoot) {
   mark(tracker_, {file("object")});
   EXPECT_TRUE(contains(everything(), ""));
   EXPECT_FALSE(contains(everything(), "object"));
@@ -69,7 +69,7 @@ TEST_F(TrackerTest, AFileAtTheTopMarksTheRoot) {
 
 // ancestor 19
 // Who finds the bits takes the position for that of the mark which set them, and is acknowledged by it.
-TEST_F(TrackerTest, NewMark_IsCountedBeforeItsBitsAreSet) {
+TEST_F(TrackerTest, NewMark_AdvancesPositionBeforeItsBitsAreSet) {
   for (const MarkKind kind : {MarkKind::dir, MarkKind::file}) {
     const Tracker* made = nullptr;
     std::vector<JournalPosition> seen;
@@ -83,14 +83,14 @@ TEST_F(TrackerTest, NewMark_IsCountedBeforeItsBitsAreSet) {
   }
 }
 
-TEST_F(TrackerTest, ATreeMarksAllBelowItAndTheWayDown) {
+TEST_F(TrackerTest, TreeMark_MarksItsParentsAndAllBelow) {
   mark(tracker_, {tree("bucket/a")});
   for (const std::string_view path : {"", "bucket", "bucket/a", "bucket/a/b/c"})
     EXPECT_TRUE(contains(everything(), path)) << path;
   EXPECT_FALSE(contains(everything(), "bucket/b"));
 }
 
-TEST_F(TrackerTest, TheOutcomeCountsWhatWasMarkedAndWhatWasNew) {
+TEST_F(TrackerTest, MarkOutcome_CountsMarkedAndAdded) {
   mark(tracker_, {dir("bucket/a"), tree("bucket/t")});
   const MarkOutcome outcome = mark(tracker_, {dir("bucket/a"), file("bucket/a"), dir("bucket/b"),
                                               tree("bucket/t/below"), tree("bucket/u")});
@@ -99,20 +99,20 @@ TEST_F(TrackerTest, TheOutcomeCountsWhatWasMarkedAndWhatWasNew) {
   EXPECT_EQ(outcome.cycle, CycleId{1});
 }
 
-TEST_F(TrackerTest, NoMarksAtAllIsAnOutcomeToo) {
+TEST_F(TrackerTest, EmptyMarkBatch_ReturnsCurrentCycle) {
   tracker_.advance({4});
   const MarkOutcome outcome = mark(tracker_, {});
   EXPECT_EQ(outcome.marked, 0U);
   EXPECT_EQ(outcome.cycle, CycleId{4});
 }
 
-TEST_F(TrackerTest, APathKnownInAnOlderCycleIsNewInThisOne) {
+TEST_F(TrackerTest, PathMarkedInOlderCycle_IsNewInCurrent) {
   mark(tracker_, {dir("bucket/a")});
   tracker_.advance({2});
   EXPECT_EQ(mark(tracker_, {dir("bucket/a")}).added, 1U);
 }
 
-TEST_F(TrackerTest, ThePathsOfAPrefixKnownButThePathItselfNewIsNew) {
+TEST_F(TrackerTest, NewPathBelowMarkedPrefix_IsAdded) {
   mark(tracker_, {dir("bucket/a")});
   EXPECT_EQ(mark(tracker_, {dir("bucket/a/b")}).added, 1U);
   EXPECT_EQ(mark(tracker_, {dir("bucket")}).added, 0U);
@@ -120,7 +120,7 @@ TEST_F(TrackerTest, ThePathsOfAPrefixKnownButThePathItselfNewIsNew) {
 
 // --- cycles ---
 
-TEST_F(TrackerTest, AnAdvanceClosesTheCurrentCycle) {
+TEST_F(TrackerTest, Advance_ClosesCurrentCycle) {
   mark(tracker_, {dir("one")});
   EXPECT_TRUE(tracker_.advance({2}));
   mark(tracker_, {dir("two")});
@@ -134,7 +134,7 @@ TEST_F(TrackerTest, AnAdvanceClosesTheCurrentCycle) {
 }
 
 // ancestor 8: a cycle can go backwards, and marks of the overtaken one are not found.
-TEST_F(TrackerTest, ACycleNeverGoesBack) {
+TEST_F(TrackerTest, AdvanceToOlderOrSameCycle_IsRefused) {
   tracker_.advance({10});
   mark(tracker_, {dir("ten")});
   for (const std::uint64_t to : {0U, 1U, 9U, 10U}) {
@@ -144,7 +144,7 @@ TEST_F(TrackerTest, ACycleNeverGoesBack) {
   EXPECT_EQ(tracker_.dirty("ten", {}).latest, CycleId{10});
 }
 
-TEST_F(TrackerTest, AJumpOverNumbersIsNoGap) {
+TEST_F(TrackerTest, JumpOverCycleNumbers_IsNotAGap) {
   const Cursor cursor = tracker_.cycle(read_all(tracker_)).next();
   mark(tracker_, {dir("before")});
   tracker_.advance({1'000});
@@ -156,7 +156,7 @@ TEST_F(TrackerTest, AJumpOverNumbersIsNoGap) {
 }
 
 // ancestor 12: a request for cycle 2^40 holds the lock for hours. This test would not end.
-TEST_F(TrackerTest, AJumpCostsWhatIsKeptNotWhatItSkips) {
+TEST_F(TrackerTest, JumpToFarCycle_CostIgnoresSkippedNumbers) {
   mark(tracker_, {dir("bucket")});
   const CycleAnswer answer = tracker_.cycle(from(at(1), CycleId::jump_max));
   EXPECT_EQ(answer.current.value, CycleId::jump_max);
@@ -165,7 +165,7 @@ TEST_F(TrackerTest, AJumpCostsWhatIsKeptNotWhatItSkips) {
   EXPECT_EQ(tracker_.state().history.size(), 1U);
 }
 
-TEST_F(TrackerTest, HistoryIsTrimmedByCountNotByNumber) {
+TEST_F(TrackerTest, History_IsTrimmedByCountNotByCycleNumber) {
   for (std::uint64_t cycle = 1; cycle <= 17; ++cycle) {
     mark(tracker_, {dir("bucket/" + std::to_string(cycle))});
     tracker_.advance({cycle * 1'000'000});
@@ -177,7 +177,7 @@ TEST_F(TrackerTest, HistoryIsTrimmedByCountNotByNumber) {
     EXPECT_TRUE(contains(everything(), "bucket/" + std::to_string(cycle))) << cycle;
 }
 
-TEST_F(TrackerTest, EmptyCyclesAreNotStoredAndPushNothingOut) {
+TEST_F(TrackerTest, EmptyCycles_AreNotStoredInHistory) {
   mark(tracker_, {dir("bucket/kept")});
   for (std::uint64_t cycle = 2; cycle < 200; ++cycle) tracker_.advance({cycle});
   EXPECT_EQ(tracker_.state().history.size(), 1U);
@@ -186,7 +186,7 @@ TEST_F(TrackerTest, EmptyCyclesAreNotStoredAndPushNothingOut) {
   EXPECT_TRUE(contains(answer.marks, "bucket/kept"));
 }
 
-TEST_F(TrackerTest, ATrackerIsCompleteSinceItsBirthUntilItTrims) {
+TEST_F(TrackerTest, CompleteSinceBirth_EndsWhenHistoryIsTrimmed) {
   close_cycles(16);
   EXPECT_TRUE(tracker_.state().complete_since_birth);
   EXPECT_TRUE(tracker_.cycle(from(at(1))).complete_since_birth);
@@ -197,7 +197,7 @@ TEST_F(TrackerTest, ATrackerIsCompleteSinceItsBirthUntilItTrims) {
 
 // ids.h: a number no cluster gets to by counting is refused; what was saved after taking it could
 // not be loaded again.
-TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
+TEST_F(TrackerTest, CycleBeyondRequestMaximum_IsRefused) {
   mark(tracker_, {dir("bucket")});
   for (const std::uint64_t beyond : {CycleId::request_max + 1, most}) {
     EXPECT_FALSE(tracker_.advance({beyond}));
@@ -209,7 +209,7 @@ TEST_F(TrackerTest, ANumberBeyondTheLastPossibleOneIsRefused) {
   EXPECT_TRUE(contains(tracker_.cycle(from(at(1))).marks, "bucket"));
 }
 
-TEST_F(TrackerTest, RequestOutOfReach_IsRefusedAndLosesNothing) {
+TEST_F(TrackerTest, RequestOutOfReach_IsRefusedAndKeepsMarks) {
   mark(tracker_, {dir("bucket")});
   EXPECT_FALSE(tracker_.is_in_reach({2 + CycleId::jump_max}));
   const CycleAnswer answer = tracker_.cycle(from(at(1), 2 + CycleId::jump_max));
@@ -223,11 +223,11 @@ TEST_F(TrackerTest, RequestOutOfReach_IsRefusedAndLosesNothing) {
 }
 
 // Requests could once jump twice as far as they can now: a journal may hold such a jump.
-TEST_F(TrackerTest, ReplayedJumpOutOfReach_IsMade) {
+TEST_F(TrackerTest, ReplayedJumpOutOfReach_IsApplied) {
   EXPECT_TRUE(tracker_.advance({1 + (std::uint64_t{1} << 32U)}));
 }
 
-TEST_F(TrackerTest, ReachAtTheLastCycle_EndsThere) {
+TEST_F(TrackerTest, ReachAtLastCycle_EndsThere) {
   EXPECT_EQ(reach_of({CycleId::request_max - 1}), CycleId{CycleId::request_max});
   tracker_.advance({CycleId::request_max});
   EXPECT_TRUE(tracker_.is_in_reach({CycleId::request_max}));
@@ -236,14 +236,14 @@ TEST_F(TrackerTest, ReachAtTheLastCycle_EndsThere) {
 
 // --- answers ---
 
-TEST_F(TrackerTest, ARequestThatOpensACycleGetsAllBeforeIt) {
+TEST_F(TrackerTest, RequestOpeningCycle_ReturnsAllMarksBeforeIt) {
   mark(tracker_, {dir("one")});
   const CycleAnswer answer = tracker_.cycle(from(at(1), 2));
   EXPECT_EQ(answer.current, CycleId{2});
   EXPECT_TRUE(contains(answer.marks, "one"));
 }
 
-TEST_F(TrackerTest, ARequestForTheCycleThatIsCurrentGetsTheLiveMarks) {
+TEST_F(TrackerTest, RequestForCurrentCycle_ReturnsLiveMarks) {
   // Another scanner opened it; without the live marks, those made since would wait for one more
   // cycle.
   tracker_.advance({2});
@@ -253,7 +253,7 @@ TEST_F(TrackerTest, ARequestForTheCycleThatIsCurrentGetsTheLiveMarks) {
   EXPECT_TRUE(contains(tracker_.cycle(from(at(1), 0)).marks, "live")) << "only read";
 }
 
-TEST_F(TrackerTest, AnAnswerHoldsTheCyclesFromOldestOnAndNoOlderOnes) {
+TEST_F(TrackerTest, CycleAnswer_HoldsOnlyCyclesFromOldestOn) {
   close_cycles(5);
   const CycleAnswer answer = tracker_.cycle(from(at(3)));
   EXPECT_FALSE(answer.gap);
@@ -264,7 +264,7 @@ TEST_F(TrackerTest, AnAnswerHoldsTheCyclesFromOldestOnAndNoOlderOnes) {
 }
 
 // ancestor 16: with no or a gappy history the newest index of an answer is wrong.
-TEST_F(TrackerTest, AnAnswerStatesWhereToReadOnWhateverTheHistoryHolds) {
+TEST_F(TrackerTest, NextCursor_IsCurrentCycleForAnyHistory) {
   EXPECT_EQ(tracker_.cycle(from(at(1))).next(), at(1)) << "no history";
   tracker_.advance({5});
   EXPECT_EQ(tracker_.cycle(from(at(1))).next(), at(5)) << "an empty history";
@@ -272,7 +272,7 @@ TEST_F(TrackerTest, AnAnswerStatesWhereToReadOnWhateverTheHistoryHolds) {
   EXPECT_EQ(tracker_.cycle(from(at(1), 9)).next(), at(9)) << "a gappy history";
 }
 
-TEST_F(TrackerTest, TheNextCursorReadsTheLiveCycleAgain) {
+TEST_F(TrackerTest, NextCursor_ReadsLiveCycleAgain) {
   mark(tracker_, {dir("before")});
   const Cursor cursor = tracker_.cycle(from(at(1))).next();
   mark(tracker_, {dir("after")});
@@ -280,7 +280,7 @@ TEST_F(TrackerTest, TheNextCursorReadsTheLiveCycleAgain) {
 }
 
 // ancestor 21: a peer's cursor waits for it.
-TEST_F(TrackerTest, AScannerThatWasAwayGetsAllSinceItsCursor) {
+TEST_F(TrackerTest, OldCursor_ReturnsAllMarksSinceThen) {
   const Cursor cursor = tracker_.cycle(from(at(1))).next();
   close_cycles(16);
   const CycleAnswer answer = tracker_.cycle(from(cursor));
@@ -289,21 +289,21 @@ TEST_F(TrackerTest, AScannerThatWasAwayGetsAllSinceItsCursor) {
     EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
 }
 
-TEST_F(TrackerTest, AnotherInstancesCursorIsAGap) {
+TEST_F(TrackerTest, CursorOfAnotherInstance_IsAGap) {
   EXPECT_TRUE(tracker_.cycle(from({instance_of(2), {1}})).gap);
 }
 
-TEST_F(TrackerTest, NoCursorIsAGap) { EXPECT_TRUE(tracker_.cycle(CycleRequest()).gap); }
+TEST_F(TrackerTest, NoCursor_IsAGap) { EXPECT_TRUE(tracker_.cycle(CycleRequest()).gap); }
 
 // ancestor 11: a new cluster has no usable filter before cycle 17.
-TEST_F(TrackerTest, TheSecondAnswerOfANewTrackerIsNoGap) {
+TEST_F(TrackerTest, SecondRequestToNewTracker_IsNotAGap) {
   const CycleAnswer first = tracker_.cycle({{2}, {}, {}, true});
   ASSERT_TRUE(first.gap);
   EXPECT_FALSE(tracker_.cycle(from(first.next(), 3)).gap);
 }
 
 // ancestor 5 and 20: the check is exact, and what is not kept differs from "no".
-TEST_F(TrackerTest, TheOldestKeptCycleIsNoGapAndTheOneBeforeItIs) {
+TEST_F(TrackerTest, CursorBeforeOldestKeptCycle_IsAGap) {
   close_cycles(20);
   const CycleId oldest = tracker_.state().oldest_kept;
   EXPECT_EQ(oldest, CycleId{5});
@@ -312,7 +312,7 @@ TEST_F(TrackerTest, TheOldestKeptCycleIsNoGapAndTheOneBeforeItIs) {
   EXPECT_TRUE(tracker_.cycle(from(at(0))).gap);
 }
 
-TEST_F(TrackerTest, AGapComesWithAllThatIsKept) {
+TEST_F(TrackerTest, Gap_ReturnsAllKeptMarks) {
   close_cycles(20);
   for (const Cursor& cursor : {at(1), at(most), Cursor{instance_of(2), {19}}, Cursor{}}) {
     const CycleAnswer answer = tracker_.cycle(from(cursor));
@@ -323,7 +323,7 @@ TEST_F(TrackerTest, AGapComesWithAllThatIsKept) {
 }
 
 // ancestor 10: `oldest` above `current` answers "complete" with an empty filter.
-TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGap) {
+TEST_F(TrackerTest, CursorAheadOfCurrentCycle_IsAGap) {
   tracker_.advance({5});
   EXPECT_FALSE(tracker_.cycle(from(at(5))).gap);
   EXPECT_TRUE(tracker_.cycle(from(at(6))).gap);
@@ -332,7 +332,7 @@ TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGap) {
 
 // ancestor 10, in disguise: this instance never gave such a cursor, so one that comes back is from
 // a future that was rolled back (a data directory restored from a backup), and its marks are gone.
-TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGapThoughTheRequestOpensALaterOne) {
+TEST_F(TrackerTest, CursorAheadInRequestOpeningLaterCycle_IsAGap) {
   tracker_.advance({5});
   mark(tracker_, {dir("bucket")});
   const CycleAnswer answer = tracker_.cycle(from(at(8), 10));
@@ -341,7 +341,7 @@ TEST_F(TrackerTest, AnOldestAboveTheCurrentCycleIsAGapThoughTheRequestOpensALate
 }
 
 // ancestor 9: a request with a high `oldest` prunes the history for everybody.
-TEST_F(TrackerTest, AReadersRangeNeverChangesTheHistory) {
+TEST_F(TrackerTest, RequestRange_NeverChangesHistory) {
   close_cycles(10);
   mark(tracker_, {dir("live")});
   const std::string before = bytes_of(tracker_.state());
@@ -355,7 +355,7 @@ TEST_F(TrackerTest, AReadersRangeNeverChangesTheHistory) {
   EXPECT_TRUE(bytes_of(tracker_.state()) == before);
 }
 
-TEST_F(TrackerTest, WithoutMarksWantedTheNumbersComeAndTheCycleOpens) {
+TEST_F(TrackerTest, MarksNotWanted_OpensCycleWithoutMarks) {
   mark(tracker_, {dir("bucket")});
   CycleRequest request = from(at(1), 3);
   request.marks_wanted = false;
@@ -365,7 +365,7 @@ TEST_F(TrackerTest, WithoutMarksWantedTheNumbersComeAndTheCycleOpens) {
   EXPECT_TRUE(answer.marks.empty());
 }
 
-TEST_F(TrackerTest, AnswersHoldFiltersOfForeignShapesToo) {
+TEST_F(TrackerTest, RestoredForeignShapes_AreInCycleAnswer) {
   Tracker restored(small_options(), clock_, varied_state());
   mark(restored, {dir("own")});
   const MarkSet marks = restored.cycle(read_all(restored)).marks;
@@ -376,7 +376,7 @@ TEST_F(TrackerTest, AnswersHoldFiltersOfForeignShapesToo) {
 
 // --- single paths ---
 
-TEST_F(TrackerTest, DirtyNamesTheNewestCycleThatMayContainThePath) {
+TEST_F(TrackerTest, Dirty_ReturnsNewestCycleOfPath) {
   for (const std::uint64_t cycle : {1U, 4U, 6U}) {
     tracker_.advance({cycle});
     mark(tracker_, {dir("bucket/a")});
@@ -388,7 +388,7 @@ TEST_F(TrackerTest, DirtyNamesTheNewestCycleThatMayContainThePath) {
   EXPECT_FALSE(tracker_.dirty("bucket/c", {}).latest);
 }
 
-TEST_F(TrackerTest, DirtyAsksNoCycleBeforeTheOneGiven) {
+TEST_F(TrackerTest, DirtySinceCycle_IgnoresOlderCycles) {
   mark(tracker_, {dir("bucket/a")});
   tracker_.advance({2});
   EXPECT_TRUE(tracker_.dirty("bucket/a", {1}).latest);
@@ -398,7 +398,7 @@ TEST_F(TrackerTest, DirtyAsksNoCycleBeforeTheOneGiven) {
   EXPECT_FALSE(tracker_.dirty("bucket/a", {3}).latest);
 }
 
-TEST_F(TrackerTest, DirtyKnowsTreesInClosedCyclesAndInTheCurrentOne) {
+TEST_F(TrackerTest, Dirty_FindsTreeMarksInClosedAndCurrentCycles) {
   mark(tracker_, {tree("bucket/old")});
   tracker_.advance({2});
   mark(tracker_, {tree("bucket/new")});
@@ -407,7 +407,7 @@ TEST_F(TrackerTest, DirtyKnowsTreesInClosedCyclesAndInTheCurrentOne) {
 }
 
 // ancestor 20: a lookup below the kept history answers as if never marked.
-TEST_F(TrackerTest, DirtySaysFromWhereOnItKnows) {
+TEST_F(TrackerTest, DirtyBelowHistory_ReturnsOldestKeptCycle) {
   EXPECT_EQ(tracker_.dirty("bucket/1", {}).oldest_kept, CycleId{1});
   close_cycles(20);
   const DirtyAnswer answer = tracker_.dirty("bucket/1", {1});
@@ -417,7 +417,7 @@ TEST_F(TrackerTest, DirtySaysFromWhereOnItKnows) {
 
 // --- age ---
 
-TEST_F(TrackerTest, TheAgeOfACycleIsTheTimeThatPassedSinceItWasOpened) {
+TEST_F(TrackerTest, CycleAge_IsTimeSinceItWasOpened) {
   tracker_.advance({2});
   clock_.advance(seconds(90));
   EXPECT_EQ(tracker_.cycle(from(at(2))).current_age, seconds(90));
@@ -426,7 +426,7 @@ TEST_F(TrackerTest, TheAgeOfACycleIsTheTimeThatPassedSinceItWasOpened) {
   EXPECT_EQ(tracker_.status().current_age, milliseconds(0));
 }
 
-TEST_F(TrackerTest, AJumpOfTheTimeOfDayDoesNotAgeACycle) {
+TEST_F(TrackerTest, WallClockJump_DoesNotChangeCycleAge) {
   clock_.advance(seconds(10));
   clock_.set_wall(clock_.wall_now() + hours(1'000));
   EXPECT_EQ(tracker_.status().current_age, seconds(10));
@@ -434,13 +434,13 @@ TEST_F(TrackerTest, AJumpOfTheTimeOfDayDoesNotAgeACycle) {
   EXPECT_EQ(tracker_.status().current_age, seconds(10));
 }
 
-TEST_F(TrackerTest, ARestoredCycleAgedWhileNobodyRan) {
+TEST_F(TrackerTest, RestoredCycle_AgeIncludesDowntime) {
   const TrackerState state = tracker_.state();
   clock_.advance(hours(3));
   EXPECT_EQ(Tracker(small_options(), clock_, state).status().current_age, hours(3));
 }
 
-TEST_F(TrackerTest, ARestoredCycleFromTheFutureIsOfAgeZero) {
+TEST_F(TrackerTest, RestoredCycleFromTheFuture_HasAgeZero) {
   const TrackerState state = tracker_.state();
   clock_.set_wall(state.current_opened_at - hours(5));
   EXPECT_EQ(Tracker(small_options(), clock_, state).status().current_age, milliseconds(0));
@@ -449,7 +449,7 @@ TEST_F(TrackerTest, ARestoredCycleFromTheFutureIsOfAgeZero) {
 // --- state ---
 
 // ancestor 13: what was marked before and after the start is found alike.
-TEST_F(TrackerTest, ARestoredTrackerHoldsTheOldMarksAndTakesNewOnes) {
+TEST_F(TrackerTest, RestoredTracker_KeepsOldMarksAndAddsNewOnes) {
   close_cycles(2);
   mark(tracker_, {dir("live")});
   Tracker restored(small_options(), clock_, tracker_.state());
@@ -459,7 +459,7 @@ TEST_F(TrackerTest, ARestoredTrackerHoldsTheOldMarksAndTakesNewOnes) {
     EXPECT_TRUE(contains(marks, path)) << path;
 }
 
-TEST_F(TrackerTest, AStateDoesNotChangeWithTheTrackerItCameFrom) {
+TEST_F(TrackerTest, State_IsUnchangedByLaterMarks) {
   mark(tracker_, {dir("before")});
   const TrackerState state = tracker_.state();
   mark(tracker_, {dir("after"), tree("tree")});
@@ -470,7 +470,7 @@ TEST_F(TrackerTest, AStateDoesNotChangeWithTheTrackerItCameFrom) {
   EXPECT_TRUE(state.history.empty());
 }
 
-TEST_F(TrackerTest, ARestoredStateWithTooMuchHistoryIsTrimmedAndSaysSo) {
+TEST_F(TrackerTest, RestoredStateWithTooMuchHistory_IsTrimmed) {
   close_cycles(10);
   Tracker::Options options = small_options();
   options.history_max = 3;
@@ -481,7 +481,7 @@ TEST_F(TrackerTest, ARestoredStateWithTooMuchHistoryIsTrimmedAndSaysSo) {
   EXPECT_FALSE(state.complete_since_birth);
 }
 
-TEST_F(TrackerTest, ThePositionChangesWithTheStateAndOnlyWithIt) {
+TEST_F(TrackerTest, Position_ChangesExactlyWhenStateChanges) {
   // A save is skipped where the position stands still (ancestor 14).
   const auto changed = [&](auto&& act) {
     const JournalPosition position = tracker_.position();
@@ -500,7 +500,7 @@ TEST_F(TrackerTest, ThePositionChangesWithTheStateAndOnlyWithIt) {
   EXPECT_FALSE(changed([&] { tracker_.advance({3}); }));
 }
 
-TEST_F(TrackerTest, TheStatusListsAllCyclesNewestFirst) {
+TEST_F(TrackerTest, Status_ListsCyclesNewestFirst) {
   close_cycles(2);
   mark(tracker_, {dir("bucket/a/b"), tree("x"), tree("y")});
   const TrackerStatus status = tracker_.status();

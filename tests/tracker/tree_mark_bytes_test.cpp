@@ -10,8 +10,8 @@
 
 #include "base/byte_codec.h"
 #include "tests/tracker/node.h"
-#include "tracker/journal_replay.h"
-#include "tracker/mark_set_codec.h"
+#include "tracker/storage/journal_replay.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
 namespace {
@@ -60,7 +60,7 @@ class TreeMarkBytesTest : public ::testing::Test {
   fakes::ManualClock clock_;
 };
 
-TEST_F(TreeMarkBytesTest, EveryCycleAtItsBound_KeepsStateAndAnswersSmall) {
+TEST_F(TreeMarkBytesTest, EveryCycleAtByteBound_KeepsStateAndAnswersSmall) {
   Tracker tracker(small_options(), clock_, Tracker::born(instance_of(1), clock_));
   const std::size_t cycles = small_options().history_max + 1;
   for (std::size_t cycle = 1; cycle <= cycles; ++cycle) {
@@ -77,7 +77,7 @@ TEST_F(TreeMarkBytesTest, EveryCycleAtItsBound_KeepsStateAndAnswersSmall) {
   }
 }
 
-TEST_F(TreeMarkBytesTest, TreeMarks_TakeNothingFromTheFilters) {
+TEST_F(TreeMarkBytesTest, TreeMarks_DoNotReduceFilterMemory) {
   const auto levels_after = [this](std::size_t trees) {
     auto options = small_options();
     options.memory_bytes_max = 1'000'000;
@@ -95,7 +95,7 @@ TEST_F(TreeMarkBytesTest, TreeMarks_TakeNothingFromTheFilters) {
   EXPECT_EQ(levels_after(500), levels_after(0));
 }
 
-TEST_F(TreeMarkBytesTest, MarkSetOfAnOlderVersion_IsJoinedWhenDecoded) {
+TEST_F(TreeMarkBytesTest, MarkSetOfOlderVersion_IsJoinedWhenDecoded) {
   const auto paths = long_paths(5'000);
   const std::string bytes = encoded(*set_of(of_older_version(paths)));
   ASSERT_GT(bytes.size(), 5'000'000U);
@@ -107,7 +107,7 @@ TEST_F(TreeMarkBytesTest, MarkSetOfAnOlderVersion_IsJoinedWhenDecoded) {
 }
 
 // A snapshot's current cycle is joined by the run that takes it over, which has it in its journal then.
-TEST_F(TreeMarkBytesTest, SnapshotOfAnOlderVersion_IsJoinedByTheNextRun) {
+TEST_F(TreeMarkBytesTest, SnapshotOfOlderVersion_IsJoinedByNextRun) {
   const auto paths = long_paths(5'000);
   {
     Node node(files_, clock_, node_options(Durability::disk));
@@ -143,7 +143,7 @@ TEST_F(TreeMarkBytesTest, SnapshotOfAnOlderVersion_IsJoinedByTheNextRun) {
 
 // Joined again and again: short marks deep down beside long ones, of which each join records no more than it
 // changes.
-TEST_F(TreeMarkBytesTest, Joins_RecordLittleMoreThanTheMarks) {
+TEST_F(TreeMarkBytesTest, RepeatedJoins_RecordLittleMoreThanTheMarks) {
   Tracker tracker(small_options(), clock_, Tracker::born(instance_of(1), clock_));
   std::size_t bytes = 0;
   const auto add = [&](const std::string& path) {
@@ -155,7 +155,7 @@ TEST_F(TreeMarkBytesTest, Joins_RecordLittleMoreThanTheMarks) {
   EXPECT_LE(tracker.position(), 4 * bytes);
 }
 
-TEST_F(TreeMarkBytesTest, MoreTreeMarksThanASetHas_AreNotDecoded) {
+TEST_F(TreeMarkBytesTest, TreeMarkCountBeyondMaximum_IsRefused) {
   base::ByteWriter out;
   out.u16(0);
   out.u32(TreeMarks::count_max + 1);
@@ -165,7 +165,7 @@ TEST_F(TreeMarkBytesTest, MoreTreeMarksThanASetHas_AreNotDecoded) {
   EXPECT_FALSE(decode_mark_set(in));
 }
 
-TEST_F(TreeMarkBytesTest, MarkThatOnlyAJoinCovers_SurvivesACrash) {
+TEST_F(TreeMarkBytesTest, MarkCoveredOnlyByJoin_SurvivesCrash) {
   std::size_t joined = 0;
   {
     Node node(files_, clock_, node_options(Durability::disk));
@@ -186,7 +186,7 @@ TEST_F(TreeMarkBytesTest, MarkThatOnlyAJoinCovers_SurvivesACrash) {
 
 // Its joins have no records: a replay has to come to them by the number alone. Joined by bytes at the first
 // record, the long marks would leave so much room that the marks of the later records stayed exact.
-TEST_F(TreeMarkBytesTest, JournalOfAnOlderVersion_CoversWhatItsJoinsCovered) {
+TEST_F(TreeMarkBytesTest, JournalOfOlderVersion_CoversWhatItsJoinsCovered) {
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < 9'000; ++i) paths.push_back(fmt::format("wide/{}{}", i, std::string(200, 'x')));
   TrackerState base = Tracker::born(instance_of(1), clock_);

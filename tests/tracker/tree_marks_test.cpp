@@ -1,4 +1,4 @@
-#include "tracker/tree_marks.h"
+#include "tracker/filter/tree_marks.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/tracker/samples.h"
-#include "tracker/path.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::tracker {
 namespace {
@@ -31,21 +31,21 @@ struct Oracle {
   }
 };
 
-TEST(TreeMarksTest, NothingIsCoveredAtFirst) {
+TEST(TreeMarksTest, NewSet_CoversNothing) {
   const TreeMarks marks;
   EXPECT_FALSE(marks.covers(""));
   EXPECT_FALSE(marks.covers("bucket"));
   EXPECT_FALSE(marks.has_below(""));
 }
 
-TEST(TreeMarksTest, AMarkCoversItsPathAndAllBelow) {
+TEST(TreeMarksTest, TreeMark_CoversPathAndAllBelow) {
   TreeMarks marks;
   EXPECT_TRUE(marks.add("bucket/a"));
   EXPECT_TRUE(marks.covers("bucket/a"));
   EXPECT_TRUE(marks.covers("bucket/a/b/c"));
 }
 
-TEST(TreeMarksTest, AMarkCoversNothingAboveOrBeside) {
+TEST(TreeMarksTest, TreeMark_DoesNotCoverParentsOrSiblings) {
   TreeMarks marks;
   marks.add("bucket/a");
   for (const std::string_view path :
@@ -54,13 +54,13 @@ TEST(TreeMarksTest, AMarkCoversNothingAboveOrBeside) {
   }
 }
 
-TEST(TreeMarksTest, EveryPathAboveAMarkHasItBelow) {
+TEST(TreeMarksTest, HasBelow_IsTrueForEveryParent) {
   TreeMarks marks;
   marks.add("bucket/a/b");
   for (const std::string_view path : {"", "bucket", "bucket/a"}) EXPECT_TRUE(marks.has_below(path)) << path;
 }
 
-TEST(TreeMarksTest, HasBelowIsStrictAndKeepsToTheWayDown) {
+TEST(TreeMarksTest, HasBelow_IsFalseForMarkItselfAndSiblings) {
   TreeMarks marks;
   marks.add("bucket/a/b");
   for (const std::string_view path :
@@ -69,7 +69,7 @@ TEST(TreeMarksTest, HasBelowIsStrictAndKeepsToTheWayDown) {
   }
 }
 
-TEST(TreeMarksTest, TheRootCoversEverything) {
+TEST(TreeMarksTest, RootMark_CoversEverything) {
   TreeMarks marks;
   marks.add("bucket/a");
   EXPECT_TRUE(marks.add(""));
@@ -78,7 +78,7 @@ TEST(TreeMarksTest, TheRootCoversEverything) {
   EXPECT_EQ(marks.size(), 1U);
 }
 
-TEST(TreeMarksTest, AMarkBelowAnotherOneIsNotNewAndNotKept) {
+TEST(TreeMarksTest, MarkBelowAnother_IsNotAdded) {
   TreeMarks marks;
   marks.add("bucket/a");
   EXPECT_FALSE(marks.add("bucket/a"));
@@ -86,7 +86,7 @@ TEST(TreeMarksTest, AMarkBelowAnotherOneIsNotNewAndNotKept) {
   EXPECT_EQ(marks.size(), 1U);
 }
 
-TEST(TreeMarksTest, AMarkTakesThePlaceOfThoseBelowIt) {
+TEST(TreeMarksTest, MarkAboveOthers_ReplacesThem) {
   TreeMarks marks;
   marks.add("bucket/a/b");
   marks.add("bucket/a/c");
@@ -96,7 +96,7 @@ TEST(TreeMarksTest, AMarkTakesThePlaceOfThoseBelowIt) {
   EXPECT_EQ(marks.size(), 3U) << "those beside it stay";
 }
 
-TEST(TreeMarksTest, AnswersEqualThoseOfAllMarksEverMade) {
+TEST(TreeMarksTest, RandomMarks_MatchTheOracle) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 150; ++round) {
     TreeMarks marks;
@@ -117,7 +117,7 @@ TEST(TreeMarksTest, AnswersEqualThoseOfAllMarksEverMade) {
   }
 }
 
-TEST(TreeMarksTest, MergingCoversWhatEitherCovers) {
+TEST(TreeMarksTest, Merge_CoversWhatEitherCovers) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 100; ++round) {
     TreeMarks one;
@@ -139,7 +139,7 @@ TEST(TreeMarksTest, MergingCoversWhatEitherCovers) {
   }
 }
 
-TEST(TreeMarksTest, BeyondTheBoundMarksAreJoinedAndNoneIsDropped) {
+TEST(TreeMarksTest, CountBeyondBound_IsJoinedWithoutDroppingMarks) {
   SPOOR_RANDOM(random);
   TreeMarks marks;
   std::vector<std::string> made;
@@ -153,7 +153,7 @@ TEST(TreeMarksTest, BeyondTheBoundMarksAreJoinedAndNoneIsDropped) {
   for (const std::string& path : made) ASSERT_TRUE(marks.covers(path)) << path;
 }
 
-TEST(TreeMarksTest, UpToTheBoundMarksAreExact) {
+TEST(TreeMarksTest, CountAtBound_KeepsMarksExact) {
   TreeMarks marks;
   for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/{:05}", i));
   EXPECT_EQ(marks.size(), TreeMarks::count_max);
@@ -161,7 +161,7 @@ TEST(TreeMarksTest, UpToTheBoundMarksAreExact) {
   EXPECT_FALSE(marks.covers("bucket/x"));
 }
 
-TEST(TreeMarksTest, TheDeepestAreJoinedFirstAndTheRestStaysExact) {
+TEST(TreeMarksTest, Join_StartsWithDeepestMarks) {
   TreeMarks marks;
   marks.add("shallow");
   for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("bucket/a/{:05}", i));
@@ -172,7 +172,7 @@ TEST(TreeMarksTest, TheDeepestAreJoinedFirstAndTheRestStaysExact) {
 }
 
 // All marks are cut at one depth: the greatest at which three quarters of the bound remain.
-TEST(TreeMarksTest, JoiningCutsNoDeeperThanItMust) {
+TEST(TreeMarksTest, Join_CutsNoMoreDepthThanNeeded) {
   TreeMarks marks;
   marks.add("a-b/shallow");
   for (std::size_t i = 0; i < TreeMarks::count_max; ++i) marks.add(fmt::format("a/{}/b/{:05}/c/d", i % 5, i));
@@ -189,7 +189,7 @@ TEST(TreeMarksTest, JoiningCutsNoDeeperThanItMust) {
 }
 
 // Each level cost a pass over all marks; these took minutes, under the tracker's lock.
-TEST(TreeMarksTest, VeryDeepMarksAreJoinedToo) {
+TEST(TreeMarksTest, VeryDeepMarks_AreJoinedToRoot) {
   std::string deep;
   for (int level = 0; level < 250; ++level) deep += "/x";
   TreeMarks marks;
@@ -204,7 +204,7 @@ std::string long_path(std::size_t number, std::size_t bytes) {
   return path;
 }
 
-TEST(TreeMarksTest, BytesBeyondTheBound_AreJoinedAndNoneIsDropped) {
+TEST(TreeMarksTest, BytesBeyondBound_AreJoinedWithoutDroppingMarks) {
   SPOOR_RANDOM(random);
   TreeMarks marks;
   std::vector<std::string> made;
@@ -219,7 +219,7 @@ TEST(TreeMarksTest, BytesBeyondTheBound_AreJoinedAndNoneIsDropped) {
   for (const std::string& path : made) ASSERT_TRUE(marks.covers(path)) << path;
 }
 
-TEST(TreeMarksTest, BytesBeyondTheBound_CutNoDeeperThanTheyMust) {
+TEST(TreeMarksTest, BytesBeyondBound_CutNoMoreDepthThanNeeded) {
   TreeMarks marks;
   marks.add("shallow/exact");
   for (std::size_t i = 0; i < TreeMarks::bytes_max / 4'000 + 2; ++i) marks.add(long_path(i, 4'000));
@@ -232,7 +232,7 @@ TEST(TreeMarksTest, BytesBeyondTheBound_CutNoDeeperThanTheyMust) {
 
 // A join costs a pass over all marks: no writer may make them come more often than with each quarter of a
 // bound.
-TEST(TreeMarksTest, BytesBeyondTheBound_JoinOnceForEachQuarterOfIt) {
+TEST(TreeMarksTest, BytesBeyondBound_JoinAtMostOncePerQuarter) {
   TreeMarks marks;
   std::size_t added = 0;
   std::size_t joins = 0;
@@ -246,7 +246,7 @@ TEST(TreeMarksTest, BytesBeyondTheBound_JoinOnceForEachQuarterOfIt) {
   EXPECT_LE(joins, added / (TreeMarks::bytes_max / 4));
 }
 
-TEST(TreeMarksTest, MergeOfAThousandSets_StaysWithinBothBounds) {
+TEST(TreeMarksTest, MergeOfThousandSets_StaysWithinBothBounds) {
   TreeMarks merged;
   for (std::size_t peer = 0; peer < 1'000; ++peer) {
     TreeMarks marks;
@@ -259,7 +259,7 @@ TEST(TreeMarksTest, MergeOfAThousandSets_StaysWithinBothBounds) {
   EXPECT_TRUE(merged.covers(long_path(0, 4'000)));
 }
 
-TEST(TreeMarksTest, Bytes_AreThoseOfThePathsThatAreKept) {
+TEST(TreeMarksTest, Bytes_EqualSumOfKeptPaths) {
   SPOOR_RANDOM(random);
   TreeMarks marks;
   for (int i = 0; i < 300; ++i) {
@@ -276,7 +276,7 @@ TEST(TreeMarksTest, Bytes_AreThoseOfThePathsThatAreKept) {
   }
 }
 
-TEST(TreeMarksTest, TopLevelMarksBeyondTheBoundJoinToTheRoot) {
+TEST(TreeMarksTest, TopLevelMarksBeyondBound_AreJoinedToRoot) {
   TreeMarks marks;
   for (std::size_t i = 0; i <= TreeMarks::count_max; ++i) marks.add(fmt::format("bucket-{:05}", i));
   EXPECT_TRUE(marks.covers(""));

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/api/access.h"
+#include "daemon/api/drive_routes.h"
+#include "daemon/api/mark_intake.h"
+#include "daemon/api/reports.h"
+#include "daemon/api/status_routes.h"
+#include "daemon/api/tracker_routes.h"
+#include "daemon/http/http_message.h"
+#include "daemon/http/problem.h"
+#include "daemon/process/log_limit.h"
+
+namespace spoor::daemon {
+
+// The path if it is that of a route, else "other": a label for figures.
+std::string_view route_of(std::string_view path);
+
+// The HTTP API, version 1 (docs/http-api.md), without sockets: its routes, the roles that may use them, and
+// the thread that they run on.
+//
+// Thread-safe where stated: several threads may serve. They read marks and make them side by side; everything
+// else runs on the thread of `context`, which is one of them. All references must outlive it.
+class Api {
+ public:
+  // What the routes lead to.
+  struct Services {
+    MarkIntake& marks;
+    TrackerRoutes& tracker;
+    DriveRoutes& drives;
+    StatusRoutes& status;
+    Reports& reports;
+  };
+
+  // `node` is the name of this one.
+  Api(boost::asio::io_context& context, std::string node, Services services,
+      std::shared_ptr<const Access> access, const base::Clock& clock);
+
+  // The response that needs no body: there is no such route, or not with this method, or not for this caller;
+  // also that to OPTIONS. Nothing for a request that handle() is to answer. Thread-safe.
+  std::optional<HttpResponse> admit(const HttpRequest& request) const;
+
+  // Counts a request to mark that did not come to handle(). Thread-safe.
+  void note_refused(const HttpRequest& request);
+
+  // Replaces the access rules. Thread-safe.
+  void set_access(std::shared_ptr<const Access> access);
+
+  // Responds to an admitted request, which must outlive the response. Thread-safe.
+  boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
+
+  // Why the node is not ready; empty if it is.
+  std::vector<std::string> health_errors() const { return services_.status.health_errors(); }
+
+ private:
+  struct Route;
+  using ReadMarks = std::optional<Problem> (*)(const HttpRequest&, MarkBatch&);
+
+  friend std::string_view route_of(std::string_view path);
+  static std::span<const Route> routes();
+  static const Route* find_route(std::string_view path);
+
+  boost::asio::awaitable<HttpResponse> respond(const Route& route, const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request, ReadMarks read);
+  std::shared_ptr<const Access> current_access() const;
+  void log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const;
+
+  boost::asio::io_context& context_;
+  const std::string node_;
+  const Services services_;
+  const base::Clock& clock_;
+
+  mutable std::mutex mutex_;  // of all below
+  std::shared_ptr<const Access> access_;
+  mutable LogLimit refusals_;
+};
+
+}  // namespace spoor::daemon

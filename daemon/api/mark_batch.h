@@ -1,0 +1,83 @@
+// The marks of one request, from any source: the one place where paths to be marked are normalised and held
+// against the namespace rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "tracker/paths/drive_paths.h"
+#include "tracker/paths/namespace_rules.h"
+#include "tracker/paths/path.h"
+
+namespace simdjson::dom {
+class parser;
+}
+
+namespace spoor::daemon {
+
+// Collects marks until all of a request is read, since it is marked as a whole or not at all. Its memory, and
+// that of the JSON parser, is kept from one request to the next.
+//
+// Not thread-safe.
+class MarkBatch {
+ public:
+  // What a source counts besides its marks.
+  struct Counts {
+    std::uint64_t further = 0;  // marks beyond the first for the same event
+    std::uint64_t ignored = 0;  // paths that the namespace rules exclude, and events that mark nothing
+
+    // Of those ignored: S3 events of an unknown name, and the name of the first, printable.
+    std::uint64_t unknown_events = 0;
+    std::string unknown_event = {};
+
+    // S3 events whose key is not a path, so that the deepest directory above it was marked as a tree; the
+    // first such key with its bucket, and that directory, printable.
+    std::uint64_t invalid_keys = 0;
+    std::string invalid_key = {};
+    std::string invalid_key_mark = {};
+  };
+
+  // Receives some of the marks.
+  using Take = std::function<void(std::span<const tracker::Mark>)>;
+
+  // References must outlive it.
+  MarkBatch(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths);
+  ~MarkBatch();
+  MarkBatch(const MarkBatch&) = delete;
+  MarkBatch& operator=(const MarkBatch&) = delete;
+
+  // Adds a mark. Returns false if the namespace rules exclude the path. Fails as normalise_path() does, and
+  // with Errc::invalid_path if the path is on a drive of this node.
+  base::Result<bool> add(std::string_view raw, tracker::MarkKind kind);
+
+  // Hands over all marks in their order, some at a time; at least once, even if there are none.
+  void hand_over(const Take& take);
+
+  // Empties it for the next request. Of the memory, what small requests need is kept.
+  void clear();
+
+  Counts& counts() { return counts_; }
+  const tracker::DrivePaths& drive_paths() const { return drive_paths_; }
+  simdjson::dom::parser& json_parser() { return *json_parser_; }
+
+  // Reading a body of up to so many bytes takes little memory, which is kept; a larger one up to fourteen
+  // times its size, until it is read.
+  static constexpr std::size_t small_body_bytes = std::size_t{256} << 10U;
+
+ private:
+  const tracker::NamespaceRules& rules_;
+  const tracker::DrivePaths& drive_paths_;
+  const std::unique_ptr<simdjson::dom::parser> json_parser_;
+  std::string paths_;                 // each behind its Header: a body may hold millions
+  std::vector<tracker::Mark> marks_;  // those handed over together; their strings are used again
+  Counts counts_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,321 @@
+#include "daemon/api/reports.h"
+
+#include <fmt/core.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/number.h"
+#include "base/printable.h"
+#include "daemon/api/api_message.h"
+#include "daemon/api/feed_token.h"
+#include "daemon/http/problem.h"
+#include "scanner/errors.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/report_json.h"
+#include "scanner/store/usage_database.h"
+#include "scanner/store/usage_query.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::daemon {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr unsigned waiting_max = 16;
+constexpr std::chrono::seconds time_max{10};
+
+constexpr std::uint64_t children_default = 1'000;
+constexpr std::uint64_t entries_max = 10'000;
+constexpr std::uint64_t path_bytes_max = std::uint64_t{2} << 20U;
+
+constexpr std::uint64_t scans_default = 20;
+constexpr std::uint64_t scans_max = 1'000;
+constexpr std::size_t reason_bytes_max = 1'000;
+
+constexpr std::uint64_t changes_default = 1'000;
+constexpr std::uint64_t changes_limit_max = 10'000;
+// In base64 a `next` of that many bytes still fits into the header of a request.
+constexpr std::size_t place_bytes_max = 8U << 10U;
+
+HttpResponse no_scan_response() {
+  return to_response({404, "no_scan", "there was no scan of this node yet; run 'spoor scan'"});
+}
+
+HttpResponse error_response(const base::Error& error) {
+  if (error.code == std::errc::no_such_file_or_directory) return no_scan_response();
+  if (error.code == scanner::Errc::interrupted) {
+    return to_response({503, "overloaded",
+                        fmt::format("reading the scan database took over {} s; ask for less, or try later",
+                                    time_max.count())});
+  }
+  return to_response({500, "database_failed", error.message});
+}
+
+struct Bounds {
+  std::uint64_t min;
+  std::uint64_t max;
+};
+
+// Leaves `number` unchanged if the parameter is missing.
+std::optional<Problem> read_number(const HttpRequest& request, const char* name, Bounds bounds,
+                                   std::uint64_t& number) {
+  const auto text = request.query_value(name);
+  if (!text) return std::nullopt;
+  const auto given = base::parse_number<std::uint64_t>(*text);
+  if (!given || *given < bounds.min || *given > bounds.max) {
+    return Problem{400, "invalid_request",
+                   fmt::format("'{}' must be a number from {} to {}", name, bounds.min, bounds.max)};
+  }
+  number = *given;
+  return std::nullopt;
+}
+
+struct UsageRequest {
+  std::string path;
+  scanner::UsageOptions options;
+};
+
+boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpRequest& request) {
+  if (auto unknown = unknown_parameter(request, {"path", "depth", "sort", "limit"})) return *unknown;
+  const std::string_view raw = request.query_value("path").value_or("");
+  auto path = scanner::parse_usage_path(raw);
+  if (!path) return path_problem(path.error(), raw);
+  const auto order = scanner::parse_usage_order(request.query_value("sort").value_or("size"));
+  if (!order) return Problem{400, "invalid_request", "'sort' must be size, files or name"};
+  UsageRequest parsed;
+  parsed.path = *std::move(path);
+  parsed.options.order = *order;
+  parsed.options.children_max = children_default;
+  parsed.options.entries_max = entries_max;
+  parsed.options.path_bytes_max = path_bytes_max;
+  if (auto wrong = read_number(request, "depth", {0, scanner::usage_depth_max}, parsed.options.depth))
+    return *wrong;
+  if (auto wrong = read_number(request, "limit", {1, entries_max}, parsed.options.children_max))
+    return *wrong;
+  return parsed;
+}
+
+HttpResponse read_usage(const std::filesystem::path& file, const UsageRequest& asked) {
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database) return error_response(database.error());
+  const auto usage = scanner::query_usage(*database, asked.path, asked.options);
+  if (!usage) return error_response(usage.error());
+  const std::optional<scanner::Usage>& found = *usage;
+  if (found) return json_response(scanner::usage_json(*found));
+  if (asked.path.empty()) return no_scan_response();
+  return to_response(
+      {404, "not_found",
+       fmt::format("no directory '{}' was found by the last scan", base::printable(asked.path))});
+}
+
+HttpResponse read_scans(const std::filesystem::path& file, std::uint64_t count_max) {
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database) return error_response(database.error());
+  const auto scans = database->scans(count_max, reason_bytes_max);
+  if (!scans) return error_response(scans.error());
+  return json_response(scanner::scans_json(*scans));
+}
+
+struct ChangesRequest {
+  std::uint64_t since = 0;
+  std::optional<std::string> feed;   // that `since` is a scan of
+  std::optional<FeedPlace> goes_on;  // a further page
+  bool files = false;
+  std::uint64_t changes_max = changes_default;
+};
+
+boost::system::result<ChangesRequest, Problem> parse_changes_request(const HttpRequest& request) {
+  if (auto unknown = unknown_parameter(request, {"since", "feed", "files", "next", "limit"})) return *unknown;
+  ChangesRequest parsed;
+  if (auto wrong = read_number(request, "limit", {1, changes_limit_max}, parsed.changes_max)) return *wrong;
+  const auto next = request.query_value("next");
+  const bool has_since = request.query_value("since").has_value();
+  const auto feed = request.query_value("feed");
+  if (next) {
+    if (has_since || feed || request.query_value("files")) {
+      return Problem{400, "invalid_request", "give 'next' without 'since', 'feed' and 'files'"};
+    }
+    parsed.goes_on = from_token(*next);
+    if (!parsed.goes_on) {
+      return Problem{400, "invalid_request", "'next' must be what the page before gave as 'next'"};
+    }
+    parsed.since = parsed.goes_on->since;
+    parsed.feed = parsed.goes_on->feed;
+    parsed.files = parsed.goes_on->file.has_value();
+    return parsed;
+  }
+  if (!has_since) {
+    return Problem{400, "invalid_request",
+                   "give the last scan whose changes are known already: /v1/changes?since=N"};
+  }
+  constexpr std::uint64_t scan_max = std::numeric_limits<std::int64_t>::max();
+  if (auto wrong = read_number(request, "since", {0, scan_max}, parsed.since)) return *wrong;
+  if (feed) parsed.feed = *feed;
+  std::uint64_t files = 0;
+  if (auto wrong = read_number(request, "files", {0, 1}, files)) return *wrong;
+  parsed.files = files == 1;
+  return parsed;
+}
+
+// One page: complete entries, within the bounds; an entry larger than that is a page of its own. The page
+// exceeds the bounds where it can't end: paths on a drive may be longer than those of marks.
+class ChangesPage {
+ public:
+  explicit ChangesPage(std::uint64_t changes_max) : changes_max_(changes_max) {}
+
+  // Returns false, adding nothing, if the page is full.
+  bool add(const scanner::FeedEntry& entry) {
+    json changes = scanner::changes_json(entry);
+    const bool fits =
+        changes_.size() + changes.size() <= changes_max_ && path_bytes_ + entry.path.size() <= path_bytes_max;
+    has_more_ = !fits && can_end();
+    if (has_more_) return false;
+    for (json& change : changes) changes_.push_back(std::move(change));
+    path_bytes_ += entry.path.size();
+    told_.go_on_behind(entry);
+    return true;
+  }
+
+  json to_json(FeedPlace place) const {
+    json page{{"feed", place.feed},
+              {"since", place.since},
+              {"until", place.until},
+              {"changes", changes_},
+              {"next", nullptr}};
+    if (has_more_) {
+      place.after = told_.after.value_or("");
+      if (place.file) place.file = told_.after_file;
+      page["next"] = to_token(place);
+    }
+    return page;
+  }
+
+ private:
+  bool can_end() const {
+    return told_.after && told_.after->size() + told_.after_file.size() <= place_bytes_max;
+  }
+
+  const std::uint64_t changes_max_;
+  json changes_ = json::array();
+  std::uint64_t path_bytes_ = 0;
+  scanner::FeedRange told_;
+  bool has_more_ = false;
+};
+
+HttpResponse reset_response(const std::string& feed, std::uint64_t latest) {
+  return to_response(
+      {.status = 410,
+       .code = "reset",
+       .detail = fmt::format("the changes since then are not kept: read everything again, then continue "
+                             "from scan {}",
+                             latest),
+       .feed = feed,
+       .scan = latest});
+}
+
+HttpResponse no_files_response() {
+  return to_response(
+      {404, "no_files",
+       "the scans of this node do not keep the names of files; set scan.file_feed to true in its "
+       "configuration, then run 'spoor scan'"});
+}
+
+HttpResponse read_changes_page(const std::filesystem::path& file, const ChangesRequest& asked,
+                               const std::function<bool()>& should_stop) {
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database) return error_response(database.error());
+  const auto feed = scanner::feed_id(*database);
+  if (!feed) return error_response(feed.error());
+  const auto latest = scanner::latest_scan(*database);
+  if (!latest) return error_response(latest.error());
+  if (*latest == 0) return no_scan_response();
+  if (asked.feed && *asked.feed != *feed) return reset_response(*feed, *latest);
+  if (asked.files) {
+    const auto keeps_files = scanner::keeps_files(*database);
+    if (!keeps_files) return error_response(keeps_files.error());
+    if (!*keeps_files) return no_files_response();
+  }
+  scanner::FeedRange range{.since = asked.since, .until = {}, .after = {}, .files = asked.files};
+  if (asked.goes_on) {
+    range.until = asked.goes_on->until;
+    range.after = asked.goes_on->after;
+    range.after_file = asked.goes_on->file.value_or("");
+  }
+  ChangesPage page(asked.changes_max);
+  const auto until = scanner::read_changes(
+      *database, range, [&](const scanner::FeedEntry& entry) { return page.add(entry); }, should_stop);
+  if (!until) return error_response(until.error());
+  const std::optional<std::uint64_t>& kept_until = *until;
+  // A place beyond the last scan is from before the database was replaced by an older copy of itself.
+  if (!kept_until || (range.until && *kept_until < *range.until)) return reset_response(*feed, *latest);
+  FeedPlace place{.feed = *feed, .since = asked.since, .until = *kept_until, .after = {}};
+  if (asked.files) place.file.emplace();
+  return json_response(page.to_json(std::move(place)));
+}
+
+boost::asio::awaitable<HttpResponse> call(std::function<HttpResponse()> reading) { co_return reading(); }
+
+}  // namespace
+
+Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock)
+    : database_(std::move(database)), pool_(pool), clock_(clock) {}
+
+boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) {
+  auto asked = parse_usage_request(request);
+  if (!asked) co_return to_response(asked.error());
+  asked->options.should_stop = time_limit();
+  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked)] {
+    return read_usage(file, asked);
+  };
+  auto response = co_await read(std::move(reading));
+  co_return response;
+}
+
+boost::asio::awaitable<HttpResponse> Reports::scans(const HttpRequest& request) {
+  if (auto unknown = unknown_parameter(request, {"limit"})) co_return to_response(*unknown);
+  std::uint64_t limit = scans_default;
+  const Bounds bounds{1, scans_max};
+  if (auto wrong = read_number(request, "limit", bounds, limit)) co_return to_response(*wrong);
+  std::function<HttpResponse()> reading = [file = database_, limit] { return read_scans(file, limit); };
+  auto response = co_await read(std::move(reading));
+  co_return response;
+}
+
+boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request) {
+  auto asked = parse_changes_request(request);
+  if (!asked) co_return to_response(asked.error());
+  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
+                                           should_stop = time_limit()] {
+    return read_changes_page(file, asked, should_stop);
+  };
+  auto response = co_await read(std::move(reading));
+  co_return response;
+}
+
+// From now on, not from when the reading begins: the time spent in the queue counts as well.
+std::function<bool()> Reports::time_limit() const {
+  const base::SteadyTime until = clock_.steady_now() + time_max;
+  return [&clock = clock_, until] { return clock.steady_now() > until; };
+}
+
+// SQLite may wait for a disk, and sums up all directories.
+boost::asio::awaitable<HttpResponse> Reports::read(std::function<HttpResponse()> reading) {
+  if (waiting_ == waiting_max) {
+    co_return to_response({503, "overloaded", "too many requests wait for the scan database already"});
+  }
+  ++waiting_;
+  auto called = call(std::move(reading));
+  auto response = co_await boost::asio::co_spawn(pool_, std::move(called), boost::asio::use_awaitable);
+  --waiting_;
+  co_return response;
+}
+
+}  // namespace spoor::daemon

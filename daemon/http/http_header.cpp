@@ -1,0 +1,139 @@
+#include "daemon/http/http_header.h"
+
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/url.hpp>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace spoor::daemon {
+namespace {
+
+namespace http = boost::beast::http;
+
+constexpr std::ptrdiff_t fields_max = 100;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+Problem bad(const char* what) { return {400, "invalid_request", what}; }
+
+// A header field: how often it occurs, and its first value.
+struct Field {
+  void add(boost::beast::string_view text) {
+    if (count++ == 0) value = view(text);
+  }
+
+  std::size_t count = 0;
+  std::string_view value;
+};
+
+struct KnownFields {
+  // One pass; a lookup of each field would be one pass each.
+  explicit KnownFields(const HttpHeader& header) {
+    for (const auto& field : header) {
+      switch (field.name()) {
+        case http::field::host:
+          host.add(field.value());
+          break;
+        case http::field::transfer_encoding:
+          transfer_encoding.add(field.value());
+          break;
+        case http::field::content_length:
+          content_length.add(field.value());
+          break;
+        case http::field::content_type:
+          content_type.add(field.value());
+          break;
+        case http::field::content_encoding:
+          content_encoding.add(field.value());
+          break;
+        case http::field::authorization:
+          authorization.add(field.value());
+          break;
+        case http::field::origin:
+          origin.add(field.value());
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  Field host;
+  Field transfer_encoding;
+  Field content_length;
+  Field content_type;
+  Field content_encoding;
+  Field authorization;
+  Field origin;
+};
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<Problem> ambiguity_of(const KnownFields& fields, bool is_http11) {
+  if (fields.host.count > 1 || (is_http11 && fields.host.count == 0))
+    return bad("the header must contain exactly one Host");
+  if (fields.transfer_encoding.count > 0) {
+    if (!is_http11) return bad("HTTP/1.0 has no Transfer-Encoding");
+    if (fields.content_length.count > 0)
+      return bad("Content-Length and Transfer-Encoding contradict each other; send one");
+    const bool is_chunked = boost::beast::iequals(fields.transfer_encoding.value, "chunked");
+    if (fields.transfer_encoding.count > 1 || !is_chunked)
+      return bad("the only supported Transfer-Encoding is 'chunked'");
+  }
+  if (fields.content_length.count > 1) return bad("Content-Length was sent more than once");
+  if (fields.authorization.count > 1) return bad("Authorization was sent more than once");
+  if (fields.content_length.count == 1 && !is_number(fields.content_length.value))
+    return bad("Content-Length is not a number");
+  return std::nullopt;
+}
+
+std::optional<Problem> take_target(std::string_view target, HttpRequest& request) {
+  request.query.clear();
+  const bool is_plain = target.starts_with('/') && target.find_first_of("%?#") == std::string_view::npos;
+  if (is_plain || target == "*") {
+    request.path = target;
+    return std::nullopt;
+  }
+  auto url = boost::urls::parse_origin_form(target);
+  if (!url) url = boost::urls::parse_uri(target);  // the absolute form, as sent to proxies
+  if (!url) return bad("the target of the request is not a path: a % or another character in it is wrong");
+  request.path = url->path();
+  const auto parameters = url->params();
+  const bool are_unique = std::all_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+    return request.query.emplace(parameter.key, parameter.value).second;
+  });
+  if (!are_unique) return bad("the target of the request contains a parameter twice");
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool has_too_many_fields(const HttpHeader& header) {
+  return std::distance(header.begin(), header.end()) > fields_max;
+}
+
+std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& request) {
+  const KnownFields fields(header);
+  constexpr unsigned http11 = 11;
+  if (auto problem = ambiguity_of(fields, header.version() == http11)) return problem;
+  request.method = view(header.method_string());
+  if (auto problem = take_target(view(header.target()), request)) return problem;
+  request.content_type = fields.content_type.value;
+  request.content_encoding = fields.content_encoding.value;
+  request.authorization = fields.authorization.value;
+  request.host = fields.host.value;
+  request.origin = fields.origin.value;
+  const bool is_chunked = fields.transfer_encoding.count > 0;
+  const std::string_view length = fields.content_length.value;
+  request.has_length = is_chunked || !length.empty();
+  request.has_body = is_chunked || length.find_first_not_of('0') != std::string_view::npos;
+  return std::nullopt;
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,60 @@
+// A complete request and its response, independent of the HTTP library.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spoor::daemon {
+
+// The process at the other end of a Unix socket, as reported by the kernel.
+struct UnixPeer {
+  uid_t user = 0;
+  std::vector<gid_t> groups;  // primary and supplementary
+};
+
+// What the connection shows about the client.
+struct Caller {
+  std::string address = {};                // without a port; empty for a Unix socket
+  bool is_trusted = false;                 // the listener requires no credentials
+  bool is_trusted_without_tokens = false;  // the listener requires none while no tokens are configured
+  bool is_tls = false;
+  std::optional<UnixPeer> unix_peer = std::nullopt;
+  bool has_certificate = false;                     // a valid one, signed by an authority in `client_ca`
+  std::vector<std::string> certificate_names = {};  // its DNS names, or else its common name
+};
+
+struct HttpRequest {
+  std::string method;
+  std::string path;                          // percent-decoded, without the query
+  std::map<std::string, std::string> query;  // decoded
+  std::string content_type;
+  std::string content_encoding;
+  std::string authorization;  // secret
+  std::string host;           // with the port, if there is one
+  std::string origin;         // sent by a browser: the origin of the page that makes the request
+  Caller caller;
+  bool has_body = false;    // Content-Length is not 0, or the body is chunked
+  bool has_length = false;  // there is a Content-Length, or the body is chunked
+  std::string body;
+
+  std::optional<std::string_view> query_value(const std::string& name) const {
+    const auto found = query.find(name);
+    if (found == query.end()) return std::nullopt;
+    return found->second;
+  }
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string_view content_type = "application/json";  // a string with static storage duration
+  std::string body;
+  std::map<std::string, std::string> headers = {};  // additional ones
+  std::string problem = {};                         // the problem's code; empty for a success
+};
+
+}  // namespace spoor::daemon

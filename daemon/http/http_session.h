@@ -1,0 +1,204 @@
+// One connection of the HTTP server, and the state that all connections share.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "daemon/http/http_message.h"
+#include "daemon/http/problem.h"
+#include "daemon/process/log_limit.h"
+
+namespace spoor::daemon {
+
+struct HttpLimits {
+  std::uint64_t body_bytes_max = std::uint64_t{8} << 20U;
+  // For all requests that are being read or handled. A small body is never refused because of it.
+  std::uint64_t bodies_bytes_max = std::uint64_t{24} << 20U;
+  std::uint32_t header_bytes_max = 16U << 10U;
+  std::size_t connections_max = 1024;
+  // At connections_max, a connection that has been idle for this time is evicted for a new one.
+  std::chrono::milliseconds yield_after{5'000};
+  std::chrono::milliseconds idle_max{75'000};  // between two requests
+  // To read a request, and to write each part of a response.
+  std::chrono::milliseconds request_max{30'000};
+  std::chrono::milliseconds grace_max{10'000};  // at a stop, for open requests
+  std::chrono::milliseconds first_max{2'000};   // at a stop, for the first request of a new connection
+};
+
+struct HttpService {
+  using Handler = std::function<boost::asio::awaitable<HttpResponse>(const HttpRequest&)>;
+  using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
+  using Refusal = std::function<void(const HttpRequest&, const Problem&)>;
+
+  // All are called on the thread of the connection.
+  Handler handle;
+  Admission admit;  // may be empty
+  Refusal refused;  // for a request that is refused after its header and before handle(); may be empty
+};
+
+class HttpSession;
+class HttpStream;
+
+// The resources in use by the connections of all threads of a server, and counters since the start.
+// Thread-safe.
+class HttpTotals {
+ public:
+  // Counts a request whose header was refused.
+  void count_unread(const std::string& code) {
+    const std::scoped_lock lock(mutex_);
+    ++unread_[code];
+  }
+  std::map<std::string, std::uint64_t> unread() const {
+    const std::scoped_lock lock(mutex_);
+    return unread_;
+  }
+
+  std::atomic<std::size_t> open = 0;         // see HttpPlace
+  std::atomic<std::size_t> served = 0;       // of the open ones; the others are not admitted yet, or refused
+  std::atomic<bool> wants_eviction = false;  // a worker is being asked to evict an idle connection
+  std::atomic<std::uint64_t> accepted = 0;
+  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> handshakes_failed = 0;
+  std::atomic<std::uint64_t> body_bytes = 0;    // in use now
+  std::atomic<std::uint64_t> answer_bytes = 0;  // in use now
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::uint64_t> unread_;  // by the problem's code
+};
+
+// Counts a connection as open during its lifetime, and as served after serve() succeeded.
+class HttpPlace {
+ public:
+  explicit HttpPlace(std::shared_ptr<HttpTotals> totals) : totals_(std::move(totals)) { ++totals_->open; }
+  HttpPlace(HttpPlace&&) = default;
+  HttpPlace& operator=(HttpPlace&&) = delete;
+  HttpPlace(const HttpPlace&) = delete;
+  HttpPlace& operator=(const HttpPlace&) = delete;
+  ~HttpPlace() {
+    if (!totals_) return;
+    --totals_->open;
+    if (is_served_) --totals_->served;
+  }
+
+  // Returns false if `most` connections are served already.
+  bool serve(std::size_t most) {
+    std::size_t now = totals_->served;
+    while (now < most && !is_served_) is_served_ = totals_->served.compare_exchange_weak(now, now + 1);
+    return is_served_;
+  }
+
+ private:
+  std::shared_ptr<HttpTotals> totals_;
+  bool is_served_ = false;
+};
+
+// The sessions of one thread.
+struct HttpSessions {
+  explicit HttpSessions(std::shared_ptr<HttpTotals> of_all) : totals(std::move(of_all)) {}
+
+  // The last session has ended. Calls on_last_end once.
+  void end() {
+    if (const auto notify = std::exchange(on_last_end, {})) notify();
+  }
+
+  const std::shared_ptr<HttpTotals> totals;
+  HttpLimits limits;
+  HttpService service;
+  std::set<HttpSession*> all;  // each removes itself when it ends
+  std::string server_fields;   // the Server and Date fields of the current second
+  std::time_t server_fields_made_at = 0;
+  LogLimit log_limit;
+  bool stopping = false;
+  std::function<void()> on_last_end;  // set by a stop
+};
+
+// Its coroutine, run() or refuse(), owns it. Used on the thread of its HttpSessions.
+class HttpSession {
+ public:
+  using Socket = boost::asio::generic::stream_protocol::socket;
+  using Clock = std::chrono::steady_clock;
+
+  // `tls`: none for a plain connection.
+  HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place, Socket socket, Caller caller,
+              std::shared_ptr<boost::asio::ssl::context> tls);
+  ~HttpSession();
+  HttpSession(const HttpSession&) = delete;
+  HttpSession& operator=(const HttpSession&) = delete;
+
+  // Serves one request after the other until the connection ends.
+  boost::asio::awaitable<void> run();
+
+  // Sends status 503 without reading a request.
+  boost::asio::awaitable<void> refuse();
+
+  // Ends the session: at once if it waits for a further request, otherwise after its response. The first
+  // request of a new connection is still served if it arrives within first_max.
+  void stop();
+
+  // Cancels the operations of the socket.
+  void cancel();
+  bool is_cancelled() const { return cancelled_; }
+
+  // Cancels them if the deadline has passed.
+  void expire(Clock::time_point now);
+
+  // Since when the session has been waiting for a request, for the rest of a header, or for its client to
+  // read a response: the longest waiting session is evicted first. std::nullopt while it reads a body or
+  // handles a request.
+  std::optional<Clock::time_point> waiting_since() const { return waiting_since_; }
+
+ private:
+  class Exchange;
+  // Why a body is incomplete. No problem: the client has disconnected.
+  struct Broken {
+    std::optional<Problem> problem;
+  };
+
+  static std::optional<Broken> broken_by(std::optional<Problem> problem) {
+    return Broken{std::move(problem)};
+  }
+  void arm(std::chrono::milliseconds time);
+  boost::asio::awaitable<bool> shake_hands();
+  boost::asio::awaitable<bool> serve_one();
+  boost::asio::awaitable<bool> read_header();
+  boost::asio::awaitable<bool> read_body();
+  boost::asio::awaitable<std::optional<Broken>> read_declared(std::uint64_t length);
+  boost::asio::awaitable<std::optional<Broken>> read_chunks();
+  // What answer() does if the client does not read.
+  enum class Unread { wait, end };
+  boost::asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only,
+                                      Unread unread = Unread::wait);
+  boost::asio::awaitable<bool> answer_early(const HttpResponse& response);
+  boost::asio::awaitable<void> answer_last(const Problem& problem);
+  boost::asio::awaitable<void> answer_last(const HttpResponse& response);
+  boost::asio::awaitable<void> end();
+
+  const std::shared_ptr<HttpSessions> sessions_;
+  const HttpPlace place_;
+  const std::unique_ptr<HttpStream> stream_;
+  const std::unique_ptr<Exchange> exchange_;
+  Clock::time_point deadline_ = Clock::time_point::max();
+  std::optional<Clock::time_point> waiting_since_;
+  bool idle_ = false;
+  bool is_new_ = true;  // no byte has been received
+  bool timed_out_ = false;
+  bool cancelled_ = false;
+  bool has_unread_ = false;  // the request was refused before it was read completely
+  bool is_stuck_ = false;    // the client does not read or has disconnected: write nothing more
+};
+
+}  // namespace spoor::daemon

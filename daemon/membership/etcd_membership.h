@@ -1,0 +1,129 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "daemon/process/timer.h"
+#include "peer/http/credentials.h"
+#include "peer/http/http_transport.h"
+#include "peer/membership/etcd_client.h"
+#include "peer/membership/etcd_registration.h"
+
+namespace spoor::daemon {
+
+struct EtcdStatus {
+  bool ok = false;
+  std::string error;
+  bool registered = false;  // the node is alive in etcd, as far as known
+  std::size_t members = 0;  // in the registry, as it was read last
+};
+
+// Keeps this node registered in etcd while the daemon runs, and reads the other members, every third of the
+// time to live. While etcd does not respond, the last-known members stay in use; no mark and no scan waits.
+//
+// Lives on the thread of `context`; requests to etcd run on `pool`. All references must outlive it.
+class EtcdMembership {
+ public:
+  struct Secrets {
+    peer::Credentials peers;  // for requests to members
+    peer::Credentials etcd;   // TLS only
+    std::string etcd_password = {};
+  };
+  struct Options {
+    std::vector<base::Endpoint> endpoints;
+    peer::EtcdLocation location;
+    peer::RegisteredMember self;
+    std::chrono::seconds ttl{};
+    std::chrono::milliseconds forget_after{};
+    std::filesystem::path data_dir;  // of registration.json, which records that the node is registered
+    std::string boot_id;             // of the machine; empty: not known
+    std::string user = {};           // empty: etcd does not authenticate users
+    Secrets secrets = {};
+    peer::MakeTransport make_transport = peer::make_http_transport;
+  };
+  // When the node was alive in etcd for certain.
+  struct Confirmation {
+    base::SteadyTime steady;
+    base::WallTime wall;
+  };
+  // Called with the endpoints of the other members, whenever they change.
+  using OnMembers = std::function<void(std::vector<base::Endpoint>)>;
+
+  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, base::FileSystem& files,
+                 const base::Clock& clock, Timers& timers, Options options, OnMembers on_members);
+
+  // The first attempt, before the event loop runs: blocks the calling thread for a few seconds at most.
+  void register_here();
+
+  // Keeps the node registered until stop(). After stop() it is not alive, and stays in the registry.
+  void start();
+  void stop();
+
+  // From the next refresh on.
+  void set_secrets(Secrets secrets);
+
+  const EtcdStatus& status() const { return status_; }
+
+  // Why scans of other nodes may not request this one; empty: they do.
+  std::string health_error() const;
+
+ private:
+  // The result of one refresh: a copy, because the registration itself is used on the pool.
+  struct Look {
+    std::string failure;
+    std::string conflict;
+    bool registered = false;
+    bool missing = false;
+    std::optional<Confirmation> confirmed;
+    std::vector<peer::RegistryEntry> registry;
+    std::vector<peer::RegistryEntry> evicted;
+  };
+
+  boost::asio::awaitable<void> run();
+  std::unique_ptr<peer::Transport> make_etcd_transport(std::chrono::milliseconds timeout) const;
+  void apply_secrets();
+  boost::asio::awaitable<Look> look();
+  boost::asio::awaitable<void> leave();
+  Look look_now();
+  void note_registration();
+  bool answers(const peer::RegistryEntry& entry) const;
+  void take(Look look);
+  void apply_registry(std::vector<peer::RegistryEntry> now);
+  std::chrono::milliseconds pause();
+
+  boost::asio::io_context& context_;
+  boost::asio::thread_pool& pool_;
+  base::FileSystem& files_;
+  const base::Clock& clock_;
+  const Options options_;
+  const OnMembers on_members_;
+  std::unique_ptr<Timer> timer_;
+  std::stop_source stop_;
+  Secrets secrets_;                         // used on the pool
+  std::optional<Secrets> pending_secrets_;  // for the next refresh
+  std::unique_ptr<peer::Transport> transport_;
+  peer::EtcdClient client_;
+  peer::EtcdRegistration registration_;
+  std::optional<base::WallTime> noted_at_;
+  std::minstd_rand jitter_;
+  unsigned failures_ = 0;  // in a row
+  EtcdStatus status_;
+  std::vector<peer::RegistryEntry> registry_;
+  bool is_missing_ = false;
+  bool was_acknowledging_ = true;          // after the last refresh
+  std::optional<Confirmation> confirmed_;  // in an earlier run, too
+};
+
+}  // namespace spoor::daemon

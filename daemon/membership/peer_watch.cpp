@@ -1,0 +1,212 @@
+#include "daemon/membership/peer_watch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "daemon/process/task.h"
+#include "peer/gather/probe.h"
+#include "peer/http/tls_files.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds interval{30'000};
+// While a peer is down or a name can't be looked up: nodes start one by one.
+constexpr std::chrono::milliseconds first_pause{500};
+constexpr std::chrono::milliseconds timeout{2'000};
+constexpr std::chrono::milliseconds total_timeout{4'000};  // short: a stop waits for it
+
+// Of the listings of Membership::read(): "dns spoor.example:7420".
+constexpr std::string_view source_prefix = "dns ";
+
+}  // namespace
+
+struct PeerWatch::Dns {
+  explicit Dns(std::shared_ptr<peer::MemberSource> its_source) : source(std::move(its_source)) {}
+
+  std::shared_ptr<peer::MemberSource> source;
+  peer::Membership membership{{.own = {}, .static_endpoints = {}, .sources = {source.get()}}};
+};
+
+// The result of one round of requests.
+struct PeerWatch::Round {
+  std::shared_ptr<Dns> dns;  // that was read
+  std::vector<base::Endpoint> dns_endpoints;
+  std::vector<DnsState> dns_states;
+  std::vector<PeerState> states;
+};
+
+PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, Options options,
+                     const base::Clock& clock, Timers& timers)
+    : context_(context),
+      pool_(pool),
+      options_(std::move(options)),
+      clock_(clock),
+      timer_(timers.make()),
+      static_endpoints_(options_.static_endpoints),
+      dns_(std::make_shared<Dns>(options_.dns)) {
+  set_credentials(options_.credentials);
+  merge();
+}
+
+void PeerWatch::set_credentials(const peer::Credentials& credentials) {
+  credentials_ = credentials;
+  tls_expiry_ = {};
+  if (!credentials.tls) return;
+  tls_expiry_.certificate = peer::certificate_valid_until(*credentials.tls);
+  if (credentials.has_own_ca) tls_expiry_.ca = peer::authorities_valid_until(*credentials.tls);
+}
+
+void PeerWatch::set_peers(std::vector<base::Endpoint> static_endpoints) {
+  static_endpoints_ = std::move(static_endpoints);
+  merge();
+  poll_now();
+}
+
+void PeerWatch::set_dns(std::shared_ptr<peer::MemberSource> dns) {
+  dns_ = std::make_shared<Dns>(std::move(dns));
+  poll_now();
+}
+
+void PeerWatch::set_members(std::vector<base::Endpoint> members) {
+  members_ = std::move(members);
+  const auto before = endpoints_;
+  merge();
+  if (endpoints_ != before) poll_now();
+}
+
+// Keeps the states of the endpoints that remain.
+void PeerWatch::merge() {
+  endpoints_.clear();
+  std::set<std::string> urls;
+  for (const auto* const source : {&static_endpoints_, &members_, &dns_endpoints_}) {
+    for (const auto& endpoint : *source) {
+      if (urls.insert(endpoint.to_string()).second) endpoints_.push_back(endpoint);
+    }
+  }
+  std::map<std::string, PeerState> known;
+  for (PeerState& state : states_) known[state.url] = std::move(state);
+  states_.clear();
+  for (const auto& endpoint : endpoints_) {
+    states_.push_back(std::move(known[endpoint.to_string()]));
+    states_.back().url = endpoint.to_string();
+  }
+}
+
+void PeerWatch::poll_now() {
+  has_new_ = true;
+  timer_->cancel();
+}
+
+void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
+
+void PeerWatch::stop() {
+  stopped_ = true;
+  timer_->cancel();
+}
+
+asio::awaitable<void> PeerWatch::run() {
+  std::chrono::milliseconds pause = first_pause;
+  while (!stopped_) {
+    has_new_ = false;
+    auto transport = options_.make_transport(peer::HttpTransport::Options{
+        .credentials = credentials_, .timeout = timeout, .total_timeout = total_timeout});
+    std::vector<base::Endpoint> known = static_endpoints_;
+    known.insert(known.end(), members_.begin(), members_.end());
+    auto polling =
+        asio::co_spawn(pool_, poll(dns_, std::move(known), std::move(transport)), asio::use_awaitable);
+    take(co_await std::move(polling));
+    if (stopped_) break;
+    if (has_new_) continue;
+    const bool all_up =
+        std::ranges::all_of(states_, [](const PeerState& peer) { return peer.state == "up"; }) &&
+        std::ranges::all_of(dns_states_, [](const DnsState& dns) { return dns.error.empty(); });
+    const auto now = all_up ? interval : pause;
+    pause = all_up ? first_pause : std::min(2 * pause, interval);
+    co_await timer_->wait(now);
+  }
+}
+
+// On the pool: touches nothing but its parameters and what is const.
+asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std::vector<base::Endpoint> known,
+                                                  std::unique_ptr<peer::Transport> transport) {
+  const tracker::Cursors no_cursors;
+  Round round;
+  const auto members = dns->membership.read({no_cursors, {}});
+  for (const peer::SourceListing& listing : dns->membership.listings()) {
+    round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem,
+                                dns->membership.last_known().sources.at(listing.source).listed.size()});
+  }
+  std::vector<peer::HttpRequest> requests;
+  std::set<std::string> urls;
+  for (const auto* const source : {&std::as_const(known), &members.endpoints}) {
+    for (const auto& endpoint : *source) {
+      if (!urls.insert(endpoint.to_string()).second) continue;
+      requests.push_back(peer::probe_request(endpoint, options_.cluster));
+    }
+  }
+  std::set<std::string> own_urls;
+  transport->exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
+    PeerState state{.url = requests[index].endpoint.to_string(),
+                    .name = {},
+                    .state = "down",
+                    .error = {},
+                    .last_seen = {}};
+    if (const auto probed = peer::read_probe(response)) {
+      if (probed->run == options_.run) own_urls.insert(state.url);
+      state.state = "up";
+      state.name = probed->node;
+    } else {
+      state.error = probed.error().message;
+    }
+    round.states.push_back(std::move(state));
+  });
+  // DNS names of a whole service list this node, too.
+  for (const auto& endpoint : members.endpoints) {
+    if (!own_urls.contains(endpoint.to_string())) round.dns_endpoints.push_back(endpoint);
+  }
+  round.dns = std::move(dns);
+  co_return round;
+}
+
+void PeerWatch::take(Round round) {
+  if (round.dns == dns_) {  // else they were replaced meanwhile
+    dns_endpoints_ = std::move(round.dns_endpoints);
+    for (const DnsState& now : round.dns_states) {
+      const auto before = std::ranges::find(dns_states_, now.source, &DnsState::source);
+      if (!now.error.empty() && (before == dns_states_.end() || before->error.empty())) {
+        spdlog::warn("peers.dns: {}: {}", now.source, now.error);
+      }
+    }
+    dns_states_ = std::move(round.dns_states);
+    merge();
+  }
+  for (PeerState& state : round.states) take(std::move(state));
+}
+
+void PeerWatch::take(PeerState now) {
+  const auto found = std::ranges::find(states_, now.url, &PeerState::url);
+  if (found == states_.end()) return;  // no longer a peer
+  PeerState& known = *found;
+  if (now.state != known.state) {
+    if (now.state == "up") {
+      spdlog::info("peer {} ({}) is up", now.name, now.url);
+    } else {
+      const std::string name = known.name.empty() ? "" : known.name + ' ';
+      spdlog::warn("peer {}({}) is down: {}", name, now.url, now.error);
+    }
+  }
+  if (now.name.empty()) now.name = known.name;
+  now.last_seen = now.state == "up" ? std::optional(clock_.wall_now()) : known.last_seen;
+  known = std::move(now);
+}
+
+}  // namespace spoor::daemon

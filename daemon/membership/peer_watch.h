@@ -1,0 +1,113 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/endpoint.h"
+#include "daemon/process/timer.h"
+#include "peer/http/credentials.h"
+#include "peer/http/http_transport.h"
+#include "peer/membership/membership.h"
+
+namespace spoor::daemon {
+
+struct PeerState {
+  std::string url;
+  std::string name;               // empty until the first response
+  std::string state = "unknown";  // "unknown", "up" or "down"
+  std::string error;              // why it is down
+  std::optional<base::WallTime> last_seen;
+};
+
+struct DnsState {
+  std::string source;       // as in `peers.dns`
+  std::string error;        // why members may be missing; empty: none are
+  std::size_t members = 0;  // its addresses, those of the last good answer included while there is an error
+};
+
+// Polls the peers, for the status and the metrics alone: the static ones, the members that DNS names list,
+// and those in etcd. No other part of the daemon depends on it.
+//
+// Lives on the thread of `context`; DNS queries and requests run on `pool`. All references must outlive it.
+class PeerWatch {
+ public:
+  struct Options {
+    std::string cluster;
+    std::uint64_t run = 0;  // of this daemon: it is not its own peer
+    std::vector<base::Endpoint> static_endpoints = {};
+    peer::Credentials credentials = {};
+    std::shared_ptr<peer::MemberSource> dns = {};  // none: null
+    peer::MakeTransport make_transport = peer::make_http_transport;
+  };
+
+  PeerWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, Options options,
+            const base::Clock& clock, Timers& timers);
+
+  // From the next round on.
+  void set_credentials(const peer::Credentials& credentials);
+
+  const peer::Credentials& credentials() const { return credentials_; }
+
+  // Replaces the static peers. All peers are polled at once.
+  void set_peers(std::vector<base::Endpoint> static_endpoints);
+
+  // Replaces the DNS names; their last-known members are gone.
+  void set_dns(std::shared_ptr<peer::MemberSource> dns);
+
+  // Replaces the members in etcd. New ones are polled at once.
+  void set_members(std::vector<base::Endpoint> members);
+
+  void start();
+  void stop();
+
+  const std::vector<PeerState>& states() const { return states_; }
+  const std::vector<DnsState>& dns_states() const { return dns_states_; }
+
+  // The expiry of this node's own certificate for peers, and of the last of its authorities; none: not
+  // configured.
+  struct TlsExpiry {
+    std::optional<base::WallTime> certificate;
+    std::optional<base::WallTime> ca;
+  };
+  const TlsExpiry& tls_expiry() const { return tls_expiry_; }
+
+ private:
+  struct Dns;
+  struct Round;
+
+  void merge();
+  void poll_now();
+  boost::asio::awaitable<void> run();
+  boost::asio::awaitable<Round> poll(std::shared_ptr<Dns> dns, std::vector<base::Endpoint> known,
+                                     std::unique_ptr<peer::Transport> transport);
+  void take(Round round);
+  void take(PeerState now);
+
+  boost::asio::io_context& context_;
+  boost::asio::thread_pool& pool_;
+  const Options options_;
+  const base::Clock& clock_;
+  std::unique_ptr<Timer> timer_;
+  std::vector<base::Endpoint> static_endpoints_;
+  std::vector<base::Endpoint> members_;        // in etcd
+  std::vector<base::Endpoint> dns_endpoints_;  // of the last round
+  std::vector<base::Endpoint> endpoints_;      // all, each once
+  std::shared_ptr<Dns> dns_;                   // used on the pool
+  peer::Credentials credentials_;
+  TlsExpiry tls_expiry_;
+  bool stopped_ = false;
+  bool has_new_ = false;
+  std::vector<PeerState> states_;
+  std::vector<DnsState> dns_states_;
+};
+
+}  // namespace spoor::daemon

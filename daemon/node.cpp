@@ -1,0 +1,114 @@
+#include "daemon/node.h"
+
+#include <cstdint>
+#include <random>
+#include <utility>
+
+#include "config/derived.h"
+#include "daemon/options.h"
+#include "daemon/status/status_line.h"
+#include "scanner/store/usage_database.h"
+#include "tracker/paths/drive_paths.h"
+
+namespace spoor::daemon {
+namespace {
+
+// One each for snapshots, group commits, polls of peers, refreshes of etcd, and reading the configuration.
+constexpr std::size_t pool_threads = 5;
+
+std::uint64_t draw_run() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
+}
+
+}  // namespace
+
+Node::Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
+           const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
+           base::FileSystem& files, const base::Clock& clock)
+    : server_(server),
+      persistence_(persistence),
+      identity_{config.node.cluster, config.node.name},
+      run_(draw_run()),
+      rules_(config::namespace_rules(config)),
+      timers_(context),
+      pool_(pool_threads),
+      snapshot_scheduler_(context, pool_, persistence, clock, timers_, config.tracker.save_interval),
+      group_commit_(context, pool_, persistence, snapshot_scheduler_, clock, timers_),
+      peers_(context, pool_,
+             {.cluster = identity_.cluster,
+              .run = run_,
+              .static_endpoints = config.peers.static_endpoints,
+              .credentials = secrets.peers,
+              .dns = dns_members(config.peers)},
+             clock, timers_),
+      etcd_(make_etcd(context, config, std::move(secrets.etcd), files, clock)),
+      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock),
+      scans_(context, reporting_, scanner::UsageDatabase::file_in(config.node.data_dir)),
+      metrics_(server, scans_, clock),
+      intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
+              etcd_.get(), clock),
+      tracker_routes_({identity_, run_, rules_.digest()}, persistence.tracker(), snapshot_scheduler_,
+                      group_commit_, merging_),
+      drive_routes_(snapshot_scheduler_),
+      status_routes_(
+          {identity_, version, persistence, snapshot_scheduler_, group_commit_, peers_, etcd_.get(), intake_},
+          metrics_, clock),
+      api_(context, identity_.node, {intake_, tracker_routes_, drive_routes_, status_routes_, reports_},
+           std::move(secrets.access), clock) {
+  // Replaces snapshots that could not be loaded, and detects unwritable drives.
+  snapshot_scheduler_.save_here();
+  if (etcd_) etcd_->register_here();  // before the node is ready
+}
+
+std::unique_ptr<EtcdMembership> Node::make_etcd(boost::asio::io_context& context,
+                                                const config::Config& config,
+                                                std::optional<EtcdMembership::Secrets> secrets,
+                                                base::FileSystem& files, const base::Clock& clock) {
+  if (!secrets) return nullptr;
+  const std::string instance = persistence_.tracker().state().instance.to_string();
+  return std::make_unique<EtcdMembership>(
+      context, pool_, files, clock, timers_, etcd_options(config, instance, *std::move(secrets)),
+      [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); });
+}
+
+void Node::start() {
+  server_.start(
+      [this](const HttpRequest& request) {
+        return metrics_.measure(request, route_of(request.path), api_.handle(request));
+      },
+      [this](const HttpRequest& request) {
+        auto refused = api_.admit(request);
+        if (refused) {
+          metrics_.refused(route_of(request.path), refused->status, refused->problem);
+          api_.note_refused(request);
+        }
+        return refused;
+      },
+      [this](const HttpRequest& request, const Problem& problem) {
+        metrics_.refused(route_of(request.path), problem.status, problem.code);
+        api_.note_refused(request);
+      });
+  peers_.start();
+  if (etcd_) etcd_->start();
+  snapshot_scheduler_.start();
+}
+
+void Node::stop() {
+  server_.stop();
+  peers_.stop();
+  if (etcd_) etcd_->stop();
+  snapshot_scheduler_.stop();
+}
+
+std::string Node::status_line(bool is_reload_failed) const {
+  auto health_errors = api_.health_errors();
+  if (is_reload_failed)
+    health_errors.emplace_back("the changed configuration has errors, and is not in effect (see the log)");
+  tracker::CycleRequest number_only;
+  number_only.marks_wanted = false;
+  return daemon::status_line(persistence_.tracker().cycle(number_only).current, peers_.states(),
+                             persistence_.durability(), health_errors);
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "config/config.h"
+#include "daemon/api/access.h"
+#include "daemon/api/api.h"
+#include "daemon/api/drive_routes.h"
+#include "daemon/api/mark_intake.h"
+#include "daemon/api/reports.h"
+#include "daemon/api/status_routes.h"
+#include "daemon/api/tracker_routes.h"
+#include "daemon/durability/group_commit.h"
+#include "daemon/durability/snapshot_scheduler.h"
+#include "daemon/http/http_server.h"
+#include "daemon/membership/etcd_membership.h"
+#include "daemon/membership/peer_watch.h"
+#include "daemon/process/timer.h"
+#include "daemon/status/metrics.h"
+#include "daemon/status/scan_watch.h"
+#include "peer/http/credentials.h"
+#include "tracker/paths/namespace_rules.h"
+#include "tracker/storage/persistence.h"
+
+namespace spoor::daemon {
+
+// What a node needs from files besides its configuration.
+struct NodeSecrets {
+  std::shared_ptr<const Access> access;
+  peer::Credentials peers;
+  std::optional<EtcdMembership::Secrets> etcd;  // none: `peers.etcd` is not set
+};
+
+// The parts of a running daemon, in the order in which they depend on each other. Lives on the thread of
+// `context`; all references must outlive it.
+class Node {
+ public:
+  // Saves a first snapshot and registers in etcd: blocks for some seconds at most.
+  Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
+       const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
+       base::FileSystem& files, const base::Clock& clock);
+
+  // Serves requests, and starts what runs on a schedule.
+  void start();
+
+  // Ends what start() started, and lets open requests finish. `context` then has no work of this node.
+  void stop();
+
+  // The line that a service manager shows; `is_reload_failed`: the changed configuration has errors.
+  std::string status_line(bool is_reload_failed) const;
+
+  Api& api() { return api_; }
+  PeerWatch& peers() { return peers_; }
+  EtcdMembership* etcd() { return etcd_.get(); }
+  boost::asio::thread_pool& pool() { return pool_; }
+
+ private:
+  std::unique_ptr<EtcdMembership> make_etcd(boost::asio::io_context& context, const config::Config& config,
+                                            std::optional<EtcdMembership::Secrets> secrets,
+                                            base::FileSystem& files, const base::Clock& clock);
+
+  HttpServer& server_;
+  tracker::Persistence& persistence_;
+  const tracker::NodeIdentity identity_;
+  const std::uint64_t run_;  // drawn at this start
+  const tracker::NamespaceRules rules_;
+  SystemTimers timers_;
+
+  boost::asio::thread_pool pool_;
+  boost::asio::thread_pool merging_{1};  // one large merge at a time, for the memory it takes
+  boost::asio::thread_pool reporting_{1};
+  boost::asio::thread_pool large_bodies_{1};
+
+  SnapshotScheduler snapshot_scheduler_;
+  GroupCommit group_commit_;
+  PeerWatch peers_;
+  const std::unique_ptr<EtcdMembership> etcd_;  // null: not configured
+  Reports reports_;
+  ScanWatch scans_;
+  Metrics metrics_;
+  MarkIntake intake_;
+  TrackerRoutes tracker_routes_;
+  DriveRoutes drive_routes_;
+  StatusRoutes status_routes_;
+  Api api_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,37 @@
+// The options of the daemon's parts, from the configuration and the files that it names.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "daemon/api/access.h"
+#include "daemon/membership/etcd_membership.h"
+#include "peer/http/credentials.h"
+#include "peer/membership/member_source.h"
+#include "tracker/storage/persistence.h"
+
+namespace spoor::daemon {
+
+tracker::Persistence::Options persistence_options(const config::Config& config, std::string rules);
+
+// Each fails if a file is unusable, or if `auth` names a user or group that this machine does not know.
+base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth);
+base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
+base::Result<EtcdMembership::Secrets> etcd_secrets(const config::Etcd& etcd, const peer::Credentials& peers);
+
+// Which certificate in `credentials` has expired, and when; none: it is valid, or there is none.
+std::optional<std::string> certificate_expiry(const std::optional<config::PeerTls>& files,
+                                              const peer::Credentials& credentials, base::WallTime now);
+
+// `peers.etcd` must be set.
+EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
+                                     EtcdMembership::Secrets secrets);
+
+// Null if no DNS name is configured.
+std::shared_ptr<peer::MemberSource> dns_members(const config::Config::Peers& peers);
+
+}  // namespace spoor::daemon

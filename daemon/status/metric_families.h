@@ -1,0 +1,36 @@
+// Figures in Prometheus' text format.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spoor::daemon {
+
+// Families of figures, all of one moment, written by the Prometheus library. A family without a value is left
+// out.
+class MetricFamilies {
+ public:
+  using Labels = std::initializer_list<std::pair<const char*, std::string>>;
+
+  // Begins a family: the values added from here on belong to it. A name must not be used twice.
+  void begin_gauge(std::string name, std::string help);
+  void begin_counter(std::string name, std::string help);
+  void add(double value, Labels labels = {});
+
+  // A family of one value.
+  void gauge(std::string name, std::string help, double value);
+  void counter(std::string name, std::string help, double value);
+
+  std::string text() const;
+
+ private:
+  void begin(prometheus::MetricType type, std::string name, std::string help);
+
+  std::vector<prometheus::MetricFamily> families_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,81 @@
+#include "daemon/status/scan_watch.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <system_error>
+#include <utility>
+
+#include "daemon/process/task.h"
+#include "scanner/store/usage_database.h"
+
+namespace spoor::daemon {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::uint64_t scans_max = 1'000;  // between two scrapes: ten days, with a scan every 15 minutes
+
+}  // namespace
+
+ScanWatch::ScanWatch(asio::io_context& context, asio::thread_pool& pool, std::filesystem::path database,
+                     std::chrono::milliseconds patience)
+    : context_(context),
+      pool_(pool),
+      database_(std::move(database)),
+      patience_(patience),
+      finished_(context) {}
+
+asio::awaitable<void> ScanWatch::refresh() {
+  if (!std::exchange(reading_, true)) {
+    finished_.expires_after(patience_);
+    asio::co_spawn(context_, read(), rethrow);
+  }
+  co_await finished_.async_wait(as_result);
+}
+
+asio::awaitable<ScanWatch::Scans> ScanWatch::load(std::filesystem::path database) {
+  auto opened = scanner::UsageDatabase::open_read_only(database);
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) co_return Scans(std::nullopt);
+  if (!opened) co_return opened.error();
+  auto scans = opened->scans(scans_max, 0);
+  if (!scans) co_return scans.error();
+  co_return Scans(*std::move(scans));
+}
+
+asio::awaitable<void> ScanWatch::read() {
+  auto loading = load(database_);
+  const Scans scans = co_await asio::co_spawn(pool_, std::move(loading), asio::use_awaitable);
+  take(scans);
+  reading_ = false;
+  finished_.cancel();
+}
+
+void ScanWatch::take(const Scans& scans) {
+  figures_.is_known = true;
+  figures_.ok = scans.has_value();
+  if (!scans) {
+    figures_.has_database = true;
+    return;
+  }
+  const std::optional<std::vector<scanner::ScanRecord>>& found = *scans;
+  figures_.has_database = found.has_value();
+  figures_.last.reset();
+  if (found && !found->empty()) figures_.last = found->front();
+  count(found.value_or(std::vector<scanner::ScanRecord>()));
+}
+
+void ScanWatch::count(const std::vector<scanner::ScanRecord>& scans) {
+  const std::uint64_t newest = scans.empty() ? 0 : scans.front().id;
+  if (!counted_) counted_ = newest;
+  if (newest < *counted_) counted_ = 0;  // the database was rebuilt, and its numbers with it
+  for (const scanner::ScanRecord& scan : scans) {
+    if (scan.id <= *counted_) break;
+    ++figures_.scans;
+    figures_.audited += scan.figures.audited;
+    figures_.missed += scan.figures.missed;
+    figures_.errors += scan.errors;
+  }
+  counted_ = newest;
+}
+
+}  // namespace spoor::daemon

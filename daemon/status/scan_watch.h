@@ -1,0 +1,65 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/store/scan_record.h"
+
+namespace spoor::daemon {
+
+// The scans of this node, as last read from their database.
+struct ScanFigures {
+  bool is_known = false;      // the database has been looked for
+  bool has_database = false;  // false before the first scan
+  bool ok = true;             // the database could be read
+  std::optional<scanner::ScanRecord> last;
+
+  // Of scans that were committed after the database was read for the first time.
+  std::uint64_t scans = 0;
+  std::uint64_t audited = 0;
+  std::uint64_t missed = 0;
+  std::uint64_t errors = 0;
+};
+
+// Reads the last scans from the scanner's database on request. No caller waits long for a slow disk.
+//
+// Runs on the thread of `context`; reads on `pool`. All references must outlive it.
+class ScanWatch {
+ public:
+  ScanWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, std::filesystem::path database,
+            std::chrono::milliseconds patience = std::chrono::milliseconds(1'000));
+
+  // Waits until the database has been read again, for so long at most: then the figures are the former ones,
+  // and the reading continues.
+  boost::asio::awaitable<void> refresh();
+
+  const ScanFigures& figures() const { return figures_; }
+
+ private:
+  // Newest first; nothing if there is no database.
+  using Scans = base::Result<std::optional<std::vector<scanner::ScanRecord>>>;
+
+  static boost::asio::awaitable<Scans> load(std::filesystem::path database);
+  boost::asio::awaitable<void> read();
+  void take(const Scans& scans);
+  void count(const std::vector<scanner::ScanRecord>& scans);
+
+  boost::asio::io_context& context_;
+  boost::asio::thread_pool& pool_;
+  const std::filesystem::path database_;
+  const std::chrono::milliseconds patience_;
+  boost::asio::steady_timer finished_;  // cancelled after each reading; expires after `patience_`
+  bool reading_ = false;
+  std::optional<std::uint64_t> counted_;  // the last scan that is in the sums, or precedes them
+  ScanFigures figures_;
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,131 @@
+#include "daemon/status/status_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/iso_time.h"
+#include "base/printable.h"
+
+namespace spoor::daemon {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+json cycles_json(const tracker::TrackerStatus& status) {
+  json cycles = json::array();
+  for (const tracker::CycleFigures& cycle : status.cycles) {
+    cycles.push_back({{"cycle", cycle.id.value},
+                      {"items", cycle.filter.whole_items()},
+                      {"bits", cycle.filter.bits},
+                      {"density", cycle.filter.density},
+                      {"fp_rate", cycle.filter.fp_rate},
+                      {"levels", cycle.levels},
+                      {"saturated", cycle.saturated},
+                      {"tree_marks", cycle.tree_marks}});
+  }
+  return cycles;
+}
+
+json peers_json(const std::vector<PeerState>& states) {
+  json peers = json::array();
+  for (const PeerState& peer : states) {
+    peers.push_back({{"name", text_or_null(peer.name)},
+                     {"url", peer.url},
+                     {"state", peer.state},
+                     {"last_seen", peer.last_seen ? json(base::iso_time(*peer.last_seen)) : json(nullptr)},
+                     {"error", text_or_null(peer.error)}});
+  }
+  return peers;
+}
+
+json writers_json(const MarkCounters& counters) {
+  json writers = json::array();
+  for (const auto& [identity, marks] : counters.identities) {
+    writers.push_back(
+        {{"identity", identity}, {"accepted", marks.accepted}, {"last_at", base::iso_time(marks.last_at)}});
+  }
+  return writers;
+}
+
+json etcd_json(const EtcdStatus* etcd) {
+  if (etcd == nullptr) return nullptr;
+  return {{"ok", etcd->ok},
+          {"error", text_or_null(etcd->error)},
+          {"registered", etcd->registered},
+          {"members", etcd->members}};
+}
+
+json dns_json(const std::vector<DnsState>& names) {
+  json all = json::array();
+  for (const DnsState& name : names) {
+    all.push_back({{"source", name.source},
+                   {"ok", name.error.empty()},
+                   {"error", text_or_null(name.error)},
+                   {"members", name.members}});
+  }
+  return all;
+}
+
+// The last snapshot saved, and the result of the last attempt on each drive.
+json snapshot_status(const StatusInput& input) {
+  if (!input.last_save) return nullptr;
+  json status = {{"saved_at", nullptr}, {"bytes", 0}, {"generation", 0}};
+  if (input.last_durable_save) status = snapshot_json(*input.last_durable_save);
+  status["drives"] = drives_json(input.last_save->drives);
+  status["failures"] = input.failed_saves;
+  return status;
+}
+
+}  // namespace
+
+json drives_json(const std::vector<tracker::DriveState>& states) {
+  json drives = json::array();
+  for (const tracker::DriveState& drive : states) {
+    drives.push_back({{"path", base::printable(drive.drive.native())},
+                      {"ok", drive.ok},
+                      {"error", text_or_null(drive.error)},
+                      {"id", text_or_null(drive.id)}});
+  }
+  return drives;
+}
+
+json snapshot_json(const tracker::SavedSnapshot& saved) {
+  return {{"saved_at", base::iso_time(saved.saved_at)},
+          {"bytes", saved.bytes},
+          {"generation", saved.generation},
+          {"drives", drives_json(saved.drives)}};
+}
+
+json status_json(const StatusInput& input) {
+  return {{"node", input.node.node},
+          {"cluster", input.node.cluster},
+          {"instance", input.tracker.instance.to_string()},
+          {"version", input.version},
+          {"uptime_s", seconds(input.uptime)},
+          {"cycle",
+           {{"current", input.tracker.current.value},
+            {"opened_at", base::iso_time(input.tracker.current_opened_at)},
+            {"age_s", seconds(input.tracker.current_age)}}},
+          {"cycles", cycles_json(input.tracker)},
+          {"filters", {{"bytes", input.tracker.memory_bytes}, {"bytes_max", input.tracker.memory_bytes_max}}},
+          {"marks",
+           {{"accepted", input.counters.accepted},
+            {"ignored", input.counters.ignored},
+            {"new", input.counters.added},
+            {"rejected", input.counters.rejected}}},
+          {"writers", writers_json(input.counters)},
+          {"snapshot", snapshot_status(input)},
+          {"journal",
+           {{"bytes", input.journal.bytes},
+            {"durability", tracker::to_string(input.durability)},
+            {"ok", input.health_error.empty()},
+            {"error", text_or_null(input.health_error)},
+            {"failures", input.journal.failures}}},
+          {"peers", peers_json(input.peers)},
+          {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}}};
+}
+
+}  // namespace spoor::daemon

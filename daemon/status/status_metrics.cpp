@@ -1,0 +1,215 @@
+#include "daemon/status/status_metrics.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/status/metric_families.h"
+
+namespace spoor::daemon {
+namespace {
+
+constexpr const char* last_scan_finished = "spoor_last_scan_finished_timestamp_seconds";
+
+double number(std::uint64_t count) { return static_cast<double>(count); }
+double flag(bool holds) { return holds ? 1 : 0; }
+double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+double seconds(base::WallTime time) { return seconds(time.time_since_epoch()); }
+
+void add_node(MetricFamilies& families, const StatusInput& status, bool is_ready) {
+  families.begin_gauge("spoor_build_info", "The version that runs; always 1.");
+  families.add(1, {{"version", status.version}});
+  families.begin_gauge("spoor_node_info", "Which node this is; always 1.");
+  families.add(1, {{"cluster", status.node.cluster}, {"node", status.node.node}});
+  families.begin_gauge("spoor_durability_info", "What an acknowledgement of marks promises; always 1.");
+  families.add(1, {{"durability", std::string(tracker::to_string(status.durability))}});
+  families.gauge("spoor_ready", "Whether the node is ready, as /readyz reports.", flag(is_ready));
+}
+
+void add_marks(MetricFamilies& families, const MarkCounters& counters) {
+  families.counter("spoor_marks_accepted_total", "Marks acknowledged, known ones included.",
+                   number(counters.accepted));
+  families.begin_counter("spoor_marks_accepted_by_identity_total",
+                         "Marks acknowledged, by sender: a token, a certificate, a user, or anonymous.");
+  for (const auto& [identity, marks] : counters.identities) {
+    families.add(number(marks.accepted), {{"identity", identity}});
+  }
+  families.counter("spoor_marks_new_total", "Marks acknowledged that set something new.",
+                   number(counters.added));
+  families.counter("spoor_marks_ignored_total",
+                   "Paths that the namespace rules exclude, and events that mark nothing.",
+                   number(counters.ignored));
+  families.counter("spoor_mark_requests_rejected_total", "Requests to mark that were refused.",
+                   number(counters.rejected));
+  families.counter("spoor_s3_events_unknown_total", "S3 events of a name that is not known here: not marked.",
+                   number(counters.unknown_events));
+  families.counter("spoor_s3_events_invalid_key_total",
+                   "S3 events whose key can be no path: the directory above was marked as a tree.",
+                   number(counters.invalid_keys));
+}
+
+// A family with one value for each kept cycle; the label is the number of newer ones.
+template <class Figure>
+void add_of_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker, const char* name,
+                   const char* help, Figure figure) {
+  families.begin_gauge(name, help);
+  for (std::size_t i = 0; i < tracker.cycles.size(); ++i) {
+    families.add(figure(tracker.cycles[i]), {{"position", std::to_string(i)}});
+  }
+}
+
+void add_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker) {
+  using Cycle = tracker::CycleFigures;
+  families.gauge("spoor_cycle_number", "The current cycle.", number(tracker.current.value));
+  families.gauge("spoor_cycle_age_seconds", "How long the current cycle has been open.",
+                 seconds(tracker.current_age));
+  add_of_cycles(families, tracker, "spoor_kept_cycle_number",
+                "The number of a kept cycle; position 0 is the current one.",
+                [](const Cycle& cycle) { return number(cycle.id.value); });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_items", "Distinct items in a kept cycle, estimated.",
+                [](const Cycle& cycle) { return number(cycle.filter.whole_items()); });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_density_ratio",
+                "Share of the bits of a kept cycle's filters that are set.",
+                [](const Cycle& cycle) { return cycle.filter.density; });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_false_positive_ratio",
+                "Share of paths never marked that a kept cycle names all the same, estimated.",
+                [](const Cycle& cycle) { return cycle.filter.fp_rate; });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_levels", "Filters of a kept cycle.",
+                [](const Cycle& cycle) { return number(cycle.levels); });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_tree_marks",
+                "Marks on whole subtrees in a kept cycle, gaps included.",
+                [](const Cycle& cycle) { return number(cycle.tree_marks); });
+  add_of_cycles(families, tracker, "spoor_kept_cycle_saturated",
+                "Whether a kept cycle holds more than its filters were made for.",
+                [](const Cycle& cycle) { return flag(cycle.saturated); });
+  families.gauge("spoor_filters_memory_bytes", "Memory that the filters of all kept cycles take.",
+                 number(tracker.memory_bytes));
+  families.gauge("spoor_filters_memory_limit_bytes", "Memory that they may take (tracker.memory_limit).",
+                 number(tracker.memory_bytes_max));
+}
+
+void add_disks(MetricFamilies& families, const StatusInput& status) {
+  if (const auto& saved = status.last_durable_save) {
+    families.gauge("spoor_snapshot_saved_timestamp_seconds", "When some drive took a snapshot last.",
+                   seconds(saved->saved_at));
+    families.gauge("spoor_snapshot_bytes", "Size of that snapshot.", number(saved->bytes));
+    families.gauge("spoor_snapshot_generation", "Number of that snapshot.", number(saved->generation));
+  }
+  families.counter("spoor_snapshot_failures_total", "Attempts to save that no drive took.",
+                   number(status.failed_saves));
+  families.begin_gauge("spoor_drive_ok", "Whether the drive took the last snapshot.");
+  if (const auto& tried = status.last_save) {
+    for (const auto& drive : tried->drives) families.add(flag(drive.ok), {{"drive", drive.drive.native()}});
+  }
+  families.gauge("spoor_journal_bytes", "Size of the journal.", number(status.journal.bytes));
+  families.gauge("spoor_journal_ok", "Whether marks can be made as durable as promised.",
+                 flag(status.health_error.empty()));
+  families.counter("spoor_journal_failures_total", "Attempts to write the journal that failed.",
+                   number(status.journal.failures));
+}
+
+void add_peers(MetricFamilies& families, const std::vector<PeerState>& peers) {
+  families.begin_gauge("spoor_peers", "Peers by state.");
+  for (const char* const state : {"up", "down", "unknown"}) {
+    families.add(number(static_cast<std::uint64_t>(std::ranges::count(peers, state, &PeerState::state))),
+                 {{"state", state}});
+  }
+  families.begin_gauge("spoor_peer_up", "Whether the peer answered when it was asked last.");
+  for (const PeerState& peer : peers) families.add(flag(peer.state == "up"), {{"url", peer.url}});
+  families.begin_gauge("spoor_peer_last_seen_timestamp_seconds", "When the peer answered last.");
+  for (const PeerState& peer : peers) {
+    if (peer.last_seen) families.add(seconds(*peer.last_seen), {{"url", peer.url}});
+  }
+}
+
+void add_peer_tls(MetricFamilies& families, const PeerWatch::TlsExpiry& expiry) {
+  if (!expiry.certificate && !expiry.ca) return;
+  families.begin_gauge("spoor_peers_tls_certificate_expiry_timestamp_seconds",
+                       "When a file of peers.tls ends to be valid: of a CA file the last authority.");
+  if (expiry.certificate) families.add(seconds(*expiry.certificate), {{"file", "certificate"}});
+  if (expiry.ca) families.add(seconds(*expiry.ca), {{"file", "ca"}});
+}
+
+void add_etcd(MetricFamilies& families, const EtcdStatus& etcd) {
+  families.gauge("spoor_etcd_ok", "Whether all is well with the membership in etcd.", flag(etcd.ok));
+  families.gauge("spoor_etcd_registered", "Whether the node is alive in etcd.", flag(etcd.registered));
+  families.gauge("spoor_etcd_members", "Members there, those that are down included.", number(etcd.members));
+}
+
+void add_dns(MetricFamilies& families, const std::vector<DnsState>& names) {
+  if (names.empty()) return;
+  families.begin_gauge("spoor_dns_ok", "Whether the last lookup of the name in peers.dns succeeded.");
+  for (const DnsState& name : names) families.add(flag(name.error.empty()), {{"source", name.source}});
+  families.begin_gauge("spoor_dns_members",
+                       "Addresses of the name; while lookups fail, the last known ones.");
+  for (const DnsState& name : names) families.add(number(name.members), {{"source", name.source}});
+}
+
+// Names and help texts are those of docs/recipes/node-exporter-textfile.
+void add_last_scan(MetricFamilies& families, const scanner::ScanRecord& scan) {
+  const scanner::WalkFigures& walk = scan.figures;
+  families.gauge("spoor_last_scan_number", "Number of the last scan.", number(scan.id));
+  families.gauge(last_scan_finished, "When the last scan was done.", seconds(scan.finished_at));
+  families.gauge("spoor_last_scan_duration_seconds", "How long the last scan took.", seconds(scan.took()));
+  families.gauge("spoor_last_scan_full", "Whether it walked everything.", flag(scan.walked_everything));
+  families.gauge("spoor_last_scan_partial", "Whether some peer did not answer.", flag(scan.partial));
+  families.gauge("spoor_last_scan_errors", "Drives and directories left for the next scan.",
+                 number(scan.errors));
+  families.begin_gauge("spoor_last_scan_directories",
+                       "Directories by what the last scan did with them or found.");
+  families.add(number(walk.dirs_walked), {{"kind", "walked"}});
+  families.add(number(walk.dirs_skipped), {{"kind", "skipped"}});
+  families.add(number(walk.dirs_changed), {{"kind", "changed"}});
+  families.add(number(walk.dirs_new), {{"kind", "new"}});
+  families.add(number(walk.dirs_deleted), {{"kind", "deleted"}});
+  families.gauge("spoor_last_scan_audited_directories", "Directories that the last scan read for the audit.",
+                 number(walk.audited));
+  families.gauge("spoor_last_scan_missed_changes", "Of those, the ones that had changed without a mark.",
+                 number(walk.missed));
+  if (const auto rate = scan.false_positive_rate()) {
+    families.gauge("spoor_last_scan_false_positive_ratio",
+                   "Share of the directories read that were found as before.", *rate);
+  }
+  families.gauge("spoor_usage_files", "Files on all drives.", number(scan.files));
+  families.gauge("spoor_usage_bytes", "Apparent size of all files.", number(scan.bytes));
+}
+
+}  // namespace
+
+std::string status_metrics(const StatusInput& status, bool is_ready) {
+  MetricFamilies families;
+  add_node(families, status, is_ready);
+  add_marks(families, status.counters);
+  add_cycles(families, status.tracker);
+  add_disks(families, status);
+  add_peers(families, status.peers);
+  add_peer_tls(families, status.peer_tls);
+  if (status.etcd != nullptr) add_etcd(families, *status.etcd);
+  add_dns(families, status.dns);
+  return families.text();
+}
+
+std::string scan_metrics(const ScanFigures& scans) {
+  MetricFamilies families;
+  families.counter("spoor_scans_total", "Scans of this node that were finished.", number(scans.scans));
+  families.counter("spoor_scan_audited_directories_total", "Directories that they read for the audit.",
+                   number(scans.audited));
+  families.counter("spoor_scan_missed_changes_total", "Of those, the ones that had changed without a mark.",
+                   number(scans.missed));
+  families.counter("spoor_scan_errors_total", "Drives and directories that they left for a later one.",
+                   number(scans.errors));
+  if (scans.has_database) {
+    families.gauge("spoor_scan_database_ok", "Whether the scan database can be read.", flag(scans.ok));
+  }
+  if (scans.last) {
+    add_last_scan(families, *scans.last);
+  } else if (scans.is_known && scans.ok) {
+    families.gauge(last_scan_finished, "When the last scan was done.", 0);
+  }
+  return families.text();
+}
+
+}  // namespace spoor::daemon

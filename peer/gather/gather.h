@@ -1,0 +1,122 @@
+// Collects and merges the marks of the whole cluster for one scan (design: "Cycles in a cluster").
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "peer/http/transport.h"
+#include "peer/membership/address_state.h"
+#include "peer/membership/membership.h"
+#include "tracker/cycles/cursor.h"
+#include "tracker/filter/mark_set.h"
+
+namespace spoor::peer {
+
+struct GatherOptions {
+  // A member that fails makes the scan partial, as an unknown source does: no peer is considered departed
+  // then.
+  MembershipView members;
+  std::string cluster;
+  // Of the scanner's own NamespaceRules. A peer with other rules may ignore marks that this scanner needs.
+  std::uint64_t rules_digest = 0;
+  // The endpoint of the node itself. It may differ in the next scan: its departure is no gap.
+  std::string own_url;
+  // The name of the node itself. If no daemon of this name responds, the scan is partial. Empty: not known.
+  std::string own_name = {};
+  // Reads the instance of the node's own daemon, after it has responded. A response under the own name from
+  // another instance counts as a failure of the peer, and so does a failure of this function. None: not
+  // checked.
+  std::function<base::Result<tracker::InstanceId>()> own_instance = {};
+  // The scan opens no new cycle while the highest one is younger than this.
+  std::chrono::milliseconds min_cycle_age{60'000};
+  // False: the scan opens no new cycle, since another scanner holds the cycle lease.
+  bool may_open_cycle = true;
+  // Avoids the full walk for a new, unexpected peer that reports a complete history.
+  bool trust_new_peers = false;
+  // The level at which the trackers are to start the next cycle; 0: not known.
+  std::size_t start_level = 0;
+  // Changes nothing in the trackers, not even the start level: for a dry run.
+  bool read_only = false;
+  // The memory bound for all merged filters. A peer whose response exceeds it is a gap.
+  std::uint64_t marks_bytes_max = tracker::MarkSet::memory_bytes_max;
+};
+
+// The result for one peer; `name` is its URL if its name is not known.
+struct PeerOutcome {
+  std::string name;
+  std::string url;
+  bool ok = false;
+  std::string error;
+};
+
+struct Gathered {
+  // Everything that may have changed. A gap over the whole namespace is the tree mark "".
+  tracker::MarkSet marks;
+  // The estimated number of distinct items that the peers sent, including responses that were too large to
+  // merge.
+  double items = 0;
+  // The common cycle: the responses contain marks up to it.
+  tracker::CycleId cycle;
+  // To be stored together with the results of the walk: advanced for the peers that responded, unchanged for
+  // the others. Further entries:
+  // - a name, or a URL while the name is not known, with no instance: a peer that was never read;
+  // - a URL: the instance that responded there last; with cycle 1 if that instance is at another address now
+  //   and the address does not respond;
+  // - the home of a name (peer/gather/name_claims.h).
+  tracker::Cursors cursors;
+  std::vector<PeerOutcome> peers;
+  // As in GatherOptions.
+  std::vector<std::string> unknown_sources = {};
+  // Of every endpoint that was queried. `peers` lists a node with several addresses only once.
+  AddressStates addresses;
+  // Why everything must be walked; empty if a full walk is not necessary.
+  std::vector<std::string> gaps;
+  // For the operator, without loss of marks: names that moved to another address.
+  std::vector<std::string> warnings = {};
+
+  // Whether all peers are known and responded; whether any responded.
+  bool complete() const;
+  bool any_answered() const;
+};
+
+// Queries all endpoints, including the node's own, in two rounds: for their cycles, then for their marks up
+// to a common cycle. A peer whose response is too large for the transport (std::errc::message_size) is a gap;
+// a third round queries its cycle alone. A peer at two endpoints is queried for marks once. A peer that fails
+// keeps its cursor, so that a later scan walks its marks. So does a name that is claimed by a peer without a
+// credential for it, while the address where it was found last does not respond. Needs no clock and no
+// leader.
+//
+// Does no I/O: the caller sends the requests of a round and passes each result to take(), in any order;
+// gather() does so over a transport. Holds one response at a time in addition to the merged marks. Not
+// thread-safe.
+class Gathering {
+ public:
+  Gathering(const tracker::Cursors& cursors, GatherOptions options);
+  Gathering(const Gathering&) = delete;
+  Gathering& operator=(const Gathering&) = delete;
+  ~Gathering();
+
+  // The requests of the next round; empty after the last round. All results of the previous round must have
+  // been passed to take().
+  std::vector<HttpRequest> next_round();
+
+  // Takes the result of a request of this round; once for each request.
+  void take(std::size_t index, const base::Result<HttpResponse>& response);
+
+  // To be called once, after the last round.
+  Gathered finish();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+Gathered gather(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options);
+
+}  // namespace spoor::peer

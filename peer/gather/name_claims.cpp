@@ -1,0 +1,174 @@
+#include "peer/gather/name_claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/printable.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::peer {
+namespace {
+
+using base::printable;
+
+bool is_same_tracker(const NameClaim& one, const NameClaim& other) {
+  return one.instance == other.instance && one.run == other.run;
+}
+
+constexpr char separator = '\n';  // in no URL and no name
+
+bool is_home_of(const std::string& key, std::string_view name) {
+  const auto at = key.rfind(separator);
+  return at != std::string::npos && std::string_view(key).substr(at + 1) == name;
+}
+
+std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name) {
+  std::set<std::string> homes;
+  for (const auto& [key, cursor] : known) {
+    if (is_home_of(key, name)) homes.insert(key.substr(0, key.rfind(separator)));
+  }
+  return homes;
+}
+
+// The addresses where this instance responded last.
+std::set<std::string> addresses_of(const tracker::Cursors& known, const tracker::InstanceId& instance) {
+  std::set<std::string> urls;
+  for (const auto& [key, cursor] : known) {
+    const bool is_address = key.find(':') != std::string::npos && !is_home_key(key);
+    if (is_address && cursor.instance == instance) urls.insert(key);
+  }
+  return urls;
+}
+
+// The claims of one name.
+class Contest {
+ public:
+  Contest(std::span<const NameClaim> claims, std::vector<std::size_t> indices, const ClaimContext& context,
+          std::vector<JudgedClaim>& judged)
+      : claims_(claims),
+        indices_(std::move(indices)),
+        context_(context),
+        judged_(judged),
+        name_(claims[indices_.front()].name) {
+    if (name_ == context.own_name) homes_.insert(context.own_url);
+    const auto cursor = context.known.find(name_);
+    is_read_ = cursor != context.known.end() && !cursor->second.instance.is_none();
+    auto homes = is_read_ ? homes_of(context.known, name_) : std::set<std::string>();
+    // The node's own name always has a home, so other addresses of its instance do not count.
+    if (is_read_ && homes.empty() && homes_.empty()) {
+      homes = addresses_of(context.known, cursor->second.instance);
+    }
+    if (const auto listed = context.listed_homes.find(name_); listed != context.listed_homes.end()) {
+      listed_ = listed->second;
+    }
+    if (!is_read_ && homes_.empty()) homes = listed_;
+    homes_.merge(homes);
+  }
+
+  void judge() {
+    // By trust: a claim that a certificate proves precedes one from a home, where any host may respond. The
+    // node's own daemon comes first: its instance is checked too.
+    std::ranges::sort(indices_, {}, [&](std::size_t index) { return std::pair(rank(index), index); });
+    const std::size_t first = indices_.front();
+    const bool is_elsewhere = rank(first) >= Rank::listed;
+    if (is_elsewhere && dispute(rank(first))) return;
+    for (const std::size_t index : indices_) accept(index);
+    if (!is_elsewhere) return;
+    if (!homes_.empty()) {
+      judged_[first].warning = fmt::format("node '{}' was last found at {}, and is now at {}",
+                                           printable(name_), fmt::join(homes_, ", "), claims_[first].url);
+    } else if (!is_read_ && indices_.size() > 1) {
+      judged_[first].warning = fmt::format(
+          "node '{}', read for the first time, answers at {} and at {}: from now on it is read at {}; if "
+          "that is not the "
+          "node, remove it from the members and run `spoor scan --full`",
+          printable(name_), claims_[first].url, claims_[indices_[1]].url, claims_[first].url);
+    }
+  }
+
+ private:
+  enum class Rank { own, proven, home, listed, elsewhere };
+
+  Rank rank(std::size_t index) const {
+    const NameClaim& claim = claims_[index];
+    if (name_ == context_.own_name && claim.url == context_.own_url) return Rank::own;
+    if (claim.is_proven) return Rank::proven;
+    if (homes_.contains(claim.url)) return Rank::home;
+    return listed_.contains(claim.url) ? Rank::listed : Rank::elsewhere;
+  }
+
+  // Disputes all claims, and returns true, if an address where the name was found before, or is listed, does
+  // not respond.
+  bool dispute(Rank first) {
+    std::set<std::string> homes = homes_;
+    if (first == Rank::elsewhere) homes.insert(listed_.begin(), listed_.end());
+    const auto home = std::find_if(homes.begin(), homes.end(),
+                                   [&](const std::string& url) { return context_.silent.contains(url); });
+    if (home == homes.end()) return false;
+    const char* const was_found = homes_.contains(*home) ? "was last found" : "is listed";
+    for (const std::size_t index : indices_) {
+      judged_[index] = {
+          Verdict::disputed,
+          fmt::format("node '{}' {} at {}, which does not respond; {} claims its name without a "
+                      "certificate for it. If the node moved, remove {} from the members; else give the "
+                      "other node a name of its own",
+                      printable(name_), was_found, *home, claims_[index].url, *home)};
+    }
+    return true;
+  }
+
+  void accept(std::size_t index) {
+    const NameClaim& claim = claims_[index];
+    const bool is_second = std::any_of(accepted_.begin(), accepted_.end(), [&](std::size_t other) {
+      return is_same_tracker(claims_[other], claim);
+    });
+    judged_[index].verdict = is_second           ? Verdict::second
+                             : accepted_.empty() ? Verdict::accepted
+                                                 : Verdict::rival;
+    if (!is_second) accepted_.push_back(index);
+  }
+
+  const std::span<const NameClaim> claims_;
+  std::vector<std::size_t> indices_;
+  const ClaimContext& context_;
+  std::vector<JudgedClaim>& judged_;
+  const std::string name_;
+  bool is_read_ = false;
+  std::set<std::string> homes_;   // addresses where the name was found before
+  std::set<std::string> listed_;  // addresses at which a source of members lists the name
+  std::vector<std::size_t> accepted_;
+};
+
+}  // namespace
+
+std::string home_key(const std::string& url, const std::string& name) { return url + separator + name; }
+
+bool is_home_key(const std::string& key) { return key.find(separator) != std::string::npos; }
+
+void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url) {
+  std::erase_if(cursors, [&](const auto& entry) { return is_home_of(entry.first, name); });
+  // With the instance, so that a version without homes takes it for an address that is no longer queried.
+  if (!url.empty()) cursors[home_key(url, name)] = {cursors.at(name).instance, {}};
+}
+
+void forget_homes(tracker::Cursors& cursors) {
+  std::erase_if(cursors, [&](const auto& entry) {
+    return is_home_key(entry.first) &&
+           !cursors.contains(entry.first.substr(entry.first.rfind(separator) + 1));
+  });
+}
+
+std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context) {
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  for (std::size_t index = 0; index < claims.size(); ++index) by_name[claims[index].name].push_back(index);
+  std::vector<JudgedClaim> judged(claims.size());
+  for (auto& [name, indices] : by_name) {
+    Contest(claims, std::move(indices), context, judged).judge();
+  }
+  return judged;
+}
+
+}  // namespace spoor::peer

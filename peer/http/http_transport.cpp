@@ -1,0 +1,304 @@
+#include "peer/http/http_transport.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "peer/http/certificate_names.h"
+#include "peer/http/http_exchange.h"
+#include "peer/http/tls_files.h"
+
+namespace spoor::peer {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using Socket = Exchange::Socket;
+
+constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
+constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // does not hold the body
+
+http::request<http::string_body> to_message(const HttpRequest& request, const Credentials& credentials) {
+  http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
+  message.set(http::field::host, request.endpoint.host_field());
+  message.set(http::field::user_agent, "spoor");
+  if (!request.authorization.empty()) {
+    message.set(http::field::authorization, request.authorization);
+  } else if (credentials.shows_token_to(request.endpoint)) {
+    message.set(http::field::authorization, "Bearer " + credentials.token);
+  }
+  if (!request.content_type.empty()) message.set(http::field::content_type, request.content_type);
+  message.body() = request.body;
+  message.prepare_payload();
+  return message;
+}
+
+// The share of one response in the memory of all.
+class Held {
+ public:
+  explicit Held(std::uint64_t& all) : all_(all) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { all_ -= bytes_; }
+
+  void set(std::uint64_t bytes) {
+    all_ += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  std::uint64_t& all_;
+  std::uint64_t bytes_ = 0;
+};
+
+error_code too_much_at_once() { return asio::error::no_buffer_space; }
+
+// The result of one attempt.
+struct Attempt {
+  base::Result<HttpResponse> response;
+  bool may_be_repeated = false;  // no response came, or one of 503
+};
+
+// Replaces the body of a 401 response if the token was withheld: the server does not know the reason.
+constexpr const char* token_withheld =
+    R"({"detail":"it requires a token, which is not sent to an address that only DNS or etcd names: )"
+    R"(list it in peers.static, use https with peers.tls.ca, or set peers.token_to_all"})";
+
+constexpr unsigned unauthorized = 401;
+constexpr unsigned service_unavailable = 503;
+constexpr std::chrono::milliseconds first_pause{50};
+constexpr std::chrono::milliseconds pause_max{2'000};
+
+}  // namespace
+
+class HttpTransport::Client {
+ public:
+  explicit Client(Options options) : options_(std::move(options)), tls_(options_.credentials.tls) {}
+
+  void exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
+    const bool is_bounded = options_.total_timeout.count() > 0;
+    ends_at_ = is_bounded ? Clock::now() + options_.total_timeout : Clock::time_point::max();
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < std::min(requests.size(), options_.concurrent_max); ++i) {
+      asio::co_spawn(context_, work(requests, next, on_response), [](const std::exception_ptr& failure) {
+        if (failure) std::rethrow_exception(failure);
+      });
+    }
+    context_.restart();
+    context_.run();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Sends requests from the common list, one after the other, until none is left.
+  asio::awaitable<void> work(std::span<const HttpRequest> requests, std::size_t& next,
+                             const OnResponse& on_response) {
+    while (next < requests.size()) {
+      const std::size_t index = next++;
+      const HttpRequest& request = requests[index];
+      auto response = co_await exchange_one(request);
+      on_response(index, std::move(response));
+    }
+  }
+
+  std::chrono::milliseconds time_left() const {
+    if (ends_at_ == Clock::time_point::max()) return options_.timeout;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(ends_at_ - Clock::now());
+    return std::clamp(left, std::chrono::milliseconds{0}, options_.timeout);
+  }
+
+  asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request) {
+    const auto exchange = std::make_shared<Exchange>(co_await asio::this_coro::executor);
+    arm(exchange, time_left());
+    const Disarm at_the_end(exchange->deadline);
+    for (unsigned number = 1;; ++number) {
+      auto attempt = co_await try_once(exchange, request);
+      const bool is_over = !attempt.may_be_repeated || number >= options_.attempts_max || exchange->timed_out;
+      if (is_over) co_return std::move(attempt.response);
+      exchange->pause.expires_after(pause_after(number, first_pause, pause_max, random_));
+      co_await exchange->pause.async_wait(as_result);
+      if (exchange->timed_out) co_return std::move(attempt.response);  // more precise than a timeout
+    }
+  }
+
+  asio::awaitable<Attempt> try_once(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
+    bool is_reused = take_idle(request.endpoint, *exchange);
+    for (;; is_reused = false) {
+      if (!is_reused) {
+        exchange->tls.reset();
+        auto connected = co_await open(exchange, request.endpoint);
+        if (connected && request.endpoint.is_tls) connected = co_await secure(exchange, request.endpoint);
+        if (!connected) co_return Attempt{connected.error(), !exchange->timed_out};
+      }
+      auto sending =
+          exchange->tls ? send(exchange, *exchange->tls, request) : send(exchange, exchange->socket, request);
+      auto attempt = co_await std::move(sending);
+      // The other end may have closed the idle connection: this does not count as an attempt.
+      const bool was_stale = is_reused && !attempt.response && attempt.may_be_repeated;
+      if (!was_stale) co_return std::move(attempt);
+    }
+  }
+
+  // Starts TLS on the connection. Fails if the certificate is not that of the host.
+  asio::awaitable<base::Result<>> secure(std::shared_ptr<Exchange> exchange, const base::Endpoint& endpoint) {
+    if (!tls_) {
+      auto made = make_tls_client({});
+      if (!made) co_return made.error();
+      tls_ = *std::move(made);
+    }
+    exchange->tls = std::make_unique<Exchange::TlsStream>(std::move(exchange->socket), *tls_);
+    auto& tls = *exchange->tls;
+    const std::string& name = endpoint.tls_name.empty() ? endpoint.host : endpoint.tls_name;
+    if (!base::is_ip_address(name)) {  // like the macro SSL_set_tlsext_host_name
+      SSL_ctrl(tls.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+               const_cast<char*>(name.c_str()));
+    }
+    error_code error;
+    const auto verify = [by_name = asio::ssl::host_name_verification(name)](
+                            bool preverified, asio::ssl::verify_context& context) {
+      const bool is_good = by_name(preverified, context);
+      // The server then gets an alert on the certificate.
+      if (preverified && !is_good)
+        X509_STORE_CTX_set_error(context.native_handle(), X509_V_ERR_HOSTNAME_MISMATCH);
+      return is_good;
+    };
+    tls.set_verify_callback(verify, error);
+    if (!error) error = std::get<0>(co_await tls.async_handshake(asio::ssl::stream_base::client, as_result));
+    if (error && !exchange->timed_out) {
+      base::Error refused(static_cast<std::error_code>(error),
+                          "cannot agree on TLS: " + tls_failure(tls.native_handle(), error));
+      co_return refused;
+    }
+    if (error) co_return failure(*exchange, "agree on TLS", error);
+    co_return base::Result<>{};
+  }
+
+  template <class Stream>
+  asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, Stream& stream,
+                                const HttpRequest& request) {
+    const auto message = to_message(request, options_.credentials);
+    const auto [write_error, written] = co_await http::async_write(stream, message, as_result);
+    // Read the response even if the write failed: a server may respond and close before it has read
+    // everything.
+    beast::flat_buffer buffer(buffer_bytes_max);
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(options_.body_bytes_max);
+    const error_code read_error = co_await read(stream, buffer, parser);
+    if (read_error) {
+      // After too_much_at_once() a retry can succeed, once other responses are complete.
+      const bool nobody_answered =
+          !exchange->timed_out && (!parser.got_some() || read_error == too_much_at_once());
+      const bool unsent = static_cast<bool>(write_error);
+      const char* const what = unsent ? "send the request" : "read the answer";
+      if (read_error == http::error::body_limit) co_return Attempt{too_large(), false};
+      auto error = failure(*exchange, what, unsent ? write_error : read_error);
+      if (exchange->tls && is_certificate_refused(read_error)) {
+        error.message = "cannot agree on TLS: " + tls_failure(exchange->tls->native_handle(), read_error);
+      }
+      co_return Attempt{std::move(error), nobody_answered};
+    }
+    auto& answer = parser.get();
+    const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
+    HttpResponse response;
+    if (exchange->tls) {
+      if (auto names = certificate_names(exchange->tls->native_handle())) {
+        response.certificate_names = *std::move(names);
+        response.is_own_authority = options_.credentials.has_own_ca;
+      }
+    }
+    if (stays_open) keep_idle(request.endpoint, *exchange);
+    response.status = answer.result_int();
+    response.content_type = answer[http::field::content_type];
+    response.body = std::move(answer.body());
+    const bool is_withheld =
+        !options_.credentials.token.empty() && !options_.credentials.shows_token_to(request.endpoint);
+    if (response.status == unauthorized && is_withheld) response.body = token_withheld;
+    const bool is_unavailable = response.status == service_unavailable;
+    co_return Attempt{std::move(response), is_unavailable};
+  }
+
+  base::Error too_large() const {
+    return {std::make_error_code(std::errc::message_size),
+            fmt::format("the response is larger than the limit of {} bytes", options_.body_bytes_max)};
+  }
+
+  // Reads the header first: if it declares the length of the body, all of it counts as held from then on. The
+  // body is read in parts, as it arrives.
+  template <class Stream>
+  asio::awaitable<error_code> read(Stream& stream, beast::flat_buffer& buffer,
+                                   http::response_parser<http::string_body>& parser) {
+    error_code error;
+    for (std::size_t header_bytes = 0; !error && !parser.is_header_done();) {
+      const auto [failed, bytes] = co_await http::async_read_some(stream, buffer, parser, as_result);
+      error = failed;
+      header_bytes += bytes;
+      // Beast bounds only the bytes of one read.
+      if (!error && header_bytes > header_bytes_max) error = http::error::header_limit;
+    }
+    const std::uint64_t declared = error ? 0 : parser.content_length().value_or(0);
+    Held held(held_bytes_);
+    for (;;) {
+      const std::uint64_t received = parser.get().body().size();
+      held.set(std::max(declared, received));
+      if (!error && held_bytes_ > options_.bodies_bytes_max) error = too_much_at_once();
+      if (error || parser.is_done()) co_return error;
+      const auto [failed_read, bytes] = co_await http::async_read_some(stream, buffer, parser, as_result);
+      error = failed_read;
+    }
+  }
+
+  bool take_idle(const base::Endpoint& endpoint, Exchange& exchange) {
+    const auto found = idle_.find(endpoint.to_string());
+    if (found == idle_.end()) return false;
+    exchange.socket = std::move(found->second.socket);
+    exchange.tls = std::move(found->second.tls);
+    idle_.erase(found);
+    return true;
+  }
+
+  void keep_idle(const base::Endpoint& endpoint, Exchange& exchange) {
+    if (idle_.size() >= options_.idle_max) return;
+    idle_.emplace(endpoint.to_string(), Idle{std::move(exchange.socket), std::move(exchange.tls)});
+  }
+
+  struct Idle {
+    Socket socket;
+    std::unique_ptr<Exchange::TlsStream> tls;
+  };
+
+  const Options options_;
+  std::shared_ptr<asio::ssl::context> tls_;
+  asio::io_context context_{1};
+  std::multimap<std::string, Idle> idle_;
+  std::uint64_t held_bytes_ = 0;
+  Clock::time_point ends_at_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+HttpTransport::HttpTransport(Options options) : client_(std::make_unique<Client>(std::move(options))) {}
+HttpTransport::~HttpTransport() = default;
+
+void HttpTransport::exchange(std::span<const HttpRequest> requests, const OnResponse& on_response) {
+  client_->exchange(requests, on_response);
+}
+
+std::unique_ptr<Transport> make_http_transport(HttpTransport::Options options) {
+  return std::make_unique<HttpTransport>(std::move(options));
+}
+
+}  // namespace spoor::peer

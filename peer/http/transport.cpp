@@ -1,0 +1,42 @@
+#include "peer/http/transport.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/printable.h"
+
+namespace spoor::peer {
+namespace {
+
+constexpr std::size_t problem_bytes_max = std::size_t{64} << 10U;
+constexpr std::size_t detail_bytes_max = 500;
+
+}  // namespace
+
+base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& request) {
+  base::Result<HttpResponse> answer =
+      base::Error(std::make_error_code(std::errc::io_error), "the transport returned no response");
+  transport.exchange({&request, 1},
+                     [&](std::size_t, base::Result<HttpResponse> response) { answer = std::move(response); });
+  if (!answer) return base::wrap(request.endpoint.to_string(), answer.error());
+  return answer;
+}
+
+std::string problem_detail(const HttpResponse& response) {
+  // Spoor sends no longer problem details, and parsing takes many times the size in memory.
+  const auto json = response.body.size() > problem_bytes_max
+                        ? nlohmann::json()
+                        : nlohmann::json::parse(response.body, nullptr, false);
+  const auto text = [&](const char* member) -> std::string {
+    if (!json.is_object() || !json.contains(member) || !json[member].is_string()) return {};
+    return json[member].get<std::string>();
+  };
+  if (const std::string detail = text("detail"); !detail.empty()) {
+    return base::printable(detail, detail_bytes_max);
+  }
+  return fmt::format("HTTP status {}", response.status);
+}
+
+}  // namespace spoor::peer

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "scanner/audit/audit.h"
+#include "scanner/audit/audit_state.h"
+#include "scanner/walk/scan_drives.h"
+#include "scanner/walk/walk_context.h"
+
+namespace spoor::scanner {
+
+// What the audit of one scan found.
+struct AuditReport {
+  std::uint64_t audited = 0;
+  std::uint64_t missed = 0;
+  std::vector<std::string> missed_paths;  // logical; the first ones
+  // Each directory was read then, or later. Nothing if the audit is off, or nothing was ever read.
+  std::optional<base::WallTime> oldest_total;
+};
+
+// The share of the audit that is due in one scan. Each drive has a round of its own, which is kept with the
+// scan's results under the id of the drive in the database: the order of the drives in the configuration does
+// not matter.
+//
+// Not thread-safe.
+class ScanAudit {
+ public:
+  // ScanOptions::audit_period 0: the audit is off. `context` must outlive it.
+  explicit ScanAudit(WalkContext& context) : context_(context) {}
+
+  // Audits the drives, unless everything is walked anyway. Returns the logical paths that are to be walked
+  // beside the marked ones. Once.
+  base::Result<DifferingPaths> run(const std::vector<KnownDrive>& drives, bool walks_everything);
+
+  // After the walk: stores the state of the rounds. A drive that was walked in full begins a round, unless it
+  // failed.
+  base::Result<> keep(bool walked_everything, const std::vector<FailedDrive>& failed);
+
+  const AuditReport& report() const { return report_; }
+
+ private:
+  struct OnDrive {
+    KnownDrive drive;
+    AuditState state;
+    std::optional<std::string> position;  // the directory visited last: none at the beginning of a round
+    bool is_walked_in_full = false;
+  };
+
+  base::Result<OnDrive> restore(const KnownDrive& drive);
+  base::Result<DifferingPaths> run_on_all();
+  base::Result<> run_on(OnDrive& on, Audit& audit, DifferingPaths& differing);
+  base::Result<std::uint64_t> total(const KnownDrive& drive);
+  void take(Audit::Outcome outcome, DifferingPaths& differing);
+
+  WalkContext& context_;
+  std::vector<OnDrive> drives_;
+  AuditReport report_;
+};
+
+}  // namespace spoor::scanner

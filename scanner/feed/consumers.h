@@ -1,0 +1,69 @@
+// consumers.db: up to which scan each named consumer has read the change feed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace SQLite {
+class Database;
+}
+
+namespace spoor::scanner {
+
+struct Consumer {
+  std::string name;
+  std::string feed_id;     // of the database to which `scan` belongs
+  std::uint64_t scan = 0;  // the last one whose changes it has read
+  base::WallTime committed_at{};
+};
+
+// A separate file, because a scan locks the scan database for writing until its end. Failures are
+// Errc::database_failed, database_unusable or database_damaged, unless noted otherwise.
+//
+// Not thread-safe; several processes may have it open.
+class Consumers {
+ public:
+  static constexpr std::size_t name_bytes_max = 255;
+  static constexpr std::size_t count_max = 1000;
+
+  // Creates the file if there is none. Replaces a damaged one: then no consumer has a position.
+  static base::Result<Consumers> open(const std::filesystem::path& data_dir);
+
+  Consumers(const Consumers&) = delete;
+  Consumers& operator=(const Consumers&) = delete;
+  Consumers(Consumers&&) noexcept;
+  Consumers& operator=(Consumers&&) noexcept;
+  ~Consumers();
+
+  // Nothing if it never committed, or committed for another database than `feed_id`.
+  base::Result<std::optional<std::uint64_t>> position(const std::string& name, const std::string& feed_id);
+
+  // Durable when it returns. Fails with std::errc::invalid_argument for an invalid name, and for more than
+  // `count_max` consumers.
+  base::Result<> commit(const Consumer& consumer);
+
+  // Removes the consumer. Returns whether it existed.
+  base::Result<bool> forget(const std::string& name);
+
+  // By name.
+  base::Result<std::vector<Consumer>> list();
+
+  // The oldest scan whose changes a consumer has still to read; nothing without consumers of this database.
+  base::Result<std::optional<std::uint64_t>> oldest_unread(const std::string& feed_id);
+
+ private:
+  static base::Result<Consumers> open_file(const std::filesystem::path& file);
+
+  explicit Consumers(std::unique_ptr<SQLite::Database> database);
+
+  std::unique_ptr<SQLite::Database> database_;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,43 @@
+// Reads the changes of files from the database, and joins them over the drives, a directory at a time.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/feed/change_feed.h"
+#include "scanner/store/file_store.h"
+
+namespace spoor::scanner {
+
+// A directory on one drive.
+struct DirectoryOnDrive {
+  std::int64_t id = 0;
+  bool is_new = false;  // and all its files with it
+};
+
+// Reports the files that changed in the scans after `since` up to `until`.
+//
+// Not thread-safe. Throws SQLite::Exception. Works in the transaction that is open on the database, which
+// must outlive it.
+class FileFeedReader {
+ public:
+  FileFeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until);
+
+  // Reports the changed files of one directory, joined over all drives that have it, by name, after the name
+  // `after`. Stops and returns false when `on_entry` returns false.
+  base::Result<bool> read(const FeedEntry& directory, const std::vector<DirectoryOnDrive>& on_drives,
+                          const std::string& after, const std::function<bool(const FeedEntry&)>& on_entry);
+
+ private:
+  SQLite::Database& database_;
+  const std::uint64_t since_;
+  const std::uint64_t until_;
+  FileStore store_;
+};
+
+}  // namespace spoor::scanner

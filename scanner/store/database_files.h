@@ -1,0 +1,51 @@
+// The files beside a database of Spoor, and the checks of its file before SQLite opens it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace spoor::scanner {
+
+// Writes FILE.damaged and returns Errc::database_damaged. The next scan reads FILE.damaged and rebuilds the
+// database: a reader of one directory can find damage that a scan of other directories does not.
+base::Error damage_error(const std::filesystem::path& file, std::string_view what);
+// The content of FILE.damaged. Nothing if there is none, or if FILE itself is gone.
+std::optional<std::string> noted_damage(const std::filesystem::path& file);
+
+// Moves the database with its log to FILE.corrupt, replacing an earlier one, and removes FILE.damaged.
+base::Result<> set_aside(const std::filesystem::path& file);
+std::filesystem::path aside_of(const std::filesystem::path& file);
+
+// FILE.new: a database that is built to replace FILE. put_rebuilt_in_place() requires it closed, with an
+// empty log; it keeps the replaced database as FILE.corrupt, replacing an earlier one. FILE is a complete
+// database at any moment (on a file system with hard links). After an interruption FILE.new still exists:
+// call put_rebuilt_in_place() again.
+std::filesystem::path rebuilt_of(const std::filesystem::path& file);
+base::Result<> put_rebuilt_in_place(const std::filesystem::path& file);
+// Removes FILE.new and the files beside it, if they exist.
+base::Result<> drop_rebuilt(const std::filesystem::path& file);
+
+// FILE.commit: the last commit. SQLite reads a damaged log only up to the damage. FILE.commit detects the
+// commits that are then missing, and an older copy in the place of FILE.
+struct CommitMark {
+  std::string database;      // its random id, set at creation
+  std::uint64_t number = 0;  // number of its commits
+};
+// After a failure, missing commits may stay undetected.
+base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark);
+// Nothing if it cannot be read or its checksum is wrong.
+std::optional<CommitMark> read_commit_mark(const std::filesystem::path& file);
+
+enum class FileKind {
+  ours,     // or no file, or too damaged to identify
+  older,    // a scan database of version 1, which had no checksums
+  foreign,  // of another program
+};
+FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id);
+
+}  // namespace spoor::scanner

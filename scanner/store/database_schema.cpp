@@ -1,0 +1,136 @@
+#include "scanner/store/database_schema.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string>
+
+#include "scanner/errors.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr int application_id = scan_database_id;
+constexpr int version = 3;
+// The version without link tables: the first scan that opens it for writing adds them.
+constexpr int version_without_links = 2;
+
+// Unsigned 64-bit numbers are stored as the signed ones of the same bits.
+//
+// `directories` is one B-tree in the order of (parent, name): the children of a directory are adjacent, and
+// those of new directories, whose ids only grow, are appended. A drive's root has the parent
+// -drives.id and the name ''. Zeros take no space.
+//
+// In `changes`, `path` is logical, and `change` are bits of Change; `feed` has the number of changes of each
+// scan.
+constexpr const char* tables = R"sql(
+CREATE TABLE settings(
+  key TEXT PRIMARY KEY, value BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE drives(
+  id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE
+);
+CREATE TABLE directories(
+  parent INTEGER NOT NULL, name BLOB NOT NULL, id INTEGER NOT NULL,
+  inode INTEGER NOT NULL, birth INTEGER NOT NULL, state INTEGER NOT NULL,
+  read_scan INTEGER NOT NULL, signature INTEGER NOT NULL,
+  own_files INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+  own_allocated INTEGER NOT NULL, own_mtime_ns INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+  directories INTEGER NOT NULL, pending INTEGER NOT NULL, mount_points INTEGER NOT NULL,
+  PRIMARY KEY(parent, name)
+) WITHOUT ROWID;
+CREATE TABLE cursors(
+  peer TEXT PRIMARY KEY, instance TEXT NOT NULL, cycle INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE scans(
+  id INTEGER PRIMARY KEY, started_at_ns INTEGER NOT NULL, finished_at_ns INTEGER NOT NULL,
+  cycle INTEGER NOT NULL, walked_everything INTEGER NOT NULL, partial INTEGER NOT NULL, reason TEXT NOT NULL,
+  dirs_walked INTEGER NOT NULL, dirs_skipped INTEGER NOT NULL, dirs_changed INTEGER NOT NULL,
+  dirs_new INTEGER NOT NULL, dirs_deleted INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, errors INTEGER NOT NULL,
+  audited INTEGER NOT NULL, missed INTEGER NOT NULL
+);
+CREATE TABLE changes(
+  scan INTEGER NOT NULL, drive INTEGER NOT NULL, path BLOB NOT NULL, change INTEGER NOT NULL,
+  PRIMARY KEY(scan, drive, path)
+) WITHOUT ROWID;
+CREATE TABLE feed(
+  scan INTEGER PRIMARY KEY, entries INTEGER NOT NULL
+);
+INSERT INTO settings VALUES('feed_since', '1');
+INSERT INTO settings VALUES('feed_id', lower(hex(randomblob(16))));
+)sql";
+
+// Which directories hold which files that have several hard links (link_store.h). A row of `links` with the
+// directory 0 has the size that was read last. In these paths, each '/' is a 0 byte. `link_changes` has rows
+// only during the transaction of a scan.
+constexpr const char* link_tables = R"sql(
+CREATE TABLE link_directories(
+  id INTEGER PRIMARY KEY, drive INTEGER NOT NULL, path BLOB NOT NULL, UNIQUE(drive, path)
+);
+CREATE TABLE links(
+  drive INTEGER NOT NULL, inode INTEGER NOT NULL, directory INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  PRIMARY KEY(drive, inode, directory)
+) WITHOUT ROWID;
+CREATE INDEX links_of_directory ON links(directory) WHERE directory > 0;
+CREATE TABLE link_changes(
+  drive INTEGER NOT NULL, inode INTEGER NOT NULL, PRIMARY KEY(drive, inode)
+) WITHOUT ROWID;
+CREATE TABLE link_corrections(
+  drive INTEGER NOT NULL, path BLOB NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  PRIMARY KEY(drive, path)
+) WITHOUT ROWID;
+)sql";
+
+int pragma(SQLite::Database& database, const char* name) {
+  return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
+}
+
+bool is_empty(SQLite::Database& database) {
+  return pragma(database, "application_id") == 0 && pragma(database, "user_version") == 0 &&
+         database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+}
+
+bool lacks_links(SQLite::Database& database) {
+  return pragma(database, "application_id") == application_id &&
+         pragma(database, "user_version") == version_without_links;
+}
+
+}  // namespace
+
+base::Result<> prepare_schema(SQLite::Database& database) {
+  if (!is_empty(database) && !lacks_links(database)) return check_schema(database);
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  const bool is_new = is_empty(database);
+  if (!is_new && !lacks_links(database)) return check_schema(database);  // another process was faster
+  if (is_new) database.exec(tables);
+  database.exec(link_tables);
+  database.exec(fmt::format("PRAGMA application_id = {}", application_id));
+  database.exec(fmt::format("PRAGMA user_version = {}", version));
+  transaction.commit();
+  return {};
+}
+
+base::Result<> check_schema(SQLite::Database& database) {
+  if (pragma(database, "application_id") != application_id) {
+    return base::Error(
+        Errc::database_unusable,
+        fmt::format("{} is not a scan database of Spoor; move it aside", database.getFilename()));
+  }
+  const int found = pragma(database, "user_version");
+  if (found != version && found != version_without_links) {
+    return base::Error(
+        Errc::database_unusable,
+        fmt::format(
+            "the scan database {} has the format version {}, this program knows {}; use the Spoor that "
+            "wrote it, or move it aside: the next scan walks everything and rebuilds it",
+            database.getFilename(), found, version));
+  }
+  return {};
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace spoor::scanner {
+
+constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
+
+// Creates the tables in an empty file, adds the tables that the previous version lacks, or else checks that
+// it is a scan database of this version. Fails with Errc::database_unusable if another program or a newer
+// Spoor wrote it, and leaves it unchanged.
+//
+// Throws SQLite::Exception if SQLite fails.
+base::Result<> prepare_schema(SQLite::Database& database);
+
+// Only checks. Accepts this version and the previous one; an empty file is Errc::database_unusable.
+base::Result<> check_schema(SQLite::Database& database);
+
+}  // namespace spoor::scanner

@@ -1,0 +1,360 @@
+#include "scanner/store/link_store.h"
+
+#include <algorithm>
+
+#include "scanner/errors.h"
+#include "scanner/store/sqlite_guard.h"
+
+namespace spoor::scanner {
+namespace {
+
+// A row of `links` with this directory has the size of the file that was read last. Real ids start at 1.
+constexpr std::int64_t no_directory = 0;
+constexpr std::size_t paths_bytes_max = 4U << 20U;
+constexpr std::size_t erased_at_once = 64;
+
+std::int64_t as_stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+std::uint64_t read_unsigned(const SqliteStatement& statement, int index) {
+  return static_cast<std::uint64_t>(statement.number(index));
+}
+
+LinkCorrection read_size(const SqliteStatement& statement, int index) {
+  return {read_unsigned(statement, index), read_unsigned(statement, index + 1)};
+}
+
+LinkCorrection size_of(const LinkedFile& file) { return {file.bytes, file.allocated}; }
+
+LinkCorrection times(const LinkCorrection& size, std::uint64_t count) {
+  return {size.bytes * count, size.allocated * count};
+}
+
+LinkCorrection negative(const LinkCorrection& size) { return {-size.bytes, -size.allocated}; }
+
+// The exclusive upper bound of all keys in the subtree.
+std::string end_of_subtree(std::string_view key) { return std::string(key) + '\1'; }
+
+}  // namespace
+
+LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_max)
+    : database_(database),
+      sorted_in_memory_max_(sorted_in_memory_max),
+      corrections_(database),
+      has_any_(database, "SELECT 1 FROM link_directories WHERE drive = ?1 LIMIT 1"),
+      find_directory_(database, "SELECT id FROM link_directories WHERE drive = ?1 AND path = ?2"),
+      find_path_(database, "SELECT path FROM link_directories WHERE id = ?1"),
+      add_directory_(database, "INSERT INTO link_directories(drive, path) VALUES(?1, ?2)"),
+      erase_directory_(database, "DELETE FROM link_directories WHERE id = ?1"),
+      directories_below_(database,
+                         "SELECT id FROM link_directories WHERE drive = ?1 AND path >= ?2 AND path < ?3 "
+                         "ORDER BY path LIMIT ?4"),
+      kept_in_(database,
+               "SELECT held.inode, held.bytes, held.allocated, size.bytes, size.allocated FROM links AS held "
+               "JOIN links AS size ON size.drive = held.drive AND size.inode = held.inode "
+               "AND size.directory = 0 WHERE held.directory = ?1 AND held.directory > 0"),
+      put_(database,
+           "INSERT INTO links(drive, inode, directory, bytes, allocated) VALUES(?1, ?2, ?3, ?4, ?5) "
+           "ON CONFLICT DO UPDATE SET bytes = ?4, allocated = ?5 WHERE bytes <> ?4 OR allocated <> ?5"),
+      remove_(database, "DELETE FROM links WHERE drive = ?1 AND inode = ?2 AND directory = ?3"),
+      touch_(database, "INSERT OR IGNORE INTO link_changes(drive, inode) VALUES(?1, ?2)"),
+      touch_all_(database,
+                 "INSERT OR IGNORE INTO link_changes(drive, inode) "
+                 "SELECT drive, inode FROM links WHERE drive = ?1 AND directory = 0"),
+      touched_(database, "SELECT drive, inode FROM link_changes"),
+      forget_touched_(database, "DELETE FROM link_changes"),
+      holders_of_(database,
+                  "SELECT directory, bytes, allocated FROM links WHERE drive = ?1 AND inode = ?2 "
+                  "ORDER BY directory LIMIT ?3"),
+      holders_by_path_(database,
+                       "SELECT at.path, held.bytes, held.allocated FROM link_directories AS at "
+                       "CROSS JOIN links AS held ON held.drive = at.drive AND held.inode = ?2 "
+                       "AND held.directory = at.id WHERE at.drive = ?1 ORDER BY at.path") {}
+
+template <class Action>
+auto LinkStore::guarded_links(std::string_view what, Action&& action) {
+  return guarded(what, database_.getFilename(), std::forward<Action>(action));
+}
+
+base::Result<> LinkStore::replace(std::int64_t drive, std::string_view path, const LinkedFiles& files,
+                                  bool is_new) {
+  return guarded_links("write hard links", [&] {
+    State& state = state_of(drive);
+    if (files.empty() && (is_new || state == State::empty)) return;
+    const std::string key = link_key(path);
+    auto directory = state == State::empty ? std::nullopt : find_directory(drive, key);
+    if (files.empty() && !directory) return;
+    if (state == State::empty) state = State::is_new;
+    if (!directory) directory = add_directory(drive, key);
+    replace_links(drive, *directory, files);
+    if (files.empty()) forget_directory(*directory);
+  });
+}
+
+base::Result<> LinkStore::erase_below(std::int64_t drive, std::string_view path,
+                                      const std::stop_token& stop) {
+  if (path.empty()) return erase_drive(drive);
+  return guarded_links("remove hard links", [&]() -> base::Result<> {
+    if (state_of(drive) == State::empty) return {};
+    const std::string key = link_key(path);
+    for (;;) {
+      const auto directories = some_below(drive, key);
+      if (directories.empty()) return {};
+      for (const std::int64_t directory : directories) {
+        if (stop.stop_requested()) return interrupted_error();
+        replace_links(drive, directory, {});
+        forget_directory(directory);
+      }
+    }
+  });
+}
+
+base::Result<> LinkStore::erase_drive(std::int64_t drive) {
+  return guarded_links("remove hard links", [&] {
+    corrections_.erase(drive);
+    for (const char* const table : {"links", "link_changes", "link_directories"}) {
+      SqliteStatement erase(database_, std::string("DELETE FROM ") + table + " WHERE drive = ?1");
+      erase.bind(1, drive);
+      erase.run();
+    }
+    chain_ = {};
+    paths_.clear();
+    paths_bytes_ = 0;
+    state_of(drive) = State::empty;
+  });
+}
+
+base::Result<bool> LinkStore::holds_any(std::int64_t drive, std::string_view path) {
+  return guarded_links("look up hard links", [&] {
+    return state_of(drive) != State::empty && find_directory(drive, link_key(path)).has_value();
+  });
+}
+
+base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
+  return guarded_links("sum up hard links", [&]() -> base::Result<> {
+    for (auto& [drive, state] : states_) {
+      if (state != State::is_new) continue;
+      const SqliteStatement::Use use(touch_all_);
+      touch_all_.bind(1, drive);
+      touch_all_.run();
+      state = State::is_known;
+    }
+    {
+      const SqliteStatement::Use use(touched_);
+      while (touched_.step()) {
+        if (stop.stop_requested()) return interrupted_error();
+        const std::int64_t drive = touched_.number(0);
+        const std::uint64_t inode = read_unsigned(touched_, 1);
+        account(drive, inode, Sign::add);
+        if (holders_.empty()) remove(drive, no_directory, inode);
+      }
+    }
+    const SqliteStatement::Use use(forget_touched_);
+    forget_touched_.run();
+    chain_ = {};
+    corrections_.write();
+    return {};
+  });
+}
+
+base::Result<LinkCorrection> LinkStore::correction(std::int64_t drive, std::string_view path) {
+  return guarded_links("look up hard links", [&] { return corrections_.find(drive, link_key(path)); });
+}
+
+LinkStore::State& LinkStore::state_of(std::int64_t drive) {
+  const auto [entry, is_first] = states_.try_emplace(drive, State::empty);
+  if (is_first) {
+    const SqliteStatement::Use use(has_any_);
+    has_any_.bind(1, drive);
+    if (has_any_.step()) entry->second = State::is_known;
+  }
+  return entry->second;
+}
+
+std::optional<std::int64_t> LinkStore::find_directory(std::int64_t drive, std::string_view key) {
+  const SqliteStatement::Use use(find_directory_);
+  find_directory_.bind(1, drive);
+  find_directory_.bind_blob(2, key);
+  if (!find_directory_.step()) return std::nullopt;
+  return find_directory_.number(0);
+}
+
+std::int64_t LinkStore::add_directory(std::int64_t drive, std::string_view key) {
+  const SqliteStatement::Use use(add_directory_);
+  add_directory_.bind(1, drive);
+  add_directory_.bind_blob(2, key);
+  add_directory_.run();
+  return database_.getLastInsertRowid();
+}
+
+// SQLite may reuse its id.
+void LinkStore::forget_directory(std::int64_t directory) {
+  paths_.erase(directory);
+  chain_ = {};
+  const SqliteStatement::Use use(erase_directory_);
+  erase_directory_.bind(1, directory);
+  erase_directory_.run();
+}
+
+const std::string& LinkStore::key_of(std::int64_t directory) {
+  const auto known = paths_.find(directory);
+  if (known != paths_.end()) return known->second;
+  if (paths_bytes_ > paths_bytes_max) {
+    paths_.clear();
+    paths_bytes_ = 0;
+  }
+  const SqliteStatement::Use use(find_path_);
+  find_path_.bind(1, directory);
+  if (!find_path_.step()) throw SQLite::Exception("a hard link has no directory", SQLITE_CORRUPT);
+  const auto added = paths_.emplace(directory, find_path_.blob(0)).first;
+  paths_bytes_ += sizeof(*added) + added->second.size();
+  return added->second;
+}
+
+// Does not write rows that stay the same. The sizes in `files` are the newest ones for each inode.
+void LinkStore::replace_links(std::int64_t drive, std::int64_t directory, const LinkedFiles& files) {
+  const std::vector<Kept> kept = kept_in(directory);
+  auto before = kept.begin();
+  const auto remove_before = [&](std::uint64_t inode) {
+    for (; before != kept.end() && before->file.inode < inode; ++before)
+      remove(drive, directory, before->file.inode);
+  };
+  for (const LinkedFile& file : files) {
+    remove_before(file.inode);
+    const bool is_kept = before != kept.end() && before->file.inode == file.inode;
+    const bool is_same = is_kept && before->file == file && before->size == size_of(file);
+    if (is_kept) ++before;
+    if (!is_same) put(drive, directory, file);
+  }
+  for (; before != kept.end(); ++before) remove(drive, directory, before->file.inode);
+}
+
+// By inode.
+std::vector<LinkStore::Kept> LinkStore::kept_in(std::int64_t directory) {
+  std::vector<Kept> kept;
+  const SqliteStatement::Use use(kept_in_);
+  kept_in_.bind(1, directory);
+  while (kept_in_.step()) {
+    const LinkCorrection own = read_size(kept_in_, 1);
+    kept.push_back({{read_unsigned(kept_in_, 0), own.bytes, own.allocated}, read_size(kept_in_, 3)});
+  }
+  std::ranges::sort(kept, {}, [](const Kept& each) { return each.file.inode; });
+  return kept;
+}
+
+void LinkStore::put(std::int64_t drive, std::int64_t directory, const LinkedFile& file) {
+  touch(drive, file.inode);
+  for (const std::int64_t at : {directory, no_directory}) {
+    const SqliteStatement::Use use(put_);
+    put_.bind(1, drive);
+    put_.bind(2, as_stored(file.inode));
+    put_.bind(3, at);
+    put_.bind(4, as_stored(file.bytes));
+    put_.bind(5, as_stored(file.allocated));
+    put_.run();
+  }
+}
+
+void LinkStore::remove(std::int64_t drive, std::int64_t directory, std::uint64_t inode) {
+  touch(drive, inode);
+  const SqliteStatement::Use use(remove_);
+  remove_.bind(1, drive);
+  remove_.bind(2, as_stored(inode));
+  remove_.bind(3, directory);
+  remove_.run();
+}
+
+std::vector<std::int64_t> LinkStore::some_below(std::int64_t drive, std::string_view key) {
+  const std::string end = end_of_subtree(key);
+  const SqliteStatement::Use use(directories_below_);
+  directories_below_.bind(1, drive);
+  directories_below_.bind_blob(2, key);
+  directories_below_.bind_blob(3, end);
+  directories_below_.bind(4, static_cast<std::int64_t>(erased_at_once));
+  std::vector<std::int64_t> directories;
+  while (directories_below_.step()) directories.push_back(directories_below_.number(0));
+  return directories;
+}
+
+void LinkStore::touch(std::int64_t drive, std::uint64_t inode) {
+  if (state_of(drive) == State::is_new) return;
+  {
+    const SqliteStatement::Use use(touch_);
+    touch_.bind(1, drive);
+    touch_.bind(2, as_stored(inode));
+    if (touch_.run() == 0) return;
+  }
+  account(drive, inode, Sign::take_out);
+}
+
+// The first row of the query has the size.
+void LinkStore::account(std::int64_t drive, std::uint64_t inode, Sign sign) {
+  LinkCorrection size;
+  holders_.clear();
+  {
+    const SqliteStatement::Use use(holders_of_);
+    holders_of_.bind(1, drive);
+    holders_of_.bind(2, as_stored(inode));
+    holders_of_.bind(3, static_cast<std::int64_t>(sorted_in_memory_max_) + 2);
+    if (!holders_of_.step()) return;
+    size = read_size(holders_of_, 1);
+    while (holders_of_.step()) holders_.push_back({holders_of_.number(0), read_size(holders_of_, 1)});
+  }
+  if (sign == Sign::take_out) size = negative(size);
+  if (holders_.size() > sorted_in_memory_max_) {
+    account_many(drive, inode, size, sign);
+  } else {
+    account_sorted(drive, size, sign);
+  }
+  if (!corrections_.is_to_be_written()) return;
+  chain_ = {};
+  corrections_.write();
+}
+
+// `size` has the sign applied.
+void LinkStore::account_sorted(std::int64_t drive, const LinkCorrection& size, Sign sign) {
+  if (!std::ranges::equal(chain_.directories, holders_, {}, {}, &Holder::directory)) make_chain(drive);
+  for (const auto& [above, count] : chain_.shared) above->add(times(size, count));
+  for (const Holder& holder : holders_) {
+    LinkCorrection own = sign == Sign::add ? holder.own : negative(holder.own);
+    own.add(negative(size));
+    if (own != LinkCorrection()) corrections_.at(drive, key_of(holder.directory)).add(own);
+  }
+}
+
+void LinkStore::make_chain(std::int64_t drive) {
+  std::vector<std::string> keys;
+  chain_ = {};
+  for (const Holder& holder : holders_) {
+    chain_.directories.push_back(holder.directory);
+    if (holders_.size() > 1) keys.push_back(key_of(holder.directory));
+  }
+  std::ranges::sort(keys);
+  for (std::size_t number = 1; number < keys.size(); ++number) {
+    LinkCorrection* const above = &corrections_.at(drive, common_ancestor(keys[number - 1], keys[number]));
+    if (chain_.shared.empty() || chain_.shared.back().first != above) chain_.shared.push_back({above, 0});
+    ++chain_.shared.back().second;
+  }
+}
+
+// For more holders than are sorted in memory: SQLite returns them in key order.
+void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const LinkCorrection& size, Sign sign) {
+  const SqliteStatement::Use use(holders_by_path_);
+  holders_by_path_.bind(1, drive);
+  holders_by_path_.bind(2, as_stored(inode));
+  std::optional<std::string> last;
+  while (holders_by_path_.step()) {
+    std::string key(holders_by_path_.blob(0));
+    if (last) corrections_.at(drive, common_ancestor(*last, key)).add(size);
+    LinkCorrection own = read_size(holders_by_path_, 1);
+    if (sign == Sign::take_out) own = negative(own);
+    own.add(negative(size));
+    if (own != LinkCorrection()) corrections_.at(drive, key).add(own);
+    if (corrections_.is_to_be_written()) {
+      chain_ = {};
+      corrections_.write();
+    }
+    last = std::move(key);
+  }
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,170 @@
+// scan.db: the results of the scans of this node, and the state from which the next scan continues.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/store/change_log.h"
+#include "scanner/store/directory_row.h"
+#include "scanner/store/directory_store.h"
+#include "scanner/store/file_feed.h"
+#include "scanner/store/link_store.h"
+#include "scanner/store/scan_record.h"
+#include "tracker/cycles/cursor.h"
+
+namespace SQLite {
+class Database;
+class Transaction;
+}  // namespace SQLite
+
+namespace spoor::scanner {
+
+struct StoredDrive {
+  std::int64_t id = 0;
+  std::string path;
+};
+
+class ScanTransaction;
+
+// Not thread-safe: one for each thread. Other threads and processes may read the file through their own while
+// a scan writes: they see the last committed scan. Failures are Errc::database_failed, database_unusable or
+// database_damaged, which also writes scan.db.damaged for the next scan (database_files.h).
+class UsageDatabase {
+ public:
+  static std::filesystem::path file_in(const std::filesystem::path& data_dir) { return data_dir / "scan.db"; }
+
+  // Creates the file if it does not exist; its directory must exist. Errc::database_damaged if any process
+  // found damage before, or for a database of an older Spoor: call begin_rebuild().
+  static base::Result<UsageDatabase> open(const std::filesystem::path& file);
+
+  // Creates a database that will replace `file`, and stores the reason `why` in it. It is built beside
+  // `file`, which stays readable, and replaces it after a scan was committed to it. Drops one that was begun
+  // before. The caller holds the scan lock for this and the functions below.
+  static base::Result<UsageDatabase> begin_rebuild(const std::filesystem::path& file, std::string_view why);
+
+  // Closes `rebuilt`, sets `file` aside, moves `rebuilt` to its place and opens it there. After a failure,
+  // resume_rebuild() retries.
+  static base::Result<UsageDatabase> finish_rebuild(const std::filesystem::path& file, UsageDatabase rebuilt);
+
+  // Returns the database of a rebuild whose scan was killed; nothing if there is none. Finishes a rebuild to
+  // which a scan was committed, and drops one that cannot be read. Call before `file` is used otherwise.
+  static base::Result<std::optional<UsageDatabase>> resume_rebuild(const std::filesystem::path& file);
+
+  // Drops a rebuild, unless a scan was committed to it. Its database must be closed.
+  static base::Result<> drop_rebuild(const std::filesystem::path& file);
+
+  // For queries only. Fails with std::errc::no_such_file_or_directory if no scan was made yet.
+  static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
+
+  UsageDatabase(const UsageDatabase&) = delete;
+  UsageDatabase& operator=(const UsageDatabase&) = delete;
+  UsageDatabase(UsageDatabase&&) noexcept;
+  UsageDatabase& operator=(UsageDatabase&&) noexcept;
+  ~UsageDatabase();
+
+  // As stored by the last committed scan; empty before the first.
+  base::Result<tracker::Cursors> cursors();
+
+  // The level that the last committed scan requests for the next cycle; 0 if none is stored or it is invalid.
+  base::Result<std::size_t> start_level();
+
+  // ScanInput::membership_checkpoint of the last committed scan; empty before the first.
+  base::Result<std::string> membership_checkpoint();
+
+  // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
+  base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
+                                              std::size_t reason_bytes_max = std::string::npos);
+
+  // By path.
+  base::Result<std::vector<StoredDrive>> drives();
+
+  // Opens the transaction of a scan. Fails if another one is open, in this or another process. The database
+  // must outlive it.
+  base::Result<std::unique_ptr<ScanTransaction>> begin_scan();
+
+  SQLite::Database& handle() { return *database_; }
+
+ private:
+  explicit UsageDatabase(std::unique_ptr<SQLite::Database> database);
+
+  std::unique_ptr<SQLite::Database> database_;
+};
+
+// All changes of one scan, which commit() makes durable atomically. Without commit(), the end of the object
+// or of the process leaves the database unchanged.
+//
+// Not thread-safe.
+class ScanTransaction {
+ public:
+  // Throws SQLite::Exception; use begin_scan().
+  explicit ScanTransaction(SQLite::Database& database);
+  ScanTransaction(const ScanTransaction&) = delete;
+  ScanTransaction& operator=(const ScanTransaction&) = delete;
+  ~ScanTransaction();
+
+  // The number of the scan of this transaction.
+  std::uint64_t scan_id() const { return scan_id_; }
+  DirectoryStore& directories() { return *directories_; }
+  ChangeLog& changes() { return *changes_; }
+  LinkStore& links() { return *links_; }
+
+  // Turns the storage of the files of directories on or off; off deletes what is stored. Returns true if it
+  // is on now and was off before.
+  base::Result<bool> keep_files(bool wanted);
+  FileFeed* files() { return files_.get(); }  // null if they are not stored
+
+  // Whether no scan was committed before.
+  bool is_first() const { return scan_id_ == 1; }
+
+  base::Result<std::vector<StoredDrive>> drives();
+  base::Result<StoredDrive> add_drive(const std::string& path);
+
+  // The identity of the drive when it was last walked; nothing if it was unknown.
+  base::Result<std::optional<std::string>> drive_identity(std::int64_t drive);
+  base::Result<> set_drive_identity(std::int64_t drive, std::string_view identity);
+
+  // The progress of its audit (scan_audit.h); nothing if none is stored.
+  base::Result<std::optional<std::string>> drive_audit(std::int64_t drive);
+  base::Result<> set_drive_audit(std::int64_t drive, std::string_view text);
+
+  // Deletes the row of the drive itself; the caller has erased its directories.
+  base::Result<> forget_drive(const StoredDrive& drive);
+
+  // The reason given to begin_rebuild(); empty for a database that is not a rebuilt one.
+  base::Result<std::string> rebuilt_because();
+
+  base::Result<std::optional<std::string>> setting(std::string_view key);
+  base::Result<> set_setting(std::string_view key, std::string_view value);
+  base::Result<> remove_setting(std::string_view key);
+
+  // Replaces all stored cursors.
+  base::Result<> set_cursors(const tracker::Cursors& cursors);
+
+  base::Result<> set_start_level(std::size_t level);
+  base::Result<> set_membership_checkpoint(const std::string& position);
+
+  // Adds the record, and makes all changes durable. After a failure, the database is unchanged.
+  base::Result<> commit(const ScanRecord& record);
+
+ private:
+  void add_record(const ScanRecord& record);
+  void forget_old_records();
+  void finish_commit_count(std::uint64_t commits);
+
+  SQLite::Database& database_;
+  std::unique_ptr<SQLite::Transaction> transaction_;
+  std::uint64_t scan_id_ = 0;
+  std::unique_ptr<DirectoryStore> directories_;
+  std::unique_ptr<ChangeLog> changes_;
+  std::unique_ptr<LinkStore> links_;
+  std::unique_ptr<FileFeed> files_;
+};
+
+}  // namespace spoor::scanner

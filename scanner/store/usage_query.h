@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "scanner/store/usage_database.h"
+
+namespace spoor::scanner {
+
+// The sum of the children of a directory that are not listed in the result.
+struct UsageRest {
+  std::uint64_t count = 0;
+  std::uint64_t files = 0;
+  std::uint64_t dirs = 0;  // below them, not including themselves
+  std::uint64_t bytes = 0;
+  std::uint64_t allocated = 0;
+  bool complete = true;
+};
+
+// The totals of one logical directory, summed over all drives that have it.
+struct UsageEntry {
+  std::string path;         // "" is the root
+  std::uint64_t depth = 0;  // relative to the requested directory, which has 0
+  std::uint64_t files = 0;
+  std::uint64_t dirs = 0;  // below it; one that exists on two drives counts twice
+  std::uint64_t bytes = 0;
+  std::uint64_t allocated = 0;
+  std::int64_t mtime_ns = 0;  // the newest in the subtree
+  // Whether no part of it, on any drive, was left for the next scan.
+  bool complete = true;
+
+  // Whether `children` and `rest` were read; false at the requested depth.
+  bool is_open = false;
+  std::vector<UsageEntry> children;  // in the requested order
+  UsageRest rest;                    // the other children
+};
+
+struct Usage {
+  UsageEntry total;
+  // The start of the last scan that saw everything: all peers responded, or it walked everything. Nothing if
+  // there was none yet.
+  std::optional<base::WallTime> as_of;
+  // Whether the last scan saw everything. If not, the marks of a peer are still to be walked, anywhere.
+  bool saw_everything = false;
+  // Whether a bound on the whole result was reached: some directories have fewer children than requested, or
+  // were not opened.
+  bool truncated = false;
+
+  // Whether the entry's totals contain every change up to the last scan.
+  bool is_complete(const UsageEntry& entry) const { return entry.complete && saw_everything; }
+};
+
+enum class UsageOrder {
+  size,  // apparent size, the largest first
+  files,
+  name,
+};
+
+// Accepts "size", "files" and "name"; nothing for other text.
+std::optional<UsageOrder> parse_usage_order(std::string_view text);
+
+struct UsageOptions {
+  static constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t depth = 1;
+  UsageOrder order = UsageOrder::size;
+  std::uint64_t children_max = unbounded;  // of each directory; the others are summed in its rest
+  // Of the whole result. Directories near the top are opened first.
+  std::uint64_t entries_max = unbounded;
+  std::uint64_t path_bytes_max = unbounded;
+  // Called for each child read: true ends the query with Errc::interrupted.
+  std::function<bool()> should_stop = {};
+};
+
+// Normalises a path from outside. Returns "" for the root, written as "", "." or "/". Fails as
+// tracker::normalise_path() does.
+base::Result<std::string> parse_usage_path(std::string_view raw);
+
+// `path` must be normalised, or "" for the root. Nothing if no drive has the directory, as of the last scan.
+// Reads all children of each directory that it opens, but not what is below them; memory is bounded by the
+// size of the result.
+base::Result<std::optional<Usage>> query_usage(UsageDatabase& database, std::string_view path,
+                                               const UsageOptions& options);
+
+// Calls `visit` for the entry and all below it, in order, each after its parent.
+void for_each_entry(const UsageEntry& entry, const std::function<void(const UsageEntry&)>& visit);
+
+}  // namespace spoor::scanner

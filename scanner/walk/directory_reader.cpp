@@ -1,0 +1,345 @@
+#include "scanner/walk/directory_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/printable.h"
+#include "scanner/errors.h"
+#include "scanner/walk/directory_identity.h"
+#include "scanner/walk/listing.h"
+#include "tracker/paths/path.h"
+#include "tracker/storage/drive_registry.h"
+
+namespace spoor::scanner {
+namespace {
+
+// Some file systems keep any 64-bit second; times beyond the range of nanoseconds are clamped.
+std::int64_t nanoseconds(const struct statx_timestamp& time) {
+  constexpr std::int64_t seconds_max = 9'000'000'000;
+  return std::clamp<std::int64_t>(time.tv_sec, -seconds_max, seconds_max) * 1'000'000'000 + time.tv_nsec;
+}
+
+// 0: the file system has no generations, or gives all inodes the same.
+std::uint32_t generation_of(int descriptor) {
+  std::uint64_t answer = 0;  // an int or a long, by file system
+  if (::ioctl(descriptor, FS_IOC_GETVERSION, &answer) != 0) return 0;
+  std::uint32_t generation = 0;
+  std::memcpy(&generation, &answer, sizeof generation);
+  return generation;
+}
+
+// A descriptor opened with O_PATH, by look_at_drive(), can't give the generation.
+std::uint32_t identity_of(int descriptor, const struct statx& status, std::int64_t now_ns) {
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0;
+  const std::int64_t birth = has_birth ? nanoseconds(status.stx_btime) : 0;
+  if (birth != 0) return identity_of_birth(birth);
+  const std::uint32_t generation = generation_of(descriptor);
+  if (generation != 0) return identity_of_generation(generation);
+  const std::int64_t ctime = nanoseconds(status.stx_ctime);
+  return is_within_step(ctime, now_ns) ? no_identity : identity_of_ctime(ctime);
+}
+
+// The root of a drive may have no proof of its own: ext4 gives it no generation. The file with the identity
+// of the drive is written once, so that a copy of it is another file; its owner and rights may change.
+// Nothing if there is no such file.
+std::optional<std::uint32_t> identity_by_drive_file(int top) {
+  struct statx status{};
+  const bool is_there = ::statx(top, tracker::drive_identity_file, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                                STATX_INO | STATX_MTIME, &status) == 0;
+  if (!is_there) return std::nullopt;
+  const std::array<std::uint64_t, 2> fields = {status.stx_ino,
+                                               static_cast<std::uint64_t>(nanoseconds(status.stx_mtime))};
+  return identity_of_birth(static_cast<std::int64_t>(XXH3_64bits(fields.data(), sizeof fields)));
+}
+
+constexpr unsigned wanted_of_directory = STATX_BASIC_STATS | STATX_BTIME;
+
+void take_status(DirectoryHandle& handle, const struct statx& status, std::int64_t now_ns) {
+  handle.device = ::makedev(status.stx_dev_major, status.stx_dev_minor);
+  handle.inode = status.stx_ino;
+  handle.birth = identity_of(handle.descriptor, status, now_ns);
+  handle.mtime_ns = nanoseconds(status.stx_mtime);
+  handle.ctime_ns = nanoseconds(status.stx_ctime);
+}
+
+constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+std::uint64_t digest_of_subdirectory(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }
+
+std::uint64_t digest_of_file(std::string_view name, const struct statx& status) {
+  const std::array<std::uint64_t, 3> fields = {status.stx_size,
+                                               static_cast<std::uint64_t>(nanoseconds(status.stx_mtime)),
+                                               static_cast<std::uint64_t>(nanoseconds(status.stx_ctime))};
+  const std::uint64_t seed = XXH3_64bits(fields.data(), sizeof fields);
+  return XXH3_64bits_withSeed(name.data(), name.size(), seed);
+}
+
+// Sums up one directory, entry by entry.
+class ListingBuilder {
+ public:
+  ListingBuilder(const DirectoryHandle& directory, std::string_view path,
+                 const tracker::NamespaceRules& rules, FileNames file_names, std::int64_t now_ns)
+      : descriptor_(directory.descriptor),
+        now_ns_(now_ns),
+        device_(directory.device),
+        directory_mtime_ns_(directory.mtime_ns),
+        directory_ctime_ns_(directory.ctime_ns),
+        rules_(rules),
+        child_path_(path) {
+    listing_.own.mtime_ns = directory.mtime_ns;
+    listing_.ctime_ns = directory.ctime_ns;
+    listing_.is_racy = is_racy(directory.mtime_ns, directory.ctime_ns);
+    if (file_names == FileNames::wanted) listing_.files.emplace();
+    if (!child_path_.empty()) child_path_ += '/';
+    prefix_bytes_ = child_path_.size();
+  }
+
+  base::Result<> add(const dirent64& entry) {
+    const std::string_view name = entry.d_name;
+    if (name == "." || name == ".." || ignored(name)) return {};
+    if (entry.d_type == DT_DIR) {
+      add_subdirectory(name, entry.d_ino);
+      return {};
+    }
+    return look_at(entry);
+  }
+
+  Listing finish() {
+    // A directory that changes while it is listed may give an entry twice.
+    listing_.subdirectories.sort();
+    if (listing_.files) listing_.files->sort();
+    // The signature counts each name of a file, as in databases of versions without hard links.
+    const std::array<std::uint64_t, 6> sums = {entries_,
+                                               named_bytes_,
+                                               named_allocated_,
+                                               digests_,
+                                               static_cast<std::uint64_t>(directory_mtime_ns_),
+                                               static_cast<std::uint64_t>(directory_ctime_ns_)};
+    listing_.signature = XXH3_64bits(sums.data(), sizeof sums);
+    const std::array<std::uint64_t, 2> of_entries = {entries_, digests_};
+    listing_.entries = std::max<std::uint64_t>(XXH3_64bits(of_entries.data(), sizeof of_entries), 1);
+    add_linked();
+    return std::move(listing_);
+  }
+
+ private:
+  bool ignored(std::string_view name) {
+    child_path_.resize(prefix_bytes_);
+    child_path_ += name;
+    return rules_.ignores_child(child_path_, name);
+  }
+
+  void add_subdirectory(std::string_view name, std::uint64_t inode) {
+    ++entries_;
+    digests_ += digest_of_subdirectory(name);
+    listing_.subdirectories.add(name, inode);
+  }
+
+  base::Result<> look_at(const dirent64& entry) {
+    constexpr unsigned wanted =
+        STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME | STATX_NLINK | STATX_INO;
+    struct statx status{};
+    if (::statx(descriptor_, entry.d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, wanted, &status) == 0) {
+      if (S_ISDIR(status.stx_mode)) {
+        add_subdirectory(entry.d_name, entry.d_ino);
+      } else {
+        add_file(entry.d_name, status);
+      }
+      return {};
+    }
+    if (errno == ENOENT) return {};
+    auto failure = base::system_error(errno, "cannot look at '" + base::printable(entry.d_name) + "' in it");
+    // It may be a directory, with anything below it: then the listing itself is not known.
+    if (entry.d_type == DT_UNKNOWN) return failure;
+    if (!listing_.incomplete) listing_.incomplete = std::move(failure);
+    return {};
+  }
+
+  void add_file(std::string_view name, const struct statx& status) {
+    ++entries_;
+    const std::uint64_t digest = digest_of_file(name, status);
+    digests_ += digest;
+    const std::uint64_t bytes = S_ISREG(status.stx_mode) ? status.stx_size : 0;
+    const std::uint64_t allocated = saturating_multiply(status.stx_blocks, 512);
+    named_bytes_ = saturating_add(named_bytes_, bytes);
+    named_allocated_ = saturating_add(named_allocated_, allocated);
+    Totals file{.files = 1, .mtime_ns = nanoseconds(status.stx_mtime)};
+    if (status.stx_nlink > 1 && ::makedev(status.stx_dev_major, status.stx_dev_minor) == device_) {
+      listing_.linked.push_back({status.stx_ino, bytes, allocated});
+    } else {
+      file.bytes = bytes;
+      file.allocated = allocated;
+    }
+    const std::int64_t ctime_ns = nanoseconds(status.stx_ctime);
+    const bool racy = is_racy(file.mtime_ns, ctime_ns);
+    if (listing_.files) listing_.files->add(name, racy ? unrepeatable(digest) : digest);
+    listing_.own.add(file);
+    listing_.ctime_ns = std::max(listing_.ctime_ns, ctime_ns);
+    listing_.is_racy = listing_.is_racy || racy;
+  }
+
+  // An mtime can be set to any time: one ahead of the clock is no time of a change.
+  bool is_racy(std::int64_t mtime_ns, std::int64_t ctime_ns) const {
+    return is_within_step(ctime_ns, now_ns_) || (mtime_ns <= now_ns_ && is_within_step(mtime_ns, now_ns_));
+  }
+
+  std::uint64_t unrepeatable(std::uint64_t digest) const {
+    return XXH3_64bits_withSeed(&digest, sizeof digest, static_cast<std::uint64_t>(now_ns_));
+  }
+
+  void add_linked() {
+    LinkedFiles& linked = listing_.linked;
+    std::ranges::sort(linked, {}, &LinkedFile::inode);
+    const auto others = std::ranges::unique(linked, {}, &LinkedFile::inode);
+    linked.erase(others.begin(), others.end());
+    for (const LinkedFile& file : linked) {
+      listing_.own.add({.bytes = file.bytes, .allocated = file.allocated, .mtime_ns = listing_.own.mtime_ns});
+    }
+  }
+
+  const int descriptor_;
+  const std::int64_t now_ns_;
+  const std::uint64_t device_;
+  const std::int64_t directory_mtime_ns_;
+  const std::int64_t directory_ctime_ns_;
+  const tracker::NamespaceRules& rules_;
+  std::string child_path_;
+  std::size_t prefix_bytes_ = 0;
+  Listing listing_;
+  std::uint64_t entries_ = 0;
+  std::uint64_t named_bytes_ = 0;  // of all names: a file with two counts twice
+  std::uint64_t named_allocated_ = 0;
+  std::uint64_t digests_ = 0;
+};
+
+}  // namespace
+
+bool is_gone(const std::error_code& code) {
+  return code == std::errc::no_such_file_or_directory || code == std::errc::not_a_directory ||
+         code == std::errc::too_many_symbolic_link_levels;
+}
+
+void DirectoryHandle::close() {
+  if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
+}
+
+DirectoryHandle DirectoryHandle::facts() const {
+  DirectoryHandle facts;
+  facts.device = device;
+  facts.inode = inode;
+  facts.birth = birth;
+  facts.mtime_ns = mtime_ns;
+  facts.ctime_ns = ctime_ns;
+  return facts;
+}
+
+void DirectoryHandle::swap(DirectoryHandle& other) noexcept {
+  std::swap(descriptor, other.descriptor);
+  std::swap(device, other.device);
+  std::swap(inode, other.inode);
+  std::swap(birth, other.birth);
+  std::swap(mtime_ns, other.mtime_ns);
+  std::swap(ctime_ns, other.ctime_ns);
+}
+
+base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, bool is_drive) const {
+  if (descriptor < 0) return base::system_error(errno, "cannot open the directory");
+  DirectoryHandle handle(descriptor);
+  const std::int64_t now = now_ns();
+  struct statx status{};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, wanted_of_directory, &status) != 0) {
+    return base::system_error(errno, "cannot look at the directory");
+  }
+  take_status(handle, status, now);
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
+  if (is_drive && !has_birth) handle.birth = identity_by_drive_file(descriptor).value_or(handle.birth);
+  return handle;
+}
+
+base::Result<DirectoryHandle> PosixDirectoryReader::open_drive(const std::filesystem::path& drive) const {
+  return finish_open(::open(drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+}
+
+base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& parent,
+                                                         const std::string& name,
+                                                         std::string_view /*path*/) const {
+  return finish_open(::openat(parent.descriptor, name.c_str(), open_flags));
+}
+
+base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::filesystem::path& drive) const {
+  return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+}
+
+// As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
+base::Result<std::optional<std::string>> PosixDirectoryReader::drive_identity(
+    const DirectoryHandle& root) const {
+  const DirectoryHandle file(
+      ::openat(root.descriptor, tracker::drive_identity_file, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
+    return std::optional<std::string>();
+  }
+  std::string content(tracker::drive_identity_bytes_max, '\0');
+  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
+  if (got < 0) {
+    return base::system_error(errno,
+                              std::string("cannot read its identity, ") + tracker::drive_identity_file);
+  }
+  content.resize(static_cast<std::size_t>(got));
+  if (auto identity = tracker::parse_drive_identity(content)) return identity;
+  return base::Error(std::make_error_code(std::errc::bad_message),
+                     fmt::format("its identity, {}, is corrupt", tracker::drive_identity_file));
+}
+
+base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHandle& top,
+                                                               std::string_view below) const {
+  struct open_how how{};
+  how.flags = static_cast<std::uint64_t>(open_flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  const long descriptor =
+      ::syscall(SYS_openat2, top.descriptor, std::string(below).c_str(), &how, sizeof how);
+  const bool is_refused = descriptor < 0 && (errno == ENOSYS || errno == EPERM || errno == ENAMETOOLONG);
+  if (!is_refused) return finish_open(static_cast<int>(descriptor));
+  // An old kernel, a sandbox that refuses the call, or a path too long for one call.
+  int at = ::fcntl(top.descriptor, F_DUPFD_CLOEXEC, 0);
+  for (tracker::ComponentCursor name(below); at >= 0 && name.next();) {
+    const DirectoryHandle parent(at);
+    at = ::openat(parent.descriptor, std::string(name.component()).c_str(), open_flags);
+  }
+  return finish_open(at);
+}
+
+base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,
+                                                 const tracker::NamespaceRules& rules, FileNames file_names,
+                                                 const std::stop_token& stop) const {
+  ListingBuilder builder(directory, path, rules, file_names, now_ns());
+  constexpr std::size_t buffer_bytes = 32 * 1024;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(buffer_bytes);  // aligned as new is
+  for (;;) {
+    if (stop.stop_requested()) return interrupted_error();
+    const ssize_t got = ::getdents64(directory.descriptor, buffer.get(), buffer_bytes);
+    if (got < 0) return base::system_error(errno, "cannot list the directory");
+    if (got == 0) return builder.finish();
+    for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
+      const auto& entry = *reinterpret_cast<const dirent64*>(buffer.get() + at);
+      if (auto added = builder.add(entry); !added) return added.error();
+      at += entry.d_reclen;
+    }
+  }
+}
+
+}  // namespace spoor::scanner

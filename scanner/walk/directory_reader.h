@@ -1,0 +1,110 @@
+// Reading directories, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "scanner/walk/listing.h"
+#include "tracker/paths/namespace_rules.h"
+
+namespace spoor::scanner {
+
+// An open directory, and what its own inode says. Moving leaves the source closed. Not thread-safe.
+struct DirectoryHandle {
+  DirectoryHandle() = default;
+  explicit DirectoryHandle(int open_descriptor) : descriptor(open_descriptor) {}
+  DirectoryHandle(DirectoryHandle&& other) noexcept { swap(other); }
+  DirectoryHandle& operator=(DirectoryHandle&& other) noexcept {
+    close();
+    swap(other);
+    return *this;
+  }
+  DirectoryHandle(const DirectoryHandle&) = delete;
+  DirectoryHandle& operator=(const DirectoryHandle&) = delete;
+  ~DirectoryHandle() { close(); }
+
+  void close();
+
+  // A closed one of the same directory.
+  DirectoryHandle facts() const;
+
+  int descriptor = -1;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t birth = 0;  // its identity (directory_identity.h)
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+
+ private:
+  void swap(DirectoryHandle& other) noexcept;
+};
+
+// Whether the failure means that what was listed is gone, or is no directory any more.
+bool is_gone(const std::error_code& code);
+
+// Thread-safe. Failures carry the system's error code. Symbolic links are entries, never followed, except in
+// the drive's own path.
+class DirectoryReader {
+ public:
+  virtual ~DirectoryReader() = default;
+
+  virtual base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const = 0;
+
+  // Only what its inode has: the directory can't be read by that handle, and does not count as opened.
+  virtual base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const = 0;
+
+  // The identity that the drive of this root carries, if it carries one. Fails if that can't be read or is
+  // corrupt.
+  virtual base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const = 0;
+
+  // `path` is the logical path of the directory to open, `name` its last component.
+  virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+                                             std::string_view path) const = 0;
+
+  // The directory at `below`, a path relative to `top`, of which no component may be a symbolic link.
+  virtual base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
+                                                   std::string_view below) const = 0;
+
+  // Reads the whole directory, once. An entry that vanishes meanwhile is left out; any other failure to list
+  // is one of the whole directory. Errc::interrupted if a stop was requested.
+  virtual base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
+                                     const tracker::NamespaceRules& rules, FileNames file_names,
+                                     const std::stop_token& stop) const = 0;
+};
+
+// Compares the times of files with `clock`, which must outlive it; by default with the kernel's clock for
+// files.
+class PosixDirectoryReader final : public DirectoryReader {
+ public:
+  PosixDirectoryReader() : clock_(file_clock_) {}
+  explicit PosixDirectoryReader(const base::Clock& clock) : clock_(clock) {}
+  PosixDirectoryReader(const PosixDirectoryReader&) = delete;
+  PosixDirectoryReader& operator=(const PosixDirectoryReader&) = delete;
+  ~PosixDirectoryReader() override = default;
+
+  base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override;
+  base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
+  base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override;
+  base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
+                                     std::string_view path) const override;
+  base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
+  base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
+                             const tracker::NamespaceRules& rules, FileNames file_names,
+                             const std::stop_token& stop) const override;
+
+ private:
+  base::Result<DirectoryHandle> finish_open(int descriptor, bool is_drive = false) const;
+  std::int64_t now_ns() const { return clock_.wall_now().time_since_epoch().count(); }
+
+  const base::FileTimeClock file_clock_;
+  const base::Clock& clock_;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,109 @@
+#include "scanner/walk/drive_rows.h"
+
+#include <utility>
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::size_t new_files_bytes_max = 16U << 20U;
+
+}  // namespace
+
+base::Result<> DriveRows::put_root(const DirectoryRow& row) {
+  return directories().put(DirectoryStore::parent_of_root(drive_), row);
+}
+
+// A new directory gets its id with its last child, so that rows are appended in key order: its files are
+// returned to wait for that, unless too many wait. `row` is as it was before.
+base::Result<std::optional<Files>> DriveRows::take_files(std::string_view path, DirectoryRow& row,
+                                                         Listing& listing) {
+  std::optional<Files> files = std::exchange(listing.files, std::nullopt);
+  FileFeed* const feed = context_.transaction.files();
+  if (feed == nullptr || !files) return std::optional<Files>();
+  if (row.read_scan == 0) {
+    const std::size_t bytes = files->memory_bytes();
+    if (row.id == 0 && new_files_bytes_ + bytes <= new_files_bytes_max) {
+      new_files_bytes_ += bytes;
+      return files;
+    }
+    if (row.id == 0) row.id = directories().new_id();
+    if (auto added = feed->add(row.id, *files); !added) return added.error();
+    return std::optional<Files>();
+  }
+  if (listing.incomplete) return std::optional<Files>();
+  const auto updated = feed->update(row, *files, row.is_racy || row.signature != listing.signature);
+  if (!updated) return updated.error();
+  if (!*updated) {
+    // As if all of it had been replaced: a consumer drops its copy of the directory, and reads it anew.
+    auto recorded = path.empty() ? context_.transaction.changes().reset() : record(path, Change::deleted);
+    if (!recorded) return recorded.error();
+  }
+  return std::optional<Files>();
+}
+
+base::Result<> DriveRows::add_files(std::int64_t directory, const Files& files) {
+  new_files_bytes_ -= files.memory_bytes();
+  return context_.transaction.files()->add(directory, files);
+}
+
+// An incomplete listing leaves the row's own totals and signature: a change shows once it can be summed up.
+base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing) {
+  const bool is_new = row.read_scan == 0;
+  ++context_.figures.dirs_walked;
+  if (is_new) {
+    ++context_.figures.dirs_new;
+    if (auto recorded = record(path, Change::created); !recorded) return recorded;
+  } else if (!listing.incomplete && (row.is_racy || row.signature != listing.signature)) {
+    ++context_.figures.dirs_changed;
+    if (auto recorded = record(path, Change::changed); !recorded) return recorded;
+  }
+  row.read_scan = context_.transaction.scan_id();
+  row.set_state(listing.incomplete ? DirectoryState::incomplete : DirectoryState::ok);
+  if (!listing.incomplete || is_new) {
+    row.signature = listing.signature;
+    row.entries = listing.entries;
+    row.is_racy = listing.is_racy;
+  }
+  const bool keeps_own = listing.incomplete && !is_new;
+  row.restart_sums(keeps_own ? row.own : listing.own);
+  if (keeps_own) return {};
+  return context_.transaction.links().replace(drive_, path, listing.linked, is_new);
+}
+
+base::Result<> DriveRows::apply_same_listing(std::string_view path, DirectoryRow& row,
+                                             const Listing& listing) {
+  ++context_.figures.dirs_walked;
+  row.entries = listing.entries;
+  row.is_racy = listing.is_racy;
+  // The sizes are those of before, but found later than what other directories have of the same files.
+  if (listing.linked.empty()) return {};
+  return context_.transaction.links().replace(drive_, path, listing.linked, false);
+}
+
+base::Result<> DriveRows::record(std::string_view path, Change change) {
+  return context_.transaction.changes().add(drive_, path, change);
+}
+
+base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, const DirectoryRow& row) {
+  if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
+  const auto erased = directories().erase(parent, row, context_.environment.stop);
+  if (!erased) return erased.error();
+  context_.figures.dirs_deleted += *erased;
+  return context_.transaction.links().erase_below(drive_, path, context_.environment.stop);
+}
+
+base::Result<> DriveRows::erase_mounted_over(std::string_view path, const DirectoryRow& row) {
+  const auto erased = directories().erase_below(row, context_.environment.stop);
+  if (!erased) return erased.error();
+  context_.figures.dirs_deleted += *erased;
+  auto links_erased = context_.transaction.links().erase_below(drive_, path, context_.environment.stop);
+  if (!links_erased) return links_erased;
+  if (FileFeed* const feed = context_.transaction.files()) {
+    if (auto files_erased = feed->erase(row.id); !files_erased) return files_erased;
+  }
+  if (row.state == DirectoryState::mount_point) return {};
+  if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
+  return record(path, Change::created);
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "scanner/store/change_log.h"
+#include "scanner/store/directory_row.h"
+#include "scanner/store/files.h"
+#include "scanner/walk/listing.h"
+#include "scanner/walk/walk_context.h"
+
+namespace spoor::scanner {
+
+// Brings what the database holds of one drive in line with what its walk finds: the rows of directories, the
+// names of their files, hard links and the change feed. Paths are logical ones.
+//
+// Fails where the database does, or with Errc::interrupted. Not thread-safe.
+class DriveRows {
+ public:
+  // `drive` is its id in the database. `context` must outlive this.
+  DriveRows(WalkContext& context, std::int64_t drive) : context_(context), drive_(drive) {}
+
+  DirectoryStore& directories() { return context_.transaction.directories(); }
+
+  // Adds the root's row, or replaces it.
+  base::Result<> put_root(const DirectoryRow& row);
+
+  // Keeps the files of a listing, and moves them out of it. Before apply_listing(), with `row` as it is
+  // stored, or that of a new directory. Returns the files of a new directory that has no id yet, for
+  // add_files().
+  base::Result<std::optional<Files>> take_files(std::string_view path, DirectoryRow& row, Listing& listing);
+  base::Result<> add_files(std::int64_t directory, const Files& files);
+
+  // Applies what was read of a directory to its row and its links, and records the change, if there is
+  // one.
+  base::Result<> apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing);
+
+  // The same for a directory with the entries that are stored: its sums stay.
+  base::Result<> apply_same_listing(std::string_view path, DirectoryRow& row, const Listing& listing);
+
+  // Removes the row of a directory that is gone, and all below it.
+  base::Result<> erase(std::int64_t parent, std::string_view path, const DirectoryRow& row);
+
+  // Removes what is stored of a directory on which another file system is mounted, except for its row.
+  base::Result<> erase_mounted_over(std::string_view path, const DirectoryRow& row);
+
+ private:
+  base::Result<> record(std::string_view path, Change change);
+
+  WalkContext& context_;
+  const std::int64_t drive_;
+  std::size_t new_files_bytes_ = 0;  // of files that wait for add_files()
+};
+
+}  // namespace spoor::scanner

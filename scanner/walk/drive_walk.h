@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "scanner/walk/scan_drives.h"
+#include "scanner/walk/scan_plan.h"
+#include "scanner/walk/walk_context.h"
+#include "scanner/walk/walk_log.h"
+#include "scanner/walk/walker.h"
+
+namespace spoor::scanner {
+
+// Walks one drive from its root, as far as the plan asks for it.
+//
+// A directory that does not carry the drive's identity is not walked. An empty directory in the place of a
+// drive that held something looks like a drive that is not mounted, and is a failed one, unless the scan is a
+// full one.
+//
+// Not thread-safe.
+class DriveWalk {
+ public:
+  // All must outlive it.
+  DriveWalk(WalkContext& context, const ScanPlan& plan, const KnownDrive& drive)
+      : context_(context), plan_(plan), drive_(drive.drive), id_(drive.id) {}
+
+  // Reads the root, if it is to be read. Fails where the database does, or with Errc::interrupted. Once, and
+  // first.
+  base::Result<> begin();
+
+  // How the drive failed as a whole, if it did.
+  const std::optional<FailedDrive>& failed() const { return failed_; }
+
+  // As those of Walker.
+  bool is_over() const { return !walker_ || walker_->is_over(); }
+  bool would_wait() const { return walker_->would_wait(); }
+  base::Result<> step(bool may_wait) { return walker_->step(may_wait); }
+
+  const Drive& drive() const { return drive_; }
+
+  // Why the directory at the drive's path is not the one that was walked, or skipped; nothing if it is, or if
+  // the drive failed. Once the walk is over: if it is not, what was read must not be committed.
+  std::optional<std::string> why_another() const;
+
+  // Before a scan ends that is not committed: the next one then has all that was read.
+  void flush_log();
+
+  // Why the log does not have all that was read; nothing if it does.
+  std::optional<base::Error> log_failure() const;
+
+ private:
+  // A root that was found and listed, and why it is read.
+  struct OpenRoot {
+    DirectoryHandle handle;
+    Listing listing;
+    Reason reason = Reason::clean;
+  };
+
+  base::Result<DirectoryHandle> open_checked() const;
+  static bool looks_unmounted(const OpenRoot& root, const DirectoryRow& stored);
+  base::Result<OpenRoot> open();
+  Reason reason_to_read(const DirectoryHandle& handle) const;
+  base::Result<> walk(OpenRoot root);
+  base::Result<> fail(const std::string& why);
+  DirectoryStore& store() const { return context_.transaction.directories(); }
+  std::int64_t parent_of_root() const { return DirectoryStore::parent_of_root(id_); }
+
+  WalkContext& context_;
+  const ScanPlan& plan_;
+  const Drive& drive_;
+  const std::int64_t id_;
+  std::optional<DirectoryRow> stored_;
+  std::optional<FailedDrive> failed_;
+  DirectoryHandle seen_;  // its root when the walk began; closed
+  std::optional<WalkLog> log_;
+  std::optional<Walker> walker_;
+};
+
+// Walks all drives on this thread, each as soon as it has something ready: a slow drive does not hold up the
+// others. Fails as DriveWalk does.
+base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks);
+
+}  // namespace spoor::scanner

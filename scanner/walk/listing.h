@@ -1,0 +1,81 @@
+// What reading one directory gives.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "scanner/store/directory_row.h"
+#include "scanner/store/files.h"
+#include "scanner/store/linked_files.h"
+#include "scanner/store/numbered_names.h"
+
+namespace spoor::scanner {
+
+struct Subdirectory {
+  std::string_view name;
+  std::uint64_t inode = 0;  // as the listing gives it: of the directory beneath a mount
+};
+
+// The subdirectories of one directory. There may be millions: each takes 16 bytes and its name.
+//
+// Not thread-safe.
+class Subdirectories {
+ public:
+  void add(std::string_view name, std::uint64_t inode) { list_.add(name, inode); }
+
+  // By name, bytewise; of equal names one remains.
+  void sort() { list_.sort(); }
+
+  std::size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  // The name is valid as long as the list exists.
+  Subdirectory operator[](std::size_t number) const { return {list_.name(number), list_.number(number)}; }
+
+  // What it takes on the heap, about.
+  std::size_t memory_bytes() const { return list_.memory_bytes(); }
+
+ private:
+  NumberedNames list_;
+};
+
+// The entries of a directory that the rules do not ignore.
+struct Listing {
+  Totals own;               // a file with several names in it has one size
+  LinkedFiles linked = {};  // of them, those that have further names, here or elsewhere; sorted
+  // Of the names of all entries, and of the size, mtime and ctime of those that are no directories: differs
+  // whenever one of them does. The order of the listing does not count.
+  std::uint64_t signature = 0;
+  // The same without the directory's own times and the space that files take; never 0.
+  std::uint64_t entries = 0;
+  // Something changed so shortly before the reading that it may change again without another time
+  // (is_within_step): the same signature proves nothing next time. The signatures of such files in `files`
+  // are never found again.
+  bool is_racy = false;
+  Subdirectories subdirectories;  // sorted
+  std::optional<Files> files;     // sorted; nothing unless FileNames::wanted
+  // When the directory or a file in it was changed last, its attributes included.
+  std::int64_t ctime_ns = 0;
+  // The first failure to look at a file: the totals and the signature are without it.
+  std::optional<base::Error> incomplete;
+};
+
+// Whether a listing has the names of the files, and not only their sums.
+enum class FileNames { unwanted, wanted };
+
+// Whether a change made at `now_ns`, or later, may still get the time `time_ns`: file systems keep times in
+// steps. Both are times of the kernel's clock for files (base::FileTimeClock), or of a server whose clock is
+// at most a tick behind it. A time of whole seconds is that of a file system which keeps no fractions: ext4
+// with inodes of 128 bytes has steps of 1 s, FAT of 2 s.
+inline bool is_within_step(std::int64_t time_ns, std::int64_t now_ns) {
+  using std::chrono::nanoseconds;
+  constexpr nanoseconds tick = std::chrono::milliseconds(10);
+  constexpr nanoseconds coarsest = std::chrono::seconds(2);
+  constexpr std::int64_t second = nanoseconds(std::chrono::seconds(1)).count();
+  return time_ns > now_ns - ((time_ns % second == 0 ? coarsest : nanoseconds(0)) + tick).count();
+}
+
+}  // namespace spoor::scanner

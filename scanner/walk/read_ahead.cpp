@@ -1,0 +1,217 @@
+#include "scanner/walk/read_ahead.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "tracker/paths/path.h"
+
+namespace spoor::scanner {
+
+class ReadAheadTask {
+ public:
+  enum class State { queued, running, done };
+
+  ReadAheadTask(ReadAhead::Parent its_parent, std::string its_path,
+                std::optional<tracker::MarkCursor> its_marks)
+      : parent(std::move(its_parent)), path(std::move(its_path)), marks(its_marks) {}
+
+  std::size_t depth = 0;
+  bool is_submitted = false;
+  ReadAhead::Parent parent;
+  const std::string path;
+  const std::optional<tracker::MarkCursor> marks;
+  State state = State::queued;
+  std::optional<base::Result<DirectoryRead>> result;
+};
+
+namespace {
+
+constexpr std::size_t followed_max = 32;       // of one directory
+constexpr std::size_t marked_max = 1U << 16U;  // of one directory: with more the walk follows them
+
+std::size_t listed_bytes(const base::Result<DirectoryRead>& result) {
+  if (!result) return 0;
+  const std::optional<Files>& files = result->listing.files;
+  const std::size_t marked = result->marked ? result->marked->capacity() * sizeof(MarkedSubdirectory) : 0;
+  const std::size_t linked = result->listing.linked.capacity() * sizeof(LinkedFile);
+  return result->listing.subdirectories.memory_bytes() + linked + marked +
+         (files ? files->memory_bytes() : 0);
+}
+
+bool is_open(const base::Result<DirectoryRead>& result) {
+  return result && (result->handle.descriptor >= 0 || result->shared);
+}
+
+}  // namespace
+
+ReadAhead::ReadAhead(const DirectoryReader& reader, const tracker::NamespaceRules& rules, Options options)
+    : reader_(reader), rules_(rules), options_(std::move(options)) {
+  while (threads_.size() < options_.threads && add_thread()) {
+  }
+}
+
+// If the system gives no more threads, those that run do the work, or take() does.
+bool ReadAhead::add_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+ReadAhead::~ReadAhead() {
+  const std::scoped_lock lock(mutex_);
+  is_over_ = true;
+  work_to_do_.notify_all();
+}
+
+ReadAhead::Ticket ReadAhead::ticket(Parent parent, std::string path,
+                                    std::optional<tracker::MarkCursor> marks) {
+  return std::make_shared<Task>(std::move(parent), std::move(path), marks);
+}
+
+void ReadAhead::submit(std::size_t depth, std::vector<Ticket> tickets) {
+  if (threads_.empty() || tickets.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  std::deque<Ticket>& level = queued_[depth];
+  for (Ticket& each : tickets) {
+    each->depth = depth;
+    each->is_submitted = true;
+    level.push_back(std::move(each));
+  }
+  if (idle_ > 0) work_to_do_.notify_all();
+}
+
+bool ReadAhead::is_ready(const Task& task) const {
+  const std::scoped_lock lock(mutex_);
+  if (task.state == Task::State::queued) {
+    return !task.is_submitted || listed_bytes_ > options_.listed_bytes_max;
+  }
+  return task.state == Task::State::done;
+}
+
+base::Result<DirectoryRead> ReadAhead::take(Task& task) {
+  bool follows_marks = false;
+  {
+    std::unique_lock lock(mutex_);
+    if (task.state == Task::State::queued) {
+      withdraw(task);
+      follows_marks = may_follow_marks();
+    } else {
+      done_.wait(lock, [&] { return task.state == Task::State::done; });
+      listed_bytes_ -= listed_bytes(*task.result);
+      if (is_open(*task.result)) --open_;
+      if (idle_ > 0 && may_read_ahead()) work_to_do_.notify_one();
+      return std::move(*task.result);
+    }
+  }
+  auto result = read(task, follows_marks);
+  task.parent.reset();
+  if (result && result->marked) {
+    const std::scoped_lock lock(mutex_);
+    submit_marked(*result, options_.taker_reads ? 1 : 0);
+  }
+  return result;
+}
+
+void ReadAhead::submit_marked(const DirectoryRead& found, std::size_t from) {
+  if (!found.marked) return;
+  bool is_any = false;
+  for (std::size_t at = from; at < found.marked->size() && (*found.marked)[at].ticket; ++at) {
+    const Ticket& ticket = (*found.marked)[at].ticket;
+    ticket->is_submitted = true;
+    queued_[ticket->depth].push_back(ticket);
+    is_any = true;
+  }
+  if (is_any && idle_ > 0) work_to_do_.notify_all();
+}
+
+// No thread will read it.
+void ReadAhead::withdraw(const Task& task) {
+  const auto level = queued_.find(task.depth);
+  if (level == queued_.end()) return;
+  const auto found = std::ranges::find(level->second, &task, &Ticket::get);
+  if (found != level->second.end()) level->second.erase(found);
+  if (level->second.empty()) queued_.erase(level);
+}
+
+ReadAhead::Ticket ReadAhead::next() {
+  const auto deepest = std::prev(queued_.end());
+  Ticket ticket = std::move(deepest->second.back());
+  deepest->second.pop_back();
+  if (deepest->second.empty()) queued_.erase(deepest);
+  ticket->state = Task::State::running;
+  return ticket;
+}
+
+void ReadAhead::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    work_to_do_.wait(lock, [this] { return is_over_ || may_read_ahead(); });
+    --idle_;
+    if (is_over_) return;
+    const Ticket ticket = next();
+    const bool follows_marks = may_follow_marks();
+    lock.unlock();
+    auto result = read(*ticket, follows_marks);
+    ticket->parent.reset();
+    lock.lock();
+    listed_bytes_ += listed_bytes(result);
+    if (is_open(result)) ++open_;
+    if (result) submit_marked(*result, 0);
+    ticket->result.emplace(std::move(result));
+    ticket->state = Task::State::done;
+    done_.notify_one();
+  }
+}
+
+base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks) const {
+  const std::size_t slash = task.path.rfind('/');
+  const std::string name = slash == std::string::npos ? task.path : task.path.substr(slash + 1);
+  auto handle = reader_.open(*task.parent, name, task.path);
+  if (!handle) return handle.error();
+  DirectoryRead found;
+  found.handle = std::move(*handle);
+  found.is_mount_point = found.handle.device != options_.device;
+  if (found.is_mount_point) {
+    found.handle.close();
+    return found;
+  }
+  auto listing = reader_.read(found.handle, task.path, rules_, options_.file_names, options_.stop);
+  if (!listing) return listing.error();
+  found.listing = std::move(*listing);
+  if (found.listing.subdirectories.empty()) {
+    found.handle.close();
+  } else if (task.marks) {
+    follow_marks(task, found, follows_marks);
+  }
+  return found;
+}
+
+void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follows) const {
+  const Subdirectories& subdirectories = found.listing.subdirectories;
+  std::vector<MarkedSubdirectory>& marked = found.marked.emplace();
+  for (std::size_t number = 0; number < subdirectories.size(); ++number) {
+    tracker::MarkCursor marks = *task.marks;
+    marks.descend(subdirectories[number].name);
+    if (!marks.may_be_dirty()) continue;
+    if (marked.size() == marked_max) {
+      found.marked.reset();
+      return;
+    }
+    marked.push_back({number});
+    if (!follows || marked.size() > followed_max) continue;
+    if (!found.shared) {
+      DirectoryHandle facts = found.handle.facts();
+      found.shared = std::make_shared<const DirectoryHandle>(std::exchange(found.handle, std::move(facts)));
+    }
+    const std::string_view name = subdirectories[number].name;
+    marked.back().ticket = ticket(found.shared, tracker::join_path(task.path, name), marks);
+    marked.back().ticket->depth = task.depth + 1;
+  }
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/walk/directory_reader.h"
+#include "tracker/filter/mark_cursor.h"
+#include "tracker/paths/namespace_rules.h"
+
+namespace spoor::scanner {
+
+class ReadAheadTask;
+
+// One of a directory's subdirectories that is marked, by its number in the listing.
+struct MarkedSubdirectory {
+  std::size_t number = 0;
+  std::shared_ptr<ReadAheadTask> ticket = {};  // null: it is not read ahead
+};
+
+// A directory that was opened, and listed if it lies on the drive's own file system.
+struct DirectoryRead {
+  DirectoryHandle handle;  // closed where `shared` is open, or nothing is to be opened
+  std::shared_ptr<const DirectoryHandle> shared = {};  // open for the reading of marked ones; null for none
+  bool is_mount_point = false;                         // another file system begins here: not listed
+  Listing listing;
+  // All that are marked; nothing if the marks were not followed.
+  std::optional<std::vector<MarkedSubdirectory>> marked = {};
+};
+
+// Reads directories of one drive before they are needed, on threads of its own: the deepest first, which a
+// walk in depth needs first; of these the last, so that the walk, which begins with the first and itself
+// reads what no thread has read yet, hardly ever waits.
+//
+// If a ticket has marks, they are followed: the marked subdirectories are part of the result, and the first
+// of them are read without a request.
+//
+// For one walking thread, which may take the result of a ticket later, or never.
+class ReadAhead {
+ public:
+  using Task = ReadAheadTask;
+  using Ticket = std::shared_ptr<Task>;
+  using Parent = std::shared_ptr<const DirectoryHandle>;
+
+  struct Options {
+    std::uint64_t device = 0;  // of the drive
+    std::size_t threads = 0;   // 0: take() reads
+    FileNames file_names = FileNames::unwanted;
+    std::stop_token stop = {};
+    // Listings that were not taken yet have no more than that, and one for each thread: else nothing is read
+    // ahead.
+    std::size_t listed_bytes_max = 32U << 20U;
+    // Marks are followed while no more directories are open that were not taken yet, about.
+    std::size_t open_max = 256;
+    // The walk that takes a directory which no thread has begun reads the first marked one below it at once:
+    // that one is left to the walk.
+    bool taker_reads = true;
+  };
+
+  // `reader` and `rules` must outlive it.
+  ReadAhead(const DirectoryReader& reader, const tracker::NamespaceRules& rules, Options options);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead();
+
+  // `path` is the logical path of the directory to be read; `marks` have descended to it.
+  static Ticket ticket(Parent parent, std::string path,
+                       std::optional<tracker::MarkCursor> marks = std::nullopt);
+
+  // Lets threads read them from now on. `depth` is how deep they lie.
+  void submit(std::size_t depth, std::vector<Ticket> tickets);
+
+  // Whether take() would not wait: the directory was read, or no thread will read it before.
+  bool is_ready(const Task& task) const;
+
+  // Returns what was read. Reads on this thread if no thread has begun; else waits. Once for each ticket.
+  base::Result<DirectoryRead> take(Task& task);
+
+ private:
+  bool add_thread();
+  void work();
+  base::Result<DirectoryRead> read(const Task& task, bool follows_marks) const;
+  void follow_marks(const Task& task, DirectoryRead& found, bool follows) const;
+  void submit_marked(const DirectoryRead& found, std::size_t from);
+  bool may_follow_marks() const { return !threads_.empty() && open_ < options_.open_max; }
+  bool may_read_ahead() const { return !queued_.empty() && listed_bytes_ <= options_.listed_bytes_max; }
+  Ticket next();
+  void withdraw(const Task& task);
+
+  const DirectoryReader& reader_;
+  const tracker::NamespaceRules& rules_;
+  const Options options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_to_do_;
+  std::condition_variable done_;
+  std::map<std::size_t, std::deque<Ticket>> queued_;  // by depth; none is empty
+  std::size_t listed_bytes_ = 0;
+  std::size_t open_ = 0;
+  std::size_t idle_ = 0;
+  bool is_over_ = false;
+  std::vector<std::jthread> threads_;  // last: they use all above
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,144 @@
+#include "scanner/walk/scan_drives.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/directory_overlap.h"
+
+namespace spoor::scanner {
+namespace {
+
+// A drive that overlaps with another one is not walked: else the files of both would be counted twice. Of two
+// that are the same directory, the one that is known to be a drive is walked.
+void refuse_overlapping(std::vector<Drive>& drives) {
+  std::vector<std::size_t> order(drives.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto is_known = [&](std::size_t at) {
+    return drives[at].refused.empty() && !drives[at].identity.empty();
+  };
+  std::ranges::sort(order, {}, [&](std::size_t at) { return std::pair(!is_known(at), at); });
+  std::vector<std::filesystem::path> paths;
+  paths.reserve(order.size());
+  for (const std::size_t at : order) paths.push_back(drives[at].path);
+  for (const base::DirectoryOverlap& overlap : base::find_overlaps(paths)) {
+    Drive& drive = drives[order[overlap.directory]];
+    if (!drive.refused.empty()) continue;
+    drive.refused = base::overlap_text(overlap, paths);
+    drive.overlaps = true;
+  }
+}
+
+class DriveMatching {
+ public:
+  DriveMatching(ScanTransaction& transaction, const std::stop_token& stop)
+      : transaction_(transaction), stop_(stop) {}
+
+  base::Result<MatchedDrives> match(const std::vector<Drive>& drives) {
+    auto stored = transaction_.drives();
+    if (!stored) return stored.error();
+    std::map<std::string, StoredDrive> before;
+    for (StoredDrive& drive : *stored) before[drive.path] = drive;
+    for (Drive drive : drives) {
+      auto entry = before.extract(drive.path.native());
+      auto its = entry.empty() ? add(drive) : base::Result<StoredDrive>(entry.mapped());
+      if (!its) return its.error();
+      if (auto updated = update(drive, its->id); !updated) return updated.error();
+      matched_.drives.push_back({std::move(drive), its->id});
+    }
+    for (const auto& [path, drive] : before) {
+      if (auto removed = remove(drive); !removed) return removed.error();
+    }
+    return std::move(matched_);
+  }
+
+ private:
+  base::Result<StoredDrive> add(const Drive& drive) {
+    if (auto reset = transaction_.changes().reset(); !reset) return reset.error();
+    return transaction_.add_drive(drive.path.native());
+  }
+
+  base::Result<> update(Drive& drive, std::int64_t id) {
+    if (drive.overlaps) return empty_overlapping(id);
+    if (!drive.refused.empty()) return {};
+    const auto before = transaction_.drive_identity(id);
+    if (!before) return before.error();
+    // The last scan may know an identity that the daemon does not.
+    if (drive.identity.empty()) drive.identity = before->value_or("");
+    if (drive.identity.empty() || *before == drive.identity) return {};
+    if (*before) {
+      if (auto emptied = empty(id); !emptied) return emptied;
+    }
+    return transaction_.set_drive_identity(id, drive.identity);
+  }
+
+  // What is stored of a drive that overlaps with another one counts files of that one again.
+  base::Result<> empty_overlapping(std::int64_t id) {
+    const auto root = transaction_.directories().find(DirectoryStore::parent_of_root(id), "");
+    if (!root) return root.error();
+    const bool was_never_read = !*root || (*root)->read_scan == 0;
+    return was_never_read ? base::Result<>() : empty(id);
+  }
+
+  base::Result<> empty(std::int64_t id) {
+    const auto erased = erase_drive(transaction_, id, stop_);
+    if (!erased) return erased.error();
+    matched_.dirs_deleted += *erased;
+    return {};
+  }
+
+  // Its directories are not counted as deleted: they may still exist, on a drive that is not listed any more.
+  base::Result<> remove(const StoredDrive& drive) {
+    if (auto erased = erase_drive(transaction_, drive.id, stop_); !erased) return erased.error();
+    return transaction_.forget_drive(drive);
+  }
+
+  ScanTransaction& transaction_;
+  const std::stop_token& stop_;
+  MatchedDrives matched_;
+};
+
+}  // namespace
+
+base::Result<> check_drives(std::vector<Drive>& drives) {
+  std::set<std::filesystem::path> seen;
+  for (Drive& drive : drives) {
+    std::filesystem::path path = drive.path.lexically_normal();
+    if (!path.has_filename() && path.has_parent_path()) path = path.parent_path();
+    const char* wrong = !path.is_absolute()         ? "is no absolute path"
+                        : !seen.insert(path).second ? "is given twice"
+                                                    : nullptr;
+    if (wrong != nullptr) {
+      return base::Error(
+          std::make_error_code(std::errc::invalid_argument),
+          fmt::format("the drive {} {}; correct the list of drives", drive.path.native(), wrong));
+    }
+    drive.path = std::move(path);
+  }
+  refuse_overlapping(drives);
+  return {};
+}
+
+base::Result<MatchedDrives> match_drives(ScanTransaction& transaction, const std::vector<Drive>& drives,
+                                         const std::stop_token& stop) {
+  return DriveMatching(transaction, stop).match(drives);
+}
+
+base::Result<std::uint64_t> erase_drive(ScanTransaction& transaction, std::int64_t drive,
+                                        const std::stop_token& stop) {
+  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
+  if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
+  const std::int64_t parent = DirectoryStore::parent_of_root(drive);
+  const auto root = transaction.directories().find(parent, "");
+  if (!root) return root.error();
+  if (!*root) return std::uint64_t{0};
+  return transaction.directories().erase(parent, **root, stop);
+}
+
+}  // namespace spoor::scanner

@@ -1,0 +1,166 @@
+#include "scanner/walk/unfinished_scan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "base/byte_codec.h"
+#include "base/checksum.h"
+#include "tracker/storage/mark_set_codec.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::string_view magic = "SPOORUNF";
+constexpr std::uint32_t version = 3;
+constexpr const char* head_name = "scan";
+constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
+
+void put_text(base::ByteWriter& out, std::string_view text) {
+  out.u64(text.size());
+  out.raw(text);
+}
+
+std::string get_text(base::ByteReader& in) { return std::string(in.raw(in.u64())); }
+
+void put_input(base::ByteWriter& out, const ScanInput& input) {
+  out.u64(input.next_cursors.size());
+  for (const auto& [peer, cursor] : input.next_cursors) {
+    put_text(out, peer);
+    tracker::encode_instance(out, cursor.instance);
+    out.u64(cursor.cycle.value);
+  }
+  out.u64(input.start_level);
+  put_text(out, input.membership_checkpoint);
+  out.u64(static_cast<std::uint64_t>(input.started_at.time_since_epoch().count()));
+  out.u64(input.cycle.value);
+  out.u8(input.partial ? 1 : 0);
+  put_text(out, input.everything);
+  tracker::encode_mark_set(out, input.marks);
+}
+
+std::optional<ScanInput> get_input(base::ByteReader& in) {
+  ScanInput input;
+  for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
+    std::string peer = get_text(in);
+    const tracker::InstanceId instance = tracker::decode_instance(in);
+    input.next_cursors[std::move(peer)] = {instance, {in.u64()}};
+  }
+  input.start_level = in.u64();
+  input.membership_checkpoint = get_text(in);
+  input.started_at = base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
+  input.cycle = {in.u64()};
+  input.partial = in.u8() != 0;
+  input.everything = get_text(in);
+  auto marks = tracker::decode_mark_set(in);
+  if (!marks || !in.ok() || in.remaining() != 0) return std::nullopt;
+  input.marks = std::move(*marks);
+  return input;
+}
+
+std::uint64_t random_token() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+std::string log_file_name(const std::string& log, std::uint64_t number) {
+  return fmt::format("{}.{:06}", log, number);
+}
+
+}  // namespace
+
+std::string encode_setting(std::string_view database, std::uint64_t scan, const ScanOptions& options) {
+  base::ByteWriter out;
+  put_text(out, database);
+  out.u64(scan);
+  put_text(out, options.rules.fingerprint());
+  out.u64(options.drives.size());
+  for (const Drive& drive : options.drives) put_text(out, drive.path.native());
+  out.u8(options.file_feed ? 1 : 0);
+  return out.take();
+}
+
+UnfinishedScan::UnfinishedScan(std::filesystem::path directory, base::FileSystem& files)
+    : directory_(std::move(directory)), files_(files), token_(random_token()) {}
+
+std::optional<ScanInput> UnfinishedScan::find(std::string_view setting) {
+  const auto bytes = files_.read(directory_ / head_name, head_bytes_max);
+  if (!bytes || bytes->size() < sizeof(std::uint64_t)) return std::nullopt;
+  const std::string_view checked = std::string_view(*bytes).substr(0, bytes->size() - sizeof(std::uint64_t));
+  if (base::ByteReader(std::string_view(*bytes).substr(checked.size())).u64() != base::checksum(checked)) {
+    return std::nullopt;
+  }
+  base::ByteReader in(checked);
+  if (in.raw(magic.size()) != magic || in.u32() != version) return std::nullopt;
+  const std::uint64_t token = in.u64();
+  if (in.raw(setting.size()) != setting) return std::nullopt;
+  const bool was_full = in.u8() != 0;
+  auto input = get_input(in);
+  if (!input) return std::nullopt;
+  token_ = token;
+  is_written_ = true;
+  if (was_full && input->everything.empty()) input->everything = "a full scan was asked for";
+  return input;
+}
+
+void UnfinishedScan::begin(std::string setting, const ScanInput& input, bool full) {
+  if (is_written_) return;
+  remove();
+  setting_ = std::move(setting);
+  input_ = &input;
+  full_ = full;
+}
+
+base::Result<> UnfinishedScan::write() {
+  if (is_written_) return {};
+  if (auto made = files_.create_directory(directory_); !made) return made;
+  if (auto synced = files_.sync_directory(directory_.parent_path()); !synced) return synced;
+  base::ByteWriter out;
+  out.raw(magic);
+  out.u32(version);
+  out.u64(token_);
+  out.raw(setting_);
+  out.u8(full_ ? 1 : 0);
+  put_input(out, *input_);
+  const std::uint64_t checksum = base::checksum(out.bytes());
+  out.u64(checksum);
+  if (auto written = base::replace_file(files_, directory_ / head_name, out.bytes()); !written)
+    return written;
+  is_written_ = true;
+  return {};
+}
+
+// The head first: without it, the other files are ignored.
+void UnfinishedScan::remove() {
+  is_written_ = false;
+  token_ = random_token();
+  if (const auto names = files_.list_directory(directory_)) {
+    static_cast<void>(files_.remove(directory_ / head_name));
+    for (const std::string& name : *names) static_cast<void>(files_.remove(directory_ / name));
+  }
+  static_cast<void>(files_.remove_directory(directory_));
+}
+
+std::vector<std::string> UnfinishedScan::log_files(const std::string& log) const {
+  std::vector<std::string> found;
+  if (!is_written_) return found;
+  const auto names = files_.list_directory(directory_);
+  if (!names) return found;
+  std::ranges::copy_if(*names, std::back_inserter(found),
+                       [&](const std::string& name) { return name.starts_with(log + "."); });
+  return found;
+}
+
+base::Result<std::unique_ptr<base::OutputFile>> UnfinishedScan::add_log_file(const std::string& log) {
+  if (auto written = write(); !written) return written.error();
+  const auto before = files_.list_directory(directory_);
+  if (!before) return before.error();
+  std::uint64_t number = 1;
+  while (std::ranges::binary_search(*before, log_file_name(log, number))) ++number;
+  return files_.create(directory_ / log_file_name(log, number));
+}
+
+}  // namespace spoor::scanner

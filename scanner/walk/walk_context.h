@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scanner/store/usage_database.h"
+#include "scanner/walk/scan_input.h"
+
+namespace spoor::scanner {
+
+// Something that was left for the next scan.
+struct ScanError {
+  std::string path;     // the real one, drive included
+  std::string message;  // what happened to it
+};
+
+// What the audit and the walks of all drives share in one scan. All that is referred to must outlive it.
+//
+// Not thread-safe.
+struct WalkContext {
+  const ScanOptions& options;
+  const ScanInput& input;
+  const ScanEnvironment& environment;
+  ScanTransaction& transaction;
+  Pace pace = {options.max_dirs_per_second, environment.clock, environment.waiter};
+
+  // The results, of all drives.
+  WalkFigures figures = {};
+  std::uint64_t dirs_known = 0;        // before the scan
+  std::uint64_t dirs_replayed = 0;     // of those walked: their listing was in a log
+  std::uint64_t error_count = 0;       // all errors
+  std::vector<ScanError> errors = {};  // the first ones
+
+  void add_error(std::string path, std::string message) {
+    ++error_count;
+    if (errors.size() < options.errors_kept_max) errors.push_back({std::move(path), std::move(message)});
+  }
+
+  bool is_stopped() const { return environment.stop.stop_requested(); }
+
+  FileNames file_names() const {
+    return transaction.files() == nullptr ? FileNames::unwanted : FileNames::wanted;
+  }
+
+  // Drives are walked side by side by one thread.
+  bool has_other_drives() const { return options.drives.size() > 1; }
+
+  // Threads that read ahead, for each drive. The walking thread reads as well if there is but one drive.
+  std::size_t readers() const {
+    if (options.threads <= 1) return 0;
+    if (!has_other_drives()) return options.threads - 1;
+    return std::max<std::size_t>(options.threads / options.drives.size(), 1);
+  }
+
+  // Directories of each drive that are open, or may soon be, are about as many, and one in 64 of a deeper
+  // tree.
+  std::size_t open_directories_max() const {
+    return options.open_directories_max / std::max<std::size_t>(options.drives.size(), 1);
+  }
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "scanner/walk/drive_rows.h"
+#include "scanner/walk/open_directory.h"
+#include "scanner/walk/read_ahead.h"
+#include "scanner/walk/scan_plan.h"
+#include "scanner/walk/walk_context.h"
+#include "scanner/walk/walk_log.h"
+
+namespace spoor::scanner {
+
+// Walks one drive below its root, and brings the rows of its directories up to date.
+//
+// A directory for which the plan has no reason keeps its row, and is not touched. One that is read gets new
+// totals, and the plan decides on its subdirectories; those gone from its listing are removed with all below.
+// A directory that can't be read keeps its totals and all below it, and is left for the next scan.
+//
+// One thread decides and writes, in depth and by name. It decides ahead which of a directory's subdirectories
+// are to be read, and other threads read them meanwhile (read_ahead.h). Rows of new directories are written
+// children first, all those of a parent together, so that they are appended in key order; rows that would
+// stay the same are not written. No recursion; the open descriptors are bounded, however deep a tree.
+//
+// Not thread-safe.
+class Walker {
+ public:
+  // `path` is that of the drive, `drive` its id in the database. `log` replays what a killed walk of the same
+  // marks read, and records what this one reads; may be null. All must outlive it.
+  Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem::path& path, std::int64_t drive,
+         WalkLog* log);
+
+  // Takes the root as read: its handle, its listing, the row it had (nothing for a new one) and the reason
+  // why it was read. Fails where the database does. Once, and first.
+  base::Result<> begin(DirectoryHandle root, Listing listing, std::optional<DirectoryRow> stored,
+                       Reason reason);
+
+  bool is_over() const { return open_.empty(); }
+
+  // Whether step() would wait for a directory that another thread is reading.
+  bool would_wait() const;
+
+  // Processes the next directory, or only requests it if that would wait and may not. Fails where the
+  // database does, or with Errc::interrupted.
+  base::Result<> step(bool may_wait);
+
+ private:
+  base::Result<> decide_ahead(OpenDirectory& parent);
+  std::size_t due_max() const;
+  base::Result<> request_due(OpenDirectory& parent);
+  void request(DueDirectory& child);
+  base::Result<ReadAhead::Parent> reopen() const;
+  base::Result<> visit(OpenDirectory& parent);
+  base::Result<DirectoryRead> read(DueDirectory& child);
+  base::Result<> enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read);
+  base::Result<> push(DueDirectory directory, DirectoryRead read);
+  void close_upper();
+  base::Result<> finish();
+
+  base::Result<> erase_stored(OpenDirectory& parent, DueDirectory& child);
+  base::Result<> leave_unread(OpenDirectory& parent, DueDirectory child, const base::Error& error);
+  base::Result<> keep_mount_point(OpenDirectory& parent, DueDirectory child);
+
+  bool is_replaying() const { return log_ != nullptr && log_->is_replaying(); }
+  void report_progress() const;
+  std::string real_path() const;
+
+  WalkContext& context_;
+  const ScanPlan& plan_;
+  const std::filesystem::path drive_path_;
+  DriveRows rows_;
+  WalkLog* const log_;
+  std::optional<ReadAhead> read_ahead_;
+  std::string path_;                                  // logical, of the directory that is processed
+  std::vector<std::unique_ptr<OpenDirectory>> open_;  // from the root down
+  std::size_t due_ = 0;                               // in all of them
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,56 @@
+// The records of the journal: one for each mark that added something, for each advance and for each level
+// opened, in the order in which the tracker applied them (docs/formats.md, "Journal").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "tracker/cycles/ids.h"
+#include "tracker/filter/bloom_filter.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::tracker {
+
+// A byte offset in the stream of a tracker's records, counted since the instance began. A state at a position
+// holds all records before it.
+using JournalPosition = std::uint64_t;
+
+// No tracker reaches it: 2^22 starts, 2^40 apart.
+inline constexpr JournalPosition journal_position_max = JournalPosition{1} << 62U;
+
+struct AdvanceRecord {
+  CycleId to;
+  base::WallTime opened_at;
+
+  friend bool operator==(const AdvanceRecord&, const AdvanceRecord&) = default;
+};
+
+// New marks go to a filter of this shape from here on. A mark that adds nothing, also by a false positive,
+// has no record: a replay restores it only if it sets exactly the same bits.
+struct LevelRecord {
+  BloomShape shape;
+
+  friend bool operator==(const LevelRecord&, const LevelRecord&) = default;
+};
+
+using JournalRecord = std::variant<Mark, AdvanceRecord, LevelRecord>;
+
+// The size of a record of this mark, of any advance, and of any level.
+std::size_t record_bytes(const Mark& mark);
+inline constexpr std::size_t advance_record_bytes = 1 + 8 + 8;
+inline constexpr std::size_t level_record_bytes = 1 + 8 + 8;
+
+void append_record(std::string& records, const Mark& mark);
+void append_record(std::string& records, const AdvanceRecord& advance);
+void append_record(std::string& records, const LevelRecord& level);
+
+// Removes the first record from `records` and returns it. On Errc::journal_corrupt (no complete, valid
+// record) `records` is unchanged.
+base::Result<JournalRecord> take_record(std::string_view& records);
+
+}  // namespace spoor::tracker

@@ -1,0 +1,542 @@
+#include "tracker/cycles/tracker.h"
+
+#include <algorithm>
+#include <boost/container/static_vector.hpp>
+#include <utility>
+
+#include "tracker/filter/prefix_hashes.h"
+
+namespace spoor::tracker {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The largest record buffer that a stripe reuses; a larger one is released.
+constexpr std::size_t kept_capacity_max = std::size_t{1} << 20U;
+
+// Made under one shared lock.
+constexpr std::size_t marks_at_a_time = 8;
+
+}  // namespace
+
+Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
+    : options_(std::move(options)),
+      clock_(clock),
+      instance_(state.instance),
+      complete_since_birth_(state.complete_since_birth),
+      oldest_kept_(state.oldest_kept),
+      current_(state.current),
+      opened_at_(state.current_opened_at),
+      live_(*state.current_marks, options_.levels, !options_.opens_levels),
+      taken_up_to_(state.position),
+      position_(state.position) {
+  // From here on the cycle's age is measured with the steady clock, since the time of day may jump.
+  // opened_at_ comes from a file and may have any value: it is clamped to the range from 1970 to now.
+  const base::WallTime now = std::max(clock.wall_now(), base::WallTime{});
+  opened_at_steady_ = clock.steady_now() - (now - std::clamp(opened_at_, base::WallTime{}, now));
+  for (ClosedCycle& cycle : state.history) history_.push_back(make_closed(cycle.id, std::move(cycle.marks)));
+  trim_history();
+  start_level_ = live_.newest_level().value_or(0);
+}
+
+TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
+  TrackerState state;
+  state.instance = instance;
+  state.current_opened_at = clock.wall_now();
+  return state;
+}
+
+// --- marking ---
+
+MarkOutcome Tracker::mark(std::span<const Mark> marks) {
+  MarkOutcome outcome;
+  outcome.marked = marks.size();
+  if (marks.empty()) {
+    const auto shared = marking_lock_.lock_shared();
+    outcome.cycle = current_;
+  }
+  const auto is_tree = [](const Mark& mark) { return mark.kind == MarkKind::tree; };
+  while (!marks.empty()) {
+    if (is_tree(marks.front())) {
+      mark_tree(marks.front(), outcome);
+      marks = marks.subspan(1);
+      continue;
+    }
+    const auto paths = marks.first(std::min(marks.size(), marks_at_a_time));
+    const auto count = std::find_if(paths.begin(), paths.end(), is_tree) - paths.begin();
+    mark_paths(paths.first(static_cast<std::size_t>(count)), outcome);
+    marks = marks.subspan(static_cast<std::size_t>(count));
+  }
+  return outcome;
+}
+
+// Only marks_at_a_time marks, since an exclusive holder waits for them.
+void Tracker::mark_paths(std::span<const Mark> marks, MarkOutcome& outcome) {
+  boost::container::static_vector<PrefixHashes, marks_at_a_time> prefixes;
+  for (const Mark& mark : marks) {
+    prefixes.emplace_back(mark.path);
+    if (mark.kind == MarkKind::file) prefixes.back().drop_last();
+  }
+  for (std::size_t made = 0;; open_next_level()) {
+    auto shared = marking_lock_.lock_shared();
+    if (made == 0 && marks.size() > 1) {
+      for (const PrefixHashes& each : prefixes) live_.prefetch(each.all().back());
+    }
+    while (made < marks.size() && mark_path(shared, marks[made], prefixes[made], outcome)) ++made;
+    if (made == marks.size()) return;
+  }
+}
+
+// All of a mark's prefixes are looked up and added under one shared lock, hence in one cycle. Returns false
+// if the next level must be opened first.
+bool Tracker::mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const PrefixHashes& prefixes,
+                        MarkOutcome& outcome) {
+  const std::span<const PathHash> hashes = prefixes.all();
+  const auto unknown = hashes.subspan(live_.knows_first(hashes));
+  if (!unknown.empty() && !is_newest_level_open()) return false;
+  outcome.cycle = current_;
+  if (unknown.empty()) {
+    outcome.position = position();
+    return true;
+  }
+  ++outcome.added;
+  outcome.position = record(shared.local(), mark, record_bytes(mark));
+  std::uint64_t& bits_added = shared.local().bits_added;
+  bits_added += set_bits(unknown);
+  // Rarely, since all marking threads share the counter, but often enough to detect a full level in time.
+  const auto level = live_.newest_level();
+  const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
+  if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
+  return true;
+}
+
+std::uint64_t Tracker::set_bits(std::span<const PathHash> unknown) {
+  if (options_.before_bits) options_.before_bits();
+  return live_.add(unknown);
+}
+
+// Under the exclusive lock, since the order of tree marks decides which are joined.
+void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
+  {
+    const auto shared = marking_lock_.lock_shared();
+    outcome.cycle = current_;
+    outcome.position = position();
+    if (live_.trees_cover(mark.path)) return;
+  }
+  auto locked = marking_lock_.lock_exclusive();
+  outcome.cycle = current_;
+  outcome.position = position();
+  if (!live_.add_tree(mark.path)) return;
+  ++outcome.added;
+  record_locked(locked, mark, record_bytes(mark));
+  outcome.position = bound_trees(locked);
+}
+
+// Records the ancestors: later marks below one add nothing and have no record, so that a replay with another
+// bound restores them only by the ancestor's record.
+JournalPosition Tracker::bound_trees(MarkingLock::ExclusiveLock& locked) {
+  for (std::string& ancestor : live_.bound_trees(options_.tree_bytes_max)) {
+    const Mark mark{std::move(ancestor), MarkKind::tree};
+    record_locked(locked, mark, record_bytes(mark));
+  }
+  return position();
+}
+
+void Tracker::bound_tree_marks() {
+  auto locked = marking_lock_.lock_exclusive();
+  bound_trees(locked);
+}
+
+// Must be called before the bits of the mark are set: see position_.
+template <class Record>
+JournalPosition Tracker::record(Marked& marked, const Record& record, std::size_t bytes) {
+  const JournalPosition behind = position_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+  if (!recording_ || recording_cut_off_) return behind;
+  if (behind - taken_up_to_ > recorded_bytes_max) {
+    recording_cut_off_ = true;
+  } else {
+    append_record(marked.records, record);
+  }
+  return behind;
+}
+
+// Appends the record after all earlier ones.
+template <class Record>
+JournalPosition Tracker::record_locked(MarkingLock::ExclusiveLock& locked, const Record& what,
+                                       std::size_t bytes) {
+  seal_records(locked);
+  Marked marked;
+  const JournalPosition behind = record(marked, what, bytes);
+  sealed_ += marked.records;
+  return behind;
+}
+
+// --- levels ---
+
+bool Tracker::is_newest_level_open() const {
+  if (!live_.takes_marks()) return false;
+  return saturated_ || !options_.opens_levels ||
+         live_.bits_in_newest() < options_.levels.bits_set_max(*live_.newest_level());
+}
+
+// Opens the next level if it is due. Allocates the filter without the lock, since a large one takes long.
+void Tracker::open_next_level() {
+  const auto due = [this] {
+    auto locked = marking_lock_.lock_exclusive();
+    count_bits(locked);
+    return level_to_open();
+  }();
+  if (!due) return;
+  auto filter = std::make_shared<LiveFilter>(options_.levels.shape(*due));
+  auto locked = marking_lock_.lock_exclusive();
+  count_bits(locked);
+  if (level_to_open() != due) return;
+  live_.open(due, std::move(filter));
+  record_locked(locked, LevelRecord{options_.levels.shape(*due)}, level_record_bytes);
+}
+
+// nullopt if the newest level is not full, or if no further level can be opened: the cycle is then saturated.
+std::optional<std::size_t> Tracker::level_to_open() {
+  const std::uint64_t bytes_max = live_memory_bytes_max();
+  const std::uint64_t bytes = live_.memory_bytes();
+  const auto fits = [&](std::size_t level) {
+    return bytes + options_.levels.shape(level).byte_count() <= bytes_max;
+  };
+  if (is_newest_level_open()) return std::nullopt;
+  if (!live_.takes_marks()) {
+    std::size_t level = std::min(start_level_, options_.levels.last());
+    while (level > 0 && !fits(level)) --level;
+    // After a change of the configuration and back, a filter of that shape may exist, but not as the newest.
+    while (live_.has(options_.levels.shape(level)) && level < options_.levels.last()) ++level;
+    return level;
+  }
+  const std::size_t newest = *live_.newest_level();
+  if (newest < options_.levels.last() && fits(newest + 1)) return newest + 1;
+  saturated_ = true;
+  return std::nullopt;
+}
+
+bool Tracker::open_level(BloomShape shape) {
+  auto filter = std::make_shared<LiveFilter>(shape);
+  const auto locked = marking_lock_.lock_exclusive();
+  if (live_.has_newest(shape)) return true;
+  const std::uint64_t bytes_max = std::max(options_.memory_bytes_max, options_.levels.shape(0).byte_count());
+  if (shape.byte_count() > bytes_max || live_.memory_bytes() > bytes_max - shape.byte_count()) return false;
+  live_.open(options_.levels.level_of(shape), std::move(filter));
+  return true;
+}
+
+// One filter of level 0, which is always available, and half of the memory that the closed cycles leave: a
+// burst gets much of it, and later cycles still get a part.
+std::uint64_t Tracker::live_memory_bytes_max() const {
+  const std::uint64_t smallest = options_.levels.shape(0).byte_count();
+  std::uint64_t taken = smallest * (options_.history_max + 1);
+  for (const Closed& cycle : history_) taken += cycle.memory_bytes - std::min(cycle.memory_bytes, smallest);
+  const std::uint64_t left = options_.memory_bytes_max - std::min(options_.memory_bytes_max, taken);
+  return smallest + left / 2;
+}
+
+void Tracker::count_bits(MarkingLock::ExclusiveLock& locked) {
+  locked.for_each_local([this](Marked& marked) {
+    if (marked.bits_added != 0) live_.count_bits(std::exchange(marked.bits_added, 0));
+  });
+}
+
+std::size_t Tracker::next_start_level() {
+  // Decreases by at most one level per cycle: a scanner that needs a high level may scan less often than
+  // others.
+  const std::size_t sunk = start_level_ == 0 ? 0 : start_level_ - 1;
+  return std::max(std::exchange(asked_level_, 0), sunk);
+}
+
+// --- cycles ---
+
+bool Tracker::advance(CycleId to) {
+  CycleId before;
+  {
+    auto locked = marking_lock_.lock_exclusive();
+    before = current_;
+    if (!advance_locked(locked, to)) return false;
+  }
+  pack(before);
+  return true;
+}
+
+bool Tracker::is_in_reach(CycleId to) const {
+  const auto shared = marking_lock_.lock_shared();
+  return to <= std::max(current_, reach_of(current_));
+}
+
+bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
+  if (to <= current_ || to.value > CycleId::request_max) return false;
+  count_bits(locked);
+  auto view = std::make_shared<const LiveMarks::View>(live_.view());
+  if (!view->empty()) {
+    Closed closed;
+    closed.id = current_;
+    closed.memory_bytes = live_.memory_bytes();
+    closed.figures = live_figures(0);
+    closed.view = std::move(view);
+    history_.push_back(std::move(closed));
+    trim_history();
+  }
+  live_.clear();
+  saturated_ = false;
+  start_level_ = next_start_level();
+  current_ = to;
+  opened_at_ = clock_.wall_now();
+  opened_at_steady_ = clock_.steady_now();
+  last_advance_ = record_locked(locked, AdvanceRecord{to, opened_at_}, advance_record_bytes);
+  return true;
+}
+
+// Packs without the lock: a closed cycle never changes.
+void Tracker::pack(CycleId closed) {
+  const auto its = [&](const Closed& cycle) { return cycle.id == closed && cycle.view != nullptr; };
+  std::shared_ptr<const LiveMarks::View> view;
+  {
+    const auto shared = marking_lock_.lock_shared();
+    const auto found = std::find_if(history_.begin(), history_.end(), its);
+    if (found != history_.end()) view = found->view;
+  }
+  if (!view) return;
+  MarkSet marks = view->copy().packed();
+  marks.bound_trees();
+  Closed packed = make_closed(closed, std::make_shared<const MarkSet>(std::move(marks)));
+  const auto locked = marking_lock_.lock_exclusive();
+  const auto found = std::find_if(history_.begin(), history_.end(), its);
+  if (found != history_.end()) *found = std::move(packed);
+}
+
+void Tracker::trim_history() {
+  while (history_.size() > options_.history_max) {
+    oldest_kept_ = next(history_.front().id);
+    complete_since_birth_ = false;
+    history_.erase(history_.begin());
+  }
+}
+
+Tracker::Closed Tracker::make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const {
+  Closed closed;
+  closed.id = id;
+  closed.figures = figures_of(id, *marks);
+  closed.memory_bytes = marks->filter_bytes();
+  closed.marks = std::move(marks);
+  return closed;
+}
+
+std::shared_ptr<const MarkSet> Tracker::Closed::get() const {
+  return marks != nullptr ? marks : std::make_shared<const MarkSet>(view->copy());
+}
+
+bool Tracker::Closed::may_contain(std::string_view path, const PathHash& hash) const {
+  return marks != nullptr ? marks->may_contain(path, hash) : view->may_contain(path, hash);
+}
+
+milliseconds Tracker::current_age() const {
+  return std::chrono::duration_cast<milliseconds>(clock_.steady_now() - opened_at_steady_);
+}
+
+CycleAnswer Tracker::cycle(const CycleRequest& request) {
+  CycleAnswer answer;
+  std::vector<Closed> closed;
+  std::optional<LiveMarks::View> live;
+  std::optional<CycleId> just_closed;
+  CycleId oldest = request.oldest;
+  {
+    auto locked = marking_lock_.lock_exclusive();
+    // This instance never issued such a cursor, even if the request now opens a cycle beyond it.
+    const bool is_ahead = oldest > current_;
+    const CycleId before = current_;
+    asked_level_ = std::max(asked_level_, std::min(request.start_level, options_.levels.last()));
+    const bool is_in_reach = request.current <= reach_of(current_);
+    answer.has_advanced = is_in_reach && advance_locked(locked, request.current);
+    if (answer.has_advanced) just_closed = before;
+    answer.instance = instance_;
+    answer.current = current_;
+    answer.position = last_advance_;
+    answer.current_age = current_age();
+    answer.complete_since_birth = complete_since_birth_;
+    answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
+    if (answer.gap) oldest = oldest_kept_;
+    if (request.marks_wanted) {
+      closed = history_;
+      if (!answer.has_advanced) live = live_.view();  // a cycle just opened is empty
+    }
+  }
+  // Without the lock: marking continues.
+  if (just_closed) pack(*just_closed);
+  if (live) answer.marks = live->copy();
+  for (const Closed& cycle : closed) {
+    if (cycle.id >= oldest) answer.marks.merge(*cycle.get());
+  }
+  return answer;
+}
+
+DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
+  const PathHash hash = hash_path(path);
+  DirtyAnswer answer;
+  std::vector<Closed> closed;
+  {
+    const auto shared = marking_lock_.lock_shared();
+    answer.oldest_kept = oldest_kept_;
+    if (current_ >= since && live_.may_contain(path, hash)) {
+      answer.latest = current_;
+      return answer;
+    }
+    closed = history_;
+  }
+  for (auto cycle = closed.rbegin(); cycle != closed.rend() && cycle->id >= since; ++cycle) {
+    if (!cycle->may_contain(path, hash)) continue;
+    answer.latest = cycle->id;
+    break;
+  }
+  return answer;
+}
+
+// --- status ---
+
+CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
+  CycleFigures figures;
+  figures.id = id;
+  figures.filter = MarkSetFigures::of(marks);
+  figures.levels = marks.filters().size();
+  figures.tree_marks = marks.tree_marks().size();
+  figures.saturated = is_saturated(marks);
+  return figures;
+}
+
+// Whether the newest level holds clearly more items than it is sized for: the next level could not be opened.
+bool Tracker::is_saturated(const MarkSet& marks) const {
+  const BloomFilter* newest = nullptr;
+  std::optional<std::size_t> newest_level;
+  for (const BloomFilter& filter : marks.filters()) {
+    const auto level = options_.levels.level_of(filter.shape());
+    if (!level || level < newest_level) continue;
+    newest = &filter;
+    newest_level = level;
+  }
+  if (newest == nullptr) return false;
+  constexpr double clearly = 1.05;
+  return FilterFigures::of(*newest).items > clearly * options_.levels.items_max(*newest_level);
+}
+
+CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
+  CycleFigures figures;
+  figures.id = current_;
+  figures.filter = live_.figures(uncounted);
+  figures.levels = live_.level_count();
+  figures.tree_marks = live_.trees().size();
+  figures.saturated = saturated_;
+  return figures;
+}
+
+TrackerStatus Tracker::status() const {
+  TrackerStatus status;
+  auto locked = marking_lock_.lock_exclusive();
+  status.instance = instance_;
+  status.current = current_;
+  status.current_opened_at = opened_at_;
+  status.current_age = current_age();
+  std::uint64_t uncounted = 0;
+  locked.for_each_local([&](const Marked& marked) { uncounted += marked.bits_added; });
+  status.cycles.push_back(live_figures(uncounted));
+  status.memory_bytes = live_.memory_bytes();
+  status.memory_bytes_max = options_.memory_bytes_max;
+  for (auto cycle = history_.rbegin(); cycle != history_.rend(); ++cycle) {
+    status.cycles.push_back(cycle->figures);
+    status.memory_bytes += cycle->memory_bytes;
+  }
+  return status;
+}
+
+// Seals the records, so that those before the state's position precede all others in the journal: a replay
+// skips them.
+Tracker::Cut Tracker::cut(MarkingLock::ExclusiveLock& locked) const {
+  seal_records(locked);
+  Cut cut;
+  cut.state.instance = instance_;
+  cut.state.complete_since_birth = complete_since_birth_;
+  cut.state.oldest_kept = oldest_kept_;
+  cut.state.current = current_;
+  cut.state.current_opened_at = opened_at_;
+  cut.state.position = position();
+  cut.marks = live_.view();
+  cut.history = history_;
+  return cut;
+}
+
+TrackerState Tracker::copy(const Cut& cut) {
+  TrackerState state = cut.state;
+  state.current_marks = std::make_shared<const MarkSet>(cut.marks.copy());
+  for (const Closed& cycle : cut.history) state.history.push_back({cycle.id, cycle.get()});
+  return state;
+}
+
+TrackerState Tracker::state() const {
+  const Cut made = [this] {
+    auto locked = marking_lock_.lock_exclusive();
+    return cut(locked);
+  }();
+  return copy(made);
+}
+
+TrackerState Tracker::exact_state() const {
+  auto locked = marking_lock_.lock_exclusive();
+  return copy(cut(locked));
+}
+
+// --- for the journal ---
+
+Tracker::Recorded Tracker::take_records() {
+  const std::scoped_lock taking(taking_);
+  Recorded recorded;
+  std::vector<std::string*> pieces;
+  {
+    auto locked = marking_lock_.lock_exclusive();
+    recorded.is_cut_off = recording_cut_off_;
+    if (recorded.is_cut_off) forget_records(locked);
+    recorded.start = std::exchange(taken_up_to_, position());
+    recorded.records = std::exchange(sealed_, {});
+    locked.for_each_local([&](Marked& marked) {
+      if (marked.records.empty()) return;
+      marked.taken.clear();
+      marked.records.swap(marked.taken);
+      pieces.push_back(&marked.taken);
+    });
+  }
+  for (std::string* piece : pieces) {
+    recorded.records += *piece;
+    if (piece->capacity() > kept_capacity_max) *piece = {};
+  }
+  return recorded;
+}
+
+JournalPosition Tracker::start_recording() {
+  auto locked = marking_lock_.lock_exclusive();
+  forget_records(locked);
+  recording_ = true;
+  return taken_up_to_;
+}
+
+void Tracker::stop_recording() {
+  auto locked = marking_lock_.lock_exclusive();
+  forget_records(locked);
+}
+
+void Tracker::forget_records(MarkingLock::ExclusiveLock& locked) {
+  locked.for_each_local([](Marked& marked) { marked.records = {}; });
+  sealed_ = {};
+  taken_up_to_ = position();
+  recording_ = false;
+  recording_cut_off_ = false;
+}
+
+void Tracker::seal_records(MarkingLock::ExclusiveLock& locked) const {
+  locked.for_each_local([this](Marked& marked) {
+    sealed_ += marked.records;
+    marked.records.clear();
+  });
+}
+
+}  // namespace spoor::tracker

@@ -1,0 +1,288 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
+#include "tracker/cycles/journal_record.h"
+#include "tracker/cycles/striped_shared_lock.h"
+#include "tracker/filter/bloom_filter.h"
+#include "tracker/filter/level_schedule.h"
+#include "tracker/filter/live_marks.h"
+#include "tracker/filter/mark_set.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::tracker {
+
+class PrefixHashes;
+
+// A cycle that takes no more marks. Its marks never change, so they are shared, not copied.
+struct ClosedCycle {
+  CycleId id;
+  std::shared_ptr<const MarkSet> marks;
+};
+
+// The whole state of a tracker: the content of a snapshot.
+struct TrackerState {
+  InstanceId instance;
+  // Whether no mark was lost or trimmed since this instance began.
+  bool complete_since_birth = true;
+  // The marks of all cycles from this one to the current one are known; older cycles were trimmed, or are
+  // older than the instance.
+  CycleId oldest_kept{1};
+  CycleId current{1};
+  base::WallTime current_opened_at{};
+  JournalPosition position = 0;  // the state holds all journal records before it
+  std::shared_ptr<const MarkSet> current_marks = std::make_shared<MarkSet>();
+  std::vector<ClosedCycle> history;  // oldest first; a cycle without marks can be absent
+};
+
+struct MarkOutcome {
+  std::uint64_t marked = 0;
+  std::uint64_t added = 0;  // of those, the marks that were not known yet
+  CycleId cycle;            // the current cycle when the last of them was made
+  // The marks are durable once the journal is durable up to here. This includes marks that added nothing to
+  // earlier marks of other callers.
+  JournalPosition position = 0;
+};
+
+// The request of a scan to a tracker (design: "Cycles in a cluster").
+struct CycleRequest {
+  CycleId current;           // the cycle to be in afterwards; 0 only reads
+  CycleId oldest;            // the first cycle wanted
+  InstanceId instance;       // the instance that issued `oldest`; none for a first request
+  bool marks_wanted = true;  // false requests the cycle's number and age only
+  // The level at which the next cycle is to start, by the number of items that this scanner merges from the
+  // whole cluster; 0: not known.
+  std::size_t start_level = 0;
+};
+
+struct CycleAnswer {
+  InstanceId instance;
+  CycleId current;
+  std::chrono::milliseconds current_age{};
+  bool complete_since_birth = false;
+  // The tracker does not know all changes since the requested cycle: `marks` holds everything that is kept,
+  // and any other path may have changed too.
+  bool gap = false;
+  MarkSet marks;
+  bool has_advanced = false;  // this request opened the current cycle
+  // The cursor is valid after a crash only if the journal is durable up to here: after the advance to the
+  // current cycle.
+  JournalPosition position = 0;
+
+  // The cursor for the next request.
+  Cursor next() const { return {instance, current}; }
+};
+
+struct DirtyAnswer {
+  std::optional<CycleId> latest;  // the newest kept cycle that may contain the path
+  CycleId oldest_kept;            // older cycles are not known
+};
+
+struct CycleFigures {
+  CycleId id;
+  MarkSetFigures filter;
+  std::size_t levels = 0;
+  std::size_t tree_marks = 0;
+  bool saturated = false;  // holds more items than its filters are sized for
+};
+
+struct TrackerStatus {
+  InstanceId instance;
+  CycleId current;
+  base::WallTime current_opened_at{};
+  std::chrono::milliseconds current_age{};
+  std::vector<CycleFigures> cycles;  // newest first, the current one included
+  std::uint64_t memory_bytes = 0;    // of all filters kept
+  std::uint64_t memory_bytes_max = 0;
+};
+
+// The marks of one node, by cycle. No I/O, no timers.
+//
+// Thread-safe. Threads that mark rarely contend, and readers (except exact_state()) block them only while
+// some pointers are copied. A mark is atomic against an advance: all its prefixes land in one cycle, since a
+// scan would not descend a chain that is split over two. Cycle numbers never decrease, and the work of a
+// request is bounded by what is kept.
+//
+// Filter sizes (docs/filters.md): a cycle begins with the level that scans requested, and opens the next
+// level when the newest is full, as long as memory_bytes_max allows it; then the cycle is saturated.
+class Tracker {
+ public:
+  struct Options {
+    LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
+    std::size_t history_max = 16;        // closed cycles with marks to keep
+    // Of all filters kept; tree marks have bounds of their own. Filters of level 0 are kept for each cycle in
+    // any case.
+    std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
+    // False for a replay: after the first level, only open_level() opens further ones.
+    bool opens_levels = true;
+    // Of the paths of the current cycle's tree marks, before they are joined. A replay has no such bound: the
+    // journal records the ancestors that they were joined to.
+    std::size_t tree_bytes_max = TreeMarks::bytes_max;
+    // For tests: called within a mark, just before its bits are set. Empty in the product.
+    std::function<void()> before_bits = {};
+  };
+
+  // `clock` must outlive the tracker.
+  Tracker(Options options, const base::Clock& clock, TrackerState state);
+
+  // The state of a new instance: cycle 1, no marks.
+  static TrackerState born(InstanceId instance, const base::Clock& clock);
+
+  // Paths must be normalised.
+  MarkOutcome mark(std::span<const Mark> marks);
+
+  // Opens `to` and closes the current cycle, if `to` is ahead of it and at most CycleId::request_max. Returns
+  // whether it did. The step is not bounded by jump_max: a replay repeats what the tracker did.
+  bool advance(CycleId to);
+
+  // Whether a request can open this cycle: a cycle beyond reach_of() the current one is refused. Once true,
+  // it stays true.
+  bool is_in_reach(CycleId to) const;
+
+  // Joins the current cycle's tree marks if an older version left more than their bound, and records the
+  // result.
+  void bound_tree_marks();
+
+  // For a replay: opens a filter of this shape for new marks. Returns false if it would exceed
+  // memory_bytes_max.
+  bool open_level(BloomShape shape);
+
+  // Advances as requested and returns the marks from `oldest` through the last closed cycle; also those of
+  // the live cycle if the request did not open it. Does not advance to a `current` out of reach.
+  CycleAnswer cycle(const CycleRequest& request);
+
+  DirtyAnswer dirty(std::string_view path, CycleId since) const;
+  TrackerStatus status() const;
+
+  // A copy that holds all records before its position, and possibly later marks: marking continues while the
+  // current cycle's filters are copied.
+  TrackerState state() const;
+
+  // A copy that holds exactly the records before its position. Blocks marking until it is made.
+  TrackerState exact_state() const;
+
+  // Increases with every change of the state.
+  JournalPosition position() const { return position_.load(std::memory_order_acquire); }
+
+  // --- for the journal ---
+
+  // The records since the last call, and the position of the first one.
+  struct Recorded {
+    JournalPosition start = 0;
+    std::string records;
+    bool is_cut_off = false;  // recorded_bytes_max was exceeded: all are dropped, recording has ended
+  };
+  static constexpr std::size_t recorded_bytes_max = std::size_t{64} << 20U;
+
+  Recorded take_records();
+
+  // Begins to record, and returns the position of the first record; records that were not taken are dropped.
+  // A tracker that does not record still counts positions.
+  JournalPosition start_recording();
+  void stop_recording();
+
+ private:
+  // Written by the threads that mark on one stripe of the lock.
+  struct Marked {
+    std::string records;           // not taken yet
+    std::string taken;             // what take_records() took last; its memory is reused
+    std::uint64_t bits_added = 0;  // to the newest level, and not counted yet
+  };
+  using MarkingLock = StripedSharedLock<Marked>;
+
+  // A cycle of the history: `view` directly after it was closed, `marks` once it is packed.
+  struct Closed {
+    CycleId id;
+    std::shared_ptr<const LiveMarks::View> view;
+    std::shared_ptr<const MarkSet> marks;
+    CycleFigures figures;            // of the marks
+    std::uint64_t memory_bytes = 0;  // of its filters
+
+    std::shared_ptr<const MarkSet> get() const;
+    bool may_contain(std::string_view path, const PathHash& hash) const;
+  };
+
+  // The input of copy(), taken under the exclusive lock. state() calls copy() after it has released the lock.
+  struct Cut {
+    TrackerState state;  // without marks and history
+    LiveMarks::View marks;
+    std::vector<Closed> history;
+  };
+
+  void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
+  bool mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const PrefixHashes& prefixes,
+                 MarkOutcome& outcome);
+  std::uint64_t set_bits(std::span<const PathHash> unknown);
+  void mark_tree(const Mark& mark, MarkOutcome& outcome);
+  JournalPosition bound_trees(MarkingLock::ExclusiveLock& locked);
+  template <class Record>
+  JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);
+  template <class Record>
+  JournalPosition record_locked(MarkingLock::ExclusiveLock& locked, const Record& what, std::size_t bytes);
+
+  bool is_newest_level_open() const;
+  void open_next_level();
+  std::optional<std::size_t> level_to_open();
+  std::uint64_t live_memory_bytes_max() const;
+  void count_bits(MarkingLock::ExclusiveLock& locked);
+
+  bool advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to);
+  void pack(CycleId closed);
+  std::size_t next_start_level();
+  void trim_history();
+  Closed make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const;
+  void seal_records(MarkingLock::ExclusiveLock& locked) const;
+  void forget_records(MarkingLock::ExclusiveLock& locked);
+
+  Cut cut(MarkingLock::ExclusiveLock& locked) const;
+  static TrackerState copy(const Cut& cut);
+  std::chrono::milliseconds current_age() const;
+  CycleFigures figures_of(CycleId id, const MarkSet& marks) const;
+  CycleFigures live_figures(std::uint64_t uncounted) const;
+  bool is_saturated(const MarkSet& marks) const;
+
+  const Options options_;
+  const base::Clock& clock_;
+
+  // A shared holder reads all members below, adds to live_, and writes to its Marked; only an exclusive
+  // holder changes the rest.
+  mutable MarkingLock marking_lock_;
+  InstanceId instance_;
+  bool complete_since_birth_;
+  CycleId oldest_kept_;
+  CycleId current_;
+  base::WallTime opened_at_;
+  base::SteadyTime opened_at_steady_;
+  LiveMarks live_;
+  bool saturated_ = false;       // the current cycle can open no further level
+  std::size_t start_level_ = 0;  // of the current cycle
+  std::size_t asked_level_ = 0;  // the largest requested for the next cycle
+  std::vector<Closed> history_;
+  JournalPosition last_advance_ = 0;  // the position after its record
+  bool recording_ = false;
+  mutable std::string sealed_;       // records older than those in Marked
+  JournalPosition taken_up_to_ = 0;  // the position of the first record that was not taken
+
+  std::mutex taking_;  // held by take_records(), for Marked::taken
+
+  // Increased before the bits of a mark are set: a thread that sees the bits and then reads the position gets
+  // one after the mark's record.
+  alignas(64) std::atomic<JournalPosition> position_;
+  std::atomic<bool> recording_cut_off_ = false;
+};
+
+}  // namespace spoor::tracker

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spoor::tracker {
+
+// Recognises a file system path (`/mnt/disk1/bucket/x`) where a path of the namespace (`bucket/x`) is
+// expected: a mark on it would have no effect.
+//
+// Immutable; thread-safe.
+class DrivePaths {
+ public:
+  DrivePaths() = default;
+  explicit DrivePaths(const std::vector<std::filesystem::path>& drives);
+
+  // Why `raw` is refused, and which path to use instead; empty if it is valid. `path` is the normalised
+  // `raw`. Only an absolute `raw` can be on a drive: a bucket may have the same name as a drive.
+  std::string refusal(std::string_view raw, std::string_view path) const;
+
+ private:
+  std::vector<std::string> drives_;  // normalised
+};
+
+}  // namespace spoor::tracker

@@ -1,0 +1,170 @@
+#include "tracker/storage/drive_registry.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/printable.h"
+#include "tracker/cycles/ids.h"
+#include "tracker/errors.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::tracker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t registry_bytes_max = 16U << 20U;
+
+fs::path registry_file(const fs::path& data_dir) { return data_dir / "drives.json"; }
+fs::path identity_file(const fs::path& drive) { return drive / drive_identity_file; }
+
+// Paths are bytes, JSON is UTF-8: each byte is encoded as the code point of the same number.
+std::string to_json_text(const fs::path& path) {
+  std::string text;
+  for (const char byte : path.native()) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (code < 0x80U) {
+      text += byte;
+    } else {
+      text += static_cast<char>(0xc0U | (code >> 6U));
+      text += static_cast<char>(0x80U | (code & 0x3fU));
+    }
+  }
+  return text;
+}
+
+// An id in a file: the 32 hex digits of 128 random bits.
+std::optional<std::string> read_hex_id(const nlohmann::json& value) {
+  if (!value.is_string()) return std::nullopt;
+  const auto id = InstanceId::parse(value.get<std::string>());
+  if (!id) return std::nullopt;
+  return id->to_string();
+}
+
+std::string refusal(const fs::path& drive, const std::string& why) {
+  return fmt::format(
+      "{} {}: it is not mounted, or was replaced. Mount it; or, if it is the drive from now on, run: spoor "
+      "drives accept {}",
+      base::printable(drive.native()), why, base::printable(drive.native()));
+}
+
+}  // namespace
+
+fs::path spoor_directory(const fs::path& drive) { return drive / ".spoor"; }
+
+std::optional<std::string> parse_drive_identity(std::string_view content) {
+  const auto json = nlohmann::json::parse(content, nullptr, false);
+  return json.is_object() && json.contains("id") ? read_hex_id(json["id"]) : std::nullopt;
+}
+
+base::Result<> DriveRegistry::load(const std::vector<fs::path>& drives) {
+  ids_.clear();
+  const auto text = read_if_there(files_, registry_file(data_dir_), registry_bytes_max);
+  if (text && !*text) return {};
+  std::string why = text ? "it is corrupt" : text.error().message;
+  const auto json = text ? nlohmann::json::parse(**text, nullptr, false) : nlohmann::json();
+  const bool is_whole = json.is_object() && json.contains("drives") && json["drives"].is_object();
+  for (const fs::path& drive : drives) {
+    if (is_whole) {
+      const auto key = to_json_text(drive);
+      if (json["drives"].contains(key)) ids_[drive] = read_hex_id(json["drives"][key]).value_or("");
+    } else {
+      const auto id = read_id(drive);
+      if (!id || !*id) ids_[drive] = "";
+    }
+  }
+  if (is_whole) return {};
+  return base::Error(Errc::drive_refused,
+                     fmt::format("{}: {}; drives that carry no identity are refused until accepted",
+                                 registry_file(data_dir_).native(), why));
+}
+
+DriveCheck DriveRegistry::check(const fs::path& drive) const {
+  const auto remembered = ids_.find(drive);
+  if (remembered == ids_.end()) return {};
+  DriveCheck check{DriveIdentity::refused, {}};
+  const auto id = read_id(drive);
+  if (!id) {
+    check.error = refusal(drive, fmt::format("has an identity that can't be read ({})", id.error().message));
+  } else if (!*id) {
+    check.error = refusal(drive, "carries no identity (.spoor/drive.json)");
+  } else if (**id != remembered->second) {
+    check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner_of(**id)));
+  } else {
+    check.identity = DriveIdentity::known;
+  }
+  return check;
+}
+
+// For messages.
+std::string DriveRegistry::owner_of(const std::string& id) const {
+  for (const auto& [drive, remembered] : ids_) {
+    if (remembered == id) return fmt::format("that of {}", base::printable(drive.native()));
+  }
+  return id + ", of no drive of this node";
+}
+
+std::string DriveRegistry::id_of(const fs::path& drive) const {
+  const auto remembered = ids_.find(drive);
+  return remembered == ids_.end() ? std::string() : remembered->second;
+}
+
+base::Result<> DriveRegistry::admit(const fs::path& drive) {
+  const std::string overlap = find_overlap_ ? find_overlap_(drive) : std::string();
+  if (!overlap.empty()) return base::Error(Errc::drive_refused, overlap);
+  auto id = read_id(drive);
+  if (!id) return id.error();
+  if (*id) {
+    if (auto alone = refuse_duplicate_identity(drive, **id); !alone) return alone;
+  }
+  const auto its = *id ? base::Result<std::string>(**id) : give_id(drive);
+  if (!its) return its.error();
+  auto ids = ids_;
+  ids[drive] = *its;
+  nlohmann::json json{{"drives", nlohmann::json::object()}};
+  for (const auto& [path, remembered] : ids) json["drives"][to_json_text(path)] = remembered;
+  if (auto done = base::replace_file(files_, registry_file(data_dir_), json.dump(2) + "\n"); !done)
+    return done;
+  ids_ = std::move(ids);
+  return {};
+}
+
+// nullopt if the drive has no id. An id that can't be read is an error: it may be the right one.
+base::Result<std::optional<std::string>> DriveRegistry::read_id(const fs::path& drive) const {
+  const auto text = read_if_there(files_, identity_file(drive), drive_identity_bytes_max);
+  if (!text) return text.error();
+  if (!*text) return std::optional<std::string>{};
+  if (auto id = parse_drive_identity(**text)) return id;
+  return base::Error(
+      Errc::drive_refused,
+      fmt::format("{} is corrupt; if it is the right drive, remove the file and accept the drive",
+                  identity_file(drive).native()));
+}
+
+base::Result<std::string> DriveRegistry::give_id(const fs::path& drive) {
+  const fs::path directory = spoor_directory(drive);
+  if (auto done = files_.create_directory(directory); !done) return done.error();
+  if (auto done = files_.sync_directory(drive); !done) return done.error();  // makes the directory durable
+  std::string id = InstanceId::random().to_string();
+  const std::string text = nlohmann::json{{"id", id}}.dump() + "\n";
+  if (auto done = base::replace_file(files_, identity_file(drive), text); !done) return done.error();
+  return id;
+}
+
+// One disk at two paths would be walked and counted twice.
+base::Result<> DriveRegistry::refuse_duplicate_identity(const fs::path& drive, const std::string& id) const {
+  for (const auto& [path, remembered] : ids_) {
+    if (path == drive || remembered != id) continue;
+    const auto there = read_id(path);
+    if (!there || *there != id) continue;
+    return base::Error(Errc::drive_refused,
+                       fmt::format("{} carries the same identity as {}: one disk at two paths, or a copy; "
+                                   "remove .spoor/drive.json from the one that is to be another drive",
+                                   base::printable(drive.native()), base::printable(path.native())));
+  }
+  return {};
+}
+
+}  // namespace spoor::tracker

@@ -1,0 +1,77 @@
+// Which disk belongs to which drive path: every drive holds a random id (`.spoor/drive.json`), and
+// `node.data_dir` stores the id for each path (`drives.json`). An unmounted or swapped disk is thus neither
+// taken for the drive nor for an empty one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_system.h"
+
+namespace spoor::tracker {
+
+// `<drive>/.spoor`: Spoor's own files on a drive.
+std::filesystem::path spoor_directory(const std::filesystem::path& drive);
+
+// The file that holds a drive's identity: its path below the drive, and its maximum size.
+inline constexpr const char* drive_identity_file = ".spoor/drive.json";
+inline constexpr std::uint64_t drive_identity_bytes_max = 64U << 10U;
+
+// The identity in the content of that file; nullopt if it is corrupt.
+std::optional<std::string> parse_drive_identity(std::string_view content);
+
+enum class DriveIdentity {
+  known,    // The drive has the id stored for this path.
+  fresh,    // No id is stored for this path: any drive there can be admitted.
+  refused,  // No drive, or another one than the known one: must not be written to, read or walked.
+};
+
+struct DriveCheck {
+  DriveIdentity identity = DriveIdentity::fresh;
+  std::string error;  // why it is refused, and what to do
+};
+
+// Describes the overlap of this drive with another of the node's drives; empty if there is none.
+using FindOverlap = std::function<std::string(const std::filesystem::path& drive)>;
+
+// Not thread-safe. `files` must outlive it.
+class DriveRegistry {
+ public:
+  // Does not read any file. `find_overlap` may be empty.
+  DriveRegistry(base::FileSystem& files, std::filesystem::path data_dir, FindOverlap find_overlap = {})
+      : files_(files), data_dir_(std::move(data_dir)), find_overlap_(std::move(find_overlap)) {}
+
+  // Reads the ids of these drives; the next admit() removes those of other drives from the file. A missing
+  // `drives.json` is not an error. If the file exists and can't be used, load() fails, and check() refuses
+  // every drive without an id until it is admitted, since it may be an unmounted one.
+  base::Result<> load(const std::vector<std::filesystem::path>& drives);
+
+  DriveCheck check(const std::filesystem::path& drive) const;
+
+  // The id stored for the drive; empty if there is none.
+  std::string id_of(const std::filesystem::path& drive) const;
+
+  // Makes the drive that is at this path now the known one: stores its id, or writes a new one to the drive.
+  // Durable on success. Fails if the drive can't be written to, or overlaps with another drive.
+  base::Result<> admit(const std::filesystem::path& drive);
+
+ private:
+  std::string owner_of(const std::string& id) const;
+  base::Result<std::optional<std::string>> read_id(const std::filesystem::path& drive) const;
+  base::Result<std::string> give_id(const std::filesystem::path& drive);
+  base::Result<> refuse_duplicate_identity(const std::filesystem::path& drive, const std::string& id) const;
+
+  base::FileSystem& files_;
+  std::filesystem::path data_dir_;
+  FindOverlap find_overlap_;
+  std::map<std::filesystem::path, std::string> ids_;  // an empty id matches no drive
+};
+
+}  // namespace spoor::tracker

@@ -1,0 +1,96 @@
+#include "tracker/storage/instance_record.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+namespace {
+
+constexpr std::uint64_t record_bytes_max = 2U << 20U;  // the rules may be long
+
+std::filesystem::path record_file(const std::filesystem::path& data_dir) {
+  return data_dir / "instance.json";
+}
+
+// An unknown value counts as the weakest durability.
+Durability parse_durability(std::string_view text) {
+  for (const Durability each : {Durability::disk, Durability::os}) {
+    if (text == to_string(each)) return each;
+  }
+  return Durability::memory;
+}
+
+std::string text_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::uint64_t> number_member(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<std::uint64_t>();
+}
+
+}  // namespace
+
+std::string_view to_string(Durability durability) {
+  switch (durability) {
+    case Durability::disk:
+      return "disk";
+    case Durability::os:
+      return "os";
+    case Durability::memory:
+      break;
+  }
+  return "memory";
+}
+
+base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
+                                                                 const std::filesystem::path& data_dir) {
+  const auto file = record_file(data_dir);
+  const auto text = files.read(file, record_bytes_max);
+  if (!text) {
+    if (text.error().code == std::errc::no_such_file_or_directory) return std::optional<InstanceRecord>{};
+    return text.error();
+  }
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
+  if (!json.is_object()) return corrupt;
+  const auto instance = InstanceId::parse(text_member(json, "instance"));
+  if (!instance) return corrupt;
+  InstanceRecord record{*instance, std::nullopt};
+  const auto generation = number_member(json, "clean_generation");
+  const auto position = number_member(json, "clean_position");
+  if (generation && position) record.clean_stop = {*generation, *position};
+  const auto birth = number_member(json, "birth_cycle");
+  const bool is_complete = json.value("birth_complete", nlohmann::json()) == true;
+  const std::uint64_t first = is_complete ? 1 : 2;  // the gap is in the cycle before
+  if (birth && *birth >= first && *birth <= CycleId::value_max) record.birth = {{*birth}, is_complete};
+  record.rules = text_member(json, "rules");
+  record.durability = parse_durability(text_member(json, "durability"));
+  record.boot_id = text_member(json, "boot_id");
+  return std::optional(record);
+}
+
+base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
+                                     const InstanceRecord& record) {
+  nlohmann::json json{{"instance", record.instance.to_string()},
+                      {"rules", record.rules},
+                      {"durability", to_string(record.durability)},
+                      {"boot_id", record.boot_id}};
+  if (record.clean_stop) {
+    json["clean_generation"] = record.clean_stop->generation;
+    json["clean_position"] = record.clean_stop->position;
+  }
+  if (record.birth) {
+    json["birth_cycle"] = record.birth->cycle.value;
+    json["birth_complete"] = record.birth->complete;
+  }
+  return base::replace_file(files, record_file(data_dir),
+                            json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace spoor::tracker

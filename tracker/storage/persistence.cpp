@@ -1,0 +1,221 @@
+#include "tracker/storage/persistence.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/printable.h"
+#include "tracker/errors.h"
+
+namespace spoor::tracker {
+
+Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Options options)
+    : files_(files),
+      clock_(clock),
+      options_(std::move(options)),
+      store_(files, options_.drives, options_.owner, options_.data_dir, options_.find_overlap),
+      journal_(files, {options_.data_dir, options_.owner, options_.durability == Durability::disk}) {}
+
+base::Result<std::unique_ptr<Persistence>> Persistence::start(base::FileSystem& files,
+                                                              const base::Clock& clock, Options options) {
+  std::unique_ptr<Persistence> persistence(new Persistence(files, clock, std::move(options)));
+  if (auto done = persistence->begin(); !done) return done.error();
+  return persistence;
+}
+
+base::Result<> Persistence::begin() {
+  RecoveryInput input;
+  input.record = read_instance_record(files_, options_.data_dir);
+  std::optional<InstanceId> living;
+  if (input.record && *input.record) living = (*input.record)->instance;
+  input.snapshot = store_.load(living);
+  if (living) input.journal = load_journal(files_, options_.data_dir, options_.owner, *living);
+  report_loaded(input.snapshot);
+
+  const RecoveryContext now{clock_, options_.tracker, options_.rules, options_.boot_id};
+  auto recovery = recover(input, now);
+  instance_ = recovery.state.instance;
+  birth_ = recovery.birth;
+  report_.loss = std::move(recovery.loss);
+  if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
+
+  const JournalPosition start = recovery.state.position;
+  tracker_ = std::make_unique<Tracker>(options_.tracker, clock_, std::move(recovery.state));
+  const bool has_journal = options_.durability != Durability::memory;
+  durable_ = has_journal ? start : std::numeric_limits<JournalPosition>::max();
+  if (has_journal) {
+    if (report_.loss.empty()) journal_.adopt(input.journal);
+    if (auto done = journal_.sync_adopted(); !done) return done;
+    tracker_->start_recording();
+    if (auto done = begin_journal(start, recovery.follows); !done) return done;
+  }
+  tracker_->bound_tree_marks();
+  // After this write, a start after a crash reads this instance's journal, so the journal must exist. Before
+  // it, the files of the last run must not be changed.
+  if (auto done = write_record(std::nullopt); !done) {
+    journal_.abandon();
+    return done;
+  }
+  for (std::string& note : journal_.remove_leftovers()) report_.notes.push_back(std::move(note));
+  return {};
+}
+
+void Persistence::report_loaded(const LoadedSnapshot& loaded) {
+  if (!loaded.registry_error.empty()) report_.notes.push_back(loaded.registry_error);
+  for (const DriveState& drive : loaded.drives) {
+    if (!drive.ok)
+      report_.notes.push_back(
+          fmt::format("drive {}: {}", base::printable(drive.drive.native()), drive.error));
+  }
+}
+
+base::Result<> Persistence::begin_journal(JournalPosition start, JournalPosition follows) {
+  return journal_.begin({options_.owner, instance_, start, follows});
+}
+
+base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
+  return write_instance_record(
+      files_, options_.data_dir,
+      {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id, birth_});
+}
+
+base::Result<> Persistence::commit() {
+  const std::scoped_lock lock(writing_);
+  return commit_locked();
+}
+
+base::Result<> Persistence::commit_locked() {
+  if (options_.durability == Durability::memory) return {};
+  if (const auto status = journal_status(); !status.error.empty()) {
+    return base::Error(Errc::not_durable, status.error);
+  }
+  const auto recorded = tracker_->take_records();
+  if (recorded.is_cut_off) {
+    return fail(
+        {Errc::not_durable,
+         "the journal was not written for so long that more marks came than are kept in memory for it"});
+  }
+  if (recorded.records.empty()) return {};
+  if (journal_.bytes() + recorded.records.size() > options_.journal_bytes_max) {
+    return fail({Errc::not_durable,
+                 fmt::format("the journal in {} is at its bound ({} bytes) until a drive takes a snapshot, "
+                             "which frees it",
+                             options_.data_dir.native(), journal_.bytes())});
+  }
+  if (auto done = journal_.append(recorded.records); !done) return fail(done.error());
+  durable_ = std::max<JournalPosition>(durable_, recorded.start + recorded.records.size());
+  return {};
+}
+
+// After a failure marks are in memory only, until a snapshot holds them.
+base::Result<> Persistence::fail(const base::Error& error) {
+  tracker_->stop_recording();
+  recording_anew_from_.reset();
+  const std::scoped_lock lock(status_mutex_);
+  failure_ = error.message;
+  ++failures_;
+  return base::Error(Errc::not_durable, failure_);
+}
+
+bool Persistence::is_failed() const {
+  const std::scoped_lock lock(status_mutex_);
+  return !failure_.empty();
+}
+
+JournalPosition Persistence::durable_position() const { return durable_; }
+
+SavedSnapshot Persistence::save() {
+  const TrackerState state = state_to_save();
+  auto saved = store_.save(state, clock_.wall_now());
+  finish_save(saved, state.position);
+  return saved;
+}
+
+// A snapshot must hold no marks that the journal does not hold. Otherwise a mark that adds nothing to them is
+// acknowledged at once, and is lost together with the drive that has the snapshot; the loss is not detected
+// if an older snapshot and the journal are complete. While the journal has failed no mark is acknowledged, so
+// marking can wait for the exact copy.
+TrackerState Persistence::state_to_save() {
+  prepare_save();
+  if (options_.durability == Durability::memory) return tracker_->state();
+  if (!is_failed()) {
+    TrackerState state = tracker_->state();
+    if (commit()) return state;
+    prepare_save();
+  }
+  return tracker_->exact_state();
+}
+
+void Persistence::prepare_save() {
+  if (options_.durability == Durability::memory) return;
+  const std::scoped_lock lock(writing_);
+  // A new segment for the records that the snapshot will not hold. Not after a failed save: the number of
+  // segments would grow as long as no snapshot can be saved.
+  if (!is_failed() && last_save_durable_) {
+    auto done = commit_locked();
+    if (done) done = journal_.rotate();
+    if (!done && !is_failed()) static_cast<void>(fail(done.error()));
+  }
+  if (is_failed()) recording_anew_from_ = tracker_->start_recording();
+}
+
+void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covered) {
+  if (options_.durability == Durability::memory) return;
+  const std::scoped_lock lock(writing_);
+  last_save_durable_ = saved.durable();
+  const auto anew_from = std::exchange(recording_anew_from_, std::nullopt);
+  if (!saved.durable()) {
+    if (anew_from) tracker_->stop_recording();
+    return;
+  }
+  if (anew_from) {
+    // The snapshot holds all records before `anew_from`. Only the new segment shows that records are missing
+    // in the journal before it, if only an older snapshot is left: the position is durable only after it is
+    // written.
+    if (auto done = begin_journal(*anew_from, *anew_from); !done) {
+      static_cast<void>(fail(done.error()));
+      return;
+    }
+    durable_ = std::max<JournalPosition>(durable_, *anew_from);
+    const std::scoped_lock status_lock(status_mutex_);
+    failure_.clear();
+  }
+  journal_.cut(covered);
+}
+
+base::Result<SavedSnapshot> Persistence::stop() {
+  auto saved = save();
+  if (!saved.durable()) return saved;
+  if (auto done = write_record(CleanStop{saved.generation, tracker_->position()}); !done) {
+    return base::wrap(
+        "stopped, and the snapshot is saved, but the clean stop could not be recorded: the next start is "
+        "treated as one after a crash",
+        done.error());
+  }
+  return saved;
+}
+
+std::vector<DriveState> Persistence::check_drives(std::atomic<std::size_t>& checking) const {
+  DriveRegistry registry(files_, options_.data_dir);  // only save() may use the store's registry
+  static_cast<void>(registry.load(options_.drives));  // if it fails, check() refuses drives without an id
+  std::vector<DriveState> states;
+  for (std::size_t i = 0; i < options_.drives.size(); ++i) {
+    checking = i;
+    const auto& drive = options_.drives[i];
+    const DriveCheck check = registry.check(drive);
+    const bool is_refused = check.identity == DriveIdentity::refused;
+    states.push_back({drive, !is_refused, check.error, registry.id_of(drive), is_refused});
+  }
+  return states;
+}
+
+bool Persistence::wants_save() const { return journal_.bytes() > options_.journal_bytes_max / 2; }
+
+JournalStatus Persistence::journal_status() const {
+  const std::scoped_lock lock(status_mutex_);
+  return {journal_.bytes(), failures_, failure_};
+}
+
+}  // namespace spoor::tracker
