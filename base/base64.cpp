@@ -1,6 +1,5 @@
 #include "base/base64.h"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace spoor::base {

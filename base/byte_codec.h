@@ -8,7 +8,6 @@
 #include <boost/endian/conversion.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -1,19 +1,24 @@
 #include "base/clock.h"
 
+#include <fmt/chrono.h>
+
 #include <ctime>
 
 namespace spoor::base {
 
-WallTime SystemClock::wall_now() const { return std::chrono::system_clock::now(); }
-
-SteadyTime SystemClock::steady_now() const { return std::chrono::steady_clock::now(); }
-
-WallTime FileTimeClock::wall_now() const {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return WallTime(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+std::string iso_time(WallTime time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
 }
 
-SteadyTime FileTimeClock::steady_now() const { return std::chrono::steady_clock::now(); }
+std::optional<WallTime> parse_iso_time(const std::string& text) {
+  std::tm parts{};
+  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  const auto time = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
+  constexpr auto bounds = std::chrono::floor<std::chrono::seconds>(WallTime::max());
+  if (time > bounds || time < -bounds.time_since_epoch() + std::chrono::sys_seconds()) return std::nullopt;
+  if (iso_time(time) != text) return std::nullopt;  // strptime() accepts more forms
+  return time;
+}
 
 }  // namespace spoor::base

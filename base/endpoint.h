@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,15 @@ struct Endpoint {
   std::string to_string() const;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// The files of a TLS client, in PEM; each may be empty.
+struct TlsClientFiles {
+  std::filesystem::path ca = {};           // empty: the authorities that the system trusts
+  std::filesystem::path certificate = {};  // with `key`: the certificate of the client
+  std::filesystem::path key = {};
+
+  bool operator==(const TlsClientFiles&) const = default;
 };
 
 inline constexpr std::uint16_t spoor_port = 7420;

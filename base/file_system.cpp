@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 namespace spoor::base {
 namespace {
@@ -15,25 +15,6 @@ namespace {
 Error failed(const char* what, const std::filesystem::path& path) {
   return system_error(errno, fmt::format("cannot {} {}", what, path.native()));
 }
-
-// Owns a descriptor. Not thread-safe.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 // fdatasync() makes the data and the length of the file durable, but not its time stamps. Called twice: if
 // ext4 shuts down during a sync (a disk error, or on request), that sync may report success for lost data;
@@ -72,6 +53,10 @@ class PosixOutputFile final : public OutputFile {
 };
 
 }  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std::uint64_t bytes_max) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
@@ -193,6 +178,15 @@ Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std:
     return done;
   }
   return files.sync_directory(path.parent_path());
+}
+
+Result<std::optional<FileLock>> FileLock::try_acquire(const std::filesystem::path& file) {
+  Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, file_mode));
+  if (fd.get() < 0) return failed("open", file);
+  static_cast<void>(::fchmod(fd.get(), file_mode));  // whatever the umask
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return std::optional(FileLock(std::move(fd)));
+  if (errno == EWOULDBLOCK) return std::optional<FileLock>();
+  return failed("lock", file);
 }
 
 }  // namespace spoor::base

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -86,5 +87,38 @@ Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::f
 // old or the complete new file. Writes and syncs `path`.tmp, renames it, and syncs the directory. If it fails
 // before the rename, the old file is unchanged and the temporary file is removed if possible.
 Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
+
+// Owns a file descriptor. Not thread-safe.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+// An exclusive lock on a file (flock(2)). The destructor releases it, and so does the kernel at the end of
+// the process.
+//
+// Not thread-safe.
+class FileLock {
+ public:
+  // Creates the file if it does not exist. Returns nullopt, without waiting, if another process holds the
+  // lock.
+  static Result<std::optional<FileLock>> try_acquire(const std::filesystem::path& file);
+
+ private:
+  explicit FileLock(Descriptor fd) : fd_(std::move(fd)) {}
+
+  Descriptor fd_;
+};
 
 }  // namespace spoor::base

@@ -10,10 +10,8 @@
 #include <system_error>
 
 #include "base/clock.h"
-#include "base/iso_time.h"
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
@@ -52,7 +50,7 @@ class Printer {
   // Returns false after a failure; error() describes it.
   bool print(const FeedEntry& entry) {
     if (flags_.json) {
-      for (const auto& change : scanner::changes_json(entry)) print_json(change);
+      for (const auto& change : scanner::changes_json(entry)) print_json(change, -1);
     } else if (is_listed(entry)) {
       print_line(entry);
     }
@@ -63,10 +61,6 @@ class Printer {
   const std::string& error() const { return error_; }
 
  private:
-  static void print_json(const nlohmann::ordered_json& line) {
-    print_exact(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-  }
-
   // With --files, files alone list all there is to copy. Deleted entries include directories.
   bool is_listed(const FeedEntry& entry) const {
     if (flags_.deleted) return entry.is_deleted;
@@ -95,72 +89,56 @@ class ChangesCommand {
  public:
   ChangesCommand(const ChangesFlags& flags, const config::Config& config) : flags_(flags), config_(config) {}
 
-  int run() {
+  void run() {
     if (flags_.forget) return forget();
     const auto file = scanner::UsageDatabase::file_in(config_.node.data_dir);
-    auto database = scanner::UsageDatabase::open_read_only(file);
-    if (!database) return fail(exit_failed, database.error().message);
-    const auto latest = scanner::latest_scan(*database);
-    if (!latest) return fail(exit_failed, latest.error().message);
-    if (flags_.latest) return print_latest(*database, *latest);
-    if (flags_.consumers) return print_consumers(*database, *latest);
-    if (flags_.quiet) return move(*database, *latest);
-    const auto since = find_since(*database);
-    if (!since) return fail(exit_failed, since.error().message);
-    if (!*since) return start_over(*database, *latest);
+    auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
+    const auto latest = or_fail(scanner::latest_scan(database));
+    if (flags_.latest) return print_latest(database, latest);
+    if (flags_.consumers) return print_consumers(database, latest);
+    if (flags_.quiet) return move(database, latest);
+    const auto since = find_since(database);
+    if (!since) return start_over(database, latest);
     Printer printer(flags_);
     const scanner::FeedRange range{
-        .since = **since, .until = flags_.until, .after = {}, .files = flags_.files, .drive = flags_.drive};
-    const auto until = scanner::read_changes_in_pages(
-        *database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); });
-    if (!until) return fail(exit_failed, until.error().message);
-    if (!*until) return start_over(*database, *latest);
-    if (!printer.error().empty()) return fail(exit_failed, printer.error());
+        .since = *since, .until = flags_.until, .after = {}, .files = flags_.files, .drive = flags_.drive};
+    const auto until = or_fail(scanner::read_changes_in_pages(
+        database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); }));
+    if (!until) return start_over(database, latest);
+    if (!printer.error().empty()) throw Failure{exit_failed, printer.error()};
     // Changes that were not printed must not be committed.
-    if (std::fflush(stdout) != 0) return fail(exit_failed, "cannot write to standard output");
-    return flags_.commit ? commit(*database, **until, exit_done) : exit_done;
+    if (std::fflush(stdout) != 0) throw Failure{exit_failed, "cannot write to standard output"};
+    if (flags_.commit) commit(database, *until);
   }
 
  private:
-  base::Result<scanner::Consumers> open_consumers() const {
-    return scanner::Consumers::open(config_.node.data_dir);
+  scanner::Consumers open_consumers() const {
+    return or_fail(scanner::Consumers::open(config_.node.data_dir));
   }
 
-  int print_latest(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    if (!flags_.json) {
-      print_exact(fmt::format("{}\n", latest));
-      return exit_done;
-    }
-    const auto id = scanner::feed_id(database);
-    if (!id) return fail(exit_failed, id.error().message);
-    print_exact(nlohmann::ordered_json{{"feed", *id}, {"scan", latest}}.dump() + '\n');
-    return exit_done;
+  void print_latest(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    if (!flags_.json) return print_exact(fmt::format("{}\n", latest));
+    const auto id = or_fail(scanner::feed_id(database));
+    print_json({{"feed", id}, {"scan", latest}}, -1);
   }
 
   // How many scans a consumer has still to read; nothing if it has to start over.
-  static base::Result<std::optional<std::uint64_t>> lag_of(scanner::UsageDatabase& database,
-                                                           const scanner::Consumer& consumer,
-                                                           std::uint64_t latest) {
-    const auto id = scanner::feed_id(database);
-    if (!id) return id.error();
-    if (consumer.feed_id != *id || consumer.scan > latest) return std::optional<std::uint64_t>();
-    const auto until = scanner::read_changes(database, {.since = consumer.scan, .until = {}, .after = {}},
-                                             [](const FeedEntry&) { return false; });
-    if (!until) return until.error();
-    return *until ? std::optional<std::uint64_t>(latest - consumer.scan) : std::nullopt;
+  static std::optional<std::uint64_t> lag_of(scanner::UsageDatabase& database,
+                                             const scanner::Consumer& consumer, std::uint64_t latest) {
+    const auto id = or_fail(scanner::feed_id(database));
+    if (consumer.feed_id != id || consumer.scan > latest) return std::nullopt;
+    const auto until =
+        or_fail(scanner::read_changes(database, {.since = consumer.scan, .until = {}, .after = {}},
+                                      [](const FeedEntry&) { return false; }));
+    return until ? std::optional(latest - consumer.scan) : std::nullopt;
   }
 
-  int print_consumers(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    auto consumers = open_consumers();
-    if (!consumers) return fail(exit_failed, consumers.error().message);
-    const auto list = consumers->list();
-    if (!list) return fail(exit_failed, list.error().message);
+  void print_consumers(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    const auto list = or_fail(open_consumers().list());
     auto json = nlohmann::ordered_json{{"latest", latest}, {"consumers", nlohmann::ordered_json::array()}};
     Table table({"consumer", "scan", "behind", "committed", ""}, {3, 4});
-    for (const scanner::Consumer& consumer : *list) {
-      const auto lag = lag_of(database, consumer, latest);
-      if (!lag) return fail(exit_failed, lag.error().message);
-      const std::optional<std::uint64_t>& behind = *lag;
+    for (const scanner::Consumer& consumer : list) {
+      const auto behind = lag_of(database, consumer, latest);
       const std::string committed = base::iso_time(consumer.committed_at);
       json["consumers"].push_back({{"consumer", consumer.name},
                                    {"scan", consumer.scan},
@@ -169,62 +147,45 @@ class ChangesCommand {
       table.add({consumer.name, std::to_string(consumer.scan), behind ? with_commas(*behind) : "-", committed,
                  behind ? "" : "starts over: its changes are no longer kept"});
     }
-    if (flags_.json) {
-      print_exact(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-    } else {
-      print_text(list->empty() ? "no consumer has committed yet\n" : table.to_string());
-    }
-    return exit_done;
+    if (flags_.json) return print_json(json);
+    print_text(list.empty() ? "no consumer has committed yet\n" : table.to_string());
   }
 
-  int move(scanner::UsageDatabase& database, std::uint64_t latest) const {
+  void move(scanner::UsageDatabase& database, std::uint64_t latest) const {
     const std::uint64_t until = flags_.until.value_or(latest);
-    if (until <= latest) return commit(database, until, exit_done);
-    return fail(exit_failed,
-                fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until));
+    if (until <= latest) return commit(database, until);
+    throw Failure{exit_failed,
+                  fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until)};
   }
 
   // Nothing for a consumer that has no position yet.
-  base::Result<std::optional<std::uint64_t>> find_since(scanner::UsageDatabase& database) const {
+  std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database) const {
     if (flags_.since) return flags_.since;
-    const auto id = scanner::feed_id(database);
-    if (!id) return id.error();
-    auto consumers = open_consumers();
-    if (!consumers) return consumers.error();
-    return consumers->position(flags_.consumer, *id);
+    const auto id = or_fail(scanner::feed_id(database));
+    return or_fail(open_consumers().position(flags_.consumer, id));
   }
 
   // The consumer has to read everything. With --commit it continues after the last scan, or after --until.
-  int start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    if (flags_.commit) {
-      latest = std::min(latest, flags_.until.value_or(latest));
-      const int committed = commit(database, latest, exit_start_over);
-      if (committed != exit_start_over) return committed;
+  void start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    if (!flags_.commit) {
+      throw Failure{exit_start_over,
+                    "the changes since then are not kept: take everything (with --consumer NAME --commit "
+                    "first, so that nothing is missed)"};
     }
-    return fail(exit_start_over,
-                flags_.commit
-                    ? fmt::format("take everything now; '{}' continues from scan {}", flags_.consumer, latest)
-                    : "the changes since then are not kept: take everything (with --consumer NAME --commit "
-                      "first, so that nothing is missed)");
+    latest = std::min(latest, flags_.until.value_or(latest));
+    commit(database, latest);
+    throw Failure{exit_start_over,
+                  fmt::format("take everything now; '{}' continues from scan {}", flags_.consumer, latest)};
   }
 
-  int commit(scanner::UsageDatabase& database, std::uint64_t scan, int code) const {
-    const auto id = scanner::feed_id(database);
-    if (!id) return fail(exit_failed, id.error().message);
-    auto consumers = open_consumers();
-    if (!consumers) return fail(exit_failed, consumers.error().message);
-    const auto done = consumers->commit({flags_.consumer, *id, scan, base::SystemClock().wall_now()});
-    if (!done) return fail(exit_failed, done.error().message);
-    return code;
+  void commit(scanner::UsageDatabase& database, std::uint64_t scan) const {
+    const auto id = or_fail(scanner::feed_id(database));
+    or_fail(open_consumers().commit({flags_.consumer, id, scan, base::SystemClock().wall_now()}));
   }
 
-  int forget() const {
-    auto consumers = open_consumers();
-    if (!consumers) return fail(exit_failed, consumers.error().message);
-    const auto was_there = consumers->forget(flags_.consumer);
-    if (!was_there) return fail(exit_failed, was_there.error().message);
-    return *was_there ? exit_done
-                      : fail(exit_failed, fmt::format("there is no consumer '{}'", flags_.consumer));
+  void forget() const {
+    if (!or_fail(open_consumers().forget(flags_.consumer)))
+      throw Failure{exit_failed, fmt::format("there is no consumer '{}'", flags_.consumer)};
   }
 
   const ChangesFlags& flags_;
@@ -232,50 +193,45 @@ class ChangesCommand {
 };
 
 // The path of the drive as in the configuration.
-std::optional<std::string> find_drive(const config::Config& config, const std::string& path) {
+std::string find_drive(const config::Config& config, const std::string& path) {
   std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   if (!normal.has_filename()) normal = normal.parent_path();
   const auto drive = std::ranges::find(config.drives, normal);
-  if (drive == config.drives.end()) return std::nullopt;
-  return drive->native();
+  if (drive != config.drives.end()) return drive->native();
+  throw Failure{exit_usage, fmt::format("--drive: '{}' is not among the drives in the configuration",
+                                        base::printable(path))};
 }
 
-int run(const GlobalOptions& global, ChangesFlags& flags) {
-  if (refuse_url(global, "changes")) return exit_usage;
+void run(const GlobalOptions& global, ChangesFlags& flags) {
+  refuse_url(global, "changes");
   if (!flags.latest && !flags.consumers && flags.since.has_value() != flags.consumer.empty()) {
-    return fail(exit_usage, "give either --since SCAN or --consumer NAME");
+    throw Failure{exit_usage, "give either --since SCAN or --consumer NAME"};
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
-    return fail(exit_usage, "--commit and --forget need --consumer NAME");
+    throw Failure{exit_usage, "--commit and --forget need --consumer NAME"};
   }
-  if (flags.quiet && !flags.commit) return fail(exit_usage, "--quiet needs --commit");
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
-  if (flags.files && !config->scan.file_feed) {
-    return fail(
+  if (flags.quiet && !flags.commit) throw Failure{exit_usage, "--quiet needs --commit"};
+  const auto config = or_fail(global.load_config(), exit_usage);
+  if (flags.files && !config.scan.file_feed) {
+    throw Failure{
         exit_usage,
         "--files: the scans of this node do not keep the names of files; set scan.file_feed to true in "
-        "its configuration, then run 'spoor scan'");
+        "its configuration, then run 'spoor scan'"};
   }
   if (!flags.drive.empty()) {
-    auto drive = find_drive(*config, flags.drive);
-    if (!drive) {
-      return fail(exit_usage, fmt::format("--drive: '{}' is not among the drives in the configuration",
-                                          base::printable(flags.drive)));
-    }
-    flags.drive = *std::move(drive);
+    flags.drive = find_drive(config, flags.drive);
     base::PosixFileSystem files;
-    tracker::DriveRegistry registry(files, config->node.data_dir);
-    static_cast<void>(registry.load(config->drives));
+    tracker::DriveRegistry registry(files, config.node.data_dir);
+    static_cast<void>(registry.load(config.drives));
     if (const auto check = registry.check(flags.drive); !check.error.empty())
-      return fail(exit_failed, check.error);
+      throw Failure{exit_failed, check.error};
   }
-  return ChangesCommand(flags, *config).run();
+  ChangesCommand(flags, config).run();
 }
 
 }  // namespace
 
-void add_changes_command(CLI::App& program, const GlobalOptions& options, int& code) {
+void add_changes_command(CLI::App& program, const GlobalOptions& options) {
   auto flags = std::make_shared<ChangesFlags>();
   CLI::App* command = program.add_subcommand("changes", "Lists the directories that scans found changed");
   command->footer(
@@ -300,7 +256,7 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options, int& c
                     "Lists files instead (with --deleted or --json: files, too); needs scan.file_feed");
   command->add_flag("-0", flags->nul, "Ends each path with a NUL instead of a line break");
   command->add_flag("--json", flags->json, "Prints one JSON object per line, deletions included");
-  command->callback([flags, &options, &code] { code = run(options, *flags); });
+  command->callback([flags, &options] { run(options, *flags); });
 }
 
 }  // namespace spoor::cli

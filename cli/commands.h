@@ -1,5 +1,6 @@
 // The commands of `spoor`. Each function adds a subcommand to the program. The subcommand runs during the
-// parsing and stores its exit code in `code`. `options` and `code` must outlive the parsing.
+// parsing; it throws a Failure, or stores its exit code in `code`. `options` and `code` must outlive the
+// parsing.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,15 +9,15 @@
 
 namespace spoor::cli {
 
-void add_changes_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_changes_command(CLI::App& program, const GlobalOptions& options);
 void add_mark_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_members_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code);
-void add_scans_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_scans_command(CLI::App& program, const GlobalOptions& options);
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);
-void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_usage_command(CLI::App& program, const GlobalOptions& options);
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);
-void add_drives_command(CLI::App& program, const GlobalOptions& options, int& code);
-void add_config_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_drives_command(CLI::App& program, const GlobalOptions& options);
+void add_config_command(CLI::App& program, const GlobalOptions& options);
 
 }  // namespace spoor::cli

@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 
 namespace spoor::cli {
@@ -25,23 +24,17 @@ std::string drives_text(const ordered_json& drives) {
   return table.to_string();
 }
 
-int ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
+void ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
   // The daemon writes to the drive before it responds to `accept`.
-  auto daemon = DaemonClient::create(global, std::chrono::minutes(1));
-  if (!daemon) return fail(exit_usage, daemon.error().message);
-  const auto json = daemon->exchange(method, target);
-  if (!json) return fail(exit_failed, json.error().message);
-  if (as_json) {
-    print_exact(json->dump(2) + '\n');
-  } else {
-    print_text(drives_text(json->at("drives")));
-  }
-  return exit_done;
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(1)), exit_usage);
+  const auto json = or_fail(daemon.exchange(method, target));
+  if (as_json) return print_json(json);
+  print_text(drives_text(json.at("drives")));
 }
 
 }  // namespace
 
-void add_drives_command(CLI::App& program, const GlobalOptions& global, int& code) {
+void add_drives_command(CLI::App& program, const GlobalOptions& global) {
   struct Flags {
     bool json = false;
     std::string path;
@@ -51,12 +44,12 @@ void add_drives_command(CLI::App& program, const GlobalOptions& global, int& cod
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* accept = command->add_subcommand("accept", "Accepts what is now at a drive's path as the drive");
   accept->add_option("PATH", flags->path, "The drive, as in the configuration")->required();
-  accept->callback([flags, &global, &code] {
+  accept->callback([flags, &global] {
     const auto path = boost::urls::encode(flags->path, boost::urls::unreserved_chars);
-    code = ask(global, "POST", "/v1/drives/accept?path=" + path, flags->json);
+    ask(global, "POST", "/v1/drives/accept?path=" + path, flags->json);
   });
-  command->callback([command, flags, &global, &code] {
-    if (command->get_subcommands().empty()) code = ask(global, "GET", "/v1/drives", flags->json);
+  command->callback([command, flags, &global] {
+    if (command->get_subcommands().empty()) ask(global, "GET", "/v1/drives", flags->json);
   });
 }
 

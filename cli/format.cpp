@@ -55,6 +55,10 @@ void print_error(std::string_view message) {
 
 void print_exact(std::string_view text) { fmt::print("{}", text); }
 
+void print_json(const nlohmann::ordered_json& json, int indent) {
+  print_exact(json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other) {
   return value.is_string() ? value.get<std::string>() : other;
 }

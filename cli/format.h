@@ -30,8 +30,11 @@ void print_text(std::string_view text);
 // Prints a message of this program to standard error; escapes control characters.
 void print_error(std::string_view message);
 
-// Prints JSON and other machine-readable output unchanged.
+// Prints machine-readable output unchanged.
 void print_exact(std::string_view text);
+
+// Prints JSON and a line break; replaces bytes that are not UTF-8. With -1 it is a single line.
+void print_json(const nlohmann::ordered_json& json, int indent = 2);
 
 // Returns the string in `value`, or `other` if it is not a string, such as null.
 std::string text_or(const nlohmann::ordered_json& value, const std::string& other);

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file_system.h"
-#include "base/iso_time.h"
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "tracker/errors.h"
 #include "tracker/storage/minio_snapshot.h"
@@ -68,17 +67,16 @@ Inspected from_spoor(const tracker::Snapshot& snapshot) {
   return inspected;
 }
 
-base::Result<Inspected> inspect(const std::string& file) {
+Inspected inspect(const std::string& file) {
   base::PosixFileSystem files;
-  const auto bytes = files.read(file, tracker::snapshot_bytes_max);
-  if (!bytes) return bytes.error();
-  if (!bytes->empty() && static_cast<std::uint8_t>(bytes->front()) == tracker::minio_snapshot_version) {
-    const auto snapshot = tracker::decode_minio_snapshot(*bytes);
-    if (!snapshot) return base::wrap(file, snapshot.error());
+  const auto bytes = or_fail(files.read(file, tracker::snapshot_bytes_max));
+  if (!bytes.empty() && static_cast<std::uint8_t>(bytes.front()) == tracker::minio_snapshot_version) {
+    const auto snapshot = tracker::decode_minio_snapshot(bytes);
+    if (!snapshot) throw Failure{exit_failed, base::wrap(file, snapshot.error()).message};
     return from_minio(*snapshot);
   }
-  const auto snapshot = tracker::decode_snapshot(*bytes);
-  if (!snapshot) return base::wrap(file, snapshot.error());
+  const auto snapshot = tracker::decode_snapshot(bytes);
+  if (!snapshot) throw Failure{exit_failed, base::wrap(file, snapshot.error()).message};
   return from_spoor(*snapshot);
 }
 
@@ -116,7 +114,7 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   return json;
 }
 
-int print_json(const Inspected& inspected, const std::vector<std::string>& paths) {
+int print_as_json(const Inspected& inspected, const std::vector<std::string>& paths) {
   int code = exit_done;
   ordered_json json{{"format", inspected.format},
                     {"version", inspected.version},
@@ -133,7 +131,7 @@ int print_json(const Inspected& inspected, const std::vector<std::string>& paths
     }
     json["contains"].push_back(std::move(entry));
   }
-  print_exact(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n');
+  print_json(json);
   return code;
 }
 
@@ -175,12 +173,11 @@ int run(const InspectOptions& options) {
   std::vector<std::string> paths = options.contains;
   if (!options.contains_from.empty()) {
     std::ifstream lines(options.contains_from);
-    if (!lines) return fail(exit_failed, fmt::format("cannot read {}", options.contains_from));
+    if (!lines) throw Failure{exit_failed, fmt::format("cannot read {}", options.contains_from)};
     for (std::string line; std::getline(lines, line);) paths.push_back(line);
   }
   const auto inspected = inspect(options.file);
-  if (!inspected) return fail(exit_failed, inspected.error().message);
-  return options.json ? print_json(*inspected, paths) : print_report(*inspected, paths);
+  return options.json ? print_as_json(inspected, paths) : print_report(inspected, paths);
 }
 
 }  // namespace
@@ -194,8 +191,10 @@ void add_inspect_command(CLI::App& program, const GlobalOptions& global, int& co
       ->allow_extra_args(false);
   command->add_option("--contains-from", options->contains_from, "The same for each line of a file");
   command->add_flag("--json", options->json, "Prints JSON");
-  command->callback(
-      [options, &global, &code] { code = refuse_url(global, "inspect") ? exit_usage : run(*options); });
+  command->callback([options, &global, &code] {
+    refuse_url(global, "inspect");
+    code = run(*options);
+  });
 }
 
 }  // namespace spoor::cli

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 
 namespace {
 
@@ -32,14 +31,14 @@ int run(int argc, char** argv) {
   program.fallthrough();             // accepts the options above after the command, too
   add_mark_command(program, options, code);
   add_scan_command(program, options, code);
-  add_scans_command(program, options, code);
+  add_scans_command(program, options);
   add_status_command(program, options, code);
-  add_usage_command(program, options, code);
-  add_changes_command(program, options, code);
+  add_usage_command(program, options);
+  add_changes_command(program, options);
   add_inspect_command(program, options, code);
   add_members_command(program, options, code);
-  add_drives_command(program, options, code);
-  add_config_command(program, options, code);
+  add_drives_command(program, options);
+  add_config_command(program, options);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -54,6 +53,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const Failure& failure) {
+    return fail(failure.code, failure.message);
   } catch (const nlohmann::json::exception& error) {
     return fail(exit_failed,
                 std::string("the daemon's response is not of the expected form: ") + error.what());

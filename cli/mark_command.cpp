@@ -13,7 +13,6 @@
 
 #include "base/printable.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/rsync_lines.h"
 #include "peer/http/http_transport.h"
@@ -209,20 +208,18 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 }
 
 int run(const GlobalOptions& global, const MarkOptions& options) {
-  const auto endpoint = global.own_endpoint();
-  if (!endpoint) return fail(exit_usage, endpoint.error().message);
-  const auto credentials = global.own_credentials(*endpoint);
-  if (!credentials) return fail(exit_usage, credentials.error().message);
+  const auto endpoint = or_fail(global.own_endpoint(), exit_usage);
+  const auto credentials = or_fail(global.own_credentials(endpoint), exit_usage);
   const auto config = global.load_config();
-  Marker marker(*endpoint, *credentials, options, config ? *config : config::Config());
+  Marker marker(endpoint, credentials, options, config ? *config : config::Config());
   const auto done = mark_all(marker, options);
   const MarkTotals& totals = marker.totals();
   if (options.json) {
-    const nlohmann::ordered_json json{{"marked", totals.marked},
-                                      {"ignored", totals.ignored},
-                                      {"refused", totals.refused},
-                                      {"cycle", totals.cycle}};
-    print_exact(json.dump() + '\n');
+    print_json({{"marked", totals.marked},
+                {"ignored", totals.ignored},
+                {"refused", totals.refused},
+                {"cycle", totals.cycle}},
+               -1);
   } else if (done) {
     const std::string cycle = totals.cycle == 0 ? "" : fmt::format(", cycle {}", totals.cycle);
     print_text(fmt::format("{} marked, {} ignored{}\n", totals.marked, totals.ignored, cycle));

@@ -15,7 +15,6 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/etcd_connection.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "peer/gather/probe.h"
 #include "peer/http/http_transport.h"
@@ -113,11 +112,9 @@ ordered_json to_json(const Members& members) {
 }
 
 int list(const GlobalOptions& global, bool as_json) {
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
-  const Members members = find_members(*config);
+  const Members members = find_members(or_fail(global.load_config(), exit_usage));
   if (as_json) {
-    print_exact(to_json(members).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n');
+    print_json(to_json(members));
   } else {
     Table table({"node", "url", "source", "state"}, {1, 2, 3});
     for (const Member& member : members.list) {
@@ -129,27 +126,26 @@ int list(const GlobalOptions& global, bool as_json) {
   return members.problems.empty() ? exit_done : exit_in_part;
 }
 
-// The entry of etcd with this name or URL that may be removed, or why there is none.
-base::Result<peer::RegistryEntry> find_removable(const peer::Registry& registry,
-                                                 const std::string& name_or_url) {
-  const auto refused = [](std::string why) {
-    return base::Error(std::make_error_code(std::errc::invalid_argument), std::move(why));
-  };
+// The entry of etcd with this name or URL, if it may be removed.
+peer::RegistryEntry find_removable(const peer::Registry& registry, const std::string& name_or_url) {
   std::optional<peer::RegistryEntry> found;
   for (const peer::RegistryEntry& entry : registry.entries) {
     if (entry.member.node != name_or_url && entry.member.url != name_or_url) continue;
-    if (found) return refused(fmt::format("'{}' has several entries: give the URL of one", name_or_url));
+    if (found)
+      throw Failure{exit_failed, fmt::format("'{}' has several entries: give the URL of one", name_or_url)};
     found = entry;
   }
   if (!found) {
-    return refused(
+    throw Failure{
+        exit_failed,
         fmt::format("etcd lists no member '{}': see 'spoor members'. Remove a member of peers.static "
                     "or peers.dns there",
-                    base::printable(name_or_url)));
+                    base::printable(name_or_url))};
   }
   if (found->is_alive) {
-    return refused(
-        fmt::format("'{}' is registered: stop spoord there first, and wait for peers.etcd.ttl", name_or_url));
+    throw Failure{
+        exit_failed,
+        fmt::format("'{}' is registered: stop spoord there first, and wait for peers.etcd.ttl", name_or_url)};
   }
   return *found;
 }
@@ -167,42 +163,35 @@ bool is_confirmed(const peer::RegistryEntry& entry) {
   return answer == "y" || answer == "yes";
 }
 
-int remove(const GlobalOptions& global, const std::string& name_or_url, bool is_sure) {
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
-  if (!config->peers.etcd)
-    return fail(exit_usage, "peers.etcd is not set: members are listed in the configuration");
+void remove(const GlobalOptions& global, const std::string& name_or_url, bool is_sure) {
+  const auto config = or_fail(global.load_config(), exit_usage);
+  if (!config.peers.etcd)
+    throw Failure{exit_usage, "peers.etcd is not set: members are listed in the configuration"};
   const base::SystemClock clock;
-  const auto etcd = EtcdConnection::open(*config, clock);
-  if (!etcd) return fail(exit_usage, etcd.error().message);
-  const auto registry = peer::read_registry((*etcd)->client, (*etcd)->location);
-  if (!registry) return fail(exit_failed, registry.error().message);
-  const auto entry = find_removable(*registry, name_or_url);
-  if (!entry) return fail(exit_failed, entry.error().message);
-  auto credentials = peer_credentials(config->peers);
-  if (!credentials) return fail(exit_usage, credentials.error().message);
+  const auto etcd = or_fail(EtcdConnection::open(config, clock), exit_usage);
+  const auto registry = or_fail(peer::read_registry(etcd->client, etcd->location));
+  const auto entry = find_removable(registry, name_or_url);
+  auto credentials = or_fail(peer_credentials(config.peers), exit_usage);
   // Only etcd lists the URL: any host could have registered it.
-  if (!config->peers.token_to_all) {
-    auto& trusted = credentials->trusted_urls.emplace();
-    for (const base::Endpoint& endpoint : config->peers.static_endpoints)
-      trusted.insert(endpoint.to_string());
+  if (!config.peers.token_to_all) {
+    auto& trusted = credentials.trusted_urls.emplace();
+    for (const base::Endpoint& endpoint : config.peers.static_endpoints) trusted.insert(endpoint.to_string());
   }
-  peer::HttpTransport transport({.credentials = *credentials, .timeout = config->peers.timeout});
-  if (peer::is_running(transport, entry->endpoint, config->node.cluster, entry->member.node)) {
-    return fail(exit_failed,
-                fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and still "
-                            "acknowledges marks. Stop spoord there first",
-                            base::printable(entry->member.node), base::printable(entry->member.url)));
+  peer::HttpTransport transport({.credentials = credentials, .timeout = config.peers.timeout});
+  const std::string node = base::printable(entry.member.node);
+  const std::string url = base::printable(entry.member.url);
+  if (peer::is_running(transport, entry.endpoint, config.node.cluster, entry.member.node)) {
+    throw Failure{exit_failed,
+                  fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and still "
+                              "acknowledges marks. Stop spoord there first",
+                              node, url)};
   }
-  if (!is_sure && ::isatty(STDIN_FILENO) != 1) return fail(exit_usage, "no terminal to confirm: give --yes");
-  if (!is_sure && !is_confirmed(*entry)) return fail(exit_failed, "nothing was removed");
-  const auto removed = peer::evict_member((*etcd)->client, (*etcd)->location, *entry, registry->log);
-  if (!removed) return fail(exit_failed, removed.error().message);
-  if (!*removed)
-    return fail(exit_failed, "the members in etcd changed meanwhile: nothing was removed, try again");
-  print_text(fmt::format("removed '{}' ({})\n", base::printable(entry->member.node),
-                         base::printable(entry->member.url)));
-  return exit_done;
+  if (!is_sure && ::isatty(STDIN_FILENO) != 1)
+    throw Failure{exit_usage, "no terminal to confirm: give --yes"};
+  if (!is_sure && !is_confirmed(entry)) throw Failure{exit_failed, "nothing was removed"};
+  if (!or_fail(peer::evict_member(etcd->client, etcd->location, entry, registry.log)))
+    throw Failure{exit_failed, "the members in etcd changed meanwhile: nothing was removed, try again"};
+  print_text(fmt::format("removed '{}' ({})\n", node, url));
 }
 
 }  // namespace
@@ -220,12 +209,14 @@ void add_members_command(CLI::App& program, const GlobalOptions& global, int& co
   CLI::App* removal = command->add_subcommand("remove", "Removes a member that does not come back from etcd");
   removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->required();
   removal->add_flag("--yes", flags->is_sure, "Does not ask for confirmation");
-  removal->callback([flags, &global, &code] {
-    code = refuse_url(global, "members") ? exit_usage : remove(global, flags->member, flags->is_sure);
+  removal->callback([flags, &global] {
+    refuse_url(global, "members");
+    remove(global, flags->member, flags->is_sure);
   });
   command->callback([command, flags, &global, &code] {
     if (!command->get_subcommands().empty()) return;
-    code = refuse_url(global, "members") ? exit_usage : list(global, flags->json);
+    refuse_url(global, "members");
+    code = list(global, flags->json);
   });
 }
 

@@ -76,11 +76,11 @@ base::Result<base::Endpoint> own_endpoint(const config::Config& config) {
   return endpoint;
 }
 
-bool refuse_url(const GlobalOptions& global, std::string_view command) {
-  if (!global.url) return false;
-  print_error(
-      fmt::format("--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url", command));
-  return true;
+void refuse_url(const GlobalOptions& global, std::string_view command) {
+  if (!global.url) return;
+  throw Failure{
+      exit_usage,
+      fmt::format("--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url", command)};
 }
 
 int fail(int code, std::string_view message) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/endpoint.h"
@@ -12,6 +14,29 @@
 #include "peer/http/credentials.h"
 
 namespace spoor::cli {
+
+// The exit codes of `spoor` (docs/cli.md).
+enum ExitCode : int {
+  exit_done = 0,
+  exit_failed = 1,
+  exit_usage = 2,          // wrong usage or configuration
+  exit_in_part = 3,        // a peer or a directory was left for the next scan
+  exit_start_over = 4,     // the changes since then are not kept: take everything
+  exit_scan_running = 75,  // EX_TEMPFAIL: another scan of this node is running
+};
+
+// Thrown by a command to end it: main() prints the message and returns the exit code.
+struct Failure {
+  int code = exit_failed;
+  std::string message;
+};
+
+// Returns the value, or throws a Failure with the message of the error.
+template <class T>
+T or_fail(base::Result<T> result, int code = exit_failed) {
+  if (!result) throw Failure{code, result.error().message};
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
 
 // The options that every command has.
 struct GlobalOptions {
@@ -39,8 +64,8 @@ base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& pe
 // used only if it exists.
 base::Result<base::Endpoint> own_endpoint(const config::Config& config);
 
-// Prints an error if --url is set, for a command that reads files of this machine. Returns whether it is set.
-bool refuse_url(const GlobalOptions& global, std::string_view command);
+// Throws a Failure if --url is set, for a command that reads files of this machine.
+void refuse_url(const GlobalOptions& global, std::string_view command);
 
 // Prints "spoor: MESSAGE" to standard error and returns `code`.
 int fail(int code, std::string_view message);

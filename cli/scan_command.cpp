@@ -1,29 +1,27 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/scan_gather.h"
 #include "cli/scan_hook.h"
 #include "cli/scan_progress.h"
 #include "cli/scan_report.h"
 #include "cli/scan_walk.h"
-#include "cli/usage_file.h"
 #include "scanner/errors.h"
+#include "scanner/report_json.h"
 #include "scanner/scan.h"
-#include "scanner/scan_lock.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/store/usage_query.h"
 #include "tracker/filter/level_schedule.h"
 
 namespace spoor::cli {
@@ -43,6 +41,24 @@ std::string joined(std::string note, const base::Result<>& also) {
   return note + also.error().message;
 }
 
+// Writes the totals of the root and of its direct children to usage.json in the data directory, for programs
+// that read files. If the new file cannot be written, the old one stays.
+base::Result<> write_usage_file(const std::filesystem::path& data_dir, scanner::UsageDatabase& database,
+                                std::uint64_t scan) {
+  constexpr int version = 1;
+  scanner::UsageOptions options;
+  options.children_max = 10'000;
+  const auto usage = scanner::query_usage(database, "", options);
+  if (!usage) return usage.error();
+  nlohmann::ordered_json json{{"version", version}, {"scan", scan}};
+  // Before any drive could be read, there is no root.
+  json.update(scanner::usage_json(usage->value_or(scanner::Usage())));
+  base::PosixFileSystem files;
+  return base::replace_file(
+      files, data_dir / "usage.json",
+      json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
 class ScanCommand {
  public:
   ScanCommand(const GlobalOptions& global, const ScanFlags& flags, const config::Config& config)
@@ -55,7 +71,7 @@ class ScanCommand {
     const auto lock = scanner::lock_scan(config_.node.data_dir);
     if (!lock) {
       const bool is_running = lock.error().code == scanner::Errc::scan_running;
-      return fail(is_running ? exit_scan_running : exit_failed, lock.error().message);
+      throw Failure{is_running ? exit_scan_running : exit_failed, lock.error().message};
     }
     return flags_.dry_run ? run_dry() : run_and_rebuild();
   }
@@ -63,16 +79,14 @@ class ScanCommand {
  private:
   // Creates no database, not even an empty one.
   int run_dry() const {
-    const auto stored = read_stored();
-    if (!stored) return fail(exit_failed, stored.error().message);
-    const auto asked = gather_marks(global_, config_, clock_, *stored, flags_.dry_run, flags_.full);
-    if (!asked) return fail(exit_failed, asked.error().message);
-    print({.gathered = asked->gathered,
+    const auto stored = or_fail(read_stored());
+    const auto answer = or_fail(ask(stored));
+    print({.gathered = answer.gathered,
            .levels = levels_,
-           .start_level = stored->start_level,
+           .start_level = stored.start_level,
            .full = flags_.full,
-           .note = asked->note});
-    return asked->gathered.complete() ? exit_done : exit_in_part;
+           .note = answer.note});
+    return answer.gathered.complete() ? exit_done : exit_in_part;
   }
 
   static base::Result<StoredScan> read_stored(scanner::UsageDatabase& database) {
@@ -94,63 +108,50 @@ class ScanCommand {
 
   // A database that is found damaged, even during the scan, is replaced by one that a full scan builds.
   int run_and_rebuild() const {
-    auto begun = scanner::UsageDatabase::resume_rebuild(database_file());
-    if (!begun) return fail(exit_failed, begun.error().message);
+    auto begun = or_fail(scanner::UsageDatabase::resume_rebuild(database_file()));
     if (flags_.rebuild) {
-      begun->reset();  // closed
+      begun.reset();  // closed
       return rebuild("a rebuild of the scan database was asked for");
     }
-    if (*begun) return go_on_with_rebuild(*std::move(*begun));
+    if (begun) return go_on_with_rebuild(*std::move(begun));
     const auto code = run_incremental();
-    if (code) return *code;
-    if (code.error().code == scanner::Errc::database_damaged) return rebuild(code.error().message);
-    return fail(exit_failed, code.error().message);
+    if (!code && code.error().code == scanner::Errc::database_damaged) return rebuild(code.error().message);
+    return or_fail(code);
   }
 
   // Changes nothing before the cluster has responded: the existing database stays in use until then.
   int rebuild(std::string_view why) const {
-    const auto answer = ask({});
-    if (!answer) return fail(exit_failed, answer.error().message);
-    auto database = scanner::UsageDatabase::begin_rebuild(database_file(), why);
-    if (!database) return fail(exit_failed, database.error().message);
-    std::optional<base::Result<int>> code;
-    {
-      Target target{*std::move(database), true};
+    const auto answer = or_fail(ask({}));
+    auto database = or_fail(scanner::UsageDatabase::begin_rebuild(database_file(), why));
+    const auto code = [&] {
+      Target target{std::move(database), true};
       ScanWalk walk(config_, clock_, target.database, walk_options());
-      code = scan(walk, target, *answer, nullptr);
-    }
-    return rebuilt(*code);
+      return scan(walk, target, {}, answer, nullptr);
+    }();
+    return rebuilt(code);
   }
 
   // It was begun by a scan that was killed, or that could not gather the marks.
   int go_on_with_rebuild(scanner::UsageDatabase database) const {
-    std::optional<base::Result<int>> code;
     bool has_asked = false;
-    {
-      Target target{std::move(database), true};
-      code = run_scan(target, has_asked);
-    }
-    if (!*code && !has_asked) return fail(exit_failed, code->error().message);
-    return rebuilt(*code);
+    const auto code = run_scan({std::move(database), true}, has_asked);
+    return has_asked ? rebuilt(code) : or_fail(code);
   }
 
   // A rebuild that failed is dropped, and the existing database stays in use. One that a stop interrupted is
   // resumed by the next scan.
   int rebuilt(const base::Result<int>& code) const {
     if (code) return *code;
-    std::string message = code.error().message;
-    if (code.error().code != scanner::Errc::interrupted) {
-      message = joined(message, scanner::UsageDatabase::drop_rebuild(database_file()));
-    }
-    return fail(exit_failed, message);
+    const std::string message = code.error().message;
+    if (code.error().code == scanner::Errc::interrupted) throw Failure{exit_failed, message};
+    throw Failure{exit_failed, joined(message, scanner::UsageDatabase::drop_rebuild(database_file()))};
   }
 
   base::Result<int> run_incremental() const {
     auto database = scanner::UsageDatabase::open(database_file());
     if (!database) return database.error();
-    Target target{*std::move(database), false};
     bool has_asked = false;
-    return run_scan(target, has_asked);
+    return run_scan({*std::move(database), false}, has_asked);
   }
 
   // The database that a scan commits to.
@@ -161,7 +162,7 @@ class ScanCommand {
 
   ScanWalk::Options walk_options() const { return {.full = flags_.full, .progress = progress_form()}; }
 
-  base::Result<int> run_scan(Target& target, bool& has_asked) const {
+  base::Result<int> run_scan(Target target, bool& has_asked) const {
     ScanWalk walk(config_, clock_, target.database, walk_options());
     const auto resumed = end_unfinished(walk, target);
     if (!resumed) {
@@ -173,22 +174,21 @@ class ScanCommand {
     const auto answer = ask(*stored);
     if (!answer) return answer.error();
     has_asked = true;
-    return scan(walk, target, *answer, *resumed ? &**resumed : nullptr);
+    return scan(walk, target, *stored, *answer, *resumed ? &**resumed : nullptr);
   }
 
-  struct ClusterAnswer;
-  base::Result<int> scan(ScanWalk& walk, Target& target, const ClusterAnswer& answer,
-                         const scanner::ScanReport* resumed) const {
-    const auto report = commit(walk, target, answer.input);
+  base::Result<int> scan(ScanWalk& walk, Target& target, const StoredScan& stored,
+                         const GatheredMarks& answer, const scanner::ScanReport* resumed) const {
+    const scanner::ScanInput input = input_of(answer, stored);
+    const auto report = commit(walk, target, input);
     if (!report) return report.error();
     const peer::Gathered& gathered = answer.gathered;
-    base::PosixFileSystem files;
-    const auto written = write_usage_file(files, config_.node.data_dir, target.database, report->record.id);
+    const auto written = write_usage_file(config_.node.data_dir, target.database, report->record.id);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
            .resumed = resumed,
-           .start_level = answer.input.start_level,
+           .start_level = input.start_level,
            .full = flags_.full,
            .note = joined(joined(answer.note, report->log), written)});
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
@@ -215,42 +215,34 @@ class ScanCommand {
     if (!*input) return std::optional<scanner::ScanReport>();
     auto report = commit(walk, target, **input);
     if (!report) return report.error();
-    base::PosixFileSystem files;
     // The scan that follows writes the file again, and reports a failure.
-    static_cast<void>(write_usage_file(files, config_.node.data_dir, target.database, report->record.id));
+    static_cast<void>(write_usage_file(config_.node.data_dir, target.database, report->record.id));
     if (walk.was_stopped()) return scanner::interrupted_error();
     return std::optional<scanner::ScanReport>(*std::move(report));
   }
 
-  // What a scan needs from the cluster.
-  struct ClusterAnswer {
-    peer::Gathered gathered;
-    scanner::ScanInput input;
-    std::string note;  // for the report
-  };
+  base::Result<GatheredMarks> ask(const StoredScan& stored) const {
+    return gather_marks(global_, config_, clock_, stored, flags_.dry_run, flags_.full);
+  }
 
-  base::Result<ClusterAnswer> ask(const StoredScan& stored) const {
-    const auto started_at = clock_.wall_now();
-    auto asked = gather_marks(global_, config_, clock_, stored, flags_.dry_run, flags_.full);
-    if (!asked) return asked.error();
-    const peer::Gathered& gathered = asked->gathered;
-    scanner::ScanInput input{
+  scanner::ScanInput input_of(const GatheredMarks& answer, const StoredScan& stored) const {
+    const peer::Gathered& gathered = answer.gathered;
+    return {
         .marks = gathered.marks,
         .next_cursors = gathered.cursors,
         // Without any response there is no new estimate.
         .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored.start_level,
-        .membership_checkpoint = asked->membership_checkpoint,
-        .started_at = started_at,
+        .membership_checkpoint = answer.membership_checkpoint,
+        .started_at = answer.started_at,
         .cycle = gathered.cycle,
         .partial = !gathered.complete(),
         .everything = fmt::format("{}", fmt::join(gathered.gaps, "; "))};
-    return ClusterAnswer{std::move(asked->gathered), std::move(input), std::move(asked->note)};
   }
 
   base::Result<> run_hook(scanner::UsageDatabase& database, std::uint64_t scan) const {
     if (!flags_.exec) return {};
     std::fflush(stdout);  // prints the report before the output of the hook
-    return run_scan_hook({*flags_.exec, config_.node.data_dir}, database, scan, clock_);
+    return run_scan_hook(*flags_.exec, config_.node.data_dir, database, scan, clock_);
   }
 
   std::optional<ScanProgress::Form> progress_form() const {
@@ -263,7 +255,7 @@ class ScanCommand {
   }
 
   void print(const ScanOutcome& outcome) const {
-    if (flags_.json) return print_exact(scan_json(outcome));
+    if (flags_.json) return print_json(scan_json(outcome));
     print_text(scan_text(outcome));
   }
 
@@ -276,11 +268,10 @@ class ScanCommand {
 
 int run(const GlobalOptions& global, const ScanFlags& flags) {
   if (flags.exec && flags.exec->find_first_not_of(" \t\n") == std::string::npos) {
-    return fail(exit_usage, "--exec needs a command");
+    throw Failure{exit_usage, "--exec needs a command"};
   }
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
-  return ScanCommand(global, flags, *config).run();
+  const auto config = or_fail(global.load_config(), exit_usage);
+  return ScanCommand(global, flags, config).run();
 }
 
 }  // namespace

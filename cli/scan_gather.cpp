@@ -103,6 +103,7 @@ base::Error too_few_responses(const config::Config& config, const peer::Gathered
 base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const config::Config& config,
                                          const base::Clock& clock, const StoredScan& stored, bool dry_run,
                                          bool full) {
+  const auto started_at = clock.wall_now();
   auto own = global.url ? base::parse_endpoint(*global.url) : own_endpoint(config);
   if (!own) return own.error();
   std::optional<ScanEtcd> etcd;
@@ -149,7 +150,7 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                              ? gathered.complete()
                              : full || gathered.any_answered() || !gathered.gaps.empty();
   if (!is_enough) return too_few_responses(config, gathered, note);
-  return GatheredMarks{std::move(gathered), members.checkpoint, std::move(note)};
+  return GatheredMarks{std::move(gathered), members.checkpoint, std::move(note), started_at};
 }
 
 }  // namespace spoor::cli

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "config/config.h"
 #include "peer/gather/gather.h"
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::cli {
 
@@ -23,6 +23,7 @@ struct GatheredMarks {
   peer::Gathered gathered;
   std::string membership_checkpoint;
   std::string note;  // for the report
+  base::WallTime started_at;
 };
 
 // Reads the members, acquires the cycle lease, and gathers the marks of the cluster. A dry run opens no cycle

@@ -27,6 +27,8 @@
 namespace spoor::cli {
 namespace {
 
+// The consumer whose position is the last scan of which a hook has received all changes.
+constexpr const char* hook_consumer = "exec";
 constexpr std::size_t batch_directories_max = 1'000;
 constexpr std::size_t batch_bytes_max = std::size_t{128} << 10U;
 constexpr std::size_t spare_bytes = 4'096;      // of the system's limit, reserved for what else it counts
@@ -246,16 +248,16 @@ base::Result<bool> run_for_changes(HookRun& run, scanner::UsageDatabase& databas
 
 }  // namespace
 
-base::Result<> run_scan_hook(const ScanHook& hook, scanner::UsageDatabase& database, std::uint64_t scan,
-                             const base::Clock& clock) {
+base::Result<> run_scan_hook(const std::string& command, const std::filesystem::path& data_dir,
+                             scanner::UsageDatabase& database, std::uint64_t scan, const base::Clock& clock) {
   const auto feed = scanner::feed_id(database);
   if (!feed) return feed.error();
-  auto consumers = scanner::Consumers::open(hook.data_dir);
+  auto consumers = scanner::Consumers::open(data_dir);
   if (!consumers) return consumers.error();
   const auto since = consumers->position(hook_consumer, *feed);
   if (!since) return since.error();
   const StopOnSignal stop;
-  HookRun run(hook.command, stop.token());
+  HookRun run(command, stop.token());
   const auto is_known = run_for_changes(run, database, *since, scan);
   if (!is_known) return is_known.error();
   if (!run.error()) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/iso_time.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "cli/format.h"
 
@@ -36,12 +36,6 @@ ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
   return list;
 }
 
-ordered_json missed_json(const scanner::AuditReport& audit) {
-  ordered_json list = ordered_json::array();
-  for (const std::string& path : audit.missed_paths) list.push_back(path);
-  return list;
-}
-
 // Whether its rate of false positives is above that of any cycle that had the memory it requested.
 bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSchedule& levels) {
   return filter.fp_rate > levels.fp_rate_max();
@@ -63,42 +57,6 @@ ordered_json resumed_json(const scanner::ScanReport* report) {
   return {{"scan", report->record.id},
           {"dirs_walked", report->record.figures.dirs_walked},
           {"dirs_replayed", report->dirs_replayed}};
-}
-
-ordered_json to_json(const ScanOutcome& outcome) {
-  static const scanner::ScanReport nothing_walked;
-  const auto& gathered = outcome.gathered;
-  const auto& report = outcome.report != nullptr ? *outcome.report : nothing_walked;
-  const auto& record = report.record;
-  ordered_json json{{"scan", record.id},
-                    {"cycle", gathered.cycle.value},
-                    {"mode", outcome.is_full() ? "full" : "incremental"},
-                    {"reason", outcome.reason()},
-                    {"dry_run", outcome.report == nullptr},
-                    {"partial", !gathered.complete()},
-                    {"resumed", resumed_json(outcome.resumed)},
-                    {"peers", peers_json(gathered)},
-                    {"unknown_sources", gathered.unknown_sources},
-                    {"gaps", gathered.gaps}};
-  json["filter"] = filter_json(outcome);
-  json["dirs_walked"] = record.figures.dirs_walked;
-  json["dirs_skipped"] = record.figures.dirs_skipped;
-  json["dirs_changed"] = record.figures.dirs_changed;
-  json["dirs_new"] = record.figures.dirs_new;
-  json["dirs_deleted"] = record.figures.dirs_deleted;
-  json["audited"] = record.figures.audited;
-  json["missed_changes"] = record.figures.missed;
-  json["missed"] = missed_json(report.audit);
-  json["oldest_total"] = report.audit.oldest_total ? ordered_json(base::iso_time(*report.audit.oldest_total))
-                                                   : ordered_json(nullptr);
-  json["files"] = record.files;
-  json["bytes"] = record.bytes;
-  json["saturated"] = record.bytes == scanner::sum_max;
-  json["errors"] = record.errors;
-  json["error_details"] = errors_json(report.errors);
-  json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
-  json["duration_s"] = std::chrono::duration<double>(report.duration).count();
-  return json;
 }
 
 std::string peers_text(const peer::Gathered& gathered) {
@@ -182,6 +140,11 @@ std::string report_text(const scanner::ScanReport& report) {
   return text;
 }
 
+std::string false_positives_text(const scanner::ScanRecord& scan) {
+  const auto rate = scan.false_positive_rate();
+  return rate ? fmt::format("{} ({})", with_commas(*scan.false_positives()), percent(*rate)) : "-";
+}
+
 }  // namespace
 
 std::string ScanOutcome::reason() const {
@@ -189,8 +152,40 @@ std::string ScanOutcome::reason() const {
   return full ? "a full scan was asked for" : fmt::format("{}", fmt::join(gathered.gaps, "; "));
 }
 
-std::string scan_json(const ScanOutcome& outcome) {
-  return to_json(outcome).dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+ordered_json scan_json(const ScanOutcome& outcome) {
+  static const scanner::ScanReport nothing_walked;
+  const auto& gathered = outcome.gathered;
+  const auto& report = outcome.report != nullptr ? *outcome.report : nothing_walked;
+  const auto& record = report.record;
+  ordered_json json{{"scan", record.id},
+                    {"cycle", gathered.cycle.value},
+                    {"mode", outcome.is_full() ? "full" : "incremental"},
+                    {"reason", outcome.reason()},
+                    {"dry_run", outcome.report == nullptr},
+                    {"partial", !gathered.complete()},
+                    {"resumed", resumed_json(outcome.resumed)},
+                    {"peers", peers_json(gathered)},
+                    {"unknown_sources", gathered.unknown_sources},
+                    {"gaps", gathered.gaps}};
+  json["filter"] = filter_json(outcome);
+  json["dirs_walked"] = record.figures.dirs_walked;
+  json["dirs_skipped"] = record.figures.dirs_skipped;
+  json["dirs_changed"] = record.figures.dirs_changed;
+  json["dirs_new"] = record.figures.dirs_new;
+  json["dirs_deleted"] = record.figures.dirs_deleted;
+  json["audited"] = record.figures.audited;
+  json["missed_changes"] = record.figures.missed;
+  json["missed"] = report.audit.missed_paths;
+  json["oldest_total"] = report.audit.oldest_total ? ordered_json(base::iso_time(*report.audit.oldest_total))
+                                                   : ordered_json(nullptr);
+  json["files"] = record.files;
+  json["bytes"] = record.bytes;
+  json["saturated"] = record.bytes == scanner::sum_max;
+  json["errors"] = record.errors;
+  json["error_details"] = errors_json(report.errors);
+  json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
+  json["duration_s"] = std::chrono::duration<double>(report.duration).count();
+  return json;
 }
 
 std::string scan_text(const ScanOutcome& outcome) {
@@ -207,6 +202,25 @@ std::string scan_text(const ScanOutcome& outcome) {
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
                                 outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max)
                                                   : "incremental");
+}
+
+std::string scans_text(const std::vector<scanner::ScanRecord>& scans) {
+  if (scans.empty()) return "no scan is known\n";
+  Table table({"scan", "started", "took", "mode", "walked", "skipped", "changed", "new", "deleted", "errors",
+               "missed", "false positives", "files", "size", "remarks"},
+              {1, 3, 14});
+  for (const scanner::ScanRecord& scan : scans) {
+    const scanner::WalkFigures& figures = scan.figures;
+    std::string remarks = scan.partial ? "partial" : "";
+    if (!scan.reason.empty()) remarks += (remarks.empty() ? "" : "; ") + base::printable(scan.reason);
+    table.add({std::to_string(scan.id), base::iso_time(scan.started_at), human_duration(scan.took()),
+               scan.walked_everything ? "full" : "incremental", with_commas(figures.dirs_walked),
+               with_commas(figures.dirs_skipped), with_commas(figures.dirs_changed),
+               with_commas(figures.dirs_new), with_commas(figures.dirs_deleted), with_commas(scan.errors),
+               with_commas(figures.missed), false_positives_text(scan), with_commas(scan.files),
+               human_bytes(scan.bytes), remarks});
+  }
+  return table.to_string();
 }
 
 }  // namespace spoor::cli

@@ -1,11 +1,14 @@
-// The output of `spoor scan`.
+// The output of `spoor scan` and `spoor scans`.
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "peer/gather/gather.h"
 #include "scanner/scan.h"
+#include "scanner/store/scan_record.h"
 #include "tracker/filter/level_schedule.h"
 
 namespace spoor::cli {
@@ -26,8 +29,12 @@ struct ScanOutcome {
   bool is_full() const { return report != nullptr ? report->record.walked_everything : !reason().empty(); }
 };
 
-// Both end with a newline.
-std::string scan_json(const ScanOutcome& outcome);
+nlohmann::ordered_json scan_json(const ScanOutcome& outcome);
+
+// Ends with a newline.
 std::string scan_text(const ScanOutcome& outcome);
+
+// One line for each scan, in the given order. Ends with a newline.
+std::string scans_text(const std::vector<scanner::ScanRecord>& scans);
 
 }  // namespace spoor::cli

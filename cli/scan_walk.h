@@ -10,7 +10,6 @@
 #include "scanner/scan.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/unfinished_scan.h"
-#include "tracker/paths/namespace_rules.h"
 
 namespace spoor::cli {
 

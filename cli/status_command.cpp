@@ -11,7 +11,6 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 
 namespace spoor::cli {
@@ -67,28 +66,24 @@ std::string peers_text(const ordered_json& peers) {
   return '\n' + table.to_string();
 }
 
-std::string etcd_text(const ordered_json& etcd) {
-  if (!etcd.is_object()) return {};
-  const auto members = etcd.at("members").get<std::uint64_t>();
-  std::string text = fmt::format("etcd       {}, {} member{} known\n",
-                                 etcd.at("registered").get<bool>() ? "registered" : "NOT registered", members,
-                                 members == 1 ? "" : "s");
-  if (!etcd.at("ok").get<bool>()) {
-    text += fmt::format("           failing: {}\n", base::printable(text_or(etcd.at("error"), "?")));
+// How many members a source lists, and why the last request to it failed.
+std::string source_text(const std::string& heading, const ordered_json& source) {
+  const auto members = source.at("members").get<std::uint64_t>();
+  std::string text = fmt::format("{} {} member{} known\n", heading, members, members == 1 ? "" : "s");
+  if (!source.at("ok").get<bool>()) {
+    text += fmt::format("           failing: {}\n", base::printable(text_or(source.at("error"), "?")));
   }
   return text;
 }
 
-std::string dns_text(const ordered_json& names) {
+std::string membership_text(const ordered_json& membership) {
   std::string text;
-  for (const auto& name : names) {
-    const auto members = name.at("members").get<std::uint64_t>();
-    text +=
-        fmt::format("dns        {}: {} member{} known\n",
-                    base::printable(name.at("source").get<std::string>()), members, members == 1 ? "" : "s");
-    if (!name.at("ok").get<bool>()) {
-      text += fmt::format("           failing: {}\n", base::printable(text_or(name.at("error"), "?")));
-    }
+  if (const auto etcd = membership.value("etcd", ordered_json()); etcd.is_object()) {
+    const bool is_registered = etcd.at("registered").get<bool>();
+    text += source_text(is_registered ? "etcd       registered," : "etcd       NOT registered,", etcd);
+  }
+  for (const auto& name : membership.value("dns", ordered_json::array())) {
+    text += source_text("dns        " + base::printable(name.at("source").get<std::string>()) + ":", name);
   }
   return text;
 }
@@ -126,9 +121,7 @@ std::string status_text(const ordered_json& status) {
     text += fmt::format("           marks are NOT acknowledged: {}\n",
                         base::printable(text_or(journal.at("error"), "?")));
   }
-  const auto membership = status.value("membership", ordered_json::object());
-  text += etcd_text(membership.value("etcd", ordered_json()));
-  text += dns_text(membership.value("dns", ordered_json::array()));
+  text += membership_text(status.value("membership", ordered_json::object()));
   return text + '\n' + cycles_text(status.at("cycles")) +
          writers_text(status.value("writers", ordered_json::array())) + peers_text(status.at("peers"));
 }
@@ -137,7 +130,7 @@ int show(DaemonClient& daemon, bool as_json) {
   const auto status = daemon.exchange("GET", "/v1/status");
   if (!status) return fail(exit_failed, status.error().message);
   if (as_json) {
-    print_exact(status->dump(2) + '\n');
+    print_json(*status);
   } else {
     print_text(status_text(*status));
   }
@@ -146,12 +139,11 @@ int show(DaemonClient& daemon, bool as_json) {
 }
 
 int run(const GlobalOptions& global, bool as_json, bool watch) {
-  auto daemon = DaemonClient::create(global);
-  if (!daemon) return fail(exit_usage, daemon.error().message);
+  auto daemon = or_fail(DaemonClient::create(global), exit_usage);
   for (;;) {
     constexpr const char* clear_screen = "\x1b[H\x1b[2J";
     if (watch && !as_json && ::isatty(STDOUT_FILENO) == 1) print_exact(clear_screen);
-    const int code = show(*daemon, as_json);
+    const int code = show(daemon, as_json);
     if (!watch) return code;
     std::this_thread::sleep_for(watch_interval);
   }

@@ -16,7 +16,6 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
-#include "cli/exit_code.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
 #include "scanner/report_json.h"
@@ -26,8 +25,6 @@
 
 namespace spoor::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::uint64_t lines_default = 20;                       // of a directory
 constexpr std::uint64_t depth_max = tracker::path_bytes_max / 2;  // no path is deeper
@@ -60,10 +57,7 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
   return options;
 }
 
-std::string to_output(const scanner::Usage& usage, const UsageFlags& flags) {
-  if (flags.json) {
-    return scanner::usage_json(usage).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  }
+std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
   if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1);
   return usage_text(usage, scanner::parse_usage_order(flags.sort).value(), output_columns());
 }
@@ -75,54 +69,47 @@ bool has_rest(const scanner::UsageEntry& entry) {
 // The daemon returns at most this many children of a directory; the others are summed in its rest.
 constexpr std::uint64_t children_of_daemon_max = 10'000;
 
-int run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
-  auto daemon = DaemonClient::create(global);
-  if (!daemon) return fail(exit_usage, daemon.error().message);
+void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
+  auto daemon = or_fail(DaemonClient::create(global), exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
   const auto json =
-      daemon->exchange("GET", fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
-                                          boost::urls::encode(path, boost::urls::unreserved_chars),
-                                          flags.depth, flags.sort, children_max));
-  if (!json) return fail(exit_failed, json.error().message);
-  const auto usage = scanner::usage_from_json(*json);
-  if (!usage) return fail(exit_failed, "the daemon's response: " + usage.error().message);
+      or_fail(daemon.exchange("GET", fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
+                                                 boost::urls::encode(path, boost::urls::unreserved_chars),
+                                                 flags.depth, flags.sort, children_max)));
+  const auto usage = scanner::usage_from_json(json);
+  if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
   if (flags.json) {
-    print_exact(json->dump(2) + '\n');
+    print_json(json);
   } else {
-    print_exact(to_output(*usage, flags));
+    print_exact(to_text(*usage, flags));
   }
   const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
-  if (!usage->truncated && !is_cut_short) return exit_done;
-  return fail(exit_in_part,
-              fmt::format("the daemon returns at most {} directories: some are left out; request fewer "
-                          "levels, or run this on its node",
-                          children_of_daemon_max));
+  if (!usage->truncated && !is_cut_short) return;
+  throw Failure{exit_in_part,
+                fmt::format("the daemon returns at most {} directories: some are left out; request fewer "
+                            "levels, or run this on its node",
+                            children_of_daemon_max)};
 }
 
-int run(const GlobalOptions& global, const UsageFlags& flags) {
-  const auto path = scanner::parse_usage_path(flags.path);
-  if (!path) return fail(exit_usage, path.error().message);
-  if (global.url) return run_at_daemon(global, flags, *path);
-  const auto config = global.load_config();
-  if (!config) return fail(exit_usage, config.error().message);
-  auto database =
-      scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(config->node.data_dir));
-  if (!database) return fail(exit_failed, database.error().message);
-  auto usage = scanner::query_usage(*database, *path, query_options(flags));
-  if (!usage) return fail(exit_failed, usage.error().message);
-  const std::optional<scanner::Usage> found = *std::move(usage);
+void run(const GlobalOptions& global, const UsageFlags& flags) {
+  const auto path = or_fail(scanner::parse_usage_path(flags.path), exit_usage);
+  if (global.url) return run_at_daemon(global, flags, path);
+  const auto config = or_fail(global.load_config(), exit_usage);
+  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
+  const auto found = or_fail(scanner::query_usage(database, path, query_options(flags)));
   if (!found) {
-    return fail(exit_failed, path->empty() ? "there was no scan yet; run 'spoor scan'"
-                                           : fmt::format("no directory '{}' was found by the last scan",
-                                                         base::printable(*path)));
+    throw Failure{exit_failed, path.empty() ? "there was no scan yet; run 'spoor scan'"
+                                            : fmt::format("no directory '{}' was found by the last scan",
+                                                          base::printable(path))};
   }
-  print_exact(to_output(*found, flags));
-  return exit_done;
+  if (flags.json) return print_json(scanner::usage_json(*found));
+  print_exact(to_text(*found, flags));
 }
 
 }  // namespace
 
-void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code) {
+void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   auto flags = std::make_shared<UsageFlags>();
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
@@ -138,7 +125,7 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
       "Directories to list in each; 0 is all (default: 20; all with --json or --csv). Sums up the others");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
   command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
-  command->callback([flags, &options, &code] { code = run(options, *flags); });
+  command->callback([flags, &options] { run(options, *flags); });
 }
 
 }  // namespace spoor::cli

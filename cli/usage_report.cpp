@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/iso_time.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "cli/format.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::cli {
 namespace {

@@ -1,11 +1,9 @@
-// Checks `listen` and `peers.static`.
+// Checks `listen`.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -107,21 +105,16 @@ std::optional<std::string> listener_problem(const Listener& listener, const Conf
       in_quotes(listener.address));
 }
 
-void check_listeners(const Config& config, Problems& problems) {
+}  // namespace
+
+void check_endpoints(const Config& config, Problems& problems) {
   if (config.listen.empty()) {
-    problems.push_back(
-        {"listen", "listen: at least one listener is required, or no client could reach the daemon"});
+    add(problems, "listen", "at least one listener is required, or no client could reach the daemon");
   }
   for (std::size_t i = 0; i < config.listen.size(); ++i) {
     const auto why = listener_problem(config.listen[i], config.auth);
-    if (!why) continue;
-    const std::string key = fmt::format("listen[{}]", i);
-    problems.push_back({key, fmt::format("{}: {}", key, *why)});
+    if (why) add(problems, fmt::format("listen[{}]", i), *why);
   }
 }
-
-}  // namespace
-
-void check_endpoints(const Config& config, Problems& problems) { check_listeners(config, problems); }
 
 }  // namespace spoor::config

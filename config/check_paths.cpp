@@ -19,8 +19,8 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
   if (name.empty()) {
     problems.push_back({key, key + " is required"});
   } else if (name.size() > name_bytes_max || name.find_first_not_of(allowed) != std::string::npos) {
-    problems.push_back({key, fmt::format("{}: {} is wrong: expected 1 to {} of A-Z a-z 0-9 . _ -", key,
-                                         in_quotes(name), name_bytes_max)});
+    add(problems, key,
+        fmt::format("{} is wrong: expected 1 to {} of A-Z a-z 0-9 . _ -", in_quotes(name), name_bytes_max));
   }
 }
 
@@ -35,7 +35,7 @@ bool check_absolute(const std::string& key, const fs::path& path, Problems& prob
     why = "write it without \"..\", which changes its meaning with every symbolic link";
   }
   if (why.empty()) return true;
-  problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(path.native()), why)});
+  add(problems, key, fmt::format("{} is wrong: {}", in_quotes(path.native()), why));
   return false;
 }
 
@@ -45,7 +45,7 @@ bool is_inside(const fs::path& inner, const fs::path& outer) {
 
 void check_drives(const Config& config, Problems& problems) {
   if (config.drives.empty()) {
-    problems.push_back({"drives", "drives: at least one is required, such as \"drives\": [\"/srv/data\"]"});
+    add(problems, "drives", "at least one is required, such as \"drives\": [\"/srv/data\"]");
   }
   std::vector<fs::path> sorted;
   for (std::size_t i = 0; i < config.drives.size(); ++i) {
@@ -59,11 +59,11 @@ void check_drives(const Config& config, Problems& problems) {
     const fs::path& outer = sorted[i - 1];
     const fs::path& inner = sorted[i];
     if (inner == outer) {
-      problems.push_back({"drives", fmt::format("drives: {} is listed twice", in_quotes(inner.native()))});
+      add(problems, "drives", fmt::format("{} is listed twice", in_quotes(inner.native())));
     } else if (is_inside(inner, outer)) {
-      problems.push_back(
-          {"drives", fmt::format("drives: {} is inside {}: every file must be on one drive only",
-                                 in_quotes(inner.native()), in_quotes(outer.native()))});
+      add(problems, "drives",
+          fmt::format("{} is inside {}: every file must be on one drive only", in_quotes(inner.native()),
+                      in_quotes(outer.native())));
     }
   }
 }
@@ -84,8 +84,8 @@ void check_exclude(const Config& config, Problems& problems) {
       why = "no path has an empty component: write one '/' instead of two";
     }
     if (why.empty()) continue;
-    const std::string key = fmt::format("namespace.exclude[{}]", i);
-    problems.push_back({key, fmt::format("{}: {} is wrong: {}", key, in_quotes(glob), why)});
+    add(problems, fmt::format("namespace.exclude[{}]", i),
+        fmt::format("{} is wrong: {}", in_quotes(glob), why));
   }
 }
 

@@ -20,25 +20,25 @@ class RangeCheck {
   template <class T>
   void operator()(std::string_view key, Whole<T> setting) {
     if (setting.value >= setting.least && setting.value <= setting.most) return;
-    add(key, fmt::format("{}", setting.value),
-        fmt::format("a whole number from {} to {}", setting.least, setting.most));
+    refuse(key, fmt::format("{}", setting.value),
+           fmt::format("a whole number from {} to {}", setting.least, setting.most));
   }
 
   template <class T>
   void operator()(std::string_view key, ByteSize<T> setting) {
     if (setting.bytes >= setting.least && setting.bytes <= setting.most) return;
-    add(key, in_quotes(format_size(setting.bytes)),
-        fmt::format("a size from {} to {}", format_size(setting.least), format_size(setting.most)));
+    refuse(key, in_quotes(format_size(setting.bytes)),
+           fmt::format("a size from {} to {}", format_size(setting.least), format_size(setting.most)));
   }
 
   template <class T>
   void operator()(std::string_view key, Duration<T> setting) {
     if (setting.value >= setting.least && setting.value <= duration_most) return;
     const bool negative = setting.value < std::chrono::milliseconds::zero();
-    add(key,
-        negative ? fmt::format("{}ms", setting.value.count()) : in_quotes(format_duration(setting.value)),
-        fmt::format("a duration from {} to {}", format_duration(setting.least),
-                    format_duration(duration_most)));
+    refuse(key,
+           negative ? fmt::format("{}ms", setting.value.count()) : in_quotes(format_duration(setting.value)),
+           fmt::format("a duration from {} to {}", format_duration(setting.least),
+                       format_duration(duration_most)));
   }
 
   void operator()(std::string_view key, const std::optional<Etcd>& etcd) {
@@ -52,9 +52,8 @@ class RangeCheck {
   void operator()(std::string_view /*key*/, const T& /*setting*/) {}
 
  private:
-  void add(std::string_view key, std::string_view value, std::string_view expected) {
-    problems_.push_back(
-        {std::string(key), fmt::format("{}: {} is out of range: expected {}", key, value, expected)});
+  void refuse(std::string_view key, std::string_view value, std::string_view expected) {
+    add(problems_, std::string(key), fmt::format("{} is out of range: expected {}", value, expected));
   }
 
   Problems& problems_;
@@ -73,22 +72,20 @@ constexpr double filter_bytes_max = 128.0 * 1024 * 1024;
 void check_memory(const Config::Tracker& tracker, Problems& problems) {
   const double one = filter_bytes(tracker.items, tracker.fp_rate);
   if (one > filter_bytes_max) {
-    problems.push_back(
-        {"tracker.items",
-         fmt::format("tracker.items: {} at fp_rate {} need a filter of over 128MiB per cycle, which "
-                     "is too large for a response to a peer; lower it",
-                     tracker.items, tracker.fp_rate)});
+    add(problems, "tracker.items",
+        fmt::format("{} at fp_rate {} need a filter of over 128MiB per cycle, which "
+                    "is too large for a response to a peer; lower it",
+                    tracker.items, tracker.fp_rate));
     return;
   }
   const double needed = (static_cast<double>(tracker.history) + 1) * one;
   if (needed <= static_cast<double>(tracker.memory_limit_bytes)) return;
   constexpr double mebibyte = 1024.0 * 1024;
-  problems.push_back(
-      {"tracker.memory_limit",
-       fmt::format("tracker.memory_limit: {} is too small: {} cycles of {} items at fp_rate {} need at least "
-                   "{:.0f}MiB; raise it, or lower tracker.items or tracker.history",
-                   in_quotes(format_size(tracker.memory_limit_bytes)), tracker.history + 1, tracker.items,
-                   tracker.fp_rate, std::ceil(needed / mebibyte))});
+  add(problems, "tracker.memory_limit",
+      fmt::format("{} is too small: {} cycles of {} items at fp_rate {} need at least "
+                  "{:.0f}MiB; raise it, or lower tracker.items or tracker.history",
+                  in_quotes(format_size(tracker.memory_limit_bytes)), tracker.history + 1, tracker.items,
+                  tracker.fp_rate, std::ceil(needed / mebibyte)));
 }
 
 }  // namespace
@@ -97,10 +94,9 @@ void check_ranges(const Config& config, Problems& problems) {
   const std::size_t before = problems.size();
   visit_settings(config, RangeCheck(problems));
   if (!(config.tracker.fp_rate > 0 && config.tracker.fp_rate < 1)) {
-    problems.push_back(
-        {"tracker.fp_rate", fmt::format("tracker.fp_rate: {} is out of range: expected a number "
-                                        "between 0 and 1, such as 0.1",
-                                        config.tracker.fp_rate)});
+    add(problems, "tracker.fp_rate",
+        fmt::format("{} is out of range: expected a number between 0 and 1, such as 0.1",
+                    config.tracker.fp_rate));
   }
   // check_memory() requires numbers within their ranges.
   if (problems.size() == before) check_memory(config.tracker, problems);

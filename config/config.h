@@ -11,7 +11,6 @@
 
 #include "base/dns_source.h"
 #include "base/endpoint.h"
-#include "base/tls_client_files.h"
 
 namespace spoor::config {
 

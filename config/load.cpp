@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/file_system.h"
 #include "config/check.h"
-#include "config/errors.h"
-#include "config/json_document.h"
 #include "config/read.h"
+#include "config/settings.h"
 #include "config/suggest.h"
 
 namespace spoor::config {
@@ -20,6 +20,78 @@ using nlohmann::json;
 
 // Further problems are only counted.
 constexpr std::size_t lines_max = 100;
+constexpr int depth_max = 64;
+
+struct TooDeep {};
+
+// A parser callback that reports duplicate keys, of which nlohmann silently keeps the last.
+class Watcher {
+ public:
+  explicit Watcher(Problems& problems) : problems_(problems) {}
+
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    const bool opens =
+        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    if (opens && depth >= depth_max) throw TooDeep();
+    if (event == json::parse_event_t::object_start) {
+      objects_.emplace_back();
+    } else if (event == json::parse_event_t::object_end) {
+      objects_.pop_back();
+    } else if (event == json::parse_event_t::key) {
+      enter(parsed.get_ref<const std::string&>());
+    }
+    return true;
+  }
+
+ private:
+  struct Object {
+    std::set<std::string> keys;
+    std::string current;
+  };
+
+  void enter(const std::string& key) {
+    Object& object = objects_.back();
+    object.current = key;
+    if (object.keys.insert(key).second) return;
+    std::string dotted;
+    for (const Object& outer : objects_) {
+      if (!dotted.empty()) dotted += '.';
+      dotted += outer.current;
+    }
+    problems_.push_back({dotted, fmt::format("key '{}' is given twice: keep one of them", escaped(dotted))});
+  }
+
+  Problems& problems_;
+  std::vector<Object> objects_;
+};
+
+// The message without the library's prefix, and without the text read last, which may be a secret.
+std::string explain(const json::parse_error& error) {
+  std::string text = error.what();
+  if (const auto prefix = text.find("] "); prefix != std::string::npos) text.erase(0, prefix + 2);
+  if (const auto last_read = text.find("; last read: "); last_read != std::string::npos)
+    text.resize(last_read);
+  return text;
+}
+
+enum class Comments { allowed, refused };
+
+// Strict: duplicate keys, trailing text and deep nesting are errors. On an error, returns std::nullopt and
+// adds the error and its position to `problems`.
+std::optional<json> parse_document(std::string_view text, Comments comments, Problems& problems) {
+  const std::size_t before = problems.size();
+  try {
+    json document = json::parse(text, Watcher(problems), true, comments == Comments::allowed);
+    if (problems.size() == before) return document;
+  } catch (const TooDeep&) {
+    problems.push_back({"", fmt::format("the JSON is nested deeper than {} levels", depth_max)});
+  } catch (const json::exception& error) {
+    const auto* syntax = dynamic_cast<const json::parse_error*>(&error);
+    problems.push_back({"", fmt::format("not valid JSON: {}",
+                                        syntax != nullptr ? explain(*syntax) : "a number is out of range")});
+  }
+  return std::nullopt;
+}
 
 // Moves the problems of one source to `all`, prefixed with the source's name.
 void collect(std::string_view source, Problems found, Problems& all) {
@@ -33,7 +105,7 @@ void collect(std::string_view source, Problems found, Problems& all) {
 bool apply_file(std::string_view text, std::string_view name, Config& config, Problems& all) {
   Problems found;
   const auto document = parse_document(text, Comments::allowed, found);
-  if (document) read_settings(*document, Origin::file, {}, config, found);
+  if (document) read_settings(*document, {}, config, found);
   collect(escaped(name), std::move(found), all);
   return document && document->is_object();
 }
@@ -66,11 +138,9 @@ void apply_override(const std::string& override_text, Config& config, Problems& 
   const std::vector<std::string_view> known = known_keys();
   if (std::ranges::find(known, key) == known.end()) return collect(source, {unknown_key(key, known)}, all);
   json document;
-  const auto dot = key.find('.');
-  json& place = dot == std::string::npos ? document[key] : document[key.substr(0, dot)][key.substr(dot + 1)];
-  place = override_value(text);
+  document[pointer_to(key)] = override_value(text);
   Problems found;
-  read_settings(document, Origin::override_text, text, config, found);
+  read_settings(document, text, config, found);
   collect(source, std::move(found), all);
 }
 
@@ -92,7 +162,7 @@ base::Error to_error(const Problems& problems) {
     message += problem.text;
   }
   if (problems.size() > lines_max) message += fmt::format("\nand {} more", problems.size() - lines_max);
-  return {Errc::config_invalid, std::move(message)};
+  return {std::make_error_code(std::errc::invalid_argument), std::move(message)};
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ inline constexpr std::uint64_t file_bytes_max = 1ULL << 20U;
 // Reads `file`, which must exist; without one, the default file, which may be missing. Each override is
 // `key=value` with a dotted key; a value that is not JSON is a string. The result is valid.
 //
-// Fails with Errc::config_invalid, with one line per problem in the message, or with the system error of a
-// file that cannot be read or is larger than file_bytes_max.
+// Fails with std::errc::invalid_argument, with one line per problem in the message, or with the system error
+// of a file that cannot be read or is larger than file_bytes_max.
 base::Result<Config> load(const std::optional<std::filesystem::path>& file,
                           std::span<const std::string> overrides);
 

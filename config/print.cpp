@@ -58,8 +58,7 @@ ordered_json to_json(const std::optional<T>& value);
 template <class T>
 ordered_json to_json(const std::vector<T>& values);
 
-template <class T>
-  requires requires(const T& part) { visit_parts(part, [](std::string_view, const auto&) {}); }
+template <HasParts T>
 ordered_json to_json(const T& part) {
   ordered_json object;
   visit_parts(part,
@@ -99,14 +98,8 @@ ordered_json to_json(const std::optional<T>& value) {
 
 std::string to_json_text(const Config& config) {
   ordered_json document;
-  visit_settings(config, [&](std::string_view key, const auto& value) {
-    const auto dot = key.find('.');
-    if (dot == std::string_view::npos) {
-      document[std::string(key)] = to_json(value);
-    } else {
-      document[std::string(key.substr(0, dot))][std::string(key.substr(dot + 1))] = to_json(value);
-    }
-  });
+  visit_settings(
+      config, [&](std::string_view key, const auto& value) { document[pointer_to(key)] = to_json(value); });
   return document.dump(2) + "\n";
 }
 

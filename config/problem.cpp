@@ -1,7 +1,10 @@
 #include "config/problem.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace spoor::config {
 namespace {
@@ -9,6 +12,11 @@ namespace {
 constexpr std::size_t shown_bytes_max = 80;
 
 }  // namespace
+
+void add(Problems& problems, std::string key, std::string_view what) {
+  std::string text = fmt::format("{}: {}", key, what);
+  problems.push_back({std::move(key), std::move(text)});
+}
 
 bool related(std::string_view one, std::string_view other) {
   if (one.size() > other.size()) std::swap(one, other);

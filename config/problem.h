@@ -14,6 +14,9 @@ struct Problem {
 
 using Problems = std::vector<Problem>;
 
+// Adds the problem "`key`: `what`".
+void add(Problems& problems, std::string key, std::string_view what);
+
 // Whether the keys are equal, or one names a part of the other's setting.
 bool related(std::string_view one, std::string_view other);
 

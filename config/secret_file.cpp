@@ -78,6 +78,14 @@ base::Result<std::string> read_password(const std::filesystem::path& setting) {
   return text;
 }
 
+base::Result<ClientSecrets> client_secrets(base::Result<std::string> secret,
+                                           const std::optional<PeerTls>& tls) {
+  if (!secret) return secret.error();
+  auto resolved = resolve(tls);
+  if (!resolved) return resolved.error();
+  return ClientSecrets{*std::move(secret), *std::move(resolved)};
+}
+
 }  // namespace
 
 std::optional<std::string> secret_file_problem(const std::filesystem::path& setting) {
@@ -126,21 +134,12 @@ base::Result<std::string> read_token(const std::filesystem::path& setting) {
 }
 
 base::Result<ClientSecrets> peer_secrets(const Config::Peers& peers) {
-  auto token =
-      peers.token_file.empty() ? base::Result<std::string>(std::string()) : read_token(peers.token_file);
-  if (!token) return token.error();
-  auto tls = resolve(peers.tls);
-  if (!tls) return tls.error();
-  return ClientSecrets{*std::move(token), *std::move(tls)};
+  return client_secrets(peers.token_file.empty() ? std::string() : read_token(peers.token_file), peers.tls);
 }
 
 base::Result<ClientSecrets> etcd_secrets(const Etcd& etcd) {
-  auto password = etcd.password_file.empty() ? base::Result<std::string>(std::string())
-                                             : read_password(etcd.password_file);
-  if (!password) return password.error();
-  auto tls = resolve(etcd.tls);
-  if (!tls) return tls.error();
-  return ClientSecrets{*std::move(password), *std::move(tls)};
+  return client_secrets(etcd.password_file.empty() ? std::string() : read_password(etcd.password_file),
+                        etcd.tls);
 }
 
 }  // namespace spoor::config

@@ -2,9 +2,12 @@
 // checks and the suggestion for an unknown key all use it, so a setting cannot be missing from one of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -140,6 +143,16 @@ void visit_parts(T& etcd, Visit&& visit) {
   visit("user", etcd.user);
   visit("password_file", etcd.password_file);
 }
+
+// Where the setting stands in the document: "/section/setting" of "section.setting".
+inline nlohmann::json::json_pointer pointer_to(std::string_view key) {
+  std::string path = '/' + std::string(key);
+  std::ranges::replace(path, '.', '/');
+  return nlohmann::json::json_pointer(path);
+}
+
+template <class T>
+concept HasParts = requires(T& part) { visit_parts(part, [](std::string_view, auto&&) {}); };
 
 // Calls visit(key, value) for every setting, in the order of the file. `ConfigT` is Config or
 // const Config.

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 #include <optional>
 #include <span>
 
-#include "config/errors.h"
 #include "config/problem.h"
 
 namespace spoor::config {
@@ -51,13 +51,6 @@ std::optional<Quantity> split(std::string_view text) {
   return quantity;
 }
 
-const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
-  for (const Unit& unit : units) {
-    if (unit.name == name) return &unit;
-  }
-  return nullptr;
-}
-
 // The name of the quantity and its accepted form, for the error message.
 struct Kind {
   std::string_view name;
@@ -67,14 +60,14 @@ struct Kind {
 base::Result<std::uint64_t> parse(std::string_view text, std::span<const Unit> units, std::uint64_t most,
                                   const Kind& kind) {
   const Quantity quantity = split(text).value_or(Quantity());
-  const Unit* unit = find_unit(units, quantity.unit);
-  if (unit == nullptr) {
-    return base::Error(Errc::config_invalid,
+  const auto unit = std::ranges::find(units, quantity.unit, &Unit::name);
+  const auto invalid = std::make_error_code(std::errc::invalid_argument);
+  if (unit == units.end()) {
+    return base::Error(invalid,
                        fmt::format("{} is not a {}: expected {}", in_quotes(text), kind.name, kind.accepted));
   }
   if (quantity.overflow || quantity.number > most / unit->factor) {
-    return base::Error(Errc::config_invalid,
-                       fmt::format("{} is too large for a {}", in_quotes(text), kind.name));
+    return base::Error(invalid, fmt::format("{} is too large for a {}", in_quotes(text), kind.name));
   }
   return quantity.number * unit->factor;
 }

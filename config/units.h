@@ -11,10 +11,10 @@
 
 namespace spoor::config {
 
-// Fails with Errc::config_invalid if `text` is not a duration or exceeds 64 bits of milliseconds.
+// Fails with std::errc::invalid_argument if `text` is not a duration or exceeds 64 bits of milliseconds.
 base::Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-// Fails with Errc::config_invalid if `text` is not a size or exceeds 64 bits of bytes.
+// Fails with std::errc::invalid_argument if `text` is not a size or exceeds 64 bits of bytes.
 base::Result<std::uint64_t> parse_size(std::string_view text);
 
 // The shortest text that parses to exactly `duration`, which is not negative: "5m", not "300s".

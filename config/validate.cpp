@@ -19,8 +19,7 @@ Problems find_problems(const Config& config) {
   check_names_and_paths(config, problems);
   check_ranges(config, problems);
   check_endpoints(config, problems);
-  check_etcd(config, problems);
-  check_auth(config, problems);
+  check_peers_and_auth(config, problems);
   return problems;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -17,7 +16,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_lock.h"
 #include "base/file_system.h"
 #include "config/derived.h"
 #include "config/secret_file.h"
@@ -28,7 +26,6 @@
 #include "daemon/node.h"
 #include "daemon/options.h"
 #include "daemon/process/logging.h"
-#include "daemon/process/open_files.h"
 #include "daemon/process/reload.h"
 #include "daemon/process/service_manager.h"
 #include "daemon/process/task.h"
@@ -152,25 +149,13 @@ void reload_peers(PeerWatch& peers, const config::Config::Peers& before, const c
   if (dns(fresh) != dns(before)) peers.set_dns(dns_members(fresh));
 }
 
-// A body of the allowed size must fit.
-std::uint64_t bodies_bytes_max(const config::Config::Limits& limits) {
-  return std::max(limits.max_bodies_bytes, limits.max_body_bytes);
-}
-
-HttpServer::Options http_options(const config::Config::Limits& limits, std::size_t other_threads) {
-  return {.body_bytes_max = limits.max_body_bytes,
-          .bodies_bytes_max = bodies_bytes_max(limits),
-          .connections_max = connections_that_fit(limits.max_connections, other_threads)};
-}
-
 // What a reload applies. All references must outlive the result.
 std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& server,
                                    std::size_t other_threads, Node& node, const TlsServers& tls_servers,
                                    const base::Clock& clock) {
   using config::Config;
   const auto set_limits = [&server, other_threads](const Config& fresh) {
-    server.set_limits(fresh.limits.max_body_bytes, bodies_bytes_max(fresh.limits),
-                      connections_that_fit(fresh.limits.max_connections, other_threads));
+    server.set_limits(http_limits(fresh.limits, other_threads));
     return true;
   };
   const auto set_log = [](const Config& fresh) {
@@ -197,8 +182,6 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
 
 using ReadConfig = std::function<base::Result<config::Config>()>;
 
-asio::awaitable<base::Result<config::Config>> read_config(const ReadConfig& read) { co_return read(); }
-
 asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool& pool,
                                     const ReadConfig& read, Reload& reload, ServiceManager& manager) {
   for (;;) {
@@ -209,7 +192,7 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool
       co_return;
     }
     manager.reloading();
-    const auto fresh = co_await asio::co_spawn(pool, read_config(read), asio::use_awaitable);
+    const auto fresh = co_await run_on(pool, [&read] { return read(); });
     reload.apply(fresh);
     manager.reloaded();
   }
@@ -289,7 +272,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   const base::SystemClock clock;
   auto secrets = read_secrets(config, clock.wall_now());
   if (!secrets) return secrets.error();
-  HttpServer server(context, http_options(config.limits, serving.others().size()), serving.others());
+  HttpServer server(context, http_limits(config.limits, serving.others().size()), serving.others());
   // Detects a port in use before anything changes on disk.
   TlsServers tls_servers;
   const auto urls = open_listeners(server, config, clock.wall_now(), tls_servers);

@@ -1,27 +1,174 @@
 #include "daemon/listeners.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "config/secret_file.h"
+#include "config/validate.h"
 #include "daemon/api/access.h"
-#include "daemon/process/passed_sockets.h"
 
 namespace spoor::daemon {
 namespace {
 
 namespace asio = boost::asio;
 
+// A socket that the service manager opened for this process ("socket activation", sd_listen_fds(3)).
+struct PassedSocket {
+  int descriptor = -1;        // not closed by this struct; HttpServer::adopt() takes ownership
+  std::string name;           // of the socket unit, or as set by FileDescriptorName=
+  config::Listener listener;  // its address
+};
+
 using PassedSockets = std::vector<PassedSocket>;
 
+base::Error refusal(const std::string& message) {
+  return {std::make_error_code(std::errc::invalid_argument), message};
+}
+
+// Owns a null-terminated list that sd-daemon allocated.
+class Names {
+ public:
+  Names() = default;
+  ~Names() {
+    for (char** name = list_; name != nullptr && *name != nullptr; ++name) std::free(*name);
+    std::free(static_cast<void*>(list_));
+  }
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+
+  char*** out() { return &list_; }
+  std::string at(std::size_t index) const { return list_ == nullptr ? "" : list_[index]; }
+
+ private:
+  char** list_ = nullptr;
+};
+
+template <class Address>
+Address as(const sockaddr_storage& storage) {
+  Address address{};
+  std::memcpy(&address, &storage, sizeof(address));
+  return address;
+}
+
+std::string to_text(int family, const void* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(family, address, text.data(), text.size());
+  return text.data();
+}
+
+// The address of the socket; std::nullopt if it is neither an IP address nor a path.
+std::optional<config::Listener> listener_of(int descriptor) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(storage);
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return std::nullopt;
+  if (storage.ss_family == AF_INET) {
+    const auto address = as<sockaddr_in>(storage);
+    return config::Listener{.address = to_text(AF_INET, &address.sin_addr), .port = ntohs(address.sin_port)};
+  }
+  if (storage.ss_family == AF_INET6) {
+    const auto address = as<sockaddr_in6>(storage);
+    return config::Listener{.address = to_text(AF_INET6, &address.sin6_addr),
+                            .port = ntohs(address.sin6_port)};
+  }
+  if (storage.ss_family == AF_UNIX) {
+    const auto address = as<sockaddr_un>(storage);
+    const std::string path(address.sun_path, ::strnlen(address.sun_path, sizeof(address.sun_path)));
+    if (!path.empty()) return config::Listener{.unix_path = path};  // an abstract name begins with a NUL
+  }
+  return std::nullopt;
+}
+
+std::string where(const config::Listener& listener) {
+  if (!listener.unix_path.empty()) return listener.unix_path.native();
+  return fmt::format("{} port {}", listener.address, listener.port);
+}
+
+base::Result<PassedSocket> examine(int descriptor, std::string name) {
+  const bool listens = ::sd_is_socket(descriptor, AF_UNSPEC, SOCK_STREAM, 1) > 0;
+  auto listener = listens ? listener_of(descriptor) : std::nullopt;
+  if (!listener) {
+    return refusal(fmt::format(
+        "the service manager passed a socket ('{}', descriptor {}) that can't be served: the socket unit "
+        "needs ListenStream= with an address and port or an absolute path, and no Accept=yes",
+        name, descriptor));
+  }
+  return PassedSocket{descriptor, std::move(name), *std::move(listener)};
+}
+
+// All of them at the first call; later calls return none. Fails if one is not a listening TCP socket or a
+// listening Unix socket with a path.
+base::Result<PassedSockets> take_passed_sockets() {
+  constexpr int not_again = 1;  // unset the variables: later calls and child processes find no sockets
+  Names names;
+  const int count = ::sd_listen_fds_with_names(not_again, names.out());
+  if (count < 0) {
+    const std::error_code error(-count, std::generic_category());
+    return base::Error(error, fmt::format("cannot take the sockets that the service manager passed "
+                                          "(LISTEN_FDS, LISTEN_PID): {}",
+                                          error.message()));
+  }
+  PassedSockets sockets;
+  for (int i = 0; i < count; ++i) {
+    auto socket = examine(SD_LISTEN_FDS_START + i, names.at(static_cast<std::size_t>(i)));
+    if (!socket) return socket.error();
+    sockets.push_back(*std::move(socket));
+  }
+  return sockets;
+}
+
+// Whether the socket has the address or path of this listener of the configuration.
+bool is_for(const PassedSocket& socket, const config::Listener& listener) {
+  const config::Listener& own = socket.listener;
+  if (!own.unix_path.empty() || !listener.unix_path.empty()) {
+    return own.unix_path.lexically_normal() == listener.unix_path.lexically_normal();
+  }
+  if (own.port != listener.port) return false;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(listener.address, error);
+  return !error && address == asio::ip::make_address(own.address, error) && !error;
+}
+
 const PassedSocket* socket_for(const PassedSockets& passed, const config::Listener& listener) {
-  const auto socket = std::find_if(passed.begin(), passed.end(),
-                                   [&](const PassedSocket& each) { return is_for(each, listener); });
+  const auto socket =
+      std::ranges::find_if(passed, [&](const PassedSocket& each) { return is_for(each, listener); });
   return socket == passed.end() ? nullptr : &*socket;
+}
+
+// `config` with an added listener for each socket that is not in `listen`. Fails if such a listener would be
+// invalid, or if two sockets have the same address.
+base::Result<config::Config> with_listeners_for(const PassedSockets& sockets, config::Config config) {
+  for (const PassedSocket& socket : sockets) {
+    if (socket_for(sockets, socket.listener) != &socket) {
+      return refusal(
+          fmt::format("the service manager passed two sockets on {}: keep one of them in the socket units",
+                      where(socket.listener)));
+    }
+    const auto matches = [&](const config::Listener& listener) { return is_for(socket, listener); };
+    if (std::ranges::any_of(config.listen, matches)) continue;
+    config.listen.push_back(socket.listener);
+    const auto problems = config::validate(config);
+    if (problems.empty()) continue;
+    return refusal(fmt::format(
+        "the service manager passed a socket ('{}') on {}, which is not in listen and needs further "
+        "settings: {}. Add it to listen with these settings, or remove it from the socket unit",
+        socket.name, where(socket.listener), fmt::join(problems, "; ")));
+  }
+  return config;
 }
 
 base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener& listener,
@@ -75,25 +222,6 @@ base::Result<std::string> open(HttpServer& server, const config::Listener& liste
   return url;
 }
 
-// Adopts the sockets that were passed, and binds the other listeners. Returns the URLs.
-base::Result<std::vector<std::string>> listen(HttpServer& server, const config::Config& config,
-                                              const PassedSockets& passed, base::WallTime now,
-                                              TlsServers& tls_servers) {
-  std::vector<std::string> urls;
-  for (const config::Listener& listener : config.listen) {
-    const auto url = open(server, listener, passed, now, tls_servers);
-    if (url) {
-      urls.push_back(*url);
-    } else if (config.listen_is_default && !listener.unix_path.empty()) {
-      spdlog::warn("{}; starting without this listener", url.error().message);
-    } else {
-      return url.error();
-    }
-  }
-  if (!urls.empty()) return urls;
-  return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");
-}
-
 }  // namespace
 
 base::Result<std::shared_ptr<TlsServer>> load_tls(const config::Tls& files) {
@@ -118,7 +246,19 @@ base::Result<std::vector<std::string>> open_listeners(HttpServer& server, const 
   if (!passed) return passed.error();
   const auto all = with_listeners_for(*passed, config);
   if (!all) return all.error();
-  return listen(server, *all, *passed, now, tls_servers);
+  std::vector<std::string> urls;
+  for (const config::Listener& listener : all->listen) {
+    const auto url = open(server, listener, *passed, now, tls_servers);
+    if (url) {
+      urls.push_back(*url);
+    } else if (config.listen_is_default && !listener.unix_path.empty()) {
+      spdlog::warn("{}; starting without this listener", url.error().message);
+    } else {
+      return url.error();
+    }
+  }
+  if (!urls.empty()) return urls;
+  return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");
 }
 
 }  // namespace spoor::daemon

@@ -6,7 +6,7 @@
 
 #include "config/derived.h"
 #include "daemon/options.h"
-#include "daemon/status/status_line.h"
+#include "daemon/status/status_json.h"
 #include "scanner/store/usage_database.h"
 #include "tracker/paths/drive_paths.h"
 
@@ -42,53 +42,54 @@ Node::Node(boost::asio::io_context& context, HttpServer& server, const config::C
               .credentials = secrets.peers,
               .dns = dns_members(config.peers)},
              clock, timers_),
-      etcd_(make_etcd(context, config, std::move(secrets.etcd), files, clock)),
+      etcd_(secrets.etcd
+                ? std::make_unique<EtcdMembership>(
+                      context, pool_, files, clock, timers_,
+                      etcd_options(config, persistence.tracker().state().instance.to_string(), *secrets.etcd),
+                      [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
+                : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock),
       scans_(context, reporting_, scanner::UsageDatabase::file_in(config.node.data_dir)),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
               etcd_.get(), clock),
-      tracker_routes_({identity_, run_, rules_.digest()}, persistence.tracker(), snapshot_scheduler_,
-                      group_commit_, merging_),
-      drive_routes_(snapshot_scheduler_),
-      status_routes_(
-          {identity_, version, persistence, snapshot_scheduler_, group_commit_, peers_, etcd_.get(), intake_},
-          metrics_, clock),
-      api_(context, identity_.node, {intake_, tracker_routes_, drive_routes_, status_routes_, reports_},
-           std::move(secrets.access), clock) {
+      routes_({.node = identity_,
+               .version = version,
+               .run = run_,
+               .rules_digest = rules_.digest(),
+               .persistence = persistence,
+               .snapshot_scheduler = snapshot_scheduler_,
+               .group_commit = group_commit_,
+               .peers = peers_,
+               .etcd = etcd_.get(),
+               .marks = intake_,
+               .metrics = metrics_,
+               .answers = merging_},
+              clock),
+      api_(context, identity_.node, {intake_, routes_, reports_}, std::move(secrets.access), clock) {
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
   snapshot_scheduler_.save_here();
   if (etcd_) etcd_->register_here();  // before the node is ready
 }
 
-std::unique_ptr<EtcdMembership> Node::make_etcd(boost::asio::io_context& context,
-                                                const config::Config& config,
-                                                std::optional<EtcdMembership::Secrets> secrets,
-                                                base::FileSystem& files, const base::Clock& clock) {
-  if (!secrets) return nullptr;
-  const std::string instance = persistence_.tracker().state().instance.to_string();
-  return std::make_unique<EtcdMembership>(
-      context, pool_, files, clock, timers_, etcd_options(config, instance, *std::move(secrets)),
-      [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); });
-}
-
 void Node::start() {
-  server_.start(
-      [this](const HttpRequest& request) {
-        return metrics_.measure(request, route_of(request.path), api_.handle(request));
-      },
-      [this](const HttpRequest& request) {
-        auto refused = api_.admit(request);
-        if (refused) {
-          metrics_.refused(route_of(request.path), refused->status, refused->problem);
-          api_.note_refused(request);
-        }
-        return refused;
-      },
-      [this](const HttpRequest& request, const Problem& problem) {
-        metrics_.refused(route_of(request.path), problem.status, problem.code);
-        api_.note_refused(request);
-      });
+  HttpService service;
+  service.handle = [this](const HttpRequest& request) {
+    return metrics_.measure(request, route_of(request.path), api_.handle(request));
+  };
+  service.admit = [this](const HttpRequest& request) {
+    auto refused = api_.admit(request);
+    if (refused) {
+      metrics_.refused(route_of(request.path), refused->status, refused->problem);
+      api_.note_refused(request);
+    }
+    return refused;
+  };
+  service.refused = [this](const HttpRequest& request, const Problem& problem) {
+    metrics_.refused(route_of(request.path), problem.status, problem.code);
+    api_.note_refused(request);
+  };
+  server_.start(service);
   peers_.start();
   if (etcd_) etcd_->start();
   snapshot_scheduler_.start();

@@ -5,18 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "config/config.h"
 #include "daemon/api/access.h"
 #include "daemon/api/api.h"
-#include "daemon/api/drive_routes.h"
 #include "daemon/api/mark_intake.h"
+#include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
-#include "daemon/api/status_routes.h"
-#include "daemon/api/tracker_routes.h"
 #include "daemon/durability/group_commit.h"
 #include "daemon/durability/snapshot_scheduler.h"
 #include "daemon/http/http_server.h"
@@ -62,10 +59,6 @@ class Node {
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
-  std::unique_ptr<EtcdMembership> make_etcd(boost::asio::io_context& context, const config::Config& config,
-                                            std::optional<EtcdMembership::Secrets> secrets,
-                                            base::FileSystem& files, const base::Clock& clock);
-
   HttpServer& server_;
   tracker::Persistence& persistence_;
   const tracker::NodeIdentity identity_;
@@ -86,9 +79,7 @@ class Node {
   ScanWatch scans_;
   Metrics metrics_;
   MarkIntake intake_;
-  TrackerRoutes tracker_routes_;
-  DriveRoutes drive_routes_;
-  StatusRoutes status_routes_;
+  NodeRoutes routes_;
   Api api_;
 };
 

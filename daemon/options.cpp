@@ -1,15 +1,18 @@
 #include "daemon/options.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/directory_overlap.h"
-#include "base/iso_time.h"
 #include "config/derived.h"
 #include "config/secret_file.h"
 #include "peer/http/tls_files.h"
@@ -21,23 +24,14 @@ namespace {
 
 constexpr std::chrono::milliseconds dns_timeout{2'000};  // short: a stop waits for it
 
+constexpr rlim_t kept_for_the_rest = 64;
+constexpr rlim_t kept_for_a_thread = 3;  // opened by an io_context
+
 // Identifies the boot of the machine; empty: not available.
 std::string read_boot_id() {
   std::string id;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
   return id;
-}
-
-tracker::Durability durability_of(const config::Config& config) {
-  switch (config.tracker.durability) {
-    case config::Durability::os:
-      return tracker::Durability::os;
-    case config::Durability::memory:
-      return tracker::Durability::memory;
-    case config::Durability::disk:
-      break;
-  }
-  return tracker::Durability::disk;
 }
 
 // Why the drive overlaps with another one now; empty: it does not.
@@ -47,6 +41,29 @@ std::string find_overlap(const std::vector<std::filesystem::path>& drives,
     if (drives[overlap.directory] == drive) return base::overlap_text(overlap, drives);
   }
   return {};
+}
+
+// How many connections may be open at a time: `wanted`, or fewer if the limit on open files (RLIMIT_NOFILE)
+// is too low for them beside the journal, the snapshots, the peers and `further_threads` serving threads;
+// this is logged as a warning. First raises the soft limit to the hard limit.
+std::size_t connections_that_fit(std::size_t wanted, std::size_t further_threads) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
+  if (files.rlim_cur < files.rlim_max) {
+    const rlimit raised{files.rlim_max, files.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) files = raised;
+  }
+  if (files.rlim_cur == RLIM_INFINITY) return wanted;
+  const rlim_t kept = kept_for_the_rest + kept_for_a_thread * further_threads;
+  const rlim_t left = files.rlim_cur - std::min(files.rlim_cur, kept);
+  // A quarter more may be open for a moment while they are being refused.
+  const std::size_t fit = std::max<std::size_t>(left - left / 5, 1);
+  if (wanted <= fit) return wanted;
+  spdlog::warn(
+      "limits.max_connections is {}, but with {} open files allowed there is room for {}: that many are "
+      "served. Raise LimitNOFILE= in the unit, or lower the setting",
+      wanted, files.rlim_cur, fit);
+  return fit;
 }
 
 }  // namespace
@@ -59,13 +76,23 @@ tracker::Persistence::Options persistence_options(const config::Config& config, 
     return find_overlap(drives, drive);
   };
   options.owner = {config.node.cluster, config.node.name};
-  options.durability = durability_of(config);
+  static_assert(static_cast<int>(config::Durability::disk) == static_cast<int>(tracker::Durability::disk) &&
+                static_cast<int>(config::Durability::os) == static_cast<int>(tracker::Durability::os) &&
+                static_cast<int>(config::Durability::memory) ==
+                    static_cast<int>(tracker::Durability::memory));
+  options.durability = static_cast<tracker::Durability>(config.tracker.durability);
   options.boot_id = read_boot_id();
   options.rules = std::move(rules);
   options.tracker = {.levels = tracker::LevelSchedule(config.tracker.items, config.tracker.fp_rate),
                      .history_max = config.tracker.history,
                      .memory_bytes_max = config.tracker.memory_limit_bytes};
   return options;
+}
+
+HttpLimits http_limits(const config::Config::Limits& limits, std::size_t other_threads) {
+  return {.body_bytes_max = limits.max_body_bytes,
+          .bodies_bytes_max = std::max(limits.max_bodies_bytes, limits.max_body_bytes),
+          .connections_max = connections_that_fit(limits.max_connections, other_threads)};
 }
 
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth) {

@@ -1,6 +1,7 @@
 // The options of the daemon's parts, from the configuration and the files that it names.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "daemon/api/access.h"
+#include "daemon/http/http_session.h"
 #include "daemon/membership/etcd_membership.h"
 #include "peer/http/credentials.h"
 #include "peer/membership/member_source.h"
@@ -17,6 +19,10 @@
 namespace spoor::daemon {
 
 tracker::Persistence::Options persistence_options(const config::Config& config, std::string rules);
+
+// A body of the allowed size fits. Raises the limit on open files (RLIMIT_NOFILE) as far as possible; if it
+// is too low, fewer connections are allowed, and a warning is logged.
+HttpLimits http_limits(const config::Config::Limits& limits, std::size_t other_threads);
 
 // Each fails if a file is unusable, or if `auth` names a user or group that this machine does not know.
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth);

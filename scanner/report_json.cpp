@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/iso_time.h"
+#include "base/clock.h"
 #include "scanner/store/directory_row.h"
 
 namespace spoor::scanner {
@@ -15,33 +15,21 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Marks saturated sums, so that a reader does not take sum_max for a real sum.
-template <class Figures>
-ordered_json with_saturated(ordered_json json, const Figures& figures) {
+// Appends the figures to `json`. Marks saturated sums, so that a reader does not take sum_max for a real sum.
+ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigures& figures) {
+  json["files"] = figures.files;
+  json["dirs"] = figures.dirs;
+  json["bytes"] = figures.bytes;
+  json["allocated"] = figures.allocated;
+  json["complete"] = usage.is_complete(figures);
   const bool is_saturated =
       figures.files == sum_max || figures.bytes == sum_max || figures.allocated == sum_max;
   if (is_saturated) json["saturated"] = true;
   return json;
 }
 
-ordered_json rest_json(const Usage& usage, const UsageRest& rest) {
-  return with_saturated({{"count", rest.count},
-                         {"files", rest.files},
-                         {"dirs", rest.dirs},
-                         {"bytes", rest.bytes},
-                         {"allocated", rest.allocated},
-                         {"complete", rest.complete && usage.saw_everything}},
-                        rest);
-}
-
 ordered_json entry_json(const Usage& usage, const UsageEntry& entry) {
-  return with_saturated({{"path", entry.path},
-                         {"files", entry.files},
-                         {"dirs", entry.dirs},
-                         {"bytes", entry.bytes},
-                         {"allocated", entry.allocated},
-                         {"complete", usage.is_complete(entry)}},
-                        entry);
+  return with_figures({{"path", entry.path}}, usage, entry);
 }
 
 void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entry) {
@@ -52,7 +40,7 @@ void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entr
     add_children(children.back(), usage, child);
   }
   json["children"] = std::move(children);
-  if (entry.rest.count > 0) json["rest"] = rest_json(usage, entry.rest);
+  if (entry.rest.count > 0) json["rest"] = with_figures({{"count", entry.rest.count}}, usage, entry.rest);
 }
 
 ordered_json scan_json(const ScanRecord& scan) {
@@ -83,8 +71,7 @@ ordered_json scan_json(const ScanRecord& scan) {
   return json;
 }
 
-template <class Figures>
-void read_figures(const ordered_json& json, Figures& figures) {
+void read_figures(const ordered_json& json, UsageFigures& figures) {
   json.at("files").get_to(figures.files);
   json.at("dirs").get_to(figures.dirs);
   json.at("bytes").get_to(figures.bytes);

@@ -53,18 +53,18 @@ class Scan {
     record.partial = context_.input.partial;
     record.reason = std::move(*reason);
     record.walked_everything = !record.reason.empty();
-    auto matched = match_drives(transaction_, context_.options.drives, context_.environment.stop);
+    auto matched = match_drives(context_);
     if (!matched) return matched.error();
-    drives_ = std::move(matched->drives);
-    context_.figures.dirs_deleted = matched->dirs_deleted;
+    drives_ = std::move(*matched);
     return {};
   }
 
   // Empty if the marks decide what is walked.
   base::Result<std::string> reason_for_everything(bool file_feed_begins) {
     if (transaction_.is_first()) {
-      auto rebuilt = transaction_.rebuilt_because();
-      if (!rebuilt || !rebuilt->empty()) return rebuilt;
+      const auto rebuilt = transaction_.setting(rebuilt_key);
+      if (!rebuilt) return rebuilt.error();
+      if (*rebuilt) return **rebuilt;
     }
     if (context_.options.full) return std::string("a full scan was asked for");
     if (transaction_.is_first()) return std::string("it is the first scan");
@@ -131,8 +131,10 @@ class Scan {
     const ScanInput& input = context_.input;
     const ScanOptions& options = context_.options;
     if (auto kept = transaction_.set_cursors(input.next_cursors); !kept) return kept;
-    if (auto kept = transaction_.set_start_level(input.start_level); !kept) return kept;
-    if (auto kept = transaction_.set_membership_checkpoint(input.membership_checkpoint); !kept) return kept;
+    if (auto kept = transaction_.set_setting(start_level_key, std::to_string(input.start_level)); !kept)
+      return kept;
+    if (auto kept = transaction_.set_setting(membership_checkpoint_key, input.membership_checkpoint); !kept)
+      return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
     if (auto kept = keep_links_since(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
@@ -199,6 +201,18 @@ base::Result<std::string> setting_of(UsageDatabase& database, const ScanOptions&
 }
 
 }  // namespace
+
+base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
+  const std::filesystem::path file = data_dir / "scan.lock";
+  auto lock = base::FileLock::try_acquire(file);
+  if (!lock) return base::wrap("cannot start a scan", lock.error());
+  if (!lock->has_value()) {
+    return base::Error(
+        Errc::scan_running,
+        fmt::format("another scan of this node is running: it holds {}; wait until it ends", file.native()));
+  }
+  return std::move(**lock);
+}
 
 base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, const ScanOptions& options,
                                                        UnfinishedScan& unfinished) {

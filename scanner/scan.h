@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
 #include "base/error.h"
+#include "base/file_system.h"
 #include "scanner/audit/scan_audit.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/store/usage_database.h"
@@ -22,13 +24,19 @@ struct ScanReport {
   std::uint64_t dirs_replayed = 0;  // of those walked: read by a killed scan, and not by this one
   std::chrono::nanoseconds duration{0};
   std::vector<ScanError> errors;  // the first of record.errors, failed drives among them
-  std::vector<FailedDrive> failed_drives;
+  std::vector<ScanError> failed_drives;
   base::Result<> log;  // whether the scan could keep what it read, for the next one, were it killed
   AuditReport audit;
 
   // Whether some drive or directory was left for the next scan.
   bool left_something() const { return record.errors > 0; }
 };
+
+// Acquires the lock of the only scan that may run on a node. Acquire it before reading the stored cursors:
+// only the holder may use them.
+//
+// Fails with Errc::scan_running if another process holds it; does not wait.
+base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir);
 
 // The input of a killed scan that run_scan() with the same options resumes; nothing if there is none, or a
 // full scan is asked for. Fails with std::errc::invalid_argument as run_scan() does, or where the database
@@ -43,7 +51,7 @@ base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, 
 // after a stop was requested, Errc::database_failed, or std::errc::invalid_argument (a drive twice, or by a
 // relative path); then the database is as before, and environment.unfinished keeps what was read.
 //
-// The caller holds the scan lock (scan_lock.h), and gathered with database.cursors() as read under it.
+// The caller holds the scan lock, and gathered with database.cursors() as read under it.
 base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
                                   const ScanEnvironment& environment);
 

@@ -1,5 +1,6 @@
 #include "tracker/errors.h"
 
+#include <array>
 #include <string>
 
 namespace spoor::tracker {
@@ -10,37 +11,26 @@ class Category final : public std::error_category {
   const char* name() const noexcept override { return "spoor.tracker"; }
 
   std::string message(int value) const override {
-    switch (static_cast<Errc>(value)) {
-      case Errc::invalid_path:
-        return "invalid path";
-      case Errc::path_too_long:
-        return "path too long";
-      case Errc::invalid_shape:
-        return "invalid filter shape";
-      case Errc::snapshot_corrupt:
-        return "snapshot corrupt";
-      case Errc::snapshot_foreign:
-        return "snapshot of another node";
-      case Errc::snapshot_unknown:
-        return "unknown version";
-      case Errc::journal_corrupt:
-        return "journal corrupt";
-      case Errc::not_durable:
-        return "not durable";
-      case Errc::drive_refused:
-        return "not the known drive";
-    }
-    return "unknown error";
+    constexpr std::array messages{"unknown error",  // 0, and any value beyond the last
+                                  "invalid path",
+                                  "path too long",
+                                  "invalid filter shape",
+                                  "snapshot corrupt",
+                                  "snapshot of another node",
+                                  "unknown version",
+                                  "journal corrupt",
+                                  "not durable",
+                                  "not the known drive"};
+    const auto at = static_cast<std::size_t>(value);
+    return messages[at < messages.size() ? at : 0];
   }
 };
 
 }  // namespace
 
-const std::error_category& tracker_category() {
+std::error_code make_error_code(Errc code) {
   static const Category category;
-  return category;
+  return {static_cast<int>(code), category};
 }
-
-std::error_code make_error_code(Errc code) { return {static_cast<int>(code), tracker_category()}; }
 
 }  // namespace spoor::tracker

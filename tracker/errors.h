@@ -17,7 +17,6 @@ enum class Errc {
   drive_refused,     // At this path is no drive, or another one than the known one.
 };
 
-const std::error_category& tracker_category();
 std::error_code make_error_code(Errc code);
 
 }  // namespace spoor::tracker

@@ -11,8 +11,7 @@
 #include <algorithm>
 #include <boost/algorithm/hex.hpp>
 #include <boost/algorithm/string/predicate.hpp>
-#include <string_view>
-#include <utility>
+#include <boost/asio/ip/address.hpp>
 
 #include "base/base64.h"
 #include "base/printable.h"
@@ -20,6 +19,9 @@
 
 namespace spoor::daemon {
 namespace {
+
+using boost::algorithm::iequals;
+using boost::algorithm::istarts_with;
 
 constexpr std::size_t account_bytes_max = std::size_t{1} << 20U;  // of an entry in the user or group database
 
@@ -45,7 +47,7 @@ std::array<unsigned char, SHA256_DIGEST_LENGTH> sha256(std::string_view text) {
 
 // The credentials after the scheme, if it is this one.
 std::optional<std::string_view> credentials_of(std::string_view authorization, std::string_view scheme) {
-  if (!boost::algorithm::istarts_with(authorization, scheme)) return std::nullopt;
+  if (!istarts_with(authorization, scheme)) return std::nullopt;
   authorization.remove_prefix(scheme.size());
   authorization.remove_prefix(std::min(authorization.find_first_not_of(' '), authorization.size()));
   return authorization;
@@ -74,6 +76,28 @@ std::string label_of(const Caller& caller) {
   if (caller.has_certificate) return "certificate without a name";
   if (caller.unix_peer) return fmt::format("uid {}", caller.unix_peer->user);
   return "anonymous";
+}
+
+// Of a Host field: without its port, and without the brackets of an IPv6 address.
+std::string_view name_of(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
+  const std::size_t port = host.find(':');
+  if (port != host.rfind(':')) return host;  // an IPv6 address as it is
+  host = host.substr(0, port);
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return host;
+}
+
+bool is_own(std::string_view host, std::string_view node) {
+  const std::string_view name = name_of(host);
+  boost::system::error_code is_no_address;
+  static_cast<void>(boost::asio::ip::make_address(std::string(name), is_no_address));
+  return !is_no_address || iequals(name, "localhost") || iequals(name, node);
+}
+
+bool is_same_site(std::string_view origin, std::string_view host) {
+  const std::size_t scheme = origin.find("://");
+  return scheme != std::string_view::npos && iequals(origin.substr(scheme + 3), host);
 }
 
 }  // namespace
@@ -204,6 +228,25 @@ Roles Access::roles_of_certificate(const std::vector<std::string>& names) const 
     if (is_his) roles |= rule.roles;
   }
   return roles;
+}
+
+std::optional<Problem> refuse_cross_site(const HttpRequest& request, bool asks_for_credentials,
+                                         std::string_view node) {
+  if (request.caller.unix_peer) return std::nullopt;
+  if (asks_for_credentials && istarts_with(request.authorization, "Bearer ")) return std::nullopt;
+  if (!request.origin.empty() && !is_same_site(request.origin, request.host)) {
+    return Problem{403, "foreign_origin",
+                   fmt::format("a page of '{}' may not ask for this; send no Origin, or a token",
+                               base::printable(request.origin))};
+  }
+  if (asks_for_credentials || request.caller.is_tls || request.host.empty()) return std::nullopt;
+  // Peers reach an insecure listener by names that this node does not know; browsers send an Origin.
+  const bool may_be_peer = !request.caller.is_trusted_without_tokens && request.origin.empty();
+  if (may_be_peer || is_own(request.host, node)) return std::nullopt;
+  return Problem{403, "foreign_host",
+                 fmt::format("'{}' is no name of this node; ask for it by its IP address, as localhost or as "
+                             "'{}', or set auth.tokens",
+                             base::printable(request.host), node)};
 }
 
 }  // namespace spoor::daemon

@@ -1,15 +1,16 @@
-// Access control: tokens, certificates, users at the Unix socket, and their roles.
+// Access control: tokens, certificates, users at the Unix socket, and their roles; requests that a
+// browser sends for a page of another site, possibly without the user's knowledge.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "config/config.h"
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 
 namespace spoor::daemon {
 
@@ -80,5 +81,13 @@ class Access {
 
 // Fails if the group does not exist on this machine.
 base::Result<gid_t> group_id(const std::string& name);
+
+// The problem that a request which changes something may come from such a page; `asks_for_credentials` is
+// that of Access. A page of another site has another Origin; one whose name was made to lead to this machine
+// (DNS rebinding) has a Host that is neither an IP address, localhost nor `node`; over TLS the browser
+// refuses that name's certificate. A request with a token, where one is required, is none of these: no
+// browser adds a token by itself. Nor can a browser open a Unix socket.
+std::optional<Problem> refuse_cross_site(const HttpRequest& request, bool asks_for_credentials,
+                                         std::string_view node);
 
 }  // namespace spoor::daemon

@@ -4,11 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "base/printable.h"
-#include "daemon/api/cross_site.h"
 #include "daemon/api/mark_request.h"
 #include "daemon/api/s3_events.h"
 #include "daemon/process/task.h"
@@ -59,17 +57,17 @@ std::span<const Api::Route> Api::routes() {
       {"/v1/events/s3", "POST", marking, Body::needed, Thread::serving,
        [](Api& api, const HttpRequest& request) { return api.mark(request, read_s3_events); }},
       {"/v1/dirty", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return at_once(api.services_.tracker.dirty(request)); }},
+       [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.dirty(request)); }},
       {"/v1/status", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.status.status()); }},
+       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.status()); }},
       {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.tracker.cycle(request); }},
+       [](Api& api, const HttpRequest& request) { return api.services_.node.cycle(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.drives.save_snapshot(); }},
+       [](Api& api, const HttpRequest&) { return api.services_.node.save_snapshot(); }},
       {"/v1/drives", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.drives.list(); }},
+       [](Api& api, const HttpRequest&) { return api.services_.node.drives(); }},
       {"/v1/drives/accept", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.drives.accept(request); }},
+       [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
       {"/v1/usage", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.usage(request); }},
       {"/v1/scans", "GET", reading, Body::none, Thread::main,
@@ -78,13 +76,13 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) { return api.services_.reports.changes(request); }},
       // For what monitors the daemon.
       {"/livez", "GET", all_callers, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.status.alive()); }},
+       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
       {"/healthz", "GET", all_callers, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.status.alive()); }},
+       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
       {"/readyz", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.status.ready()); }},
+       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.ready()); }},
       {"/metrics", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.status.metrics(); }},
+       [](Api& api, const HttpRequest&) { return api.services_.node.metrics(); }},
   };
   return table;
 }

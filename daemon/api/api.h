@@ -12,13 +12,10 @@
 
 #include "base/clock.h"
 #include "daemon/api/access.h"
-#include "daemon/api/drive_routes.h"
 #include "daemon/api/mark_intake.h"
+#include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
-#include "daemon/api/status_routes.h"
-#include "daemon/api/tracker_routes.h"
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 #include "daemon/process/log_limit.h"
 
 namespace spoor::daemon {
@@ -36,9 +33,7 @@ class Api {
   // What the routes lead to.
   struct Services {
     MarkIntake& marks;
-    TrackerRoutes& tracker;
-    DriveRoutes& drives;
-    StatusRoutes& status;
+    NodeRoutes& node;
     Reports& reports;
   };
 
@@ -60,7 +55,7 @@ class Api {
   boost::asio::awaitable<HttpResponse> handle(const HttpRequest& request);
 
   // Why the node is not ready; empty if it is.
-  std::vector<std::string> health_errors() const { return services_.status.health_errors(); }
+  std::vector<std::string> health_errors() const { return services_.node.health_errors(); }
 
  private:
   struct Route;

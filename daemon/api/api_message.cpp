@@ -8,7 +8,6 @@
 
 #include "base/printable.h"
 #include "tracker/errors.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::daemon {
 

@@ -2,16 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 
 namespace spoor::daemon {
 

@@ -6,7 +6,6 @@
 
 #include "base/base64.h"
 #include "base/number.h"
-#include "daemon/api/api_message.h"
 
 namespace spoor::daemon {
 namespace {

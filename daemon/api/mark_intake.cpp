@@ -3,10 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "daemon/process/task.h"
@@ -20,11 +17,6 @@ void add(tracker::MarkOutcome& all, const tracker::MarkOutcome& next) {
   all.added += next.added;
   all.cycle = next.cycle;
   all.position = std::max(all.position, next.position);
-}
-
-template <class Function>
-boost::asio::awaitable<std::invoke_result_t<Function>> call(Function function) {
-  co_return function();
 }
 
 }  // namespace
@@ -47,8 +39,7 @@ boost::asio::awaitable<MarkIntake::ReceiptOrProblem> MarkIntake::take(Source sou
                                                                       std::string identity) {
   MarkedOrProblem marked;
   if (is_large(bytes)) {
-    auto task = call([&] { return mark(source); });
-    marked = co_await boost::asio::co_spawn(large_bodies_, std::move(task), boost::asio::use_awaitable);
+    marked = co_await run_on(large_bodies_, [&] { return mark(source); });
   } else {
     marked = mark(source);
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/system/result.hpp>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 

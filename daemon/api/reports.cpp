@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -16,13 +14,12 @@
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
 #include "daemon/api/feed_token.h"
-#include "daemon/http/problem.h"
+#include "daemon/process/task.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/store/usage_query.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::daemon {
 namespace {
@@ -261,8 +258,6 @@ HttpResponse read_changes_page(const std::filesystem::path& file, const ChangesR
   return json_response(page.to_json(std::move(place)));
 }
 
-boost::asio::awaitable<HttpResponse> call(std::function<HttpResponse()> reading) { co_return reading(); }
-
 }  // namespace
 
 Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock)
@@ -312,8 +307,7 @@ boost::asio::awaitable<HttpResponse> Reports::read(std::function<HttpResponse()>
     co_return to_response({503, "overloaded", "too many requests wait for the scan database already"});
   }
   ++waiting_;
-  auto called = call(std::move(reading));
-  auto response = co_await boost::asio::co_spawn(pool_, std::move(called), boost::asio::use_awaitable);
+  auto response = co_await run_on(pool_, std::move(reading));
   --waiting_;
   co_return response;
 }

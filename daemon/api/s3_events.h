@@ -4,7 +4,6 @@
 
 #include "daemon/api/mark_batch.h"
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 
 namespace spoor::daemon {
 

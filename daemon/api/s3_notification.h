@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/http/problem.h"
+#include "daemon/http/http_message.h"
 
 namespace spoor::daemon {
 

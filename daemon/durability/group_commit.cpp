@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
 #include "daemon/process/task.h"
@@ -16,8 +14,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::seconds write_max{10};
-
-asio::awaitable<base::Result<>> write(tracker::Persistence& persistence) { co_return persistence.commit(); }
 
 }  // namespace
 
@@ -55,7 +51,7 @@ std::string GroupCommit::health_error() const {
 
 asio::awaitable<void> GroupCommit::commit() {
   asio::co_spawn(context_, watch(), rethrow);
-  const auto done = co_await asio::co_spawn(pool_, write(persistence_), asio::use_awaitable);
+  const auto done = co_await run_on(pool_, [&persistence = persistence_] { return persistence.commit(); });
   watchdog_->cancel();
   running_ = false;
   if (!done) {

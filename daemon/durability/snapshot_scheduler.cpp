@@ -4,8 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <limits>
 #include <utility>
 
@@ -20,19 +18,6 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds first_retry{1'000};
 constexpr unsigned retry_doublings_max = 3;
 constexpr std::chrono::minutes save_max{1};
-
-asio::awaitable<tracker::SavedSnapshot> write(tracker::Persistence& persistence) {
-  co_return persistence.save();
-}
-
-asio::awaitable<base::Result<>> accept(tracker::Persistence& persistence, std::filesystem::path drive) {
-  co_return persistence.accept_drive(drive);
-}
-
-asio::awaitable<std::vector<tracker::DriveState>> check(const tracker::Persistence& persistence,
-                                                        std::atomic<std::size_t>& checking) {
-  co_return persistence.check_drives(checking);
-}
 
 }  // namespace
 
@@ -62,7 +47,7 @@ void SnapshotScheduler::finish_save() {
 asio::awaitable<tracker::SavedSnapshot> SnapshotScheduler::save() {
   co_await wait_until_idle();
   const tracker::JournalPosition position = persistence_.tracker().position();
-  auto saved = co_await asio::co_spawn(pool_, write(persistence_), asio::use_awaitable);
+  auto saved = co_await run_on(pool_, [&persistence = persistence_] { return persistence.save(); });
   const tracker::SavedSnapshot& taken = take(std::move(saved), position);
   finish_save();
   co_return taken;
@@ -70,15 +55,17 @@ asio::awaitable<tracker::SavedSnapshot> SnapshotScheduler::save() {
 
 asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem::path drive) {
   co_await wait_until_idle();
-  auto done = co_await asio::co_spawn(pool_, accept(persistence_, std::move(drive)), asio::use_awaitable);
+  auto done = co_await run_on(
+      pool_, [&persistence = persistence_, &drive] { return persistence.accept_drive(drive); });
   finish_save();
   if (done) co_await save();
   co_return done;
 }
 
 asio::awaitable<void> SnapshotScheduler::run_check() {
-  auto checking = check(persistence_, checking_);
-  found_ = co_await asio::co_spawn(pool_, std::move(checking), asio::use_awaitable);
+  found_ = co_await run_on(pool_, [&persistence = persistence_, &checking = checking_] {
+    return persistence.check_drives(checking);
+  });
   is_checking_ = false;
   checked_.cancel();
 }

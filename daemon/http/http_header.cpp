@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 namespace spoor::daemon {
 namespace {
@@ -34,31 +33,28 @@ struct KnownFields {
   // One pass; a lookup of each field would be one pass each.
   explicit KnownFields(const HttpHeader& header) {
     for (const auto& field : header) {
-      switch (field.name()) {
-        case http::field::host:
-          host.add(field.value());
-          break;
-        case http::field::transfer_encoding:
-          transfer_encoding.add(field.value());
-          break;
-        case http::field::content_length:
-          content_length.add(field.value());
-          break;
-        case http::field::content_type:
-          content_type.add(field.value());
-          break;
-        case http::field::content_encoding:
-          content_encoding.add(field.value());
-          break;
-        case http::field::authorization:
-          authorization.add(field.value());
-          break;
-        case http::field::origin:
-          origin.add(field.value());
-          break;
-        default:
-          break;
-      }
+      if (Field* const known = find(field.name())) known->add(field.value());
+    }
+  }
+
+  Field* find(http::field name) {
+    switch (name) {
+      case http::field::host:
+        return &host;
+      case http::field::transfer_encoding:
+        return &transfer_encoding;
+      case http::field::content_length:
+        return &content_length;
+      case http::field::content_type:
+        return &content_type;
+      case http::field::content_encoding:
+        return &content_encoding;
+      case http::field::authorization:
+        return &authorization;
+      case http::field::origin:
+        return &origin;
+      default:
+        return nullptr;
     }
   }
 

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 
 namespace spoor::daemon {
 

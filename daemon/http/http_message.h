@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,5 +58,25 @@ struct HttpResponse {
   std::map<std::string, std::string> headers = {};  // additional ones
   std::string problem = {};                         // the problem's code; empty for a success
 };
+
+// An error in the format `application/problem+json` (RFC 9457), with a stable code.
+struct Problem {
+  unsigned status = 500;
+  std::string code;    // stable, for programs
+  std::string detail;  // for people: what was wrong, where, and what to do
+
+  // The index in the request of the item that caused the problem, and its path if it is a path.
+  std::optional<std::size_t> index = std::nullopt;
+  std::optional<std::string> path = std::nullopt;
+
+  // The position from which to read the change feed after a full read of everything.
+  std::string feed = {};
+  std::uint64_t scan = 0;
+};
+
+HttpResponse to_response(const Problem& problem);
+
+// The phrases of the statuses that the daemon sends (RFC 9110, section 15; RFC 6585).
+std::string_view reason_phrase(unsigned status);
 
 }  // namespace spoor::daemon

@@ -15,9 +15,9 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <list>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "daemon/http/http_worker.h"
 #include "daemon/process/task.h"
@@ -101,8 +101,9 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     std::filesystem::path file;  // empty: stop() removes no file
   };
 
-  Impl(asio::io_context& the_context, const Options& options, const std::vector<asio::io_context*>& others)
-      : context(the_context), limits(options) {
+  Impl(asio::io_context& the_context, const HttpLimits& its_limits,
+       const std::vector<asio::io_context*>& others)
+      : context(the_context), limits(its_limits) {
     workers.push_back(std::make_shared<HttpWorker>(context, limits, totals));
     for (asio::io_context* const other : others)
       workers.push_back(std::make_shared<HttpWorker>(*other, limits, totals));
@@ -122,8 +123,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   const std::shared_ptr<HttpTotals> totals = std::make_shared<HttpTotals>();
   std::vector<std::shared_ptr<HttpWorker>> workers;
   std::size_t turn = 0;
-  std::vector<std::unique_ptr<TcpAcceptor>> tcp_acceptors;
-  std::vector<std::unique_ptr<UnixAcceptor>> unix_acceptors;
+  std::list<TcpAcceptor> tcp_acceptors;
+  std::list<UnixAcceptor> unix_acceptors;
   std::size_t accepting = 0;  // how many accept() coroutines run
   AcceptError accept_error;
   bool stopping = false;
@@ -175,11 +176,11 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
 void HttpServer::Impl::stop() {
   if (std::exchange(stopping, true)) return;
   error_code ignored;
-  for (const auto& each : tcp_acceptors) each->acceptor.close(ignored);
-  for (const auto& each : unix_acceptors) {
-    each->acceptor.close(ignored);
+  for (TcpAcceptor& each : tcp_acceptors) each.acceptor.close(ignored);
+  for (UnixAcceptor& each : unix_acceptors) {
+    each.acceptor.close(ignored);
     std::error_code gone;
-    if (!each->file.empty()) std::filesystem::remove(each->file, gone);
+    if (!each.file.empty()) std::filesystem::remove(each.file, gone);
   }
   if (accepting == 0) stop_workers();
 }
@@ -190,9 +191,9 @@ void HttpServer::Impl::stop_workers() {
   for (const auto& worker : workers) worker->stop([guard = asio::make_work_guard(context)] {});
 }
 
-HttpServer::HttpServer(asio::io_context& context, const Options& options,
+HttpServer::HttpServer(asio::io_context& context, const HttpLimits& limits,
                        const std::vector<asio::io_context*>& others)
-    : impl_(std::make_shared<Impl>(context, options, others)) {}
+    : impl_(std::make_shared<Impl>(context, limits, others)) {}
 
 HttpServer::~HttpServer() {
   for (const auto& worker : impl_->workers) worker->forget_stop();
@@ -217,8 +218,7 @@ base::Result<std::string> HttpServer::listen(const TcpListener& listener) {
                                           error.message()));
   }
   std::string url = url_of(acceptor.local_endpoint(), listener.tls != nullptr);
-  impl_->tcp_acceptors.push_back(std::make_unique<Impl::TcpAcceptor>(
-      Impl::TcpAcceptor{std::move(acceptor), listener.caller, listener.tls}));
+  impl_->tcp_acceptors.push_back({std::move(acceptor), listener.caller, listener.tls});
   return url;
 }
 
@@ -231,8 +231,7 @@ base::Result<std::string> HttpServer::adopt(int descriptor, const TcpListener& l
   acceptor.assign(family == AF_INET6 ? tcp::v6() : tcp::v4(), descriptor, error);
   const auto endpoint = error ? tcp::endpoint() : acceptor.local_endpoint(error);
   if (error) return not_served(descriptor, error);
-  impl_->tcp_acceptors.push_back(std::make_unique<Impl::TcpAcceptor>(
-      Impl::TcpAcceptor{std::move(acceptor), listener.caller, listener.tls}));
+  impl_->tcp_acceptors.push_back({std::move(acceptor), listener.caller, listener.tls});
   return url_of(endpoint, listener.tls != nullptr);
 }
 
@@ -242,8 +241,7 @@ base::Result<std::string> HttpServer::adopt_unix(int descriptor) {
   acceptor.assign(unix_stream(), descriptor, error);
   const auto endpoint = error ? unix_stream::endpoint() : acceptor.local_endpoint(error);
   if (error) return not_served(descriptor, error);
-  impl_->unix_acceptors.push_back(
-      std::make_unique<Impl::UnixAcceptor>(Impl::UnixAcceptor{std::move(acceptor), {}}));
+  impl_->unix_acceptors.push_back({std::move(acceptor), {}});
   return "unix:" + endpoint.path();
 }
 
@@ -277,37 +275,28 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)
     return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
-  impl_->unix_acceptors.push_back(
-      std::make_unique<Impl::UnixAcceptor>(Impl::UnixAcceptor{std::move(acceptor), path}));
+  impl_->unix_acceptors.push_back({std::move(acceptor), path});
   return "unix:" + path.native();
 }
 
-void HttpServer::start(Handler handle, Admission admit, Refusal refused) {
-  const HttpService service{std::move(handle), std::move(admit), std::move(refused)};
+void HttpServer::start(const HttpService& service) {
   for (const auto& worker : impl_->workers) worker->start(service);
   impl_->accepting = impl_->tcp_acceptors.size() + impl_->unix_acceptors.size();
-  for (const auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
-  for (const auto& each : impl_->unix_acceptors)
-    asio::co_spawn(impl_->context, impl_->accept(*each), rethrow);
+  for (auto& each : impl_->tcp_acceptors) asio::co_spawn(impl_->context, impl_->accept(each), rethrow);
+  for (auto& each : impl_->unix_acceptors) asio::co_spawn(impl_->context, impl_->accept(each), rethrow);
 }
 
-void HttpServer::set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_bytes_max,
-                            std::size_t connections_max) {
-  impl_->limits.body_bytes_max = body_bytes_max;
-  impl_->limits.bodies_bytes_max = bodies_bytes_max;
-  impl_->limits.connections_max = connections_max;
+void HttpServer::set_limits(const HttpLimits& limits) {
+  impl_->limits = limits;
   for (const auto& worker : impl_->workers) worker->set_limits(impl_->limits);
 }
 
-HttpServer::Figures HttpServer::figures() const {
-  const HttpTotals& totals = *impl_->totals;
-  return {totals.open, totals.accepted, totals.refused, totals.handshakes_failed, totals.unread()};
-}
+const HttpTotals& HttpServer::totals() const { return *impl_->totals; }
 
 std::optional<base::WallTime> HttpServer::certificates_valid_until() const {
   std::optional<base::WallTime> first;
   for (const auto& each : impl_->tcp_acceptors) {
-    if (each->tls) first = std::min(first.value_or(base::WallTime::max()), each->tls->valid_until());
+    if (each.tls) first = std::min(first.value_or(base::WallTime::max()), each.tls->valid_until());
   }
   return first;
 }

@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,11 +23,6 @@ namespace spoor::daemon {
 // robin to the threads of all contexts. All contexts must outlive it.
 class HttpServer {
  public:
-  using Handler = HttpService::Handler;
-  using Admission = HttpService::Admission;
-  using Refusal = HttpService::Refusal;
-  using Options = HttpLimits;
-
   struct TcpListener {
     std::string address;
     std::uint16_t port = 0;                    // 0: any free port
@@ -44,7 +38,7 @@ class HttpServer {
 
   // `others`: further contexts. Each runs on one thread, from after start() until it runs out of work, which
   // is after stop().
-  HttpServer(boost::asio::io_context& context, const Options& options,
+  HttpServer(boost::asio::io_context& context, const HttpLimits& limits,
              const std::vector<boost::asio::io_context*>& others = {});
   // No context may be running.
   ~HttpServer();
@@ -62,26 +56,15 @@ class HttpServer {
   base::Result<std::string> adopt(int descriptor, const TcpListener& listener);
   base::Result<std::string> adopt_unix(int descriptor);
 
-  // Counters since the start.
-  struct Figures {
-    std::size_t open = 0;        // connections open now; not a counter
-    std::uint64_t accepted = 0;  // connections that were served
-    std::uint64_t refused = 0;   // connections beyond connections_max
-    std::uint64_t handshakes_failed = 0;
-    std::map<std::string, std::uint64_t> unread;  // refused headers, by the problem's code
-  };
-  Figures figures() const;
+  const HttpTotals& totals() const;
 
   // The earliest expiry of its certificates; std::nullopt without TLS. On the thread of `context`.
   std::optional<base::WallTime> certificates_valid_until() const;
 
-  // `admit` is called before the body of a request is read; a response that it returns is sent instead of
-  // handling the request. `refused` is called for each request that the server itself refuses. All three are
-  // called on the threads of the connections.
-  void start(Handler handle, Admission admit = {}, Refusal refused = {});
+  void start(const HttpService& service);
 
   // Affects later connections and requests only.
-  void set_limits(std::uint64_t body_bytes_max, std::uint64_t bodies_bytes_max, std::size_t connections_max);
+  void set_limits(const HttpLimits& limits);
 
   // Stops accepting connections, closes idle ones, and lets open requests finish (for at most grace_max).
   // Then no context has work left; `context` keeps work until the others have none.

@@ -9,16 +9,12 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <ctime>
 #include <memory_resource>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "daemon/http/http_header.h"
 #include "daemon/http/http_stream.h"
-#include "daemon/http/problem.h"
 #include "daemon/http/tls.h"
 #include "peer/http/certificate_names.h"
 #include "peer/http/tls_files.h"
@@ -209,8 +205,7 @@ asio::awaitable<void> HttpSession::run() {
 
 asio::awaitable<void> HttpSession::refuse() {
   if (!stream_->is_plain()) co_return;  // a handshake would cost more than the refusal saves
-  const Problem problem = too_many_connections();
-  co_await answer_last(problem);
+  co_await answer_last(too_many_connections());
   co_await end();
 }
 
@@ -280,8 +275,7 @@ asio::awaitable<bool> HttpSession::serve_one() {
   empty(exchange.request.body);
   exchange.hold(0);
   if (!exchange.hold_answer(response.body.size())) {
-    const Problem problem = too_many_answers();
-    response = to_response(problem);
+    response = to_response(too_many_answers());
   }
   const bool goes_on = keep_alive && !sessions_->stopping;
   const bool is_sent = co_await answer(response, goes_on, is_head);
@@ -321,15 +315,9 @@ asio::awaitable<bool> HttpSession::read_header() {
     is_new_ = false;
   }
   waiting_since_.reset();
-  if (error) {
-    const auto problem = problem_of(error, timed_out_);
-    if (problem) co_await answer_last(*problem);
-    co_return false;
-  }
-  if (const auto problem = take_header(parser.get(), exchange_->request)) {
-    co_await answer_last(*problem);
-    co_return false;
-  }
+  if (error) co_return co_await fail(problem_of(error, timed_out_));
+  auto problem = take_header(parser.get(), exchange_->request);
+  if (problem) co_return co_await fail(std::move(problem));
   co_return true;
 }
 
@@ -338,9 +326,7 @@ asio::awaitable<bool> HttpSession::read_body() {
   const std::uint64_t length = parser.content_length().value_or(0);
   if (length == 0 && !parser.chunked()) co_return true;
   if (length > sessions_->limits.body_bytes_max) {
-    const Problem problem = too_large(sessions_->limits.body_bytes_max);
-    co_await answer_last(problem);
-    co_return false;
+    co_return co_await fail(too_large(sessions_->limits.body_bytes_max));
   }
   const bool is_there = stream_->buffer.size() > 0;
   constexpr unsigned http11 = 11;
@@ -350,19 +336,19 @@ asio::awaitable<bool> HttpSession::read_body() {
     const auto [error, size] = co_await stream_->write_some(asio::buffer(go_on));
     if (error || size != go_on.size()) co_return false;
   }
-  std::optional<Broken> broken;
-  if (parser.chunked()) {
-    broken = co_await read_chunks();
-  } else {
-    broken = co_await read_declared(length);
-  }
-  if (!broken) co_return true;
-  if (broken->problem) co_await answer_last(*broken->problem);
+  auto reading = parser.chunked() ? read_chunks() : read_declared(length);
+  const bool is_complete = co_await std::move(reading);
+  co_return is_complete;
+}
+
+// Responds if the client is still there. Returns false: the connection is to be closed.
+asio::awaitable<bool> HttpSession::fail(std::optional<Problem> problem) {
+  if (problem) co_await answer_last(*problem);
   co_return false;
 }
 
 // Reads directly into the request's body: a large body is neither copied nor read in small parts.
-asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_declared(std::uint64_t length) {
+asio::awaitable<bool> HttpSession::read_declared(std::uint64_t length) {
   auto& body = exchange_->request.body;
   auto& buffer = stream_->buffer;
   const auto total = static_cast<std::size_t>(length);
@@ -374,20 +360,20 @@ asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_declared(s
     body.resize(room);
     return true;
   };
-  if (!reserve_body(std::max(have, body_read_bytes))) co_return broken_by(too_much_at_once());
+  if (!reserve_body(std::max(have, body_read_bytes))) co_return co_await fail(too_much_at_once());
   asio::buffer_copy(asio::buffer(body), buffer.data(), have);
   buffer.consume(have);
   while (have < total) {
     // Memory grows with the bytes received, not with the declared length.
-    if (have == body.size() && !reserve_body(2 * have)) co_return broken_by(too_much_at_once());
+    if (have == body.size() && !reserve_body(2 * have)) co_return co_await fail(too_much_at_once());
     const auto [error, size] = co_await stream_->read_some(asio::buffer(body) + have);
-    if (error) co_return broken_by(problem_of(error, timed_out_));
+    if (error) co_return co_await fail(problem_of(error, timed_out_));
     have += size;
   }
-  co_return std::nullopt;
+  co_return true;
 }
 
-asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks() {
+asio::awaitable<bool> HttpSession::read_chunks() {
   Parser& parser = exchange_->parser();
   auto& buffer = stream_->buffer;
   const std::uint64_t most = sessions_->limits.body_bytes_max;
@@ -400,13 +386,13 @@ asio::awaitable<std::optional<HttpSession::Broken>> HttpSession::read_chunks() {
     const bool needs_more = taken == 0 || error == http::error::need_more;
     if (error == http::error::need_more) error = {};
     if (!error && has_too_many_fields(parser.get())) error = http::error::header_limit;
-    if (error == http::error::body_limit) co_return broken_by(too_large(most));
-    if (!error && !exchange_->hold(parser.get().body().size())) co_return broken_by(too_much_at_once());
+    if (error == http::error::body_limit) co_return co_await fail(too_large(most));
+    if (!error && !exchange_->hold(parser.get().body().size())) co_return co_await fail(too_much_at_once());
     if (!error && !parser.is_done() && needs_more) error = co_await stream_->fill(body_read_bytes);
-    if (error) co_return broken_by(problem_of(error, timed_out_));
+    if (error) co_return co_await fail(problem_of(error, timed_out_));
   }
   exchange_->request.body = std::move(parser.get().body());
-  co_return std::nullopt;
+  co_return true;
 }
 
 asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool keep_alive, bool head_only,

@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "daemon/http/http_message.h"
-#include "daemon/http/problem.h"
 #include "daemon/process/log_limit.h"
 
 namespace spoor::daemon {
@@ -43,10 +42,10 @@ struct HttpService {
   using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
   using Refusal = std::function<void(const HttpRequest&, const Problem&)>;
 
-  // All are called on the thread of the connection.
+  // All are called on the thread of the connection; `admit` and `refused` may be empty.
   Handler handle;
-  Admission admit;  // may be empty
-  Refusal refused;  // for a request that is refused after its header and before handle(); may be empty
+  Admission admit = {};  // before the body is read; a response that it returns is sent instead of handle()'s
+  Refusal refused = {};  // for a request that the server refuses after its header and before handle()
 };
 
 class HttpSession;
@@ -70,7 +69,7 @@ class HttpTotals {
   std::atomic<std::size_t> served = 0;       // of the open ones; the others are not admitted yet, or refused
   std::atomic<bool> wants_eviction = false;  // a worker is being asked to evict an idle connection
   std::atomic<std::uint64_t> accepted = 0;
-  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> refused = 0;  // beyond connections_max
   std::atomic<std::uint64_t> handshakes_failed = 0;
   std::atomic<std::uint64_t> body_bytes = 0;    // in use now
   std::atomic<std::uint64_t> answer_bytes = 0;  // in use now
@@ -163,21 +162,14 @@ class HttpSession {
 
  private:
   class Exchange;
-  // Why a body is incomplete. No problem: the client has disconnected.
-  struct Broken {
-    std::optional<Problem> problem;
-  };
-
-  static std::optional<Broken> broken_by(std::optional<Problem> problem) {
-    return Broken{std::move(problem)};
-  }
   void arm(std::chrono::milliseconds time);
   boost::asio::awaitable<bool> shake_hands();
   boost::asio::awaitable<bool> serve_one();
   boost::asio::awaitable<bool> read_header();
   boost::asio::awaitable<bool> read_body();
-  boost::asio::awaitable<std::optional<Broken>> read_declared(std::uint64_t length);
-  boost::asio::awaitable<std::optional<Broken>> read_chunks();
+  boost::asio::awaitable<bool> read_declared(std::uint64_t length);
+  boost::asio::awaitable<bool> read_chunks();
+  boost::asio::awaitable<bool> fail(std::optional<Problem> problem);
   // What answer() does if the client does not read.
   enum class Unread { wait, end };
   boost::asio::awaitable<bool> answer(const HttpResponse& response, bool keep_alive, bool head_only,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <stop_token>
 #include <thread>
 
 namespace spoor::daemon {
@@ -13,21 +15,11 @@ using boost::asio::io_context;
 
 constexpr unsigned threads_max = 256;  // as in the configuration
 
-using Contexts = std::vector<std::unique_ptr<io_context>>;
-
-// Stops the contexts however run() ends, so that their threads can be joined.
-class StopAtEnd {
- public:
-  explicit StopAtEnd(const Contexts& contexts) : contexts_(contexts) {}
-  StopAtEnd(const StopAtEnd&) = delete;
-  StopAtEnd& operator=(const StopAtEnd&) = delete;
-  ~StopAtEnd() {
-    for (const auto& each : contexts_) each->stop();
-  }
-
- private:
-  const Contexts& contexts_;
-};
+// Ends at the latest when its thread is joined, however ServingThreads::run() ends.
+void run_until_joined(const std::stop_token& joined, io_context& context) {
+  const std::stop_callback stop(joined, [&context] { context.stop(); });
+  context.run();
+}
 
 }  // namespace
 
@@ -46,8 +38,7 @@ std::vector<io_context*> ServingThreads::others() const {
 void ServingThreads::run(io_context& main) {
   std::vector<std::jthread> threads;
   threads.reserve(others_.size());
-  const StopAtEnd stop(others_);
-  for (const auto& each : others_) threads.emplace_back([&context = *each] { context.run(); });
+  for (const auto& each : others_) threads.emplace_back(run_until_joined, std::ref(*each));
   try {
     main.run();
   } catch (const std::exception& failure) {

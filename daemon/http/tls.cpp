@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "base/iso_time.h"
+#include "base/clock.h"
 #include "peer/http/tls_files.h"
 
 namespace spoor::daemon {

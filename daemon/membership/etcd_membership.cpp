@@ -4,8 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -107,7 +105,7 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
   if (confirmed_) noted_at_ = confirmed_->wall;
 }
 
-void EtcdMembership::register_here() { take(look_now()); }
+void EtcdMembership::register_here() { take(look()); }
 
 void EtcdMembership::start() { asio::co_spawn(context_, run(), rethrow); }
 
@@ -155,16 +153,14 @@ asio::awaitable<void> EtcdMembership::run() {
     co_await timer_->wait(pause());
     if (stop_.stop_requested()) break;
     apply_secrets();
-    auto found = co_await asio::co_spawn(pool_, look(), asio::use_awaitable);
+    auto found = co_await run_on(pool_, [this] { return look(); });
     if (!stop_.stop_requested()) take(std::move(found));
   }
   // If etcd does not respond, the stop does not wait for another timeout.
-  if (failures_ == 0) co_await asio::co_spawn(pool_, leave(), asio::use_awaitable);
+  if (failures_ == 0) co_await run_on(pool_, [this] { leave(); });
 }
 
-asio::awaitable<EtcdMembership::Look> EtcdMembership::look() { co_return look_now(); }
-
-asio::awaitable<void> EtcdMembership::leave() {
+void EtcdMembership::leave() {
   const auto transport = make_etcd_transport(timeout_to_leave);
   peer::EtcdClient client(
       *transport, clock_, options_.endpoints,
@@ -172,10 +168,9 @@ asio::awaitable<void> EtcdMembership::leave() {
   const auto done = registration_.leave(client);
   if (!done)
     spdlog::warn("{}; this node counts as alive for up to {} s", done.error().message, options_.ttl.count());
-  co_return;
 }
 
-EtcdMembership::Look EtcdMembership::look_now() {
+EtcdMembership::Look EtcdMembership::look() {
   const auto done = registration_.refresh();
   Look found;
   if (!done) found.failure = done.error().message;

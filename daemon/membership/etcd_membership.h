@@ -94,9 +94,8 @@ class EtcdMembership {
   boost::asio::awaitable<void> run();
   std::unique_ptr<peer::Transport> make_etcd_transport(std::chrono::milliseconds timeout) const;
   void apply_secrets();
-  boost::asio::awaitable<Look> look();
-  boost::asio::awaitable<void> leave();
-  Look look_now();
+  Look look();
+  void leave();
   void note_registration();
   bool answers(const peer::RegistryEntry& entry) const;
   void take(Look look);

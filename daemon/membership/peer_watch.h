@@ -3,7 +3,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

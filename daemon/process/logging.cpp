@@ -1,5 +1,6 @@
 #include "daemon/process/logging.h"
 
+#include <fmt/core.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -8,11 +9,11 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <boost/algorithm/string/replace.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,36 +22,31 @@
 namespace spoor::daemon {
 namespace {
 
-// %J: the message as a JSON string, with any invalid UTF-8 replaced.
-class JsonMessage final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text(message.payload.data(), message.payload.size());
-    const std::string quoted =
-        nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    out.append(quoted.data(), quoted.data() + quoted.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
-};
-
-// Indents the lines after the first: text from outside must not look like a new event.
-std::string event_text(std::string_view text) {
-  std::string lines;
-  for (const char each : base::printable_lines(text)) {
-    lines += each;
-    if (each == '\n') lines += "    ";
-  }
-  return lines;
+// `text` with `prefix` after each line break.
+std::string prefix_further_lines(std::string_view prefix, std::string text) {
+  boost::algorithm::replace_all(text, "\n", fmt::format("\n{}", prefix));
+  return text;
 }
 
-// %K: the message as text.
-class TextMessage final : public spdlog::custom_flag_formatter {
+// %J: the message as a JSON string, with any invalid UTF-8 replaced.
+std::string json_text(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// %K: the message as text. Indents the lines after the first: text from outside must not look like a new
+// event.
+std::string event_text(const std::string& text) {
+  return prefix_further_lines("    ", base::printable_lines(text));
+}
+
+template <std::string (*render)(const std::string&)>
+class Message final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = event_text({message.payload.data(), message.payload.size()});
+    const std::string text = render({message.payload.data(), message.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<TextMessage>(); }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Message>(); }
 };
 
 // Whether standard error is the journal of systemd: JOURNAL_STREAM has its device and inode
@@ -80,13 +76,8 @@ std::string_view journal_prefix(spdlog::level::level_enum level) {
 }
 
 // Adds `prefix` to each line of `text`: a line without it would have the default priority of the unit.
-std::string prefix_lines(std::string_view prefix, std::string_view text) {
-  std::string lines(prefix);
-  for (const char each : text) {
-    lines += each;
-    if (each == '\n') lines += prefix;
-  }
-  return lines;
+std::string prefix_lines(std::string_view prefix, std::string text) {
+  return prefix_further_lines(prefix, text.insert(0, prefix));
 }
 
 // Formats as `inner` does, and adds the priority to each line.
@@ -97,9 +88,9 @@ class JournalFormatter final : public spdlog::formatter {
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     spdlog::memory_buf_t plain;
     inner_->format(message, plain);
-    std::string_view text(plain.data(), plain.size());
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    const std::string lines = prefix_lines(journal_prefix(message.level), text) + '\n';
+    std::string text(plain.data(), plain.size());
+    if (text.ends_with('\n')) text.pop_back();
+    const std::string lines = prefix_lines(journal_prefix(message.level), std::move(text)) + '\n';
     out.append(lines.data(), lines.data() + lines.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
@@ -110,22 +101,6 @@ class JournalFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> inner_;
 };
 
-spdlog::level::level_enum to_spdlog(config::LogLevel level) {
-  switch (level) {
-    case config::LogLevel::trace:
-      return spdlog::level::trace;
-    case config::LogLevel::debug:
-      return spdlog::level::debug;
-    case config::LogLevel::info:
-      return spdlog::level::info;
-    case config::LogLevel::warn:
-      return spdlog::level::warn;
-    case config::LogLevel::error:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
-}
-
 }  // namespace
 
 void set_up_logging(const config::Config::Log& log) {
@@ -133,12 +108,12 @@ void set_up_logging(const config::Config::Log& log) {
   const bool is_journal = stderr_is_journal();
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   if (log.format == config::LogFormat::json) {
-    formatter->add_flag<JsonMessage>('J').set_pattern(
+    formatter->add_flag<Message<json_text>>('J').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
   } else {
     const char* const pattern =
         is_journal ? "%-7l %K" : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %K";  // the journal has the time
-    formatter->add_flag<TextMessage>('K').set_pattern(pattern);
+    formatter->add_flag<Message<event_text>>('K').set_pattern(pattern);
   }
   if (is_journal) {
     logger->set_formatter(std::make_unique<JournalFormatter>(std::move(formatter)));
@@ -150,7 +125,11 @@ void set_up_logging(const config::Config::Log& log) {
   set_log_level(log.level);
 }
 
-void set_log_level(config::LogLevel level) { spdlog::set_level(to_spdlog(level)); }
+void set_log_level(config::LogLevel level) {
+  static_assert(static_cast<int>(config::LogLevel::trace) == SPDLOG_LEVEL_TRACE);
+  static_assert(static_cast<int>(config::LogLevel::error) == SPDLOG_LEVEL_ERROR);
+  spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
+}
 
 void print_failure(const std::string& message) {
   const std::string lines =

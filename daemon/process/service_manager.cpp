@@ -14,7 +14,6 @@
 
 #include "base/printable.h"
 #include "daemon/process/task.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::daemon {
 namespace {

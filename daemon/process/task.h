@@ -5,8 +5,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 namespace spoor::daemon {
@@ -30,6 +32,17 @@ boost::asio::awaitable<T> run_on(boost::asio::io_context& context, boost::asio::
   }
   auto done = co_await boost::asio::co_spawn(context, std::move(task), boost::asio::use_awaitable);
   co_return done;
+}
+
+template <class Function>
+boost::asio::awaitable<std::invoke_result_t<Function&>> call(Function function) {
+  co_return function();
+}
+
+// Calls the function, which may block, on a thread of `pool`; the caller resumes on its own thread.
+template <class Function>
+auto run_on(boost::asio::thread_pool& pool, Function function) {
+  return boost::asio::co_spawn(pool, call(std::move(function)), boost::asio::use_awaitable);
 }
 
 }  // namespace spoor::daemon

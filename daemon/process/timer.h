@@ -11,9 +11,6 @@ namespace spoor::daemon {
 class Timer {
  public:
   virtual ~Timer() = default;
-  Timer() = default;
-  Timer(const Timer&) = delete;
-  Timer& operator=(const Timer&) = delete;
 
   // Returns true when the time has passed, false after cancel().
   virtual boost::asio::awaitable<bool> wait(std::chrono::milliseconds time) = 0;

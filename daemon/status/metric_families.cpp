@@ -8,11 +8,11 @@
 namespace spoor::daemon {
 
 void MetricFamilies::begin_gauge(std::string name, std::string help) {
-  begin(prometheus::MetricType::Gauge, std::move(name), std::move(help));
+  families_.push_back({std::move(name), std::move(help), prometheus::MetricType::Gauge, {}});
 }
 
 void MetricFamilies::begin_counter(std::string name, std::string help) {
-  begin(prometheus::MetricType::Counter, std::move(name), std::move(help));
+  families_.push_back({std::move(name), std::move(help), prometheus::MetricType::Counter, {}});
 }
 
 void MetricFamilies::add(double value, Labels labels) {
@@ -40,10 +40,6 @@ std::string MetricFamilies::text() const {
   std::ranges::copy_if(families_, std::back_inserter(filled),
                        [](const prometheus::MetricFamily& family) { return !family.metric.empty(); });
   return prometheus::TextSerializer().Serialize(filled);
-}
-
-void MetricFamilies::begin(prometheus::MetricType type, std::string name, std::string help) {
-  families_.push_back({std::move(name), std::move(help), type, {}});
 }
 
 }  // namespace spoor::daemon

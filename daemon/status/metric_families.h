@@ -28,8 +28,6 @@ class MetricFamilies {
   std::string text() const;
 
  private:
-  void begin(prometheus::MetricType type, std::string name, std::string help);
-
   std::vector<prometheus::MetricFamily> families_;
 };
 

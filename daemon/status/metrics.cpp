@@ -1,13 +1,17 @@
 #include "daemon/status/metrics.h"
 
 #include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
-#include "daemon/http/problem.h"
 #include "daemon/status/metric_families.h"
-#include "daemon/status/process_metrics.h"
 #include "daemon/status/status_metrics.h"
 
 namespace spoor::daemon {
@@ -20,6 +24,56 @@ constexpr std::size_t scrapes_max = 4;
 // From a mark in memory to one that waits for a failing disk.
 const prometheus::Histogram::BucketBoundaries duration_bounds_s = {
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+void add_processor_time(MetricFamilies& families) {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
+  families.counter("process_cpu_seconds_total", "Processor time spent, by the program and for it.",
+                   seconds(usage.ru_utime) + seconds(usage.ru_stime));
+}
+
+void add_memory(MetricFamilies& families) {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t all_pages = 0;
+  std::uint64_t resident_pages = 0;
+  if (!(file >> all_pages >> resident_pages)) return;
+  const auto page_bytes = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  families.gauge("process_virtual_memory_bytes", "Address space in use.",
+                 static_cast<double>(all_pages) * page_bytes);
+  families.gauge("process_resident_memory_bytes", "Memory in use.",
+                 static_cast<double>(resident_pages) * page_bytes);
+}
+
+void add_descriptors(MetricFamilies& families) {
+  std::error_code error;
+  std::int64_t open = -1;  // without the descriptor that lists them
+  for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+       at.increment(error)) {
+    ++open;
+  }
+  if (!error) families.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(open));
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    families.gauge("process_max_fds", "File descriptors that may be open.",
+                   static_cast<double>(limit.rlim_cur));
+  }
+}
+
+// The figures that Prometheus' own libraries export of their process, under the same names (`process_...`).
+// Figures that the system does not report are left out.
+std::string process_metrics(base::WallTime started_at) {
+  MetricFamilies families;
+  families.gauge("process_start_time_seconds", "When the daemon was started, since 1970.",
+                 std::chrono::duration<double>(started_at.time_since_epoch()).count());
+  add_processor_time(families);
+  add_memory(families);
+  add_descriptors(families);
+  return families.text();
+}
 
 }  // namespace
 
@@ -85,17 +139,17 @@ void Metrics::count(Route& route, std::string_view name, unsigned status, const 
 }
 
 std::string Metrics::connections() const {
-  const HttpServer::Figures figures = server_.figures();
+  const HttpTotals& totals = server_.totals();
   MetricFamilies families;
-  families.gauge("spoor_http_connections_open", "Open connections.", static_cast<double>(figures.open));
+  families.gauge("spoor_http_connections_open", "Open connections.", static_cast<double>(totals.open));
   families.counter("spoor_http_connections_accepted_total", "Connections that were served.",
-                   static_cast<double>(figures.accepted));
+                   static_cast<double>(totals.accepted));
   families.counter("spoor_http_connections_refused_total",
                    "Connections beyond limits.max_connections, refused.",
-                   static_cast<double>(figures.refused));
+                   static_cast<double>(totals.refused));
   families.counter("spoor_http_tls_handshakes_failed_total",
                    "Connections that ended before both sides had agreed on TLS.",
-                   static_cast<double>(figures.handshakes_failed));
+                   static_cast<double>(totals.handshakes_failed));
   if (const auto end = server_.certificates_valid_until()) {
     families.gauge("spoor_tls_certificate_expiry_timestamp_seconds",
                    "When the first certificate of a listener ends to be valid.",
@@ -103,7 +157,8 @@ std::string Metrics::connections() const {
   }
   families.begin_counter("spoor_http_unread_requests_total",
                          "Requests whose header was refused, by the code of the problem.");
-  for (const auto& [code, count] : figures.unread) families.add(static_cast<double>(count), {{"code", code}});
+  for (const auto& [code, count] : totals.unread())
+    families.add(static_cast<double>(count), {{"code", code}});
   return families.text();
 }
 

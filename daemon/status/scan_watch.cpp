@@ -1,7 +1,5 @@
 #include "daemon/status/scan_watch.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <system_error>
 #include <utility>
 
@@ -33,18 +31,18 @@ asio::awaitable<void> ScanWatch::refresh() {
   co_await finished_.async_wait(as_result);
 }
 
-asio::awaitable<ScanWatch::Scans> ScanWatch::load(std::filesystem::path database) {
+ScanWatch::Scans ScanWatch::load(const std::filesystem::path& database) {
   auto opened = scanner::UsageDatabase::open_read_only(database);
-  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) co_return Scans(std::nullopt);
-  if (!opened) co_return opened.error();
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) return Scans(std::nullopt);
+  if (!opened) return opened.error();
   auto scans = opened->scans(scans_max, 0);
-  if (!scans) co_return scans.error();
-  co_return Scans(*std::move(scans));
+  if (!scans) return scans.error();
+  return Scans(*std::move(scans));
 }
 
 asio::awaitable<void> ScanWatch::read() {
-  auto loading = load(database_);
-  const Scans scans = co_await asio::co_spawn(pool_, std::move(loading), asio::use_awaitable);
+  auto loading = [database = database_] { return load(database); };
+  const Scans scans = co_await run_on(pool_, std::move(loading));
   take(scans);
   reading_ = false;
   finished_.cancel();

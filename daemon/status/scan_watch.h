@@ -47,7 +47,7 @@ class ScanWatch {
   // Newest first; nothing if there is no database.
   using Scans = base::Result<std::optional<std::vector<scanner::ScanRecord>>>;
 
-  static boost::asio::awaitable<Scans> load(std::filesystem::path database);
+  static Scans load(const std::filesystem::path& database);
   boost::asio::awaitable<void> read();
   void take(const Scans& scans);
   void count(const std::vector<scanner::ScanRecord>& scans);

@@ -1,8 +1,11 @@
 #include "daemon/status/status_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/iso_time.h"
+#include "base/clock.h"
 #include "base/printable.h"
 
 namespace spoor::daemon {
@@ -79,6 +82,12 @@ json snapshot_status(const StatusInput& input) {
   return status;
 }
 
+std::string peers_text(const std::vector<PeerState>& peers) {
+  if (peers.empty()) return "no peers";
+  const auto up = std::ranges::count(peers, "up", &PeerState::state);
+  return fmt::format("{} of {} peer{} up", up, peers.size(), peers.size() == 1 ? "" : "s");
+}
+
 }  // namespace
 
 json drives_json(const std::vector<tracker::DriveState>& states) {
@@ -126,6 +135,13 @@ json status_json(const StatusInput& input) {
             {"failures", input.journal.failures}}},
           {"peers", peers_json(input.peers)},
           {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}}};
+}
+
+std::string status_line(tracker::CycleId current, const std::vector<PeerState>& peers,
+                        tracker::Durability durability, const std::vector<std::string>& health_errors) {
+  const std::string start = fmt::format("cycle {}, {}", current.value, peers_text(peers));
+  if (!health_errors.empty()) return fmt::format("{}; trouble: {}", start, fmt::join(health_errors, "; "));
+  return start + (durability == tracker::Durability::memory ? ", no journal" : ", journal ok");
 }
 
 }  // namespace spoor::daemon

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "peer/gather/cycle_request.h"
 #include "peer/gather/name_claims.h"
 #include "peer/http/certificate_names.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::peer {
 namespace {
@@ -28,15 +26,11 @@ constexpr std::uint64_t unpacked_bytes_max = std::uint64_t{128} << 20U;
 constexpr double countable_density_max = 0.95;
 
 // A running tracker, from its response in the first round.
-struct Found {
+struct Found : NameClaim {
   std::size_t index = 0;  // of its endpoint
   base::Endpoint endpoint;
-  std::string name;
-  tracker::InstanceId instance;
-  std::uint64_t run = 0;
   CycleId current;
   std::chrono::milliseconds age{};
-  bool is_proven = false;  // by a certificate that the operator's authority issued for the name
 };
 
 // A node's name is only a claim: if the certificate is the credential of one node, it must be issued for the
@@ -124,8 +118,7 @@ class Gathering::State {
     gathered_.items = merged_items() + unmerged_items_;
     gathered_.marks.unpack(unpacked_bytes_max);
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
-    std::sort(gathered_.peers.begin(), gathered_.peers.end(),
-              [](const PeerOutcome& a, const PeerOutcome& b) { return a.name < b.name; });
+    std::ranges::sort(gathered_.peers, {}, &PeerOutcome::name);
     return std::move(gathered_);
   }
 
@@ -158,20 +151,18 @@ class Gathering::State {
     }
     gathered_.addresses[url] = AddressState::answered;
     names_[url] = frame->sender.node;
-    claims_.push_back({index, endpoint, frame->sender.node, frame->answer.instance, frame->run,
-                       frame->answer.current, frame->answer.current_age,
-                       response->is_own_authority && is_own_credential(response->certificate_names)});
+    const bool is_proven = response->is_own_authority && is_own_credential(response->certificate_names);
+    claims_.push_back({{url, frame->sender.node, frame->answer.instance, frame->run, is_proven},
+                       index,
+                       endpoint,
+                       frame->answer.current,
+                       frame->answer.current_age});
   }
 
   // After all requests of the round have ended: decides which claims are accepted.
   void apply_verdicts() {
-    std::sort(claims_.begin(), claims_.end(),
-              [](const Found& a, const Found& b) { return a.index < b.index; });
-    std::vector<NameClaim> claims;
-    claims.reserve(claims_.size());
-    for (const Found& each : claims_) {
-      claims.push_back({each.endpoint.to_string(), each.name, each.instance, each.run, each.is_proven});
-    }
+    std::ranges::sort(claims_, {}, &Found::index);
+    const std::vector<NameClaim> claims(claims_.begin(), claims_.end());
     const ClaimContext context{known_, options_.own_name, options_.own_url, listed_homes(), listed_silent()};
     const auto judged = judge_claims(claims, context);
     for (std::size_t at = 0; at < claims_.size(); ++at) apply_verdict(claims_[at], judged[at]);
@@ -194,43 +185,39 @@ class Gathering::State {
   }
 
   void apply_verdict(const Found& claim, const JudgedClaim& judged) {
-    const std::string url = claim.endpoint.to_string();
     if (judged.verdict == Verdict::disputed) {
-      gathered_.addresses[url] = AddressState::silent;
-      report(claim.name, claim.endpoint, judged.why);
-      remember_disputed(url, claim);
+      gathered_.addresses[claim.url] = AddressState::silent;
+      report(claim.name, claim.url, judged.why);
+      remember_disputed(claim);
       disputed_.push_back(claim);
       return;
     }
     if (!judged.warning.empty()) gathered_.warnings.push_back(judged.warning);
-    if (url != options_.own_url) take_address(url, claim.instance);
+    if (claim.url != options_.own_url) take_address(claim);
     if (judged.verdict != Verdict::second) found_.push_back(claim);
   }
 
   // The marks of a disputed claim are merged, but count as unread: if the address leaves, they are a gap,
   // whatever instance it reports.
-  void remember_disputed(const std::string& url, const Found& claim) {
-    if (url == options_.own_url) return;
-    gathered_.cursors.try_emplace(url, tracker::Cursor{claim.instance, {}}).first->second.cycle =
+  void remember_disputed(const Found& claim) {
+    if (claim.url == options_.own_url) return;
+    gathered_.cursors.try_emplace(claim.url, tracker::Cursor{claim.instance, {}}).first->second.cycle =
         unknown_since;
   }
 
   // After apply_verdicts(): handles the endpoints that did not respond.
   void resolve_silent() {
     for (const auto& [index, error] : silent_) {
-      const base::Endpoint& endpoint = endpoints_[index];
-      const std::string url = endpoint.to_string();
-      const bool has_moved = has_moved_from(url);
+      const std::string url = endpoints_[index].to_string();
+      const bool has_moved = is_among(found_, url);
       if (index >= first_departed_ && has_moved) {
         resolve_departed(url);
         continue;
       }
-      report(url, endpoint, error);
+      report(url, url, error);
       if (url == options_.own_url) continue;
       remember_silent(url);
-      if (has_moved || is_claimed_elsewhere(url)) {
-        gathered_.cursors[url].cycle = unknown_since;
-      }
+      if (has_moved || is_among(disputed_, url)) gathered_.cursors[url].cycle = unknown_since;
     }
   }
 
@@ -248,20 +235,19 @@ class Gathering::State {
         gathered_.cursors.try_emplace(expected.name, tracker::Cursor{{}, unknown_since});
       const auto state = gathered_.addresses.find(url);
       const bool is_reported = state != gathered_.addresses.end() && state->second == AddressState::silent;
-      if (!is_reported) report(expected.name, expected.endpoint, "it does not respond under its own name");
+      if (!is_reported) report(expected.name, url, "it does not respond under its own name");
     }
   }
 
   bool is_found(const ExpectedPeer& expected) const {
-    return std::any_of(found_.begin(), found_.end(), [&](const Found& peer) {
+    return std::ranges::any_of(found_, [&](const Found& peer) {
       return peer.name == expected.name &&
              (expected.instance.is_none() || peer.instance == expected.instance);
     });
   }
 
   bool has_duplicate_name(const ExpectedPeer& expected) const {
-    return !is_found(expected) && std::any_of(found_.begin(), found_.end(),
-                                              [&](const Found& peer) { return peer.name == expected.name; });
+    return !is_found(expected) && std::ranges::find(found_, expected.name, &Found::name) != found_.end();
   }
 
   // If a source of members knows the instance at the address, stores that instance: the tracker has a cursor
@@ -277,19 +263,11 @@ class Gathering::State {
     gathered_.cursors.try_emplace(url, tracker::Cursor{known->instance, {}});
   }
 
-  // Whether the tracker that responded there last is found at another endpoint.
-  bool has_moved_from(const std::string& url) const {
+  // Whether the tracker that responded at the URL last is one of `peers`, at another endpoint.
+  bool is_among(const std::vector<Found>& peers, const std::string& url) const {
     const auto last = known_.find(url);
     return last != known_.end() && !last->second.instance.is_none() &&
-           std::any_of(found_.begin(), found_.end(),
-                       [&](const Found& peer) { return peer.instance == last->second.instance; });
-  }
-
-  bool is_claimed_elsewhere(const std::string& url) const {
-    const auto last = known_.find(url);
-    return last != known_.end() && std::any_of(disputed_.begin(), disputed_.end(), [&](const Found& peer) {
-             return peer.instance == last->second.instance;
-           });
+           std::ranges::find(peers, last->second.instance, &Found::instance) != peers.end();
   }
 
   // The address is departed, and its tracker is found elsewhere. If another tracker was there since, it was
@@ -308,13 +286,13 @@ class Gathering::State {
 
   // Stores the instance that responds at the address. If the address never responded before, another node may
   // have had it until now, with marks that were never read.
-  void take_address(const std::string& url, const tracker::InstanceId& instance) {
-    const auto before = known_.find(url);
+  void take_address(const Found& peer) {
+    const auto before = known_.find(peer.url);
     const bool is_unread = before != known_.end() &&
-                           (before->second.instance.is_none() ||
-                            (before->second.cycle == unknown_since && before->second.instance != instance));
-    if (is_unread) gathered_.gaps.push_back(fmt::format("'{}' never answered before", url));
-    gathered_.cursors[url] = {instance, {}};
+                           (before->second.instance.is_none() || (before->second.cycle == unknown_since &&
+                                                                  before->second.instance != peer.instance));
+    if (is_unread) gathered_.gaps.push_back(fmt::format("'{}' never answered before", peer.url));
+    gathered_.cursors[peer.url] = {peer.instance, {}};
   }
 
   // A cursor can't distinguish two running trackers under one name: a gap, in every scan, until one of them
@@ -330,7 +308,7 @@ class Gathering::State {
     std::erase_if(found_, [&](const Found& peer) {
       const bool is_duplicate = count[peer.name] > 1;
       if (!is_duplicate) return false;
-      report(peer.name, peer.endpoint, "another living tracker has the same name");
+      report(peer.name, peer.url, "another living tracker has the same name");
       gathered_.cursors[peer.name] = {peer.instance, {}};  // cycle 0: the next read is a gap
       return true;
     });
@@ -340,12 +318,11 @@ class Gathering::State {
   // (docs/cluster.md).
   void drop_out_of_reach() {
     while (!found_.empty()) {
-      const auto ahead = std::max_element(
-          found_.begin(), found_.end(), [](const Found& a, const Found& b) { return a.current < b.current; });
+      const auto ahead = std::ranges::max_element(found_, {}, &Found::current);
       const CycleId reached = highest_of_others(*ahead);
       if (reached == CycleId{} || ahead->current <= tracker::reach_of(reached)) return;
       report(
-          ahead->name, ahead->endpoint,
+          ahead->name, ahead->url,
           fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"Cycle numbers out of "
                       "reach\" in docs/cluster.md",
                       ahead->current.value, reached.value));
@@ -445,7 +422,7 @@ class Gathering::State {
   }
 
   void miss_marks(const Found& peer, const std::string& why) {
-    report(peer.name, peer.endpoint, why);
+    report(peer.name, peer.url, why);
     remember_unread(peer.name);
   }
 
@@ -471,14 +448,12 @@ class Gathering::State {
   void miss_own() {
     const bool is_named =
         options_.own_name.empty() ||
-        std::any_of(gathered_.peers.begin(), gathered_.peers.end(),
-                    [&](const PeerOutcome& peer) { return peer.name == options_.own_name; });
+        std::ranges::find(gathered_.peers, options_.own_name, &PeerOutcome::name) != gathered_.peers.end();
     const auto other = names_.find(options_.own_url);
     if (is_named || other == names_.end()) return;  // one that does not respond is reported by its URL
-    gathered_.peers.push_back(
-        {options_.own_name, options_.own_url, false,
-         fmt::format("the daemon of this node did not respond: at {} is node '{}'; check --url and listen",
-                     options_.own_url, base::printable(other->second))});
+    report(options_.own_name, options_.own_url,
+           fmt::format("the daemon of this node did not respond: at {} is node '{}'; check --url and listen",
+                       options_.own_url, base::printable(other->second)));
     remember_unread(options_.own_name);
   }
 
@@ -509,25 +484,19 @@ class Gathering::State {
     }
     merge(peer, answer.marks);
     gathered_.cursors[peer.name] = answer.next();
-    take_home(peer);
-    gathered_.peers.push_back({peer.name, peer.endpoint.to_string(), true, {}});
-  }
-
-  // own_url is specific to this scan, so it is not stored as a home. The node's own name needs no stored
-  // home.
-  void take_home(const Found& peer) {
-    const std::string url = peer.endpoint.to_string();
-    if (url != options_.own_url) set_home(gathered_.cursors, peer.name, url);
-    if (url == options_.own_url && peer.name == options_.own_name) set_home(gathered_.cursors, peer.name, {});
+    // own_url is specific to this scan, so it is not stored as a home. The node's own name needs no stored
+    // home.
+    const bool is_own_url = peer.url == options_.own_url;
+    if (!is_own_url) set_home(gathered_.cursors, peer.name, peer.url);
+    if (is_own_url && peer.name == options_.own_name) set_home(gathered_.cursors, peer.name, {});
+    gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
 
   // Whether a peer of the same name and another instance is expected.
   bool is_in_place_of_another(const Found& peer) const {
-    return std::any_of(options_.members.expected.begin(), options_.members.expected.end(),
-                       [&](const ExpectedPeer& expected) {
-                         return expected.name == peer.name && !expected.instance.is_none() &&
-                                expected.instance != peer.instance;
-                       });
+    return std::ranges::any_of(options_.members.expected, [&](const ExpectedPeer& expected) {
+      return expected.name == peer.name && !expected.instance.is_none() && expected.instance != peer.instance;
+    });
   }
 
   void merge(const Found& peer, const tracker::MarkSet& marks) {
@@ -545,8 +514,7 @@ class Gathering::State {
   // The number of items in the merged marks. The sum over the responses counts items of two peers twice, but
   // a full merged filter shows too few.
   double merged_items() const {
-    const auto& filters = gathered_.marks.filters();
-    const bool is_below_saturation = std::all_of(filters.begin(), filters.end(), [](const auto& filter) {
+    const bool is_below_saturation = std::ranges::all_of(gathered_.marks.filters(), [](const auto& filter) {
       return tracker::FilterFigures::of(filter).density <= countable_density_max;
     });
     const double merged = tracker::MarkSetFigures::of(gathered_.marks).items;
@@ -577,8 +545,8 @@ class Gathering::State {
     return is_address && is_read && !urls_.contains(name) && !is_home_key(name);
   }
 
-  void report(const std::string& name, const base::Endpoint& endpoint, const std::string& error) {
-    gathered_.peers.push_back({name, endpoint.to_string(), false, error});
+  void report(const std::string& name, const std::string& url, const std::string& error) {
+    gathered_.peers.push_back({name, url, false, error});
   }
 
   struct Silent {
@@ -621,13 +589,10 @@ void Gathering::take(std::size_t index, const base::Result<HttpResponse>& respon
 Gathered Gathering::finish() { return state_->finish(); }
 
 bool Gathered::complete() const {
-  return unknown_sources.empty() &&
-         std::all_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
+  return unknown_sources.empty() && std::ranges::all_of(peers, &PeerOutcome::ok);
 }
 
-bool Gathered::any_answered() const {
-  return std::any_of(peers.begin(), peers.end(), [](const PeerOutcome& peer) { return peer.ok; });
-}
+bool Gathered::any_answered() const { return std::ranges::any_of(peers, &PeerOutcome::ok); }
 
 Gathered gather(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options) {
   Gathering gathering(cursors, options);

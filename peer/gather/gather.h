@@ -6,14 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "peer/http/transport.h"
-#include "peer/membership/address_state.h"
 #include "peer/membership/membership.h"
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 #include "tracker/filter/mark_set.h"
 
 namespace spoor::peer {

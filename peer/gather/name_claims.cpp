@@ -7,16 +7,11 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::peer {
 namespace {
 
 using base::printable;
-
-bool is_same_tracker(const NameClaim& one, const NameClaim& other) {
-  return one.instance == other.instance && one.run == other.run;
-}
 
 constexpr char separator = '\n';  // in no URL and no name
 
@@ -105,8 +100,8 @@ class Contest {
   bool dispute(Rank first) {
     std::set<std::string> homes = homes_;
     if (first == Rank::elsewhere) homes.insert(listed_.begin(), listed_.end());
-    const auto home = std::find_if(homes.begin(), homes.end(),
-                                   [&](const std::string& url) { return context_.silent.contains(url); });
+    const auto home =
+        std::ranges::find_if(homes, [&](const std::string& url) { return context_.silent.contains(url); });
     if (home == homes.end()) return false;
     const char* const was_found = homes_.contains(*home) ? "was last found" : "is listed";
     for (const std::size_t index : indices_) {
@@ -122,8 +117,8 @@ class Contest {
 
   void accept(std::size_t index) {
     const NameClaim& claim = claims_[index];
-    const bool is_second = std::any_of(accepted_.begin(), accepted_.end(), [&](std::size_t other) {
-      return is_same_tracker(claims_[other], claim);
+    const bool is_second = std::ranges::any_of(accepted_, [&](std::size_t other) {
+      return claims_[other].instance == claim.instance && claims_[other].run == claim.run;
     });
     judged_[index].verdict = is_second           ? Verdict::second
                              : accepted_.empty() ? Verdict::accepted

@@ -1,7 +1,6 @@
 // Decides which address may respond under a node's name (design: "Cycles in a cluster").
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -9,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
 

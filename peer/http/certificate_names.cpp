@@ -4,12 +4,13 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <locale>
 #include <memory>
 #include <utility>
 
 #include "base/printable.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::peer {
 namespace {
@@ -56,15 +57,6 @@ bool is_ip_address(const std::string& name) {
   return !error;
 }
 
-char to_lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
-bool is_same(std::string_view one, std::string_view other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](char a, char b) { return to_lower(a) == to_lower(b); });
-}
-
 }  // namespace
 
 std::optional<std::vector<std::string>> certificate_names(SSL* connection) {
@@ -82,14 +74,15 @@ std::optional<std::vector<std::string>> client_names(SSL* connection) {
 
 bool is_own_credential(std::span<const std::string> names) {
   const auto is_wildcard = [](const std::string& name) { return name.find('*') != std::string::npos; };
-  return std::none_of(names.begin(), names.end(), is_wildcard) &&
-         !std::all_of(names.begin(), names.end(), is_ip_address);
+  return std::ranges::none_of(names, is_wildcard) && !std::ranges::all_of(names, is_ip_address);
 }
 
 bool is_issued_for(std::span<const std::string> names, std::string_view node) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return is_same(name, node) || is_same(name.substr(0, name.find('.')), node);
-  });
+  const auto is_node = [&](std::string_view text) {
+    return boost::algorithm::iequals(text, node, std::locale::classic());
+  };
+  return std::ranges::any_of(
+      names, [&](std::string_view name) { return is_node(name) || is_node(name.substr(0, name.find('.'))); });
 }
 
 std::string quoted_names(std::span<const std::string> names) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,7 +9,6 @@
 
 #include "base/endpoint.h"
 #include "base/error.h"
-#include "base/tls_client_files.h"
 
 namespace spoor::peer {
 

@@ -3,10 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <map>
@@ -15,9 +22,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "peer/http/certificate_names.h"
-#include "peer/http/http_exchange.h"
 #include "peer/http/tls_files.h"
 
 namespace spoor::peer {
@@ -27,10 +34,77 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
-using Socket = Exchange::Socket;
+using Socket = asio::generic::stream_protocol::socket;
+using TlsStream = asio::ssl::stream<Socket>;
+using tcp = asio::ip::tcp;
+
+// Returns errors as values: a peer that closes its connection is not exceptional.
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // does not hold the body
+
+struct Connection {
+  Socket socket;                   // moved into `tls` for a TLS connection
+  std::unique_ptr<TlsStream> tls;  // none: plain
+};
+
+// A request in progress, and its deadline.
+struct Exchange : Connection {
+  explicit Exchange(const asio::any_io_executor& executor)
+      : Connection{Socket(executor), nullptr}, resolver(executor), deadline(executor), pause(executor) {}
+
+  // Called at the deadline: cancels every pending operation, except a name lookup that the system is running.
+  void expire() {
+    timed_out = true;
+    resolver.cancel();
+    pause.cancel();
+    error_code ignored;
+    (tls ? tls->next_layer() : socket).close(ignored);
+  }
+
+  tcp::resolver resolver;
+  asio::steady_timer deadline;
+  asio::steady_timer pause;  // between two attempts
+  bool timed_out = false;
+};
+
+// "cannot `what`: ..."
+base::Error failure(const Exchange& exchange, std::string_view what, const error_code& code) {
+  const bool timed_out = exchange.timed_out || code == asio::error::timed_out;
+  const error_code error = timed_out ? asio::error::timed_out : code;
+  return {static_cast<std::error_code>(error),
+          fmt::format("cannot {}: {}", what, timed_out ? "no answer in time" : error.message())};
+}
+
+// Connects the socket to the first of the host's addresses that accepts.
+asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& endpoint) {
+  std::vector<Socket::endpoint_type> addresses;
+  error_code error;
+  const auto numeric = asio::ip::make_address(endpoint.host, error);
+  if (endpoint.is_unix()) {
+    if (endpoint.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
+      co_return failure(exchange, "connect", asio::error::name_too_long);
+    }
+    addresses.emplace_back(asio::local::stream_protocol::endpoint(endpoint.unix_path));
+  } else if (!error) {  // name lookups run one after the other: an address must not wait for them
+    addresses.emplace_back(tcp::endpoint(numeric, endpoint.port));
+  } else {
+    const auto [not_found, found] =
+        co_await exchange.resolver.async_resolve(endpoint.host, std::to_string(endpoint.port), as_result);
+    if (not_found) co_return failure(exchange, "resolve the host", not_found);
+    for (const auto& entry : found) addresses.emplace_back(entry.endpoint());
+  }
+  error = asio::error::host_not_found;
+  // asio::async_connect() would stop at an address whose family this machine does not support.
+  for (std::size_t i = 0; error && i < addresses.size() && !exchange.timed_out; ++i) {
+    error_code ignored;
+    exchange.socket.close(ignored);
+    error = std::get<0>(co_await exchange.socket.async_connect(addresses[i], as_result));
+  }
+  if (error) co_return failure(exchange, "connect", error);
+  co_return base::Result<>();
+}
 
 http::request<http::string_body> to_message(const HttpRequest& request, const Credentials& credentials) {
   http::request<http::string_body> message{http::string_to_verb(request.method), request.target, 11};
@@ -78,8 +152,6 @@ constexpr const char* token_withheld =
     R"({"detail":"it requires a token, which is not sent to an address that only DNS or etcd names: )"
     R"(list it in peers.static, use https with peers.tls.ca, or set peers.token_to_all"})";
 
-constexpr unsigned unauthorized = 401;
-constexpr unsigned service_unavailable = 503;
 constexpr std::chrono::milliseconds first_pause{50};
 constexpr std::chrono::milliseconds pause_max{2'000};
 
@@ -124,29 +196,40 @@ class HttpTransport::Client {
 
   asio::awaitable<base::Result<HttpResponse>> exchange_one(const HttpRequest& request) {
     const auto exchange = std::make_shared<Exchange>(co_await asio::this_coro::executor);
-    arm(exchange, time_left());
-    const Disarm at_the_end(exchange->deadline);
+    exchange->deadline.expires_after(time_left());
+    // Does not own the exchange: at its end, the timer must not keep the event loop running.
+    exchange->deadline.async_wait([weak = std::weak_ptr(exchange)](const error_code& error) {
+      if (const auto expired = weak.lock(); expired && !error) expired->expire();
+    });
     for (unsigned number = 1;; ++number) {
-      auto attempt = co_await try_once(exchange, request);
+      auto attempt = co_await try_once(*exchange, request);
       const bool is_over = !attempt.may_be_repeated || number >= options_.attempts_max || exchange->timed_out;
       if (is_over) co_return std::move(attempt.response);
-      exchange->pause.expires_after(pause_after(number, first_pause, pause_max, random_));
+      exchange->pause.expires_after(pause_after(number));
       co_await exchange->pause.async_wait(as_result);
       if (exchange->timed_out) co_return std::move(attempt.response);  // more precise than a timeout
     }
   }
 
-  asio::awaitable<Attempt> try_once(std::shared_ptr<Exchange> exchange, const HttpRequest& request) {
-    bool is_reused = take_idle(request.endpoint, *exchange);
+  // Doubles after each attempt, with a jitter of 0.5 to 1.5, so that many clients do not retry at the same
+  // moment.
+  std::chrono::milliseconds pause_after(unsigned attempts) {
+    const auto nominal = std::min(first_pause * (1U << std::min(attempts - 1, 16U)), pause_max);
+    std::uniform_real_distribution<double> jitter(0.5, 1.5);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(nominal * jitter(random_));
+  }
+
+  asio::awaitable<Attempt> try_once(Exchange& exchange, const HttpRequest& request) {
+    bool is_reused = take_idle(request.endpoint, exchange);
     for (;; is_reused = false) {
       if (!is_reused) {
-        exchange->tls.reset();
+        exchange.tls.reset();
         auto connected = co_await open(exchange, request.endpoint);
         if (connected && request.endpoint.is_tls) connected = co_await secure(exchange, request.endpoint);
-        if (!connected) co_return Attempt{connected.error(), !exchange->timed_out};
+        if (!connected) co_return Attempt{connected.error(), !exchange.timed_out};
       }
       auto sending =
-          exchange->tls ? send(exchange, *exchange->tls, request) : send(exchange, exchange->socket, request);
+          exchange.tls ? send(exchange, *exchange.tls, request) : send(exchange, exchange.socket, request);
       auto attempt = co_await std::move(sending);
       // The other end may have closed the idle connection: this does not count as an attempt.
       const bool was_stale = is_reused && !attempt.response && attempt.may_be_repeated;
@@ -155,14 +238,14 @@ class HttpTransport::Client {
   }
 
   // Starts TLS on the connection. Fails if the certificate is not that of the host.
-  asio::awaitable<base::Result<>> secure(std::shared_ptr<Exchange> exchange, const base::Endpoint& endpoint) {
+  asio::awaitable<base::Result<>> secure(Exchange& exchange, const base::Endpoint& endpoint) {
     if (!tls_) {
       auto made = make_tls_client({});
       if (!made) co_return made.error();
       tls_ = *std::move(made);
     }
-    exchange->tls = std::make_unique<Exchange::TlsStream>(std::move(exchange->socket), *tls_);
-    auto& tls = *exchange->tls;
+    exchange.tls = std::make_unique<TlsStream>(std::move(exchange.socket), *tls_);
+    auto& tls = *exchange.tls;
     const std::string& name = endpoint.tls_name.empty() ? endpoint.host : endpoint.tls_name;
     if (!base::is_ip_address(name)) {  // like the macro SSL_set_tlsext_host_name
       SSL_ctrl(tls.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
@@ -179,18 +262,15 @@ class HttpTransport::Client {
     };
     tls.set_verify_callback(verify, error);
     if (!error) error = std::get<0>(co_await tls.async_handshake(asio::ssl::stream_base::client, as_result));
-    if (error && !exchange->timed_out) {
-      base::Error refused(static_cast<std::error_code>(error),
-                          "cannot agree on TLS: " + tls_failure(tls.native_handle(), error));
-      co_return refused;
-    }
-    if (error) co_return failure(*exchange, "agree on TLS", error);
-    co_return base::Result<>{};
+    if (!error) co_return base::Result<>{};
+    auto failed = failure(exchange, "agree on TLS", error);
+    if (!exchange.timed_out)
+      failed.message = "cannot agree on TLS: " + tls_failure(tls.native_handle(), error);
+    co_return failed;
   }
 
   template <class Stream>
-  asio::awaitable<Attempt> send(std::shared_ptr<Exchange> exchange, Stream& stream,
-                                const HttpRequest& request) {
+  asio::awaitable<Attempt> send(Exchange& exchange, Stream& stream, const HttpRequest& request) {
     const auto message = to_message(request, options_.credentials);
     const auto [write_error, written] = co_await http::async_write(stream, message, as_result);
     // Read the response even if the write failed: a server may respond and close before it has read
@@ -202,33 +282,33 @@ class HttpTransport::Client {
     if (read_error) {
       // After too_much_at_once() a retry can succeed, once other responses are complete.
       const bool nobody_answered =
-          !exchange->timed_out && (!parser.got_some() || read_error == too_much_at_once());
+          !exchange.timed_out && (!parser.got_some() || read_error == too_much_at_once());
       const bool unsent = static_cast<bool>(write_error);
       const char* const what = unsent ? "send the request" : "read the answer";
       if (read_error == http::error::body_limit) co_return Attempt{too_large(), false};
-      auto error = failure(*exchange, what, unsent ? write_error : read_error);
-      if (exchange->tls && is_certificate_refused(read_error)) {
-        error.message = "cannot agree on TLS: " + tls_failure(exchange->tls->native_handle(), read_error);
+      auto error = failure(exchange, what, unsent ? write_error : read_error);
+      if (exchange.tls && is_certificate_refused(read_error)) {
+        error.message = "cannot agree on TLS: " + tls_failure(exchange.tls->native_handle(), read_error);
       }
       co_return Attempt{std::move(error), nobody_answered};
     }
     auto& answer = parser.get();
     const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
     HttpResponse response;
-    if (exchange->tls) {
-      if (auto names = certificate_names(exchange->tls->native_handle())) {
+    if (exchange.tls) {
+      if (auto names = certificate_names(exchange.tls->native_handle())) {
         response.certificate_names = *std::move(names);
         response.is_own_authority = options_.credentials.has_own_ca;
       }
     }
-    if (stays_open) keep_idle(request.endpoint, *exchange);
+    if (stays_open) keep_idle(request.endpoint, exchange);
     response.status = answer.result_int();
     response.content_type = answer[http::field::content_type];
     response.body = std::move(answer.body());
     const bool is_withheld =
         !options_.credentials.token.empty() && !options_.credentials.shows_token_to(request.endpoint);
-    if (response.status == unauthorized && is_withheld) response.body = token_withheld;
-    const bool is_unavailable = response.status == service_unavailable;
+    if (answer.result() == http::status::unauthorized && is_withheld) response.body = token_withheld;
+    const bool is_unavailable = answer.result() == http::status::service_unavailable;
     co_return Attempt{std::move(response), is_unavailable};
   }
 
@@ -265,26 +345,20 @@ class HttpTransport::Client {
   bool take_idle(const base::Endpoint& endpoint, Exchange& exchange) {
     const auto found = idle_.find(endpoint.to_string());
     if (found == idle_.end()) return false;
-    exchange.socket = std::move(found->second.socket);
-    exchange.tls = std::move(found->second.tls);
+    static_cast<Connection&>(exchange) = std::move(found->second);
     idle_.erase(found);
     return true;
   }
 
   void keep_idle(const base::Endpoint& endpoint, Exchange& exchange) {
     if (idle_.size() >= options_.idle_max) return;
-    idle_.emplace(endpoint.to_string(), Idle{std::move(exchange.socket), std::move(exchange.tls)});
+    idle_.emplace(endpoint.to_string(), static_cast<Connection&&>(exchange));
   }
-
-  struct Idle {
-    Socket socket;
-    std::unique_ptr<Exchange::TlsStream> tls;
-  };
 
   const Options options_;
   std::shared_ptr<asio::ssl::context> tls_;
   asio::io_context context_{1};
-  std::multimap<std::string, Idle> idle_;
+  std::multimap<std::string, Connection> idle_;
   std::uint64_t held_bytes_ = 0;
   Clock::time_point ends_at_;
   std::minstd_rand random_{std::random_device{}()};

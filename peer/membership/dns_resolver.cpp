@@ -11,7 +11,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -26,14 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int udp_bytes_max = 1232;
 constexpr int tries = 3;
 
-struct DestroyChannel {
-  void operator()(ares_channeldata* channel) const { ares_destroy(channel); }
-};
-using Channel = std::unique_ptr<ares_channeldata, DestroyChannel>;
-
-struct FreeData {
-  void operator()(void* data) const { ares_free_data(data); }
-};
+using Channel = std::unique_ptr<ares_channeldata, decltype(&ares_destroy)>;
 
 std::string message_for(int status) {
   switch (status) {
@@ -54,11 +46,6 @@ std::string message_for(int status) {
     default:
       return ares_strerror(status);
   }
-}
-
-int initialise_library() {
-  static const int status = ares_library_init(ARES_LIB_INIT_ALL);
-  return status;
 }
 
 template <class Address>
@@ -115,7 +102,8 @@ class Run {
   };
 
   int open() {
-    if (const int status = initialise_library(); status != ARES_SUCCESS) return status;
+    static const int initialised = ares_library_init(ARES_LIB_INIT_ALL);
+    if (initialised != ARES_SUCCESS) return initialised;
     ares_options settings{};
     settings.flags = ARES_FLAG_EDNS;
     settings.ednspsz = udp_bytes_max;
@@ -228,24 +216,22 @@ class Run {
 
   int read(const Lookup& lookup, std::span<const unsigned char> answer) {
     if (lookup.type == ns_t_srv) return read_srv(lookup, answer);
-    // One more than the bound, so that an excess is detected.
-    int count = static_cast<int>(options_.addresses_max + 1);
     if (lookup.type == ns_t_a) {
-      std::vector<ares_addrttl> addresses(options_.addresses_max + 1);
-      const int status = ares_parse_a_reply(answer.data(), static_cast<int>(answer.size()), nullptr,
-                                            addresses.data(), &count);
-      if (status != ARES_SUCCESS) return status;
-      for (int i = 0; i < count; ++i) {
-        add(lookup, to_text(AF_INET, addresses[static_cast<std::size_t>(i)].ipaddr));
-      }
-      return ARES_SUCCESS;
+      return read_addresses(lookup, answer, ares_parse_a_reply, AF_INET, &ares_addrttl::ipaddr);
     }
-    std::vector<ares_addr6ttl> addresses(options_.addresses_max + 1);
-    const int status = ares_parse_aaaa_reply(answer.data(), static_cast<int>(answer.size()), nullptr,
-                                             addresses.data(), &count);
+    return read_addresses(lookup, answer, ares_parse_aaaa_reply, AF_INET6, &ares_addr6ttl::ip6addr);
+  }
+
+  template <class Record, class Address>
+  int read_addresses(const Lookup& lookup, std::span<const unsigned char> answer, auto parse, int family,
+                     Address Record::* address) {
+    // One more than the bound, so that an excess is detected.
+    std::vector<Record> records(options_.addresses_max + 1);
+    int count = static_cast<int>(records.size());
+    const int status = parse(answer.data(), static_cast<int>(answer.size()), nullptr, records.data(), &count);
     if (status != ARES_SUCCESS) return status;
-    for (int i = 0; i < count; ++i) {
-      add(lookup, to_text(AF_INET6, addresses[static_cast<std::size_t>(i)].ip6addr));
+    for (const Record& record : std::span(records).first(static_cast<std::size_t>(count))) {
+      add(lookup, to_text(family, record.*address));
     }
     return ARES_SUCCESS;
   }
@@ -253,7 +239,7 @@ class Run {
   int read_srv(const Lookup& lookup, std::span<const unsigned char> answer) {
     ares_srv_reply* records = nullptr;
     const int status = ares_parse_srv_reply(answer.data(), static_cast<int>(answer.size()), &records);
-    const std::unique_ptr<ares_srv_reply, FreeData> owner(records);
+    const std::unique_ptr<void, decltype(&ares_free_data)> owner(records, &ares_free_data);
     if (status != ARES_SUCCESS) return status;
     // Priorities and weights select one of the servers; a scan requests all of them.
     std::set<std::pair<std::string, std::uint16_t>> targets;
@@ -311,8 +297,8 @@ class Run {
   std::size_t next_ = 0;        // the first that was not started
   std::size_t in_flight_ = 0;
   bool is_over_ = false;
-  std::map<ares_socket_t, short> sockets_;  // the events for poll(2)
-  Channel channel_;                         // destroyed first: its destruction calls back
+  std::map<ares_socket_t, short> sockets_;   // the events for poll(2)
+  Channel channel_{nullptr, &ares_destroy};  // destroyed first: its destruction calls back
 };
 
 }  // namespace

@@ -22,9 +22,6 @@ struct DnsAnswer {
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  Resolver() = default;
-  Resolver(const Resolver&) = delete;
-  Resolver& operator=(const Resolver&) = delete;
 
   // Blocks until all queries are answered or timed out. One answer for each source, in their order.
   virtual std::vector<DnsAnswer> resolve(std::span<const base::DnsSource> sources) = 0;

@@ -9,7 +9,6 @@
 #include "base/base64.h"
 #include "base/number.h"
 #include "base/printable.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::peer {
 namespace {
@@ -25,8 +24,24 @@ constexpr int grpc_not_found = 5;
 constexpr int grpc_failed_precondition = 9;
 constexpr int grpc_unauthenticated = 16;
 
+// The functions on answers throw this if an answer is not one of etcd; read_from() makes it an error.
+struct Malformed {
+  std::string why;
+};
+
 base::Error no_answer_of_etcd(std::string_view why) {
   return {std::make_error_code(std::errc::protocol_error), std::string(why)};
+}
+
+// The result of read(answer).
+template <class Read>
+auto read_from(const base::Result<json>& answer, Read read) -> base::Result<decltype(read(*answer))> {
+  if (!answer) return answer.error();
+  try {
+    return read(*answer);
+  } catch (const Malformed& malformed) {
+    return no_answer_of_etcd(malformed.why);
+  }
 }
 
 const json* find(const json& object, const char* name) {
@@ -35,106 +50,79 @@ const json* find(const json& object, const char* name) {
 }
 
 // 64-bit numbers are strings, and left out where they are 0.
-base::Result<std::int64_t> number_member(const json& object, const char* name) {
+std::int64_t number_member(const json& object, const char* name) {
   const json* const found = find(object, name);
-  if (found == nullptr) return std::int64_t{0};
+  if (found == nullptr) return 0;
   if (found->is_string()) {
     const auto number = base::parse_number<std::int64_t>(found->get_ref<const std::string&>());
     if (number && *number >= 0) return *number;
   } else if (found->is_number_unsigned() && std::in_range<std::int64_t>(found->get<std::uint64_t>())) {
     return static_cast<std::int64_t>(found->get<std::uint64_t>());
   }
-  return no_answer_of_etcd(fmt::format("'{}' is no number", name));
+  throw Malformed{fmt::format("'{}' is no number", name)};
 }
 
-base::Result<std::string> bytes_member(const json& object, const char* name) {
+std::string bytes_member(const json& object, const char* name) {
   const json* const found = find(object, name);
-  if (found == nullptr) return std::string();
+  if (found == nullptr) return {};
   if (found->is_string()) {
     if (auto bytes = base::from_base64(found->get_ref<const std::string&>())) return *std::move(bytes);
   }
-  return no_answer_of_etcd(fmt::format("'{}' is not in base64", name));
+  throw Malformed{fmt::format("'{}' is not in base64", name)};
 }
 
 // A member that is left out where it is false.
-base::Result<bool> flag_member(const json& object, const char* name) {
+bool flag_member(const json& object, const char* name) {
   const json* const found = find(object, name);
   if (found == nullptr) return false;
-  if (found->is_boolean()) return found->get<bool>();
-  return no_answer_of_etcd(fmt::format("'{}' is neither true nor false", name));
-}
-
-base::Result<EtcdEntry> parse_entry(const json& kv) {
-  if (!kv.is_object()) return no_answer_of_etcd("an entry is no object");
-  auto key = bytes_member(kv, "key");
-  if (!key) return key.error();
-  auto value = bytes_member(kv, "value");
-  if (!value) return value.error();
-  const auto lease = number_member(kv, "lease");
-  if (!lease) return lease.error();
-  const auto revision = number_member(kv, "mod_revision");
-  if (!revision) return revision.error();
-  return EtcdEntry{*std::move(key), *std::move(value), {*lease}, *revision};
-}
-
-base::Result<std::vector<EtcdEntry>> parse_entries(const json& answer) {
-  std::vector<EtcdEntry> entries;
-  const json* const kvs = find(answer, "kvs");
-  if (kvs == nullptr) return entries;
-  if (!kvs->is_array()) return no_answer_of_etcd("'kvs' is no list");
-  for (const json& kv : *kvs) {
-    auto entry = parse_entry(kv);
-    if (!entry) return entry.error();
-    entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
-base::Result<const json*> header_of(const json& answer) {
-  const json* const header = find(answer, "header");
-  if (header == nullptr || !header->is_object()) return no_answer_of_etcd("an answer has no header");
-  return header;
+  if (!found->is_boolean()) throw Malformed{fmt::format("'{}' is neither true nor false", name)};
+  return found->get<bool>();
 }
 
 // An unsigned number of 64 bits as text, of which nothing but itself matters; empty where there is none.
-base::Result<std::string> id_member(const json& object, const char* name) {
+std::string id_member(const json& object, const char* name) {
   constexpr std::size_t digits_max = 20;
   const json* const found = find(object, name);
-  if (found == nullptr || !found->is_string()) return std::string();
+  if (found == nullptr || !found->is_string()) return {};
   auto id = found->get<std::string>();
   if (id.size() > digits_max || id.find_first_not_of("0123456789") != std::string::npos) {
-    return no_answer_of_etcd(fmt::format("'{}' is no number", name));
+    throw Malformed{fmt::format("'{}' is no number", name)};
   }
   return id;
 }
 
-struct Page {
-  EtcdListing listing;
-  bool more = false;
-};
-
-base::Result<Page> parse_page(const json& answer) {
-  auto entries = parse_entries(answer);
-  if (!entries) return entries.error();
-  const auto more = flag_member(answer, "more");
-  if (!more) return more.error();
-  const auto header = header_of(answer);
-  if (!header) return header.error();
-  const auto revision = number_member(**header, "revision");
-  if (!revision) return revision.error();
-  auto cluster_id = id_member(**header, "cluster_id");
-  if (!cluster_id) return cluster_id.error();
-  return Page{{*std::move(entries), *std::move(cluster_id), *revision}, *more};
+const json& object_member(const json& object, const char* name, const char* missing) {
+  const json* const found = find(object, name);
+  if (found == nullptr || !found->is_object()) throw Malformed{missing};
+  return *found;
 }
 
-// Only what was asked for, and nothing twice: keys come in order.
-base::Result<> append_page(const Page& page, const EtcdRange& range, std::vector<EtcdEntry>& all) {
-  for (const EtcdEntry& entry : page.listing.entries) {
+const json& header_of(const json& answer) {
+  return object_member(answer, "header", "an answer has no header");
+}
+
+std::vector<EtcdEntry> parse_entries(const json& answer) {
+  std::vector<EtcdEntry> entries;
+  const json* const kvs = find(answer, "kvs");
+  if (kvs == nullptr) return entries;
+  if (!kvs->is_array()) throw Malformed{"'kvs' is no list"};
+  for (const json& kv : *kvs) {
+    if (!kv.is_object()) throw Malformed{"an entry is no object"};
+    entries.push_back({bytes_member(kv, "key"),
+                       bytes_member(kv, "value"),
+                       {number_member(kv, "lease")},
+                       number_member(kv, "mod_revision")});
+  }
+  return entries;
+}
+
+// Adds only what was asked for, and nothing twice: keys come in order.
+void append_page(const std::vector<EtcdEntry>& page, const EtcdRange& range, std::vector<EtcdEntry>& all) {
+  for (const EtcdEntry& entry : page) {
     const bool is_next = all.empty() ? entry.key >= range.first : entry.key > all.back().key;
-    if (!is_next || entry.key >= range.end) return no_answer_of_etcd("etcd lists keys it was not asked for");
+    if (!is_next || entry.key >= range.end) throw Malformed{"etcd lists keys it was not asked for"};
     all.push_back(entry);
   }
-  return {};
 }
 
 json range_json(const EtcdRange& range) {
@@ -156,15 +144,13 @@ json condition_json(const EtcdCondition& condition) {
 }
 
 // What stands under the key that a transaction asked for as its only other branch.
-base::Result<std::vector<EtcdEntry>> entries_of_only_response(const json& answer) {
+std::vector<EtcdEntry> entries_of_only_response(const json& answer) {
   const json* const responses = find(answer, "responses");
   if (responses == nullptr || !responses->is_array() || responses->size() != 1 ||
       !responses->front().is_object()) {
-    return no_answer_of_etcd("a transaction gave no response");
+    throw Malformed{"a transaction gave no response"};
   }
-  const json* const range = find(responses->front(), "response_range");
-  if (range == nullptr || !range->is_object()) return no_answer_of_etcd("a transaction gave no range");
-  return parse_entries(*range);
+  return parse_entries(object_member(responses->front(), "response_range", "a transaction gave no range"));
 }
 
 // The members of an error: those of the response, or for a stream, whose status is 200, those of its "error".
@@ -308,34 +294,22 @@ base::Result<> EtcdClient::authenticate(const base::Endpoint& endpoint) {
 }
 
 base::Result<EtcdLease> EtcdClient::grant(std::chrono::seconds ttl) {
-  const auto answer = call("/v3/lease/grant", {{"TTL", std::to_string(ttl.count())}});
-  if (!answer) return answer.error();
-  const auto id = number_member(*answer, "ID");
-  if (!id) return id.error();
-  if (*id == 0) return no_answer_of_etcd("etcd granted a lease without an id");
-  return EtcdLease{*id};
+  return read_from(call("/v3/lease/grant", {{"TTL", std::to_string(ttl.count())}}), [](const json& answer) {
+    const EtcdLease lease{number_member(answer, "ID")};
+    if (lease.id == 0) throw Malformed{"etcd granted a lease without an id"};
+    return lease;
+  });
 }
 
 base::Result<bool> EtcdClient::keep_alive(EtcdLease lease) {
-  const auto answer = call("/v3/lease/keepalive", {{"ID", std::to_string(lease.id)}});
-  if (!answer) return answer.error();
-  const json* const result = find(*answer, "result");
-  if (result == nullptr || !result->is_object()) return no_answer_of_etcd("a lease's answer has no result");
-  const auto ttl = number_member(*result, "TTL");
-  if (!ttl) return ttl.error();
-  return *ttl > 0;
+  return read_from(call("/v3/lease/keepalive", {{"ID", std::to_string(lease.id)}}), [](const json& answer) {
+    return number_member(object_member(answer, "result", "a lease's answer has no result"), "TTL") > 0;
+  });
 }
 
 base::Result<> EtcdClient::revoke(EtcdLease lease) {
   const auto answer = call("/v3/lease/revoke", {{"ID", std::to_string(lease.id)}});
   if (!answer && !is_not_found(answer.error())) return answer.error();
-  return {};
-}
-
-base::Result<> EtcdClient::put(std::span<const EtcdPut> puts) {
-  const auto done = change_if({}, {{puts.begin(), puts.end()}});
-  if (!done) return done.error();
-  if (!*done) return no_answer_of_etcd("etcd did not put what it was to put");
   return {};
 }
 
@@ -348,9 +322,8 @@ base::Result<bool> EtcdClient::change_if(std::span<const EtcdCondition> conditio
   for (const std::string& key : changes.erased) {
     success.push_back({{"request_delete_range", {{"key", base::to_base64(key)}}}});
   }
-  const auto answer = call("/v3/kv/txn", {{"compare", std::move(compare)}, {"success", std::move(success)}});
-  if (!answer) return answer.error();
-  return flag_member(*answer, "succeeded");
+  return read_from(call("/v3/kv/txn", {{"compare", std::move(compare)}, {"success", std::move(success)}}),
+                   [](const json& answer) { return flag_member(answer, "succeeded"); });
 }
 
 base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
@@ -359,12 +332,11 @@ base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
            {{"compare", json::array({condition_json({put.key})})},
             {"success", json::array({put_json(put)})},
             {"failure", json::array({json{{"request_range", {{"key", base::to_base64(put.key)}}}}})}});
-  if (!answer) return answer.error();
-  auto done = flag_member(*answer, "succeeded");
-  if (!done || *done) return done;
-  const auto entries = entries_of_only_response(*answer);
-  if (!entries) return entries.error();
-  return entries->size() == 1 && put.lease.id != 0 && entries->front().lease == put.lease;
+  return read_from(answer, [&](const json& found) {
+    if (flag_member(found, "succeeded")) return true;
+    const auto entries = entries_of_only_response(found);
+    return entries.size() == 1 && put.lease.id != 0 && entries.front().lease == put.lease;
+  });
 }
 
 base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {
@@ -372,21 +344,27 @@ base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {
   std::vector<EtcdEntry>& all = listing.entries;
   json request = range_json(range);
   request["limit"] = std::to_string(page_entries);
+  const auto add_page = [&](const json& answer) {
+    const auto page = parse_entries(answer);
+    const bool more = flag_member(answer, "more");
+    const json& header = header_of(answer);
+    const std::int64_t revision = number_member(header, "revision");
+    std::string cluster_id = id_member(header, "cluster_id");
+    append_page(page, range, all);
+    if (!request.contains("revision")) {
+      listing.cluster_id = std::move(cluster_id);
+      listing.revision = revision;
+    }
+    if (more && (page.empty() || all.size() >= entries_max)) {
+      throw Malformed{
+          fmt::format("etcd has more than {} keys from '{}' on", all.size(), base::printable(range.first))};
+    }
+    return more;
+  };
   for (;;) {
-    const auto answer = call("/v3/kv/range", request);
-    if (!answer) return answer.error();
-    const auto page = parse_page(*answer);
-    if (!page) return page.error();
-    if (const auto added = append_page(*page, range, all); !added) return added.error();
-    if (request.find("revision") == request.end()) {
-      listing.cluster_id = page->listing.cluster_id;
-      listing.revision = page->listing.revision;
-    }
-    if (!page->more) return listing;
-    if (page->listing.entries.empty() || all.size() >= entries_max) {
-      return no_answer_of_etcd(
-          fmt::format("etcd has more than {} keys from '{}' on", all.size(), base::printable(range.first)));
-    }
+    const auto more = read_from(call("/v3/kv/range", request), add_page);
+    if (!more) return more.error();
+    if (!*more) return listing;
     request["revision"] = std::to_string(listing.revision);  // all pages as of the same moment
     request["key"] = base::to_base64(all.back().key + '\0');
   }
@@ -397,17 +375,13 @@ base::Result<EtcdRangeState> EtcdClient::state(const EtcdRange& range) {
   request["limit"] = "1";
   request["sort_target"] = "MOD";
   request["sort_order"] = "DESCEND";
-  const auto answer = call("/v3/kv/range", request);
-  if (!answer) return answer.error();
-  const auto count = number_member(*answer, "count");
-  if (!count) return count.error();
-  const auto header = header_of(*answer);
-  if (!header) return header.error();
-  const auto newest = parse_entries(*answer);
-  if (!newest) return newest.error();
-  auto cluster_id = id_member(**header, "cluster_id");
-  if (!cluster_id) return cluster_id.error();
-  return EtcdRangeState{*std::move(cluster_id), *count, newest->empty() ? 0 : newest->front().mod_revision};
+  return read_from(call("/v3/kv/range", request), [](const json& answer) {
+    const std::int64_t count = number_member(answer, "count");
+    const json& header = header_of(answer);
+    const auto newest = parse_entries(answer);
+    return EtcdRangeState{id_member(header, "cluster_id"), count,
+                          newest.empty() ? 0 : newest.front().mod_revision};
+  });
 }
 
 }  // namespace spoor::peer

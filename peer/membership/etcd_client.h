@@ -9,7 +9,6 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -106,9 +105,6 @@ class EtcdClient {
 
   // All that goes with it is gone at once. A success, too, where it was gone.
   base::Result<> revoke(EtcdLease lease);
-
-  // All or none.
-  base::Result<> put(std::span<const EtcdPut> puts);
 
   // Whether all conditions held, and the changes were made. No key may stand in them twice.
   base::Result<bool> change_if(std::span<const EtcdCondition> conditions, const EtcdChanges& changes);

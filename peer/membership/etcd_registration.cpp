@@ -13,10 +13,7 @@ constexpr int attempts_max = 4;
 }  // namespace
 
 EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock, Options options)
-    : client_(client),
-      clock_(clock),
-      options_(std::move(options)),
-      absences_(options_.forget_after, options_.ttl) {}
+    : client_(client), clock_(clock), options_(std::move(options)) {}
 
 base::Result<> EtcdRegistration::refresh() {
   evicted_.clear();
@@ -116,9 +113,32 @@ base::Result<> EtcdRegistration::check_self() {
   return {};
 }
 
+// Records one observation and returns the members absent for longer than `forget_after`. A write of the entry
+// in between restarts its time. Time between observations counts only up to `ttl`, so that an outage of etcd
+// makes no member absent.
+std::vector<RegistryEntry> EtcdRegistration::absent_members() {
+  const auto now = clock_.steady_now();
+  const auto step = std::min<std::chrono::nanoseconds>(now - last_look_.value_or(now), options_.ttl);
+  last_look_ = now;
+  const auto before = std::exchange(absences_, {});
+  std::vector<RegistryEntry> absent;
+  for (const RegistryEntry& entry : registry_.entries) {
+    if (entry.is_alive) continue;
+    const std::string key = entry.member.node + ' ' + entry.member.url;
+    Absence& absence = absences_[key];
+    absence.mod_revision = entry.mod_revision;
+    const auto known = before.find(key);
+    if (known != before.end() && known->second.mod_revision == entry.mod_revision) {
+      absence.length = known->second.length + step;
+    }
+    if (absence.length > options_.forget_after) absent.push_back(entry);
+  }
+  return absent;
+}
+
 // Evicts one at a time: each eviction changes the membership log, on which the next one is conditional.
 base::Result<> EtcdRegistration::evict_absent() {
-  std::vector<RegistryEntry> gone = absences_.look(registry_.entries, clock_.steady_now());
+  std::vector<RegistryEntry> gone = absent_members();
   std::erase_if(gone, [&](const RegistryEntry& entry) { return is_self(entry); });
   // Old URLs of this daemon, which is registered at another one now: evicted without the wait for
   // `forget_after`.

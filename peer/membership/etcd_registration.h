@@ -1,13 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "peer/membership/absence_watch.h"
 #include "peer/membership/etcd_client.h"
 #include "peer/membership/etcd_registry.h"
 
@@ -59,10 +60,16 @@ class EtcdRegistration {
   const std::vector<RegistryEntry>& evicted() const { return evicted_; }
 
  private:
+  struct Absence {
+    std::int64_t mod_revision = 0;
+    std::chrono::nanoseconds length{};
+  };
+
   base::Result<> hold_lease();
   base::Result<> enter();
   base::Result<> read();
   base::Result<> check_self();
+  std::vector<RegistryEntry> absent_members();
   base::Result<> evict_absent();
 
   EtcdClient& client_;
@@ -76,7 +83,9 @@ class EtcdRegistration {
   Registry registry_;
   std::vector<RegistryEntry> evicted_;
   std::string conflict_;
-  AbsenceWatch absences_;
+  // How long each member in the registry has not been alive, as this node has observed: by node and URL.
+  std::map<std::string, Absence> absences_;
+  std::optional<base::SteadyTime> last_look_;
   std::size_t next_probe_ = 0;
 };
 

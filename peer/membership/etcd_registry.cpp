@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "base/printable.h"
-#include "tracker/paths/path.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
 namespace {
 
+using nlohmann::json;
+
 constexpr std::size_t value_bytes_max = 4096;
+constexpr std::size_t log_bytes_max = 512U << 10U;
+constexpr std::uint64_t count_max = std::uint64_t{1} << 53U;
 // With "ledger" between them, they sort next to each other: one range holds all three.
 constexpr const char* alive = "alive";
 constexpr const char* members = "members";
@@ -38,8 +42,20 @@ std::string key_of(const EtcdLocation& location, const char* kind, const Registe
                      percent_encoded(member.url));
 }
 
-std::string to_value(const RegisteredMember& member) {
-  return nlohmann::json{{"node", member.node}, {"url", member.url}, {"instance", member.instance}}.dump();
+json to_json(const RegisteredMember& member) {
+  return {{"node", member.node}, {"url", member.url}, {"instance", member.instance}};
+}
+
+std::uint64_t count_of(const json& object, const char* name) {
+  const auto count = object.at(name).get<std::uint64_t>();
+  return object.at(name).is_number_unsigned() ? count : count_max + 1;
+}
+
+bool is_plausible(const MembershipLog& log) {
+  return !log.id.empty() && log.entered <= count_max && log.left <= log.entered &&
+         log.recent.size() <= log.left && std::ranges::all_of(log.recent, [](const RegisteredMember& gone) {
+           return is_node_name(gone.node);
+         });
 }
 
 base::Error not_understood(const EtcdEntry& entry, std::string_view why) {
@@ -48,9 +64,9 @@ base::Error not_understood(const EtcdEntry& entry, std::string_view why) {
                       base::printable(entry.key), why)};
 }
 
-std::string text_member(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+std::string text_member(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 bool is_plain(std::string_view text) {
@@ -59,10 +75,10 @@ bool is_plain(std::string_view text) {
 
 base::Result<RegistryEntry> parse_member(const EtcdLocation& location, const EtcdEntry& entry) {
   if (entry.value.size() > value_bytes_max) return not_understood(entry, "its value is too long");
-  const auto json = nlohmann::json::parse(entry.value, nullptr, false);
-  if (!json.is_object()) return not_understood(entry, "its value is not a JSON object");
+  const auto value = json::parse(entry.value, nullptr, false);
+  if (!value.is_object()) return not_understood(entry, "its value is not a JSON object");
   RegistryEntry parsed;
-  parsed.member = {text_member(json, "node"), text_member(json, "url"), text_member(json, "instance")};
+  parsed.member = {text_member(value, "node"), text_member(value, "url"), text_member(value, "instance")};
   parsed.mod_revision = entry.mod_revision;
   if (!is_node_name(parsed.member.node)) return not_understood(entry, "its node name is invalid");
   if (!is_plain(parsed.member.url)) return not_understood(entry, "its URL is invalid");
@@ -106,6 +122,56 @@ base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdLi
 
 }  // namespace
 
+MembershipLog MembershipLog::with_entry() const {
+  MembershipLog more = *this;
+  // As random as an instance id, for the same reason.
+  if (more.id.empty()) more.id = tracker::InstanceId::random().to_string();
+  ++more.entered;
+  return more;
+}
+
+MembershipLog MembershipLog::without(const RegisteredMember& member) const {
+  MembershipLog less = *this;
+  // The log was erased by hand after the entry was made.
+  if (less.id.empty()) less.id = tracker::InstanceId::random().to_string();
+  ++less.left;
+  less.entered = std::max(less.entered, less.left);
+  less.recent.push_back(member);
+  if (less.recent.size() > recent_max) less.recent.erase(less.recent.begin());
+  return less;
+}
+
+std::string MembershipLog::to_value() const {
+  json gone = json::array();
+  for (const RegisteredMember& member : recent) gone.push_back(to_json(member));
+  return json{{"id", id}, {"entered", entered}, {"left", left}, {"recent", std::move(gone)}}.dump();
+}
+
+std::optional<MembershipLog> MembershipLog::parse(std::string_view value) {
+  if (value.size() > log_bytes_max) return std::nullopt;
+  const auto parsed = json::parse(value, nullptr, false);
+  try {
+    MembershipLog log;
+    log.id = parsed.at("id").get<std::string>();
+    log.entered = count_of(parsed, "entered");
+    log.left = count_of(parsed, "left");
+    for (const json& gone : parsed.at("recent")) {
+      log.recent.push_back({gone.at("node").get<std::string>(), gone.at("url").get<std::string>(),
+                            gone.at("instance").get<std::string>()});
+    }
+    return is_plausible(log) ? std::optional(std::move(log)) : std::nullopt;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool is_node_name(std::string_view text) {
+  constexpr std::size_t bytes_max = 255;
+  // A colon would make it an address.
+  const auto is_fit = [](char each) { return each > ' ' && each < '\x7f' && each != ':'; };
+  return !text.empty() && text.size() <= bytes_max && std::ranges::all_of(text, is_fit);
+}
+
 std::string key_prefix(const EtcdLocation& location) {
   return fmt::format("{}/{}/", location.prefix, percent_encoded(location.cluster));
 }
@@ -126,7 +192,8 @@ base::Result<bool> register_member(EtcdClient& client, const EtcdLocation& locat
   const bool is_there = before != registry.entries.end();
   const bool is_replaced = is_there && before->member.instance != member.instance;
   const std::string key = key_of(location, members, member);
-  EtcdChanges changes{{{key, to_value(member)}, {key_of(location, alive, member), to_value(member), lease}}};
+  const std::string value = to_json(member).dump();
+  EtcdChanges changes{{{key, value}, {key_of(location, alive, member), value, lease}}};
   std::vector<EtcdCondition> conditions{{key, is_there ? before->mod_revision : 0}};
   if (!is_there || is_replaced || registry.log.id.empty()) {
     const MembershipLog entered = is_replaced ? registry.log.without(before->member) : registry.log;

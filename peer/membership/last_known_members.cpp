@@ -1,6 +1,7 @@
 #include "peer/membership/last_known_members.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace spoor::peer {
@@ -8,40 +9,25 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class Update {
- public:
-  Update(const SourceListing& listing, const LastKnownRules& rules)
-      : listing_(listing),
-        rules_(rules),
-        listed_(listing.listed.begin(), listing.listed.end()),
-        departed_(listing.departed.begin(), listing.departed.end()) {}
-
-  LastKnownMembers::Source of(const LastKnownMembers::Source& before) {
-    if (!listing_.problem.empty()) keep_listed(before.listed);
-    LastKnownMembers::Source after{listed_, before.departed};
-    for (const auto& urls : {before.listed, departed_}) {
-      for (const std::string& url : urls) after.departed.try_emplace(url, milliseconds(0));
-    }
-    std::erase_if(after.departed, [&](const auto& member) { return listed_.contains(member.first); });
-    return after;
-  }
-
- private:
-  // Those beyond the bound become departed: otherwise the list of a source would grow with each change of
-  // its addresses.
-  void keep_listed(const std::set<std::string>& before) {
-    const std::size_t most = listed_.size() + rules_.kept_max;
-    for (const std::string& url : before) {
-      if (listed_.size() == most) return;
-      if (!departed_.contains(url)) listed_.insert(url);
+LastKnownMembers::Source update(const LastKnownMembers::Source& before, const SourceListing& listing,
+                                std::size_t kept_max) {
+  LastKnownMembers::Source after{{listing.listed.begin(), listing.listed.end()}, before.departed};
+  const std::set<std::string> departed(listing.departed.begin(), listing.departed.end());
+  if (!listing.problem.empty()) {
+    // Those beyond the bound become departed: otherwise the list of a source would grow with each change of
+    // its addresses.
+    const std::size_t most = after.listed.size() + kept_max;
+    for (const std::string& url : before.listed) {
+      if (after.listed.size() == most) break;
+      if (!departed.contains(url)) after.listed.insert(url);
     }
   }
-
-  const SourceListing& listing_;
-  const LastKnownRules& rules_;
-  std::set<std::string> listed_;
-  const std::set<std::string> departed_;
-};
+  for (const auto& urls : {before.listed, departed}) {
+    for (const std::string& url : urls) after.departed.try_emplace(url, milliseconds(0));
+  }
+  std::erase_if(after.departed, [&](const auto& member) { return after.listed.contains(member.first); });
+  return after;
+}
 
 class ResponseUpdate {
  public:
@@ -113,11 +99,11 @@ LastKnownMembers update_last_known_members(const LastKnownMembers& before,
   after.asked_at = before.asked_at;
   for (const SourceListing& listing : listings) {
     const auto old = before.sources.find(listing.source);
-    after.sources[listing.source] =
-        Update(listing, rules).of(old == before.sources.end() ? LastKnownMembers::Source() : old->second);
+    after.sources[listing.source] = update(
+        old == before.sources.end() ? LastKnownMembers::Source() : old->second, listing, rules.kept_max);
   }
   for (const auto& [name, old] : before.sources) {
-    if (!after.sources.contains(name)) after.sources[name] = Update(unconfigured(name), rules).of(old);
+    if (!after.sources.contains(name)) after.sources[name] = update(old, unconfigured(name), rules.kept_max);
   }
   return after;
 }
@@ -125,20 +111,16 @@ LastKnownMembers update_last_known_members(const LastKnownMembers& before,
 LastKnownMembers apply_responses(const LastKnownMembers& before, std::span<const SourceListing> listings,
                                  const AddressStates& responses, base::WallTime now,
                                  const tracker::Cursors& stored, const LastKnownRules& rules) {
-  const ResponseUpdate settlement(time_since(before.asked_at, now), responses, stored, rules);
+  const ResponseUpdate responded(time_since(before.asked_at, now), responses, stored, rules);
   LastKnownMembers after = before;
   after.asked_at = now;
-  for (auto& [name, source] : after.sources) {
-    const auto listing = std::find_if(listings.begin(), listings.end(),
-                                      [&](const SourceListing& one) { return one.source == name; });
-    settlement.update(source, listing == listings.end() ? unconfigured(name) : *listing);
+  for (auto at = after.sources.begin(); at != after.sources.end();) {
+    auto& [name, source] = *at;
+    const auto listing = std::ranges::find(listings, name, &SourceListing::source);
+    const bool is_configured = listing != listings.end();
+    responded.update(source, is_configured ? *listing : unconfigured(name));
+    at = is_configured || !source.departed.empty() ? std::next(at) : after.sources.erase(at);
   }
-  std::erase_if(after.sources, [&](const auto& source) {
-    const bool is_configured = std::any_of(listings.begin(), listings.end(), [&](const SourceListing& one) {
-      return one.source == source.first;
-    });
-    return !is_configured && source.second.departed.empty();
-  });
   return after;
 }
 

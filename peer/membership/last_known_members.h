@@ -9,11 +9,19 @@
 #include <string>
 
 #include "base/clock.h"
-#include "peer/membership/address_state.h"
 #include "peer/membership/member_source.h"
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
+
+// The result of the requests to an address, whatever node is behind it.
+enum class AddressState {
+  answered,  // a tracker of this cluster responded
+  silent,    // no tracker of this cluster responded
+  left,      // silent and departed; its tracker responded at another address
+};
+
+using AddressStates = std::map<std::string, AddressState>;  // by URL
 
 // The members that the sources listed last, and those that departed since. Members are identified by URL.
 struct LastKnownMembers {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -24,54 +23,43 @@ constexpr std::uint64_t time_ms_max =
 
 fs::path last_known_file(const fs::path& data_dir) { return data_dir / "members.json"; }
 
-std::optional<std::string> read_url(const json& value) {
-  if (!value.is_string() || !base::parse_endpoint(value.get_ref<const std::string&>())) return std::nullopt;
-  return value.get<std::string>();
-}
+// read_ms() to read_source() throw this or json::exception if the file is invalid.
+struct Corrupt {};
 
-std::optional<milliseconds> read_ms(const json& value) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > time_ms_max) return std::nullopt;
+milliseconds read_ms(const json& value) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > time_ms_max) throw Corrupt();
   return milliseconds(value.get<std::int64_t>());
 }
 
-std::optional<milliseconds> read_silence(const json& value) {
-  if (!value.is_object()) return std::nullopt;
-  return read_ms(value.value("silent_ms", json()));
+const std::string& checked_url(const std::string& url) {
+  if (!base::parse_endpoint(url)) throw Corrupt();
+  return url;
 }
 
-std::optional<LastKnownMembers::Source> read_source(const json& value) {
-  if (!value.is_object() || !value.contains("listed") || !value.contains("lingering")) return std::nullopt;
-  if (!value["listed"].is_array() || !value["lingering"].is_object()) return std::nullopt;
+LastKnownMembers::Source read_source(const json& value) {
   LastKnownMembers::Source source;
-  for (const json& member : value["listed"]) {
-    auto url = read_url(member);
-    if (!url) return std::nullopt;
-    source.listed.insert(*std::move(url));
+  for (const json& url : value.at("listed").get_ref<const json::array_t&>()) {
+    source.listed.insert(checked_url(url.get_ref<const std::string&>()));
   }
-  for (const auto& [url, member] : value["lingering"].items()) {
-    const auto silence = read_silence(member);
-    if (!silence || !base::parse_endpoint(url)) return std::nullopt;
-    source.departed[url] = *silence;
+  for (const auto& [url, member] : value.at("lingering").get_ref<const json::object_t&>()) {
+    source.departed[checked_url(url)] = read_ms(member.at("silent_ms"));
   }
   return source;
 }
 
-std::optional<LastKnownMembers> read_registry(const std::string& text) {
-  const auto document = json::parse(text, nullptr, false);
-  if (!document.is_object() || document.value("version", json()) != version) return std::nullopt;
-  if (!document.contains("sources") || !document["sources"].is_object()) return std::nullopt;
+std::optional<LastKnownMembers> read_members(const std::string& text) try {
+  const auto document = json::parse(text);
+  if (document.at("version") != version) return std::nullopt;
   LastKnownMembers last_known;
-  if (document.contains("asked_at")) {
-    const auto asked_at = read_ms(document["asked_at"]);
-    if (!asked_at) return std::nullopt;
-    last_known.asked_at = base::WallTime(*asked_at);
-  }
-  for (const auto& [name, value] : document["sources"].items()) {
-    auto source = read_source(value);
-    if (!source) return std::nullopt;
-    last_known.sources[name] = *std::move(source);
+  if (document.contains("asked_at")) last_known.asked_at = base::WallTime(read_ms(document["asked_at"]));
+  for (const auto& [name, value] : document.at("sources").get_ref<const json::object_t&>()) {
+    last_known.sources[name] = read_source(value);
   }
   return last_known;
+} catch (const Corrupt&) {
+  return std::nullopt;
+} catch (const json::exception&) {
+  return std::nullopt;
 }
 
 }  // namespace
@@ -80,8 +68,7 @@ LoadedMembers load_last_known_members(base::FileSystem& files, const fs::path& d
   const auto text = base::read_if_there(files, last_known_file(data_dir), last_known_members_bytes_max);
   if (!text) return {{}, text.error().message, false};
   if (!*text) return {};
-  auto last_known = read_registry(**text);
-  if (last_known) return {*std::move(last_known), {}, false};
+  if (auto last_known = read_members(**text)) return {*std::move(last_known), {}, false};
   return {{},
           fmt::format("{} is corrupt, or has an unknown version: the last-known members are lost",
                       last_known_file(data_dir).native()),

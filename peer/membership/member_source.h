@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/endpoint.h"
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
 
@@ -47,9 +47,6 @@ struct SourceListing {
 class MemberSource {
  public:
   virtual ~MemberSource() = default;
-  MemberSource() = default;
-  MemberSource(const MemberSource&) = delete;
-  MemberSource& operator=(const MemberSource&) = delete;
 
   // Blocks until the source responds or times out; a failure is a `problem` of its listing. One listing for
   // each name that is configured.

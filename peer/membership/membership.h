@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,10 +11,9 @@
 #include "base/endpoint.h"
 #include "base/error.h"
 #include "base/file_system.h"
-#include "peer/membership/address_state.h"
 #include "peer/membership/last_known_members.h"
 #include "peer/membership/member_source.h"
-#include "tracker/cycles/cursor.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "scanner/store/stored_tree.h"
+#include "scanner/store/directory_store.h"
 #include "scanner/walk/scan_drives.h"
 #include "scanner/walk/walk_context.h"
 #include "tracker/filter/mark_cursor.h"

@@ -35,7 +35,7 @@ base::Result<DifferingPaths> ScanAudit::run(const std::vector<KnownDrive>& drive
 // The state, and if there is one, NUL and the position.
 base::Result<ScanAudit::OnDrive> ScanAudit::restore(const KnownDrive& drive) {
   OnDrive on{drive, AuditState::begun(context_.input.started_at), std::nullopt};
-  const auto own = context_.transaction.drive_audit(drive.id);
+  const auto own = context_.transaction.setting(audit_key(drive.id));
   if (!own) return own.error();
   if (*own) {
     const std::size_t end = (*own)->find('\0');
@@ -106,17 +106,18 @@ base::Result<std::uint64_t> ScanAudit::total(const KnownDrive& drive) {
   return *root ? 1 + (*root)->directories : std::uint64_t{0};
 }
 
-base::Result<> ScanAudit::keep(bool walked_everything, const std::vector<FailedDrive>& failed) {
+base::Result<> ScanAudit::keep(bool walked_everything, const std::vector<ScanError>& failed) {
   std::optional<base::WallTime> oldest;
   for (OnDrive& on : drives_) {
     const bool was_walked = walked_everything || on.is_walked_in_full;
-    if (was_walked && std::ranges::find(failed, on.drive.drive.path, &FailedDrive::path) == failed.end()) {
+    if (was_walked &&
+        std::ranges::find(failed, on.drive.drive.path.native(), &ScanError::path) == failed.end()) {
       on.state = AuditState::begun(context_.input.started_at);
       on.position.reset();
     }
     std::string text = on.state.to_text();
     if (on.position) text += '\0' + *on.position;
-    if (auto kept = context_.transaction.set_drive_audit(on.drive.id, text); !kept) return kept;
+    if (auto kept = context_.transaction.set_setting(audit_key(on.drive.id), text); !kept) return kept;
     oldest = std::min(oldest.value_or(on.state.oldest()), on.state.oldest());
   }
   // The clock may have been set back while the scan ran.

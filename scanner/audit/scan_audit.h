@@ -39,7 +39,7 @@ class ScanAudit {
 
   // After the walk: stores the state of the rounds. A drive that was walked in full begins a round, unless it
   // failed.
-  base::Result<> keep(bool walked_everything, const std::vector<FailedDrive>& failed);
+  base::Result<> keep(bool walked_everything, const std::vector<ScanError>& failed);
 
   const AuditReport& report() const { return report_; }
 

@@ -1,10 +1,7 @@
 #include "scanner/feed/change_feed.h"
 
 #include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +9,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/feed/feed_reader.h"
-#include "scanner/store/sqlite_guard.h"
+#include "scanner/store/sqlite.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -38,10 +35,9 @@ std::uint64_t files_since(SQLite::Database& database) {
 
 // The ids of the drives of the range; none if no scan has read the drive that it names.
 std::vector<std::int64_t> drives_of(SQLite::Database& database, const FeedRange& range) {
-  SQLite::Statement query(database, "SELECT id FROM drives WHERE ?1 = x'' OR path = ?1");
-  query.bind(1, range.drive.data(), static_cast<int>(range.drive.size()));
+  SqliteStatement query(database, "SELECT id FROM drives WHERE ?1 = x'' OR path = ?1", range.drive);
   std::vector<std::int64_t> ids;
-  while (query.executeStep()) ids.push_back(query.getColumn(0).getInt64());
+  while (query.step()) ids.push_back(query.number(0));
   return ids;
 }
 
@@ -74,18 +70,17 @@ class StopWatch {
 }  // namespace
 
 base::Result<std::uint64_t> latest_scan(UsageDatabase& database) {
-  return guarded("look up the last scan", database.handle().getFilename(),
-                 [&] { return last_scan(database.handle()); });
+  return guarded("look up the last scan", database.handle(), [&] { return last_scan(database.handle()); });
 }
 
 base::Result<std::string> feed_id(UsageDatabase& database) {
-  return guarded("read a setting", database.handle().getFilename(), [&] {
+  return guarded("read a setting", database.handle(), [&] {
     return database.handle().execAndGet("SELECT value FROM settings WHERE key = 'feed_id'").getString();
   });
 }
 
 base::Result<bool> keeps_files(UsageDatabase& database) {
-  return guarded("read a setting", database.handle().getFilename(),
+  return guarded("read a setting", database.handle(),
                  [&] { return files_since(database.handle()) != no_files; });
 }
 
@@ -101,7 +96,7 @@ base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database,
   using Read = base::Result<std::optional<std::uint64_t>>;
   if (should_stop && should_stop()) return interrupted_error();
   const StopWatch watch(handle, should_stop);
-  auto read = guarded("read the changes", handle.getFilename(), [&]() -> Read {
+  auto read = guarded("read the changes", handle, [&]() -> Read {
     const SQLite::Transaction one_view(handle);  // a scan may commit between two queries
     const std::uint64_t latest = last_scan(handle);
     std::uint64_t kept_since =
@@ -111,8 +106,8 @@ base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database,
     if (latest == 0 || range.since < kept_since || range.since > until) return std::optional<std::uint64_t>();
     auto drives = drives_of(handle, range);
     if (drives.empty() && !range.drive.empty()) return std::optional<std::uint64_t>();
-    FeedReader reader(handle, {range.since, until, std::move(drives)}, range.files, on_entry);
-    if (const auto reported = reader.read(range.after, range.after_file); !reported) return reported.error();
+    const FeedScope scope{range.since, until, std::move(drives)};
+    if (const auto reported = read_feed(handle, scope, range, on_entry); !reported) return reported.error();
     return std::optional(until);
   });
   if (!read && watch.has_stopped()) return interrupted_error();

@@ -1,8 +1,6 @@
 #include "scanner/feed/consumers.h"
 
 #include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
@@ -11,7 +9,7 @@
 #include "scanner/errors.h"
 #include "scanner/store/checksum_vfs.h"
 #include "scanner/store/database_files.h"
-#include "scanner/store/sqlite_guard.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 namespace {
@@ -47,9 +45,6 @@ void prepare(SQLite::Database& database) {
 }  // namespace
 
 Consumers::Consumers(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
-Consumers::Consumers(Consumers&&) noexcept = default;
-Consumers& Consumers::operator=(Consumers&&) noexcept = default;
-Consumers::~Consumers() = default;
 
 base::Result<Consumers> Consumers::open(const std::filesystem::path& data_dir) {
   const std::filesystem::path file = data_dir / "consumers.db";
@@ -82,25 +77,22 @@ base::Result<Consumers> Consumers::open_file(const std::filesystem::path& file) 
 
 base::Result<std::optional<std::uint64_t>> Consumers::position(const std::string& name,
                                                                const std::string& feed_id) {
-  return guarded("look up a consumer", database_->getFilename(), [&]() -> std::optional<std::uint64_t> {
-    SQLite::Statement query(*database_, "SELECT scan FROM consumers WHERE name = ? AND feed_id = ?");
-    query.bind(1, name);
-    query.bind(2, feed_id);
-    if (!query.executeStep()) return std::nullopt;
-    return static_cast<std::uint64_t>(query.getColumn(0).getInt64());
+  return guarded("look up a consumer", *database_, [&]() -> std::optional<std::uint64_t> {
+    SqliteStatement query(*database_, "SELECT scan FROM consumers WHERE name = ? AND feed_id = ?",
+                          SqliteText{name}, SqliteText{feed_id});
+    if (!query.step()) return std::nullopt;
+    return query.number<std::uint64_t>(0);
   });
 }
 
 base::Result<> Consumers::commit(const Consumer& consumer) {
   if (auto fine = check_name(consumer.name); !fine) return fine;
-  return guarded("write a consumer position", database_->getFilename(), [&]() -> base::Result<> {
+  return guarded("write a consumer position", *database_, [&]() -> base::Result<> {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement put(*database_, "REPLACE INTO consumers VALUES(?, ?, ?, ?)");
-    put.bind(1, consumer.name);
-    put.bind(2, consumer.feed_id);
-    put.bind(3, static_cast<std::int64_t>(consumer.scan));
-    put.bind(4, consumer.committed_at.time_since_epoch().count());
-    put.exec();
+    SqliteStatement(*database_, "REPLACE INTO consumers VALUES(?, ?, ?, ?)", SqliteText{consumer.name},
+                    SqliteText{consumer.feed_id}, consumer.scan,
+                    consumer.committed_at.time_since_epoch().count())
+        .run();
     const auto count = database_->execAndGet("SELECT count(*) FROM consumers").getInt64();
     if (static_cast<std::size_t>(count) > count_max) {
       return base::Error(std::make_error_code(std::errc::invalid_argument),
@@ -112,33 +104,30 @@ base::Result<> Consumers::commit(const Consumer& consumer) {
 }
 
 base::Result<bool> Consumers::forget(const std::string& name) {
-  return guarded("forget a consumer", database_->getFilename(), [&] {
-    SQLite::Statement erase(*database_, "DELETE FROM consumers WHERE name = ?");
-    erase.bind(1, name);
-    return erase.exec() > 0;
+  return guarded("forget a consumer", *database_, [&] {
+    return SqliteStatement(*database_, "DELETE FROM consumers WHERE name = ?", SqliteText{name}).run() > 0;
   });
 }
 
 base::Result<std::vector<Consumer>> Consumers::list() {
-  return guarded("list the consumers", database_->getFilename(), [&] {
-    SQLite::Statement query(*database_,
-                            "SELECT name, feed_id, scan, committed_at_ns FROM consumers ORDER BY name");
+  return guarded("list the consumers", *database_, [&] {
+    SqliteStatement query(*database_,
+                          "SELECT name, feed_id, scan, committed_at_ns FROM consumers ORDER BY name");
     std::vector<Consumer> all;
-    while (query.executeStep()) {
-      all.push_back({query.getColumn(0).getString(), query.getColumn(1).getString(),
-                     static_cast<std::uint64_t>(query.getColumn(2).getInt64()),
-                     base::WallTime(std::chrono::nanoseconds(query.getColumn(3).getInt64()))});
+    while (query.step()) {
+      all.push_back({std::string(query.blob(0)), std::string(query.blob(1)), query.number<std::uint64_t>(2),
+                     base::WallTime(std::chrono::nanoseconds(query.number(3)))});
     }
     return all;
   });
 }
 
 base::Result<std::optional<std::uint64_t>> Consumers::oldest_unread(const std::string& feed_id) {
-  return guarded("list the consumers", database_->getFilename(), [&]() -> std::optional<std::uint64_t> {
-    SQLite::Statement query(*database_, "SELECT min(scan) FROM consumers WHERE feed_id = ?");
-    query.bind(1, feed_id);
-    if (!query.executeStep() || query.getColumn(0).isNull()) return std::nullopt;
-    return static_cast<std::uint64_t>(query.getColumn(0).getInt64()) + 1;
+  return guarded("list the consumers", *database_, [&]() -> std::optional<std::uint64_t> {
+    SqliteStatement query(*database_, "SELECT min(scan) FROM consumers WHERE feed_id = ? GROUP BY feed_id",
+                          SqliteText{feed_id});
+    if (!query.step()) return std::nullopt;
+    return query.number<std::uint64_t>(0) + 1;
   });
 }
 

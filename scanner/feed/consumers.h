@@ -1,6 +1,8 @@
 // consumers.db: up to which scan each named consumer has read the change feed.
 #pragma once
 
+#include <SQLiteCpp/Database.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -10,10 +12,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-
-namespace SQLite {
-class Database;
-}
 
 namespace spoor::scanner {
 
@@ -35,12 +33,6 @@ class Consumers {
 
   // Creates the file if there is none. Replaces a damaged one: then no consumer has a position.
   static base::Result<Consumers> open(const std::filesystem::path& data_dir);
-
-  Consumers(const Consumers&) = delete;
-  Consumers& operator=(const Consumers&) = delete;
-  Consumers(Consumers&&) noexcept;
-  Consumers& operator=(Consumers&&) noexcept;
-  ~Consumers();
 
   // Nothing if it never committed, or committed for another database than `feed_id`.
   base::Result<std::optional<std::uint64_t>> position(const std::string& name, const std::string& feed_id);

@@ -1,13 +1,16 @@
 #include "scanner/feed/feed_reader.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Statement.h>
-
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "scanner/feed/file_feed_reader.h"
 #include "scanner/store/change_log.h"
-#include "scanner/store/stored_children.h"
+#include "scanner/store/directory_store.h"
+#include "scanner/store/link_corrections.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -20,14 +23,7 @@ bool is_below(std::string_view path, std::string_view top) {
   return path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/';
 }
 
-// Sorts in the order of a walk: no name contains a NUL, so a directory is directly followed by what is below
-// it. The query below computes the same key.
-std::string walk_key(std::string_view path) {
-  std::string key(path);
-  std::replace(key.begin(), key.end(), '/', '\0');
-  return key;
-}
-
+// The query below computes the same key as walk_key().
 std::string path_of(std::string key) {
   std::replace(key.begin(), key.end(), '\0', '/');
   return key;
@@ -45,13 +41,6 @@ SELECT drive, max(scan), max(change & 1) | max(change & 2) | max(change & 4) FRO
 WHERE scan IN (SELECT scan FROM feed WHERE scan > ?1 AND scan <= ?2) AND drive IN (SELECT id FROM drives)
   AND path = ?3
 GROUP BY drive)sql";
-
-std::int64_t to_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
-
-// Binds a blob, even if it is empty.
-void bind_bytes(SQLite::Statement& query, int index, std::string_view bytes) {
-  query.bind(index, bytes.empty() ? "" : bytes.data(), static_cast<int>(bytes.size()));
-}
 
 // The children of a directory by name, joined over the drives that have it. All count as new.
 class JoinedChildren {
@@ -97,172 +86,192 @@ struct Level {
   JoinedChildren children;
 };
 
-}  // namespace
-
-FeedReader::FeedReader(SQLite::Database& database, FeedScope scope, bool files,
-                       const std::function<bool(const FeedEntry&)>& on_entry)
-    : database_(database), scope_(std::move(scope)), on_entry_(on_entry), store_(database, 0) {
-  if (files) files_.emplace(database, scope_.since, scope_.until);
-}
-
-base::Result<> FeedReader::read(const std::optional<std::string>& after, const std::string& after_file) {
-  if (after) {
-    if (const auto resumed = resume(*after, after_file); !resumed || is_over_) return resumed;
+// Existence refers to the last committed scan.
+class FeedReader {
+ public:
+  FeedReader(SQLite::Database& database, const FeedScope& scope, bool files,
+             const std::function<bool(const FeedEntry&)>& on_entry)
+      : database_(database), scope_(scope), on_entry_(on_entry), store_(database, 0) {
+    if (files) files_.emplace(database, scope.since, scope.until);
   }
-  SQLite::Statement query(database_, changes_in_walk_order);
-  query.bind(1, to_signed(scope_.since));
-  query.bind(2, to_signed(scope_.until));
-  if (after) bind_bytes(query, 3, walk_key(*after));
-  std::string path;
-  Found found;
-  while (query.executeStep()) {
-    const std::int64_t drive = query.getColumn(1).getInt64();
-    if (!has_drive(drive)) continue;
-    std::string next = path_of(query.getColumn(0).getString());
-    if (!found.bits.empty() && next != path) {
-      if (const auto reported = report(path, found); !reported || is_over_) return reported;
-      found = {};
+
+  // Starts at the beginning, or after this path and this file in it.
+  base::Result<> read(const std::optional<std::string>& after, const std::string& after_file) {
+    if (after) {
+      if (const auto resumed = resume(*after, after_file); !resumed || is_over_) return resumed;
     }
-    path = std::move(next);
-    found.bits[drive] = query.getColumn(3).getUInt();
-    found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(2).getInt64()));
+    const std::string last = walk_key(after.value_or(""));
+    SqliteStatement query(database_, changes_in_walk_order, scope_.since, scope_.until);
+    if (after) query.bind(3, last);
+    std::string path;
+    Found found;
+    while (query.step()) {
+      const std::int64_t drive = query.number(1);
+      if (!has_drive(drive)) continue;
+      std::string next = path_of(std::string(query.blob(0)));
+      if (!found.bits.empty() && next != path) {
+        if (const auto reported = report(path, found); !reported || is_over_) return reported;
+        found = {};
+      }
+      path = std::move(next);
+      found.bits[drive] = query.number<unsigned>(3);
+      found.scan = std::max(found.scan, query.number<std::uint64_t>(2));
+    }
+    return found.bits.empty() ? base::Result<>() : report(path, found);
   }
-  return found.bits.empty() ? base::Result<>() : report(path, found);
-}
 
-// Continues with the directory that was being reported whole, if any, or with the files of `after`.
-base::Result<> FeedReader::resume(std::string_view after, const std::string& after_file) {
-  std::vector<std::string_view> tops{""};
-  for (tracker::ComponentCursor at(after); at.next();) tops.push_back(at.prefix());
-  for (const std::string_view top : tops) {
-    const Found found = look_up(top);
-    if (found.bits.empty()) continue;
-    FeedEntry entry{.path = std::string(top)};
+ private:
+  // The changes of a path by the id of the drive: bits of Change, and the last scan that found them.
+  struct Found {
+    std::uint64_t scan = 0;
+    std::map<std::int64_t, unsigned> bits;
+  };
+  using Rows = std::vector<DirectoryOnDrive>;  // of a path, one for each drive that has it
+
+  // Continues with the directory that was being reported whole, if any, or with the files of `after`.
+  base::Result<> resume(std::string_view after, const std::string& after_file) {
+    std::vector<std::string_view> tops{""};
+    for (tracker::ComponentCursor at(after); at.next();) tops.push_back(at.prefix());
+    for (const std::string_view top : tops) {
+      const Found found = look_up(top);
+      if (found.bits.empty()) continue;
+      FeedEntry entry{.path = std::string(top)};
+      Rows rows;
+      const auto is_whole = judge(found, entry, rows);
+      if (!is_whole) return is_whole.error();
+      if (*is_whole) return report_whole(entry.path, found.scan, std::move(rows), after, after_file);
+      if (top == after) return report_files(entry, rows, after_file);
+    }
+    return {};
+  }
+
+  Found look_up(std::string_view path) {
+    SqliteStatement query(database_, changes_of_path, scope_.since, scope_.until, path);
+    Found found;
+    while (query.step()) {
+      const std::int64_t drive = query.number(0);
+      if (!has_drive(drive)) continue;
+      found.bits[drive] = query.number<unsigned>(2);
+      found.scan = std::max(found.scan, query.number<std::uint64_t>(1));
+    }
+    return found;
+  }
+
+  bool has_drive(std::int64_t id) const {
+    return std::ranges::find(scope_.drives, id) != scope_.drives.end();
+  }
+
+  base::Result<> report(const std::string& path, const Found& found) {
+    if (whole_ && is_below(path, *whole_)) return {};
+    FeedEntry entry{.path = path};
     Rows rows;
     const auto is_whole = judge(found, entry, rows);
     if (!is_whole) return is_whole.error();
-    if (*is_whole) return report_whole(entry.path, found.scan, std::move(rows), after, after_file);
-    if (top == after) return report_files(entry, rows, after_file);
-  }
-  return {};
-}
-
-FeedReader::Found FeedReader::look_up(std::string_view path) {
-  SQLite::Statement query(database_, changes_of_path);
-  query.bind(1, to_signed(scope_.since));
-  query.bind(2, to_signed(scope_.until));
-  bind_bytes(query, 3, path);
-  Found found;
-  while (query.executeStep()) {
-    const std::int64_t drive = query.getColumn(0).getInt64();
-    if (!has_drive(drive)) continue;
-    found.bits[drive] = query.getColumn(2).getUInt();
-    found.scan = std::max(found.scan, static_cast<std::uint64_t>(query.getColumn(1).getInt64()));
-  }
-  return found;
-}
-
-bool FeedReader::has_drive(std::int64_t id) const {
-  return std::ranges::find(scope_.drives, id) != scope_.drives.end();
-}
-
-base::Result<> FeedReader::report(const std::string& path, const Found& found) {
-  if (whole_ && is_below(path, *whole_)) return {};
-  FeedEntry entry{.path = path};
-  Rows rows;
-  const auto is_whole = judge(found, entry, rows);
-  if (!is_whole) return is_whole.error();
-  if (!entry.is_there && !entry.is_deleted) return {};
-  is_over_ = !on_entry_(entry);
-  if (is_over_) return {};
-  if (*is_whole) return report_whole(path, found.scan, std::move(rows), {}, {});
-  return report_files(entry, rows, {});
-}
-
-base::Result<> FeedReader::report_files(const FeedEntry& directory, const Rows& rows,
-                                        const std::string& after) {
-  if (!files_ || is_over_) return {};
-  const auto reported = files_->read(directory, rows, after, on_entry_);
-  if (!reported) return reported.error();
-  is_over_ = !*reported;
-  return {};
-}
-
-// Fills the entry and its rows. Returns whether everything below it has to be reported: it was deleted from
-// one drive, and the names of what only that drive had below it are no longer known.
-base::Result<bool> FeedReader::judge(const Found& found, FeedEntry& entry, Rows& rows) {
-  entry.scan = found.scan;
-  entry.is_new = true;
-  bool is_kept = false;  // on some drive, with what was below it
-  for (const std::int64_t drive : scope_.drives) {
-    const auto its = found.bits.find(drive);
-    const unsigned bits = its == found.bits.end() ? 0 : its->second;
-    entry.is_deleted = entry.is_deleted || has(bits, Change::deleted);
-    const auto row = find(drive, entry.path);
-    if (!row) return row.error();
-    if (!*row) continue;
-    rows.push_back({(*row)->id, has(bits, Change::created)});
-    is_kept = is_kept || !(has(bits, Change::deleted) && has(bits, Change::created));
-    entry.is_new = entry.is_new && has(bits, Change::created);
-  }
-  entry.is_there = !rows.empty();
-  const bool is_whole = entry.is_deleted && is_kept;
-  entry.is_new = entry.is_there && (entry.is_new || is_whole);
-  return is_whole;
-}
-
-// Reports everything below `top` as new; with `after`, the top or a path below it, only what follows it.
-base::Result<> FeedReader::report_whole(const std::string& top, std::uint64_t scan, Rows rows,
-                                        std::optional<std::string_view> after,
-                                        const std::string& after_file) {
-  whole_ = top;
-  for (DirectoryOnDrive& row : rows) row.is_new = true;
-  FeedEntry entry{.path = top, .scan = scan, .is_there = true, .is_new = true};
-  std::vector<Level> open;  // the path to the current directory, with the remaining children of each level
-  std::string_view below_top = after.value_or(top).substr(top.size());
-  if (below_top.starts_with('/')) below_top.remove_prefix(1);
-  for (tracker::ComponentCursor at(below_top); at.next();) {
-    const std::string name(at.component());
-    auto below = find_below(rows, name);
-    if (!below) return below.error();
-    open.push_back({entry.path.size(), JoinedChildren(store_, rows, name)});
-    entry.path = tracker::join_path(entry.path, name);
-    rows = std::move(*below);
-  }
-  if (auto reported = report_files(entry, rows, after_file); !reported) return reported;
-  open.push_back({entry.path.size(), JoinedChildren(store_, rows)});
-  while (!open.empty() && !is_over_) {
-    auto child = open.back().children.next();
-    if (!child) return child.error();
-    entry.path.resize(open.back().path_bytes);
-    if (!*child) {
-      open.pop_back();
-      continue;
-    }
-    entry.path = tracker::join_path(entry.path, (*child)->name);
+    if (!entry.is_there && !entry.is_deleted) return {};
     is_over_ = !on_entry_(entry);
-    if (auto reported = report_files(entry, (*child)->rows, {}); !reported) return reported;
-    open.push_back({entry.path.size(), JoinedChildren(store_, (*child)->rows)});
+    if (is_over_) return {};
+    if (*is_whole) return report_whole(path, found.scan, std::move(rows), {}, {});
+    return report_files(entry, rows, {});
   }
-  return {};
-}
 
-base::Result<FeedReader::Rows> FeedReader::find_below(const Rows& rows, std::string_view name) {
-  Rows found;
-  for (const DirectoryOnDrive& parent : rows) {
-    const auto row = store_.find(parent.id, name);
-    if (!row) return row.error();
-    if (*row) found.push_back({(*row)->id, true});
+  base::Result<> report_files(const FeedEntry& directory, const Rows& rows, const std::string& after) {
+    if (!files_ || is_over_) return {};
+    const auto reported = files_->read(directory, rows, after, on_entry_);
+    if (!reported) return reported.error();
+    is_over_ = !*reported;
+    return {};
   }
-  return found;
-}
 
-base::Result<std::optional<DirectoryRow>> FeedReader::find(std::int64_t drive, std::string_view path) {
-  auto row = store_.find(DirectoryStore::parent_of_root(drive), "");
-  for (tracker::ComponentCursor at(path); row && *row && at.next();) {
-    row = store_.find((*row)->id, at.component());
+  // Fills the entry and its rows. Returns whether everything below it has to be reported: it was deleted from
+  // one drive, and the names of what only that drive had below it are no longer known.
+  base::Result<bool> judge(const Found& found, FeedEntry& entry, Rows& rows) {
+    entry.scan = found.scan;
+    entry.is_new = true;
+    bool is_kept = false;  // on some drive, with what was below it
+    for (const std::int64_t drive : scope_.drives) {
+      const auto its = found.bits.find(drive);
+      const unsigned bits = its == found.bits.end() ? 0 : its->second;
+      entry.is_deleted = entry.is_deleted || has(bits, Change::deleted);
+      const auto row = find(drive, entry.path);
+      if (!row) return row.error();
+      if (!*row) continue;
+      rows.push_back({(*row)->id, has(bits, Change::created)});
+      is_kept = is_kept || !(has(bits, Change::deleted) && has(bits, Change::created));
+      entry.is_new = entry.is_new && has(bits, Change::created);
+    }
+    entry.is_there = !rows.empty();
+    const bool is_whole = entry.is_deleted && is_kept;
+    entry.is_new = entry.is_there && (entry.is_new || is_whole);
+    return is_whole;
   }
-  return row;
+
+  // Reports everything below `top` as new; with `after`, the top or a path below it, only what follows it.
+  base::Result<> report_whole(const std::string& top, std::uint64_t scan, Rows rows,
+                              std::optional<std::string_view> after, const std::string& after_file) {
+    whole_ = top;
+    for (DirectoryOnDrive& row : rows) row.is_new = true;
+    FeedEntry entry{.path = top, .scan = scan, .is_there = true, .is_new = true};
+    std::vector<Level> open;  // the path to the current directory, with the remaining children of each level
+    std::string_view below_top = after.value_or(top).substr(top.size());
+    if (below_top.starts_with('/')) below_top.remove_prefix(1);
+    for (tracker::ComponentCursor at(below_top); at.next();) {
+      const std::string name(at.component());
+      auto below = find_below(rows, name);
+      if (!below) return below.error();
+      open.push_back({entry.path.size(), JoinedChildren(store_, rows, name)});
+      entry.path = tracker::join_path(entry.path, name);
+      rows = std::move(*below);
+    }
+    if (auto reported = report_files(entry, rows, after_file); !reported) return reported;
+    open.push_back({entry.path.size(), JoinedChildren(store_, rows)});
+    while (!open.empty() && !is_over_) {
+      auto child = open.back().children.next();
+      if (!child) return child.error();
+      entry.path.resize(open.back().path_bytes);
+      if (!*child) {
+        open.pop_back();
+        continue;
+      }
+      entry.path = tracker::join_path(entry.path, (*child)->name);
+      is_over_ = !on_entry_(entry);
+      if (auto reported = report_files(entry, (*child)->rows, {}); !reported) return reported;
+      open.push_back({entry.path.size(), JoinedChildren(store_, (*child)->rows)});
+    }
+    return {};
+  }
+
+  base::Result<Rows> find_below(const Rows& rows, std::string_view name) {
+    Rows found;
+    for (const DirectoryOnDrive& parent : rows) {
+      const auto row = store_.find(parent.id, name);
+      if (!row) return row.error();
+      if (*row) found.push_back({(*row)->id, true});
+    }
+    return found;
+  }
+
+  base::Result<std::optional<DirectoryRow>> find(std::int64_t drive, std::string_view path) {
+    auto row = store_.find(DirectoryStore::parent_of_root(drive), "");
+    for (tracker::ComponentCursor at(path); row && *row && at.next();) {
+      row = store_.find((*row)->id, at.component());
+    }
+    return row;
+  }
+
+  SQLite::Database& database_;
+  const FeedScope& scope_;
+  const std::function<bool(const FeedEntry&)>& on_entry_;
+  DirectoryStore store_;
+  std::optional<FileFeedReader> files_;  // if files are reported
+  std::optional<std::string> whole_;     // last one reported with all below it, changed or not
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+base::Result<> read_feed(SQLite::Database& database, const FeedScope& scope, const FeedRange& range,
+                         const std::function<bool(const FeedEntry&)>& on_entry) {
+  return FeedReader(database, scope, range.files, on_entry).read(range.after, range.after_file);
 }
 
 }  // namespace spoor::scanner

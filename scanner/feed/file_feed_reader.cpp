@@ -1,15 +1,11 @@
 #include "scanner/feed/file_feed_reader.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Statement.h>
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 #include <string_view>
 
 #include "scanner/store/change_log.h"
-#include "scanner/store/stored_files.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -33,12 +29,7 @@ class FileChanges {
  public:
   FileChanges(SQLite::Database& database, std::uint64_t since, std::uint64_t until, std::int64_t directory,
               const std::string& after)
-      : rows_(database, changes_of_directory) {
-    rows_.bind(1, static_cast<std::int64_t>(since));
-    rows_.bind(2, static_cast<std::int64_t>(until));
-    rows_.bind(3, directory);
-    rows_.bind(4, after.data(), static_cast<int>(after.size()));
-    has_row_ = rows_.executeStep();
+      : rows_(database, changes_of_directory, since, until, directory, after), has_row_(rows_.step()) {
     pop();
   }
 
@@ -49,20 +40,20 @@ class FileChanges {
   void pop() {
     name_.reset();
     while (has_row_) {
-      std::string name = rows_.getColumn(0).getString();
+      const std::string_view name = rows_.blob(0);
       if (name_ && name != *name_) return;
-      const auto kind = static_cast<Change>(rows_.getColumn(2).getInt());
+      const auto kind = rows_.number<Change>(2);
       if (!name_) change_.was_there = kind != Change::created;
       change_.is_there = kind != Change::deleted;
-      change_.scan = static_cast<std::uint64_t>(rows_.getColumn(1).getInt64());
-      name_ = std::move(name);
-      has_row_ = rows_.executeStep();
+      change_.scan = rows_.number<std::uint64_t>(1);
+      name_ = name;
+      has_row_ = rows_.step();
     }
   }
 
  private:
-  SQLite::Statement rows_;
-  bool has_row_ = false;
+  SqliteStatement rows_;
+  bool has_row_;
   std::optional<std::string> name_;
   FileChange change_;
 };

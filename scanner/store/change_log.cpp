@@ -1,19 +1,8 @@
 #include "scanner/store/change_log.h"
 
-#include <SQLiteCpp/Column.h>
-#include <SQLiteCpp/Statement.h>
-
 #include <algorithm>
 
-#include "scanner/store/sqlite_guard.h"
-
 namespace spoor::scanner {
-namespace {
-
-std::int64_t to_signed(std::uint64_t number) { return static_cast<std::int64_t>(number); }
-
-}  // namespace
-
 ChangeLog::ChangeLog(SQLite::Database& database, std::uint64_t scan)
     : database_(database),
       insert_(database,
@@ -24,12 +13,8 @@ ChangeLog::ChangeLog(SQLite::Database& database, std::uint64_t scan)
 
 base::Result<> ChangeLog::add(std::int64_t drive, std::string_view path, Change change) {
   if (is_off_) return {};
-  return guarded("record a change", database_.getFilename(), [&] {
-    const SqliteStatement::Use use(insert_);
-    insert_.bind(1, to_signed(scan_));
-    insert_.bind(2, drive);
-    insert_.bind_blob(3, path);
-    insert_.bind(4, static_cast<std::int64_t>(change));
+  return guarded("record a change", database_, [&] {
+    const SqliteStatement::Use use(insert_, scan_, drive, path, static_cast<int>(change));
     insert_.run();
     ++entries_;
   });
@@ -42,12 +27,8 @@ void ChangeLog::keep_files() {
 
 base::Result<> ChangeLog::add_file(std::int64_t directory, std::string_view name, Change change) {
   if (is_off_) return {};
-  return guarded("record a change", database_.getFilename(), [&] {
-    const SqliteStatement::Use use(*insert_file_);
-    insert_file_->bind(1, to_signed(scan_));
-    insert_file_->bind(2, directory);
-    insert_file_->bind_blob(3, name);
-    insert_file_->bind(4, static_cast<std::int64_t>(change));
+  return guarded("record a change", database_, [&] {
+    const SqliteStatement::Use use(*insert_file_, scan_, directory, name, static_cast<int>(change));
     insert_file_->run();
     ++entries_;
   });
@@ -56,38 +37,29 @@ base::Result<> ChangeLog::add_file(std::int64_t directory, std::string_view name
 base::Result<> ChangeLog::reset() {
   is_off_ = true;
   entries_ = 0;
-  return guarded("delete the changes", database_.getFilename(), [&] { forget_until(scan_); });
+  return guarded("delete the changes", database_, [&] { forget_until(scan_); });
 }
 
 base::Result<> ChangeLog::finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max) {
   if (is_off_) return reset();
-  return guarded("delete old changes", database_.getFilename(), [&] {
-    SQLite::Statement insert(database_, "INSERT INTO feed(scan, entries) VALUES(?, ?)");
-    insert.bind(1, to_signed(scan_));
-    insert.bind(2, to_signed(entries_));
-    insert.exec();
+  return guarded("delete old changes", database_, [&] {
+    SqliteStatement(database_, "INSERT INTO feed(scan, entries) VALUES(?, ?)", scan_, entries_).run();
     const std::uint64_t old = scan_ > scans_kept ? scan_ - scans_kept : 0;
     std::uint64_t last = std::min(old, unread.value_or(scan_) - 1);
     // The last scan beyond `entries_max`, read or not.
-    SQLite::Statement surplus(
-        database_,
-        "SELECT ifnull(max(scan), 0) FROM (SELECT scan, sum(entries) OVER (ORDER BY scan "
-        "DESC) AS newer FROM feed) WHERE newer > ?1 AND scan <= ?2");
-    surplus.bind(1, to_signed(entries_max));
-    surplus.bind(2, to_signed(old));
-    surplus.executeStep();
-    last = std::max(last, static_cast<std::uint64_t>(surplus.getColumn(0).getInt64()));
+    SqliteStatement surplus(database_,
+                            "SELECT ifnull(max(scan), 0) FROM (SELECT scan, sum(entries) OVER (ORDER BY scan "
+                            "DESC) AS newer FROM feed) WHERE newer > ?1 AND scan <= ?2",
+                            entries_max, old);
+    surplus.step();
+    last = std::max(last, surplus.number<std::uint64_t>(0));
     surplus.reset();
     forget_until(last);
   });
 }
 
 void ChangeLog::forget_until(std::uint64_t scan) {
-  const auto forget = [&](const char* text) {
-    SQLite::Statement statement(database_, text);
-    statement.bind(1, to_signed(scan));
-    statement.exec();
-  };
+  const auto forget = [&](const char* text) { SqliteStatement(database_, text, scan).run(); };
   for (const char* const text : {"DELETE FROM changes WHERE scan <= ?1", "DELETE FROM feed WHERE scan <= ?1",
                                  "UPDATE settings SET value = CAST(max(CAST(value AS INTEGER), ?1) AS TEXT) "
                                  "WHERE key = 'feed_since'"}) {

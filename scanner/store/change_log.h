@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "scanner/store/sqlite_statement.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <boost/endian/conversion.hpp>
 #include <charconv>
 #include <fstream>
+#include <initializer_list>
 #include <system_error>
 
 #include "base/checksum.h"
@@ -36,10 +38,13 @@ base::Result<> rename_if_there(base::FileSystem& files, const std::filesystem::p
   return renamed;
 }
 
-base::Result<> remove_if_there(base::FileSystem& files, const std::filesystem::path& path) {
-  auto removed = files.remove(path);
-  if (!removed && removed.error().code == std::errc::no_such_file_or_directory) return {};
-  return removed;
+base::Result<> remove_beside(base::FileSystem& files, const std::filesystem::path& file,
+                             std::initializer_list<const char*> suffixes) {
+  for (const char* const suffix : suffixes) {
+    auto removed = files.remove(beside(file, suffix));
+    if (!removed && removed.error().code != std::errc::no_such_file_or_directory) return removed;
+  }
+  return {};
 }
 
 std::string checked(std::string_view text) { return fmt::format("{} {:016x}\n", text, base::checksum(text)); }
@@ -56,9 +61,7 @@ base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& 
   std::error_code failure;
   const bool is_aside = std::filesystem::equivalent(file, aside, failure);  // by a process that was killed
   if (is_there(file) && !is_aside) {
-    for (const char* const suffix : {"", "-wal", "-journal"}) {
-      if (auto removed = remove_if_there(files, beside(aside, suffix)); !removed) return removed;
-    }
+    if (auto removed = remove_beside(files, aside, {"", "-wal", "-journal"}); !removed) return removed;
     std::filesystem::create_hard_link(file, aside, failure);
     if (failure) {
       if (auto renamed = files.rename(file, aside); !renamed) return renamed;
@@ -66,17 +69,15 @@ base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& 
   }
   for (const char* const log : {"-wal", "-journal"}) {
     auto gone = is_empty_or_none(beside(file, log))
-                    ? remove_if_there(files, beside(file, log))
+                    ? remove_beside(files, file, {log})
                     : rename_if_there(files, beside(file, log), beside(aside, log));
     if (!gone) return gone;
   }
   return {};
 }
 
-std::uint32_t big_endian(std::string_view four) {
-  std::uint32_t value = 0;
-  for (const char each : four) value = value << 8U | static_cast<unsigned char>(each);
-  return value;
+std::uint32_t big_endian(const std::string& header, std::size_t at) {
+  return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(&header[at]));
 }
 
 std::string read_header(const std::filesystem::path& file) {
@@ -118,18 +119,13 @@ base::Result<> set_aside(const std::filesystem::path& file) {
   base::PosixFileSystem files;
   const std::filesystem::path aside = aside_of(file);
   if (is_there(file)) {
-    for (const char* const log : {"-wal", "-journal"}) {
-      if (auto removed = remove_if_there(files, beside(aside, log)); !removed) return removed;
-    }
+    if (auto removed = remove_beside(files, aside, {"-wal", "-journal"}); !removed) return removed;
   }
-  if (auto renamed = rename_if_there(files, file, aside); !renamed) return renamed;
-  for (const char* const log : {"-wal", "-journal"}) {
-    if (auto renamed = rename_if_there(files, beside(file, log), beside(aside, log)); !renamed)
+  for (const char* const suffix : {"", "-wal", "-journal"}) {
+    if (auto renamed = rename_if_there(files, beside(file, suffix), beside(aside, suffix)); !renamed)
       return renamed;
   }
-  for (const char* const suffix : {"-shm", ".damaged"}) {
-    if (auto removed = remove_if_there(files, beside(file, suffix)); !removed) return removed;
-  }
+  if (auto removed = remove_beside(files, file, {"-shm", ".damaged"}); !removed) return removed;
   return files.sync_directory(file.parent_path());
 }
 
@@ -137,10 +133,8 @@ std::filesystem::path rebuilt_of(const std::filesystem::path& file) { return bes
 
 base::Result<> drop_rebuilt(const std::filesystem::path& file) {
   base::PosixFileSystem files;
-  for (const char* const suffix : {"", "-wal", "-journal", "-shm", ".commit", ".commit.tmp", ".damaged"}) {
-    if (auto removed = remove_if_there(files, beside(rebuilt_of(file), suffix)); !removed) return removed;
-  }
-  return {};
+  return remove_beside(files, rebuilt_of(file),
+                       {"", "-wal", "-journal", "-shm", ".commit", ".commit.tmp", ".damaged"});
 }
 
 base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
@@ -154,12 +148,10 @@ base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
   if (auto kept = keep_aside(files, file); !kept) return kept;
   // Files of the replaced database must not be used for the new one. A reader that opens the replaced one in
   // the meantime creates its -shm again.
-  for (const char* const suffix : {"-shm", ".damaged"}) {
-    if (auto removed = remove_if_there(files, beside(file, suffix)); !removed) return removed;
-  }
+  if (auto removed = remove_beside(files, file, {"-shm", ".damaged"}); !removed) return removed;
   if (auto synced = files.sync_directory(file.parent_path()); !synced) return synced;
   if (auto renamed = files.rename(rebuilt, file); !renamed) return renamed;
-  if (auto removed = remove_if_there(files, beside(file, "-shm")); !removed) return removed;
+  if (auto removed = remove_beside(files, file, {"-shm"}); !removed) return removed;
   if (auto renamed = rename_if_there(files, beside(rebuilt, ".commit"), beside(file, ".commit")); !renamed)
     return renamed;
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped;
@@ -188,9 +180,8 @@ FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id
   const std::string header = read_header(file);
   if (header.size() < header_bytes || !header.starts_with(sqlite_magic)) return FileKind::ours;
   if (header[20] == checksum_bytes) return FileKind::ours;
-  const std::string_view fields(header);
-  if (big_endian(fields.substr(68, 4)) != application_id) return FileKind::foreign;
-  return big_endian(fields.substr(60, 4)) == 1 ? FileKind::older : FileKind::ours;
+  if (big_endian(header, 68) != application_id) return FileKind::foreign;
+  return big_endian(header, 60) == 1 ? FileKind::older : FileKind::ours;
 }
 
 }  // namespace spoor::scanner

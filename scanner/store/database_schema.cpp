@@ -4,9 +4,6 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
-#include <cstdint>
-#include <string>
-
 #include "scanner/errors.h"
 
 namespace spoor::scanner {
@@ -115,12 +112,12 @@ base::Result<> prepare_schema(SQLite::Database& database) {
   return {};
 }
 
+base::Error foreign_error(std::string_view file) {
+  return {Errc::database_unusable, fmt::format("{} is not a scan database of Spoor; move it aside", file)};
+}
+
 base::Result<> check_schema(SQLite::Database& database) {
-  if (pragma(database, "application_id") != application_id) {
-    return base::Error(
-        Errc::database_unusable,
-        fmt::format("{} is not a scan database of Spoor; move it aside", database.getFilename()));
-  }
+  if (pragma(database, "application_id") != application_id) return foreign_error(database.getFilename());
   const int found = pragma(database, "user_version");
   if (found != version && found != version_without_links) {
     return base::Error(

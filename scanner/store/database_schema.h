@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Database.h>
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -16,6 +17,9 @@ constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "
 //
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);
+
+// Errc::database_unusable: another program wrote the file.
+base::Error foreign_error(std::string_view file);
 
 // Only checks. Accepts this version and the previous one; an empty file is Errc::database_unusable.
 base::Result<> check_schema(SQLite::Database& database);

@@ -4,15 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
-#include "scanner/store/sqlite_statement.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -56,11 +58,6 @@ class DirectoryStore {
  private:
   base::Result<std::uint64_t> erase_children(std::int64_t parent, std::vector<std::int64_t>& parents);
 
-  static DirectoryRow read_row(const SqliteStatement& statement);
-
-  template <class Action>
-  auto guarded_store(std::string_view what, Action&& action);
-
   SQLite::Database& database_;
   const bool has_entries_;
   SqliteStatement find_;
@@ -73,12 +70,74 @@ class DirectoryStore {
   std::int64_t next_id_;
 };
 
+// The stored children of one directory by name, fetched some hundred at a time: a directory of millions does
+// not have to fit in memory. Rows up to the current one may be written during the iteration.
+//
+// Not thread-safe.
+class StoredChildren {
+ public:
+  // `parent` 0: no children. Starts after the name `after`, if given. `store` must outlive it.
+  StoredChildren(DirectoryStore& store, std::int64_t parent, std::optional<std::string> after = std::nullopt)
+      : store_(&store), parent_(parent), last_name_(std::move(after)) {}
+
+  // The current row; null after the last one. Valid until the next call.
+  base::Result<DirectoryRow*> peek();
+
+  // Moves to the next row, after peek().
+  void pop() { ++at_; }
+
+ private:
+  DirectoryStore* store_;
+  std::int64_t parent_;
+  std::vector<DirectoryRow> fetched_;
+  std::size_t at_ = 0;
+  std::optional<std::string> last_name_;
+  bool all_fetched_ = false;
+};
+
+// The stored directories of one drive in the order of a walk: the root first, each before those below it.
+// Failures are those of DirectoryStore.
+//
+// Not thread-safe. The rows must not be written during the iteration.
+class StoredTree {
+ public:
+  // `store` must outlive it.
+  StoredTree(DirectoryStore& store, std::int64_t parent_of_root)
+      : store_(store), parent_of_root_(parent_of_root) {}
+
+  // Starts after the directory of this path, even if it no longer exists. Once, before next().
+  base::Result<> seek_behind(std::string_view path);
+
+  // The next directory; nothing after the last one.
+  base::Result<std::optional<DirectoryRow>> next();
+
+  // Skips all below `row`, which next() returned last.
+  void skip_below(const DirectoryRow& row);
+
+  // The path of the directory that next() returned last.
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Level {
+    StoredChildren children;
+    std::size_t path_bytes = 0;  // of the directory whose children they are
+  };
+
+  void go_below(const DirectoryRow& row, std::optional<std::string> after);
+
+  DirectoryStore& store_;
+  const std::int64_t parent_of_root_;
+  bool has_begun_ = false;
+  std::deque<Level> open_;
+  std::string path_;
+};
+
 // Adds the column of DirectoryRow::entries to a database that lacks it, with 0 in all rows. Throws
 // SQLite::Exception.
 void add_entries_column(SQLite::Database& database);
 
-// The columns of a row in the order of read_directory_row(): all but DirectoryRow::entries.
-extern const char* const directory_columns;
-DirectoryRow read_directory_row(const SqliteStatement& statement);
+// A query for the rows that match `rest`, and the row that it returns.
+std::string select_directories(SQLite::Database& database, std::string_view rest);
+DirectoryRow read_directory_row(const SqliteStatement& row);
 
 }  // namespace spoor::scanner

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "scanner/store/database_files.h"
-#include "scanner/store/file_chunk.h"
-#include "scanner/store/sqlite_guard.h"
 
 namespace spoor::scanner {
 namespace {
@@ -31,10 +31,6 @@ END;
 
 std::int64_t row_id(std::int64_t directory, std::uint64_t number) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(directory) << number_bits | number);
-}
-
-FileStore::Chunk read_chunk(const SqliteStatement& row) {
-  return {static_cast<std::uint64_t>(row.number(0)) & number_max, std::string(row.blob(1))};
 }
 
 }  // namespace
@@ -161,10 +157,8 @@ base::Result<> FileStore::write_all(std::int64_t directory, std::uint64_t number
 }
 
 base::Result<> FileStore::put(std::int64_t directory, std::uint64_t number, const std::string& bytes) {
-  return guarded("write the files of a directory", database_.getFilename(), [&] {
-    const SqliteStatement::Use use(put_);
-    put_.bind(1, row_id(directory, number));
-    put_.bind_blob(2, bytes);
+  return guarded("write the files of a directory", database_, [&] {
+    const SqliteStatement::Use use(put_, row_id(directory, number), bytes);
     put_.run();
   });
 }
@@ -172,32 +166,26 @@ base::Result<> FileStore::put(std::int64_t directory, std::uint64_t number, cons
 base::Result<> FileStore::erase(std::int64_t directory) { return erase_chunks(directory, 0, number_max); }
 
 base::Result<> FileStore::erase_chunks(std::int64_t directory, std::uint64_t first, std::uint64_t last) {
-  return guarded("delete the files of a directory", database_.getFilename(), [&] {
-    const SqliteStatement::Use use(erase_);
-    erase_.bind(1, row_id(directory, first));
-    erase_.bind(2, row_id(directory, last));
+  return guarded("delete the files of a directory", database_, [&] {
+    const SqliteStatement::Use use(erase_, row_id(directory, first), row_id(directory, last));
     erase_.run();
   });
 }
 
 base::Result<std::optional<FileStore::Chunk>> FileStore::chunk_from(std::int64_t directory,
                                                                     std::uint64_t number) {
-  return guarded("read the files of a directory", database_.getFilename(), [&]() -> std::optional<Chunk> {
-    const SqliteStatement::Use use(find_);
-    find_.bind(1, row_id(directory, number));
-    find_.bind(2, row_id(directory, number_max));
+  return guarded("read the files of a directory", database_, [&]() -> std::optional<Chunk> {
+    const SqliteStatement::Use use(find_, row_id(directory, number), row_id(directory, number_max));
     if (number > number_max || !find_.step()) return std::nullopt;
-    return read_chunk(find_);
+    return Chunk{find_.number<std::uint64_t>(0) & number_max, std::string(find_.blob(1))};
   });
 }
 
 base::Result<std::uint64_t> FileStore::find_chunk(std::int64_t directory, std::string_view name) {
-  const auto last = guarded("read the files of a directory", database_.getFilename(), [&] {
-    const SqliteStatement::Use use(last_);
-    last_.bind(1, row_id(directory, 0));
-    last_.bind(2, row_id(directory, number_max));
+  const auto last = guarded("read the files of a directory", database_, [&] {
+    const SqliteStatement::Use use(last_, row_id(directory, 0), row_id(directory, number_max));
     last_.step();
-    return static_cast<std::uint64_t>(last_.number(0)) & number_max;
+    return last_.number<std::uint64_t>(0) & number_max;
   });
   if (!last) return last.error();
   std::uint64_t low = 0;
@@ -213,6 +201,75 @@ base::Result<std::uint64_t> FileStore::find_chunk(std::int64_t directory, std::s
     }
   }
   return low;
+}
+
+base::Result<> StoredFiles::seek_behind(std::string_view name) {
+  const auto chunk = store_->find_chunk(directory_, name);
+  if (!chunk) return chunk.error();
+  next_chunk_ = *chunk;
+  const auto is_there = go_to(name);
+  if (!is_there) return is_there.error();
+  if (*is_there) pop();
+  return {};
+}
+
+base::Result<const std::string*> StoredFiles::peek() {
+  const std::string* const at_end = nullptr;
+  while (!name_) {
+    if (!chunk_) {
+      const auto fetched = fetch();
+      if (!fetched) return fetched.error();
+      if (!*fetched) return at_end;
+    }
+    const auto file = chunk_->next();
+    if (file) {
+      name_ = file->name;
+    } else {
+      if (!chunk_->ok()) return store_->damage(directory_);
+      chunk_.reset();
+    }
+  }
+  return &*name_;
+}
+
+base::Result<bool> StoredFiles::go_to(std::string_view name) {
+  for (;;) {
+    const auto at = peek();
+    if (!at) return at.error();
+    if (*at == nullptr || **at > name) return false;
+    if (**at == name) return true;
+    pop();
+  }
+}
+
+base::Result<bool> StoredFiles::fetch() {
+  auto chunk = store_->chunk_from(directory_, next_chunk_);
+  if (!chunk) return chunk.error();
+  if (!*chunk) return false;
+  next_chunk_ = (*chunk)->number + 1;
+  bytes_ = std::make_unique<const std::string>(std::move((*chunk)->bytes));
+  chunk_.emplace(*bytes_);
+  return true;
+}
+
+base::Result<bool> FileFeed::update(const DirectoryRow& before, const Files& files, bool differs) {
+  bool is_known = before.own.files == 0 && !is_first_;
+  if (!is_known) {
+    const auto has = store_.has(before.id);
+    if (!has) return has.error();
+    is_known = *has;
+  }
+  if (!is_known) {
+    const auto added = add(before.id, files);
+    if (!added) return added.error();
+    return !differs || is_first_;
+  }
+  if (!differs) return true;
+  const auto updated = store_.update(before.id, files, [&](std::string_view name, Change change) {
+    return changes_.add_file(before.id, name, change);
+  });
+  if (!updated) return updated.error();
+  return true;
 }
 
 }  // namespace spoor::scanner

@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "scanner/store/change_log.h"
+#include "scanner/store/directory_row.h"
+#include "scanner/store/file_chunk.h"
 #include "scanner/store/files.h"
-#include "scanner/store/sqlite_statement.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -72,6 +75,62 @@ class FileStore {
   SqliteStatement last_;
   SqliteStatement put_;
   SqliteStatement erase_;
+};
+
+// The stored files of one directory, by name, read a chunk at a time: a directory of millions does not have
+// to fit in memory. Failures are those of FileStore.
+//
+// Not thread-safe. `store` must outlive it.
+class StoredFiles {
+ public:
+  StoredFiles(FileStore& store, std::int64_t directory) : store_(&store), directory_(directory) {}
+
+  // Moves to the first file after this name. Call at most once, before all other functions.
+  base::Result<> seek_behind(std::string_view name);
+
+  // The name of the current file; null after the last one. Valid until the next move.
+  base::Result<const std::string*> peek();
+
+  // Moves to the next file.
+  void pop() { name_.reset(); }
+
+  // Moves to this name, or to the first one after it. Returns whether the name exists.
+  base::Result<bool> go_to(std::string_view name);
+
+ private:
+  base::Result<bool> fetch();
+
+  FileStore* store_;
+  std::int64_t directory_;
+  std::uint64_t next_chunk_ = 0;
+  std::unique_ptr<const std::string> bytes_;  // read by chunk_; at a stable address when this object is moved
+  std::optional<FileChunkReader> chunk_;
+  std::optional<std::string> name_;
+};
+
+// Stores the files of the directories that a scan reads, if scan.file_feed is on, and records which of them
+// changed. Files of a new directory are not recorded: all of them are new. Failures are those of FileStore.
+//
+// Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
+class FileFeed {
+ public:
+  // `is_first`: no earlier scan stored files, so no consumer reads the file changes of this one.
+  FileFeed(SQLite::Database& database, ChangeLog& changes, bool is_first)
+      : store_(database), changes_(changes), is_first_(is_first) {}
+
+  // Adds the files of a directory for which none are stored.
+  base::Result<> add(std::int64_t directory, const Files& files) { return store_.add(directory, files); }
+
+  // Updates the files of a directory that was read before; `before` is its stored row. Returns false if it
+  // changed and its previous files are unknown: it was unreadable for the first scan that stored files.
+  base::Result<bool> update(const DirectoryRow& before, const Files& files, bool differs);
+
+  base::Result<> erase(std::int64_t directory) { return store_.erase(directory); }
+
+ private:
+  FileStore store_;
+  ChangeLog& changes_;
+  const bool is_first_;
 };
 
 // The tables for files exist only while the file feed is on. Both throw SQLite::Exception.

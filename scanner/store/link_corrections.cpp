@@ -20,7 +20,7 @@ bool holds(std::string_view key, std::string_view other) { return common_ancesto
 
 }  // namespace
 
-std::string link_key(std::string_view path) {
+std::string walk_key(std::string_view path) {
   std::string key(path);
   std::ranges::replace(key, '/', separator);
   return key;
@@ -79,15 +79,12 @@ void LinkCorrections::write() {
 
 void LinkCorrections::erase(std::int64_t drive) {
   std::erase_if(collected_, [&](const auto& entry) { return entry.first.first == drive; });
-  const SqliteStatement::Use use(erase_drive_);
-  erase_drive_.bind(1, drive);
+  const SqliteStatement::Use use(erase_drive_, drive);
   erase_drive_.run();
 }
 
 LinkCorrection LinkCorrections::find(std::int64_t drive, std::string_view key) {
-  const SqliteStatement::Use use(find_);
-  find_.bind(1, drive);
-  find_.bind_blob(2, key);
+  const SqliteStatement::Use use(find_, drive, key);
   if (!find_.step()) return {};
   return {static_cast<std::uint64_t>(find_.number(0)), static_cast<std::uint64_t>(find_.number(1))};
 }
@@ -97,9 +94,7 @@ void LinkCorrections::add(std::int64_t drive, std::string_view key, const LinkCo
   LinkCorrection sum = find(drive, key);
   sum.add(difference);
   SqliteStatement& change = sum == LinkCorrection() ? erase_ : put_;
-  const SqliteStatement::Use use(change);
-  change.bind(1, drive);
-  change.bind_blob(2, key);
+  const SqliteStatement::Use use(change, drive, key);
   if (sum != LinkCorrection()) {
     change.bind(3, static_cast<std::int64_t>(sum.bytes));
     change.bind(4, static_cast<std::int64_t>(sum.allocated));

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <utility>
 
-#include "scanner/store/sqlite_statement.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
 // The path as a key whose bytewise order is that of a depth-first walk by name: a directory, then all below
 // it.
-std::string link_key(std::string_view path);
+std::string walk_key(std::string_view path);
 
 // The key of the lowest common ancestor; a key counts as its own ancestor.
 std::string_view common_ancestor(std::string_view key, std::string_view other);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "scanner/errors.h"
-#include "scanner/store/sqlite_guard.h"
 
 namespace spoor::scanner {
 namespace {
@@ -13,14 +12,8 @@ constexpr std::int64_t no_directory = 0;
 constexpr std::size_t paths_bytes_max = 4U << 20U;
 constexpr std::size_t erased_at_once = 64;
 
-std::int64_t as_stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
-std::uint64_t read_unsigned(const SqliteStatement& statement, int index) {
-  return static_cast<std::uint64_t>(statement.number(index));
-}
-
 LinkCorrection read_size(const SqliteStatement& statement, int index) {
-  return {read_unsigned(statement, index), read_unsigned(statement, index + 1)};
+  return {statement.number<std::uint64_t>(index), statement.number<std::uint64_t>(index + 1)};
 }
 
 LinkCorrection size_of(const LinkedFile& file) { return {file.bytes, file.allocated}; }
@@ -70,17 +63,12 @@ LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_ma
                        "CROSS JOIN links AS held ON held.drive = at.drive AND held.inode = ?2 "
                        "AND held.directory = at.id WHERE at.drive = ?1 ORDER BY at.path") {}
 
-template <class Action>
-auto LinkStore::guarded_links(std::string_view what, Action&& action) {
-  return guarded(what, database_.getFilename(), std::forward<Action>(action));
-}
-
 base::Result<> LinkStore::replace(std::int64_t drive, std::string_view path, const LinkedFiles& files,
                                   bool is_new) {
-  return guarded_links("write hard links", [&] {
+  return guarded("write hard links", database_, [&] {
     State& state = state_of(drive);
     if (files.empty() && (is_new || state == State::empty)) return;
-    const std::string key = link_key(path);
+    const std::string key = walk_key(path);
     auto directory = state == State::empty ? std::nullopt : find_directory(drive, key);
     if (files.empty() && !directory) return;
     if (state == State::empty) state = State::is_new;
@@ -93,9 +81,9 @@ base::Result<> LinkStore::replace(std::int64_t drive, std::string_view path, con
 base::Result<> LinkStore::erase_below(std::int64_t drive, std::string_view path,
                                       const std::stop_token& stop) {
   if (path.empty()) return erase_drive(drive);
-  return guarded_links("remove hard links", [&]() -> base::Result<> {
+  return guarded("remove hard links", database_, [&]() -> base::Result<> {
     if (state_of(drive) == State::empty) return {};
-    const std::string key = link_key(path);
+    const std::string key = walk_key(path);
     for (;;) {
       const auto directories = some_below(drive, key);
       if (directories.empty()) return {};
@@ -109,12 +97,10 @@ base::Result<> LinkStore::erase_below(std::int64_t drive, std::string_view path,
 }
 
 base::Result<> LinkStore::erase_drive(std::int64_t drive) {
-  return guarded_links("remove hard links", [&] {
+  return guarded("remove hard links", database_, [&] {
     corrections_.erase(drive);
     for (const char* const table : {"links", "link_changes", "link_directories"}) {
-      SqliteStatement erase(database_, std::string("DELETE FROM ") + table + " WHERE drive = ?1");
-      erase.bind(1, drive);
-      erase.run();
+      SqliteStatement(database_, std::string("DELETE FROM ") + table + " WHERE drive = ?1", drive).run();
     }
     chain_ = {};
     paths_.clear();
@@ -124,17 +110,16 @@ base::Result<> LinkStore::erase_drive(std::int64_t drive) {
 }
 
 base::Result<bool> LinkStore::holds_any(std::int64_t drive, std::string_view path) {
-  return guarded_links("look up hard links", [&] {
-    return state_of(drive) != State::empty && find_directory(drive, link_key(path)).has_value();
+  return guarded("look up hard links", database_, [&] {
+    return state_of(drive) != State::empty && find_directory(drive, walk_key(path)).has_value();
   });
 }
 
 base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
-  return guarded_links("sum up hard links", [&]() -> base::Result<> {
+  return guarded("sum up hard links", database_, [&]() -> base::Result<> {
     for (auto& [drive, state] : states_) {
       if (state != State::is_new) continue;
-      const SqliteStatement::Use use(touch_all_);
-      touch_all_.bind(1, drive);
+      const SqliteStatement::Use use(touch_all_, drive);
       touch_all_.run();
       state = State::is_known;
     }
@@ -143,7 +128,7 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
       while (touched_.step()) {
         if (stop.stop_requested()) return interrupted_error();
         const std::int64_t drive = touched_.number(0);
-        const std::uint64_t inode = read_unsigned(touched_, 1);
+        const std::uint64_t inode = touched_.number<std::uint64_t>(1);
         account(drive, inode, Sign::add);
         if (holders_.empty()) remove(drive, no_directory, inode);
       }
@@ -157,31 +142,26 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
 }
 
 base::Result<LinkCorrection> LinkStore::correction(std::int64_t drive, std::string_view path) {
-  return guarded_links("look up hard links", [&] { return corrections_.find(drive, link_key(path)); });
+  return guarded("look up hard links", database_, [&] { return corrections_.find(drive, walk_key(path)); });
 }
 
 LinkStore::State& LinkStore::state_of(std::int64_t drive) {
   const auto [entry, is_first] = states_.try_emplace(drive, State::empty);
   if (is_first) {
-    const SqliteStatement::Use use(has_any_);
-    has_any_.bind(1, drive);
+    const SqliteStatement::Use use(has_any_, drive);
     if (has_any_.step()) entry->second = State::is_known;
   }
   return entry->second;
 }
 
 std::optional<std::int64_t> LinkStore::find_directory(std::int64_t drive, std::string_view key) {
-  const SqliteStatement::Use use(find_directory_);
-  find_directory_.bind(1, drive);
-  find_directory_.bind_blob(2, key);
+  const SqliteStatement::Use use(find_directory_, drive, key);
   if (!find_directory_.step()) return std::nullopt;
   return find_directory_.number(0);
 }
 
 std::int64_t LinkStore::add_directory(std::int64_t drive, std::string_view key) {
-  const SqliteStatement::Use use(add_directory_);
-  add_directory_.bind(1, drive);
-  add_directory_.bind_blob(2, key);
+  const SqliteStatement::Use use(add_directory_, drive, key);
   add_directory_.run();
   return database_.getLastInsertRowid();
 }
@@ -190,8 +170,7 @@ std::int64_t LinkStore::add_directory(std::int64_t drive, std::string_view key) 
 void LinkStore::forget_directory(std::int64_t directory) {
   paths_.erase(directory);
   chain_ = {};
-  const SqliteStatement::Use use(erase_directory_);
-  erase_directory_.bind(1, directory);
+  const SqliteStatement::Use use(erase_directory_, directory);
   erase_directory_.run();
 }
 
@@ -202,8 +181,7 @@ const std::string& LinkStore::key_of(std::int64_t directory) {
     paths_.clear();
     paths_bytes_ = 0;
   }
-  const SqliteStatement::Use use(find_path_);
-  find_path_.bind(1, directory);
+  const SqliteStatement::Use use(find_path_, directory);
   if (!find_path_.step()) throw SQLite::Exception("a hard link has no directory", SQLITE_CORRUPT);
   const auto added = paths_.emplace(directory, find_path_.blob(0)).first;
   paths_bytes_ += sizeof(*added) + added->second.size();
@@ -231,11 +209,10 @@ void LinkStore::replace_links(std::int64_t drive, std::int64_t directory, const 
 // By inode.
 std::vector<LinkStore::Kept> LinkStore::kept_in(std::int64_t directory) {
   std::vector<Kept> kept;
-  const SqliteStatement::Use use(kept_in_);
-  kept_in_.bind(1, directory);
+  const SqliteStatement::Use use(kept_in_, directory);
   while (kept_in_.step()) {
     const LinkCorrection own = read_size(kept_in_, 1);
-    kept.push_back({{read_unsigned(kept_in_, 0), own.bytes, own.allocated}, read_size(kept_in_, 3)});
+    kept.push_back({{kept_in_.number<std::uint64_t>(0), own.bytes, own.allocated}, read_size(kept_in_, 3)});
   }
   std::ranges::sort(kept, {}, [](const Kept& each) { return each.file.inode; });
   return kept;
@@ -244,32 +221,20 @@ std::vector<LinkStore::Kept> LinkStore::kept_in(std::int64_t directory) {
 void LinkStore::put(std::int64_t drive, std::int64_t directory, const LinkedFile& file) {
   touch(drive, file.inode);
   for (const std::int64_t at : {directory, no_directory}) {
-    const SqliteStatement::Use use(put_);
-    put_.bind(1, drive);
-    put_.bind(2, as_stored(file.inode));
-    put_.bind(3, at);
-    put_.bind(4, as_stored(file.bytes));
-    put_.bind(5, as_stored(file.allocated));
+    const SqliteStatement::Use use(put_, drive, file.inode, at, file.bytes, file.allocated);
     put_.run();
   }
 }
 
 void LinkStore::remove(std::int64_t drive, std::int64_t directory, std::uint64_t inode) {
   touch(drive, inode);
-  const SqliteStatement::Use use(remove_);
-  remove_.bind(1, drive);
-  remove_.bind(2, as_stored(inode));
-  remove_.bind(3, directory);
+  const SqliteStatement::Use use(remove_, drive, inode, directory);
   remove_.run();
 }
 
 std::vector<std::int64_t> LinkStore::some_below(std::int64_t drive, std::string_view key) {
   const std::string end = end_of_subtree(key);
-  const SqliteStatement::Use use(directories_below_);
-  directories_below_.bind(1, drive);
-  directories_below_.bind_blob(2, key);
-  directories_below_.bind_blob(3, end);
-  directories_below_.bind(4, static_cast<std::int64_t>(erased_at_once));
+  const SqliteStatement::Use use(directories_below_, drive, key, end, erased_at_once);
   std::vector<std::int64_t> directories;
   while (directories_below_.step()) directories.push_back(directories_below_.number(0));
   return directories;
@@ -278,9 +243,7 @@ std::vector<std::int64_t> LinkStore::some_below(std::int64_t drive, std::string_
 void LinkStore::touch(std::int64_t drive, std::uint64_t inode) {
   if (state_of(drive) == State::is_new) return;
   {
-    const SqliteStatement::Use use(touch_);
-    touch_.bind(1, drive);
-    touch_.bind(2, as_stored(inode));
+    const SqliteStatement::Use use(touch_, drive, inode);
     if (touch_.run() == 0) return;
   }
   account(drive, inode, Sign::take_out);
@@ -291,10 +254,8 @@ void LinkStore::account(std::int64_t drive, std::uint64_t inode, Sign sign) {
   LinkCorrection size;
   holders_.clear();
   {
-    const SqliteStatement::Use use(holders_of_);
-    holders_of_.bind(1, drive);
-    holders_of_.bind(2, as_stored(inode));
-    holders_of_.bind(3, static_cast<std::int64_t>(sorted_in_memory_max_) + 2);
+    const SqliteStatement::Use use(holders_of_, drive, inode,
+                                   static_cast<std::int64_t>(sorted_in_memory_max_) + 2);
     if (!holders_of_.step()) return;
     size = read_size(holders_of_, 1);
     while (holders_of_.step()) holders_.push_back({holders_of_.number(0), read_size(holders_of_, 1)});
@@ -338,9 +299,7 @@ void LinkStore::make_chain(std::int64_t drive) {
 
 // For more holders than are sorted in memory: SQLite returns them in key order.
 void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const LinkCorrection& size, Sign sign) {
-  const SqliteStatement::Use use(holders_by_path_);
-  holders_by_path_.bind(1, drive);
-  holders_by_path_.bind(2, as_stored(inode));
+  const SqliteStatement::Use use(holders_by_path_, drive, inode);
   std::optional<std::string> last;
   while (holders_by_path_.step()) {
     std::string key(holders_by_path_.blob(0));

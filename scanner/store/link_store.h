@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/store/files.h"
 #include "scanner/store/link_corrections.h"
-#include "scanner/store/linked_files.h"
-#include "scanner/store/sqlite_statement.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -80,9 +80,6 @@ class LinkStore {
     std::vector<std::pair<LinkCorrection*, std::uint64_t>> shared;  // how many times too often a file counts
   };
   enum class Sign : std::uint8_t { add, take_out };
-
-  template <class Action>
-  auto guarded_links(std::string_view what, Action&& action);
 
   State& state_of(std::int64_t drive);
   std::optional<std::int64_t> find_directory(std::int64_t drive, std::string_view key);

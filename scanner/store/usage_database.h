@@ -1,6 +1,9 @@
 // scan.db: the results of the scans of this node, and the state from which the next scan continues.
 #pragma once
 
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Transaction.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,15 +17,10 @@
 #include "scanner/store/change_log.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/directory_store.h"
-#include "scanner/store/file_feed.h"
+#include "scanner/store/file_store.h"
 #include "scanner/store/link_store.h"
 #include "scanner/store/scan_record.h"
-#include "tracker/cycles/cursor.h"
-
-namespace SQLite {
-class Database;
-class Transaction;
-}  // namespace SQLite
+#include "tracker/cycles/ids.h"
 
 namespace spoor::scanner {
 
@@ -30,6 +28,15 @@ struct StoredDrive {
   std::int64_t id = 0;
   std::string path;
 };
+
+// Keys of the settings in the database.
+inline constexpr const char* start_level_key = "start_level";
+inline constexpr const char* membership_checkpoint_key = "roll_position";
+inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
+// Of one drive, removed by forget_drive(): its identity when it was last walked, and the progress of its
+// audit (scan_audit.h).
+std::string identity_key(std::int64_t drive);
+std::string audit_key(std::int64_t drive);
 
 class ScanTransaction;
 
@@ -63,12 +70,6 @@ class UsageDatabase {
   // For queries only. Fails with std::errc::no_such_file_or_directory if no scan was made yet.
   static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
 
-  UsageDatabase(const UsageDatabase&) = delete;
-  UsageDatabase& operator=(const UsageDatabase&) = delete;
-  UsageDatabase(UsageDatabase&&) noexcept;
-  UsageDatabase& operator=(UsageDatabase&&) noexcept;
-  ~UsageDatabase();
-
   // As stored by the last committed scan; empty before the first.
   base::Result<tracker::Cursors> cursors();
 
@@ -81,9 +82,6 @@ class UsageDatabase {
   // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
                                               std::size_t reason_bytes_max = std::string::npos);
-
-  // By path.
-  base::Result<std::vector<StoredDrive>> drives();
 
   // Opens the transaction of a scan. Fails if another one is open, in this or another process. The database
   // must outlive it.
@@ -105,40 +103,26 @@ class ScanTransaction {
  public:
   // Throws SQLite::Exception; use begin_scan().
   explicit ScanTransaction(SQLite::Database& database);
-  ScanTransaction(const ScanTransaction&) = delete;
-  ScanTransaction& operator=(const ScanTransaction&) = delete;
-  ~ScanTransaction();
 
   // The number of the scan of this transaction.
   std::uint64_t scan_id() const { return scan_id_; }
-  DirectoryStore& directories() { return *directories_; }
-  ChangeLog& changes() { return *changes_; }
-  LinkStore& links() { return *links_; }
+  DirectoryStore& directories() { return directories_; }
+  ChangeLog& changes() { return changes_; }
+  LinkStore& links() { return links_; }
 
   // Turns the storage of the files of directories on or off; off deletes what is stored. Returns true if it
   // is on now and was off before.
   base::Result<bool> keep_files(bool wanted);
-  FileFeed* files() { return files_.get(); }  // null if they are not stored
+  FileFeed* files() { return files_ ? &*files_ : nullptr; }  // null if they are not stored
 
   // Whether no scan was committed before.
   bool is_first() const { return scan_id_ == 1; }
 
-  base::Result<std::vector<StoredDrive>> drives();
+  base::Result<std::vector<StoredDrive>> drives();  // by path
   base::Result<StoredDrive> add_drive(const std::string& path);
-
-  // The identity of the drive when it was last walked; nothing if it was unknown.
-  base::Result<std::optional<std::string>> drive_identity(std::int64_t drive);
-  base::Result<> set_drive_identity(std::int64_t drive, std::string_view identity);
-
-  // The progress of its audit (scan_audit.h); nothing if none is stored.
-  base::Result<std::optional<std::string>> drive_audit(std::int64_t drive);
-  base::Result<> set_drive_audit(std::int64_t drive, std::string_view text);
 
   // Deletes the row of the drive itself; the caller has erased its directories.
   base::Result<> forget_drive(const StoredDrive& drive);
-
-  // The reason given to begin_rebuild(); empty for a database that is not a rebuilt one.
-  base::Result<std::string> rebuilt_because();
 
   base::Result<std::optional<std::string>> setting(std::string_view key);
   base::Result<> set_setting(std::string_view key, std::string_view value);
@@ -146,9 +130,6 @@ class ScanTransaction {
 
   // Replaces all stored cursors.
   base::Result<> set_cursors(const tracker::Cursors& cursors);
-
-  base::Result<> set_start_level(std::size_t level);
-  base::Result<> set_membership_checkpoint(const std::string& position);
 
   // Adds the record, and makes all changes durable. After a failure, the database is unchanged.
   base::Result<> commit(const ScanRecord& record);
@@ -159,12 +140,13 @@ class ScanTransaction {
   void finish_commit_count(std::uint64_t commits);
 
   SQLite::Database& database_;
-  std::unique_ptr<SQLite::Transaction> transaction_;
-  std::uint64_t scan_id_ = 0;
-  std::unique_ptr<DirectoryStore> directories_;
-  std::unique_ptr<ChangeLog> changes_;
-  std::unique_ptr<LinkStore> links_;
-  std::unique_ptr<FileFeed> files_;
+  // Before the statements: SQLite cannot roll back while one is active.
+  SQLite::Transaction transaction_;
+  const std::uint64_t scan_id_;
+  DirectoryStore directories_;
+  ChangeLog changes_;
+  LinkStore links_;
+  std::optional<FileFeed> files_;
 };
 
 }  // namespace spoor::scanner

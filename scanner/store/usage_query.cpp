@@ -2,7 +2,6 @@
 
 #include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/store/link_corrections.h"
-#include "scanner/store/sqlite_guard.h"
+#include "scanner/store/sqlite.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -31,12 +30,12 @@ struct Place {
   bool all_read = true;   // below an unread directory, the stored rows may be outdated
 
   void add(std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
-    entry.files = saturating_add(entry.files, row.subtree.files);
-    entry.dirs += row.directories;
-    entry.bytes = saturating_add(entry.bytes, subtract_links(row.subtree.bytes, links.bytes));
-    entry.allocated = saturating_add(entry.allocated, subtract_links(row.subtree.allocated, links.allocated));
+    entry.add({.files = row.subtree.files,
+               .dirs = row.directories,
+               .bytes = subtract_links(row.subtree.bytes, links.bytes),
+               .allocated = subtract_links(row.subtree.allocated, links.allocated),
+               .complete = row.pending == 0});
     entry.mtime_ns = std::max(entry.mtime_ns, row.subtree.mtime_ns);
-    entry.complete = entry.complete && row.pending == 0;
     all_read = all_read && row.state != DirectoryState::unread;
     if (row.directories > 0) rows.push_back({drive, row.id});
   }
@@ -44,19 +43,14 @@ struct Place {
 
 void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
   ++rest.count;
-  rest.files = saturating_add(rest.files, entry.files);
-  rest.dirs += entry.dirs;
-  rest.bytes = saturating_add(rest.bytes, entry.bytes);
-  rest.allocated = saturating_add(rest.allocated, entry.allocated);
-  rest.complete = rest.complete && entry.complete;
+  rest.add(entry);
 }
 
 // The children of one directory on one drive, by name.
 class Rows {
  public:
   explicit Rows(SQLite::Database& database)
-      : children_(database, std::string("SELECT ") + directory_columns +
-                                " FROM directories WHERE parent = ?1 AND name > x'' ORDER BY name") {}
+      : children_(database, select_directories(database, "parent = ?1 AND name > x'' ORDER BY name")) {}
 
   void open(std::int64_t parent) {
     children_.reset();
@@ -123,8 +117,7 @@ class Query {
         options_(options),
         entries_left_(options.entries_max),
         path_bytes_left_(options.path_bytes_max),
-        find_(database, std::string("SELECT ") + directory_columns +
-                            " FROM directories WHERE parent = ?1 AND name = ?2") {
+        find_(database, select_directories(database, "parent = ?1 AND name = ?2")) {
     const bool knows_links =
         database.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'link_corrections'").getInt() >
         0;
@@ -173,9 +166,9 @@ class Query {
   }
 
   std::vector<std::int64_t> drive_ids() {
-    SQLite::Statement query(database_, "SELECT id FROM drives");
+    SqliteStatement query(database_, "SELECT id FROM drives");
     std::vector<std::int64_t> ids;
-    while (query.executeStep()) ids.push_back(query.getColumn(0).getInt64());
+    while (query.step()) ids.push_back(query.number(0));
     return ids;
   }
 
@@ -190,9 +183,7 @@ class Query {
   }
 
   std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name) {
-    find_.reset();
-    find_.bind(1, parent);
-    find_.bind_blob(2, name);
+    const SqliteStatement::Use use(find_, parent, name);
     if (!find_.step()) return std::nullopt;
     return read_directory_row(find_);
   }
@@ -277,21 +268,21 @@ class Query {
   }
 
   LinkCorrection links_of(std::int64_t drive, std::string_view path) {
-    return links_ ? links_->find(drive, link_key(path)) : LinkCorrection();
+    return links_ ? links_->find(drive, walk_key(path)) : LinkCorrection();
   }
 
   std::optional<base::WallTime> as_of() {
-    SQLite::Statement query(database_,
-                            "SELECT started_at_ns FROM scans WHERE walked_everything OR NOT partial "
-                            "ORDER BY id DESC LIMIT 1");
-    if (!query.executeStep()) return std::nullopt;
-    return base::WallTime(std::chrono::nanoseconds(query.getColumn(0).getInt64()));
+    SqliteStatement query(database_,
+                          "SELECT started_at_ns FROM scans WHERE walked_everything OR NOT partial "
+                          "ORDER BY id DESC LIMIT 1");
+    if (!query.step()) return std::nullopt;
+    return base::WallTime(std::chrono::nanoseconds(query.number(0)));
   }
 
   bool last_scan_saw_everything() {
-    SQLite::Statement query(database_,
-                            "SELECT walked_everything OR NOT partial FROM scans ORDER BY id DESC LIMIT 1");
-    return query.executeStep() && query.getColumn(0).getInt() != 0;
+    SqliteStatement query(database_,
+                          "SELECT walked_everything OR NOT partial FROM scans ORDER BY id DESC LIMIT 1");
+    return query.step() && query.number(0) != 0;
   }
 
   SQLite::Database& database_;
@@ -314,6 +305,14 @@ bool is_root(std::string_view raw) {
 
 }  // namespace
 
+void UsageFigures::add(const UsageFigures& other) {
+  files = saturating_add(files, other.files);
+  dirs += other.dirs;
+  bytes = saturating_add(bytes, other.bytes);
+  allocated = saturating_add(allocated, other.allocated);
+  complete = complete && other.complete;
+}
+
 std::optional<UsageOrder> parse_usage_order(std::string_view text) {
   if (text == "size") return UsageOrder::size;
   if (text == "files") return UsageOrder::files;
@@ -329,7 +328,7 @@ base::Result<std::string> parse_usage_path(std::string_view raw) {
 base::Result<std::optional<Usage>> query_usage(UsageDatabase& database, std::string_view path,
                                                const UsageOptions& options) {
   SQLite::Database& handle = database.handle();
-  return guarded("look up usage", handle.getFilename(), [&]() -> base::Result<std::optional<Usage>> {
+  return guarded("look up usage", handle, [&]() -> base::Result<std::optional<Usage>> {
     const SQLite::Transaction one_view(handle);  // a scan may commit between two queries
     return Query(handle, options).run(path);
   });

@@ -15,27 +15,28 @@
 
 namespace spoor::scanner {
 
-// The sum of the children of a directory that are not listed in the result.
-struct UsageRest {
-  std::uint64_t count = 0;
+// The totals of one or several directories.
+struct UsageFigures {
   std::uint64_t files = 0;
-  std::uint64_t dirs = 0;  // below them, not including themselves
+  std::uint64_t dirs = 0;  // below them, not including themselves; one that exists on two drives counts twice
   std::uint64_t bytes = 0;
   std::uint64_t allocated = 0;
+  // Whether no part of it, on any drive, was left for the next scan.
   bool complete = true;
+
+  void add(const UsageFigures& other);
+};
+
+// The sum of the children of a directory that are not listed in the result.
+struct UsageRest : UsageFigures {
+  std::uint64_t count = 0;
 };
 
 // The totals of one logical directory, summed over all drives that have it.
-struct UsageEntry {
-  std::string path;         // "" is the root
-  std::uint64_t depth = 0;  // relative to the requested directory, which has 0
-  std::uint64_t files = 0;
-  std::uint64_t dirs = 0;  // below it; one that exists on two drives counts twice
-  std::uint64_t bytes = 0;
-  std::uint64_t allocated = 0;
+struct UsageEntry : UsageFigures {
+  std::string path;           // "" is the root
+  std::uint64_t depth = 0;    // relative to the requested directory, which has 0
   std::int64_t mtime_ns = 0;  // the newest in the subtree
-  // Whether no part of it, on any drive, was left for the next scan.
-  bool complete = true;
 
   // Whether `children` and `rest` were read; false at the requested depth.
   bool is_open = false;
@@ -54,8 +55,8 @@ struct Usage {
   // were not opened.
   bool truncated = false;
 
-  // Whether the entry's totals contain every change up to the last scan.
-  bool is_complete(const UsageEntry& entry) const { return entry.complete && saw_everything; }
+  // Whether the figures of an entry or a rest contain every change up to the last scan.
+  bool is_complete(const UsageFigures& figures) const { return figures.complete && saw_everything; }
 };
 
 enum class UsageOrder {

@@ -238,25 +238,6 @@ void DirectoryHandle::close() {
   if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
 }
 
-DirectoryHandle DirectoryHandle::facts() const {
-  DirectoryHandle facts;
-  facts.device = device;
-  facts.inode = inode;
-  facts.birth = birth;
-  facts.mtime_ns = mtime_ns;
-  facts.ctime_ns = ctime_ns;
-  return facts;
-}
-
-void DirectoryHandle::swap(DirectoryHandle& other) noexcept {
-  std::swap(descriptor, other.descriptor);
-  std::swap(device, other.device);
-  std::swap(inode, other.inode);
-  std::swap(birth, other.birth);
-  std::swap(mtime_ns, other.mtime_ns);
-  std::swap(ctime_ns, other.ctime_ns);
-}
-
 base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, bool is_drive) const {
   if (descriptor < 0) return base::system_error(errno, "cannot open the directory");
   DirectoryHandle handle(descriptor);

@@ -16,14 +16,25 @@
 
 namespace spoor::scanner {
 
-// An open directory, and what its own inode says. Moving leaves the source closed. Not thread-safe.
-struct DirectoryHandle {
+// What the inode of a directory says.
+struct DirectoryFacts {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t birth = 0;  // its identity (directory_identity.h)
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+};
+
+// An open directory. Moving leaves the source closed, with its facts. Not thread-safe.
+struct DirectoryHandle : DirectoryFacts {
   DirectoryHandle() = default;
   explicit DirectoryHandle(int open_descriptor) : descriptor(open_descriptor) {}
-  DirectoryHandle(DirectoryHandle&& other) noexcept { swap(other); }
+  DirectoryHandle(DirectoryHandle&& other) noexcept
+      : DirectoryFacts(other.facts()), descriptor(std::exchange(other.descriptor, -1)) {}
   DirectoryHandle& operator=(DirectoryHandle&& other) noexcept {
     close();
-    swap(other);
+    DirectoryFacts::operator=(other.facts());
+    descriptor = std::exchange(other.descriptor, -1);
     return *this;
   }
   DirectoryHandle(const DirectoryHandle&) = delete;
@@ -32,18 +43,9 @@ struct DirectoryHandle {
 
   void close();
 
-  // A closed one of the same directory.
-  DirectoryHandle facts() const;
+  const DirectoryFacts& facts() const { return *this; }
 
   int descriptor = -1;
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint32_t birth = 0;  // its identity (directory_identity.h)
-  std::int64_t mtime_ns = 0;
-  std::int64_t ctime_ns = 0;
-
- private:
-  void swap(DirectoryHandle& other) noexcept;
 };
 
 // Whether the failure means that what was listed is gone, or is no directory any more.

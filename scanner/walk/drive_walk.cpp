@@ -66,11 +66,11 @@ void DriveWalk::flush_log() {
 
 std::optional<base::Error> DriveWalk::log_failure() const { return log_ ? log_->failure() : std::nullopt; }
 
-bool DriveWalk::looks_unmounted(const OpenRoot& root, const DirectoryRow& stored) {
-  const bool is_empty =
-      root.listing.own.files == 0 && root.listing.subdirectories.empty() && !root.listing.incomplete;
-  return root.reason == Reason::other_directory && is_empty &&
-         (stored.directories > 0 || stored.subtree.files > 0);
+bool DriveWalk::looks_unmounted(const DirectoryRead& root) const {
+  const Listing& listing = root.listing;
+  const bool is_empty = listing.own.files == 0 && listing.subdirectories.empty() && !listing.incomplete;
+  return is_empty && stored_ && (stored_->directories > 0 || stored_->subtree.files > 0) &&
+         reason_to_read(root.handle) == Reason::other_directory;
 }
 
 base::Result<DirectoryHandle> DriveWalk::open_checked() const {
@@ -91,19 +91,18 @@ std::optional<std::string> DriveWalk::why_another() const {
   return other_drive_error("is another directory than the one that was walked").message;
 }
 
-base::Result<DriveWalk::OpenRoot> DriveWalk::open() {
+base::Result<DirectoryRead> DriveWalk::open() {
   auto handle = open_checked();
   if (!handle) return handle.error();
-  seen_ = handle->facts();
-  OpenRoot root;
+  DirectoryRead root;
   root.handle = std::move(*handle);
-  root.reason = reason_to_read(root.handle);
+  seen_ = root.handle.facts();
   context_.pace.wait_until_due(context_.environment.stop);
   auto listing = context_.environment.reader.read(root.handle, "", context_.options.rules,
                                                   context_.file_names(), context_.environment.stop);
   if (!listing) return listing.error();
   root.listing = std::move(*listing);
-  if (stored_ && !context_.options.full && looks_unmounted(root, *stored_)) return unmounted_error();
+  if (!context_.options.full && looks_unmounted(root)) return unmounted_error();
   return root;
 }
 
@@ -116,11 +115,10 @@ Reason DriveWalk::reason_to_read(const DirectoryHandle& handle) const {
   return plan_.reason(plan_.root(), handle.inode, known, std::nullopt);
 }
 
-base::Result<> DriveWalk::walk(OpenRoot root) {
-  if (root.reason == Reason::other_directory) {
-    const auto erased = erase_drive(context_.transaction, id_, context_.environment.stop);
-    if (!erased) return erased.error();
-    context_.figures.dirs_deleted += *erased;
+base::Result<> DriveWalk::walk(DirectoryRead root) {
+  const Reason reason = reason_to_read(root.handle);
+  if (reason == Reason::other_directory) {
+    if (auto emptied = empty_drive(context_, id_); !emptied) return emptied;
     stored_.reset();
   }
   if (context_.environment.unfinished != nullptr) {
@@ -132,7 +130,7 @@ base::Result<> DriveWalk::walk(OpenRoot root) {
                  context_.environment.clock);
   }
   walker_.emplace(context_, plan_, drive_.path, id_, log_ ? &*log_ : nullptr);
-  return walker_->begin(std::move(root.handle), std::move(root.listing), std::move(stored_), root.reason);
+  return walker_->begin(std::move(root), std::move(stored_), reason);
 }
 
 base::Result<> DriveWalk::fail(const std::string& why) {
@@ -141,7 +139,7 @@ base::Result<> DriveWalk::fail(const std::string& why) {
   if (row.id == 0) row.id = store().new_id();
   if (auto put = store().put(parent_of_root(), row); !put) return put.error();
   context_.add_error(drive_.path.native(), why);
-  failed_ = FailedDrive{drive_.path, why};
+  failed_ = ScanError{drive_.path.native(), why};
   return {};
 }
 

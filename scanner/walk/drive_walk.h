@@ -31,8 +31,9 @@ class DriveWalk {
   // first.
   base::Result<> begin();
 
-  // How the drive failed as a whole, if it did.
-  const std::optional<FailedDrive>& failed() const { return failed_; }
+  // How the drive failed as a whole, if it did: its totals stay as they were, and all of it is walked once it
+  // can be, since by then the marks are used up.
+  const std::optional<ScanError>& failed() const { return failed_; }
 
   // As those of Walker.
   bool is_over() const { return !walker_ || walker_->is_over(); }
@@ -52,18 +53,11 @@ class DriveWalk {
   std::optional<base::Error> log_failure() const;
 
  private:
-  // A root that was found and listed, and why it is read.
-  struct OpenRoot {
-    DirectoryHandle handle;
-    Listing listing;
-    Reason reason = Reason::clean;
-  };
-
   base::Result<DirectoryHandle> open_checked() const;
-  static bool looks_unmounted(const OpenRoot& root, const DirectoryRow& stored);
-  base::Result<OpenRoot> open();
+  bool looks_unmounted(const DirectoryRead& root) const;
+  base::Result<DirectoryRead> open();
   Reason reason_to_read(const DirectoryHandle& handle) const;
-  base::Result<> walk(OpenRoot root);
+  base::Result<> walk(DirectoryRead root);
   base::Result<> fail(const std::string& why);
   DirectoryStore& store() const { return context_.transaction.directories(); }
   std::int64_t parent_of_root() const { return DirectoryStore::parent_of_root(id_); }
@@ -73,8 +67,8 @@ class DriveWalk {
   const Drive& drive_;
   const std::int64_t id_;
   std::optional<DirectoryRow> stored_;
-  std::optional<FailedDrive> failed_;
-  DirectoryHandle seen_;  // its root when the walk began; closed
+  std::optional<ScanError> failed_;
+  DirectoryFacts seen_;  // its root when the walk began
   std::optional<WalkLog> log_;
   std::optional<Walker> walker_;
 };

@@ -2,45 +2,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/files.h"
-#include "scanner/store/linked_files.h"
-#include "scanner/store/numbered_names.h"
 
 namespace spoor::scanner {
-
-struct Subdirectory {
-  std::string_view name;
-  std::uint64_t inode = 0;  // as the listing gives it: of the directory beneath a mount
-};
-
-// The subdirectories of one directory. There may be millions: each takes 16 bytes and its name.
-//
-// Not thread-safe.
-class Subdirectories {
- public:
-  void add(std::string_view name, std::uint64_t inode) { list_.add(name, inode); }
-
-  // By name, bytewise; of equal names one remains.
-  void sort() { list_.sort(); }
-
-  std::size_t size() const { return list_.size(); }
-  bool empty() const { return list_.empty(); }
-  // The name is valid as long as the list exists.
-  Subdirectory operator[](std::size_t number) const { return {list_.name(number), list_.number(number)}; }
-
-  // What it takes on the heap, about.
-  std::size_t memory_bytes() const { return list_.memory_bytes(); }
-
- private:
-  NumberedNames list_;
-};
 
 // The entries of a directory that the rules do not ignore.
 struct Listing {

@@ -93,10 +93,6 @@ base::Result<bool> OpenDirectory::finish(std::string_view path) {
   return true;
 }
 
-ChangedDirectory::ChangedDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows)
-    : OpenDirectory(std::move(found), context, plan, rows),
-      stored_(rows.directories(), before_ && before_->directories > 0 ? row_.id : 0) {}
-
 base::Result<> ChangedDirectory::decide_next(std::string_view path) {
   Next subdirectory = next();
   auto stored = take_stored(path, subdirectory.entry.name);
@@ -146,10 +142,6 @@ bool UnchangedDirectory::is_one(const DirectoryRow& stored, const Listing& listi
   const bool is_complete = stored.state == DirectoryState::ok && stored.pending + stored.mount_points == 0;
   return has_same_entries && is_complete && !stored.subtree.is_saturated() && !reads_all_below(reason);
 }
-
-UnchangedDirectory::UnchangedDirectory(Found found, WalkContext& context, const ScanPlan& plan,
-                                       DriveRows& rows)
-    : OpenDirectory(std::move(found), context, plan, rows), skipped_(row_.directories) {}
 
 base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
   skip_to_marked();

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
+#include "scanner/store/directory_store.h"
 #include "scanner/store/files.h"
-#include "scanner/store/stored_children.h"
 #include "scanner/walk/drive_rows.h"
 #include "scanner/walk/listing.h"
 #include "scanner/walk/read_ahead.h"
@@ -51,6 +51,8 @@ class OpenDirectory {
     std::size_t path_bytes = 0;
   };
 
+  // All must outlive it.
+  OpenDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
   OpenDirectory(const OpenDirectory&) = delete;
   OpenDirectory& operator=(const OpenDirectory&) = delete;
   virtual ~OpenDirectory() = default;
@@ -81,9 +83,6 @@ class OpenDirectory {
   std::size_t requested = 0;          // of those due, the first: they have a ticket, or are unreachable
 
  protected:
-  // All must outlive it.
-  OpenDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
-
   // A subdirectory to decide on, with its marks.
   struct Next {
     Subdirectory entry;
@@ -132,7 +131,7 @@ class OpenDirectory {
 // are built anew.
 class ChangedDirectory final : public OpenDirectory {
  public:
-  ChangedDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
+  using OpenDirectory::OpenDirectory;
 
   base::Result<> decide_next(std::string_view path) override;
 
@@ -141,7 +140,7 @@ class ChangedDirectory final : public OpenDirectory {
   base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
   base::Result<> erase(std::string_view path, const DirectoryRow& child);
 
-  StoredChildren stored_;
+  StoredChildren stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 
 // A directory with the entries that are stored, and nothing left for this scan below it: only its marked
@@ -151,7 +150,7 @@ class UnchangedDirectory final : public OpenDirectory {
   // Whether a directory that is stored so, and was read for that reason, is one.
   static bool is_one(const DirectoryRow& stored, const Listing& listing, Reason reason);
 
-  UnchangedDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
+  using OpenDirectory::OpenDirectory;
 
   base::Result<> decide_next(std::string_view path) override;
   std::uint64_t skipped_so_far() const override;
@@ -160,8 +159,8 @@ class UnchangedDirectory final : public OpenDirectory {
   base::Result<> sum_up(std::string_view path) override;
   void take_out(const DirectoryRow& child);
 
-  std::uint64_t skipped_;         // of those stored below it, not below a due one
-  bool has_lost_newest_ = false;  // a due one had the newest mtime of all
+  std::uint64_t skipped_ = row_.directories;  // of those stored below it, not below a due one
+  bool has_lost_newest_ = false;              // a due one had the newest mtime of all
 };
 
 }  // namespace spoor::scanner

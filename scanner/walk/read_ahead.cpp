@@ -8,21 +8,16 @@
 
 namespace spoor::scanner {
 
-class ReadAheadTask {
- public:
+struct ReadAheadTask {
   enum class State { queued, running, done };
 
-  ReadAheadTask(ReadAhead::Parent its_parent, std::string its_path,
-                std::optional<tracker::MarkCursor> its_marks)
-      : parent(std::move(its_parent)), path(std::move(its_path)), marks(its_marks) {}
-
+  ReadAhead::Parent parent = {};
+  std::string path = {};
+  std::optional<tracker::MarkCursor> marks = {};
   std::size_t depth = 0;
   bool is_submitted = false;
-  ReadAhead::Parent parent;
-  const std::string path;
-  const std::optional<tracker::MarkCursor> marks;
   State state = State::queued;
-  std::optional<base::Result<DirectoryRead>> result;
+  std::optional<base::Result<DirectoryRead>> result = {};
 };
 
 namespace {
@@ -69,7 +64,7 @@ ReadAhead::~ReadAhead() {
 
 ReadAhead::Ticket ReadAhead::ticket(Parent parent, std::string path,
                                     std::optional<tracker::MarkCursor> marks) {
-  return std::make_shared<Task>(std::move(parent), std::move(path), marks);
+  return std::make_shared<Task>(Task{.parent = std::move(parent), .path = std::move(path), .marks = marks});
 }
 
 void ReadAhead::submit(std::size_t depth, std::vector<Ticket> tickets) {
@@ -204,10 +199,7 @@ void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follow
     }
     marked.push_back({number});
     if (!follows || marked.size() > followed_max) continue;
-    if (!found.shared) {
-      DirectoryHandle facts = found.handle.facts();
-      found.shared = std::make_shared<const DirectoryHandle>(std::exchange(found.handle, std::move(facts)));
-    }
+    if (!found.shared) found.shared = std::make_shared<const DirectoryHandle>(std::move(found.handle));
     const std::string_view name = subdirectories[number].name;
     marked.back().ticket = ticket(found.shared, tracker::join_path(task.path, name), marks);
     marked.back().ticket->depth = task.depth + 1;

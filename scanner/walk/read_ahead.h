@@ -20,7 +20,7 @@
 
 namespace spoor::scanner {
 
-class ReadAheadTask;
+struct ReadAheadTask;
 
 // One of a directory's subdirectories that is marked, by its number in the listing.
 struct MarkedSubdirectory {

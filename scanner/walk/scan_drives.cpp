@@ -35,74 +35,50 @@ void refuse_overlapping(std::vector<Drive>& drives) {
   }
 }
 
-class DriveMatching {
- public:
-  DriveMatching(ScanTransaction& transaction, const std::stop_token& stop)
-      : transaction_(transaction), stop_(stop) {}
+// Removes all that is stored of a drive, and resets the change feed. Returns how many directories that were.
+base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive) {
+  ScanTransaction& transaction = context.transaction;
+  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
+  if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
+  const std::int64_t parent = DirectoryStore::parent_of_root(drive);
+  const auto root = transaction.directories().find(parent, "");
+  if (!root) return root.error();
+  if (!*root) return std::uint64_t{0};
+  return transaction.directories().erase(parent, **root, context.environment.stop);
+}
 
-  base::Result<MatchedDrives> match(const std::vector<Drive>& drives) {
-    auto stored = transaction_.drives();
-    if (!stored) return stored.error();
-    std::map<std::string, StoredDrive> before;
-    for (StoredDrive& drive : *stored) before[drive.path] = drive;
-    for (Drive drive : drives) {
-      auto entry = before.extract(drive.path.native());
-      auto its = entry.empty() ? add(drive) : base::Result<StoredDrive>(entry.mapped());
-      if (!its) return its.error();
-      if (auto updated = update(drive, its->id); !updated) return updated.error();
-      matched_.drives.push_back({std::move(drive), its->id});
-    }
-    for (const auto& [path, drive] : before) {
-      if (auto removed = remove(drive); !removed) return removed.error();
-    }
-    return std::move(matched_);
+base::Result<StoredDrive> add(ScanTransaction& transaction, const Drive& drive) {
+  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
+  return transaction.add_drive(drive.path.native());
+}
+
+// What is stored of a drive that overlaps with another one counts files of that one again.
+base::Result<> empty_overlapping(WalkContext& context, std::int64_t id) {
+  const auto root = context.transaction.directories().find(DirectoryStore::parent_of_root(id), "");
+  if (!root) return root.error();
+  const bool was_never_read = !*root || (*root)->read_scan == 0;
+  return was_never_read ? base::Result<>() : empty_drive(context, id);
+}
+
+base::Result<> update(WalkContext& context, Drive& drive, std::int64_t id) {
+  if (drive.overlaps) return empty_overlapping(context, id);
+  if (!drive.refused.empty()) return {};
+  const auto before = context.transaction.setting(identity_key(id));
+  if (!before) return before.error();
+  // The last scan may know an identity that the daemon does not.
+  if (drive.identity.empty()) drive.identity = before->value_or("");
+  if (drive.identity.empty() || *before == drive.identity) return {};
+  if (*before) {
+    if (auto emptied = empty_drive(context, id); !emptied) return emptied;
   }
+  return context.transaction.set_setting(identity_key(id), drive.identity);
+}
 
- private:
-  base::Result<StoredDrive> add(const Drive& drive) {
-    if (auto reset = transaction_.changes().reset(); !reset) return reset.error();
-    return transaction_.add_drive(drive.path.native());
-  }
-
-  base::Result<> update(Drive& drive, std::int64_t id) {
-    if (drive.overlaps) return empty_overlapping(id);
-    if (!drive.refused.empty()) return {};
-    const auto before = transaction_.drive_identity(id);
-    if (!before) return before.error();
-    // The last scan may know an identity that the daemon does not.
-    if (drive.identity.empty()) drive.identity = before->value_or("");
-    if (drive.identity.empty() || *before == drive.identity) return {};
-    if (*before) {
-      if (auto emptied = empty(id); !emptied) return emptied;
-    }
-    return transaction_.set_drive_identity(id, drive.identity);
-  }
-
-  // What is stored of a drive that overlaps with another one counts files of that one again.
-  base::Result<> empty_overlapping(std::int64_t id) {
-    const auto root = transaction_.directories().find(DirectoryStore::parent_of_root(id), "");
-    if (!root) return root.error();
-    const bool was_never_read = !*root || (*root)->read_scan == 0;
-    return was_never_read ? base::Result<>() : empty(id);
-  }
-
-  base::Result<> empty(std::int64_t id) {
-    const auto erased = erase_drive(transaction_, id, stop_);
-    if (!erased) return erased.error();
-    matched_.dirs_deleted += *erased;
-    return {};
-  }
-
-  // Its directories are not counted as deleted: they may still exist, on a drive that is not listed any more.
-  base::Result<> remove(const StoredDrive& drive) {
-    if (auto erased = erase_drive(transaction_, drive.id, stop_); !erased) return erased.error();
-    return transaction_.forget_drive(drive);
-  }
-
-  ScanTransaction& transaction_;
-  const std::stop_token& stop_;
-  MatchedDrives matched_;
-};
+// Its directories are not counted as deleted: they may still exist, on a drive that is not listed any more.
+base::Result<> remove(WalkContext& context, const StoredDrive& drive) {
+  if (auto erased = erase_drive(context, drive.id); !erased) return erased.error();
+  return context.transaction.forget_drive(drive);
+}
 
 }  // namespace
 
@@ -125,20 +101,30 @@ base::Result<> check_drives(std::vector<Drive>& drives) {
   return {};
 }
 
-base::Result<MatchedDrives> match_drives(ScanTransaction& transaction, const std::vector<Drive>& drives,
-                                         const std::stop_token& stop) {
-  return DriveMatching(transaction, stop).match(drives);
+base::Result<std::vector<KnownDrive>> match_drives(WalkContext& context) {
+  auto stored = context.transaction.drives();
+  if (!stored) return stored.error();
+  std::map<std::string, StoredDrive> before;
+  for (StoredDrive& drive : *stored) before[drive.path] = drive;
+  std::vector<KnownDrive> matched;
+  for (Drive drive : context.options.drives) {
+    auto entry = before.extract(drive.path.native());
+    auto its = entry.empty() ? add(context.transaction, drive) : base::Result<StoredDrive>(entry.mapped());
+    if (!its) return its.error();
+    if (auto updated = update(context, drive, its->id); !updated) return updated.error();
+    matched.push_back({std::move(drive), its->id});
+  }
+  for (const auto& [path, drive] : before) {
+    if (auto removed = remove(context, drive); !removed) return removed.error();
+  }
+  return matched;
 }
 
-base::Result<std::uint64_t> erase_drive(ScanTransaction& transaction, std::int64_t drive,
-                                        const std::stop_token& stop) {
-  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
-  if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
-  const std::int64_t parent = DirectoryStore::parent_of_root(drive);
-  const auto root = transaction.directories().find(parent, "");
-  if (!root) return root.error();
-  if (!*root) return std::uint64_t{0};
-  return transaction.directories().erase(parent, **root, stop);
+base::Result<> empty_drive(WalkContext& context, std::int64_t drive) {
+  const auto erased = erase_drive(context, drive);
+  if (!erased) return erased.error();
+  context.figures.dirs_deleted += *erased;
+  return {};
 }
 
 }  // namespace spoor::scanner

@@ -15,7 +15,6 @@
 #include "scanner/store/scan_record.h"
 #include "scanner/walk/directory_reader.h"
 #include "scanner/walk/pace.h"
-#include "tracker/cycles/cursor.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/filter/mark_set.h"
 #include "tracker/paths/namespace_rules.h"
@@ -66,7 +65,7 @@ struct ScanInput {
   tracker::Cursors next_cursors = {};
   // The level at which the next cycle is to open; 0 is no opinion.
   std::size_t start_level = 0;
-  // Up to where the membership log was read (peer/membership/membership_checkpoint.h).
+  // Up to where the membership log was read (peer/membership/etcd_members.h).
   std::string membership_checkpoint = {};
   // When gathering began: the scan may miss changes made later.
   base::WallTime started_at = {};

@@ -119,11 +119,9 @@ DirectoryRead get_read(base::ByteReader& in, std::uint64_t device) {
 }  // namespace
 
 bool is_before_in_walk(std::string_view a, std::string_view b) {
-  const std::size_t common = common_bytes(a, b);
-  if (common == a.size() || common == b.size()) return a.size() < b.size();
   // A name that ends comes before a longer one.
-  if (a[common] == '/' || b[common] == '/') return a[common] == '/';
-  return static_cast<unsigned char>(a[common]) < static_cast<unsigned char>(b[common]);
+  const auto rank = [](char each) { return each == '/' ? 0 : static_cast<unsigned char>(each); };
+  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
 }
 
 WalkLog::WalkLog(UnfinishedScan& scan, Root root, const base::Clock& clock)

@@ -32,21 +32,17 @@ Walker::Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem
                std::int64_t drive, WalkLog* log)
     : context_(context), plan_(plan), drive_path_(path), rows_(context, drive), log_(log) {}
 
-base::Result<> Walker::begin(DirectoryHandle root, Listing listing, std::optional<DirectoryRow> stored,
-                             Reason reason) {
+base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason) {
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
-                      ReadAhead::Options{.device = root.device,
+                      ReadAhead::Options{.device = root.handle.device,
                                          .threads = context_.readers(),
                                          .file_names = context_.file_names(),
                                          .stop = context_.environment.stop,
                                          .open_max = context_.open_directories_max() / 4,
                                          .taker_reads = !context_.has_other_drives()});
   path_.clear();
-  const std::uint64_t inode = root.inode;
-  DirectoryRead read;
-  read.handle = std::move(root);
-  read.listing = std::move(listing);
-  return push({"", inode, std::move(stored), plan_.root(), reason}, std::move(read));
+  const std::uint64_t inode = root.handle.inode;
+  return push({"", inode, std::move(stored), plan_.root(), reason}, std::move(root));
 }
 
 bool Walker::would_wait() const {

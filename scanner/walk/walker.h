@@ -37,10 +37,9 @@ class Walker {
   Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem::path& path, std::int64_t drive,
          WalkLog* log);
 
-  // Takes the root as read: its handle, its listing, the row it had (nothing for a new one) and the reason
-  // why it was read. Fails where the database does. Once, and first.
-  base::Result<> begin(DirectoryHandle root, Listing listing, std::optional<DirectoryRow> stored,
-                       Reason reason);
+  // Takes the root as read, the row it had (nothing for a new one) and the reason why it was read. Fails
+  // where the database does. Once, and first.
+  base::Result<> begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason);
 
   bool is_over() const { return open_.empty(); }
 

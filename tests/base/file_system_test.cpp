@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/file_lock.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/umask.h"
 

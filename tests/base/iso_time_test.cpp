@@ -1,4 +1,4 @@
-#include "base/iso_time.h"
+#include "base/clock.h"
 
 #include <gtest/gtest.h>
 

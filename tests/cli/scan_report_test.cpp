@@ -26,7 +26,7 @@ class ScanReportTest : public testing::Test {
   ScanOutcome outcome() const {
     return {.gathered = gathered_, .levels = levels_, .report = &report_, .start_level = start_level_};
   }
-  json filter() const { return json::parse(scan_json(outcome()))["filter"]; }
+  json filter() const { return scan_json(outcome())["filter"]; }
 
   const tracker::LevelSchedule levels_{1000, 0.1};
   peer::Gathered gathered_;
@@ -50,10 +50,10 @@ TEST_F(ScanReportTest, FilterWithinItsBound_IsNotSaturated) {
 
 TEST_F(ScanReportTest, Note_IsShown) {
   auto with_note = outcome();
-  EXPECT_TRUE(json::parse(scan_json(with_note))["note"].is_null());
+  EXPECT_TRUE(scan_json(with_note)["note"].is_null());
   EXPECT_THAT(scan_text(with_note), Not(HasSubstr("note")));
   with_note.note = "members.json: the disk is full";
-  EXPECT_EQ(json::parse(scan_json(with_note))["note"], "members.json: the disk is full");
+  EXPECT_EQ(scan_json(with_note)["note"], "members.json: the disk is full");
   EXPECT_THAT(scan_text(with_note), HasSubstr("note       members.json: the disk is full\n"));
 }
 
@@ -74,7 +74,7 @@ TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
     EXPECT_THAT(text, Not(HasSubstr("\n2026")));
     EXPECT_THAT(text, HasSubstr("evil\\x0a2026"));
   }
-  EXPECT_EQ(json::parse(scan_json(outcome()))["peers"][0]["error"], evil);
+  EXPECT_EQ(scan_json(outcome())["peers"][0]["error"], evil);
 }
 
 TEST_F(ScanReportTest, FilterBeyondItsBound_IsSaturatedWithAdvice) {

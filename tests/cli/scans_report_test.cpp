@@ -1,4 +1,4 @@
-#include "cli/scans_report.h"
+#include "cli/scan_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

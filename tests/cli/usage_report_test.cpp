@@ -31,7 +31,7 @@ Usage sample() {
   usage.total.dirs = 10;
   usage.total.children = {entry("bucket/a", 1, 512, 10), entry("bucket/c", 1, 256, 80)};
   usage.total.children[0].children = {entry("bucket/a/b", 2, 512, 10)};
-  usage.total.rest = {.count = 7, .files = 5, .dirs = 0, .bytes = 128, .allocated = 128, .complete = true};
+  usage.total.rest = {{.files = 5, .dirs = 0, .bytes = 128, .allocated = 128, .complete = true}, 7};
   return usage;
 }
 

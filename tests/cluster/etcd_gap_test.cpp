@@ -132,7 +132,7 @@ TEST_F(EtcdGapTest, EtcdReplacedWithSameClusterId_IsAGap) {
   auto now = peer::read_registry(client_, place_).value();
   EXPECT_EQ(now.cluster_id, before.cluster_id);
   while (now.revision < before.revision + 5) {
-    ASSERT_TRUE(client_.put(std::vector<peer::EtcdPut>{{"somebody/else", "x"}}));
+    ASSERT_TRUE(client_.change_if({}, {{{"somebody/else", "x"}}}).value());
     now = peer::read_registry(client_, place_).value();
   }
   EXPECT_EQ(scan()["mode"], "full");
@@ -257,7 +257,7 @@ TEST_F(EtcdGapTest, ManyHangingMembers_ReachableMembersAreStillRead) {
     members.push_back(
         {key, json{{"node", node}, {"url", "unix:" + link.native()}, {"instance", "i"}}.dump()});
     if (members.size() < 100) continue;
-    ASSERT_TRUE(client_.put(members));
+    ASSERT_TRUE(client_.change_if({}, {members}).value());
     members.clear();
   }
   ASSERT_EQ(peer::read_registry(client_, place_).value().entries.size(), 403U);

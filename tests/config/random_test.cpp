@@ -89,7 +89,7 @@ class RandomTest : public ::testing::Test {
   static void check(const std::string& text, const std::vector<std::string>& overrides) {
     const auto loaded = load_text(text, "random", overrides);
     if (!loaded) {
-      EXPECT_EQ(loaded.error().code, Errc::config_invalid);
+      EXPECT_EQ(loaded.error().code, std::errc::invalid_argument);
       EXPECT_FALSE(loaded.error().message.empty());
       return;
     }

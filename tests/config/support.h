@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/errors.h"
 #include "config/load.h"
 
 namespace spoor::config::testing {
@@ -34,7 +33,7 @@ inline base::Result<Config> load_minimal(const std::vector<std::string>& overrid
 // The message of the error that loading `text` gives, or what went wrong with that.
 inline std::string error_of(const base::Result<Config>& loaded) {
   if (loaded) return "(loaded without an error)";
-  if (loaded.error().code != Errc::config_invalid) return "(another code) " + loaded.error().message;
+  if (loaded.error().code != std::errc::invalid_argument) return "(another code) " + loaded.error().message;
   return loaded.error().message;
 }
 

@@ -72,15 +72,10 @@ class ApiTest : public testing::Test {
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     nullptr, clock_);
-    tracker_routes_.emplace(TrackerRoutes::Options{node_, 1, rules_.digest()}, persistence_->tracker(),
-                            *snapshot_scheduler_, *group_commit_, reading_);
-    drive_routes_.emplace(*snapshot_scheduler_);
-    status_routes_.emplace(StatusRoutes::Parts{node_, "0", *persistence_, *snapshot_scheduler_,
-                                               *group_commit_, peers_, nullptr, *intake_},
-                           metrics_, clock_);
-    api_.emplace(context_, node_.node,
-                 Api::Services{*intake_, *tracker_routes_, *drive_routes_, *status_routes_, reports_},
-                 access_, clock_);
+    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
+                                      *group_commit_, peers_, nullptr, *intake_, metrics_, reading_},
+                    clock_);
+    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
@@ -134,9 +129,7 @@ class ApiTest : public testing::Test {
   std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
   const tracker::NodeIdentity node_{"default", "n1"};
   std::optional<MarkIntake> intake_;
-  std::optional<TrackerRoutes> tracker_routes_;
-  std::optional<DriveRoutes> drive_routes_;
-  std::optional<StatusRoutes> status_routes_;
+  std::optional<NodeRoutes> routes_;
   std::optional<Api> api_;
   std::deque<Asked> asked_;
 };

@@ -1,4 +1,4 @@
-#include "daemon/api/cross_site.h"
+#include "daemon/api/access.h"
 
 #include <gtest/gtest.h>
 

@@ -44,7 +44,7 @@ class HttpServerTest : public testing::Test {
                            .request_max = patience}) {
     const auto url = server_.listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
-    server_.start(echo);
+    server_.start({.handle = echo});
     thread_ = std::jthread([this] { context_.run(); });
   }
   ~HttpServerTest() override {
@@ -200,7 +200,7 @@ TEST_F(HttpServerTest, RefusedConnection_DoesNotCountAgainstTheLimit) {
   refused.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(begins_with(refused.receive_until("overloaded"), "HTTP/1.1 503 "));
   held.pop_front();
-  while (server_.figures().open > 3) std::this_thread::yield();
+  while (server_.totals().open > 3) std::this_thread::yield();
   RawClient next(port_);
   next.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(begins_with(next.receive_until("GET / - "), "HTTP/1.1 200 "));
@@ -224,11 +224,11 @@ TEST(HttpServerAdmissionTest, Refusal_BodyAlreadyReceived_KeepsTheConnection) {
   boost::asio::io_context context(1);
   HttpServer server(context, {});
   const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
-  server.start(echo, [](const HttpRequest& request) -> std::optional<HttpResponse> {
-    EXPECT_TRUE(request.body.empty());
-    if (request.path != "/no") return std::nullopt;
-    return HttpResponse{.status = 403, .body = "no"};
-  });
+  server.start({.handle = echo, .admit = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+                  EXPECT_TRUE(request.body.empty());
+                  if (request.path != "/no") return std::nullopt;
+                  return HttpResponse{.status = 403, .body = "no"};
+                }});
   const std::jthread thread([&] { context.run(); });
   const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
   RawClient client(port);
@@ -251,7 +251,7 @@ TEST(HttpServerLimitTest, ConnectionLimitReached_EvictsTheLongestIdleConnection)
                               .idle_max = never,
                               .request_max = never});
   const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
-  server.start(echo);
+  server.start({.handle = echo});
   const std::jthread thread([&] { context.run(); });
   const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
   const std::string get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -276,7 +276,7 @@ TEST(HttpServerLimitTest, BodyMemoryLimitReached_Is503) {
   const auto url = server.listen(HttpServer::TcpListener{.address = support::own_loopback()});
   boost::asio::steady_timer gate(context, std::chrono::hours(1));
   std::promise<void> is_there;
-  server.start([&](const HttpRequest& request) -> boost::asio::awaitable<HttpResponse> {
+  server.start({.handle = [&](const HttpRequest& request) -> boost::asio::awaitable<HttpResponse> {
     if (request.path == "/wait") {
       is_there.set_value();
       co_await gate.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
@@ -284,7 +284,7 @@ TEST(HttpServerLimitTest, BodyMemoryLimitReached_Is503) {
     HttpResponse response;
     response.body = request.path;
     co_return response;
-  });
+  }});
   const std::jthread thread([&] { context.run(); });
   const auto port = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
   const auto post = [](const std::string& path, std::size_t length) {
@@ -315,13 +315,13 @@ class HttpServerStopTest : public testing::Test {
   static constexpr std::chrono::hours never{1};
 
   void start(std::chrono::milliseconds first_max, std::shared_ptr<TlsServer> tls = nullptr) {
-    server_.emplace(context_,
-                    HttpServer::Options{
-                        .idle_max = never, .request_max = never, .grace_max = never, .first_max = first_max});
+    server_.emplace(
+        context_,
+        HttpLimits{.idle_max = never, .request_max = never, .grace_max = never, .first_max = first_max});
     const auto url =
         server_->listen(HttpServer::TcpListener{.address = support::own_loopback(), .tls = std::move(tls)});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
-    server_->start(echo);
+    server_->start({.handle = echo});
     thread_ = std::jthread([this] { context_.run(); });
   }
 
@@ -379,7 +379,7 @@ TEST_F(HttpServerStopTest, SilentTlsConnection_IsClosedSoon) {
   start(std::chrono::milliseconds(50),
         TlsServer::load({authority.certificate("server"), authority.key("server"), {}}).value());
   RawClient silent(port_);
-  while (server_->figures().accepted == 0) std::this_thread::yield();
+  while (server_->totals().accepted == 0) std::this_thread::yield();
   stop();
   EXPECT_EQ(silent.receive_all(), "");
 }

@@ -49,7 +49,7 @@ class HttpThreadsTest : public testing::Test {
   static constexpr std::size_t threads = 3;
   static constexpr std::chrono::hours never{1};
 
-  void start(const HttpServer::Handler& handler, HttpServer::Options options = {}) {
+  void start(const HttpService::Handler& handler, HttpLimits options = {}) {
     options.idle_max = never;
     options.request_max = never;
     options.grace_max = never;
@@ -57,7 +57,7 @@ class HttpThreadsTest : public testing::Test {
     server_.emplace(context_, options, serving_.others());
     const auto url = server_->listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
-    server_->start(handler);
+    server_->start({.handle = handler});
     thread_ = std::jthread([this] {
       serving_.run(context_);
       has_ended_.set_value();
@@ -104,12 +104,12 @@ TEST(ServingThreadsTest, ZeroThreads_MeansOnePerProcessor) {
 TEST_F(HttpThreadsTest, Connections_AreSpreadOverThreadsAndEndAtAStop) {
   start(tell_thread);
   auto clients = one_on_each();
-  EXPECT_EQ(server_->figures().open, threads);
-  EXPECT_EQ(server_->figures().accepted, threads);
+  EXPECT_EQ(server_->totals().open, threads);
+  EXPECT_EQ(server_->totals().accepted, threads);
   stop();
   for (RawClient& client : clients) EXPECT_THAT(client.receive_all(), EndsWith("."));
   has_ended_.get_future().wait();
-  EXPECT_EQ(server_->figures().open, 0U);
+  EXPECT_EQ(server_->totals().open, 0U);
 }
 
 TEST_F(HttpThreadsTest, ConnectionLimit_AppliesToAllThreadsTogether) {
@@ -123,7 +123,7 @@ TEST_F(HttpThreadsTest, ConnectionLimit_AppliesToAllThreadsTogether) {
   for (RawClient& client : clients) client.send(get);
   for (RawClient& client : clients)
     EXPECT_THAT(client.receive_until(".HTTP/1.1 200 OK"), HasSubstr(".HTTP/1.1 200 OK"));
-  EXPECT_EQ(server_->figures().refused, 2 * threads);
+  EXPECT_EQ(server_->totals().refused, 2 * threads);
   stop();
 }
 
@@ -136,7 +136,7 @@ TEST_F(HttpThreadsTest, ConnectionLimitReached_EvictsAnIdleConnectionOfAnotherTh
     on_main.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     EXPECT_THAT(on_main.receive_all(), EndsWith("."));
   }
-  while (server_->figures().open > 0) std::this_thread::yield();
+  while (server_->totals().open > 0) std::this_thread::yield();
   RawClient idle(port_);  // on the second thread
   idle.send(get);
   idle.receive_until(".");
@@ -149,10 +149,10 @@ TEST_F(HttpThreadsTest, ConnectionLimitReached_EvictsAnIdleConnectionOfAnotherTh
     refused.send(get);
     EXPECT_THAT(refused.receive_all(), StartsWith("HTTP/1.1 503 "));
   }
-  while (server_->figures().open > 1) std::this_thread::yield();
+  while (server_->totals().open > 1) std::this_thread::yield();
   go_on.set_value();
   EXPECT_THAT(idle.receive_all(), EndsWith(".")) << "it was ended";
-  while (server_->figures().open > 0) std::this_thread::yield();
+  while (server_->totals().open > 0) std::this_thread::yield();
   RawClient next(port_);
   next.send(get);
   EXPECT_THAT(next.receive_until("."), StartsWith("HTTP/1.1 200 "));
@@ -202,7 +202,7 @@ TEST_F(HttpThreadsTest, Stop_MainThread_ServesOtherThreadsUntilTheyEnd) {
   });
   std::list<RawClient> clients;
   for (std::size_t i = 0; i < threads; ++i) clients.emplace_back(port_);
-  while (server_->figures().open < threads) std::this_thread::yield();
+  while (server_->totals().open < threads) std::this_thread::yield();
   stop();
   std::set<std::string> names;
   for (RawClient& client : clients) {
@@ -250,7 +250,7 @@ TEST_F(HttpThreadsTest, SetLimits_AppliesToAllThreads) {
   auto clients = one_on_each();
   std::promise<void> is_set;
   asio::post(context_, [&] {
-    server_->set_limits(100, 1000, 1000);
+    server_->set_limits({.body_bytes_max = 100, .bodies_bytes_max = 1000, .connections_max = 1000});
     is_set.set_value();
   });
   is_set.get_future().wait();

@@ -94,18 +94,12 @@ class Node {
         std::make_unique<GroupCommit>(context_, pool_, *persistence_, *snapshot_scheduler_, clock_, timers_);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
                                            *group_commit_, nullptr, clock_);
-    tracker_routes_ =
-        std::make_unique<TrackerRoutes>(TrackerRoutes::Options{node_, 1, rules_.digest()},
-                                        persistence_->tracker(), *snapshot_scheduler_, *group_commit_, pool_);
-    drive_routes_ = std::make_unique<DriveRoutes>(*snapshot_scheduler_);
-    status_routes_ =
-        std::make_unique<StatusRoutes>(StatusRoutes::Parts{node_, "0", *persistence_, *snapshot_scheduler_,
-                                                           *group_commit_, peers_, nullptr, *intake_},
-                                       metrics_, clock_);
-    api_ = std::make_unique<Api>(
-        context_, node_.node,
-        Api::Services{*intake_, *tracker_routes_, *drive_routes_, *status_routes_, reports_}, access_,
+    routes_ = std::make_unique<NodeRoutes>(
+        NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
+                          peers_, nullptr, *intake_, metrics_, pool_},
         clock_);
+    api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
+                                 clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {
       return metrics_.measure(request, route_of(request.path), api_->handle(request));
     };
@@ -183,9 +177,7 @@ class Node {
   const std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
   const tracker::NodeIdentity node_{"default", "n1"};
   std::unique_ptr<MarkIntake> intake_;
-  std::unique_ptr<TrackerRoutes> tracker_routes_;
-  std::unique_ptr<DriveRoutes> drive_routes_;
-  std::unique_ptr<StatusRoutes> status_routes_;
+  std::unique_ptr<NodeRoutes> routes_;
   std::unique_ptr<Api> api_;
   const std::shared_ptr<HttpTotals> totals_ = std::make_shared<HttpTotals>();
   const std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>(totals_);

@@ -11,7 +11,7 @@
 #include "tests/fuzz/segment_input.h"
 #include "tracker/errors.h"
 #include "tracker/filter/hash.h"
-#include "tracker/storage/journal_replay.h"
+#include "tracker/storage/recovery.h"
 
 namespace spoor::tracker {
 namespace {

@@ -9,7 +9,7 @@
 #include "tests/fakes/manual_clock.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/fuzz/segment_input.h"
-#include "tracker/storage/journal_replay.h"
+#include "tracker/storage/recovery.h"
 
 namespace spoor::tracker {
 namespace {

@@ -23,6 +23,12 @@ class EtcdClientTest : public testing::Test {
 
   EtcdLease granted() { return client_.grant(std::chrono::seconds(30)).value(); }
 
+  // Whether all are put.
+  bool put(const std::vector<EtcdPut>& puts) {
+    const auto done = client_.change_if({}, {puts});
+    return done && *done;
+  }
+
   std::vector<std::string> listed(const EtcdRange& range) {
     std::vector<std::string> all;
     for (const EtcdEntry& entry : client_.list(range).value().entries)
@@ -41,8 +47,7 @@ class EtcdClientTest : public testing::Test {
 
 TEST_F(EtcdClientTest, List_ReturnsPutKeysWithLeaseAndRevision) {
   const EtcdLease lease = granted();
-  ASSERT_TRUE(
-      client_.put(std::vector<EtcdPut>{{"p/b", std::string("\0\xff", 2), lease}, {"p/a", ""}, {"q", "x"}}));
+  ASSERT_TRUE(put({{"p/b", std::string("\0\xff", 2), lease}, {"p/a", ""}, {"q", "x"}}));
   const auto entries = client_.list({"p/", "p0"});
   ASSERT_TRUE(entries) << entries.error().message;
   ASSERT_EQ(entries->entries.size(), 2U);
@@ -96,13 +101,13 @@ TEST_F(EtcdClientTest, LeaseExpired_KeepAliveAndRevokeAreNoError) {
   etcd_.expire(lease.id);
   EXPECT_FALSE(client_.keep_alive(lease).value());
   EXPECT_TRUE(client_.revoke(lease));
-  EXPECT_FALSE(client_.put(std::vector<EtcdPut>{{"a", "b", lease}}));
+  EXPECT_FALSE(put({{"a", "b", lease}}));
   EXPECT_EQ(etcd_.asked.back(), "a /v3/kv/txn") << "another endpoint would say the same";
 }
 
 TEST_F(EtcdClientTest, LeaseRevoked_DeletesItsKeys) {
   const EtcdLease lease = granted();
-  ASSERT_TRUE(client_.put(std::vector<EtcdPut>{{"a", "b", lease}, {"b", "b"}}));
+  ASSERT_TRUE(put({{"a", "b", lease}, {"b", "b"}}));
   EXPECT_TRUE(client_.revoke(lease));
   EXPECT_THAT(listed({"a", "z"}), ElementsAre("b=b"));
 }
@@ -224,7 +229,7 @@ TEST_F(EtcdClientTest, MalformedResponse_IsAnError) {
     EXPECT_FALSE(client_.list({"p/", "p0"})) << body.substr(0, 100);
     EXPECT_FALSE(client_.grant(std::chrono::seconds(1))) << body.substr(0, 100);
     EXPECT_FALSE(client_.keep_alive({1})) << body.substr(0, 100);
-    EXPECT_FALSE(client_.put(std::vector<EtcdPut>{{"a", "b"}})) << body.substr(0, 100);
+    EXPECT_FALSE(put({{"a", "b"}})) << body.substr(0, 100);
     EXPECT_FALSE(client_.put_if_absent({"a", "b", {1}})) << body.substr(0, 100);
   }
 }

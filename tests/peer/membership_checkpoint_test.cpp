@@ -1,6 +1,6 @@
-#include "peer/membership/membership_checkpoint.h"
-
 #include <gmock/gmock.h>
+
+#include "peer/membership/etcd_members.h"
 
 namespace spoor::peer {
 namespace {
@@ -28,7 +28,13 @@ Registry registry_after(const std::vector<RegisteredMember>& gone) {
 }
 
 std::string position(const Registry& last_known) {
-  return MembershipCheckpoint::of(last_known, location).to_text();
+  const tracker::Cursors none;
+  return to_listing(last_known, location, {none, {}}, {}).checkpoint;
+}
+
+std::vector<std::string> gaps_since(std::string_view stored, const Registry& last_known,
+                                    const EtcdLocation& place, const tracker::Cursors& cursors) {
+  return to_listing(last_known, place, {cursors, std::string(stored)}, {}).gaps;
 }
 
 tracker::Cursors cursors_of(const std::vector<RegisteredMember>& members) {

@@ -80,7 +80,7 @@ class MixedCluster {
 
   BloomShape some_shape(const LevelSchedule& levels) {
     if (random_.one_in(8)) return {random_.between(1, 200), random_.between(1, 10)};
-    return levels.shape(random_.below(std::min<std::size_t>(levels.count(), 4)));
+    return levels.shape(random_.below(std::min<std::size_t>(levels.last() + 1, 4)));
   }
 
   std::string some_path() {

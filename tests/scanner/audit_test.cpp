@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "scanner/store/stored_tree.h"
+#include "scanner/store/directory_store.h"
 #include "tests/scanner/scanned_node.h"
 #include "tracker/filter/prefix_hashes.h"
 

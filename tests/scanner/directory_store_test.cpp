@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "scanner/store/stored_children.h"
 #include "scanner/store/usage_database.h"
 #include "tests/support/temp_directory.h"
 

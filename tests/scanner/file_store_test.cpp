@@ -6,8 +6,6 @@
 #include <map>
 
 #include "scanner/errors.h"
-#include "scanner/store/file_chunk.h"
-#include "scanner/store/stored_files.h"
 #include "scanner/store/usage_database.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_directory.h"

@@ -25,25 +25,25 @@ constexpr auto unsigned_max = std::numeric_limits<std::uint64_t>::max();
 TEST(LinkKeyTest, Order_MatchesWalkOrder) {
   const std::vector<std::string> paths = {"", "a", "a/b", "a/b/c", "a/b-c", "a\x01", "a-b", "a-b/c", "ab"};
   for (std::size_t one = 1; one < paths.size(); ++one) {
-    EXPECT_LT(link_key(paths[one - 1]), link_key(paths[one])) << paths[one];
+    EXPECT_LT(walk_key(paths[one - 1]), walk_key(paths[one])) << paths[one];
     EXPECT_TRUE(is_before_in_walk(paths[one - 1], paths[one])) << paths[one];
   }
 }
 
 TEST(LinkKeyTest, CommonAncestor_ContainsBoth) {
   const auto ancestor = [](const char* one, const char* other) {
-    const std::string a = link_key(one);
-    const std::string b = link_key(other);
+    const std::string a = walk_key(one);
+    const std::string b = walk_key(other);
     EXPECT_EQ(common_ancestor(a, b), common_ancestor(b, a));
     return std::string(common_ancestor(a, b));
   };
   EXPECT_EQ(ancestor("a/b", "a/c"), "a");
-  EXPECT_EQ(ancestor("a/b", "a/b/c"), link_key("a/b"));
+  EXPECT_EQ(ancestor("a/b", "a/b/c"), walk_key("a/b"));
   EXPECT_EQ(ancestor("a/b", "a/bc"), "a");
   EXPECT_EQ(ancestor("a", "ab"), "");
   EXPECT_EQ(ancestor("", "a"), "");
-  EXPECT_EQ(ancestor("a/b/c/d", "a/b/e"), link_key("a/b"));
-  EXPECT_EQ(ancestor("a/b", "a/b"), link_key("a/b"));
+  EXPECT_EQ(ancestor("a/b/c/d", "a/b/e"), walk_key("a/b"));
+  EXPECT_EQ(ancestor("a/b", "a/b"), walk_key("a/b"));
 }
 
 class LinkStoreTest : public ::testing::Test {

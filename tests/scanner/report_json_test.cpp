@@ -27,7 +27,7 @@ TEST(UsageJsonTest, Children_NestToTheQueriedDepth) {
   usage.total = entry("a", true);
   usage.total.children = {entry("a/b", true), entry("a/c")};
   usage.total.children[1].complete = false;
-  usage.total.rest = {.count = 5, .files = 6, .dirs = 7, .bytes = 8, .allocated = 9, .complete = false};
+  usage.total.rest = {{.files = 6, .dirs = 7, .bytes = 8, .allocated = 9, .complete = false}, 5};
   EXPECT_EQ(usage_json(usage), ordered_json::parse(R"({
     "path":"a","files":1,"dirs":2,"bytes":3,"allocated":4,"complete":true,
     "as_of":"1970-01-01T00:00:00Z","truncated":false,
@@ -62,7 +62,7 @@ TEST(UsageJsonTest, UsageJson_RoundTrips) {
   usage.truncated = true;
   usage.total = entry("a", true);
   usage.total.children = {entry("a/b", true), entry("a/c")};
-  usage.total.children[0].rest = {.count = 5, .files = 6, .dirs = 7, .bytes = 8, .allocated = 9};
+  usage.total.children[0].rest = {{.files = 6, .dirs = 7, .bytes = 8, .allocated = 9}, 5};
   const auto json = usage_json(usage);
   const auto read = usage_from_json(json);
   ASSERT_TRUE(read) << read.error().message;

@@ -1,4 +1,4 @@
-#include "scanner/scan_lock.h"
+#include "scanner/scan.h"
 
 #include <gtest/gtest.h>
 

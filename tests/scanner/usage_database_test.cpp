@@ -36,14 +36,14 @@ TEST_F(UsageDatabaseTest, NewDatabase_IsEmpty) {
   UsageDatabase database = open();
   EXPECT_TRUE(database.cursors().value().empty());
   EXPECT_TRUE(database.scans(10).value().empty());
-  EXPECT_TRUE(database.drives().value().empty());
+  EXPECT_TRUE(database.begin_scan().value()->drives().value().empty());
 }
 
 TEST_F(UsageDatabaseTest, DatabaseFiles_HaveMode0640WhateverTheUmask) {
   const support::Umask umask(0);
   UsageDatabase database = open();
   auto transaction = database.begin_scan().value();
-  ASSERT_TRUE(transaction->set_start_level(1));
+  ASSERT_TRUE(transaction->set_setting(start_level_key, "1"));
   ASSERT_TRUE(transaction->commit({}));
   auto consumers = Consumers::open(temp_.path());
   ASSERT_TRUE(consumers);
@@ -86,7 +86,7 @@ TEST_F(UsageDatabaseTest, StartLevel_RoundTripsThroughCommit) {
   for (const std::size_t level : {63U, 7U}) {
     UsageDatabase database = open();
     auto transaction = database.begin_scan().value();
-    ASSERT_TRUE(transaction->set_start_level(level));
+    ASSERT_TRUE(transaction->set_setting(start_level_key, std::to_string(level)));
     ASSERT_TRUE(transaction->commit({}));
     EXPECT_EQ(database.start_level().value(), level);
     EXPECT_EQ(UsageDatabase::open_read_only(file()).value().start_level().value(), level);
@@ -111,15 +111,15 @@ TEST_F(UsageDatabaseTest, NoCommit_NothingIsStored) {
   {
     auto transaction = database.begin_scan().value();
     ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
-    ASSERT_TRUE(transaction->set_start_level(7));
+    ASSERT_TRUE(transaction->set_setting(start_level_key, "7"));
     ASSERT_TRUE(transaction->add_drive("/mnt/a"));
     ASSERT_TRUE(transaction->set_setting("key", "value"));
     ASSERT_TRUE(transaction->directories().put(1, DirectoryRow()));
   }
   EXPECT_TRUE(database.cursors().value().empty());
-  EXPECT_TRUE(database.drives().value().empty());
   EXPECT_EQ(database.start_level().value(), 0U);
   auto transaction = database.begin_scan().value();
+  EXPECT_TRUE(transaction->drives().value().empty());
   EXPECT_TRUE(transaction->is_first());
   EXPECT_FALSE(transaction->setting("key").value());
   EXPECT_FALSE(transaction->directories().find(1, "").value());

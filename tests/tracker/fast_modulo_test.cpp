@@ -1,4 +1,4 @@
-#include "tracker/filter/fast_modulo.h"
+#include "tracker/filter/bloom_filter.h"
 
 #include <gtest/gtest.h>
 

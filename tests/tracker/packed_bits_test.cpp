@@ -11,7 +11,6 @@
 #include "tests/support/largest_allocation.h"
 #include "tests/support/random.h"
 #include "tracker/errors.h"
-#include "tracker/filter/count_bits.h"
 
 namespace spoor::tracker {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/byte_codec.h"
 #include "tests/tracker/node.h"
-#include "tracker/storage/journal_replay.h"
 #include "tracker/storage/mark_set_codec.h"
+#include "tracker/storage/recovery.h"
 
 namespace spoor::tracker {
 namespace {

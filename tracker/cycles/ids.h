@@ -1,9 +1,10 @@
-// Strong types for numbers and ids that must not be mixed.
+// Strong types for numbers and ids that must not be mixed, and cursors, which consist of them.
 #pragma once
 
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,5 +50,17 @@ struct InstanceId {
   bool is_none() const { return *this == InstanceId{}; }
   friend auto operator<=>(const InstanceId&, const InstanceId&) = default;
 };
+
+// The first cycle of one peer whose marks one scanner has not walked yet. Valid only for the instance
+// that issued it.
+struct Cursor {
+  InstanceId instance;
+  CycleId cycle;
+
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+// By peer name.
+using Cursors = std::map<std::string, Cursor>;
 
 }  // namespace spoor::tracker

@@ -66,8 +66,6 @@ base::Result<JournalRecord> decode_record(base::ByteReader& in) {
 
 }  // namespace
 
-std::size_t record_bytes(const Mark& mark) { return 1 + 2 + mark.path.size(); }
-
 void append_record(std::string& records, const Mark& mark) {
   // Without ByteWriter, for speed: called for every new mark, under the tracker's lock.
   const auto size = static_cast<std::uint16_t>(mark.path.size());

@@ -40,10 +40,10 @@ struct LevelRecord {
 
 using JournalRecord = std::variant<Mark, AdvanceRecord, LevelRecord>;
 
-// The size of a record of this mark, of any advance, and of any level.
-std::size_t record_bytes(const Mark& mark);
-inline constexpr std::size_t advance_record_bytes = 1 + 8 + 8;
-inline constexpr std::size_t level_record_bytes = 1 + 8 + 8;
+// The size of the record.
+inline std::size_t record_bytes(const Mark& mark) { return 1 + 2 + mark.path.size(); }
+inline std::size_t record_bytes(const AdvanceRecord& /*advance*/) { return 1 + 8 + 8; }
+inline std::size_t record_bytes(const LevelRecord& /*level*/) { return 1 + 8 + 8; }
 
 void append_record(std::string& records, const Mark& mark);
 void append_record(std::string& records, const AdvanceRecord& advance);

@@ -100,19 +100,15 @@ bool Tracker::mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const
     return true;
   }
   ++outcome.added;
-  outcome.position = record(shared.local(), mark, record_bytes(mark));
+  outcome.position = record(shared.local(), mark);
   std::uint64_t& bits_added = shared.local().bits_added;
-  bits_added += set_bits(unknown);
+  if (options_.before_bits) options_.before_bits();
+  bits_added += live_.add(unknown);
   // Rarely, since all marking threads share the counter, but often enough to detect a full level in time.
   const auto level = live_.newest_level();
   const std::uint64_t often = level ? options_.levels.bits_set_max(*level) / 1024 : 0;
   if (bits_added > std::min<std::uint64_t>(often, 256)) live_.count_bits(std::exchange(bits_added, 0));
   return true;
-}
-
-std::uint64_t Tracker::set_bits(std::span<const PathHash> unknown) {
-  if (options_.before_bits) options_.before_bits();
-  return live_.add(unknown);
 }
 
 // Under the exclusive lock, since the order of tree marks decides which are joined.
@@ -121,14 +117,14 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
     const auto shared = marking_lock_.lock_shared();
     outcome.cycle = current_;
     outcome.position = position();
-    if (live_.trees_cover(mark.path)) return;
+    if (live_.trees().covers(mark.path)) return;
   }
   auto locked = marking_lock_.lock_exclusive();
   outcome.cycle = current_;
   outcome.position = position();
   if (!live_.add_tree(mark.path)) return;
   ++outcome.added;
-  record_locked(locked, mark, record_bytes(mark));
+  record_locked(locked, mark);
   outcome.position = bound_trees(locked);
 }
 
@@ -137,7 +133,7 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
 JournalPosition Tracker::bound_trees(MarkingLock::ExclusiveLock& locked) {
   for (std::string& ancestor : live_.bound_trees(options_.tree_bytes_max)) {
     const Mark mark{std::move(ancestor), MarkKind::tree};
-    record_locked(locked, mark, record_bytes(mark));
+    record_locked(locked, mark);
   }
   return position();
 }
@@ -149,7 +145,8 @@ void Tracker::bound_tree_marks() {
 
 // Must be called before the bits of the mark are set: see position_.
 template <class Record>
-JournalPosition Tracker::record(Marked& marked, const Record& record, std::size_t bytes) {
+JournalPosition Tracker::record(Marked& marked, const Record& record) {
+  const std::size_t bytes = record_bytes(record);
   const JournalPosition behind = position_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
   if (!recording_ || recording_cut_off_) return behind;
   if (behind - taken_up_to_ > recorded_bytes_max) {
@@ -162,11 +159,10 @@ JournalPosition Tracker::record(Marked& marked, const Record& record, std::size_
 
 // Appends the record after all earlier ones.
 template <class Record>
-JournalPosition Tracker::record_locked(MarkingLock::ExclusiveLock& locked, const Record& what,
-                                       std::size_t bytes) {
+JournalPosition Tracker::record_locked(MarkingLock::ExclusiveLock& locked, const Record& what) {
   seal_records(locked);
   Marked marked;
-  const JournalPosition behind = record(marked, what, bytes);
+  const JournalPosition behind = record(marked, what);
   sealed_ += marked.records;
   return behind;
 }
@@ -192,7 +188,7 @@ void Tracker::open_next_level() {
   count_bits(locked);
   if (level_to_open() != due) return;
   live_.open(due, std::move(filter));
-  record_locked(locked, LevelRecord{options_.levels.shape(*due)}, level_record_bytes);
+  record_locked(locked, LevelRecord{options_.levels.shape(*due)});
 }
 
 // nullopt if the newest level is not full, or if no further level can be opened: the cycle is then saturated.
@@ -242,13 +238,6 @@ void Tracker::count_bits(MarkingLock::ExclusiveLock& locked) {
   });
 }
 
-std::size_t Tracker::next_start_level() {
-  // Decreases by at most one level per cycle: a scanner that needs a high level may scan less often than
-  // others.
-  const std::size_t sunk = start_level_ == 0 ? 0 : start_level_ - 1;
-  return std::max(std::exchange(asked_level_, 0), sunk);
-}
-
 // --- cycles ---
 
 bool Tracker::advance(CycleId to) {
@@ -272,21 +261,22 @@ bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
   count_bits(locked);
   auto view = std::make_shared<const LiveMarks::View>(live_.view());
   if (!view->empty()) {
-    Closed closed;
-    closed.id = current_;
-    closed.memory_bytes = live_.memory_bytes();
-    closed.figures = live_figures(0);
-    closed.view = std::move(view);
-    history_.push_back(std::move(closed));
+    history_.push_back({.id = current_,
+                        .view = std::move(view),
+                        .marks = nullptr,
+                        .figures = live_figures(0),
+                        .memory_bytes = live_.memory_bytes()});
     trim_history();
   }
   live_.clear();
   saturated_ = false;
-  start_level_ = next_start_level();
+  // Decreases by at most one level per cycle: a scanner that needs a high level may scan less often than
+  // others.
+  start_level_ = std::max(std::exchange(asked_level_, 0), start_level_ == 0 ? 0 : start_level_ - 1);
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
-  last_advance_ = record_locked(locked, AdvanceRecord{to, opened_at_}, advance_record_bytes);
+  last_advance_ = record_locked(locked, AdvanceRecord{to, opened_at_});
   return true;
 }
 
@@ -317,12 +307,9 @@ void Tracker::trim_history() {
 }
 
 Tracker::Closed Tracker::make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const {
-  Closed closed;
-  closed.id = id;
-  closed.figures = figures_of(id, *marks);
-  closed.memory_bytes = marks->filter_bytes();
-  closed.marks = std::move(marks);
-  return closed;
+  const CycleFigures figures = figures_of(id, *marks);
+  const std::uint64_t bytes = marks->filter_bytes();
+  return {.id = id, .view = nullptr, .marks = std::move(marks), .figures = figures, .memory_bytes = bytes};
 }
 
 std::shared_ptr<const MarkSet> Tracker::Closed::get() const {
@@ -397,13 +384,11 @@ DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
 // --- status ---
 
 CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
-  CycleFigures figures;
-  figures.id = id;
-  figures.filter = MarkSetFigures::of(marks);
-  figures.levels = marks.filters().size();
-  figures.tree_marks = marks.tree_marks().size();
-  figures.saturated = is_saturated(marks);
-  return figures;
+  return {.id = id,
+          .filter = MarkSetFigures::of(marks),
+          .levels = marks.filters().size(),
+          .tree_marks = marks.tree_marks().size(),
+          .saturated = is_saturated(marks)};
 }
 
 // Whether the newest level holds clearly more items than it is sized for: the next level could not be opened.
@@ -422,13 +407,11 @@ bool Tracker::is_saturated(const MarkSet& marks) const {
 }
 
 CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
-  CycleFigures figures;
-  figures.id = current_;
-  figures.filter = live_.figures(uncounted);
-  figures.levels = live_.level_count();
-  figures.tree_marks = live_.trees().size();
-  figures.saturated = saturated_;
-  return figures;
+  return {.id = current_,
+          .filter = live_.figures(uncounted),
+          .levels = live_.level_count(),
+          .tree_marks = live_.trees().size(),
+          .saturated = saturated_};
 }
 
 TrackerStatus Tracker::status() const {

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "tracker/cycles/cursor.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/cycles/journal_record.h"
 #include "tracker/cycles/striped_shared_lock.h"
@@ -226,13 +225,12 @@ class Tracker {
   void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
   bool mark_path(MarkingLock::SharedLock& shared, const Mark& mark, const PrefixHashes& prefixes,
                  MarkOutcome& outcome);
-  std::uint64_t set_bits(std::span<const PathHash> unknown);
   void mark_tree(const Mark& mark, MarkOutcome& outcome);
   JournalPosition bound_trees(MarkingLock::ExclusiveLock& locked);
   template <class Record>
-  JournalPosition record(Marked& marked, const Record& record, std::size_t bytes);
+  JournalPosition record(Marked& marked, const Record& record);
   template <class Record>
-  JournalPosition record_locked(MarkingLock::ExclusiveLock& locked, const Record& what, std::size_t bytes);
+  JournalPosition record_locked(MarkingLock::ExclusiveLock& locked, const Record& what);
 
   bool is_newest_level_open() const;
   void open_next_level();
@@ -242,7 +240,6 @@ class Tracker {
 
   bool advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to);
   void pack(CycleId closed);
-  std::size_t next_start_level();
   void trim_history();
   Closed make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const;
   void seal_records(MarkingLock::ExclusiveLock& locked) const;

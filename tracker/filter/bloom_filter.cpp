@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "tracker/errors.h"
-#include "tracker/filter/count_bits.h"
 
 namespace spoor::tracker {
 BloomShape BloomShape::for_items(std::uint64_t items, double fp_rate) {

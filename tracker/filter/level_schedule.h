@@ -28,7 +28,6 @@ class LevelSchedule {
   // within bytes_max.
   LevelSchedule(std::uint64_t items, double fp_rate);
 
-  std::size_t count() const { return levels_.size(); }
   std::size_t last() const { return levels_.size() - 1; }
 
   BloomShape shape(std::size_t level) const { return levels_[level].shape; }

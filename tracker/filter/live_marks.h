@@ -36,8 +36,6 @@ class LiveMarks {
     std::shared_ptr<const TreeMarks> trees_;
   };
 
-  LiveMarks() = default;
-
   // New marks go to the last filter if its shape is in the schedule, and always in a replay.
   LiveMarks(const MarkSet& marks, const LevelSchedule& levels, bool is_replay);
 
@@ -78,7 +76,6 @@ class LiveMarks {
   bool add_tree(std::string_view path);
   std::vector<std::string> bound_trees(std::size_t bytes_max);
   const TreeMarks& trees() const { return *trees_; }
-  bool trees_cover(std::string_view path) const { return trees_->covers(path); }
 
   // Whether there is a filter for new marks.
   bool takes_marks() const { return takes_marks_; }

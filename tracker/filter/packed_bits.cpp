@@ -11,7 +11,6 @@
 
 #include "base/byte_codec.h"
 #include "tracker/errors.h"
-#include "tracker/filter/count_bits.h"
 
 namespace spoor::tracker {
 namespace {

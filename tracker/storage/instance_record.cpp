@@ -51,12 +51,10 @@ std::string_view to_string(Durability durability) {
 base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSystem& files,
                                                                  const std::filesystem::path& data_dir) {
   const auto file = record_file(data_dir);
-  const auto text = files.read(file, record_bytes_max);
-  if (!text) {
-    if (text.error().code == std::errc::no_such_file_or_directory) return std::optional<InstanceRecord>{};
-    return text.error();
-  }
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const auto text = base::read_if_there(files, file, record_bytes_max);
+  if (!text) return text.error();
+  if (!*text) return std::optional<InstanceRecord>{};
+  const auto json = nlohmann::json::parse(**text, nullptr, false);
   auto corrupt = base::Error(Errc::snapshot_corrupt, fmt::format("{} is corrupt", file.native()));
   if (!json.is_object()) return corrupt;
   const auto instance = InstanceId::parse(text_member(json, "instance"));

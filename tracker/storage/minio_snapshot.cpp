@@ -44,11 +44,6 @@ base::Result<> decode_history(base::ByteReader& in, MinioSnapshot& snapshot) {
 
 }  // namespace
 
-base::Result<BloomFilter> decode_minio_bloom(std::string_view bytes) {
-  base::ByteReader in(bytes);
-  return decode_bloom(in);
-}
-
 base::Result<MinioSnapshot> decode_minio_snapshot(std::string_view bytes) {
   base::ByteReader in(bytes);
   const std::uint8_t version = in.u8();

@@ -31,9 +31,6 @@ struct MinioSnapshot {
 // lengths or shapes. The format has no checksum: other damage is not detected.
 base::Result<MinioSnapshot> decode_minio_snapshot(std::string_view bytes);
 
-// A Bloom filter as MinIO writes it: m, k and the bit length, then the words, all big-endian.
-base::Result<BloomFilter> decode_minio_bloom(std::string_view bytes);
-
 // The key of a path in such a file: directory objects (`name__XLDIR__`) without their suffix.
 std::string_view minio_key(std::string_view path);
 

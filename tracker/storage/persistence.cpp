@@ -49,7 +49,7 @@ base::Result<> Persistence::begin() {
     if (report_.loss.empty()) journal_.adopt(input.journal);
     if (auto done = journal_.sync_adopted(); !done) return done;
     tracker_->start_recording();
-    if (auto done = begin_journal(start, recovery.follows); !done) return done;
+    if (auto done = journal_.begin({options_.owner, instance_, start, recovery.follows}); !done) return done;
   }
   tracker_->bound_tree_marks();
   // After this write, a start after a crash reads this instance's journal, so the journal must exist. Before
@@ -69,10 +69,6 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
       report_.notes.push_back(
           fmt::format("drive {}: {}", base::printable(drive.drive.native()), drive.error));
   }
-}
-
-base::Result<> Persistence::begin_journal(JournalPosition start, JournalPosition follows) {
-  return journal_.begin({options_.owner, instance_, start, follows});
 }
 
 base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
@@ -174,7 +170,7 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
     // The snapshot holds all records before `anew_from`. Only the new segment shows that records are missing
     // in the journal before it, if only an older snapshot is left: the position is durable only after it is
     // written.
-    if (auto done = begin_journal(*anew_from, *anew_from); !done) {
+    if (auto done = journal_.begin({options_.owner, instance_, *anew_from, *anew_from}); !done) {
       static_cast<void>(fail(done.error()));
       return;
     }

@@ -94,7 +94,6 @@ class Persistence {
   base::Result<> begin();
   void report_loaded(const LoadedSnapshot& loaded);
   base::Result<> write_record(std::optional<CleanStop> clean_stop);
-  base::Result<> begin_journal(JournalPosition start, JournalPosition follows);
   base::Result<> commit_locked();
   base::Result<> fail(const base::Error& error);
   TrackerState state_to_save();

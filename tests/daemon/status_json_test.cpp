@@ -1,4 +1,4 @@
-#include "daemon/status/status_line.h"
+#include "daemon/status/status_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,9 @@
-#include "scanner/store/sqlite_guard.h"
+#include "scanner/store/sqlite.h"
 
 #include <fmt/core.h>
-#include <sqlite3.h>
 #include <sys/statvfs.h>
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "base/printable.h"
 #include "scanner/errors.h"
@@ -14,6 +11,9 @@
 
 namespace spoor::scanner {
 namespace {
+
+// A null pointer would bind NULL instead of an empty value.
+const char* bytes_of(std::string_view value) { return value.empty() ? "" : value.data(); }
 
 // SQLite needs a few pages for its log and the log's index, even for reading.
 constexpr std::uint64_t space_bytes_least = std::uint64_t{128} << 10U;
@@ -36,6 +36,48 @@ std::string advice(int code, const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+sqlite3_stmt* SqliteStatement::prepare(const std::string& text) const {
+  sqlite3_stmt* prepared = nullptr;
+  check(sqlite3_prepare_v3(database_, text.c_str(), static_cast<int>(text.size()), SQLITE_PREPARE_PERSISTENT,
+                           &prepared, nullptr));
+  return prepared;
+}
+
+void SqliteStatement::reset() {
+  sqlite3_reset(statement_.get());
+  sqlite3_clear_bindings(statement_.get());
+}
+
+void SqliteStatement::bind(int index, std::string_view value) {
+  check(sqlite3_bind_blob64(statement_.get(), index, bytes_of(value), value.size(), SQLITE_STATIC));
+}
+
+void SqliteStatement::bind(int index, SqliteText text) {
+  const auto [value] = text;
+  check(sqlite3_bind_text64(statement_.get(), index, bytes_of(value), value.size(), SQLITE_STATIC,
+                            SQLITE_UTF8));
+}
+
+bool SqliteStatement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) fail(code);
+  return false;
+}
+
+std::uint64_t SqliteStatement::run() {
+  step();
+  return static_cast<std::uint64_t>(sqlite3_changes64(database_));
+}
+
+std::string_view SqliteStatement::blob(int index) const {
+  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), index));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), index))};
+}
+
+void SqliteStatement::fail(int code) const { throw SQLite::Exception(database_, code); }
 
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception) {
   const int code = exception.getErrorCode() & 0xff;

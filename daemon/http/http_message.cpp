@@ -1,43 +1,36 @@
-#include "daemon/http/problem.h"
+#include "daemon/http/http_message.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace spoor::daemon {
+namespace {
+
+constexpr std::pair<unsigned, std::string_view> phrases[] = {
+    {200, "OK"},
+    {204, "No Content"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {413, "Content Too Large"},
+    {415, "Unsupported Media Type"},
+    {431, "Request Header Fields Too Large"},
+    {503, "Service Unavailable"},
+};
+
+}  // namespace
+
 std::string_view reason_phrase(unsigned status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Internal Server Error";
-  }
+  const auto* const known = std::ranges::find(phrases, status, &std::pair<unsigned, std::string_view>::first);
+  return known == std::end(phrases) ? "Internal Server Error" : known->second;
 }
 
 HttpResponse to_response(const Problem& problem) {

@@ -1,0 +1,201 @@
+#include "daemon/api/node_routes.h"
+
+#include <fmt/core.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/number.h"
+#include "base/printable.h"
+#include "daemon/api/api_message.h"
+#include "daemon/process/task.h"
+#include "daemon/status/status_metrics.h"
+#include "peer/gather/cycle_frame.h"
+#include "peer/gather/cycle_request.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::daemon {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr unsigned saves_waiting_max = 16;
+
+struct EncodedAnswer {
+  std::string frame;
+  bool has_advanced = false;
+  tracker::JournalPosition position = 0;
+};
+
+boost::asio::awaitable<EncodedAnswer> answer(tracker::Tracker& tracker, tracker::CycleRequest asked,
+                                             peer::CycleFrame frame) {
+  frame.answer = tracker.cycle(asked);
+  co_return EncodedAnswer{peer::encode_cycle_frame(frame), frame.answer.has_advanced, frame.answer.position};
+}
+
+}  // namespace
+
+NodeRoutes::NodeRoutes(Parts parts, const base::Clock& clock)
+    : parts_(std::move(parts)), clock_(clock), started_at_(clock.steady_now()) {}
+
+HttpResponse NodeRoutes::dirty(const HttpRequest& request) const {
+  if (const auto unknown = unknown_parameter(request, {"path", "since"})) return to_response(*unknown);
+  const auto raw = request.query_value("path");
+  if (!raw) return to_response({400, "invalid_request", "give the path to look up: /v1/dirty?path=a/b"});
+  const auto since = base::parse_number<std::uint64_t>(request.query_value("since").value_or("0"));
+  if (!since) return to_response({400, "invalid_request", "'since' must be a cycle number"});
+  const auto path = tracker::normalise_path(*raw);
+  if (!path) return to_response(path_problem(path.error(), *raw));
+
+  const auto answer = parts_.persistence.tracker().dirty(*path, {*since});
+  json body{{"path", *path}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
+  if (answer.latest) body["latest_cycle"] = answer.latest->value;
+  // "No" does not cover cycles that are no longer kept.
+  body["oldest_cycle"] = answer.oldest_kept.value;
+  return json_response(body);
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& request) {
+  const auto query = peer::parse_cycle_query(request.body);
+  if (!query) {
+    const bool is_json = query.error().code != std::errc::bad_message;
+    const Problem problem{400, is_json ? "invalid_request" : "invalid_json", query.error().message};
+    co_return to_response(problem);
+  }
+  const tracker::NodeIdentity& node = parts_.node;
+  if (query->cluster != node.cluster) {
+    co_return to_response({409, "wrong_cluster",
+                           fmt::format("node '{}' belongs to cluster '{}', not to '{}'", node.node,
+                                       node.cluster, base::printable(query->cluster))});
+  }
+  if (!parts_.persistence.tracker().is_in_reach(query->request.current)) {
+    co_return to_response(
+        {409, "cycle_out_of_reach",
+         fmt::format(
+             "cycle {} is more than {} ahead of the one that node '{}' is in, which no cluster gets to by "
+             "counting; see \"Cycle numbers out of reach\" in docs/cluster.md",
+             query->request.current.value, tracker::CycleId::jump_max, node.node)});
+  }
+  tracker::CycleRequest asked = query->request;
+  // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
+  if (!parts_.group_commit.health_error().empty()) asked.current = {};
+  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}};
+  auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
+  EncodedAnswer answered;
+  if (asked.marks_wanted) {
+    answered =
+        co_await boost::asio::co_spawn(parts_.answers, std::move(answering), boost::asio::use_awaitable);
+  } else {
+    answered = co_await std::move(answering);  // costs nothing, and need not wait behind merges
+  }
+  if (answered.has_advanced) parts_.snapshot_scheduler.save_soon();
+  const auto durable = co_await parts_.group_commit.wait(answered.position);
+  if (!durable) co_return to_response({503, "not_durable", durable.error().message});
+  HttpResponse response;
+  response.content_type = peer::cycle_frame_content_type;
+  response.body = std::move(answered.frame);
+  co_return response;
+}
+
+// Behind a disk that hangs they would fill all connections.
+std::optional<HttpResponse> NodeRoutes::refuse_more_saves() const {
+  if (saves_waiting_ < saves_waiting_max) return std::nullopt;
+  return to_response({503, "overloaded", "too many requests wait for a save already"});
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::save_snapshot() {
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
+  const auto saved = co_await parts_.snapshot_scheduler.save();
+  --saves_waiting_;
+  if (!saved.durable()) {
+    const Problem problem{503, "not_durable", "no drive took the snapshot; see 'snapshot' in /v1/status"};
+    co_return to_response(problem);
+  }
+  co_return json_response(snapshot_json(saved));
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::drives() {
+  const auto states = co_await parts_.snapshot_scheduler.check_drives();
+  const json drives = drives_json(states);
+  co_return json_response({{"drives", drives}});
+}
+
+HttpResponse NodeRoutes::last_drives() const {
+  json drives = json::array();
+  if (const auto& last = parts_.snapshot_scheduler.last()) drives = drives_json(last->drives);
+  return json_response({{"drives", drives}});
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest& request) {
+  const auto path = request.query_value("path");
+  if (!path || path->empty()) {
+    co_return to_response({400, "invalid_request", "give the drive: /v1/drives/accept?path=/mnt/disk1"});
+  }
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
+  const auto done = co_await parts_.snapshot_scheduler.accept_drive(std::filesystem::path(*path));
+  --saves_waiting_;
+  if (!done && done.error().code == std::errc::invalid_argument) {
+    co_return to_response({404, "not_found", done.error().message});
+  }
+  if (!done) co_return to_response({409, "drive_refused", done.error().message});
+  spdlog::warn("the drive at {} was accepted: it is the one from now on", base::printable(*path));
+  co_return last_drives();
+}
+
+StatusInput NodeRoutes::status_input() const {
+  return {.node = parts_.node,
+          .version = parts_.version,
+          .uptime = clock_.steady_now() - started_at_,
+          .tracker = parts_.persistence.tracker().status(),
+          .counters = parts_.marks.counters(),
+          .last_save = parts_.snapshot_scheduler.last(),
+          .last_durable_save = parts_.snapshot_scheduler.last_durable(),
+          .failed_saves = parts_.snapshot_scheduler.failures(),
+          .durability = parts_.persistence.durability(),
+          .journal = parts_.persistence.journal_status(),
+          .health_error = parts_.group_commit.health_error(),
+          .peers = parts_.peers.states(),
+          .peer_tls = parts_.peers.tls_expiry(),
+          .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
+          .dns = parts_.peers.dns_states()};
+}
+
+HttpResponse NodeRoutes::status() const { return json_response(status_json(status_input())); }
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::metrics() {
+  return parts_.metrics.scrape([this] {
+    const bool is_ready = health_errors().empty();
+    return status_metrics(status_input(), is_ready);
+  });
+}
+
+HttpResponse NodeRoutes::alive() const { return json_response({{"status", "ok"}}); }
+
+HttpResponse NodeRoutes::ready() const {
+  const std::vector<std::string> reasons = health_errors();
+  if (reasons.empty()) return json_response({{"status", "ready"}});
+  auto response = to_response(
+      {503, "not_ready", "some of what is marked may not be kept, or not be asked for; see the reasons"});
+  json body = json::parse(response.body);
+  body["reasons"] = reasons;
+  response.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return response;
+}
+
+std::vector<std::string> NodeRoutes::health_errors() const {
+  std::vector<std::string> reasons = parts_.snapshot_scheduler.health_error();
+  if (auto health_error = parts_.group_commit.health_error(); !health_error.empty()) {
+    reasons.push_back(fmt::format("journal: {}", health_error));
+  }
+  if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
+    reasons.push_back(std::move(health_error));
+  }
+  return reasons;
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/api/mark_intake.h"
+#include "daemon/durability/group_commit.h"
+#include "daemon/durability/snapshot_scheduler.h"
+#include "daemon/http/http_message.h"
+#include "daemon/membership/etcd_membership.h"
+#include "daemon/membership/peer_watch.h"
+#include "daemon/status/metrics.h"
+#include "daemon/status/status_json.h"
+#include "tracker/storage/persistence.h"
+
+namespace spoor::daemon {
+
+// What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle), its drives
+// (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept) and its state (GET /v1/status, /metrics,
+// /livez, /healthz and /readyz).
+//
+// Runs on the main thread; merges the marks for peers on `answers`, while marks are made. All references
+// must outlive it.
+class NodeRoutes {
+ public:
+  struct Parts {
+    tracker::NodeIdentity node;
+    std::string version;
+    std::uint64_t run = 0;           // drawn at this start, see peer/gather/cycle_frame.h
+    std::uint64_t rules_digest = 0;  // of the namespace rules
+    tracker::Persistence& persistence;
+    SnapshotScheduler& snapshot_scheduler;
+    GroupCommit& group_commit;
+    const PeerWatch& peers;
+    const EtcdMembership* etcd;  // null if it is not configured
+    const MarkIntake& marks;
+    Metrics& metrics;
+    boost::asio::thread_pool& answers;
+  };
+
+  NodeRoutes(Parts parts, const base::Clock& clock);
+
+  HttpResponse dirty(const HttpRequest& request) const;
+  boost::asio::awaitable<HttpResponse> cycle(const HttpRequest& request);
+
+  boost::asio::awaitable<HttpResponse> save_snapshot();
+  boost::asio::awaitable<HttpResponse> drives();
+  boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
+
+  HttpResponse status() const;
+  boost::asio::awaitable<HttpResponse> metrics();
+  HttpResponse alive() const;
+  HttpResponse ready() const;
+
+  // Why the node is not ready; empty if it is.
+  std::vector<std::string> health_errors() const;
+
+ private:
+  std::optional<HttpResponse> refuse_more_saves() const;
+  HttpResponse last_drives() const;
+  StatusInput status_input() const;
+
+  const Parts parts_;
+  const base::Clock& clock_;
+  const base::SteadyTime started_at_;
+  unsigned saves_waiting_ = 0;
+};
+
+}  // namespace spoor::daemon
