@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numbers>
 #include <string>
 #include <string_view>
 
 #include "config/check.h"
 #include "config/settings.h"
 #include "config/units.h"
+#include "tracker/filter/bloom_filter.h"
 
 namespace spoor::config {
 namespace {
@@ -59,33 +59,27 @@ class RangeCheck {
   Problems& problems_;
 };
 
-// The size of the smallest filter for `items` paths at `fp_rate`. The tracker uses the same formula, but
-// `config` may not depend on `tracker`.
-double filter_bytes(std::uint64_t items, double fp_rate) {
-  constexpr double ln2 = std::numbers::ln2;
-  return std::ceil(std::ceil(-static_cast<double>(items) * std::log(fp_rate) / (ln2 * ln2)) / 8);
-}
-
 // The bounds of responses to peers and of snapshots are in peer/ and tracker/.
 constexpr double filter_bytes_max = 128.0 * 1024 * 1024;
 
-void check_memory(const Config::Tracker& tracker, Problems& problems) {
-  const double one = filter_bytes(tracker.items, tracker.fp_rate);
+void check_memory(const Config::Tracker& settings, Problems& problems) {
+  const auto shape = tracker::BloomShape::for_items(settings.items, settings.fp_rate);
+  const double one = std::ceil(static_cast<double>(shape.bits) / 8);
   if (one > filter_bytes_max) {
     add(problems, "tracker.items",
         fmt::format("{} at fp_rate {} need a filter of over 128MiB per cycle, which "
                     "is too large for a response to a peer; lower it",
-                    tracker.items, tracker.fp_rate));
+                    settings.items, settings.fp_rate));
     return;
   }
-  const double needed = (static_cast<double>(tracker.history) + 1) * one;
-  if (needed <= static_cast<double>(tracker.memory_limit_bytes)) return;
+  const double needed = (static_cast<double>(settings.history) + 1) * one;
+  if (needed <= static_cast<double>(settings.memory_limit_bytes)) return;
   constexpr double mebibyte = 1024.0 * 1024;
   add(problems, "tracker.memory_limit",
       fmt::format("{} is too small: {} cycles of {} items at fp_rate {} need at least "
                   "{:.0f}MiB; raise it, or lower tracker.items or tracker.history",
-                  in_quotes(format_size(tracker.memory_limit_bytes)), tracker.history + 1, tracker.items,
-                  tracker.fp_rate, std::ceil(needed / mebibyte)));
+                  in_quotes(format_size(settings.memory_limit_bytes)), settings.history + 1, settings.items,
+                  settings.fp_rate, std::ceil(needed / mebibyte)));
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
   ServingThreads serving(config.limits.threads);
   ServiceManager manager(context, serving.others());
-  manager.say("loading");
+  manager.notify_status("loading");
 
   const base::SystemClock clock;
   auto secrets = read_secrets(config, clock.wall_now());
@@ -294,7 +294,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   manager.serve([&] { return node.status_line(reloading.failed()); });
   serving.run(context);
 
-  manager.say("saving the last snapshot");
+  manager.notify_status("saving the last snapshot");
   return save_last(**persistence);
 }
 

@@ -177,7 +177,7 @@ class ChangesPage {
     if (has_more_) return false;
     for (json& change : changes) changes_.push_back(std::move(change));
     path_bytes_ += entry.path.size();
-    told_.go_on_behind(entry);
+    reported_.go_on_behind(entry);
     return true;
   }
 
@@ -188,8 +188,8 @@ class ChangesPage {
               {"changes", changes_},
               {"next", nullptr}};
     if (has_more_) {
-      place.after = told_.after.value_or("");
-      if (place.file) place.file = told_.after_file;
+      place.after = reported_.after.value_or("");
+      if (place.file) place.file = reported_.after_file;
       page["next"] = to_token(place);
     }
     return page;
@@ -197,13 +197,13 @@ class ChangesPage {
 
  private:
   bool can_end() const {
-    return told_.after && told_.after->size() + told_.after_file.size() <= place_bytes_max;
+    return reported_.after && reported_.after->size() + reported_.after_file.size() <= place_bytes_max;
   }
 
   const std::uint64_t changes_max_;
   json changes_ = json::array();
   std::uint64_t path_bytes_ = 0;
-  scanner::FeedRange told_;
+  scanner::FeedRange reported_;
   bool has_more_ = false;
 };
 

@@ -31,7 +31,8 @@ SnapshotScheduler::SnapshotScheduler(asio::io_context& context, asio::thread_poo
       interval_(interval),
       timer_(timers.make()),
       finished_(context, asio::steady_timer::time_point::max()),
-      checked_(context) {}
+      check_timer_(timers.make()),
+      checked_(context, asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<void> SnapshotScheduler::wait_until_idle() {
   while (running_) co_await finished_.async_wait(as_result);
@@ -67,16 +68,25 @@ asio::awaitable<void> SnapshotScheduler::run_check() {
     return persistence.check_drives(checking);
   });
   is_checking_ = false;
+  check_timer_->cancel();
+  checked_.cancel();
+}
+
+asio::awaitable<void> SnapshotScheduler::bound_check() {
+  const bool has_passed = co_await check_timer_->wait(check_max);
+  if (!has_passed) co_return;
+  is_check_late_ = true;
   checked_.cancel();
 }
 
 asio::awaitable<std::vector<tracker::DriveState>> SnapshotScheduler::check_drives() {
   if (!std::exchange(is_checking_, true)) {
     checking_ = std::numeric_limits<std::size_t>::max();  // no drive yet
-    checked_.expires_after(check_max);
+    is_check_late_ = false;
+    asio::co_spawn(context_, bound_check(), rethrow);
     asio::co_spawn(context_, run_check(), rethrow);
   }
-  co_await checked_.async_wait(as_result);
+  if (!is_check_late_) co_await checked_.async_wait(as_result);
   if (is_checking_) co_return hanging_drives();
   std::vector<tracker::DriveState> states = found_;
   bool is_some_back = false;
@@ -169,6 +179,7 @@ void SnapshotScheduler::start() { asio::co_spawn(context_, run(), rethrow); }
 void SnapshotScheduler::stop() {
   stopped_ = true;
   timer_->cancel();
+  check_timer_->cancel();
 }
 
 bool SnapshotScheduler::some_drive_missed_it() const {

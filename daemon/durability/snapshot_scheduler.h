@@ -73,6 +73,7 @@ class SnapshotScheduler {
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> wait_until_idle();
   boost::asio::awaitable<void> run_check();
+  boost::asio::awaitable<void> bound_check();
   std::vector<tracker::DriveState> hanging_drives() const;
   const tracker::SavedSnapshot& take(tracker::SavedSnapshot saved, tracker::JournalPosition position);
   void finish_save();
@@ -96,7 +97,9 @@ class SnapshotScheduler {
   std::optional<tracker::JournalPosition> saved_position_;
   bool is_checking_ = false;
   std::atomic<std::size_t> checking_ = 0;  // the index of the drive being read
-  boost::asio::steady_timer checked_;      // cancelled when the check has finished
+  std::unique_ptr<Timer> check_timer_;     // bounds the check
+  bool is_check_late_ = false;             // the current check has taken check_max
+  boost::asio::steady_timer checked_;      // cancelled when the check has finished, or is late
   std::vector<tracker::DriveState> found_;
   std::optional<tracker::SavedSnapshot> last_;
   std::optional<tracker::SavedSnapshot> last_durable_;

@@ -23,12 +23,12 @@ base::Result<std::shared_ptr<ssl::context>> make_context(const TlsServer::Files&
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // most connections are idle
-  if (const auto shown = peer::show_certificate(*context, files.certificate, files.key); !shown) {
-    return shown.error();
+  if (const auto certificate = peer::load_certificate(*context, files.certificate, files.key); !certificate) {
+    return certificate.error();
   }
   if (files.client_ca.empty()) return context;
-  if (const auto believed = peer::believe(*context, "client_ca", files.client_ca); !believed) {
-    return believed.error();
+  if (const auto authorities = peer::load_authorities(*context, "client_ca", files.client_ca); !authorities) {
+    return authorities.error();
   }
   // Clients choose their certificate by these names.
   SSL_CTX_set_client_CA_list(native, SSL_load_client_CA_file(files.client_ca.c_str()));

@@ -49,19 +49,19 @@ std::chrono::microseconds watchdog_period() {
 ServiceManager::ServiceManager(asio::io_context& context, std::vector<asio::io_context*> others)
     : context_(context),
       others_(std::move(others)),
-      feeding_(context),
-      telling_(context),
+      watchdog_timer_(context),
+      status_timer_(context),
       watchdog_period_(watchdog_period()) {}
 
-void ServiceManager::say(const std::string& status) const { notify(status_message(status)); }
+void ServiceManager::notify_status(const std::string& status) const { notify(status_message(status)); }
 
 void ServiceManager::serve(std::function<std::string()> status) {
   status_ = std::move(status);
   // Posted, so that READY is sent only when the loop runs and has started everything that was spawned before.
   asio::post(context_, [this] {
     if (stopped_) return;
-    told_ = status_();
-    notify("READY=1\n" + status_message(told_));
+    last_status_ = status_();
+    notify("READY=1\n" + status_message(last_status_));
     if (watchdog_period_.count() > 0) asio::co_spawn(context_, feed_watchdog(), rethrow);
     if (std::getenv("NOTIFY_SOCKET") != nullptr) asio::co_spawn(context_, report_status(), rethrow);
   });
@@ -74,19 +74,19 @@ asio::awaitable<void> ServiceManager::feed_watchdog() {
       if (stopped_) co_return;  // the next context may have ended
     }
     notify("WATCHDOG=1");
-    feeding_.expires_after(watchdog_period_ / 2);
-    co_await feeding_.async_wait(as_result);
+    watchdog_timer_.expires_after(watchdog_period_ / 2);
+    co_await watchdog_timer_.async_wait(as_result);
   }
 }
 
 asio::awaitable<void> ServiceManager::report_status() {
   while (!stopped_) {
-    if (std::string status = status_(); status != told_) {
-      told_ = std::move(status);
-      say(told_);
+    if (std::string status = status_(); status != last_status_) {
+      last_status_ = std::move(status);
+      notify_status(last_status_);
     }
-    telling_.expires_after(status_pause);
-    co_await telling_.async_wait(as_result);
+    status_timer_.expires_after(status_pause);
+    co_await status_timer_.async_wait(as_result);
   }
 }
 
@@ -97,14 +97,14 @@ void ServiceManager::reloading() const {
 }
 
 void ServiceManager::reloaded() {
-  told_ = status_();
-  notify("READY=1\n" + status_message(told_));
+  last_status_ = status_();
+  notify("READY=1\n" + status_message(last_status_));
 }
 
 void ServiceManager::stop() {
   stopped_ = true;
-  feeding_.cancel();
-  telling_.cancel();
+  watchdog_timer_.cancel();
+  status_timer_.cancel();
   notify("STOPPING=1\nSTATUS=finishing open requests");
 }
 

@@ -25,7 +25,7 @@ class ServiceManager {
                           std::vector<boost::asio::io_context*> others = {});
 
   // Sets the line that `systemctl status` shows. For use while `context` does not run.
-  void say(const std::string& status) const;
+  void notify_status(const std::string& status) const;
 
   // Reports READY as soon as `context` runs. Then calls status() every few seconds and reports changes.
   void serve(std::function<std::string()> status);
@@ -43,11 +43,11 @@ class ServiceManager {
 
   boost::asio::io_context& context_;
   const std::vector<boost::asio::io_context*> others_;
-  boost::asio::steady_timer feeding_;
-  boost::asio::steady_timer telling_;
+  boost::asio::steady_timer watchdog_timer_;
+  boost::asio::steady_timer status_timer_;
   const std::chrono::microseconds watchdog_period_;  // 0: no watchdog
   std::function<std::string()> status_;
-  std::string told_;
+  std::string last_status_;
   bool stopped_ = false;
 };
 

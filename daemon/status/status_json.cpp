@@ -140,7 +140,7 @@ json status_json(const StatusInput& input) {
 std::string status_line(tracker::CycleId current, const std::vector<PeerState>& peers,
                         tracker::Durability durability, const std::vector<std::string>& health_errors) {
   const std::string start = fmt::format("cycle {}, {}", current.value, peers_text(peers));
-  if (!health_errors.empty()) return fmt::format("{}; trouble: {}", start, fmt::join(health_errors, "; "));
+  if (!health_errors.empty()) return fmt::format("{}; errors: {}", start, fmt::join(health_errors, "; "));
   return start + (durability == tracker::Durability::memory ? ", no journal" : ", journal ok");
 }
 

@@ -22,16 +22,16 @@ base::Result<std::shared_ptr<ssl::context>> make_tls_client(const base::TlsClien
           static_cast<std::error_code>(error),
           fmt::format("cannot use the authorities that the system trusts: {}", error.message()));
     }
-  } else if (const auto believed = believe(*context, "ca", files.ca); !believed) {
-    return believed.error();
+  } else if (const auto authorities = load_authorities(*context, "ca", files.ca); !authorities) {
+    return authorities.error();
   }
   if (files.certificate.empty()) return context;
-  if (const auto shown = show_certificate(*context, files.certificate, files.key); !shown)
-    return shown.error();
+  if (const auto certificate = load_certificate(*context, files.certificate, files.key); !certificate)
+    return certificate.error();
   return context;
 }
 
-bool Credentials::shows_token_to(const base::Endpoint& endpoint) const {
+bool Credentials::sends_token_to(const base::Endpoint& endpoint) const {
   if (token.empty()) return false;
   if (!trusted_urls || endpoint.is_unix() || (endpoint.is_tls && has_own_ca)) return true;
   return trusted_urls->contains(endpoint.to_string());

@@ -22,7 +22,7 @@ struct Credentials {
 
   // Whether the token may be sent to the endpoint: a Unix socket, an endpoint that the operator named, or one
   // whose identity the operator's own authority proves.
-  bool shows_token_to(const base::Endpoint& endpoint) const;
+  bool sends_token_to(const base::Endpoint& endpoint) const;
 };
 
 // TLS 1.2 and above; always verifies the certificate of the other end. If a file can't be used, fails and

@@ -112,7 +112,7 @@ http::request<http::string_body> to_message(const HttpRequest& request, const Cr
   message.set(http::field::user_agent, "spoor");
   if (!request.authorization.empty()) {
     message.set(http::field::authorization, request.authorization);
-  } else if (credentials.shows_token_to(request.endpoint)) {
+  } else if (credentials.sends_token_to(request.endpoint)) {
     message.set(http::field::authorization, "Bearer " + credentials.token);
   }
   if (!request.content_type.empty()) message.set(http::field::content_type, request.content_type);
@@ -281,7 +281,7 @@ class HttpTransport::Client {
     const error_code read_error = co_await read(stream, buffer, parser);
     if (read_error) {
       // After too_much_at_once() a retry can succeed, once other responses are complete.
-      const bool nobody_answered =
+      const bool is_unanswered =
           !exchange.timed_out && (!parser.got_some() || read_error == too_much_at_once());
       const bool unsent = static_cast<bool>(write_error);
       const char* const what = unsent ? "send the request" : "read the answer";
@@ -290,7 +290,7 @@ class HttpTransport::Client {
       if (exchange.tls && is_certificate_refused(read_error)) {
         error.message = "cannot agree on TLS: " + tls_failure(exchange.tls->native_handle(), read_error);
       }
-      co_return Attempt{std::move(error), nobody_answered};
+      co_return Attempt{std::move(error), is_unanswered};
     }
     auto& answer = parser.get();
     const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
@@ -306,7 +306,7 @@ class HttpTransport::Client {
     response.content_type = answer[http::field::content_type];
     response.body = std::move(answer.body());
     const bool is_withheld =
-        !options_.credentials.token.empty() && !options_.credentials.shows_token_to(request.endpoint);
+        !options_.credentials.token.empty() && !options_.credentials.sends_token_to(request.endpoint);
     if (answer.result() == http::status::unauthorized && is_withheld) response.body = token_withheld;
     const bool is_unavailable = answer.result() == http::status::service_unavailable;
     co_return Attempt{std::move(response), is_unavailable};

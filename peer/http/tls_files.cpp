@@ -54,7 +54,7 @@ std::optional<base::WallTime> authorities_valid_until(const ssl::context& contex
   return last;
 }
 
-base::Result<> show_certificate(ssl::context& context, const std::filesystem::path& certificate,
+base::Result<> load_certificate(ssl::context& context, const std::filesystem::path& certificate,
                                 const std::filesystem::path& key) {
   error_code error;
   const auto is_locked = std::make_shared<bool>(false);
@@ -107,7 +107,7 @@ std::string tls_failure(SSL* connection, const error_code& error) {
                                                            : X509_verify_cert_error_string(wrong));
 }
 
-base::Result<> believe(ssl::context& context, const char* what, const std::filesystem::path& ca) {
+base::Result<> load_authorities(ssl::context& context, const char* what, const std::filesystem::path& ca) {
   error_code error;
   context.load_verify_file(ca.native(), error);
   if (error) return unusable(what, ca, error);

@@ -15,7 +15,7 @@ namespace spoor::peer {
 // Loads the certificate that this end presents, with its intermediate certificates, and its key, in PEM. A
 // key with a passphrase is refused; there is no prompt. If a file can't be used, or the key does not match
 // the certificate, fails and names the file.
-base::Result<> show_certificate(boost::asio::ssl::context& context, const std::filesystem::path& certificate,
+base::Result<> load_certificate(boost::asio::ssl::context& context, const std::filesystem::path& certificate,
                                 const std::filesystem::path& key);
 
 // Whether one end refused the certificate of the other. With TLS 1.3 a client may get this error when it
@@ -28,10 +28,11 @@ std::string tls_failure(SSL* connection, const boost::system::error_code& error)
 // The end of validity of the context's own certificate; nullopt if it has none.
 std::optional<base::WallTime> certificate_valid_until(const boost::asio::ssl::context& context);
 
-// The latest end of validity among the authorities that believe() loaded; nullopt if there are none.
+// The latest end of validity among the authorities that load_authorities() loaded; nullopt if there are none.
 std::optional<base::WallTime> authorities_valid_until(const boost::asio::ssl::context& context);
 
 // Loads the authorities that this end trusts. `what` names the file in messages.
-base::Result<> believe(boost::asio::ssl::context& context, const char* what, const std::filesystem::path& ca);
+base::Result<> load_authorities(boost::asio::ssl::context& context, const char* what,
+                                const std::filesystem::path& ca);
 
 }  // namespace spoor::peer

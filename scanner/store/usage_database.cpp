@@ -140,7 +140,7 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
   auto database = open(rebuilt_of(file));
   if (!database) return database;
-  auto noted = guarded("write a setting", file.native(), [&] {
+  auto noted = guarded("write a setting", *database->database_, [&] {
     put_setting(*database->database_, rebuilt_key,
                 fmt::format("{}; it was set aside as {} and is rebuilt", found, aside_of(file).native()));
   });

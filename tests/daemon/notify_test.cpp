@@ -54,7 +54,7 @@ TEST_F(NotifyTest, WhileLoading_ReadyIsNotNotified) {
     });
   });
   start_notifying();
-  EXPECT_THAT(manager_.wait_for("READY=1"), HasSubstr("trouble: "));
+  EXPECT_THAT(manager_.wait_for("READY=1"), HasSubstr("errors: "));
 }
 
 TEST_F(NotifyTest, Status_FollowsCycleAndHealthErrors) {
@@ -64,10 +64,10 @@ TEST_F(NotifyTest, Status_FollowsCycleAndHealthErrors) {
   manager_.wait_for("STATUS=cycle 7, no peers, journal ok");
   std::filesystem::rename(directory_ / "drive", directory_ / "unplugged");
   request("POST", "/v1/snapshot");
-  EXPECT_THAT(manager_.wait_for("trouble: "), HasSubstr((directory_ / "drive").native()));
+  EXPECT_THAT(manager_.wait_for("errors: "), HasSubstr((directory_ / "drive").native()));
   std::filesystem::rename(directory_ / "unplugged", directory_ / "drive");
   request("POST", "/v1/snapshot");
-  const auto unhealthy = static_cast<std::size_t>(position_of("trouble: "));
+  const auto unhealthy = static_cast<std::size_t>(position_of("errors: "));
   manager_.wait_for("STATUS=cycle 7, no peers, journal ok", unhealthy);
 }
 

@@ -32,7 +32,7 @@ class ServiceManagerTest : public testing::Test {
 
   // How many messages there are once all that was sent up to now has come, and the test's own.
   std::size_t settled_messages() {
-    ServiceManager(context_).say("settled");
+    ServiceManager(context_).notify_status("settled");
     socket_.wait_for("STATUS=settled", settled_);
     return settled_ = socket_.messages().size();
   }
@@ -118,7 +118,7 @@ TEST_F(ServiceManagerTest, AfterTheStop_WatchdogIsNotNotified) {
 }
 
 TEST_F(ServiceManagerTest, StatusWithNewline_IsEscaped) {
-  ServiceManager(context_).say("drive /d\nREADY=1\xff");
+  ServiceManager(context_).notify_status("drive /d\nREADY=1\xff");
   EXPECT_EQ(socket_.wait_for("STATUS="), "STATUS=drive /d\\x0aREADY=1\\xff");
 }
 

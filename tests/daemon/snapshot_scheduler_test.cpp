@@ -137,6 +137,45 @@ TEST_F(SnapshotSchedulerTest, LongJournal_DrivesFail_DoesNotHastenTheRetry) {
   EXPECT_EQ(generation(), before + 1);
 }
 
+TEST_F(SnapshotSchedulerTest, CheckDrives_DiskHangs_NamesItAfterTheBound) {
+  start();
+  std::latch begun(1);
+  std::latch released(1);
+  bool is_first = true;
+  files_.before_read = [&](const std::filesystem::path& file) {
+    if (!file.native().starts_with(drives_[1].native()) || !std::exchange(is_first, false)) return;
+    begun.count_down();
+    released.wait();
+  };
+  std::vector<std::vector<tracker::DriveState>> found;
+  const auto check = [&] {
+    boost::asio::co_spawn(context_, snapshot_scheduler_.check_drives(),
+                          [&](const std::exception_ptr& failure, const auto& states) {
+                            rethrow(failure);
+                            found.push_back(states);
+                          });
+    poll();
+  };
+  check();
+  begun.wait();
+  timers_.advance(SnapshotScheduler::check_max - milliseconds(1));
+  poll();
+  EXPECT_THAT(found, IsEmpty());
+  timers_.advance(milliseconds(1));
+  poll();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].at(0).ok);
+  EXPECT_THAT(found[0].at(1).error, HasSubstr("does not respond within 5 s"));
+  check();
+  EXPECT_EQ(found.size(), 2U) << "a check that is late delays no further request";
+  released.count_down();
+  settle();
+  check();
+  settle();
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_TRUE(found[2].at(1).ok);
+}
+
 // One at a time, and the second holds what was marked during the first.
 TEST_F(SnapshotSchedulerTest, SaveDuringASave_WaitsAndIncludesMarksMeanwhile) {
   std::latch begun(1);

@@ -22,7 +22,7 @@ TEST(StatusLineTest, HealthyNode_ShowsCyclePeersAndJournal) {
 
 TEST(StatusLineTest, HealthErrors_ReplaceTheJournalState) {
   EXPECT_EQ(status_line({3}, {}, Durability::disk, {"journal: no space", "drive /d: gone"}),
-            "cycle 3, no peers; trouble: journal: no space; drive /d: gone");
+            "cycle 3, no peers; errors: journal: no space; drive /d: gone");
 }
 
 }  // namespace

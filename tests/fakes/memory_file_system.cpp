@@ -75,6 +75,7 @@ class MemoryFileSystem::Output final : public base::OutputFile {
 };
 
 base::Result<std::string> MemoryFileSystem::read(const fs::path& path, std::uint64_t bytes_max) {
+  if (before_read) before_read(path);
   const std::scoped_lock lock(mutex_);
   if (auto done = begin_call("read", path); !done) return done.error();
   const Node* node = find(path);

@@ -48,8 +48,9 @@ class MemoryFileSystem final : public base::FileSystem {
   bool exists(const std::filesystem::path& path) const;
   std::vector<std::string> names_in(const std::filesystem::path& directory) const;
 
-  // Called at the beginning of each create() and of each append() to a file, to simulate concurrent events;
+  // Called at the beginning of each read(), create() and append() to a file, to simulate concurrent events;
   // may be empty.
+  std::function<void(const std::filesystem::path&)> before_read;
   std::function<void(const std::filesystem::path&)> before_create;
   std::function<void(const std::filesystem::path&)> before_append;
 

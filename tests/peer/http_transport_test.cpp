@@ -157,14 +157,14 @@ TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
   base::Endpoint endpoint{"a", 7420, {}};
   endpoint.is_tls = true;
   Credentials credentials{.token = "secret", .tls = nullptr, .trusted_urls = std::set<std::string>()};
-  EXPECT_FALSE(credentials.shows_token_to(endpoint)) << "an authority of the system vouches for anybody";
+  EXPECT_FALSE(credentials.sends_token_to(endpoint)) << "an authority of the system vouches for anybody";
   credentials.has_own_ca = true;
-  EXPECT_TRUE(credentials.shows_token_to(endpoint));
+  EXPECT_TRUE(credentials.sends_token_to(endpoint));
   endpoint.is_tls = false;
-  EXPECT_FALSE(credentials.shows_token_to(endpoint));
-  EXPECT_TRUE(credentials.shows_token_to({{}, 0, "/run/spoor.sock"}));
+  EXPECT_FALSE(credentials.sends_token_to(endpoint));
+  EXPECT_TRUE(credentials.sends_token_to({{}, 0, "/run/spoor.sock"}));
   credentials.trusted_urls.reset();
-  EXPECT_TRUE(credentials.shows_token_to(endpoint)) << "peers.token_to_all";
+  EXPECT_TRUE(credentials.sends_token_to(endpoint)) << "peers.token_to_all";
 }
 
 TEST(HttpTransportTest, GarbageResponse_IsAnError) {
