@@ -64,7 +64,7 @@ class Scan {
     if (transaction_.is_first()) {
       const auto rebuilt = transaction_.setting(rebuilt_key);
       if (!rebuilt) return rebuilt.error();
-      if (*rebuilt) return **rebuilt;
+      if (*rebuilt && !(*rebuilt)->empty()) return **rebuilt;
     }
     if (context_.options.full) return std::string("a full scan was asked for");
     if (transaction_.is_first()) return std::string("it is the first scan");

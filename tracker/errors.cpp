@@ -21,6 +21,7 @@ class Category final : public std::error_category {
                                   "journal corrupt",
                                   "not durable",
                                   "not the known drive"};
+    static_assert(messages.size() == static_cast<std::size_t>(Errc::drive_refused) + 1);
     const auto at = static_cast<std::size_t>(value);
     return messages[at < messages.size() ? at : 0];
   }

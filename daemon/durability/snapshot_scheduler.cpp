@@ -73,8 +73,9 @@ asio::awaitable<void> SnapshotScheduler::run_check() {
 }
 
 asio::awaitable<void> SnapshotScheduler::bound_check() {
+  const std::uint64_t check = checks_;
   const bool has_passed = co_await check_timer_->wait(check_max);
-  if (!has_passed) co_return;
+  if (!has_passed || check != checks_) co_return;  // the next check may have begun meanwhile
   is_check_late_ = true;
   checked_.cancel();
 }
@@ -83,6 +84,7 @@ asio::awaitable<std::vector<tracker::DriveState>> SnapshotScheduler::check_drive
   if (!std::exchange(is_checking_, true)) {
     checking_ = std::numeric_limits<std::size_t>::max();  // no drive yet
     is_check_late_ = false;
+    ++checks_;
     asio::co_spawn(context_, bound_check(), rethrow);
     asio::co_spawn(context_, run_check(), rethrow);
   }
@@ -179,7 +181,6 @@ void SnapshotScheduler::start() { asio::co_spawn(context_, run(), rethrow); }
 void SnapshotScheduler::stop() {
   stopped_ = true;
   timer_->cancel();
-  check_timer_->cancel();
 }
 
 bool SnapshotScheduler::some_drive_missed_it() const {

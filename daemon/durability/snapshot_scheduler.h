@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -98,6 +99,7 @@ class SnapshotScheduler {
   bool is_checking_ = false;
   std::atomic<std::size_t> checking_ = 0;  // the index of the drive being read
   std::unique_ptr<Timer> check_timer_;     // bounds the check
+  std::uint64_t checks_ = 0;               // begun so far
   bool is_check_late_ = false;             // the current check has taken check_max
   boost::asio::steady_timer checked_;      // cancelled when the check has finished, or is late
   std::vector<tracker::DriveState> found_;

@@ -23,12 +23,13 @@ bool is_below(std::string_view path, std::string_view top) {
   return path.size() > top.size() && path.starts_with(top) && path[top.size()] == '/';
 }
 
-// The query below computes the same key as walk_key().
+// The path of a walk_key().
 std::string path_of(std::string key) {
   std::replace(key.begin(), key.end(), '\0', '/');
   return key;
 }
 
+// Computes walk_key() in SQL.
 constexpr const char* changes_in_walk_order = R"sql(
 SELECT CAST(replace(path, '/', char(0)) AS BLOB) AS walk_key, drive, max(scan),
        max(change & 1) | max(change & 2) | max(change & 4)

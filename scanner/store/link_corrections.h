@@ -15,7 +15,7 @@
 namespace spoor::scanner {
 
 // The path as a key whose bytewise order is that of a depth-first walk by name: a directory, then all below
-// it.
+// it. No name contains the NUL that takes the place of the slash.
 std::string walk_key(std::string_view path);
 
 // The key of the lowest common ancestor; a key counts as its own ancestor.

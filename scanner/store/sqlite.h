@@ -62,6 +62,7 @@ class SqliteStatement {
   }
   void bind(int index, std::string_view value);
   void bind(int index, SqliteText text);
+  void bind(int index, const char* value) = delete;  // SqliteText or a blob?
 
   // Whether there is a row.
   bool step();

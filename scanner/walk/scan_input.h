@@ -65,7 +65,7 @@ struct ScanInput {
   tracker::Cursors next_cursors = {};
   // The level at which the next cycle is to open; 0 is no opinion.
   std::size_t start_level = 0;
-  // Up to where the membership log was read (peer/membership/etcd_members.h).
+  // Up to where the membership log was read (peer/membership/etcd_members.cpp).
   std::string membership_checkpoint = {};
   // When gathering began: the scan may miss changes made later.
   base::WallTime started_at = {};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace spoor::cli {
@@ -14,6 +15,13 @@ TEST(FormatTest, Numbers_HaveCommas) {
   EXPECT_EQ(with_commas(999), "999");
   EXPECT_EQ(with_commas(1234), "1,234");
   EXPECT_EQ(with_commas(1234567), "1,234,567");
+}
+
+TEST(FormatTest, PrintJson_InvalidUtf8_IsReplaced) {
+  testing::internal::CaptureStdout();
+  print_json({{"path", "a\xff"}}, -1);
+  std::fflush(stdout);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "{\"path\":\"a\xef\xbf\xbd\"}\n");
 }
 
 TEST(FormatTest, Bytes_AreShownInBinaryUnits) {

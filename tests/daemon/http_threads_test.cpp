@@ -49,12 +49,17 @@ class HttpThreadsTest : public testing::Test {
   static constexpr std::size_t threads = 3;
   static constexpr std::chrono::hours never{1};
 
-  void start(const HttpService::Handler& handler, HttpLimits options = {}) {
-    options.idle_max = never;
-    options.request_max = never;
-    options.grace_max = never;
-    options.first_max = never;
-    server_.emplace(context_, options, serving_.others());
+  // Nothing ends because time passes.
+  static HttpLimits without_deadlines(HttpLimits limits) {
+    limits.idle_max = never;
+    limits.request_max = never;
+    limits.grace_max = never;
+    limits.first_max = never;
+    return limits;
+  }
+
+  void start(const HttpService::Handler& handler, const HttpLimits& limits = {}) {
+    server_.emplace(context_, without_deadlines(limits), serving_.others());
     const auto url = server_->listen(HttpServer::TcpListener{.address = support::own_loopback()});
     port_ = static_cast<std::uint16_t>(std::stoi(url.value().substr(url->rfind(':') + 1)));
     server_->start({.handle = handler});
@@ -250,7 +255,8 @@ TEST_F(HttpThreadsTest, SetLimits_AppliesToAllThreads) {
   auto clients = one_on_each();
   std::promise<void> is_set;
   asio::post(context_, [&] {
-    server_->set_limits({.body_bytes_max = 100, .bodies_bytes_max = 1000, .connections_max = 1000});
+    server_->set_limits(
+        without_deadlines({.body_bytes_max = 100, .bodies_bytes_max = 1000, .connections_max = 1000}));
     is_set.set_value();
   });
   is_set.get_future().wait();

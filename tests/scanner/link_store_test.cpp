@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto unsigned_max = std::numeric_limits<std::uint64_t>::max();
 
-TEST(LinkKeyTest, Order_MatchesWalkOrder) {
+TEST(WalkKeyTest, Order_MatchesWalkOrder) {
   const std::vector<std::string> paths = {"", "a", "a/b", "a/b/c", "a/b-c", "a\x01", "a-b", "a-b/c", "ab"};
   for (std::size_t one = 1; one < paths.size(); ++one) {
     EXPECT_LT(walk_key(paths[one - 1]), walk_key(paths[one])) << paths[one];
@@ -30,7 +30,7 @@ TEST(LinkKeyTest, Order_MatchesWalkOrder) {
   }
 }
 
-TEST(LinkKeyTest, CommonAncestor_ContainsBoth) {
+TEST(WalkKeyTest, CommonAncestor_ContainsBoth) {
   const auto ancestor = [](const char* one, const char* other) {
     const std::string a = walk_key(one);
     const std::string b = walk_key(other);

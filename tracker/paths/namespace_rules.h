@@ -10,6 +10,8 @@
 
 namespace spoor::tracker {
 
+// The shell patterns (fnmatch) of `namespace.exclude` are matched component by component.
+
 // How often a component was compared with a pattern: the cost of matching.
 using Comparisons = std::uint64_t;
 
