@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -185,7 +183,7 @@ using ReadConfig = std::function<base::Result<config::Config>()>;
 asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool& pool,
                                     const ReadConfig& read, Reload& reload, ServiceManager& manager) {
   for (;;) {
-    const auto [error, signal] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
+    const auto [error, signal] = co_await signals.async_wait(as_result);
     if (error) co_return;
     if (signal != SIGHUP) {
       spdlog::info("stopping on signal {}", signal);
