@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,7 +34,10 @@ struct Failure {
 template <class T>
 T or_fail(base::Result<T> result, int code = exit_failed) {
   if (!result) throw Failure{code, result.error().message};
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
+  return *std::move(result);
+}
+inline void or_fail(const base::Result<>& result, int code = exit_failed) {
+  if (!result) throw Failure{code, result.error().message};
 }
 
 // The options that every command has.
