@@ -31,7 +31,7 @@ milliseconds read_ms(const json& value) {
   return milliseconds(value.get<std::int64_t>());
 }
 
-const std::string& checked_url(const std::string& url) {
+std::string checked_url(std::string url) {
   if (!base::parse_endpoint(url)) throw Corrupt();
   return url;
 }
