@@ -43,6 +43,7 @@ std::string TreeWriter::take_changed() {
   return lines;
 }
 
+// A link is asked about first: what it points to may be the link itself, and cannot be asked about then.
 std::vector<fs::path> TreeWriter::all_directories() const {
   std::vector<fs::path> found;
   auto at = fs::recursive_directory_iterator(drive_);
@@ -50,7 +51,7 @@ std::vector<fs::path> TreeWriter::all_directories() const {
     const auto path = at->path().lexically_relative(drive_);
     if (path == ".spoor") {
       at.disable_recursion_pending();  // a daemon writes there at the same time
-    } else if (at->is_directory() && !at->is_symlink()) {
+    } else if (!at->is_symlink() && at->is_directory()) {
       found.push_back(path);
     }
   }
@@ -72,7 +73,7 @@ void TreeWriter::make_directory() {
 void TreeWriter::write_file() {
   const fs::path path = some_directory() / new_name("f" + random_.letters(2));
   fs::create_directories((drive_ / path).parent_path());
-  if (fs::is_directory(drive_ / path) || fs::is_symlink(drive_ / path)) return;
+  if (fs::is_symlink(drive_ / path) || fs::is_directory(drive_ / path)) return;
   std::ofstream(drive_ / path, std::ios::app) << random_.bytes(random_.below(2000));
   changed_.push_back(path);
 }
@@ -84,7 +85,7 @@ void TreeWriter::remove_something() {
   } else {
     std::error_code gone;  // the top directory may have been removed, too
     for (const auto& entry : fs::directory_iterator(drive_ / path, gone)) {
-      if (entry.is_directory()) continue;
+      if (!entry.is_symlink() && entry.is_directory()) continue;
       fs::remove(entry.path());
       break;
     }
@@ -124,7 +125,7 @@ void TreeWriter::make_link() {
     return;
   }
   for (const auto& entry : fs::directory_iterator(drive_ / directory, failed)) {
-    if (!entry.is_regular_file() || entry.is_symlink()) continue;
+    if (entry.is_symlink() || !entry.is_regular_file()) continue;
     fs::create_hard_link(entry.path(), drive_ / path, failed);
     if (!failed) changed_.push_back(path);
     return;
@@ -148,7 +149,7 @@ void TreeWriter::replace_by_another_type() {
   std::error_code gone;
   for (const auto& entry : fs::directory_iterator(drive_ / directory, gone)) {
     if (entry.path().filename() == ".spoor") continue;
-    const bool was_directory = entry.is_directory() && !entry.is_symlink();
+    const bool was_directory = !entry.is_symlink() && entry.is_directory();
     const fs::path path = entry.path();
     fs::remove_all(path);
     if (!was_directory && random_.one_in(2)) {
