@@ -246,7 +246,7 @@ TEST_P(UpgradeTest, Daemon_OtherDriveThanInOldFile_IsRefused) {
 }
 
 TEST_P(UpgradeTest, Daemon_OfOldJournal_WritesItsMarksToTheSnapshot) {
-  const json current = {reported("status-n0")["cycle"]["current"]};
+  const json current = json::array({reported("status-n0")["cycle"]["current"]});
   const bool is_in_journal_alone = GetParam() == std::string("crash");
   EXPECT_EQ(cycles_with("bucket/f/x"), is_in_journal_alone ? json::array() : current);
   start("n0");
