@@ -16,6 +16,7 @@
 #include "cli/format.h"
 #include "cli/rsync_lines.h"
 #include "peer/http/http_transport.h"
+#include "peer/http/send_marks.h"
 #include "tracker/paths/drive_paths.h"
 #include "tracker/paths/path.h"
 
@@ -108,57 +109,36 @@ class Marker {
     return {};
   }
 
-  // If the daemon rejected one path of the batch: reports it, removes it from the batch, and returns true.
-  bool take_out_refused(const peer::HttpResponse& response, std::string& batch) {
-    if (response.status != 400) return false;
-    const auto problem = nlohmann::json::parse(response.body, nullptr, false);
-    if (!problem.is_object() || !problem.contains("index") || !problem["index"].is_number_unsigned())
-      return false;
-    std::size_t begin = 0;
-    for (auto index = problem["index"].get<std::uint64_t>(); index > 0 && begin < batch.size(); --index) {
-      begin = batch.find('\0', begin) + 1;
-    }
-    if (begin >= batch.size()) return false;
-    batch.erase(begin, batch.find('\0', begin) + 1 - begin);
-    refuse(peer::problem_detail(response));
-    return true;
-  }
-
   void refuse(std::string_view problem) {
     print_error(fmt::format("not marked: {}", problem));
     ++totals_.refused;
   }
 
-  // Sends the batch, retries until the timeout, and empties it.
+  // Sends the batch, retries until the timeout, and empties it. A path that the daemon refuses is reported
+  // and left out.
   base::Result<> send(const std::string& kind, std::string& batch) {
-    if (batch.empty()) return {};
-    peer::HttpRequest request{endpoint_, "POST", "/v1/marks?delimiter=nul&kind=" + kind, "text/plain",
-                              std::exchange(batch, {})};
+    std::string paths = std::exchange(batch, {});
     const auto give_up_at =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
-    for (milliseconds pause = first_pause;; pause = std::min(2 * pause, pause_max)) {
-      const auto response = peer::exchange(transport_, request);
-      if (response && response->is_success()) return count(*response);
-      if (response && take_out_refused(*response, request.body)) {
-        if (request.body.empty()) return {};
+    milliseconds pause = first_pause;
+    while (!paths.empty()) {
+      const auto reply = peer::send_marks(transport_, endpoint_, kind, paths);
+      if (reply.is_acknowledged) {
+        totals_.marked += reply.marked;
+        totals_.ignored += reply.ignored;
+        totals_.cycle = reply.cycle;
+        return {};
+      }
+      if (reply.refused) {
+        peer::remove_path(paths, *reply.refused);
+        refuse(reply.problem);
         continue;
       }
-      const std::string why = response ? peer::problem_detail(*response) : response.error().message;
-      const bool is_final = response && response->status < 500 && response->status != 408;
-      if (is_final || std::chrono::steady_clock::now() + pause > give_up_at) {
-        return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + why);
-      }
+      if (!reply.may_retry || std::chrono::steady_clock::now() + pause > give_up_at)
+        return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + reply.problem);
       std::this_thread::sleep_for(pause);  // back-off before the next attempt
+      pause = std::min(2 * pause, pause_max);
     }
-  }
-
-  base::Result<> count(const peer::HttpResponse& response) {
-    const auto json = nlohmann::json::parse(response.body, nullptr, false);
-    if (!json.is_object())
-      return base::Error(std::make_error_code(std::errc::bad_message), "the response is not a JSON object");
-    totals_.marked += json.value("marked", std::uint64_t{0});
-    totals_.ignored += json.value("ignored", std::uint64_t{0});
-    totals_.cycle = json.value("cycle", std::uint64_t{0});
     return {};
   }
 

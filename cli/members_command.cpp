@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/etcd_connection.h"
 #include "cli/format.h"
+#include "config/derived.h"
 #include "peer/gather/probe.h"
 #include "peer/http/http_transport.h"
 #include "peer/membership/etcd_registry.h"
@@ -75,7 +76,7 @@ base::Result<peer::Registry> read_registry(const config::Config& config, const b
 
 Members find_members(const config::Config& config) {
   Members members;
-  if (const auto own = own_endpoint(config)) {
+  if (const auto own = config::own_endpoint(config)) {
     members.list.push_back({config.node.name, own->to_string(), "this node", "-"});
   }
   for (const base::Endpoint& endpoint : config.peers.static_endpoints) {

@@ -61,11 +61,6 @@ struct GlobalOptions {
 // The credentials for peers.
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
 
-// The endpoint of this configuration's daemon for a client on the same machine: the first Unix socket, else
-// the first TCP listener. If `listen` is not set, the daemon may run without the socket, which is then
-// used only if it exists.
-base::Result<base::Endpoint> own_endpoint(const config::Config& config);
-
 // Throws a Failure if --url is set, for a command that reads files of this machine.
 void refuse_url(const GlobalOptions& global, std::string_view command);
 

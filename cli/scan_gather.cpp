@@ -104,7 +104,7 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                          const base::Clock& clock, const StoredScan& stored, bool dry_run,
                                          bool full) {
   const auto started_at = clock.wall_now();
-  auto own = global.url ? base::parse_endpoint(*global.url) : own_endpoint(config);
+  auto own = global.url ? base::parse_endpoint(*global.url) : config::own_endpoint(config);
   if (!own) return own.error();
   std::optional<ScanEtcd> etcd;
   if (config.peers.etcd) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t name_bytes_max = 64;
+constexpr std::chrono::seconds watch_batch_max{10};
 
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -68,6 +70,21 @@ void check_drives(const Config& config, Problems& problems) {
   }
 }
 
+void check_watch(const Config& config, Problems& problems) {
+  if (config.watch.batch > watch_batch_max)
+    add(problems, "watch.batch", "is out of range: expected a duration from 1ms to 10s");
+  for (std::size_t i = 0; i < config.watch.drives.size(); ++i) {
+    const fs::path& drive = config.watch.drives[i];
+    const std::string key = fmt::format("watch.drives[{}]", i);
+    const auto first = std::ranges::find(config.watch.drives, drive) - config.watch.drives.begin();
+    if (static_cast<std::size_t>(first) != i)
+      add(problems, key, fmt::format("{} is listed twice", in_quotes(drive.native())));
+    if (std::ranges::find(config.drives, drive) != config.drives.end()) continue;
+    add(problems, key,
+        fmt::format("{} is not one of \"drives\": name a drive of this node", in_quotes(drive.native())));
+  }
+}
+
 void check_exclude(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.name_space.exclude.size(); ++i) {
     const std::string& glob = config.name_space.exclude[i];
@@ -96,6 +113,7 @@ void check_names_and_paths(const Config& config, Problems& problems) {
   check_name("node.cluster", config.node.cluster, problems);
   check_absolute("node.data_dir", config.node.data_dir, problems);
   check_drives(config, problems);
+  check_watch(config, problems);
   check_exclude(config, problems);
 }
 

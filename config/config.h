@@ -142,6 +142,14 @@ struct Config {
     bool operator==(const Auth&) const = default;
   };
 
+  // What spoor-watch marks by events of the kernel.
+  struct Watch {
+    bool all_drives = false;                    // "drives" is "all".
+    std::vector<std::filesystem::path> drives;  // Else: these of the node's drives.
+    std::chrono::milliseconds batch{20};        // Events are read in batches this far apart.
+    bool operator==(const Watch&) const = default;
+  };
+
   struct Limits {
     std::uint64_t max_body_bytes = 8ULL << 20U;
     std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all concurrent requests together.
@@ -165,6 +173,7 @@ struct Config {
   Namespace name_space;
   Peers peers;
   Scan scan;
+  Watch watch;
   Auth auth;
   Limits limits;
   Log log;

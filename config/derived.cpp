@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+
 namespace spoor::config {
 namespace {
 
@@ -15,6 +17,13 @@ bool is_specific(const in_addr& address) {
 bool is_specific(const in6_addr& address) {
   return !IN6_IS_ADDR_UNSPECIFIED(&address) && !IN6_IS_ADDR_LOOPBACK(&address) &&
          !IN6_IS_ADDR_V4MAPPED(&address);
+}
+
+// The address at which a local client reaches a listener.
+std::string reachable(const std::string& address) {
+  if (address == "0.0.0.0") return "127.0.0.1";
+  if (address == "::") return "::1";
+  return address;
 }
 
 }  // namespace
@@ -34,6 +43,36 @@ std::optional<std::string> advertised_url(const Config& config) {
     }
   }
   return std::nullopt;
+}
+
+base::Result<base::Endpoint> own_endpoint(const Config& config) {
+  const auto& listeners = config.listen;
+  const auto is_tcp = [](const Listener& each) { return each.unix_path.empty() && each.port != 0; };
+  const auto tcp = std::find_if(listeners.begin(), listeners.end(), is_tcp);
+  const auto unix_socket = std::find_if(listeners.begin(), listeners.end(),
+                                        [](const Listener& each) { return !each.unix_path.empty(); });
+  base::Endpoint endpoint;
+  std::error_code ignored;
+  // A configured socket exists while the daemon serves; a port could belong to another process meanwhile.
+  const bool has_socket =
+      unix_socket != listeners.end() && (tcp == listeners.end() || !config.listen_is_default ||
+                                         std::filesystem::is_socket(unix_socket->unix_path, ignored));
+  if (has_socket) {
+    endpoint.unix_path = unix_socket->unix_path.native();
+    return endpoint;
+  }
+  if (tcp == listeners.end()) {
+    return base::Error(std::make_error_code(std::errc::invalid_argument),
+                       "the configuration names no fixed port and no Unix socket of the daemon; give --url");
+  }
+  endpoint.host = reachable(tcp->address);
+  endpoint.port = tcp->port;
+  endpoint.is_tls = tcp->tls.has_value();
+  return endpoint;
+}
+
+std::vector<std::filesystem::path> watched_drives(const Config& config) {
+  return config.watch.all_drives ? config.drives : config.watch.drives;
 }
 
 tracker::NamespaceRules namespace_rules(const Config& config) {

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/endpoint.h"
+#include "base/error.h"
 #include "config/config.h"
 #include "tracker/paths/namespace_rules.h"
 
@@ -11,6 +15,14 @@ namespace spoor::config {
 // The URL at which other nodes reach this node: `peers.etcd.url`, or else the first listener with a fixed
 // port and an IP address that is neither loopback nor a wildcard. std::nullopt if there is none.
 std::optional<std::string> advertised_url(const Config& config);
+
+// The endpoint of this configuration's daemon for a client on the same machine: the first Unix socket, else
+// the first TCP listener. If `listen` is not set, the daemon may run without the socket, which is then
+// used only if it exists.
+base::Result<base::Endpoint> own_endpoint(const Config& config);
+
+// The drives that spoor-watch watches: those of `watch.drives`.
+std::vector<std::filesystem::path> watched_drives(const Config& config);
 
 // The rules of `namespace`.
 tracker::NamespaceRules namespace_rules(const Config& config);

@@ -44,6 +44,14 @@ ordered_json to_json(Duration<T> setting) {
   return format_duration(setting.value);
 }
 
+template <class Bool, class Paths>
+ordered_json to_json(AllOr<Bool, Paths> setting) {
+  if (setting.all) return "all";
+  ordered_json list = ordered_json::array();
+  for (const std::filesystem::path& path : setting.paths) list.push_back(path.native());
+  return list;
+}
+
 template <class Enum>
   requires std::is_enum_v<Enum>
 ordered_json to_json(Enum value) {

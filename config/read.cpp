@@ -198,6 +198,19 @@ void read_value(const Input& input, Urls<T> target) {
   });
 }
 
+template <class Bool, class Paths>
+void read_value(const Input& input, AllOr<Bool, Paths> target) {
+  if (input.value == "all") {
+    target.all = true;
+    target.paths.clear();
+  } else if (input.value.is_array()) {
+    target.all = false;
+    read_value(input, target.paths);
+  } else {
+    refuse(input, "\"all\" or a list of drives in [ ]");
+  }
+}
+
 // "section" of "section.setting"; empty for a setting outside all sections.
 std::string_view section_of(std::string_view key) {
   const auto dot = key.find('.');

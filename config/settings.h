@@ -48,6 +48,13 @@ struct Urls {
   std::uint16_t default_port;
 };
 
+// "all", or a list of paths.
+template <class Bool, class Paths>
+struct AllOr {
+  Bool& all;
+  Paths& paths;
+};
+
 template <class Enum>
 using EnumName = std::pair<std::string_view, Enum>;
 
@@ -190,6 +197,8 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
   visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});
   visit("scan.file_feed", config.scan.file_feed);
+  visit("watch.drives", AllOr{config.watch.all_drives, config.watch.drives});
+  visit("watch.batch", Duration{config.watch.batch, milliseconds(1)});
   visit("auth.tokens", config.auth.tokens);
   visit("auth.unix", config.auth.unix_peers);
   visit("auth.certificates", config.auth.certificates);

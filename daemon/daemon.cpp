@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "config/derived.h"
+#include "config/logging.h"
 #include "config/secret_file.h"
 #include "config/validate.h"
 #include "daemon/http/http_server.h"
@@ -23,7 +24,6 @@
 #include "daemon/listeners.h"
 #include "daemon/node.h"
 #include "daemon/options.h"
-#include "daemon/process/logging.h"
 #include "daemon/process/reload.h"
 #include "daemon/process/service_manager.h"
 #include "daemon/process/task.h"
@@ -157,7 +157,7 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
     return true;
   };
   const auto set_log = [](const Config& fresh) {
-    set_log_level(fresh.log.level);
+    config::set_log_level(fresh.log.level);
     return true;
   };
   const auto set_peers = [&node, before = started.peers](const Config& fresh) mutable {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "config/load.h"
+#include "config/logging.h"
 #include "daemon/daemon.h"
-#include "daemon/process/logging.h"
 
 namespace {
 
@@ -37,7 +37,7 @@ int run(int argc, char** argv) {
   const auto load = [&] { return spoor::config::load(file, overrides); };
   const auto config = load();
   if (!config) {
-    spoor::daemon::print_failure(config.error().message);
+    spoor::config::print_failure("spoord", config.error().message);
     return exit_usage;
   }
   if (check_only) {
@@ -46,12 +46,12 @@ int run(int argc, char** argv) {
       fmt::print("the configuration is valid\n");
       return 0;
     }
-    spoor::daemon::print_failure(fmt::format("{}", fmt::join(problems, "\n")));
+    spoor::config::print_failure("spoord", fmt::format("{}", fmt::join(problems, "\n")));
     return exit_usage;
   }
-  spoor::daemon::set_up_logging(config->log);
+  spoor::config::set_up_logging(config->log);
   if (const auto done = spoor::daemon::run(*config, load, SPOOR_VERSION); !done) {
-    spoor::daemon::print_failure(config->log, done.error().message);
+    spoor::config::print_failure("spoord", config->log, done.error().message);
     return exit_failed;
   }
   return 0;
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    spoor::daemon::print_failure(error.what());
+    spoor::config::print_failure("spoord", error.what());
     return exit_failed;
   }
 }

@@ -1,22 +1,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "config/config.h"
 
-namespace spoor::daemon {
+namespace spoor::config {
 
 // Sets up the logger of the process, which writes text or JSON to standard error, one line per event. If
 // standard error is the journal of systemd, each line begins with its priority, and text lines have no
 // timestamp. Text is made printable; the lines of a message after the first are indented.
-void set_up_logging(const config::Config::Log& log);
+void set_up_logging(const Config::Log& log);
 
-void set_log_level(config::LogLevel level);
+void set_log_level(LogLevel level);
 
-// Prints why the program ends to standard error; needs no logger.
-void print_failure(const std::string& message);
+// Prints why `program` ends to standard error; needs no logger.
+void print_failure(std::string_view program, const std::string& message);
 
 // The same in the format of the log; for JSON, the logger must be set up.
-void print_failure(const config::Config::Log& log, const std::string& message);
+void print_failure(std::string_view program, const Config::Log& log, const std::string& message);
 
-}  // namespace spoor::daemon
+}  // namespace spoor::config

@@ -1,20 +1,20 @@
-#include "cli/options.h"
+#include "config/derived.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/listening_socket.h"
 #include "tests/support/temp_directory.h"
 
-namespace spoor::cli {
+namespace spoor::config {
 namespace {
 
 class OwnEndpointTest : public testing::Test {
  protected:
   OwnEndpointTest() {
-    config::Listener tcp;
+    Listener tcp;
     tcp.address = "0.0.0.0";
     tcp.port = 7420;
-    config::Listener socket;
+    Listener socket;
     socket.unix_path = path_;
     config_.listen = {tcp, socket};
     config_.listen_is_default = false;
@@ -24,7 +24,7 @@ class OwnEndpointTest : public testing::Test {
 
   const support::TempDirectory directory_;
   const std::filesystem::path path_ = directory_ / "s.sock";
-  config::Config config_;
+  Config config_;
 };
 
 // During a restart the socket is not there, and whoever has taken the port meanwhile would be shown the
@@ -43,10 +43,10 @@ TEST_F(OwnEndpointTest, DefaultUnixSocketMissing_TcpIsUsed) {
 }
 
 TEST_F(OwnEndpointTest, PortZero_IsAnError) {
-  config_.listen = {config::Listener{}};
+  config_.listen = {Listener{}};
   config_.listen[0].port = 0;
   EXPECT_FALSE(own_endpoint(config_));
 }
 
 }  // namespace
-}  // namespace spoor::cli
+}  // namespace spoor::config

@@ -1,4 +1,4 @@
-#include "daemon/process/logging.h"
+#include "config/logging.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-namespace spoor::daemon {
+namespace spoor::config {
 namespace {
 
 using testing::HasSubstr;
@@ -38,4 +38,4 @@ TEST(LoggingTest, JsonFormat_MessageIsExact) {
 }
 
 }  // namespace
-}  // namespace spoor::daemon
+}  // namespace spoor::config

@@ -1,4 +1,4 @@
-#include "daemon/process/logging.h"
+#include "config/logging.h"
 
 #include <fmt/core.h>
 #include <spdlog/details/log_msg.h>
@@ -19,7 +19,7 @@
 
 #include "base/printable.h"
 
-namespace spoor::daemon {
+namespace spoor::config {
 namespace {
 
 // `text` with `prefix` after each line break.
@@ -103,11 +103,11 @@ class JournalFormatter final : public spdlog::formatter {
 
 }  // namespace
 
-void set_up_logging(const config::Config::Log& log) {
-  auto logger = std::make_shared<spdlog::logger>("spoord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+void set_up_logging(const Config::Log& log) {
+  auto logger = std::make_shared<spdlog::logger>("spoor", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   const bool is_journal = stderr_is_journal();
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  if (log.format == config::LogFormat::json) {
+  if (log.format == LogFormat::json) {
     formatter->add_flag<Message<json_text>>('J').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
   } else {
@@ -125,24 +125,25 @@ void set_up_logging(const config::Config::Log& log) {
   set_log_level(log.level);
 }
 
-void set_log_level(config::LogLevel level) {
-  static_assert(static_cast<int>(config::LogLevel::trace) == SPDLOG_LEVEL_TRACE);
-  static_assert(static_cast<int>(config::LogLevel::error) == SPDLOG_LEVEL_ERROR);
+void set_log_level(LogLevel level) {
+  static_assert(static_cast<int>(LogLevel::trace) == SPDLOG_LEVEL_TRACE);
+  static_assert(static_cast<int>(LogLevel::error) == SPDLOG_LEVEL_ERROR);
   spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
 }
 
-void print_failure(const std::string& message) {
-  const std::string lines =
-      prefix_lines(stderr_is_journal() ? SD_ERR : "", "spoord: " + base::printable_lines(message)) + '\n';
+void print_failure(std::string_view program, const std::string& message) {
+  const std::string lines = prefix_lines(stderr_is_journal() ? SD_ERR : "",
+                                         fmt::format("{}: {}", program, base::printable_lines(message))) +
+                            '\n';
   std::fputs(lines.c_str(), stderr);
 }
 
-void print_failure(const config::Config::Log& log, const std::string& message) {
-  if (log.format == config::LogFormat::json) {
+void print_failure(std::string_view program, const Config::Log& log, const std::string& message) {
+  if (log.format == LogFormat::json) {
     spdlog::error("{}", message);
   } else {
-    print_failure(message);
+    print_failure(program, message);
   }
 }
 
-}  // namespace spoor::daemon
+}  // namespace spoor::config

@@ -1,0 +1,35 @@
+// Marks for a daemon: one batch of POST /v1/marks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/endpoint.h"
+#include "peer/http/transport.h"
+
+namespace spoor::peer {
+
+struct MarkReply {
+  bool is_acknowledged = false;
+  // If not: why, and what may be done about it.
+  std::string problem = {};
+  bool may_retry = false;                // the same batch may succeed later
+  std::optional<std::size_t> refused{};  // this path of the batch is invalid; the others were not marked
+
+  // If it is:
+  std::uint64_t marked = 0;
+  std::uint64_t ignored = 0;  // by the namespace rules
+  std::uint64_t cycle = 0;
+};
+
+// Sends paths, each followed by a NUL, as marks of this kind ("dir", "file" or "tree"), once.
+MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::string_view kind,
+                     std::string paths);
+
+// Removes the path of this index from such a batch.
+void remove_path(std::string& paths, std::size_t index);
+
+}  // namespace spoor::peer
