@@ -35,10 +35,13 @@ struct ScanFlags {
   std::optional<std::string> exec;
 };
 
+std::string joined(std::string note, const std::string& also) {
+  if (!note.empty() && !also.empty()) note += "; ";
+  return note + also;
+}
+
 std::string joined(std::string note, const base::Result<>& also) {
-  if (also) return note;
-  if (!note.empty()) note += "; ";
-  return note + also.error().message;
+  return joined(std::move(note), also ? std::string() : also.error().message);
 }
 
 // Writes the totals of the root and of its direct children to usage.json in the data directory, for programs
@@ -190,7 +193,7 @@ class ScanCommand {
            .resumed = resumed,
            .start_level = input.start_level,
            .full = flags_.full,
-           .note = joined(joined(answer.note, report->log), written)});
+           .note = joined(joined(joined(answer.note, walk.watch_note()), report->log), written)});
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }

@@ -28,6 +28,12 @@ ordered_json peers_json(const peer::Gathered& gathered) {
   return peers;
 }
 
+ordered_json drive_gaps_json(const std::vector<scanner::ScanError>& gaps) {
+  ordered_json list = ordered_json::array();
+  for (const auto& gap : gaps) list.push_back({{"drive", gap.path}, {"reason", gap.message}});
+  return list;
+}
+
 ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
   ordered_json list = ordered_json::array();
   for (const auto& error : errors) {
@@ -130,6 +136,10 @@ std::string report_text(const scanner::ScanReport& report) {
   text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
   text += audit_text(report);
   text += fmt::format("took       {}\n", human_duration(report.duration));
+  for (const auto& gap : report.drive_gaps) {
+    text += fmt::format("  walked in full: {}: {}\n", printable(gap.path),
+                        printable(gap.message, reason_bytes_max));
+  }
   for (const auto& error : report.errors) {
     text += fmt::format("  left for next time: {}: {}\n", printable(error.path),
                         printable(error.message, reason_bytes_max));
@@ -167,6 +177,7 @@ ordered_json scan_json(const ScanOutcome& outcome) {
                     {"peers", peers_json(gathered)},
                     {"unknown_sources", gathered.unknown_sources},
                     {"gaps", gathered.gaps}};
+  json["drive_gaps"] = drive_gaps_json(report.drive_gaps);
   json["filter"] = filter_json(outcome);
   json["dirs_walked"] = record.figures.dirs_walked;
   json["dirs_skipped"] = record.figures.dirs_skipped;

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string_view>
@@ -13,13 +14,16 @@
 #include "config/derived.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
+#include "tracker/cycles/ids.h"
 #include "tracker/storage/drive_registry.h"
+#include "tracker/storage/watch_record.h"
 
 namespace spoor::cli {
 namespace {
 
 constexpr std::size_t threads_max = 32;
 constexpr std::size_t open_directories_wanted = 2048;
+constexpr std::chrono::seconds watch_silence_max{60};  // it writes its record every 10 s
 
 // A walk keeps many directories open. The soft limit protects programs that use select(2), so it is restored
 // for the command of a hook.
@@ -47,6 +51,16 @@ class RaisedDescriptorLimit {
   rlimit before_{};
   bool is_raised_ = false;
 };
+
+// The last gap in what spoor-watch marked on the drive; an empty one if there is none. A record that cannot
+// be read may hold another gap in each scan.
+tracker::DriveGap last_gap(const base::Result<std::optional<tracker::WatchRecord>>& record,
+                           const std::filesystem::path& drive, bool is_watched) {
+  if (!record && !is_watched) return {};
+  if (!record) return {tracker::InstanceId::random().to_string(), record.error().message, {}};
+  const auto* watched = *record ? (*record)->find(drive) : nullptr;
+  return watched == nullptr ? tracker::DriveGap() : watched->gap;
+}
 
 }  // namespace
 
@@ -97,16 +111,33 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
   return report;
 }
 
+std::string ScanWalk::watch_note() const {
+  if (config::watched_drives(config_).empty()) return {};
+  base::PosixFileSystem files;
+  const auto record = tracker::read_watch_record(files, config_.node.data_dir);
+  const bool is_reported = record && *record && clock_.wall_now() - (*record)->written_at < watch_silence_max;
+  return is_reported ? "" : "spoor-watch does not run: what changes on the watched drives is not marked";
+}
+
 // A drive whose identity differs from the one that the daemon registered for its path is not walked.
 std::vector<scanner::Drive> ScanWalk::drives() const {
   base::PosixFileSystem files;
   tracker::DriveRegistry registry(files, config_.node.data_dir);
   // The daemon also reports a damaged registry. check() refuses drives that carry no identity of their own.
   static_cast<void>(registry.load(config_.drives));
+  const auto record = tracker::read_watch_record(files, config_.node.data_dir);
+  const auto watched_drives = config::watched_drives(config_);
   std::vector<scanner::Drive> drives;
   drives.reserve(config_.drives.size());
   for (const auto& path : config_.drives) {
-    drives.push_back({path, registry.check(path).error, registry.id_of(path)});
+    scanner::Drive& drive = drives.emplace_back();
+    drive.path = path;
+    drive.refused = registry.check(path).error;
+    drive.identity = registry.id_of(path);
+    const bool is_watched = std::ranges::find(watched_drives, path) != watched_drives.end();
+    const tracker::DriveGap gap = last_gap(record, path, is_watched);
+    drive.gap = gap.id;
+    drive.gap_reason = gap.reason;
   }
   return drives;
 }

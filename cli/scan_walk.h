@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,6 +33,9 @@ class ScanWalk {
   // late to fail the scan.
   base::Result<scanner::ScanReport> run(const scanner::ScanInput& input);
   bool was_stopped() const { return was_stopped_; }
+
+  // That spoor-watch does not run although it is to watch drives; empty otherwise.
+  std::string watch_note() const;
 
  private:
   std::vector<scanner::Drive> drives() const;

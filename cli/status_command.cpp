@@ -88,6 +88,20 @@ std::string membership_text(const ordered_json& membership) {
   return text;
 }
 
+std::string watch_text(const ordered_json& watch) {
+  if (!watch.is_object()) return {};
+  Table table({"watched drive", "events", "marks", "gaps", "last gap", ""}, {4, 5});
+  for (const auto& drive : watch.at("drives")) {
+    const auto count = [&](const char* name) { return with_commas(drive.at(name).get<std::uint64_t>()); };
+    const auto& gap = drive.at("last_gap");
+    table.add({drive.at("path").get<std::string>(), count("events"), count("marks"), count("gaps"),
+               gap.is_object() ? gap.at("at").get<std::string>() : "-",
+               drive.at("ok").get<bool>() ? "" : base::printable(text_or(drive.at("error"), "?"))});
+  }
+  return fmt::format("\n{}reported by spoor-watch at {}\n", table.to_string(),
+                     watch.at("reported_at").get<std::string>());
+}
+
 // With a single sender, the totals above are sufficient.
 std::string writers_text(const ordered_json& writers) {
   if (writers.size() < 2) return {};
@@ -122,7 +136,7 @@ std::string status_text(const ordered_json& status) {
                         base::printable(text_or(journal.at("error"), "?")));
   }
   text += membership_text(status.value("membership", ordered_json::object()));
-  return text + '\n' + cycles_text(status.at("cycles")) +
+  return text + '\n' + cycles_text(status.at("cycles")) + watch_text(status.value("watch", ordered_json())) +
          writers_text(status.value("writers", ordered_json::array())) + peers_text(status.at("peers"));
 }
 

@@ -147,6 +147,7 @@ class Scan {
     report_.dirs_replayed = context_.dirs_replayed;
     report_.record.errors = context_.error_count;
     report_.errors = std::move(context_.errors);
+    report_.drive_gaps = std::move(context_.drive_gaps);
     if (auto applied = transaction_.links().apply_corrections(context_.environment.stop); !applied)
       return applied;
     for (const KnownDrive& known : drives_) {

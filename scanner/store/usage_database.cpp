@@ -110,6 +110,7 @@ ScanRecord read_record(const SqliteStatement& row) {
 }  // namespace
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
+std::string gap_key(std::int64_t drive) { return fmt::format("drive_gap {}", drive); }
 std::string audit_key(std::int64_t drive) { return fmt::format("audit {}", drive); }
 
 UsageDatabase::UsageDatabase(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
@@ -309,6 +310,7 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
   return guarded("remove a drive", database_, [&] {
     SqliteStatement(database_, "DELETE FROM drives WHERE id = ?", drive.id).run();
     erase_setting(database_, identity_key(drive.id));  // SQLite may reuse the id
+    erase_setting(database_, gap_key(drive.id));
     erase_setting(database_, audit_key(drive.id));
   });
 }

@@ -33,9 +33,10 @@ struct StoredDrive {
 inline constexpr const char* start_level_key = "start_level";
 inline constexpr const char* membership_checkpoint_key = "roll_position";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
-// Of one drive, removed by forget_drive(): its identity when it was last walked, and the progress of its
-// audit (scan_audit.h).
+// Of one drive, removed by forget_drive(): its identity when it was last walked, the last gap of its watch,
+// and the progress of its audit (scan_audit.h).
 std::string identity_key(std::int64_t drive);
+std::string gap_key(std::int64_t drive);
 std::string audit_key(std::int64_t drive);
 
 class ScanTransaction;

@@ -60,9 +60,25 @@ base::Result<> empty_overlapping(WalkContext& context, std::int64_t id) {
   return was_never_read ? base::Result<>() : empty_drive(context, id);
 }
 
-base::Result<> update(WalkContext& context, Drive& drive, std::int64_t id) {
-  if (drive.overlaps) return empty_overlapping(context, id);
-  if (!drive.refused.empty()) return {};
+// Anything on the drive may have changed: its root counts as unread, so that all of it is walked, in this
+// scan or, if the drive fails, once it can be.
+base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t id) {
+  if (drive.gap.empty()) return {};
+  const auto known = context.transaction.setting(gap_key(id));
+  if (!known) return known.error();
+  if (*known == drive.gap) return {};
+  const std::int64_t parent = DirectoryStore::parent_of_root(id);
+  auto root = context.transaction.directories().find(parent, "");
+  if (!root) return root.error();
+  if (*root) {
+    (*root)->set_state(DirectoryState::unread);
+    if (auto put = context.transaction.directories().put(parent, **root); !put) return put;
+    context.drive_gaps.push_back({drive.path.native(), drive.gap_reason});
+  }
+  return context.transaction.set_setting(gap_key(id), drive.gap);
+}
+
+base::Result<> update_identity(WalkContext& context, Drive& drive, std::int64_t id) {
   const auto before = context.transaction.setting(identity_key(id));
   if (!before) return before.error();
   // The last scan may know an identity that the daemon does not.
@@ -72,6 +88,13 @@ base::Result<> update(WalkContext& context, Drive& drive, std::int64_t id) {
     if (auto emptied = empty_drive(context, id); !emptied) return emptied;
   }
   return context.transaction.set_setting(identity_key(id), drive.identity);
+}
+
+base::Result<> update(WalkContext& context, Drive& drive, std::int64_t id) {
+  if (drive.overlaps) return empty_overlapping(context, id);
+  if (!drive.refused.empty()) return {};
+  if (auto updated = update_identity(context, drive, id); !updated) return updated;
+  return apply_gap(context, drive, id);
 }
 
 // Its directories are not counted as deleted: they may still exist, on a drive that is not listed any more.

@@ -21,8 +21,8 @@ struct KnownDrive {
 base::Result<> check_drives(std::vector<Drive>& drives);
 
 // Brings the drives of the database in line with those of the scan: adds new ones, removes those that are not
-// listed, and empties those that are now another drive, or refused because they overlap. Fails where the
-// database does, or with Errc::interrupted.
+// listed, and empties those that are now another drive, or refused because they overlap. The root of a drive
+// with a new gap counts as unread. Fails where the database does, or with Errc::interrupted.
 base::Result<std::vector<KnownDrive>> match_drives(WalkContext& context);
 
 // Removes all that is stored of a drive, counts its directories as deleted, and resets the change feed.

@@ -78,7 +78,10 @@ std::string encode_setting(std::string_view database, std::uint64_t scan, const 
   out.u64(scan);
   put_text(out, options.rules.fingerprint());
   out.u64(options.drives.size());
-  for (const Drive& drive : options.drives) put_text(out, drive.path.native());
+  for (const Drive& drive : options.drives) {
+    put_text(out, drive.path.native());
+    put_text(out, drive.gap);
+  }
   out.u8(options.file_feed ? 1 : 0);
   return out.take();
 }

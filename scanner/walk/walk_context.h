@@ -34,6 +34,8 @@ struct WalkContext {
   std::uint64_t dirs_replayed = 0;     // of those walked: their listing was in a log
   std::uint64_t error_count = 0;       // all errors
   std::vector<ScanError> errors = {};  // the first ones
+  // Drives that are walked in full because of a gap, and its reason.
+  std::vector<ScanError> drive_gaps = {};
 
   void add_error(std::string path, std::string message) {
     ++error_count;

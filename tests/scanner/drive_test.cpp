@@ -90,6 +90,57 @@ TEST_F(DriveTest, MissingDriveReturns_IsWalkedInFull) {
   EXPECT_TRUE(reader.read_paths.empty());
 }
 
+TEST_F(DriveTest, Gap_WalksAllOfTheDriveOnce) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);  // without a mark
+  options.drives[1].gap = "gap 1";
+  options.drives[1].gap_reason = "events were lost";
+  const ScanReport report = scan_counting_reads();
+  EXPECT_FALSE(report.record.walked_everything);
+  ASSERT_EQ(report.drive_gaps.size(), 1U);
+  EXPECT_EQ(report.drive_gaps[0].path, drive(1));
+  EXPECT_EQ(report.drive_gaps[0].message, "events were lost");
+  EXPECT_EQ(report.record.figures.dirs_walked, 4U) << "none of the other drive";
+  EXPECT_EQ(report.record.errors, 0U);
+  expect_exact();
+  EXPECT_TRUE(scan_counting_reads().drive_gaps.empty());
+  EXPECT_TRUE(reader.read_paths.empty());
+  options.drives[1].gap = "gap 2";
+  EXPECT_EQ(scan().drive_gaps.size(), 1U);
+}
+
+TEST_F(DriveTest, GapOfMissingDrive_IsWalkedOnceTheDriveReturns) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);  // without a mark
+  options.drives[1].gap = "gap 1";
+  unmount(1, false);
+  scan();
+  mount(1);
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, GapOfRefusedDrive_IsWalkedOnceTheDriveIsAccepted) {
+  scan();
+  write_file(on_drive("a/b/2", 1), 10);  // without a mark
+  options.drives[1].gap = "gap 1";
+  options.drives[1].refused = "it is another one";
+  EXPECT_TRUE(scan().drive_gaps.empty());
+  options.drives[1].refused.clear();
+  scan();
+  expect_exact();
+}
+
+TEST_F(DriveTest, GapDuringAScan_IsLeftToTheNextOne) {
+  scan();
+  options.drives[1].gap = "gap 1";
+  options.progress_every = 1;
+  progress = [&](const Progress&) { options.drives[1].gap = "gap 2"; };
+  scan();
+  progress = {};
+  EXPECT_EQ(scan().drive_gaps.size(), 1U);
+}
+
 TEST_F(DriveTest, EmptyMountPoint_FailsTheDriveAndKeepsTotals) {
   scan();
   write_file(on_drive("a/b/2", 1), 10);

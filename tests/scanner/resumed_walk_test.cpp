@@ -290,6 +290,17 @@ TEST_F(ResumedWalkTest, FullScanRequested_DoesNotResume) {
   expect_exact();
 }
 
+// What was read before the gap may have changed in it.
+TEST_F(ResumedWalkTest, DriveGapSinceThen_DoesNotResume) {
+  make_tree();
+  end_at("4/a/x");
+  make_file("1/a/unmarked");
+  options.drives[0].gap = "gap";
+  scan();
+  EXPECT_FALSE(has_resumed);
+  expect_exact();
+}
+
 TEST_F(ResumedWalkTest, RulesChanged_DoesNotResume) {
   make_tree();
   end_at("4/a/x");
