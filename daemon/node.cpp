@@ -64,6 +64,7 @@ Node::Node(boost::asio::io_context& context, HttpServer& server, const config::C
                .etcd = etcd_.get(),
                .marks = intake_,
                .metrics = metrics_,
+               .scans = scans_,
                .answers = merging_},
               clock),
       api_(context, identity_.node, {intake_, routes_, reports_}, std::move(secrets.access), clock) {

@@ -59,7 +59,7 @@ std::span<const Api::Route> Api::routes() {
       {"/v1/dirty", "GET", watching, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.dirty(request)); }},
       {"/v1/status", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return at_once(api.services_.node.status()); }},
+       [](Api& api, const HttpRequest&) { return api.services_.node.status(); }},
       {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.cycle(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,

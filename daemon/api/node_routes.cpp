@@ -162,10 +162,15 @@ StatusInput NodeRoutes::status_input() const {
           .peers = parts_.peers.states(),
           .peer_tls = parts_.peers.tls_expiry(),
           .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
-          .dns = parts_.peers.dns_states()};
+          .dns = parts_.peers.dns_states(),
+          .watch = parts_.scans.figures().watch};
 }
 
-HttpResponse NodeRoutes::status() const { return json_response(status_json(status_input())); }
+boost::asio::awaitable<HttpResponse> NodeRoutes::status() {
+  co_await parts_.scans.refresh();  // for the record of spoor-watch
+  const json status = status_json(status_input());
+  co_return json_response(status);
+}
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::metrics() {
   return parts_.metrics.scrape([this] {

@@ -40,6 +40,7 @@ class NodeRoutes {
     const EtcdMembership* etcd;  // null if it is not configured
     const MarkIntake& marks;
     Metrics& metrics;
+    ScanWatch& scans;
     boost::asio::thread_pool& answers;
   };
 
@@ -52,7 +53,7 @@ class NodeRoutes {
   boost::asio::awaitable<HttpResponse> drives();
   boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
 
-  HttpResponse status() const;
+  boost::asio::awaitable<HttpResponse> status();
   boost::asio::awaitable<HttpResponse> metrics();
   HttpResponse alive() const;
   HttpResponse ready() const;

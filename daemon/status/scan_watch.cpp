@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_system.h"
 #include "daemon/process/task.h"
 #include "scanner/store/usage_database.h"
 
@@ -12,6 +13,17 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::uint64_t scans_max = 1'000;  // between two scrapes: ten days, with a scan every 15 minutes
+
+base::Result<std::optional<std::vector<scanner::ScanRecord>>> load_scans(
+    const std::filesystem::path& database) {
+  auto opened = scanner::UsageDatabase::open_read_only(database);
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory)
+    return std::optional<std::vector<scanner::ScanRecord>>();
+  if (!opened) return opened.error();
+  auto scans = opened->scans(scans_max, 0);
+  if (!scans) return scans.error();
+  return std::optional(*std::move(scans));
+}
 
 }  // namespace
 
@@ -31,24 +43,23 @@ asio::awaitable<void> ScanWatch::refresh() {
   co_await finished_.async_wait(as_result);
 }
 
-ScanWatch::Scans ScanWatch::load(const std::filesystem::path& database) {
-  auto opened = scanner::UsageDatabase::open_read_only(database);
-  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) return Scans(std::nullopt);
-  if (!opened) return opened.error();
-  auto scans = opened->scans(scans_max, 0);
-  if (!scans) return scans.error();
-  return Scans(*std::move(scans));
+ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
+  base::PosixFileSystem files;
+  auto watch = tracker::read_watch_record(files, database.parent_path());
+  return {load_scans(database), watch ? *std::move(watch) : std::nullopt};
 }
 
 asio::awaitable<void> ScanWatch::read() {
   auto loading = [database = database_] { return load(database); };
-  const Scans scans = co_await run_on(pool_, std::move(loading));
-  take(scans);
+  const Loaded loaded = co_await run_on(pool_, std::move(loading));
+  take(loaded);
   reading_ = false;
   finished_.cancel();
 }
 
-void ScanWatch::take(const Scans& scans) {
+void ScanWatch::take(const Loaded& loaded) {
+  const auto& scans = loaded.scans;
+  figures_.watch = loaded.watch;
   figures_.is_known = true;
   figures_.ok = scans.has_value();
   if (!scans) {

@@ -12,15 +12,18 @@
 
 #include "base/error.h"
 #include "scanner/store/scan_record.h"
+#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 
-// The scans of this node, as last read from their database.
+// What other programs of this node wrote, as last read: the scans, from their database, and the record of
+// spoor-watch.
 struct ScanFigures {
   bool is_known = false;      // the database has been looked for
   bool has_database = false;  // false before the first scan
   bool ok = true;             // the database could be read
   std::optional<scanner::ScanRecord> last;
+  std::optional<tracker::WatchRecord> watch;  // none: spoor-watch never ran, or its record cannot be read
 
   // Of scans that were committed after the database was read for the first time.
   std::uint64_t scans = 0;
@@ -29,7 +32,8 @@ struct ScanFigures {
   std::uint64_t errors = 0;
 };
 
-// Reads the last scans from the scanner's database on request. No caller waits long for a slow disk.
+// Reads the last scans from the scanner's database, and the record beside it, on request. No caller waits
+// long for a slow disk.
 //
 // Runs on the thread of `context`; reads on `pool`. All references must outlive it.
 class ScanWatch {
@@ -44,12 +48,14 @@ class ScanWatch {
   const ScanFigures& figures() const { return figures_; }
 
  private:
-  // Newest first; nothing if there is no database.
-  using Scans = base::Result<std::optional<std::vector<scanner::ScanRecord>>>;
+  struct Loaded {
+    base::Result<std::optional<std::vector<scanner::ScanRecord>>> scans;  // newest first; none: no database
+    std::optional<tracker::WatchRecord> watch;
+  };
 
-  static Scans load(const std::filesystem::path& database);
+  static Loaded load(const std::filesystem::path& database);
   boost::asio::awaitable<void> read();
-  void take(const Scans& scans);
+  void take(const Loaded& loaded);
   void count(const std::vector<scanner::ScanRecord>& scans);
 
   boost::asio::io_context& context_;

@@ -101,6 +101,30 @@ json drives_json(const std::vector<tracker::DriveState>& states) {
   return drives;
 }
 
+json watch_json(const std::optional<tracker::WatchRecord>& watch) {
+  if (!watch) return nullptr;
+  json drives = json::array();
+  for (const tracker::WatchedDrive& each : watch->drives) {
+    if (!each.is_wanted) continue;
+    const tracker::WatchFigures& figures = each.figures;
+    json drive{{"path", base::printable(each.drive.native())},
+               {"ok", each.error.empty()},
+               {"error", text_or_null(each.error)},
+               {"last_gap", nullptr},
+               {"events", figures.events},
+               {"marks", figures.marks},
+               {"coalesced", figures.coalesced},
+               {"gaps", figures.gaps},
+               {"queue_bytes_max", figures.queue_bytes_max},
+               {"pending_marks", figures.pending_marks},
+               {"lag_s", figures.lag_seconds}};
+    if (!each.gap.id.empty())
+      drive["last_gap"] = {{"at", base::iso_time(each.gap.at)}, {"reason", each.gap.reason}};
+    drives.push_back(std::move(drive));
+  }
+  return {{"reported_at", base::iso_time(watch->written_at)}, {"drives", std::move(drives)}};
+}
+
 json snapshot_json(const tracker::SavedSnapshot& saved) {
   return {{"saved_at", base::iso_time(saved.saved_at)},
           {"bytes", saved.bytes},
@@ -134,7 +158,8 @@ json status_json(const StatusInput& input) {
             {"error", text_or_null(input.health_error)},
             {"failures", input.journal.failures}}},
           {"peers", peers_json(input.peers)},
-          {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}}};
+          {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}},
+          {"watch", watch_json(input.watch)}};
 }
 
 std::string status_line(tracker::CycleId current, const std::vector<PeerState>& peers,

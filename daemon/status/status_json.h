@@ -15,6 +15,7 @@
 #include "daemon/membership/peer_watch.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/storage/persistence.h"
+#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 
@@ -53,6 +54,7 @@ struct StatusInput {
   PeerWatch::TlsExpiry peer_tls;
   const EtcdStatus* etcd;  // null if it is not configured
   const std::vector<DnsState>& dns;
+  const std::optional<tracker::WatchRecord>& watch;  // none: spoor-watch never ran
 };
 
 nlohmann::ordered_json status_json(const StatusInput& input);

@@ -176,6 +176,35 @@ void add_last_scan(MetricFamilies& families, const scanner::ScanRecord& scan) {
   families.gauge("spoor_usage_bytes", "Apparent size of all files.", number(scan.bytes));
 }
 
+std::string watch_metrics(const tracker::WatchRecord& watch) {
+  MetricFamilies families;
+  families.gauge("spoor_watch_last_report_timestamp_seconds", "When spoor-watch last wrote its figures.",
+                 seconds(watch.written_at));
+  const auto add_each = [&](auto figure) {
+    for (const auto& drive : watch.drives) {
+      if (drive.is_wanted) families.add(figure(drive), {{"drive", drive.drive.native()}});
+    }
+  };
+  families.begin_gauge("spoor_watch_drive_ok", "Whether spoor-watch marks what changes on the drive.");
+  add_each([](const tracker::WatchedDrive& drive) { return flag(drive.error.empty()); });
+  families.begin_counter("spoor_watch_events_total", "Events that the kernel reported.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.events); });
+  families.begin_counter("spoor_watch_marks_total", "Marks of them that the daemon acknowledged.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.marks); });
+  families.begin_counter("spoor_watch_coalesced_events_total",
+                         "Events whose mark another event of the batch made.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.coalesced); });
+  families.begin_counter("spoor_watch_gaps_total", "Times in which changes may have been missed.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.gaps); });
+  families.begin_gauge("spoor_watch_queue_bytes_max", "The most that waited in the kernel's queue.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.queue_bytes_max); });
+  families.begin_gauge("spoor_watch_pending_marks", "Marks that the daemon has not acknowledged yet.");
+  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.pending_marks); });
+  families.begin_gauge("spoor_watch_lag_seconds", "How long the oldest of them has waited.");
+  add_each([](const tracker::WatchedDrive& drive) { return drive.figures.lag_seconds; });
+  return families.text();
+}
+
 }  // namespace
 
 std::string status_metrics(const StatusInput& status, bool is_ready) {
@@ -208,6 +237,7 @@ std::string scan_metrics(const ScanFigures& scans) {
   } else if (scans.is_known && scans.ok) {
     families.gauge(last_scan_finished, "When the last scan was done.", 0);
   }
+  if (scans.watch) return families.text() + watch_metrics(*scans.watch);
   return families.text();
 }
 

@@ -73,7 +73,7 @@ class ApiTest : public testing::Test {
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     nullptr, clock_);
     routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
-                                      *group_commit_, peers_, nullptr, *intake_, metrics_, reading_},
+                                      *group_commit_, peers_, nullptr, *intake_, metrics_, scans_, reading_},
                     clock_);
     api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
   }

@@ -7,9 +7,11 @@
 #include <set>
 #include <sstream>
 
+#include "base/file_system.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
+#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 namespace {
@@ -92,6 +94,10 @@ class MetricsTest : public SpoordTest {
     support::RawClient client(port());
     client.send("this is not HTTP\r\n\r\n");
     client.receive_all();
+    base::PosixFileSystem files;
+    tracker::WatchRecord watch;
+    watch.drives.emplace_back().drive = "/watched";
+    EXPECT_TRUE(tracker::write_watch_record(files, directory_ / "data", watch));
   }
 };
 

@@ -96,7 +96,7 @@ class Node {
                                            *group_commit_, nullptr, clock_);
     routes_ = std::make_unique<NodeRoutes>(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          peers_, nullptr, *intake_, metrics_, pool_},
+                          peers_, nullptr, *intake_, metrics_, scans_, pool_},
         clock_);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
                                  clock_);
