@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Folders everything = {"base", "tracker", "peer", "scanner", "config", "daemon", "cli"};
+const Folders everything = {"base", "tracker", "peer", "scanner", "config", "daemon", "cli", "watch"};
 
 std::vector<std::string> check(std::string_view file, std::string_view text,
                                const Folders& declared = everything) {
@@ -44,6 +44,8 @@ TEST(ArrowsTest, ForbiddenInclude_IsReported) {
               ElementsAre(HasSubstr("config may not use peer")));
   EXPECT_THAT(check("cli/a.h", "#include \"daemon/b.h\""), ElementsAre(HasSubstr("cli may not use daemon")));
   EXPECT_THAT(check("daemon/a.h", "#include \"cli/b.h\""), ElementsAre(HasSubstr("daemon may not use cli")));
+  EXPECT_THAT(check("watch/a.h", "#include \"scanner/b.h\""),
+              ElementsAre(HasSubstr("watch may not use scanner")));
 }
 
 TEST(ArrowsTest, IncludeWithinAModule_FollowsItsInnerArrows) {

@@ -19,10 +19,11 @@ const fs::path root = SPOOR_SOURCE_DIR;
 
 // In these everything that is written goes through an escape, or is exact on purpose.
 const std::set<std::string> writers{
-    "cli/format.cpp",     // print_text() and print_error(), which escape, print_exact() and print_json()
-    "cli/scan_walk.cpp",  // progress: figures only
-    "daemon/process/logging.cpp",  // print_failure(), which escapes
-    "daemon/main.cpp",             // one fixed sentence
+    "cli/format.cpp",      // print_text() and print_error(), which escape, print_exact() and print_json()
+    "cli/scan_walk.cpp",   // progress: figures only
+    "config/logging.cpp",  // print_failure(), which escapes
+    "daemon/main.cpp",     // one fixed sentence
+    "watch/main.cpp",      // the same
 };
 
 // Who may print as it is, and why.
@@ -44,7 +45,7 @@ std::string without_comments(const fs::path& path) {
 // By name, of the folders that make programs.
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> found;
-  for (const char* folder : {"base", "cli", "config", "daemon", "peer", "scanner", "tracker"}) {
+  for (const char* folder : {"base", "cli", "config", "daemon", "peer", "scanner", "tracker", "watch"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const fs::path extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".h") continue;
@@ -111,7 +112,7 @@ TEST(OutputTest, EveryLogger_HasTheFormatterThatEscapes) {
   const std::regex makes(
       R"(spdlog::logger>\(|set_pattern\(|_logger_mt\(|_logger_st\(|stdout_color|stderr_color)");
   for (const auto& [name, text] : sources()) {
-    if (name == "daemon/process/logging.cpp") {
+    if (name == "config/logging.cpp") {
       EXPECT_EQ(text.find("%v"), std::string::npos) << "the message as it is";
       continue;
     }

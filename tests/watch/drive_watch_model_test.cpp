@@ -1,0 +1,208 @@
+// A watch of a drive whose directories change, and that is scanned, between any two of its steps.
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <sys/fanotify.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "tests/fakes/manual_clock.h"
+#include "tests/support/sanitizer.h"
+#include "tests/watch/model_drive.h"
+#include "watch/drive_watch.h"
+
+namespace spoor::watch {
+namespace {
+
+base::Error failure(std::errc code) { return {std::make_error_code(code), "a failure"}; }
+
+// The world of one watch: whatever it calls, something else may happen before and after.
+class World final : public MarkSink, public GapSink {
+ public:
+  explicit World(std::uint64_t seed) : drive_(seed) {
+    options_.drive = "/drive";
+    // Few kinds in one world: a gap hides what was missed before.
+    failures_ = random().next() & random().next() & random().next();
+    if (has(Failure::pending_full)) options_.pending_bytes_max = 500;
+    if (has(Failure::queue_full)) options_.queue_bytes_max = 12;
+    restart(nullptr);
+  }
+
+  support::Random& random() { return drive_.random(); }
+
+  void act();
+
+  // Until everything is marked.
+  void settle() {
+    is_calm_ = true;
+    do {
+      clock_.advance(std::chrono::minutes(1));
+      watch_->step();
+    } while (!drive_.queue().empty() || !watch_->is_settled() || watch_->descriptor() < 0);
+    drive_.scan();
+  }
+
+  ModelDrive& drive() { return drive_; }
+
+  base::Result<> send(const EventMarks& marks) override {
+    interfere();
+    if (fails(Failure::refused_path, 8)) return failure(std::errc::invalid_argument);
+    if (fails(Failure::no_daemon, 4)) return failure(std::errc::io_error);
+    drive_.mark(marks);
+    interfere();
+    if (fails(Failure::no_response, 4)) return failure(std::errc::io_error);
+    return {};
+  }
+
+  base::Result<std::string> add_gap(const std::filesystem::path&, const std::string&) override {
+    interfere();
+    if (fails(Failure::disk_full, 4)) return failure(std::errc::no_space_on_device);
+    drive_.set_gap();
+    interfere();
+    return "gap " + std::to_string(++gaps_);
+  }
+
+ private:
+  class Source;
+
+  enum class Failure : std::uint8_t {
+    pending_full,
+    queue_full,
+    kept_restart,
+    restart,
+    unmount,
+    dropped_events,
+    refused_path,
+    no_daemon,
+    no_response,
+    disk_full,
+    unresolved
+  };
+  bool has(Failure kind) const { return ((failures_ >> static_cast<unsigned>(kind)) & 1U) != 0; }
+  bool fails(Failure kind, std::uint64_t one_in) { return has(kind) && !is_calm_ && random().one_in(one_in); }
+
+  // What changes or scans the drive meanwhile.
+  void interfere() {
+    if (is_calm_) return;
+    while (!random().one_in(3)) {
+      if (random().one_in(10)) {
+        drive_.scan();
+      } else {
+        drive_.change();
+      }
+    }
+  }
+
+  // A service manager may keep the queue, unless events were in flight.
+  void restart(std::unique_ptr<EventSource> kept);
+  void unmount() {
+    is_mounted_ = false;
+    drive_.listen(false);
+  }
+  base::Result<std::unique_ptr<EventSource>> open();
+
+  ModelDrive drive_;
+  fakes::ManualClock clock_;
+  DriveWatch::Options options_;
+  bool is_mounted_ = true;
+  bool is_calm_ = false;
+  std::uint64_t failures_ = 0;  // a bit for each kind
+  bool is_in_flight_ = true;
+  std::string settled_gap_;
+  int gaps_ = 0;
+  std::unique_ptr<DriveWatch> watch_;
+};
+
+class World::Source final : public EventSource {
+ public:
+  explicit Source(World& world) : world_(world) {}
+
+  base::Result<> enter() override {
+    if (!world_.is_mounted_) return failure(std::errc::no_such_device);
+    return {};
+  }
+  void leave() override {}
+  base::Result<std::vector<KernelEvent>> read() override {
+    world_.interfere();
+    auto& queue = world_.drive_.queue();
+    const auto count = std::min<std::size_t>(queue.size(), 1 + world_.random().below(10));
+    if (count > 0) world_.is_in_flight_ = true;
+    std::vector<KernelEvent> events(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
+    queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
+    return events;
+  }
+  DirectoryPaths& paths() override { return paths_; }
+  std::uint64_t queue_bytes() override { return world_.drive_.queue().size(); }
+  void settle(const std::string& gap_id) override {
+    world_.is_in_flight_ = false;
+    world_.settled_gap_ = gap_id;
+  }
+  void discard() override {}
+  int descriptor() const override { return 1; }
+  std::vector<std::string> own_directories() const override { return {}; }
+
+ private:
+  World& world_;
+  DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
+                          if (world_.random().one_in(8)) world_.interfere();
+                          if (world_.fails(Failure::unresolved, 100))
+                            return failure(std::errc::not_enough_memory);
+                          return world_.drive_.resolve(handle);
+                        },
+                        std::size_t{1} << world_.random().between(8, 20)};
+};
+
+void World::act() {
+  if (fails(Failure::kept_restart, 20) && !is_in_flight_) return restart(std::make_unique<Source>(*this));
+  if (fails(Failure::restart, 40)) return restart(nullptr);
+  if (fails(Failure::unmount, 40)) return unmount();
+  if (fails(Failure::dropped_events, 40)) drive_.queue().push_back({FAN_Q_OVERFLOW, {}, {}});
+  if (random().one_in(3)) {
+    watch_->step();
+    clock_.advance(std::chrono::milliseconds(random().below(8000)));
+  } else {
+    interfere();
+  }
+}
+
+void World::restart(std::unique_ptr<EventSource> kept) {
+  if (!kept) {
+    drive_.listen(false);
+    is_in_flight_ = true;
+  }
+  const std::string gap = kept ? settled_gap_ : std::string();
+  watch_ = std::make_unique<DriveWatch>(
+      options_, [this] { return open(); }, *this, *this, clock_, std::move(kept), gap);
+}
+
+base::Result<std::unique_ptr<EventSource>> World::open() {
+  interfere();
+  if (!is_mounted_ && fails(Failure::unmount, 2)) return failure(std::errc::no_such_device);
+  is_mounted_ = true;
+  drive_.listen(true);
+  is_in_flight_ = true;
+  interfere();
+  return std::unique_ptr<EventSource>(std::make_unique<Source>(*this));
+}
+
+TEST(DriveWatchModelTest, RandomChangesAndScans_NoChangeIsMissed) {
+  SPOOR_RANDOM(seeds);
+  const char* const given = std::getenv("SPOOR_WATCH_MODELS");
+  const int models = given != nullptr ? std::atoi(given) : support::is_sanitized ? 500 : 3000;
+  spdlog::set_level(spdlog::level::off);
+  for (int model = 0; model < models; ++model) {
+    const std::uint64_t seed = seeds.next();
+    World world(seed);
+    for (int round = 0; round < 3; ++round) {
+      for (int action = 0; action < 60; ++action) world.act();
+    }
+    world.settle();
+    ASSERT_EQ(world.drive().difference(), "") << "model " << model << ", seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace spoor::watch

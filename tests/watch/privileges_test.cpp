@@ -1,0 +1,53 @@
+// What spoor-watch needs, and what --check reports of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/watch/watch_fixture.h"
+
+namespace spoor::watch {
+namespace {
+
+using testing::HasSubstr;
+
+class PrivilegesTest : public WatchTest {
+ protected:
+  void SetUp() override {
+    mount(FileSystem::tmpfs);
+    if (!IsSkipped()) node_ = std::make_unique<WatchedNode>(disk().path());
+  }
+
+  // root keeps all other capabilities.
+  static std::vector<std::string> without(const std::string& capability) {
+    return {"setpriv", "--bounding-set", "-" + capability, "--inh-caps", "-" + capability};
+  }
+};
+
+TEST_F(PrivilegesTest, Check_WithAllCapabilities_Succeeds) {
+  const auto result = node().run_watch({"--check"});
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
+TEST_F(PrivilegesTest, Check_WithoutSysAdmin_NamesTheCapability) {
+  const auto result = node().run_watch({"--check"}, without("sys_admin"));
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.out + result.err, HasSubstr("CAP_SYS_ADMIN"));
+}
+
+TEST_F(PrivilegesTest, Check_WithoutDacReadSearch_NamesTheCapability) {
+  const auto result = node().run_watch({"--check"}, without("dac_read_search"));
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.out + result.err, HasSubstr("CAP_DAC_READ_SEARCH"));
+}
+
+TEST_F(PrivilegesTest, Version_NeedsNothing) {
+  const auto result = node().run_watch({"--version"}, without("sys_admin"));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("spoor-watch"));
+}
+
+}  // namespace
+}  // namespace spoor::watch

@@ -1,0 +1,191 @@
+#include "tests/watch/watched_node.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "peer/http/http_transport.h"
+#include "tests/watch/eventually.h"
+#include "tests/watch/usage_csv.h"
+
+namespace spoor::watch {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// The form in which a snapshot has the path of a directory: without "./" before and "/" behind.
+std::string plain_path(std::string listed) {
+  if (listed.starts_with("./")) listed.erase(0, 2);
+  if (listed.ends_with('/')) listed.pop_back();
+  return listed;
+}
+
+}  // namespace
+
+WatchedNode::WatchedNode(fs::path drive, FdStore* manager) : drive_(std::move(drive)), manager_(manager) {
+  const json settings{{"node", {{"name", "n0"}, {"data_dir", directory_ / "data"}}},
+                      {"drives", json::array({drive_})},
+                      {"listen", json::array({json{{"unix", socket()}}})},
+                      {"scan", {{"min_cycle_age", "1ms"}, {"audit_period", "0s"}}},
+                      {"watch", {{"drives", "all"}, {"batch", "20ms"}}}};
+  std::ofstream(config()) << settings;
+}
+
+void WatchedNode::start_daemon() {
+  const std::vector<std::string> command{SPOORD, "--config", config().native()};
+  daemon_ = std::make_unique<support::Daemon>(command);
+  ASSERT_FALSE(daemon_->wait_for("listening on unix:").empty()) << daemon_->log();
+}
+
+void WatchedNode::start_watch() {
+  const std::vector<std::string> command{SPOOR_WATCH, "--config", config().native()};
+  const std::size_t ready_before = manager_ == nullptr ? 0 : manager_->ready_count();
+  watch_ = manager_ == nullptr ? std::make_unique<support::Daemon>(command) : manager_->start(command);
+  ASSERT_EQ(watch_->wait_for("watching ").substr(0, 6), "1 of 1") << watch_->log();
+  if (manager_ == nullptr) return;
+  ASSERT_TRUE(eventually([&] { return manager_->ready_count() > ready_before; })) << watch_->log();
+}
+
+int WatchedNode::stop_watch() {
+  watch_->signal(SIGTERM);
+  return watch_->wait();
+}
+
+int WatchedNode::stop_daemon() {
+  daemon_->signal(SIGTERM);
+  return daemon_->wait();
+}
+
+void WatchedNode::kill_watch() {
+  watch_->signal(SIGKILL);
+  EXPECT_EQ(watch_->wait(), 128 + SIGKILL) << watch_->log();
+}
+
+void WatchedNode::kill_daemon() {
+  daemon_->signal(SIGKILL);
+  EXPECT_EQ(daemon_->wait(), 128 + SIGKILL) << daemon_->log();
+}
+
+support::CommandResult WatchedNode::run_watch(const std::vector<std::string>& arguments,
+                                              const std::vector<std::string>& before) const {
+  std::vector<std::string> command = before;
+  command.insert(command.end(), {SPOOR_WATCH, "--config", config().native()});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return support::run_command(command);
+}
+
+std::optional<bool> WatchedNode::is_marked(const std::string& path) const {
+  peer::HttpTransport transport({});
+  base::Endpoint endpoint;
+  endpoint.unix_path = socket().native();
+  const auto response = peer::exchange(transport, {endpoint, "GET", "/v1/dirty?path=" + path, "", ""});
+  if (!response || !response->is_success()) return std::nullopt;
+  const auto answer = json::parse(response->body, nullptr, false);
+  if (!answer.is_object() || !answer.contains("dirty")) return std::nullopt;
+  return answer["dirty"].get<bool>();
+}
+
+// A name that is not marked yet, also not as a false positive of the filter.
+std::string WatchedNode::make_marker() {
+  constexpr int names_max = 100;
+  for (int attempt = 0; attempt < names_max; ++attempt) {
+    std::string name = "sync-" + std::to_string(++marker_count_);
+    if (is_marked(name) != false) continue;
+    fs::create_directory(drive_ / name);
+    std::ofstream(drive_ / name / "marker") << name;
+    markers_.push_back(name);
+    return name;
+  }
+  ADD_FAILURE() << "every name is marked, or spoord does not respond\n" << daemon_->log();
+  return {};
+}
+
+void WatchedNode::wait_until_marked() {
+  for (int count = 0; count < 2; ++count) {
+    const std::string name = make_marker();
+    if (name.empty()) return;
+    ASSERT_TRUE(eventually([&] { return is_marked(name) == true; }))
+        << name << " is not marked\n"
+        << watch_->log() << daemon_->log() << watch_state();
+  }
+}
+
+void WatchedNode::wait_until_watched() {
+  constexpr int markers_max = 60;
+  for (int count = 0; count < markers_max; ++count) {
+    const std::string name = make_marker();
+    if (eventually([&] { return is_marked(name) == true; }, std::chrono::seconds(1))) return;
+  }
+  ADD_FAILURE() << "no change is marked\n" << watch_->log() << watch_state();
+}
+
+void WatchedNode::remove_old_markers() {
+  constexpr std::size_t kept = 2;
+  while (markers_.size() > kept) {
+    fs::remove_all(drive_ / markers_.front());
+    markers_.erase(markers_.begin());
+  }
+}
+
+support::CommandResult WatchedNode::spoor(std::vector<std::string> arguments) const {
+  arguments.insert(arguments.begin(), {SPOOR, "--config", config().native()});
+  return support::run_command(arguments);
+}
+
+json WatchedNode::scan() {
+  const auto result = spoor({"scan", "--json"});
+  EXPECT_EQ(result.code, 0) << result.err << result.out;
+  return json::parse(result.out, nullptr, false);
+}
+
+void WatchedNode::scan_while_changing() {
+  const auto result = spoor({"scan", "--json"});
+  EXPECT_TRUE(result.code == 0 || result.code == 3) << result.code << ' ' << result.err << result.out;
+}
+
+std::set<std::string> WatchedNode::changes_since(std::uint64_t scan, bool deleted) {
+  std::vector<std::string> arguments{"changes", "--since", std::to_string(scan), "-0"};
+  if (deleted) arguments.emplace_back("--deleted");
+  const auto result = spoor(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  std::set<std::string> directories;
+  std::istringstream listed(result.out);
+  for (std::string path; std::getline(listed, path, '\0');) directories.insert(plain_path(path));
+  return directories;
+}
+
+support::TreeTotals WatchedNode::usage() {
+  const auto result = spoor({"usage", "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const auto usage = json::parse(result.out, nullptr, false);
+  if (!usage.is_object()) return {};
+  return {usage["files"], usage["dirs"], usage["bytes"]};
+}
+
+std::map<std::string, support::TreeTotals> WatchedNode::directory_usage() {
+  const auto result = spoor({"usage", "--csv", "--depth", "1000"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  return read_usage_csv(result.out);
+}
+
+json WatchedNode::watch_state() const {
+  std::ifstream file(directory_ / "data/watch.json");
+  const auto state = json::parse(file, nullptr, false);
+  if (!state.is_object() || !state.contains("drives") || state["drives"].empty()) return nullptr;
+  return state["drives"][0];
+}
+
+std::string WatchedNode::gap_id() const {
+  const auto state = watch_state();
+  if (!state.is_object() || !state.contains("gap") || !state["gap"].is_object()) return {};
+  return state["gap"].value("id", "");
+}
+
+json drive_gaps(const json& scan) { return scan.value("drive_gaps", json::array()); }
+
+}  // namespace spoor::watch

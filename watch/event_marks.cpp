@@ -1,0 +1,105 @@
+#include "watch/event_marks.h"
+
+#include <sys/fanotify.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tracker/paths/path.h"
+
+namespace spoor::watch {
+namespace {
+
+// Of one mark in a set, beside its text.
+constexpr std::size_t mark_bytes = 96;
+
+}  // namespace
+
+base::Result<> EventMarks::add(std::span<const KernelEvent> events, DirectoryPaths& paths) {
+  for (const KernelEvent& event : events) {
+    if (auto added = add(event, paths); !added) return added;
+  }
+  return {};
+}
+
+void EventMarks::clear() {
+  directories_.clear();
+  trees_.clear();
+  top_entries_.clear();
+  bytes_ = 0;
+}
+
+base::Result<> EventMarks::add(const KernelEvent& event, DirectoryPaths& paths) {
+  if ((event.mask & FAN_Q_OVERFLOW) != 0)
+    return base::Error(std::make_error_code(std::errc::no_buffer_space),
+                       "the kernel dropped events, because its queue was full or memory was short");
+  if (event.entry.name.empty()) return add_without_directory(event);
+  const bool is_directory = (event.mask & FAN_ONDIR) != 0;
+  const bool is_moved = event.target || (event.mask & (FAN_MOVED_FROM | FAN_MOVED_TO)) != 0;
+  // The directory that an entry left has its path from before the move, if it has another one now.
+  if (auto marked = mark_directory(event.entry, paths); !marked) return marked;
+  if (is_directory && is_moved) paths.forget();
+  const EntryName& now = event.target ? *event.target : event.entry;
+  if (event.target) {
+    if (auto marked = mark_directory(now, paths); !marked) return marked;
+  }
+  if (!is_directory) return {};
+  if (event.target || (event.mask & FAN_MOVED_TO) != 0) return mark_entry(now, trees_, paths);
+  // A new directory may have the inode of the one that had its name before: a scan tells them apart only if
+  // it opens it.
+  if ((event.mask & (FAN_CREATE | FAN_ATTRIB)) != 0) return mark_entry(now, directories_, paths);
+  return {};
+}
+
+// Each change of a link count is such an event, too, beside the one of the directory that it is made in.
+base::Result<> EventMarks::add_without_directory(const KernelEvent& event) {
+  if ((event.mask & (FAN_MODIFY | FAN_CLOSE_WRITE)) == 0) return {};
+  return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                     "a file was written to by its handle, as NFS servers do, in an unknown directory");
+}
+
+// Marks the directory that holds the entry.
+base::Result<> EventMarks::mark_directory(const EntryName& entry, DirectoryPaths& paths) {
+  auto place = paths.find(entry.directory);
+  if (!place) return place.error();
+  if (!*place || is_own((*place)->path)) return {};
+  std::string& path = (*place)->path;
+  if ((*place)->is_only_ancestor) {
+    insert(trees_, std::move(path));
+  } else if (!path.empty()) {
+    insert(directories_, std::move(path));
+  } else if (entry.name != ".") {  // the attributes of the top itself are not part of any total
+    insert(top_entries_, entry.name);
+  }
+  return {};
+}
+
+// Marks the entry itself.
+base::Result<> EventMarks::mark_entry(const EntryName& entry, std::set<std::string>& marks,
+                                      DirectoryPaths& paths) {
+  if (entry.name == ".") return {};
+  auto place = paths.find(entry.directory);
+  if (!place) return place.error();
+  if (!*place) return {};
+  std::string path = tracker::join_path((*place)->path, entry.name);
+  if ((*place)->is_only_ancestor || path.size() > tracker::path_bytes_max) {
+    insert(trees_, std::move((*place)->path));
+  } else if (!is_own(path)) {
+    insert(marks, std::move(path));
+  }
+  return {};
+}
+
+void EventMarks::insert(std::set<std::string>& marks, std::string path) {
+  const std::size_t bytes = path.size() + mark_bytes;
+  if (marks.insert(std::move(path)).second) bytes_ += bytes;
+}
+
+bool EventMarks::is_own(const std::string& path) const {
+  return std::ranges::any_of(own_, [&](const std::string& own) {
+    return path.starts_with(own) && (path.size() == own.size() || path[own.size()] == '/');
+  });
+}
+
+}  // namespace spoor::watch

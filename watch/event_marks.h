@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "watch/directory_paths.h"
+#include "watch/kernel_event.h"
+
+namespace spoor::watch {
+
+// Marks that events ask for on one drive and that the daemon has not acknowledged yet, each path once. Paths
+// are below the drive.
+//
+// Not thread-safe.
+class EventMarks {
+ public:
+  // `own`: directories that Spoor writes to, below the drive. What changes there is not marked.
+  explicit EventMarks(std::vector<std::string> own) : own_(std::move(own)) {}
+
+  // Adds the marks of these events, in their order. Every change that an event reports then lies below a
+  // mark, wherever its directory is by now:
+  // - A change in a directory marks the directory's path at this moment, or the one before a rename whose
+  //   event follows. That rename marks all below the new name.
+  // - A directory that is gone needs no mark: its removal is an event of its parent.
+  // Fails if a directory cannot be found or is not known, or the kernel has dropped events: then anything on
+  // the drive may have changed.
+  base::Result<> add(std::span<const KernelEvent> events, DirectoryPaths& paths);
+
+  // By kind. An entry of the drive's top marks the top: a mark of kind `file`.
+  const std::set<std::string>& directories() const { return directories_; }
+  const std::set<std::string>& trees() const { return trees_; }
+  const std::set<std::string>& top_entries() const { return top_entries_; }
+
+  std::size_t size() const { return directories_.size() + trees_.size() + top_entries_.size(); }
+  bool empty() const { return size() == 0; }
+  std::size_t bytes() const { return bytes_; }  // about what they take in memory
+  void clear();
+
+ private:
+  base::Result<> add(const KernelEvent& event, DirectoryPaths& paths);
+  static base::Result<> add_without_directory(const KernelEvent& event);
+  base::Result<> mark_directory(const EntryName& entry, DirectoryPaths& paths);
+  base::Result<> mark_entry(const EntryName& entry, std::set<std::string>& marks, DirectoryPaths& paths);
+  void insert(std::set<std::string>& marks, std::string path);
+  bool is_own(const std::string& path) const;
+
+  std::vector<std::string> own_;
+  std::set<std::string> directories_;
+  std::set<std::string> trees_;
+  std::set<std::string> top_entries_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace spoor::watch

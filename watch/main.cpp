@@ -1,0 +1,141 @@
+// spoor-watch: marks what changes on the drives of one node, by events of the kernel.
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "base/printable.h"
+#include "config/derived.h"
+#include "config/load.h"
+#include "config/logging.h"
+#include "tracker/storage/watch_record.h"
+#include "watch/watcher.h"
+
+namespace {
+
+using namespace spoor;
+
+constexpr int exit_failed = 1;
+constexpr int exit_usage = 2;
+constexpr const char* program = "spoor-watch";
+constexpr std::chrono::seconds record_interval{10};
+
+// SIGTERM and SIGINT are blocked in all threads, and waited for here.
+class StopSignals {
+ public:
+  StopSignals() {
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGTERM);
+    ::sigaddset(&signals_, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+
+  // Returns whether a signal arrived.
+  bool wait(std::chrono::seconds time) const {
+    const timespec timeout{time.count(), 0};
+    return ::sigtimedwait(&signals_, nullptr, &timeout) > 0;
+  }
+
+ private:
+  sigset_t signals_{};
+};
+
+void notify(const std::string& state) { static_cast<void>(::sd_notify(0, state.c_str())); }
+
+void serve(watch::Watcher& watcher, const StopSignals& signals) {
+  std::string status = watcher.status_line();
+  spdlog::info("{}", status);
+  notify("READY=1\nSTATUS=" + status);
+  while (!signals.wait(record_interval)) {
+    if (const auto written = watcher.write_record(); !written) spdlog::error("{}", written.error().message);
+    const std::string now = watcher.status_line();
+    if (now != status) notify("STATUS=" + now);
+    status = now;
+  }
+  spdlog::info("stops: marks what was read");
+  notify("STOPPING=1");
+}
+
+base::Result<> watch_drives(const config::Config& config) {
+  if (const auto daemon = config::own_endpoint(config); !daemon) return daemon.error();
+  const auto lock = base::FileLock::try_acquire(tracker::watch_lock_file(config.node.data_dir));
+  if (!lock) return lock.error();
+  if (!*lock)
+    return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
+                       fmt::format("another spoor-watch runs on {}: stop it first",
+                                   base::printable(config.node.data_dir.native())));
+  const StopSignals signals;
+  base::PosixFileSystem files;
+  const base::SystemClock clock;
+  watch::Watcher watcher(config, files, clock);
+  serve(watcher, signals);
+  return {};
+}
+
+int check_drives(const config::Config& config) {
+  const auto problems = watch::check(config);
+  if (problems.empty()) {
+    fmt::print("the configuration is valid, and each of {} drives can be watched\n",
+               config::watched_drives(config).size());
+    return 0;
+  }
+  config::print_failure(program, fmt::format("{}", fmt::join(problems, "\n")));
+  return exit_failed;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Marks what changes on the drives of a storage node, by events of the kernel.", program);
+  std::optional<std::filesystem::path> file;
+  std::vector<std::string> overrides;
+  bool check_only = false;
+  app.add_option("--config", file, "The configuration file (default: /etc/spoor/spoor.json)");
+  app.add_option("--set", overrides, "Overrides a setting: key=value with a dotted key; repeatable")
+      ->allow_extra_args(false);
+  app.add_flag("--check", check_only,
+               "Validates the configuration, tries whether each drive can be watched, and exits");
+  app.set_version_flag("--version", std::string("spoor-watch ") + SPOOR_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_usage;
+  }
+  const auto config = config::load(file, overrides);
+  if (!config) {
+    config::print_failure(program, config.error().message);
+    return exit_usage;
+  }
+  if (config::watched_drives(*config).empty()) {
+    config::print_failure(program,
+                          "no drive is to be watched: set \"watch.drives\" to \"all\", or to a list");
+    return exit_usage;
+  }
+  if (check_only) return check_drives(*config);
+  config::set_up_logging(config->log);
+  if (const auto done = watch_drives(*config); !done) {
+    config::print_failure(program, config->log, done.error().message);
+    return exit_failed;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    config::print_failure(program, error.what());
+    return exit_failed;
+  }
+}

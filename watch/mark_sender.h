@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/endpoint.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "peer/http/transport.h"
+#include "watch/drive_watch.h"
+
+namespace spoor::watch {
+
+// Sends marks to the daemon of this node, in one request or several. After a failure, it chooses the endpoint
+// again, and reads the credentials: a Unix socket may exist by then.
+//
+// Not thread-safe. `config` must outlive it.
+class MarkSender final : public MarkSink {
+ public:
+  explicit MarkSender(const config::Config& config) : config_(config) {}
+
+  base::Result<> send(const EventMarks& marks) override;
+
+ private:
+  base::Result<> connect();
+  base::Result<> send(const char* kind, const std::set<std::string>& paths);
+  base::Result<> send_batch(const char* kind, std::string batch);
+
+  const config::Config& config_;
+  base::Endpoint daemon_;
+  std::unique_ptr<peer::Transport> transport_;  // null: not connected
+};
+
+}  // namespace spoor::watch
