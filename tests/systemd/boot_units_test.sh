@@ -53,9 +53,11 @@ StandardError=append:/under_systemd.log
 TimeoutStartSec=5min
 END
 
+# spoor-watch needs the three system calls, which systemd-nspawn refuses otherwise.
 failed=0
 timeout --foreground --kill-after=10 400 systemd-nspawn --quiet --register=no --keep-unit --private-network \
   --machine="spoor-test-$$" --directory="$root" --link-journal=no --resolv-conf=off --timezone=off \
+  --system-call-filter='fanotify_init fanotify_mark open_by_handle_at' \
   --console=pipe --boot systemd.unit=under-systemd.service </dev/null >"$scratch/boot.log" 2>&1 9>&- || failed=$?
 if [[ ! -e $root/under_systemd.log ]]; then
   tail -n 20 "$scratch/boot.log"

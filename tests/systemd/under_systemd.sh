@@ -1,5 +1,6 @@
 #!/bin/bash
-# The daemon and the scanner under a real systemd: boot_units_test.sh runs this in a machine that may be thrown away.
+# The daemon, the scanner and spoor-watch under a real systemd: boot_units_test.sh runs this in a machine that may be
+# thrown away.
 set -euo pipefail
 
 url=http://127.0.0.1:7420
@@ -8,8 +9,8 @@ socket=/run/spoor/spoor.sock
 step() { echo "--- $*"; }
 fail() {
   echo "FAILED: $*"
-  systemctl status --no-pager --lines=0 spoord spoor-scan || true
-  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan | tail -n 40
+  systemctl status --no-pager --lines=0 spoord spoor-scan spoor-watch || true
+  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan -u spoor-watch | tail -n 40
   exit 1
 }
 trap 'fail "line $LINENO"' ERR
@@ -28,7 +29,8 @@ configure() {
   cat >/etc/spoor/spoor.json <<END
 {
   "node": {"name": "node1"},
-  "drives": ["/mnt/spoor-disk"],
+  "drives": ["/mnt/spoor-disk", "/mnt/spoor-watched"],
+  "watch": {"drives": ["/mnt/spoor-watched"]},
   "listen": [{"address": "127.0.0.1", "port": 7420}, {"unix": "$socket"$1}],
   "auth": {"tokens": [{"name": "photos", "role": "${2:-mark}", "file": "credential:photos"}]},
   "limits": {"threads": 2}
@@ -42,12 +44,16 @@ install -d /etc/spoor
 groupadd --force spoor-test-apps
 install -d /mnt/spoor-disk/photos/2026
 echo picture >/mnt/spoor-disk/photos/2026/1.jpg
-install -d -o spoor -g spoor -m 0750 /mnt/spoor-disk/.spoor
+install -d /mnt/spoor-watched
+mount -t tmpfs spoor-watched /mnt/spoor-watched  # the kernel does not report changes on the root's file system
+install -d -o spoor -g spoor -m 0750 /mnt/spoor-disk/.spoor /mnt/spoor-watched/.spoor
 install -d -m 0700 /etc/spoor/tokens
 (umask 077 && head -c 32 /dev/urandom | base64 >/etc/spoor/tokens/photos)
 install -d /etc/systemd/system/spoord.service.d
 printf '[Service]\nLoadCredential=photos:/etc/spoor/tokens/photos\nRestartSec=100ms\n' \
   >/etc/systemd/system/spoord.service.d/test.conf
+install -d /etc/systemd/system/spoor-scan.service.d
+printf '[Unit]\nStartLimitIntervalSec=0\n' >/etc/systemd/system/spoor-scan.service.d/test.conf
 configure ', "group": "spoor-test-apps", "mode": "0620"'
 spoord --check
 systemctl daemon-reload
@@ -117,6 +123,56 @@ wait
 grep -hv '^200 ' /load.* && fail 'a request was refused'
 while read -r _ path; do is_dirty "$path" || fail "$path is lost"; done < <(cat /load.*)
 echo "$(cat /load.* | wc -l) marks"
+
+step 'the kernel reports changes, and spoor-watch marks them'
+capabilities() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(systemctl show --property=MainPID --value "$2")/status"; }
+expect_gaps() {  # COUNT: the scans that walked the drive in full, and the one that runs now
+  systemctl start spoor-scan
+  journalctl --sync
+  (($(journalctl --no-pager -u spoor-scan | grep -c 'walked in full: /mnt/spoor-watched') == $1))
+}
+has_usage() { spoor usage "$1" >/dev/null; }
+systemctl enable --now spoor-watch
+shows StatusText spoor-watch 'watching 1 of 1 drive'
+# CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH.
+[[ $(capabilities CapEff spoor-watch) == 0000000000200004 ]]
+[[ $(capabilities CapBnd spoor-watch) == 0000000000200004 ]]
+[[ $(capabilities CapEff spoord) == 0000000000000000 ]]
+[[ $(capabilities CapBnd spoord) == 0000000000000000 ]]
+expect_gaps 1
+mkdir -p /mnt/spoor-watched/watched/deep  # marks the directory that holds the new one
+until_true 'marked' is_dirty watched
+expect_gaps 1
+has_usage watched/deep
+
+step 'a restart of spoor-watch, and a crash: no gap'
+systemctl restart spoor-watch
+mkdir -p /mnt/spoor-watched/after-restart/deep
+until_true 'marked' is_dirty after-restart
+expect_gaps 1
+has_usage after-restart/deep
+sleep 1  # the snapshot of the new cycle is written to the drive: no event is in flight afterwards
+systemctl kill --signal=KILL spoor-watch
+mkdir -p /mnt/spoor-watched/after-crash/deep
+until_true 'started again' shows NRestarts spoor-watch 1
+until_true 'marked' is_dirty after-crash
+expect_gaps 1
+has_usage after-crash/deep
+
+step 'a stop and a start of spoor-watch: one gap'
+systemctl stop spoor-watch
+mkdir /mnt/spoor-watched/while-stopped
+systemctl start spoor-watch
+expect_gaps 2
+has_usage while-stopped
+expect_gaps 2
+
+step 'a watched drive can be unmounted'
+umount /mnt/spoor-watched
+grep --no-messages ' /mnt/spoor-watched ' /proc/[0-9]*/mountinfo && fail 'it is still mounted in a service'
+until_true 'noticed' logged spoor-watch '/mnt/spoor-watched carries no identity' --priority=err
+systemctl stop spoor-watch
+shows Result spoor-watch success
 
 step 'stopped, and nothing failed'
 systemctl stop spoord.socket spoord
