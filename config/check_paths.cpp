@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/check.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::config {
 namespace {
@@ -106,6 +107,67 @@ void check_exclude(const Config& config, Problems& problems) {
   }
 }
 
+// The paths that scans find are normal: another one would never match.
+void check_logical_path(const std::string& key, const std::string& path, Problems& problems) {
+  const auto normal = tracker::normalise_path(path);
+  if (normal && *normal == path) return;
+  add(problems, key,
+      fmt::format("{} is wrong: expected a path below the drives, such as \"bucket/prefix\"",
+                  in_quotes(path)));
+}
+
+void check_copies(const Config& config, Problems& problems) {
+  constexpr double factor_max = 1'000;
+  for (std::size_t i = 0; i < config.usage.copies.size(); ++i) {
+    const UsageCopies& copies = config.usage.copies[i];
+    check_logical_path(fmt::format("usage.copies[{}].path", i), copies.path, problems);
+    if (copies.factor >= 1 && copies.factor <= factor_max) continue;
+    add(problems, fmt::format("usage.copies[{}].factor", i),
+        fmt::format("{} is out of range: expected a number from 1 to {}, such as 3", copies.factor,
+                    factor_max));
+  }
+}
+
+void check_limits(const Config& config, Problems& problems) {
+  constexpr std::uint64_t most = 1ULL << 62U;
+  for (std::size_t i = 0; i < config.usage.limits.size(); ++i) {
+    const UsageLimit& limit = config.usage.limits[i];
+    const std::string key = fmt::format("usage.limits[{}]", i);
+    if (!limit.path.empty()) check_logical_path(key + ".path", limit.path, problems);
+    const auto is_same = [&](const UsageLimit& other) { return other.path == limit.path; };
+    const auto first = std::ranges::find_if(config.usage.limits, is_same) - config.usage.limits.begin();
+    if (static_cast<std::size_t>(first) != i)
+      add(problems, key + ".path", fmt::format("{} has a limit already", in_quotes(limit.path)));
+    if (limit.bytes > most || limit.files > most || limit.growth_per_day_bytes > most)
+      add(problems, key, "is out of range: expected limits of at most 2^62");
+    if (limit.bytes == 0 && limit.files == 0 && limit.growth_per_day_bytes == 0)
+      add(problems, key, "sets no limit: give bytes, files or growth_per_day");
+  }
+}
+
+bool has_history(const Config& config, const std::string& path) {
+  const auto depth = static_cast<std::uint64_t>(std::ranges::count(path, '/')) + (path.empty() ? 0 : 1);
+  return config.history.keep &&
+         (depth <= config.history.depth ||
+          std::ranges::find(config.history.prefixes, path) != config.history.prefixes.end());
+}
+
+void check_growth(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.usage.limits.size(); ++i) {
+    const UsageLimit& limit = config.usage.limits[i];
+    if (limit.growth_per_day_bytes == 0 || has_history(config, limit.path)) continue;
+    add(problems, fmt::format("usage.limits[{}].growth_per_day", i),
+        fmt::format("no history is kept of {}: set history.keep to true, and raise history.depth or add the "
+                    "path to history.prefixes",
+                    in_quotes(limit.path)));
+  }
+}
+
+void check_history(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.history.prefixes.size(); ++i)
+    check_logical_path(fmt::format("history.prefixes[{}]", i), config.history.prefixes[i], problems);
+}
+
 }  // namespace
 
 void check_names_and_paths(const Config& config, Problems& problems) {
@@ -115,6 +177,10 @@ void check_names_and_paths(const Config& config, Problems& problems) {
   check_drives(config, problems);
   check_watch(config, problems);
   check_exclude(config, problems);
+  check_copies(config, problems);
+  check_limits(config, problems);
+  check_growth(config, problems);
+  check_history(config, problems);
 }
 
 }  // namespace spoor::config

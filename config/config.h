@@ -40,6 +40,7 @@ struct Listener {
   std::filesystem::path unix_path = {};  // Empty for an address.
   bool insecure = false;                 // Accepts requests from any address without credentials.
   std::optional<Tls> tls = {};           // None: plain HTTP.
+  bool page = true;                      // Serves the page for browsers.
   std::string mode = {};                 // Of the Unix socket, octal; empty: 0660.
   std::string group = {};                // Of the Unix socket; empty: the daemon's group.
 
@@ -83,6 +84,22 @@ struct CertificateRule {
   std::string name = {};  // A glob that matches a name in the certificate.
   Role role = Role::none;
   bool operator==(const CertificateRule&) const = default;
+};
+
+// Directories that hold each byte of data this many times: replicas, erasure code.
+struct UsageCopies {
+  std::string path = {};  // A glob for each component of the directory.
+  double factor = 1;
+  bool operator==(const UsageCopies&) const = default;
+};
+
+// A size of a directory of this node from which a scan warns. 0: no limit.
+struct UsageLimit {
+  std::string path = {};  // Empty: everything.
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  std::uint64_t growth_per_day_bytes = 0;
+  bool operator==(const UsageLimit&) const = default;
 };
 
 struct Config {
@@ -142,6 +159,20 @@ struct Config {
     bool operator==(const Auth&) const = default;
   };
 
+  struct Usage {
+    std::vector<UsageCopies> copies;  // The first that matches a directory applies to all below it.
+    std::vector<UsageLimit> limits;
+    bool operator==(const Usage&) const = default;
+  };
+
+  // The totals of directories over time, kept by the scans.
+  struct History {
+    bool keep = true;
+    std::uint32_t depth = 2;            // Of directories this many levels below the root.
+    std::vector<std::string> prefixes;  // And of these, at any depth.
+    bool operator==(const History&) const = default;
+  };
+
   // What spoor-watch marks by events of the kernel.
   struct Watch {
     bool all_drives = false;                    // "drives" is "all".
@@ -173,6 +204,8 @@ struct Config {
   Namespace name_space;
   Peers peers;
   Scan scan;
+  Usage usage;
+  History history;
   Watch watch;
   Auth auth;
   Limits limits;

@@ -85,6 +85,7 @@ ordered_json to_json(const Listener& listener) {
   }
   if (listener.insecure) object["insecure"] = true;
   if (listener.tls) object["tls"] = to_json(*listener.tls);
+  if (!listener.page) object["page"] = false;
   if (!listener.mode.empty()) object["mode"] = listener.mode;
   if (!listener.group.empty()) object["group"] = listener.group;
   return object;

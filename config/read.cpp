@@ -130,6 +130,8 @@ std::string_view example_of(const UnixRule&) { return R"({"user": "app", "role":
 std::string_view example_of(const CertificateRule&) {
   return R"({"name": "*.nodes.example", "role": "peer"})";
 }
+std::string_view example_of(const UsageCopies&) { return R"({"path": "bucket*", "factor": 3})"; }
+std::string_view example_of(const UsageLimit&) { return R"({"path": "bucket", "bytes": "10TiB"})"; }
 std::string_view example_of(const Etcd&) { return R"({"endpoints": ["http://HOST:2379"]})"; }
 
 template <class T>

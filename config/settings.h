@@ -114,6 +114,7 @@ void visit_parts(T& listener, Visit&& visit) {
   visit("unix", listener.unix_path);
   visit("insecure", listener.insecure);
   visit("tls", listener.tls);
+  visit("page", listener.page);
   visit("mode", listener.mode);
   visit("group", listener.group);
 }
@@ -137,6 +138,20 @@ template <MaybeConst<CertificateRule> T, class Visit>
 void visit_parts(T& rule, Visit&& visit) {
   visit("name", rule.name);
   visit("role", rule.role);
+}
+
+template <MaybeConst<UsageCopies> T, class Visit>
+void visit_parts(T& copies, Visit&& visit) {
+  visit("path", copies.path);
+  visit("factor", copies.factor);
+}
+
+template <MaybeConst<UsageLimit> T, class Visit>
+void visit_parts(T& limit, Visit&& visit) {
+  visit("path", limit.path);
+  visit("bytes", ByteSize{limit.bytes, 0, 1ULL << 62U});
+  visit("files", Whole{limit.files, 0, 1ULL << 62U});
+  visit("growth_per_day", ByteSize{limit.growth_per_day_bytes, 0, 1ULL << 62U});
 }
 
 template <MaybeConst<Etcd> T, class Visit>
@@ -197,6 +212,11 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
   visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});
   visit("scan.file_feed", config.scan.file_feed);
+  visit("usage.copies", config.usage.copies);
+  visit("usage.limits", config.usage.limits);
+  visit("history.keep", config.history.keep);
+  visit("history.depth", Whole{config.history.depth, 0, 8});
+  visit("history.prefixes", config.history.prefixes);
   visit("watch.drives", AllOr{config.watch.all_drives, config.watch.drives});
   visit("watch.batch", Duration{config.watch.batch, milliseconds(1)});
   visit("auth.tokens", config.auth.tokens);

@@ -40,11 +40,14 @@ TEST(LoadTest, EverySetting_IsRead) {
   const Config config = load_text(R"({
     "node": {"name": "n-1.a_B", "cluster": "c", "data_dir": "/d"},
     "drives": ["/a"],
-    "listen": [{"address": "::1", "port": 0}, {"address": "0.0.0.0", "port": 1, "insecure": true}],
+    "listen": [{"address": "::1", "port": 0}, {"address": "0.0.0.0", "port": 1, "insecure": true, "page": false}],
     "tracker": {"items": 5, "fp_rate": 0.01, "history": 3, "save_interval": "250s", "durability": "os", "memory_limit": 4096},
     "namespace": {"exclude": ["*/tmp/*"], "bucket_names": "s3"},
     "peers": {"static": ["unix:/run/p.sock"], "dns": ["a.b:1", "srv:_s._tcp.b"], "dns_servers": ["::1"], "forget_after": "1h", "timeout": "250ms"},
     "scan": {"min_cycle_age": "0s", "require": "all", "new_peers": "trust", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s", "file_feed": true},
+    "usage": {"copies": [{"path": "b*/c", "factor": 1.5}],
+              "limits": [{"bytes": "1TiB", "files": 5}, {"path": "b", "growth_per_day": 1024}]},
+    "history": {"keep": true, "depth": 3, "prefixes": ["b/c/d/e"]},
     "limits": {"max_body": "1KiB", "max_connections": 2},
     "log": {"level": "warning", "format": "json"}
   })",
@@ -54,7 +57,8 @@ TEST(LoadTest, EverySetting_IsRead) {
   Config expected;
   expected.node = {.name = "n-1.a_B", .cluster = "c", .data_dir = "/d"};
   expected.drives = {"/a"};
-  expected.listen = {{.address = "::1", .port = 0}, {.address = "0.0.0.0", .port = 1, .insecure = true}};
+  expected.listen = {{.address = "::1", .port = 0},
+                     {.address = "0.0.0.0", .port = 1, .insecure = true, .page = false}};
   expected.listen_is_default = false;
   expected.tracker = {.items = 5,
                       .fp_rate = 0.01,
@@ -75,6 +79,10 @@ TEST(LoadTest, EverySetting_IsRead) {
                    .max_dirs_per_second = 9,
                    .audit_period = std::chrono::seconds(0),
                    .file_feed = true};
+  expected.usage = {
+      .copies = {{.path = "b*/c", .factor = 1.5}},
+      .limits = {{.bytes = 1ULL << 40U, .files = 5}, {.path = "b", .growth_per_day_bytes = 1024}}};
+  expected.history = {.keep = true, .depth = 3, .prefixes = {"b/c/d/e"}};
   expected.limits = {.max_body_bytes = 1024, .max_connections = 2};
   expected.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(config, expected);

@@ -27,7 +27,7 @@ TEST(PrintTest, EverySetting_RoundTrips) {
                    {.unix_path = "/s"},
                    {.unix_path = "/t", .insecure = true},
                    {.unix_path = "/u", .mode = "0600", .group = "g"},
-                   {.address = "::1", .tls = Tls{"/c", "credential:k", "/ca"}}};
+                   {.address = "::1", .tls = Tls{"/c", "credential:k", "/ca"}, .page = false}};
   config.tracker = {.items = 199'999'999,
                     .fp_rate = 0.1 + 1e-15,
                     .history = 1,
@@ -46,6 +46,8 @@ TEST(PrintTest, EverySetting_RoundTrips) {
                  .threads = 256,
                  .max_dirs_per_second = 1'000'000'000,
                  .audit_period = std::chrono::milliseconds(0)};
+  config.usage = {.copies = {{"b*", 1.5}}, .limits = {{"", 1, 2, 0}, {"b", 0, 0, 3ULL << 40U}}};
+  config.history = {.keep = true, .depth = 0, .prefixes = {"a/b", "b"}};
   config.peers.token_file = "/t";
   config.peers.token_to_all = true;
   config.peers.tls = {.ca = "/ca", .certificate = "/c", .key = "/k"};

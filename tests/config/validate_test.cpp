@@ -45,6 +45,48 @@ TEST(ValidateTest, NodeAndClusterNames_HaveLimitedCharactersAndLength) {
   EXPECT_THAT(validate(config), IsEmpty());
 }
 
+TEST(ValidateTest, CopiesLimitsAndHistory_NameWhatIsWrong) {
+  const auto problems = [](auto change) {
+    Config config = valid();
+    change(config);
+    return validate(config);
+  };
+  EXPECT_THAT(problems([](Config& config) {
+                config.usage.copies = {{"bucket*", 3}, {"a/*", 1.5}};
+                config.usage.limits = {{.bytes = 1}, {.path = "a/b", .growth_per_day_bytes = 1}};
+                config.history.prefixes = {"a/b/c"};
+              }),
+              IsEmpty());
+  EXPECT_THAT(
+      problems([](Config& config) { config.usage.copies = {{"", 1}, {"/a", 0.9}, {"a", std::nan("")}}; }),
+      ElementsAre(HasSubstr("usage.copies[0].path: \"\" is wrong"),
+                  HasSubstr("usage.copies[1].path: \"/a\" is wrong: expected a path below"),
+                  HasSubstr("usage.copies[1].factor: 0.9 is out of range"),
+                  HasSubstr("usage.copies[2].factor: nan is out of range")));
+  EXPECT_THAT(problems([](Config& config) {
+                config.usage.limits = {{.path = "a"},
+                                       {.path = "a", .files = 1},
+                                       {.path = "../a", .bytes = 1},
+                                       {.path = "b", .bytes = ~0ULL}};
+              }),
+              ElementsAre(HasSubstr("usage.limits[0]: sets no limit"),
+                          HasSubstr("usage.limits[1].path: \"a\" has a limit already"),
+                          HasSubstr("usage.limits[2].path: \"../a\" is wrong"),
+                          HasSubstr("usage.limits[3]: is out of range")));
+  EXPECT_THAT(problems([](Config& config) { config.history.prefixes = {"a/"}; }),
+              ElementsAre(HasSubstr("history.prefixes[0]: \"a/\" is wrong")));
+}
+
+TEST(ValidateTest, LimitOfGrowth_NeedsTheHistoryOfItsPath) {
+  Config config = valid();
+  config.usage.limits = {{.path = "a/b/c", .growth_per_day_bytes = 1}};
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("no history is kept of \"a/b/c\"")));
+  config.history.depth = 3;
+  EXPECT_THAT(validate(config), IsEmpty());
+  config.history.keep = false;
+  EXPECT_THAT(validate(config), ElementsAre(HasSubstr("usage.limits[0].growth_per_day")));
+}
+
 TEST(ValidateTest, Drives_MustBeAbsoluteAndNotOverlap) {
   const auto problems = [](std::vector<std::filesystem::path> drives) {
     Config config = valid();
