@@ -23,7 +23,10 @@ class Scan {
  public:
   Scan(const ScanOptions& options, const ScanInput& input, const ScanEnvironment& environment,
        ScanTransaction& transaction)
-      : transaction_(transaction), context_{options, input, environment, transaction}, audit_(context_) {}
+      : transaction_(transaction), context_{options, input, environment, transaction}, audit_(context_) {
+    if (!options.history.keep) return;
+    transaction_.links().on_change([this](std::string_view path) { context_.touched.add(path); });
+  }
 
   base::Result<ScanReport> run() {
     const base::SteadyTime started = context_.environment.clock.steady_now();
@@ -125,6 +128,7 @@ class Scan {
   base::Result<> commit() {
     if (auto summed = sum_up(); !summed) return summed;
     if (auto kept = keep_audit(); !kept) return kept;
+    if (auto kept = keep_history(); !kept) return kept;
     report_.record.finished_at = context_.environment.clock.wall_now();
     // A scan that was stopped is not committed, even if it was nearly done.
     if (context_.is_stopped()) return interrupted_error();
@@ -169,6 +173,18 @@ class Scan {
     report_.record.figures.audited = report_.audit.audited;
     report_.record.figures.missed = report_.audit.missed;
     return kept;
+  }
+
+  base::Result<> keep_history() {
+    const base::WallTime at = report_.record.started_at;
+    ScanHistory history(transaction_, context_.options.history, context_.touched, context_.environment.stop);
+    const auto recorded = history.record(at);
+    if (!recorded) return recorded.error();
+    report_.history = *recorded;
+    auto limits = check_limits(transaction_, context_.options.limits, at);
+    if (!limits) return limits.error();
+    report_.limits = *std::move(limits);
+    return {};
   }
 
   base::Result<> keep_links_since() {

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "scanner/audit/scan_audit.h"
+#include "scanner/history/scan_history.h"
+#include "scanner/history/usage_limits.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/scan_drives.h"
@@ -28,6 +30,8 @@ struct ScanReport {
   std::vector<ScanError> drive_gaps;  // drives that were walked in full, and why
   base::Result<> log;  // whether the scan could keep what it read, for the next one, were it killed
   AuditReport audit;
+  HistoryReport history;
+  std::vector<LimitState> limits;  // in the order of the options
 
   // Whether some drive or directory was left for the next scan.
   bool left_something() const { return record.errors > 0; }

@@ -47,6 +47,11 @@ enum class DirectoryState : std::uint8_t {
   mount_point = 3,
 };
 
+// DirectoryRow::birth: nothing is known; or, with this bit, a proof (directory_identity.h).
+inline constexpr std::uint32_t no_identity = 0;
+inline constexpr std::uint32_t identity_proof_bit = 1;
+constexpr bool is_proof(std::uint32_t identity) { return (identity & identity_proof_bit) != 0; }
+
 // One row of the database. The root of a drive has the empty name.
 struct DirectoryRow {
   std::string name;

@@ -91,6 +91,7 @@ LinkCorrection LinkCorrections::find(std::int64_t drive, std::string_view key) {
 
 void LinkCorrections::add(std::int64_t drive, std::string_view key, const LinkCorrection& difference) {
   if (difference == LinkCorrection() || key.size() > tracker::path_bytes_max) return;
+  if (on_change_) on_change_(key);
   LinkCorrection sum = find(drive, key);
   sum.add(difference);
   SqliteStatement& change = sum == LinkCorrection() ? erase_ : put_;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
@@ -60,6 +61,10 @@ class LinkCorrections {
   // Writes the collected differences.
   void write();
 
+  // Is called by write() for the key of each subtree whose correction changes.
+  using OnChange = std::function<void(std::string_view key)>;
+  void on_change(OnChange on_change) { on_change_ = std::move(on_change); }
+
   // Deletes everything of the drive, collected differences included.
   void erase(std::int64_t drive);
 
@@ -71,6 +76,7 @@ class LinkCorrections {
 
   std::map<std::pair<std::int64_t, std::string>, LinkCorrection> collected_;
   std::size_t collected_bytes_ = 0;
+  OnChange on_change_;
   SqliteStatement find_;
   SqliteStatement put_;
   SqliteStatement erase_;

@@ -1,6 +1,7 @@
 #include "scanner/store/link_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "scanner/errors.h"
 
@@ -138,6 +139,14 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
     chain_ = {};
     corrections_.write();
     return {};
+  });
+}
+
+void LinkStore::on_change(std::function<void(std::string_view path)> on_change) {
+  corrections_.on_change([on_change = std::move(on_change)](std::string_view key) {
+    std::string path(key);
+    std::ranges::replace(path, '\0', '/');
+    on_change(path);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -55,6 +56,9 @@ class LinkStore {
 
   // Updates the corrections. Errc::interrupted if a stop was requested.
   base::Result<> apply_corrections(const std::stop_token& stop);
+
+  // Is called for the path of each directory, of any drive, whose correction changes.
+  void on_change(std::function<void(std::string_view path)> on_change);
 
   // What to subtract from the sums of the subtree, as of the last apply_corrections().
   base::Result<LinkCorrection> correction(std::int64_t drive, std::string_view path);

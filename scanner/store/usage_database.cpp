@@ -290,6 +290,22 @@ base::Result<bool> ScanTransaction::keep_files(bool wanted) {
   });
 }
 
+base::Result<bool> ScanTransaction::keep_history(bool wanted) {
+  return guarded("keep the history", database_, [&] {
+    const bool was_kept = has_history_tables(database_);
+    if (was_kept && !wanted) {
+      drop_history_tables(database_);
+      for (const char* const key :
+           {history_since_key, history_scan_key, history_settings_key, history_counts_key})
+        erase_setting(database_, key);
+    }
+    if (!wanted) return false;
+    if (!was_kept) create_history_tables(database_);
+    history_.emplace(database_);
+    return !was_kept;
+  });
+}
+
 base::Result<std::vector<StoredDrive>> ScanTransaction::drives() {
   return guarded("list the drives", database_, [&] {
     SqliteStatement query(database_, "SELECT id, path FROM drives ORDER BY path");

@@ -18,6 +18,7 @@
 #include "scanner/store/directory_row.h"
 #include "scanner/store/directory_store.h"
 #include "scanner/store/file_store.h"
+#include "scanner/store/history_store.h"
 #include "scanner/store/link_store.h"
 #include "scanner/store/scan_record.h"
 #include "tracker/cycles/ids.h"
@@ -33,6 +34,13 @@ struct StoredDrive {
 inline constexpr const char* start_level_key = "start_level";
 inline constexpr const char* membership_checkpoint_key = "roll_position";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
+// Of the history (scanner/history/scan_history.h): the time of the first scan with one, the last scan, the
+// settings of that scan, and how much is kept.
+inline constexpr const char* history_since_key = "history_since";
+inline constexpr const char* history_scan_key = "history_scan";
+inline constexpr const char* history_settings_key = "history_settings";
+inline constexpr const char* history_counts_key = "history_counts";
+inline constexpr const char* usage_limits_key = "usage_limits";  // scanner/history/usage_limits.h
 // Of one drive, removed by forget_drive(): its identity when it was last walked, the last gap of its watch,
 // and the progress of its audit (scan_audit.h).
 std::string identity_key(std::int64_t drive);
@@ -116,6 +124,14 @@ class ScanTransaction {
   base::Result<bool> keep_files(bool wanted);
   FileFeed* files() { return files_ ? &*files_ : nullptr; }  // null if they are not stored
 
+  // Turns the history of totals on or off; off deletes what is stored. Returns true if it is on now and was
+  // off before.
+  base::Result<bool> keep_history(bool wanted);
+  HistoryStore* history() { return history_ ? &*history_ : nullptr; }  // null if none is kept
+
+  // For what else reads within the transaction.
+  SQLite::Database& handle() { return database_; }
+
   // Whether no scan was committed before.
   bool is_first() const { return scan_id_ == 1; }
 
@@ -148,6 +164,7 @@ class ScanTransaction {
   ChangeLog changes_;
   LinkStore links_;
   std::optional<FileFeed> files_;
+  std::optional<HistoryStore> history_;
 };
 
 }  // namespace spoor::scanner

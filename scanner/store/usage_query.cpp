@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "scanner/errors.h"
+#include "scanner/store/history_query.h"
 #include "scanner/store/link_corrections.h"
 #include "scanner/store/sqlite.h"
 #include "tracker/paths/path.h"
@@ -26,8 +27,10 @@ struct Place {
   };
 
   UsageEntry entry;
-  std::vector<Row> rows;  // one for each drive
-  bool all_read = true;   // below an unread directory, the stored rows may be outdated
+  std::vector<Row> rows;                     // one for each drive
+  bool all_read = true;                      // below an unread directory, the stored rows may be outdated
+  bool is_there = false;                     // on some drive
+  std::optional<std::int64_t> history = {};  // the row of its history
 
   void add(std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
     entry.add({.files = row.subtree.files,
@@ -37,13 +40,34 @@ struct Place {
                .complete = row.pending == 0});
     entry.mtime_ns = std::max(entry.mtime_ns, row.subtree.mtime_ns);
     all_read = all_read && row.state != DirectoryState::unread;
+    is_there = true;
     if (row.directories > 0) rows.push_back({drive, row.id});
   }
 };
 
+void add_growth(UsageRest& rest, const UsageEntry& entry) {
+  if (rest.count == 0 && entry.growth) {
+    rest.growth.emplace();
+    rest.growth->since = entry.growth->since;
+  }
+  if (!entry.growth) {
+    rest.growth.reset();
+  } else if (rest.growth) {
+    rest.growth->add(*entry.growth);
+  }
+}
+
 void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
+  add_growth(rest, entry);
   ++rest.count;
   rest.add(entry);
+}
+
+// How much the entry grew or shrank; 0 if that is not known.
+std::uint64_t bytes_changed(const UsageEntry& entry) {
+  if (!entry.growth) return 0;
+  const std::int64_t bytes = entry.growth->bytes;
+  return bytes < 0 ? 0 - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
 }
 
 // The children of one directory on one drive, by name.
@@ -100,6 +124,10 @@ class FirstOnes {
       const UsageEntry& b = right.entry;
       if (order == UsageOrder::size && a.bytes != b.bytes) return a.bytes > b.bytes;
       if (order == UsageOrder::files && a.files != b.files) return a.files > b.files;
+      if (order == UsageOrder::growth) {
+        if (a.growth.has_value() != b.growth.has_value()) return a.growth.has_value();
+        if (bytes_changed(a) != bytes_changed(b)) return bytes_changed(a) > bytes_changed(b);
+      }
       return a.path < b.path;
     }
   };
@@ -109,6 +137,8 @@ class FirstOnes {
   std::vector<Place> places_;  // a heap with the last one in the order on top
   UsageRest rest_;
 };
+
+constexpr std::int64_t no_history = -1;  // as a parent: there are no rows below it
 
 class Query {
  public:
@@ -124,6 +154,7 @@ class Query {
     if (knows_links && database.execAndGet("SELECT EXISTS(SELECT 1 FROM link_corrections)").getInt() > 0) {
       links_.emplace(database);
     }
+    if (options.since && has_history_tables(database)) history_.emplace(database);
   }
 
   base::Result<std::optional<Usage>> run(std::string_view path) {
@@ -131,12 +162,13 @@ class Query {
     if (!top) return std::optional<Usage>();
     std::optional<Usage> usage(std::in_place);
     usage->total = std::move(top->entry);
-    if (!open_all({&usage->total, std::move(top->rows), top->all_read})) {
+    if (!open_all({&usage->total, std::move(top->rows), top->all_read, top->history})) {
       return base::Error(Errc::interrupted, "reading the totals was interrupted; request fewer directories");
     }
     usage->as_of = as_of();
     usage->saw_everything = last_scan_saw_everything();
     usage->truncated = truncated_;
+    usage->history_is_full = history_ && history_->is_full();
     return usage;
   }
 
@@ -146,6 +178,9 @@ class Query {
     UsageEntry* entry;
     std::vector<Place::Row> rows;
     bool all_read;
+    std::optional<std::int64_t> history;
+
+    bool has_children() const { return !rows.empty() || history; }
   };
 
   // Nothing if no drive has the path.
@@ -158,11 +193,24 @@ class Query {
       if (!place) place.emplace();
       place->add(drive, *row, links_of(drive, path));
     }
-    if (!place) return std::nullopt;
+    const auto past = history_ ? history_->find(path) : std::nullopt;
+    if (!place && !past) return std::nullopt;
+    if (!place) place.emplace();
     place->entry.path = path;
     place->entry.complete = place->entry.complete && all_read;
     place->all_read = place->all_read && all_read;
-    return place;
+    if (past) compare(*place, *past);
+    return place->is_there || place->entry.growth ? std::move(place) : std::nullopt;
+  }
+
+  // With its totals at the requested time.
+  void compare(Place& place, const HistoryRow& past) {
+    const UsageEntry& entry = place.entry;
+    std::optional<HistoryFigures> now;
+    if (place.is_there) now = HistoryFigures{entry.files, entry.dirs, entry.bytes, entry.allocated};
+    place.history = past.id;
+    place.entry.growth =
+        growth_since(HistoryStore::points_of(past), history_time(*options_.since), history_->since(), now);
   }
 
   std::vector<std::int64_t> drive_ids() {
@@ -195,7 +243,7 @@ class Query {
     for (; !waiting.empty(); waiting.pop_front()) {
       const Closed& next = waiting.front();
       if (next.entry->depth == options_.depth) continue;
-      if (!next.rows.empty() && entries_left_ == 0) {
+      if (next.has_children() && entries_left_ == 0) {
         truncated_ = true;
         continue;
       }
@@ -207,9 +255,11 @@ class Query {
   bool open(const Closed& closed, std::deque<Closed>& waiting) {
     FirstOnes first(options_.order, std::min(options_.children_max, entries_left_));
     start_rows(closed.rows);
+    if (history_) history_->open(closed.history.value_or(no_history));
     while (auto child = next_child(closed)) {
       if (options_.should_stop && options_.should_stop()) return false;
-      first.offer(*std::move(child));
+      // One that is only in the history may have been deleted before.
+      if (child->is_there || child->entry.growth) first.offer(*std::move(child));
     }
     UsageEntry& entry = *closed.entry;
     entry.is_open = true;
@@ -220,7 +270,8 @@ class Query {
     entry.children.reserve(places.size());  // `waiting` points into it
     for (Place& place : places) {
       entry.children.push_back(std::move(place.entry));
-      waiting.push_back({&entry.children.back(), std::move(place.rows), place.all_read});
+      waiting.push_back(
+          {&entry.children.back(), std::move(place.rows), place.all_read, std::move(place.history)});
     }
     return true;
   }
@@ -250,6 +301,8 @@ class Query {
       const auto& row = rows_[drive]->row();
       if (row && (name == nullptr || row->name < *name)) name = &row->name;
     }
+    const HistoryRow* past = history_ && history_->row() ? &*history_->row() : nullptr;
+    if (past != nullptr && (name == nullptr || past->name < *name)) name = &past->name;
     if (name == nullptr) return std::nullopt;
     const std::string lowest = *name;
     std::optional<Place> child(std::in_place);
@@ -263,6 +316,10 @@ class Query {
       const std::int64_t id = parent.rows[drive].drive;
       child->add(id, *row, links_of(id, child->entry.path));
       rows_[drive]->step();
+    }
+    if (past != nullptr && past->name == lowest) {
+      compare(*child, *past);
+      history_->step();
     }
     return child;
   }
@@ -292,6 +349,7 @@ class Query {
   bool truncated_ = false;
   SqliteStatement find_;
   std::optional<LinkCorrections> links_;     // nothing without corrections
+  std::optional<HistoryReader> history_;     // nothing if it is not asked for, or none is kept
   std::vector<std::unique_ptr<Rows>> rows_;  // as many as a directory has needed so far
   std::size_t rows_open_ = 0;
 };
@@ -317,6 +375,7 @@ std::optional<UsageOrder> parse_usage_order(std::string_view text) {
   if (text == "size") return UsageOrder::size;
   if (text == "files") return UsageOrder::files;
   if (text == "name") return UsageOrder::name;
+  if (text == "growth") return UsageOrder::growth;
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "scanner/store/history_point.h"
 #include "scanner/store/usage_database.h"
 
 namespace spoor::scanner {
@@ -23,7 +24,11 @@ struct UsageFigures {
   std::uint64_t allocated = 0;
   // Whether no part of it, on any drive, was left for the next scan.
   bool complete = true;
+  // Since UsageOptions::since; nothing if no history of it is kept. Those of a rest are added up; nothing if
+  // one of them is unknown.
+  std::optional<UsageGrowth> growth = {};
 
+  // Adds all but the growth.
   void add(const UsageFigures& other);
 };
 
@@ -51,6 +56,8 @@ struct Usage {
   std::optional<base::WallTime> as_of;
   // Whether the last scan saw everything. If not, the marks of a peer are still to be walked, anywhere.
   bool saw_everything = false;
+  // Whether some directories have no history because of its bounds. Only with UsageOptions::since.
+  bool history_is_full = false;
   // Whether a bound on the whole result was reached: some directories have fewer children than requested, or
   // were not opened.
   bool truncated = false;
@@ -63,9 +70,10 @@ enum class UsageOrder {
   size,  // apparent size, the largest first
   files,
   name,
+  growth,  // in bytes, the largest change first, of either sign; those without history last
 };
 
-// Accepts "size", "files" and "name"; nothing for other text.
+// Accepts "size", "files", "name" and "growth"; nothing for other text.
 std::optional<UsageOrder> parse_usage_order(std::string_view text);
 
 struct UsageOptions {
@@ -73,6 +81,8 @@ struct UsageOptions {
 
   std::uint64_t depth = 1;
   UsageOrder order = UsageOrder::size;
+  // Compares with the totals at this time; deleted directories of then are listed.
+  std::optional<base::WallTime> since = {};
   std::uint64_t children_max = unbounded;  // of each directory; the others are summed in its rest
   // Of the whole result. Directories near the top are opened first.
   std::uint64_t entries_max = unbounded;

@@ -9,9 +9,6 @@
 
 namespace spoor::scanner {
 
-// Nothing is known.
-inline constexpr std::uint32_t no_identity = 0;
-
 // Proofs: a directory keeps them as long as it exists. Of the time of creation; or, if the file system keeps
 // none (ext4 with inodes of 128 bytes, XFS version 4), of the generation of the inode.
 std::uint32_t identity_of_birth(std::int64_t birth_ns);
@@ -20,8 +17,6 @@ std::uint32_t identity_of_generation(std::uint32_t generation);
 // For a file system that has neither, such as NFS or FUSE. No proof: another ctime may be that of another
 // directory, or of this one after a change; the same ctime is that of this one.
 std::uint32_t identity_of_ctime(std::int64_t ctime_ns);
-
-bool is_proof(std::uint32_t identity);
 
 // Whether the directory found is proven not to be the stored one, though it has its inode number.
 bool is_another(const DirectoryRow& stored, const DirectoryHandle& found);

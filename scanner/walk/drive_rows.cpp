@@ -85,6 +85,7 @@ base::Result<> DriveRows::record(std::string_view path, Change change) {
 }
 
 base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, const DirectoryRow& row) {
+  context_.touched.add_erased(path);
   if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
   const auto erased = directories().erase(parent, row, context_.environment.stop);
   if (!erased) return erased.error();
@@ -93,6 +94,7 @@ base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, cons
 }
 
 base::Result<> DriveRows::erase_mounted_over(std::string_view path, const DirectoryRow& row) {
+  context_.touched.add_erased(path);
   const auto erased = directories().erase_below(row, context_.environment.stop);
   if (!erased) return erased.error();
   context_.figures.dirs_deleted += *erased;

@@ -138,6 +138,7 @@ base::Result<> DriveWalk::fail(const std::string& why) {
   row.set_state(DirectoryState::unread);
   if (row.id == 0) row.id = store().new_id();
   if (auto put = store().put(parent_of_root(), row); !put) return put.error();
+  context_.touched.add("");
   context_.add_error(drive_.path.native(), why);
   failed_ = ScanError{drive_.path.native(), why};
   return {};

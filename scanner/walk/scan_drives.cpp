@@ -38,6 +38,7 @@ void refuse_overlapping(std::vector<Drive>& drives) {
 // Removes all that is stored of a drive, and resets the change feed. Returns how many directories that were.
 base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive) {
   ScanTransaction& transaction = context.transaction;
+  context.touched.add_all();
   if (auto reset = transaction.changes().reset(); !reset) return reset.error();
   if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
   const std::int64_t parent = DirectoryStore::parent_of_root(drive);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "scanner/store/history_options.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/walk/directory_reader.h"
 #include "scanner/walk/pace.h"
@@ -53,6 +54,8 @@ struct ScanOptions {
   // In which every directory without a mark is read once; 0: never.
   std::chrono::nanoseconds audit_period{0};
   bool file_feed = false;  // the feed names files, too
+  HistoryOptions history = {};
+  std::vector<UsageLimit> limits = {};
   std::size_t errors_kept_max = 1000;
   std::uint64_t progress_every = 64;  // directories read
   // Changes from this scan on are kept, because a consumer has not read them yet, up to the bound.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scanner/store/touched_paths.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/scan_input.h"
 
@@ -36,6 +37,9 @@ struct WalkContext {
   std::vector<ScanError> errors = {};  // the first ones
   // Drives that are walked in full because of a gap, and its reason.
   std::vector<ScanError> drive_gaps = {};
+
+  // Whose totals may have changed.
+  TouchedPaths touched = TouchedPaths(options.history);
 
   void add_error(std::string path, std::string message) {
     ++error_count;

@@ -225,6 +225,7 @@ base::Result<> Walker::finish() {
   open_.pop_back();
   const auto is_other = directory->finish(path_);
   if (!is_other) return is_other.error();
+  if (*is_other) context_.touched.add(path_);
   if (open_.empty()) return *is_other ? rows_.put_root(directory->row()) : base::Result<>();
   if (*is_other) return open_.back()->add(directory->take_row());
   open_.back()->add_unchanged(directory->row());
@@ -243,6 +244,7 @@ base::Result<> Walker::leave_unread(OpenDirectory& parent, DueDirectory child, c
   context_.add_error(real_path(), error.message);
   DirectoryRow row = child.stored ? std::move(*child.stored) : fresh_row(std::move(child.name), child.inode);
   row.set_state(DirectoryState::unread);
+  context_.touched.add(path_);
   return parent.add(std::move(row));
 }
 
@@ -255,6 +257,7 @@ base::Result<> Walker::keep_mount_point(OpenDirectory& parent, DueDirectory chil
   }
   DirectoryRow row = fresh_row(std::move(child.name), child.inode);
   row.set_state(DirectoryState::mount_point);
+  context_.touched.add(path_);
   return parent.add(std::move(row));
 }
 

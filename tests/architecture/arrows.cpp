@@ -89,6 +89,7 @@ const Rules& rules() {
                          {"scanner/walk", {"scanner/store"}},
                          {"scanner/audit", {"scanner/walk", "scanner/store"}},
                          {"scanner/feed", {"scanner/store"}},
+                         {"scanner/history", {"scanner/store"}},
                          {"daemon/process", {}},
                          {"daemon/http", {"daemon/process"}},
                          {"daemon/durability", {"daemon/process"}},

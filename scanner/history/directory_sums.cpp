@@ -1,0 +1,126 @@
+#include "scanner/history/directory_sums.h"
+
+#include <SQLiteCpp/Column.h>
+
+#include <utility>
+
+#include "scanner/store/directory_store.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::size_t children_at_once = 256;
+
+void add(DirectorySum& sum, std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
+  HistoryFigures& figures = sum.figures;
+  figures.files = saturating_add(figures.files, row.subtree.files);
+  figures.dirs = saturating_add(figures.dirs, row.directories);
+  figures.bytes = saturating_add(figures.bytes, subtract_links(row.subtree.bytes, links.bytes));
+  figures.allocated =
+      saturating_add(figures.allocated, subtract_links(row.subtree.allocated, links.allocated));
+  if (row.state != DirectoryState::mount_point) sum.identities.push_back({drive, row.inode, row.birth});
+}
+
+// Whether `above` is an ancestor of `path`.
+bool is_above(std::string_view above, std::string_view path) {
+  if (above.empty()) return !path.empty();
+  return path.size() > above.size() && path.starts_with(above) && path[above.size()] == '/';
+}
+
+}  // namespace
+
+DirectorySums::DirectorySums(SQLite::Database& database)
+    : find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
+      children_(database,
+                "SELECT name, id, directories FROM directories WHERE parent = ?1 AND name > ?2 "
+                "ORDER BY name LIMIT ?3") {
+  SqliteStatement drives(database, "SELECT id FROM drives ORDER BY id");
+  while (drives.step()) drives_.push_back({drives.number(0)});
+  if (database.execAndGet("SELECT EXISTS(SELECT 1 FROM link_corrections)").getInt() > 0)
+    links_.emplace(database);
+}
+
+std::optional<DirectorySum> DirectorySums::find(std::string_view path) {
+  std::optional<DirectorySum> sum;
+  for (DriveRows& rows : drives_) {
+    const auto row = find_on(rows, path);
+    if (!row) continue;
+    if (!sum) sum.emplace();
+    add(*sum, rows.drive, *row, links_ ? links_->find(rows.drive, walk_key(path)) : LinkCorrection());
+  }
+  return sum;
+}
+
+std::optional<DirectoryRow> DirectorySums::find_on(DriveRows& rows, std::string_view path) {
+  auto& above = rows.above;
+  while (!above.empty() && !is_above(std::string_view(rows.path).substr(0, above.back().path_bytes), path))
+    above.pop_back();
+  // What is left of the former path is a part of this one.
+  rows.path = path;
+  if (above.empty()) {
+    auto root = find_row(DirectoryStore::parent_of_root(rows.drive), "");
+    if (!root || path.empty()) return root;
+    above.push_back({0, root->id});
+  }
+  for (;;) {
+    const std::size_t from = above.back().path_bytes == 0 ? 0 : above.back().path_bytes + 1;
+    const std::size_t end = path.find('/', from);
+    auto row = find_row(above.back().id, path.substr(from, end - from));
+    if (!row || end == std::string_view::npos) return row;
+    above.push_back({end, row->id});
+  }
+}
+
+std::optional<DirectoryRow> DirectorySums::find_row(std::int64_t parent, std::string_view name) {
+  const SqliteStatement::Use use(find_, parent, name);
+  if (!find_.step()) return std::nullopt;
+  return read_directory_row(find_);
+}
+
+void DirectorySums::for_each(std::uint32_t depth, const std::function<bool(const std::string&)>& visit) {
+  bool has_root = false;
+  for (std::size_t drive = 0; drive < drives_.size(); ++drive) {
+    const auto root = find_row(DirectoryStore::parent_of_root(drives_[drive].drive), "");
+    if (!root) continue;
+    if (!std::exchange(has_root, true) && !visit("")) return;
+    if (root->directories > 0 && !visit_below(drive, root->id, "", depth, visit)) return;
+  }
+}
+
+// Some hundred at a time: a directory may have millions. The recursion is as deep as a history.
+bool DirectorySums::visit_below(std::size_t drive, std::int64_t parent, const std::string& path,
+                                std::uint32_t depth, const std::function<bool(const std::string&)>& visit) {
+  struct Child {
+    std::string name;
+    std::int64_t id;
+    bool has_children;
+  };
+  std::string after;
+  std::vector<Child> children;
+  do {
+    if (depth == 0) return true;
+    children.clear();
+    {
+      const SqliteStatement::Use use(children_, parent, after, children_at_once);
+      while (children_.step())
+        children.push_back({std::string(children_.blob(0)), children_.number(1), children_.number(2) > 0});
+    }
+    for (const Child& child : children) {
+      const std::string below = tracker::join_path(path, child.name);
+      if (!is_on_earlier_drive(drive, below) && !visit(below)) return false;
+      if (child.has_children && !visit_below(drive, child.id, below, depth - 1, visit)) return false;
+    }
+    if (!children.empty()) after = children.back().name;
+  } while (children.size() == children_at_once);
+  return true;
+}
+
+bool DirectorySums::is_on_earlier_drive(std::size_t drive, const std::string& path) {
+  for (std::size_t earlier = 0; earlier < drive; ++earlier) {
+    if (find_on(drives_[earlier], path)) return true;
+  }
+  return false;
+}
+
+}  // namespace spoor::scanner

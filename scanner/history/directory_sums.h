@@ -1,0 +1,66 @@
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scanner/store/directory_row.h"
+#include "scanner/store/history_point.h"
+#include "scanner/store/history_store.h"
+#include "scanner/store/link_corrections.h"
+#include "scanner/store/sqlite.h"
+
+namespace spoor::scanner {
+
+// One logical directory, summed over all drives that have it.
+struct DirectorySum {
+  HistoryFigures figures;
+  std::vector<HistoryIdentity> identities;  // by drive; those of mount points are unknown
+};
+
+// Sums of the stored directories, by path. Consecutive paths of the same directory are found fastest.
+//
+// Not thread-safe. Works in the transaction that is open on the database, which must outlive it, and in which
+// no directory may be written meanwhile. Failures are SQLite::Exception.
+class DirectorySums {
+ public:
+  explicit DirectorySums(SQLite::Database& database);
+
+  // Nothing if no drive has the directory.
+  std::optional<DirectorySum> find(std::string_view path);
+
+  // Calls `visit` for each directory up to `depth` levels below the root, once, each after those above it.
+  // Stops once it returns false.
+  void for_each(std::uint32_t depth, const std::function<bool(const std::string&)>& visit);
+
+ private:
+  // The row of a directory above the one that was found last.
+  struct Above {
+    std::size_t path_bytes = 0;
+    std::int64_t id = 0;
+  };
+  struct DriveRows {
+    std::int64_t drive = 0;
+    std::string path = {};          // that was looked up last
+    std::vector<Above> above = {};  // its ancestors, from the root down
+  };
+
+  std::optional<DirectoryRow> find_on(DriveRows& rows, std::string_view path);
+  std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name);
+  bool visit_below(std::size_t drive, std::int64_t parent, const std::string& path, std::uint32_t depth,
+                   const std::function<bool(const std::string&)>& visit);
+  bool is_on_earlier_drive(std::size_t drive, const std::string& path);
+
+  std::vector<DriveRows> drives_;
+  std::optional<LinkCorrections> links_;  // nothing without corrections
+  SqliteStatement find_;
+  SqliteStatement children_;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,371 @@
+#include "scanner/history/scan_history.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "base/number.h"
+#include "scanner/errors.h"
+#include "scanner/store/sqlite.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr std::size_t ids_cached_max = 10'000;
+constexpr std::size_t rows_at_once = 256;
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// Another value: directories have a history now that had none before, or the other way round.
+std::string settings_text(const HistoryOptions& options) {
+  std::string text = std::to_string(options.depth);
+  const std::set<std::string> prefixes(options.prefixes.begin(), options.prefixes.end());
+  for (const std::string& prefix : prefixes) text += '\0' + prefix;
+  return text;
+}
+
+bool is_there(const HistoryRow& row) {
+  const auto newest = decode_newest(row.points);
+  return newest && newest->is_there();
+}
+
+// Whether the row is proven to be of another directory.
+bool is_another(const HistoryIdentity& known, const DirectorySum& sum) {
+  const auto found = std::ranges::find(sum.identities, known.drive, &HistoryIdentity::drive);
+  if (found == sum.identities.end()) return false;
+  const bool has_other_birth = is_proof(known.birth) && is_proof(found->birth) && known.birth != found->birth;
+  return known.inode != found->inode || has_other_birth;
+}
+
+// Keeps the drive if the directory is still there.
+void update_identity(HistoryIdentity& identity, const DirectorySum& sum) {
+  if (sum.identities.empty()) return;
+  const auto same_drive = std::ranges::find(sum.identities, identity.drive, &HistoryIdentity::drive);
+  identity = same_drive == sum.identities.end() ? sum.identities.front() : *same_drive;
+}
+
+}  // namespace
+
+ScanHistory::ScanHistory(ScanTransaction& transaction, const HistoryOptions& options,
+                         const TouchedPaths& touched, std::stop_token stop)
+    : transaction_(transaction), options_(options), touched_(touched), stop_(std::move(stop)) {}
+
+base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
+  at_ = history_time(started_at);
+  const auto begun = transaction_.keep_history(options_.keep);
+  if (!begun) return begun.error();
+  store_ = transaction_.history();
+  if (store_ == nullptr) return HistoryReport();
+  return guarded("keep the history", transaction_.handle(), [&]() -> base::Result<HistoryReport> {
+    if (auto read = begin(*begun); !read) return read.error();
+    sums_.emplace(transaction_.handle());
+    auto recorded = scope_ == Scope::touched ? record_touched() : record_all();
+    if (recorded) recorded = record_gone();
+    if (recorded) recorded = finish();
+    if (!recorded) return recorded.error();
+    return report_;
+  });
+}
+
+// `is_new`: nothing was kept before.
+base::Result<> ScanHistory::begin(bool is_new) {
+  report_.is_kept = true;
+  const auto settings = transaction_.setting(history_settings_key);
+  if (!settings) return settings.error();
+  const auto scan = transaction_.setting(history_scan_key);
+  if (!scan) return scan.error();
+  const auto counts = transaction_.setting(history_counts_key);
+  if (!counts) return counts.error();
+  if (is_new) {
+    if (auto put = transaction_.set_setting(history_since_key, std::to_string(at_)); !put) return put;
+  }
+  const bool knows_all = *scan == std::to_string(transaction_.scan_id() - 1) && !touched_.all();
+  scope_ = *settings != settings_text(options_) ? Scope::all_are_new
+           : knows_all                          ? Scope::touched
+                                                : Scope::all;
+  read_counts(counts->value_or(""));
+  if (scope_ != Scope::touched) report_.refused = 0;
+  return {};
+}
+
+void ScanHistory::read_counts(std::string_view text) {
+  for (std::uint64_t* const count : {&report_.paths, &report_.points, &report_.refused}) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    *count = base::parse_number<std::uint64_t>(text.substr(0, end)).value_or(0);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+base::Result<> ScanHistory::finish() {
+  const auto counts = fmt::format("{} {} {}", report_.paths, report_.points, report_.refused);
+  if (auto put = transaction_.set_setting(history_counts_key, counts); !put) return put;
+  const auto scan = std::to_string(transaction_.scan_id());
+  if (auto put = transaction_.set_setting(history_scan_key, scan); !put) return put;
+  return transaction_.set_setting(history_settings_key, settings_text(options_));
+}
+
+base::Result<> ScanHistory::record_touched() {
+  to_record_.insert(touched_.changed().begin(), touched_.changed().end());
+  for (const std::string& path : touched_.erased()) {
+    if (is_stopped()) return interrupted_error();
+    find_gone(path);
+  }
+  for (const std::string& path : to_record_) {
+    if (is_stopped()) return interrupted_error();
+    record(path);
+  }
+  return {};
+}
+
+base::Result<> ScanHistory::record_all() {
+  find_gone("");
+  if (is_stopped()) return interrupted_error();
+  sums_->for_each(options_.depth, [&](const std::string& path) {
+    record(path);
+    return !is_stopped();
+  });
+  for (const std::string& prefix :
+       std::set<std::string>(options_.prefixes.begin(), options_.prefixes.end())) {
+    if (is_stopped()) return interrupted_error();
+    record(prefix);
+  }
+  return is_stopped() ? interrupted_error() : base::Result<>();
+}
+
+// Those below a directory come first: when it makes room, nothing below it is waiting.
+base::Result<> ScanHistory::record_gone() {
+  std::map<std::string, HistoryRow, std::greater<>> deepest_first;
+  std::vector<std::string> moved;
+  for (auto& [id, gone] : gone_) {
+    const std::string path = path_after_moves(gone.path);
+    if (touched_.keeps(path) && path != gone.path && sums_->find(path)) {
+      moved.push_back(path);
+    } else {
+      deepest_first.emplace(path, std::move(gone.row));
+    }
+  }
+  for (const std::string& path : moved) record(path);
+  for (auto& [path, row] : deepest_first) {
+    if (is_stopped()) return interrupted_error();
+    if (touched_.keeps(path)) {
+      put(row, {at_, {}, HistoryEvent::deleted});
+    } else {
+      erase(row.id);  // moved below the depth
+    }
+  }
+  return {};
+}
+
+// Finds what is gone of a directory and of all below it.
+void ScanHistory::find_gone(const std::string& path) {
+  auto top = find(path);
+  if (!top) return;
+  struct Level {
+    std::int64_t id;
+    std::string path;
+    std::optional<std::string> after = {};
+  };
+  std::vector<Level> open{{top->id, path}};
+  look_for_gone(path, *std::move(top));
+  while (!open.empty() && !is_stopped()) {
+    const Level level = open.back();
+    auto rows = store_->children(level.id, level.after, rows_at_once);
+    if (rows.size() < rows_at_once) {
+      open.pop_back();
+    } else {
+      open.back().after = rows.back().name;
+    }
+    for (HistoryRow& row : rows) {
+      std::string below = tracker::join_path(level.path, row.name);
+      const std::int64_t id = row.id;
+      look_for_gone(below, std::move(row));
+      open.push_back({id, std::move(below)});
+    }
+  }
+}
+
+void ScanHistory::look_for_gone(const std::string& path, HistoryRow row) {
+  if (!touched_.keeps(path)) return erase_or_hollow(path, std::move(row));
+  if (!is_there(row)) return;
+  if (sums_->find(path)) {
+    if (scope_ == Scope::touched) to_record_.insert(path);
+  } else {
+    add_gone(path, std::move(row));
+  }
+}
+
+// The settings keep no history of the directory any more.
+void ScanHistory::erase_or_hollow(const std::string& path, HistoryRow row) {
+  if (!touched_.keeps_below(path)) return erase(row.id);
+  if (row.points.empty()) return;
+  report_.points -= std::min<std::uint64_t>(report_.points, HistoryStore::points_of(row).size());
+  row.points.clear();
+  static_cast<void>(store_->update(row, std::nullopt));
+}
+
+void ScanHistory::add_gone(const std::string& path, HistoryRow row) {
+  if (gone_.size() >= renames_max) {
+    too_many_gone_ = true;
+    gone_by_identity_.clear();
+    return put(row, {at_, {}, HistoryEvent::deleted});
+  }
+  if (is_proof(row.identity.birth) && !too_many_gone_) gone_by_identity_.emplace(row.identity, row.id);
+  const std::int64_t id = row.id;
+  gone_.emplace(id, Gone{path, std::move(row)});
+}
+
+void ScanHistory::record(const std::string& path) {
+  const auto sum = sums_->find(path);
+  auto row = find(path);
+  const bool was_there = row && is_there(*row);
+  if (!sum) {
+    if (was_there && !gone_.contains(row->id)) add_gone(path, *std::move(row));
+  } else if (was_there) {
+    record_known(path, *std::move(row), *sum);
+  } else {
+    record_appeared(path, std::move(row), *sum);
+  }
+}
+
+void ScanHistory::record_known(const std::string& path, HistoryRow row, const DirectorySum& sum) {
+  HistoryPoint point{at_, sum.figures};
+  // It was moved along with a directory above it.
+  if (auto moved = gone_.extract(row.id); !moved.empty()) {
+    point.event = HistoryEvent::renamed;
+    point.from = std::move(moved.mapped().path);
+    gone_by_identity_.erase(row.identity);
+  }
+  if (!path.empty() && is_another(row.identity, sum)) point.event = HistoryEvent::recreated;
+  if (point.event == HistoryEvent::none && decode_newest(row.points)->figures == sum.figures) return;
+  update_identity(row.identity, sum);
+  put(row, std::move(point));
+}
+
+// `row` is that of a directory of this name that was deleted before, or has no points.
+void ScanHistory::record_appeared(const std::string& path, std::optional<HistoryRow> row,
+                                  const DirectorySum& sum) {
+  if (move_to(path, sum, row)) return;
+  if (!has_room(row ? 0 : 1, 1)) {
+    ++report_.refused;
+    return;
+  }
+  // What made room may be the row itself, or one above it.
+  row = find(path);
+  if (row) {
+    static_cast<void>(store_->update(*row, std::nullopt));  // it makes no room from now on
+  } else {
+    row = HistoryRow{.name = std::string(name_of(path))};
+    const std::int64_t parent = make_parent(path);
+    row->id = store_->add(parent, *row);
+    ++report_.paths;
+  }
+  row->identity = {};
+  update_identity(row->identity, sum);
+  put(*row, {at_, sum.figures, scope_ == Scope::all_are_new ? HistoryEvent::none : HistoryEvent::created});
+}
+
+// Moves the history of a directory here that had another name before. `there` is what is known of this name.
+bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
+                          const std::optional<HistoryRow>& there) {
+  if (path.empty() || gone_by_identity_.empty()) return false;
+  const auto identity = std::ranges::find_if(
+      sum.identities, [&](const HistoryIdentity& each) { return gone_by_identity_.contains(each); });
+  if (identity == sum.identities.end()) return false;
+  if (there && there->points.empty()) return false;  // others are below it
+  auto gone = gone_.extract(gone_by_identity_.extract(*identity).mapped()).mapped();
+  if (there) erase(there->id);
+  store_->move(gone.row.id, make_parent(path), name_of(path));
+  ids_.clear();
+  moves_[gone.path] = path;
+  std::string from = gone.path.size() <= HistoryPoint::from_bytes_max ? std::move(gone.path) : std::string();
+  put(gone.row, {at_, sum.figures, HistoryEvent::renamed, std::move(from)});
+  return true;
+}
+
+// Where the row of a directory is that was below one that moved.
+std::string ScanHistory::path_after_moves(const std::string& path) const {
+  for (std::string_view above = path; !above.empty(); above = tracker::parent_path(above)) {
+    const auto move = moves_.find(above);
+    if (move != moves_.end()) return move->second + path.substr(above.size());
+  }
+  return path;
+}
+
+std::optional<HistoryRow> ScanHistory::find(std::string_view path) {
+  std::optional<std::int64_t> parent = HistoryStore::parent_of_root;
+  if (!path.empty()) parent = id_of(tracker::parent_path(path));
+  if (!parent) return std::nullopt;
+  auto row = store_->find(*parent, name_of(path));
+  if (row) remember(path, row->id);
+  return row;
+}
+
+// Without recursion: a configured prefix may be deep.
+std::optional<std::int64_t> ScanHistory::id_of(std::string_view path) {
+  if (const auto known = ids_.find(std::string(path)); known != ids_.end()) return known->second;
+  auto row = store_->find(HistoryStore::parent_of_root, "");
+  for (tracker::ComponentCursor at(path); row && at.next();) row = store_->find(row->id, at.component());
+  if (!row) return std::nullopt;
+  remember(path, row->id);
+  return row->id;
+}
+
+// The row above, with those above it. They have no points if their history is not kept.
+std::int64_t ScanHistory::make_parent(std::string_view path) {
+  if (path.empty()) return HistoryStore::parent_of_root;
+  const std::string_view above = tracker::parent_path(path);
+  if (const auto known = id_of(above)) return *known;
+  const auto find_or_add = [&](std::int64_t parent, std::string_view name) {
+    if (const auto row = store_->find(parent, name)) return row->id;
+    ++report_.paths;
+    return store_->add(parent, {.name = std::string(name)});
+  };
+  std::int64_t id = find_or_add(HistoryStore::parent_of_root, "");
+  for (tracker::ComponentCursor at(above); at.next();) id = find_or_add(id, at.component());
+  return id;
+}
+
+void ScanHistory::remember(std::string_view path, std::int64_t id) {
+  if (ids_.size() >= ids_cached_max) ids_.clear();
+  ids_.insert_or_assign(std::string(path), id);
+}
+
+void ScanHistory::put(HistoryRow& row, HistoryPoint point) {
+  if (point.from.size() > HistoryPoint::from_bytes_max) point.from.clear();
+  const bool is_there = point.is_there();
+  HistoryPoints points = HistoryStore::points_of(row);
+  const std::size_t before = points.size();
+  append_point(points, std::move(point));
+  thin_out(points);
+  if (points.size() > before && !has_room(0, points.size() - before)) thin_out_to(points, before);
+  row.points = encode_points(points);
+  // A directory above it may have made room, with all below.
+  if (!store_->update(row, is_there ? std::nullopt : std::optional(at_))) return;
+  report_.points += points.size();
+  report_.points -= std::min<std::uint64_t>(report_.points, before);
+}
+
+void ScanHistory::erase(std::int64_t id) {
+  const auto removed = store_->erase(id);
+  report_.paths -= std::min(report_.paths, removed.rows);
+  report_.points -= std::min(report_.points, removed.points);
+  ids_.clear();
+}
+
+// Removes the history of directories that no longer exist until so many more fit.
+bool ScanHistory::has_room(std::uint64_t paths, std::uint64_t points) {
+  for (;;) {
+    const bool fits =
+        report_.paths + paths <= options_.paths_max && report_.points + points <= options_.points_max;
+    if (fits) return true;
+    const auto first = store_->first_gone();
+    if (!first) return false;
+    erase(*first);
+  }
+}
+
+}  // namespace spoor::scanner

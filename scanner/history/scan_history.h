@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "scanner/history/directory_sums.h"
+#include "scanner/store/history_options.h"
+#include "scanner/store/history_store.h"
+#include "scanner/store/touched_paths.h"
+#include "scanner/store/usage_database.h"
+
+namespace spoor::scanner {
+
+// What is kept after a scan.
+struct HistoryReport {
+  bool is_kept = false;
+  std::uint64_t paths = 0;
+  std::uint64_t points = 0;
+  // Directories that got no history, because `paths` or `points` is at its bound. Of the last scan that
+  // looked at all directories, and of those since.
+  std::uint64_t refused = 0;
+};
+
+// Records the totals of one scan: a point for each directory of HistoryOptions whose totals changed.
+//
+// A directory that was deleted gets a point of zeros. If another directory has its name, its point says so.
+// If a directory appears that has the identity of one that is gone since this scan, it was renamed: the
+// history moves with it, and that of all below it. File systems without times of creation or generations have
+// no such identity.
+//
+// At a bound, the history of the directory that was deleted first makes room. If there is none, a new
+// directory gets no history, and a known one keeps fewer of its older points.
+//
+// Only looks at the touched directories, and at all where these are not known: when the history begins or its
+// settings changed, and after scans of a Spoor without history.
+//
+// Not thread-safe. All references must outlive it.
+class ScanHistory {
+ public:
+  // So many directories that are gone may be found under another name.
+  static constexpr std::size_t renames_max = 100'000;
+
+  ScanHistory(ScanTransaction& transaction, const HistoryOptions& options, const TouchedPaths& touched,
+              std::stop_token stop);
+
+  // After the walk and LinkStore::apply_corrections(), before the commit. `started_at` is the time of the
+  // points. Fails where the database does, or with Errc::interrupted.
+  base::Result<HistoryReport> record(base::WallTime started_at);
+
+ private:
+  // A directory with a history that no longer exists under its name.
+  struct Gone {
+    std::string path;
+    HistoryRow row;
+  };
+  // Which directories are looked at.
+  enum class Scope { touched, all, all_are_new };
+
+  base::Result<> begin(bool is_new);
+  void read_counts(std::string_view text);
+  base::Result<> finish();
+
+  base::Result<> record_touched();
+  base::Result<> record_all();
+  base::Result<> record_gone();
+  void find_gone(const std::string& path);
+  void look_for_gone(const std::string& path, HistoryRow row);
+  void add_gone(const std::string& path, HistoryRow row);
+  void erase_or_hollow(const std::string& path, HistoryRow row);
+
+  void record(const std::string& path);
+  void record_known(const std::string& path, HistoryRow row, const DirectorySum& sum);
+  void record_appeared(const std::string& path, std::optional<HistoryRow> row, const DirectorySum& sum);
+  bool move_to(const std::string& path, const DirectorySum& sum, const std::optional<HistoryRow>& there);
+  std::string path_after_moves(const std::string& path) const;
+
+  std::optional<HistoryRow> find(std::string_view path);
+  std::optional<std::int64_t> id_of(std::string_view path);
+  std::int64_t make_parent(std::string_view path);
+  void remember(std::string_view path, std::int64_t id);
+  void put(HistoryRow& row, HistoryPoint point);
+  void erase(std::int64_t id);
+  bool has_room(std::uint64_t paths, std::uint64_t points);
+  bool is_stopped() const { return stop_.stop_requested(); }
+
+  ScanTransaction& transaction_;
+  const HistoryOptions& options_;
+  const TouchedPaths& touched_;
+  const std::stop_token stop_;
+  HistoryReport report_;
+  std::int64_t at_ = 0;
+  Scope scope_ = Scope::touched;
+  HistoryStore* store_ = nullptr;
+  std::optional<DirectorySums> sums_;
+  std::set<std::string> to_record_;
+  std::map<std::int64_t, Gone> gone_;  // by the id of the row
+  std::map<HistoryIdentity, std::int64_t> gone_by_identity_;
+  bool too_many_gone_ = false;
+  std::map<std::string, std::string, std::less<>> moves_;  // to the new path
+  std::unordered_map<std::string, std::int64_t> ids_;      // cached, by path
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,46 @@
+// Limits of directories from which a scan warns; nothing is enforced.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "scanner/store/history_options.h"
+#include "scanner/store/usage_database.h"
+
+namespace spoor::scanner {
+
+// A limit as the last scan found it.
+struct LimitState {
+  UsageLimit limit;
+  std::uint64_t bytes = 0;  // 0 if the directory does not exist
+  std::uint64_t files = 0;
+  std::optional<std::int64_t> growth_per_day;  // in the 24 h before the scan; nothing without a history
+  std::uint64_t scan = 0;
+
+  bool exceeds_bytes() const { return limit.bytes != 0 && bytes > limit.bytes; }
+  bool exceeds_files() const { return limit.files != 0 && files > limit.files; }
+  // If the history is shorter than 24 h, its growth alone may exceed the limit.
+  bool exceeds_growth() const;
+  bool is_exceeded() const { return exceeds_bytes() || exceeds_files() || exceeds_growth(); }
+  // "bytes", "files", "growth_per_day".
+  std::vector<std::string> exceeded() const;
+};
+
+// Compares the totals with the limits, and stores the result. After the history was recorded, before the
+// commit. Fails where the database does.
+base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
+                                                   const std::vector<UsageLimit>& limits,
+                                                   base::WallTime started_at);
+
+// As the last committed scan stored it; empty without limits.
+base::Result<std::vector<LimitState>> read_limits(UsageDatabase& database);
+
+// As in the response to GET /v1/status.
+nlohmann::ordered_json limits_json(const std::vector<LimitState>& states);
+
+}  // namespace spoor::scanner
