@@ -35,6 +35,13 @@ std::string human_bytes(std::uint64_t bytes) {
                       : fmt::format("{:.0f} {}", value, units[unit]);
 }
 
+std::string human_growth(std::int64_t bytes) {
+  if (bytes == 0) return human_bytes(0);
+  const auto magnitude =
+      bytes < 0 ? 0 - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
+  return (bytes < 0 ? '-' : '+') + human_bytes(magnitude);
+}
+
 std::string human_duration(std::chrono::nanoseconds time) {
   using namespace std::chrono;
   if (time < 1s) return fmt::format("{} ms", duration_cast<milliseconds>(time).count());

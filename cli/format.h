@@ -17,6 +17,9 @@ std::string with_commas(std::uint64_t number);
 // "512 B", "1.2 MiB": at most four digits.
 std::string human_bytes(std::uint64_t bytes);
 
+// "+1.2 MiB", "-512 B", "0 B"
+std::string human_growth(std::int64_t bytes);
+
 // "12 ms", "3.4 s", "5 min", "2 h 10 min", "3 d 4 h".
 std::string human_duration(std::chrono::nanoseconds time);
 

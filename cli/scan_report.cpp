@@ -65,6 +65,11 @@ ordered_json resumed_json(const scanner::ScanReport* report) {
           {"dirs_replayed", report->dirs_replayed}};
 }
 
+ordered_json history_json(const scanner::HistoryReport& history) {
+  if (!history.is_kept) return nullptr;
+  return {{"paths", history.paths}, {"points", history.points}, {"refused", history.refused}};
+}
+
 std::string peers_text(const peer::Gathered& gathered) {
   std::size_t answered = 0;
   std::string failures;
@@ -135,6 +140,10 @@ std::string report_text(const scanner::ScanReport& report) {
                       with_commas(figures.dirs_deleted));
   text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
   text += audit_text(report);
+  if (report.history.refused > 0) {
+    text += fmt::format("history    its bounds are reached: {} directories have none\n",
+                        with_commas(report.history.refused));
+  }
   text += fmt::format("took       {}\n", human_duration(report.duration));
   for (const auto& gap : report.drive_gaps) {
     text += fmt::format("  walked in full: {}: {}\n", printable(gap.path),
@@ -192,6 +201,8 @@ ordered_json scan_json(const ScanOutcome& outcome) {
   json["files"] = record.files;
   json["bytes"] = record.bytes;
   json["saturated"] = record.bytes == scanner::sum_max;
+  json["history"] = history_json(report.history);
+  json["limits"] = scanner::limits_json(report.limits);
   json["errors"] = record.errors;
   json["error_details"] = errors_json(report.errors);
   json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);
@@ -213,6 +224,28 @@ std::string scan_text(const ScanOutcome& outcome) {
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
                                 outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max)
                                                   : "incremental");
+}
+
+std::vector<std::string> limit_warnings(const std::vector<scanner::LimitState>& limits) {
+  std::vector<std::string> warnings;
+  for (const scanner::LimitState& state : limits) {
+    std::vector<std::string> reasons;
+    const scanner::UsageLimit& limit = state.limit;
+    if (state.exceeds_bytes())
+      reasons.push_back(fmt::format("{} of {}", human_bytes(state.bytes), human_bytes(limit.bytes)));
+    if (state.exceeds_files())
+      reasons.push_back(fmt::format("{} of {} files", with_commas(state.files), with_commas(limit.files)));
+    if (state.exceeds_growth()) {
+      const auto growth = static_cast<std::uint64_t>(*state.growth_per_day);
+      reasons.push_back(fmt::format("grown by {} of {} within a day", human_bytes(growth),
+                                    human_bytes(limit.growth_per_day)));
+    }
+    if (reasons.empty()) continue;
+    warnings.push_back(fmt::format("{} exceeds its limit: {}",
+                                   limit.path.empty() ? "(all)" : printable(limit.path),
+                                   fmt::join(reasons, ", ")));
+  }
+  return warnings;
 }
 
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans) {

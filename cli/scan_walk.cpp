@@ -79,6 +79,10 @@ ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scann
   options_.threads = threads();
   options_.audit_period = config.scan.audit_period;
   options_.file_feed = config.scan.file_feed;
+  options_.history.keep = config.history.keep;
+  options_.history.depth = config.history.depth;
+  options_.history.prefixes = config.history.prefixes;
+  options_.limits = limits();
 }
 
 base::Result<std::optional<scanner::ScanInput>> ScanWalk::find_unfinished() {
@@ -140,6 +144,13 @@ std::vector<scanner::Drive> ScanWalk::drives() const {
     drive.gap_reason = gap.reason;
   }
   return drives;
+}
+
+std::vector<scanner::UsageLimit> ScanWalk::limits() const {
+  std::vector<scanner::UsageLimit> limits;
+  for (const config::UsageLimit& limit : config_.usage.limits)
+    limits.push_back({limit.path, limit.bytes, limit.files, limit.growth_per_day_bytes});
+  return limits;
 }
 
 // Each drive has its own queue: two threads for each drive, even with fewer processors.

@@ -39,6 +39,7 @@ class ScanWalk {
 
  private:
   std::vector<scanner::Drive> drives() const;
+  std::vector<scanner::UsageLimit> limits() const;
   std::size_t threads() const;
   std::optional<std::uint64_t> oldest_unread() const;
 

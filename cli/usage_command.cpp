@@ -12,12 +12,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
+#include "config/units.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/store/usage_query.h"
@@ -34,6 +36,7 @@ struct UsageFlags {
   std::uint64_t depth = 1;
   std::string sort = "size";
   std::optional<std::uint64_t> limit;
+  std::optional<std::string> since;
   bool json = false;
   bool csv = false;
 };
@@ -54,6 +57,8 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
   options.order = scanner::parse_usage_order(flags.sort).value();
   const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv ? 0 : lines_default);
   if (limit > 0) options.children_max = limit;
+  if (flags.since)
+    options.since = or_fail(config::parse_since(*flags.since, base::SystemClock().wall_now()), exit_usage);
   return options;
 }
 
@@ -72,10 +77,11 @@ constexpr std::uint64_t children_of_daemon_max = 10'000;
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
   auto daemon = or_fail(DaemonClient::create(global), exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
-  const auto json =
-      or_fail(daemon.exchange("GET", fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
-                                                 boost::urls::encode(path, boost::urls::unreserved_chars),
-                                                 flags.depth, flags.sort, children_max)));
+  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
+                                   boost::urls::encode(path, boost::urls::unreserved_chars), flags.depth,
+                                   flags.sort, children_max);
+  if (flags.since) target += "&since=" + boost::urls::encode(*flags.since, boost::urls::unreserved_chars);
+  const auto json = or_fail(daemon.exchange("GET", target));
   const auto usage = scanner::usage_from_json(json);
   if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
   if (flags.json) {
@@ -93,6 +99,8 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
 
 void run(const GlobalOptions& global, const UsageFlags& flags) {
   const auto path = or_fail(scanner::parse_usage_path(flags.path), exit_usage);
+  if (flags.sort == "growth" && !flags.since)
+    throw Failure{exit_usage, "--sort growth needs --since, such as --since 24h"};
   if (global.url) return run_at_daemon(global, flags, path);
   const auto config = or_fail(global.load_config(), exit_usage);
   const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
@@ -117,9 +125,12 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   command->add_option("--depth", flags->depth, "How many levels below it")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
       ->capture_default_str();
-  command->add_option("--sort", flags->sort, "size, files or name")
-      ->check(CLI::IsMember({"size", "files", "name"}))
+  command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
+      ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();
+  command->add_option(
+      "--since", flags->since,
+      "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z");
   command->add_option(
       "--limit", flags->limit,
       "Directories to list in each; 0 is all (default: 20; all with --json or --csv). Sums up the others");

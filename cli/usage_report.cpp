@@ -17,12 +17,36 @@ namespace {
 
 using scanner::Usage;
 using scanner::UsageEntry;
+using scanner::UsageGrowth;
 using scanner::UsageOrder;
 
 constexpr std::size_t bar_columns_max = 40;
 constexpr std::size_t columns_for_bars = 72;  // narrower output has no bars
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string_view name_of(UsageGrowth::Change change) {
+  using Change = UsageGrowth::Change;
+  switch (change) {
+    case Change::created:
+      return "new";
+    case Change::deleted:
+      return "deleted";
+    case Change::recreated:
+      return "recreated";
+    case Change::renamed:
+      return "renamed";
+    case Change::grown:
+      break;
+  }
+  return "grown";
+}
+
+std::string change_note(const std::optional<UsageGrowth>& growth) {
+  if (!growth || growth->change == UsageGrowth::Change::grown) return {};
+  if (growth->from.empty()) return fmt::format("  ({})", name_of(growth->change));
+  return fmt::format("  ({} from {})", name_of(growth->change), base::printable(growth->from));
+}
 
 // With `columns`, the share of the whole and a bar precede the name.
 class UsageText {
@@ -31,9 +55,14 @@ class UsageText {
       : usage_(usage), order_(order), is_tree_(columns.has_value()), bar_columns_(bar_columns(columns)) {}
 
   std::string to_string() const {
-    Table table = bar_columns_ > 0
-                      ? Table({"size", "on disk", "files", "directories", "share", "", "path"}, {5, 6})
-                      : Table({"size", "on disk", "files", "directories", "path"}, {4});
+    std::vector<std::string> header{"size", "on disk", "files", "directories"};
+    if (usage_.since) header.emplace_back("growth");
+    if (bar_columns_ > 0) header.insert(header.end(), {"share", ""});
+    header.emplace_back("path");
+    const std::size_t last = header.size() - 1;
+    std::vector<std::size_t> left{last};
+    if (bar_columns_ > 0) left.push_back(last - 1);
+    Table table(std::move(header), std::move(left));
     add(table, usage_.total);
     return table.to_string();
   }
@@ -66,12 +95,14 @@ class UsageText {
   void add_row(Table& table, const Figures& figures, std::string name) const {
     std::vector<std::string> row{human_bytes(figures.bytes), human_bytes(figures.allocated),
                                  with_commas(figures.files), with_commas(figures.dirs)};
+    if (usage_.since) row.push_back(figures.growth ? human_growth(figures.growth->bytes) : "-");
     if (bar_columns_ > 0) {
       const double share = share_of_all(figures);
       row.push_back(fmt::format("{:.1f} %", share * 100));
       const auto filled = static_cast<std::size_t>(std::lround(share * static_cast<double>(bar_columns_)));
       row.push_back(std::string(filled, '#') + std::string(bar_columns_ - filled, '.'));
     }
+    name += change_note(figures.growth);
     if (!figures.complete) name += "  (a part was left for the next scan)";
     row.push_back(std::move(name));
     table.add(std::move(row));
@@ -100,21 +131,33 @@ std::string csv_quoted(std::string_view text) {
   return quoted + '"';
 }
 
+std::string csv_growth(const std::optional<UsageGrowth>& growth, bool for_terminal) {
+  if (!growth) return std::string(7, ',');
+  return fmt::format(",{},{},{},{},{},{},{}", growth->files, growth->dirs, growth->bytes, growth->allocated,
+                     base::iso_time(growth->since), name_of(growth->change),
+                     csv_quoted(for_terminal ? base::printable(growth->from) : growth->from));
+}
+
 }  // namespace
 
 std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns) {
-  return UsageText(usage, order, columns).to_string() +
+  const char* const full =
+      usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
+  return UsageText(usage, order, columns).to_string() + full +
          fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
                      usage.is_complete(usage.total) ? "" : "; newer changes are pending");
 }
 
 std::string usage_csv(const Usage& usage, bool for_terminal) {
   const std::string as_of = usage.as_of ? base::iso_time(*usage.as_of) : "";
-  std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete\r\n";
+  std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete";
+  if (usage.since) csv += ",files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from";
+  csv += "\r\n";
   scanner::for_each_entry(usage.total, [&](const UsageEntry& entry) {
-    csv += fmt::format(
-        "{},{},{},{},{},{},{},{}\r\n", csv_quoted(for_terminal ? base::printable(entry.path) : entry.path),
-        entry.depth, entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry));
+    csv += fmt::format("{},{},{},{},{},{},{},{}{}\r\n",
+                       csv_quoted(for_terminal ? base::printable(entry.path) : entry.path), entry.depth,
+                       entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry),
+                       usage.since ? csv_growth(entry.growth, for_terminal) : "");
   });
   return csv;
 }

@@ -93,6 +93,19 @@ base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(*parsed));
 }
 
+base::Result<base::WallTime> parse_since(std::string_view text, base::WallTime now) {
+  if (const auto time = base::parse_iso_time(std::string(text))) return *time;
+  const auto ago = parse_duration(text);
+  if (!ago) {
+    return base::Error(ago.error().code,
+                       fmt::format("{} is not a time: expected a duration such as \"24h\" or "
+                                   "\"7d\", or a time such as \"2026-11-21T04:05:06Z\"",
+                                   in_quotes(text)));
+  }
+  const auto most = std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch());
+  return base::WallTime(std::max(most - *ago, std::chrono::milliseconds(0)));
+}
+
 base::Result<std::uint64_t> parse_size(std::string_view text) {
   constexpr Kind kind{"size",
                       "a whole number and a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), such as \"8MiB\""};

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -15,6 +16,36 @@ namespace {
 
 using nlohmann::ordered_json;
 
+struct NamedChange {
+  UsageGrowth::Change change;
+  std::string_view name;
+};
+
+constexpr std::array named_changes = {
+    NamedChange{UsageGrowth::Change::grown, "grown"},
+    NamedChange{UsageGrowth::Change::created, "new"},
+    NamedChange{UsageGrowth::Change::deleted, "deleted"},
+    NamedChange{UsageGrowth::Change::recreated, "recreated"},
+    NamedChange{UsageGrowth::Change::renamed, "renamed"},
+};
+
+ordered_json time_or_null(const std::optional<base::WallTime>& time) {
+  return time ? ordered_json(base::iso_time(*time)) : ordered_json(nullptr);
+}
+
+ordered_json growth_json(const std::optional<UsageGrowth>& growth) {
+  if (!growth) return nullptr;
+  const auto named = std::ranges::find(named_changes, growth->change, &NamedChange::change);
+  ordered_json json{{"files", growth->files},
+                    {"dirs", growth->dirs},
+                    {"bytes", growth->bytes},
+                    {"allocated", growth->allocated},
+                    {"since", base::iso_time(growth->since)},
+                    {"change", named->name}};
+  if (!growth->from.empty()) json["from"] = growth->from;
+  return json;
+}
+
 // Appends the figures to `json`. Marks saturated sums, so that a reader does not take sum_max for a real sum.
 ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigures& figures) {
   json["files"] = figures.files;
@@ -25,6 +56,7 @@ ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigu
   const bool is_saturated =
       figures.files == sum_max || figures.bytes == sum_max || figures.allocated == sum_max;
   if (is_saturated) json["saturated"] = true;
+  if (usage.since) json["growth"] = growth_json(figures.growth);
   return json;
 }
 
@@ -71,12 +103,37 @@ ordered_json scan_json(const ScanRecord& scan) {
   return json;
 }
 
+base::WallTime read_time(const ordered_json& json) {
+  const auto time = base::parse_iso_time(json.get<std::string>());
+  // A later time could overflow when the duration of a scan is added.
+  if (!time || *time > base::WallTime::max() - std::chrono::years(2))
+    throw std::invalid_argument("a time is not in ISO 8601");
+  return *time;
+}
+
+UsageGrowth read_growth(const ordered_json& json) {
+  UsageGrowth growth;
+  json.at("files").get_to(growth.files);
+  json.at("dirs").get_to(growth.dirs);
+  json.at("bytes").get_to(growth.bytes);
+  json.at("allocated").get_to(growth.allocated);
+  growth.since = read_time(json.at("since"));
+  const auto named =
+      std::ranges::find(named_changes, json.at("change").get<std::string>(), &NamedChange::name);
+  if (named == named_changes.end()) throw std::invalid_argument("a change has an unknown name");
+  growth.change = named->change;
+  growth.from = json.value("from", "");
+  return growth;
+}
+
 void read_figures(const ordered_json& json, UsageFigures& figures) {
   json.at("files").get_to(figures.files);
   json.at("dirs").get_to(figures.dirs);
   json.at("bytes").get_to(figures.bytes);
   json.at("allocated").get_to(figures.allocated);
   json.at("complete").get_to(figures.complete);
+  const auto growth = json.find("growth");
+  if (growth != json.end() && !growth->is_null()) figures.growth = read_growth(*growth);
 }
 
 UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
@@ -95,14 +152,6 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
     read_figures(*rest, entry.rest);
   }
   return entry;
-}
-
-base::WallTime read_time(const ordered_json& json) {
-  const auto time = base::parse_iso_time(json.get<std::string>());
-  // A later time could overflow when the duration of a scan is added.
-  if (!time || *time > base::WallTime::max() - std::chrono::years(2))
-    throw std::invalid_argument("a time is not in ISO 8601");
-  return *time;
 }
 
 ScanRecord read_scan(const ordered_json& json) {
@@ -144,11 +193,35 @@ auto read_json(Read read) -> base::Result<decltype(read())> {
 
 ordered_json usage_json(const Usage& usage) {
   ordered_json json = entry_json(usage, usage.total);
-  json["as_of"] = usage.as_of ? ordered_json(base::iso_time(*usage.as_of)) : ordered_json(nullptr);
+  json["as_of"] = time_or_null(usage.as_of);
   json["truncated"] = usage.truncated;
+  if (usage.since) {
+    json["since"] = base::iso_time(*usage.since);
+    json["history_full"] = usage.history_is_full;
+  }
   json["children"] = ordered_json::array();  // even if none were requested
   add_children(json, usage, usage.total);
   return json;
+}
+
+ordered_json history_json(std::string_view path, const UsageHistory& history) {
+  constexpr std::array<const char*, 5> events = {nullptr, "new", "deleted", "recreated", "renamed"};
+  ordered_json points = ordered_json::array();
+  for (const HistoryPoint& point : history.points) {
+    const char* const event = events.at(static_cast<std::size_t>(point.event));
+    ordered_json json{{"at", base::iso_time(wall_time(point.at))},
+                      {"files", point.figures.files},
+                      {"dirs", point.figures.dirs},
+                      {"bytes", point.figures.bytes},
+                      {"allocated", point.figures.allocated},
+                      {"event", event == nullptr ? ordered_json(nullptr) : ordered_json(event)}};
+    if (!point.from.empty()) json["from"] = point.from;
+    points.push_back(std::move(json));
+  }
+  return {{"path", path},
+          {"as_of", time_or_null(history.as_of)},
+          {"history_since", time_or_null(history.recorded_since)},
+          {"points", std::move(points)}};
 }
 
 ordered_json changes_json(const FeedEntry& entry) {
@@ -175,6 +248,8 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     if (const auto& as_of = json.at("as_of"); !as_of.is_null()) usage.as_of = read_time(as_of);
     usage.saw_everything = true;  // otherwise no entry has `complete`
     json.at("truncated").get_to(usage.truncated);
+    if (const auto since = json.find("since"); since != json.end()) usage.since = read_time(*since);
+    usage.history_is_full = json.value("history_full", false);
     return usage;
   });
 }

@@ -5,16 +5,21 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "scanner/feed/change_feed.h"
+#include "scanner/store/history_query.h"
 #include "scanner/store/scan_record.h"
 #include "scanner/store/usage_query.h"
 
 namespace spoor::scanner {
 
 nlohmann::ordered_json usage_json(const Usage& usage);
+
+// The points, oldest first.
+nlohmann::ordered_json history_json(std::string_view path, const UsageHistory& history);
 
 // An array with an object for each change of the directory or file: two if it was replaced.
 nlohmann::ordered_json changes_json(const FeedEntry& entry);

@@ -70,6 +70,8 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
       {"/v1/usage", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.usage(request); }},
+      {"/v1/usage/history", "GET", reading, Body::none, Thread::main,
+       [](Api& api, const HttpRequest& request) { return api.services_.reports.history(request); }},
       {"/v1/scans", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.scans(request); }},
       {"/v1/changes", "GET", reading, Body::none, Thread::main,

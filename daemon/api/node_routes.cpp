@@ -163,11 +163,12 @@ StatusInput NodeRoutes::status_input() const {
           .peer_tls = parts_.peers.tls_expiry(),
           .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
           .dns = parts_.peers.dns_states(),
-          .watch = parts_.scans.figures().watch};
+          .watch = parts_.scans.figures().watch,
+          .limits = parts_.scans.figures().limits};
 }
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::status() {
-  co_await parts_.scans.refresh();  // for the record of spoor-watch
+  co_await parts_.scans.refresh();  // for the record of spoor-watch, and the limits
   const json status = status_json(status_input());
   co_return json_response(status);
 }

@@ -12,12 +12,14 @@
 
 #include "base/number.h"
 #include "base/printable.h"
+#include "config/units.h"
 #include "daemon/api/api_message.h"
 #include "daemon/api/feed_token.h"
 #include "daemon/process/task.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/report_json.h"
+#include "scanner/store/history_query.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/store/usage_query.h"
 
@@ -32,6 +34,8 @@ constexpr std::chrono::seconds time_max{10};
 constexpr std::uint64_t children_default = 1'000;
 constexpr std::uint64_t entries_max = 10'000;
 constexpr std::uint64_t path_bytes_max = std::uint64_t{2} << 20U;
+
+constexpr std::uint64_t points_max = 10'000;
 
 constexpr std::uint64_t scans_default = 20;
 constexpr std::uint64_t scans_max = 1'000;
@@ -75,24 +79,39 @@ std::optional<Problem> read_number(const HttpRequest& request, const char* name,
   return std::nullopt;
 }
 
+// Leaves `since` unchanged if the parameter is missing.
+std::optional<Problem> read_since(const HttpRequest& request, base::WallTime now,
+                                  std::optional<base::WallTime>& since) {
+  const auto text = request.query_value("since");
+  if (!text) return std::nullopt;
+  const auto given = config::parse_since(*text, now);
+  if (!given) return Problem{400, "invalid_request", fmt::format("'since': {}", given.error().message)};
+  since = *given;
+  return std::nullopt;
+}
+
 struct UsageRequest {
   std::string path;
   scanner::UsageOptions options;
 };
 
-boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpRequest& request) {
-  if (auto unknown = unknown_parameter(request, {"path", "depth", "sort", "limit"})) return *unknown;
+boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpRequest& request,
+                                                                 base::WallTime now) {
+  if (auto unknown = unknown_parameter(request, {"path", "depth", "sort", "limit", "since"})) return *unknown;
   const std::string_view raw = request.query_value("path").value_or("");
   auto path = scanner::parse_usage_path(raw);
   if (!path) return path_problem(path.error(), raw);
   const auto order = scanner::parse_usage_order(request.query_value("sort").value_or("size"));
-  if (!order) return Problem{400, "invalid_request", "'sort' must be size, files or name"};
+  if (!order) return Problem{400, "invalid_request", "'sort' must be size, files, name or growth"};
   UsageRequest parsed;
   parsed.path = *std::move(path);
   parsed.options.order = *order;
   parsed.options.children_max = children_default;
   parsed.options.entries_max = entries_max;
   parsed.options.path_bytes_max = path_bytes_max;
+  if (auto wrong = read_since(request, now, parsed.options.since)) return *wrong;
+  if (*order == scanner::UsageOrder::growth && !parsed.options.since)
+    return Problem{400, "invalid_request", "'sort=growth' needs 'since'"};
   if (auto wrong = read_number(request, "depth", {0, scanner::usage_depth_max}, parsed.options.depth))
     return *wrong;
   if (auto wrong = read_number(request, "limit", {1, entries_max}, parsed.options.children_max))
@@ -111,6 +130,43 @@ HttpResponse read_usage(const std::filesystem::path& file, const UsageRequest& a
   return to_response(
       {404, "not_found",
        fmt::format("no directory '{}' was found by the last scan", base::printable(asked.path))});
+}
+
+struct HistoryRequest {
+  std::string path;
+  std::optional<base::WallTime> since;
+  std::uint64_t points_max = daemon::points_max;
+};
+
+boost::system::result<HistoryRequest, Problem> parse_history_request(const HttpRequest& request,
+                                                                     base::WallTime now) {
+  if (auto unknown = unknown_parameter(request, {"path", "since", "limit"})) return *unknown;
+  const std::string_view raw = request.query_value("path").value_or("");
+  auto path = scanner::parse_usage_path(raw);
+  if (!path) return path_problem(path.error(), raw);
+  HistoryRequest parsed;
+  parsed.path = *std::move(path);
+  if (auto wrong = read_since(request, now, parsed.since)) return *wrong;
+  if (auto wrong = read_number(request, "limit", {1, points_max}, parsed.points_max)) return *wrong;
+  return parsed;
+}
+
+HttpResponse no_history_response(std::string_view path, const scanner::UsageHistory& history) {
+  const char* why = "it was not found, or history.depth and history.prefixes leave it out";
+  if (!history.recorded_since) why = "no history is kept; set history.keep, then run 'spoor scan'";
+  if (history.is_full) why = "it was not found or is left out, or the history has reached its bounds";
+  return to_response(
+      {404, "no_history", fmt::format("there is no history of '{}': {}", base::printable(path), why)});
+}
+
+HttpResponse read_history(const std::filesystem::path& file, const HistoryRequest& asked) {
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database) return error_response(database.error());
+  const auto history = scanner::query_history(*database, asked.path, asked.since, asked.points_max);
+  if (!history) return error_response(history.error());
+  if (!history->as_of) return no_scan_response();
+  if (history->points.empty()) return no_history_response(asked.path, *history);
+  return json_response(scanner::history_json(asked.path, *history));
 }
 
 HttpResponse read_scans(const std::filesystem::path& file, std::uint64_t count_max) {
@@ -264,11 +320,21 @@ Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool,
     : database_(std::move(database)), pool_(pool), clock_(clock) {}
 
 boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) {
-  auto asked = parse_usage_request(request);
+  auto asked = parse_usage_request(request, clock_.wall_now());
   if (!asked) co_return to_response(asked.error());
   asked->options.should_stop = time_limit();
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked)] {
     return read_usage(file, asked);
+  };
+  auto response = co_await read(std::move(reading));
+  co_return response;
+}
+
+boost::asio::awaitable<HttpResponse> Reports::history(const HttpRequest& request) {
+  auto asked = parse_history_request(request, clock_.wall_now());
+  if (!asked) co_return to_response(asked.error());
+  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked)] {
+    return read_history(file, asked);
   };
   auto response = co_await read(std::move(reading));
   co_return response;

@@ -10,8 +10,8 @@
 
 namespace spoor::daemon {
 
-// GET /v1/usage, /v1/scans and /v1/changes: the results of this node's scans, from their database, which is
-// opened read-only for each response.
+// GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes: the results of this node's scans, from their
+// database, which is opened read-only for each response.
 //
 // Runs on the main thread; reads on `pool`, for a time so short that a stop can wait for it. All references
 // must outlive it.
@@ -20,6 +20,7 @@ class Reports {
   Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> usage(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> history(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> scans(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> changes(const HttpRequest& request);
 

@@ -14,17 +14,6 @@ namespace asio = boost::asio;
 
 constexpr std::uint64_t scans_max = 1'000;  // between two scrapes: ten days, with a scan every 15 minutes
 
-base::Result<std::optional<std::vector<scanner::ScanRecord>>> load_scans(
-    const std::filesystem::path& database) {
-  auto opened = scanner::UsageDatabase::open_read_only(database);
-  if (!opened && opened.error().code == std::errc::no_such_file_or_directory)
-    return std::optional<std::vector<scanner::ScanRecord>>();
-  if (!opened) return opened.error();
-  auto scans = opened->scans(scans_max, 0);
-  if (!scans) return scans.error();
-  return std::optional(*std::move(scans));
-}
-
 }  // namespace
 
 ScanWatch::ScanWatch(asio::io_context& context, asio::thread_pool& pool, std::filesystem::path database,
@@ -41,6 +30,17 @@ asio::awaitable<void> ScanWatch::refresh() {
     asio::co_spawn(context_, read(), rethrow);
   }
   co_await finished_.async_wait(as_result);
+}
+
+base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::filesystem::path& database) {
+  auto opened = scanner::UsageDatabase::open_read_only(database);
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) return std::optional<Scans>();
+  if (!opened) return opened.error();
+  auto records = opened->scans(scans_max, 0);
+  if (!records) return records.error();
+  auto limits = scanner::read_limits(*opened);
+  if (!limits) return limits.error();
+  return std::optional(Scans{*std::move(records), *std::move(limits)});
 }
 
 ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
@@ -66,11 +66,12 @@ void ScanWatch::take(const Loaded& loaded) {
     figures_.has_database = true;
     return;
   }
-  const std::optional<std::vector<scanner::ScanRecord>>& found = *scans;
+  const std::optional<Scans>& found = *scans;
   figures_.has_database = found.has_value();
   figures_.last.reset();
-  if (found && !found->empty()) figures_.last = found->front();
-  count(found.value_or(std::vector<scanner::ScanRecord>()));
+  if (found && !found->records.empty()) figures_.last = found->records.front();
+  figures_.limits = found ? found->limits : std::vector<scanner::LimitState>();
+  count(found ? found->records : std::vector<scanner::ScanRecord>());
 }
 
 void ScanWatch::count(const std::vector<scanner::ScanRecord>& scans) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/history/usage_limits.h"
 #include "scanner/store/scan_record.h"
 #include "tracker/storage/watch_record.h"
 
@@ -23,6 +24,7 @@ struct ScanFigures {
   bool has_database = false;  // false before the first scan
   bool ok = true;             // the database could be read
   std::optional<scanner::ScanRecord> last;
+  std::vector<scanner::LimitState> limits;    // as it found them
   std::optional<tracker::WatchRecord> watch;  // none: spoor-watch never ran, or its record cannot be read
 
   // Of scans that were committed after the database was read for the first time.
@@ -48,11 +50,16 @@ class ScanWatch {
   const ScanFigures& figures() const { return figures_; }
 
  private:
+  struct Scans {
+    std::vector<scanner::ScanRecord> records;  // newest first
+    std::vector<scanner::LimitState> limits;
+  };
   struct Loaded {
-    base::Result<std::optional<std::vector<scanner::ScanRecord>>> scans;  // newest first; none: no database
+    base::Result<std::optional<Scans>> scans;  // none: no database
     std::optional<tracker::WatchRecord> watch;
   };
 
+  static base::Result<std::optional<Scans>> load_scans(const std::filesystem::path& database);
   static Loaded load(const std::filesystem::path& database);
   boost::asio::awaitable<void> read();
   void take(const Loaded& loaded);

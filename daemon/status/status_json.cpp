@@ -159,7 +159,8 @@ json status_json(const StatusInput& input) {
             {"failures", input.journal.failures}}},
           {"peers", peers_json(input.peers)},
           {"membership", {{"etcd", etcd_json(input.etcd)}, {"dns", dns_json(input.dns)}}},
-          {"watch", watch_json(input.watch)}};
+          {"watch", watch_json(input.watch)},
+          {"limits", scanner::limits_json(input.limits)}};
 }
 
 std::string status_line(tracker::CycleId current, const std::vector<PeerState>& peers,

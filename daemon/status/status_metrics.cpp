@@ -176,6 +176,29 @@ void add_last_scan(MetricFamilies& families, const scanner::ScanRecord& scan) {
   families.gauge("spoor_usage_bytes", "Apparent size of all files.", number(scan.bytes));
 }
 
+void add_limits(MetricFamilies& families, const std::vector<scanner::LimitState>& limits) {
+  if (limits.empty()) return;
+  families.begin_gauge("spoor_usage_limit_exceeded", "Whether a directory exceeds its limit (usage.limits).");
+  for (const scanner::LimitState& state : limits) {
+    const auto add = [&](std::uint64_t limit, const char* name, bool exceeds) {
+      if (limit != 0) families.add(flag(exceeds), {{"path", state.limit.path}, {"limit", name}});
+    };
+    add(state.limit.bytes, "bytes", state.exceeds_bytes());
+    add(state.limit.files, "files", state.exceeds_files());
+    add(state.limit.growth_per_day, "growth_per_day", state.exceeds_growth());
+  }
+  families.begin_gauge("spoor_usage_limit_bytes", "Apparent size of a directory with a limit.");
+  for (const auto& state : limits) families.add(number(state.bytes), {{"path", state.limit.path}});
+  families.begin_gauge("spoor_usage_limit_files", "Files of a directory with a limit.");
+  for (const auto& state : limits) families.add(number(state.files), {{"path", state.limit.path}});
+  families.begin_gauge("spoor_usage_limit_growth_bytes",
+                       "Growth of a directory with a limit in the day before the last scan.");
+  for (const auto& state : limits) {
+    if (state.growth_per_day)
+      families.add(static_cast<double>(*state.growth_per_day), {{"path", state.limit.path}});
+  }
+}
+
 std::string watch_metrics(const tracker::WatchRecord& watch) {
   MetricFamilies families;
   families.gauge("spoor_watch_last_report_timestamp_seconds", "When spoor-watch last wrote its figures.",
@@ -234,6 +257,7 @@ std::string scan_metrics(const ScanFigures& scans) {
   }
   if (scans.last) {
     add_last_scan(families, *scans.last);
+    add_limits(families, scans.limits);
   } else if (scans.is_known && scans.ok) {
     families.gauge(last_scan_finished, "When the last scan was done.", 0);
   }

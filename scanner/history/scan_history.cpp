@@ -164,13 +164,20 @@ base::Result<> ScanHistory::record_gone() {
 void ScanHistory::find_gone(const std::string& path) {
   auto top = find(path);
   if (!top) return;
+  const std::int64_t id = top->id;
+  look_for_gone(path, *std::move(top));
+  for_each_below(path, id,
+                 [this](const std::string& below, HistoryRow row) { look_for_gone(below, std::move(row)); });
+}
+
+void ScanHistory::for_each_below(const std::string& path, std::int64_t id,
+                                 const std::function<void(const std::string&, HistoryRow)>& visit) {
   struct Level {
     std::int64_t id;
     std::string path;
     std::optional<std::string> after = {};
   };
-  std::vector<Level> open{{top->id, path}};
-  look_for_gone(path, *std::move(top));
+  std::vector<Level> open{{id, path}};
   while (!open.empty() && !is_stopped()) {
     const Level level = open.back();
     auto rows = store_->children(level.id, level.after, rows_at_once);
@@ -181,9 +188,9 @@ void ScanHistory::find_gone(const std::string& path) {
     }
     for (HistoryRow& row : rows) {
       std::string below = tracker::join_path(level.path, row.name);
-      const std::int64_t id = row.id;
-      look_for_gone(below, std::move(row));
-      open.push_back({id, std::move(below)});
+      const std::int64_t its_id = row.id;
+      visit(below, std::move(row));
+      open.push_back({its_id, std::move(below)});
     }
   }
 }
@@ -240,9 +247,13 @@ void ScanHistory::record_known(const std::string& path, HistoryRow row, const Di
     gone_by_identity_.erase(row.identity);
   }
   if (!path.empty() && is_another(row.identity, sum)) point.event = HistoryEvent::recreated;
-  if (point.event == HistoryEvent::none && decode_newest(row.points)->figures == sum.figures) return;
+  const HistoryIdentity before = row.identity;
   update_identity(row.identity, sum);
-  put(row, std::move(point));
+  if (point.event != HistoryEvent::none || decode_newest(row.points)->figures != sum.figures) {
+    put(row, std::move(point));
+  } else if (row.identity != before) {
+    static_cast<void>(store_->update(row, std::nullopt));
+  }
 }
 
 // `row` is that of a directory of this name that was deleted before, or has no points.
@@ -281,6 +292,10 @@ bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
   store_->move(gone.row.id, make_parent(path), name_of(path));
   ids_.clear();
   moves_[gone.path] = path;
+  // What is below may be too deep for a history now.
+  for_each_below(path, gone.row.id, [this](const std::string& below, HistoryRow row) {
+    if (!touched_.keeps(below)) erase_or_hollow(below, std::move(row));
+  });
   std::string from = gone.path.size() <= HistoryPoint::from_bytes_max ? std::move(gone.path) : std::string();
   put(gone.row, {at_, sum.figures, HistoryEvent::renamed, std::move(from)});
   return true;

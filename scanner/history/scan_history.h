@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -73,6 +74,8 @@ class ScanHistory {
   base::Result<> record_all();
   base::Result<> record_gone();
   void find_gone(const std::string& path);
+  void for_each_below(const std::string& path, std::int64_t id,
+                      const std::function<void(const std::string&, HistoryRow)>& visit);
   void look_for_gone(const std::string& path, HistoryRow row);
   void add_gone(const std::string& path, HistoryRow row);
   void erase_or_hollow(const std::string& path, HistoryRow row);

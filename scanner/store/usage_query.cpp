@@ -168,6 +168,7 @@ class Query {
     usage->as_of = as_of();
     usage->saw_everything = last_scan_saw_everything();
     usage->truncated = truncated_;
+    usage->since = options_.since;
     usage->history_is_full = history_ && history_->is_full();
     return usage;
   }

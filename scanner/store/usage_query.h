@@ -56,6 +56,7 @@ struct Usage {
   std::optional<base::WallTime> as_of;
   // Whether the last scan saw everything. If not, the marks of a peer are still to be walked, anywhere.
   bool saw_everything = false;
+  std::optional<base::WallTime> since;  // UsageOptions::since
   // Whether some directories have no history because of its bounds. Only with UsageOptions::since.
   bool history_is_full = false;
   // Whether a bound on the whole result was reached: some directories have fewer children than requested, or

@@ -1,0 +1,413 @@
+#include <gmock/gmock.h>
+
+#include <cerrno>
+
+#include "tests/scanner/history_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Change = UsageGrowth::Change;
+using Event = HistoryEvent;
+using std::chrono::hours;
+using std::chrono::seconds;
+
+class HistoryTest : public HistoryNode {
+ protected:
+  std::vector<Event> events(const std::string& path) {
+    std::vector<Event> found;
+    for (const HistoryPoint& point : points(path)) found.push_back(point.event);
+    return found;
+  }
+  std::vector<std::uint64_t> bytes(const std::string& path) {
+    std::vector<std::uint64_t> found;
+    for (const HistoryPoint& point : points(path)) found.push_back(point.figures.bytes);
+    return found;
+  }
+  UsageGrowth growth(const std::string& path, std::int64_t since) {
+    const auto found = usage_since(path, since, 0).total.growth;
+    EXPECT_TRUE(found) << path;
+    return found.value_or(UsageGrowth());
+  }
+  void make_marked(const std::string& path, std::size_t size) {
+    make_file(path, size);
+    mark(path);
+  }
+};
+
+TEST_F(HistoryTest, ChangedTotals_GetAPointUpToTheDepth) {
+  make_file("a/b/c/file", 100);
+  make_file("other/file", 7);
+  const std::int64_t first = scan_after(hours(1));
+  make_marked("a/b/c/second", 50);
+  const std::int64_t second = scan_after(hours(1));
+  EXPECT_THAT(bytes(""), ElementsAre(107, 157));
+  EXPECT_THAT(bytes("a/b"), ElementsAre(100, 150));
+  EXPECT_THAT(bytes("other"), ElementsAre(7)) << "it did not change";
+  EXPECT_THAT(bytes("a/b/c"), IsEmpty()) << "too deep";
+  EXPECT_EQ(points("a/b")[0].at, first);
+  EXPECT_EQ(points("a/b")[1].at, second);
+  EXPECT_EQ(last.history.paths, 4U);
+  EXPECT_EQ(last.history.points, 7U);
+}
+
+TEST_F(HistoryTest, IdleScan_RecordsNothing) {
+  make_file("a/b/file");
+  scan_after(hours(1));
+  const auto before = database->handle().getTotalChanges();
+  mark("a/b");
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a/b"), ElementsAre(10));
+  EXPECT_LT(database->handle().getTotalChanges() - before, 20);
+}
+
+TEST_F(HistoryTest, Prefix_HasAHistoryAtAnyDepth) {
+  options.history.depth = 1;
+  options.history.prefixes = {"a/b/c/d"};
+  make_file("a/b/c/d/e/file", 5);
+  scan_after(hours(1));
+  make_marked("a/b/c/d/e/more", 6);
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a/b/c/d"), ElementsAre(5, 11));
+  EXPECT_THAT(bytes("a/b/c"), IsEmpty());
+  EXPECT_THAT(bytes("a/b/c/d/e"), IsEmpty());
+  remove("a/b");
+  mark("a/b");
+  scan_after(hours(1));
+  EXPECT_THAT(events("a/b/c/d"), ElementsAre(Event::none, Event::none, Event::deleted));
+}
+
+TEST_F(HistoryTest, NewAndDeletedDirectory_AreNamed) {
+  make_file("a/file", 5);
+  const std::int64_t before = scan_after(hours(1));
+  make_marked("new/x/file", 20);
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none)) << "it may be older than its history";
+  EXPECT_THAT(events("new/x"), ElementsAre(Event::created));
+  EXPECT_EQ(growth("new", before).change, Change::created);
+  EXPECT_EQ(growth("new", before).bytes, 20);
+  remove("a");
+  mark("a");
+  const std::int64_t deleted = scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
+  const Usage usage = usage_since("", before);
+  ASSERT_EQ(usage.total.children.size(), 2U);
+  EXPECT_EQ(usage.total.children[0].path, "a");
+  EXPECT_EQ(usage.total.children[0].bytes, 0U);
+  EXPECT_EQ(usage.total.children[0].growth->bytes, -5);
+  EXPECT_EQ(usage.total.children[0].growth->change, Change::deleted);
+  EXPECT_EQ(usage.total.growth->bytes, 15);
+  EXPECT_EQ(usage_since("", deleted).total.children.size(), 1U) << "it was deleted before";
+  EXPECT_EQ(growth("a", before).change, Change::deleted) << "asked for itself";
+}
+
+TEST_F(HistoryTest, DeletedDirectory_IsListedWithItsChildren) {
+  make_file("a/b/file", 5);
+  const std::int64_t before = scan_after(hours(1));
+  remove("a");
+  mark("a");
+  scan_after(hours(1));
+  const Usage usage = usage_since("", before, 2);
+  ASSERT_EQ(usage.total.children.size(), 1U);
+  ASSERT_EQ(usage.total.children[0].children.size(), 1U);
+  EXPECT_EQ(usage.total.children[0].children[0].path, "a/b");
+  EXPECT_EQ(usage.total.children[0].children[0].growth->bytes, -5);
+}
+
+TEST_F(HistoryTest, OtherDirectoryOfTheSameName_IsRecreated) {
+  make_file("a/file", 100);
+  const std::int64_t before = scan_after(hours(1));
+  make_file("aside/file", 100);
+  remove("a");
+  rename("aside", "a");
+  mark("a", tracker::MarkKind::tree);
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::recreated));
+  EXPECT_EQ(growth("a", before).change, Change::recreated);
+  EXPECT_EQ(growth("a", before).bytes, 0);
+  EXPECT_EQ(growth("", before).change, Change::grown);
+}
+
+TEST_F(HistoryTest, DeletedThenCreatedAgain_IsRecreated) {
+  make_file("a/file", 100);
+  const std::int64_t before = scan_after(hours(1));
+  remove("a");
+  mark("a");
+  const std::int64_t between = scan_after(hours(1));
+  make_marked("a/file", 30);
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted, Event::created));
+  EXPECT_EQ(growth("a", before).change, Change::recreated);
+  EXPECT_EQ(growth("a", before).bytes, -70);
+  EXPECT_EQ(growth("a", between).change, Change::created);
+}
+
+TEST_F(HistoryTest, RenamedDirectory_TakesItsHistoryAlong) {
+  make_file("a/x/file", 100);
+  make_file("a/gone/file", 3);
+  const std::int64_t before = scan_after(hours(1));
+  rename("a", "b");
+  remove("b/gone");
+  make_file("b/x/more", 1);
+  mark("a");
+  mark("b");
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), IsEmpty());
+  EXPECT_THAT(events("b"), ElementsAre(Event::none, Event::renamed));
+  EXPECT_THAT(bytes("b/x"), ElementsAre(100, 101));
+  EXPECT_THAT(events("b/gone"), ElementsAre(Event::none, Event::deleted));
+  EXPECT_EQ(growth("b", before).change, Change::renamed);
+  EXPECT_EQ(growth("b", before).from, "a");
+  EXPECT_EQ(growth("b", before).bytes, -2);
+  EXPECT_EQ(growth("b/x", before).from, "a/x");
+  const Usage usage = usage_since("", before);
+  EXPECT_EQ(usage.total.children.size(), 1U) << "'a' is not deleted";
+}
+
+TEST_F(HistoryTest, RenamedBelowAnother_DropsWhatIsTooDeep) {
+  make_file("a/x/file", 100);
+  make_file("p/file", 1);
+  const std::int64_t before = scan_after(hours(1));
+  rename("a", "p/a");
+  mark("a");
+  mark("p/a");
+  scan_after(hours(1));
+  EXPECT_EQ(growth("p/a", before).from, "a");
+  EXPECT_THAT(points("p/a/x"), IsEmpty());
+  EXPECT_EQ(count("SELECT count(*) FROM history"), 3);
+  EXPECT_EQ(last.history.paths, 3U);
+}
+
+TEST_F(HistoryTest, WithoutProofOfIdentity_ARenameIsADeletionAndACreation) {
+  reader.without_birth = true;
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  rename("a", "b");
+  mark("a");
+  mark("b");
+  scan_after(hours(1));
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
+  EXPECT_THAT(events("b"), ElementsAre(Event::created));
+}
+
+TEST_F(HistoryTest, SwitchedOff_RemovesWhatIsKept) {
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  options.history.keep = false;
+  scan_after(hours(1));
+  EXPECT_FALSE(last.history.is_kept);
+  EXPECT_THAT(points("a"), IsEmpty());
+  EXPECT_EQ(count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'history%'"), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM settings WHERE key LIKE 'history%'"), 0);
+  EXPECT_FALSE(usage_since("", 0).total.growth);
+  make_marked("b/file", 1);
+  options.history.keep = true;
+  scan_after(hours(1));
+  EXPECT_THAT(events("b"), ElementsAre(Event::none)) << "the history begins anew";
+  EXPECT_EQ(last.history.points, 3U);
+}
+
+TEST_F(HistoryTest, ChangedSettings_AddAndDropDirectories) {
+  make_file("a/b/c/file", 100);
+  scan_after(hours(1));
+  options.history.depth = 3;
+  const std::int64_t deeper = scan_after(hours(1));
+  EXPECT_THAT(events("a/b/c"), ElementsAre(Event::none)) << "it is not new";
+  EXPECT_EQ(points("a/b/c")[0].at, deeper);
+  options.history.depth = 0;
+  options.history.prefixes = {"a/b"};
+  scan_after(hours(1));
+  EXPECT_THAT(points("a/b/c"), IsEmpty());
+  EXPECT_THAT(points("a"), IsEmpty());
+  EXPECT_THAT(bytes("a/b"), ElementsAre(100)) << "it stays";
+  EXPECT_EQ(last.history.paths, 3U) << "with 'a', which has no points";
+  EXPECT_EQ(last.history.points, 2U);
+}
+
+TEST_F(HistoryTest, ScansWithoutHistoryInBetween_AreCaughtUp) {
+  make_file("a/file", 100);
+  make_file("b/file", 1);
+  scan_after(hours(1));
+  // As an older Spoor scans: it leaves the tables as they are.
+  const auto touch = [this](const char* sql) { database->handle().exec(sql); };
+  touch("ALTER TABLE history RENAME TO aside");
+  touch("CREATE TABLE kept AS SELECT * FROM settings WHERE key LIKE 'history%'");
+  options.history.keep = false;
+  make_marked("a/more", 11);
+  remove("b");
+  mark("b");
+  make_marked("c/file", 2);
+  scan_after(hours(1));
+  touch("ALTER TABLE aside RENAME TO history");
+  touch("REPLACE INTO settings SELECT * FROM kept");
+  options.history.keep = true;
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 111));
+  EXPECT_THAT(events("b"), ElementsAre(Event::none, Event::deleted));
+  EXPECT_THAT(events("c"), ElementsAre(Event::created));
+}
+
+TEST_F(HistoryTest, ClockSetBack_KeepsPointsInOrder) {
+  make_file("a/file", 1);
+  const std::int64_t first = scan_after(hours(1));
+  clock.advance(hours(100));
+  make_marked("a/more", 1);
+  scan_after(hours(1));
+  clock.set_wall(clock.wall_now() - hours(100));
+  make_marked("a/third", 1);
+  const std::int64_t back = scan_after(seconds(10));
+  EXPECT_THAT(bytes("a"), ElementsAre(1, 3));
+  EXPECT_EQ(points("a")[1].at, back);
+  EXPECT_EQ(growth("a", first).bytes, 2);
+}
+
+TEST_F(HistoryTest, FailedScan_RecordsNothing) {
+  make_file("a/file", 1);
+  scan_after(hours(1));
+  make_marked("a/more", 1);
+  clock.advance(hours(1));
+  reader.before_read = [this](std::string_view path) {
+    if (path == "a") stop.request_stop();
+  };
+  EXPECT_FALSE(try_scan());
+  reader.before_read = nullptr;
+  stop = {};
+  EXPECT_THAT(bytes("a"), ElementsAre(1));
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(1, 2));
+}
+
+TEST_F(HistoryTest, ResumedScan_RecordsWhatTheKilledOneRead) {
+  resumes = true;
+  make_file("a/file", 1);
+  make_file("b/file", 1);
+  scan_after(hours(1));
+  make_marked("a/more", 1);
+  make_marked("b/more", 1);
+  reader.before_read = [this](std::string_view path) {
+    if (path == "b") stop.request_stop();
+  };
+  clock.advance(hours(1));
+  EXPECT_FALSE(try_scan());
+  reader.before_read = nullptr;
+  stop = {};
+  scan_after(hours(1));
+  EXPECT_TRUE(has_resumed);
+  EXPECT_THAT(bytes("a"), ElementsAre(1, 2));
+  EXPECT_THAT(bytes("b"), ElementsAre(1, 2));
+}
+
+TEST_F(HistoryTest, HardLinkResizedUnderOneName_ChangesTheDirectoriesOfAllNames) {
+  make_file("a/file", 100);
+  make_directory("b");
+  std::filesystem::create_hard_link(on_drive("a/file"), on_drive("b/file"));
+  scan_after(hours(1));
+  make_file("a/file", 500);
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 500));
+  EXPECT_THAT(bytes("b"), ElementsAre(100, 500)) << "it was not read";
+  EXPECT_THAT(bytes(""), ElementsAre(100, 500));
+}
+
+TEST_F(HistoryTest, UnreadableDirectory_KeepsItsTotals) {
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  make_marked("a/more", 1);
+  reader.list_errors["a"] = EIO;
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100));
+  reader.repair();
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 101));
+}
+
+TEST_F(HistoryTest, MountedOverDirectory_IsEmpty) {
+  make_file("a/b/file", 100);
+  const std::int64_t before = scan_after(hours(1));
+  reader.mount_points.insert("a");
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 0));
+  EXPECT_THAT(events("a/b"), ElementsAre(Event::none, Event::deleted));
+  EXPECT_EQ(growth("a", before).change, Change::grown);
+}
+
+TEST_F(HistoryTest, NamesOfAnyBytes_AreKept) {
+  const std::string name("\x01\xff'\n\"");
+  make_file("a/file", 1);
+  const std::int64_t before = scan_after(hours(1));
+  make_marked(name + "/" + name + "/file", 9);
+  scan_after(hours(1));
+  EXPECT_EQ(growth(name + "/" + name, before).bytes, 9);
+}
+
+TEST_F(HistoryTest, OrderByGrowth_ListsTheLargestChangeFirst) {
+  for (const char* const path : {"grows/f", "shrinks/f", "same/f"}) make_file(path, 1000);
+  make_file("none/deep/f", 1);
+  const std::int64_t before = scan_after(hours(1));
+  make_marked("grows/more", 500);
+  make_marked("shrinks/f", 100);
+  scan_after(hours(1));
+  const Usage usage = usage_since("", before, 1, UsageOrder::growth);
+  std::vector<std::string> order;
+  for (const UsageEntry& child : usage.total.children) order.push_back(child.path);
+  EXPECT_THAT(order, ElementsAre("shrinks", "grows", "none", "same"));
+  UsageOptions asked;
+  asked.order = UsageOrder::growth;
+  asked.since = wall_time(before);
+  asked.children_max = 1;
+  const auto cut = query_usage(*database, "", asked);
+  ASSERT_TRUE(cut && *cut);
+  EXPECT_EQ((*cut)->total.rest.growth->bytes, 500);
+}
+
+TEST_F(HistoryTest, BelowTheDepth_ThereIsNoGrowth) {
+  options.history.depth = 1;
+  make_file("a/b/file", 1);
+  const std::int64_t before = scan_after(hours(1));
+  const Usage usage = usage_since("", before, 2);
+  EXPECT_TRUE(usage.total.children[0].growth);
+  EXPECT_FALSE(usage.total.children[0].children[0].growth);
+}
+
+TEST_F(HistoryTest, BoundOfPaths_EvictsDeletedDirectoriesFirst) {
+  options.history.paths_max = 4;
+  for (const char* const path : {"a/f", "b/f", "c/f"}) make_file(path, 1);
+  scan_after(hours(1));
+  make_marked("d/f", 1);
+  scan_after(hours(1));
+  EXPECT_EQ(last.history.refused, 1U);
+  EXPECT_THAT(points("d"), IsEmpty());
+  EXPECT_TRUE(usage_since("", 0).history_is_full);
+  remove("b");
+  mark("b");
+  scan_after(hours(1));
+  remove("a");
+  mark("a");
+  scan_after(hours(1));
+  make_marked("e/f", 1);
+  scan_after(hours(1));
+  EXPECT_THAT(events("e"), ElementsAre(Event::created));
+  EXPECT_THAT(points("b"), IsEmpty()) << "it was deleted first";
+  EXPECT_THAT(events("a"), ElementsAre(Event::none, Event::deleted));
+  EXPECT_EQ(last.history.paths, 4U);
+}
+
+TEST_F(HistoryTest, BoundOfPoints_KeepsTheNewest) {
+  options.history.points_max = 8;
+  make_file("a/f", 1);
+  make_file("b/f", 1);
+  for (std::size_t size = 2; size < 20; ++size) {
+    make_marked("a/f", size);
+    scan_after(hours(1));
+    EXPECT_LE(last.history.points, 8U);
+    EXPECT_EQ(points("a").back().figures.bytes, size);
+    EXPECT_EQ(points("").back().figures.bytes, size + 1);
+  }
+}
+
+}  // namespace
+}  // namespace spoor::scanner

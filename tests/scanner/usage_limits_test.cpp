@@ -1,0 +1,87 @@
+#include "scanner/history/usage_limits.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/scanner/history_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using std::chrono::hours;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class UsageLimitsTest : public HistoryNode {
+ protected:
+  std::vector<LimitState> stored() {
+    auto states = read_limits(*database);
+    EXPECT_TRUE(states) << states.error().message;
+    return states ? *states : std::vector<LimitState>();
+  }
+};
+
+TEST_F(UsageLimitsTest, WithoutLimits_NothingIsStored) {
+  scan_after(hours(1));
+  EXPECT_THAT(stored(), IsEmpty());
+  EXPECT_EQ(limits_json(stored()).dump(), "[]");
+}
+
+TEST_F(UsageLimitsTest, ExceededLimits_AreNamed) {
+  options.limits = {
+      {.path = "", .bytes = 100}, {.path = "a", .bytes = 99, .files = 1}, {.path = "none", .files = 1}};
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  const auto states = stored();
+  ASSERT_EQ(states.size(), 3U);
+  EXPECT_THAT(states[0].exceeded(), IsEmpty()) << "it is reached, not exceeded";
+  EXPECT_THAT(states[1].exceeded(), ElementsAre("bytes"));
+  EXPECT_THAT(states[2].exceeded(), IsEmpty());
+  EXPECT_EQ(states[1].limit, options.limits[1]);
+  EXPECT_EQ(states[1].bytes, 100U);
+  EXPECT_EQ(states[1].scan, 1U);
+  EXPECT_EQ(last.limits.size(), 3U);
+  make_file("a/second", 1);
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(stored()[0].exceeded(), ElementsAre("bytes"));
+  EXPECT_THAT(stored()[1].exceeded(), ElementsAre("bytes", "files"));
+  options.limits = {};
+  scan_after(hours(1));
+  EXPECT_THAT(stored(), IsEmpty());
+}
+
+TEST_F(UsageLimitsTest, GrowthWithinADay_IsCompared) {
+  options.limits = {{.path = "a", .growth_per_day = 100}};
+  make_file("a/file", 1'000);
+  scan_after(hours(1));
+  EXPECT_EQ(stored()[0].growth_per_day, 0) << "the history begins here";
+  make_file("a/second", 101);
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(stored()[0].exceeded(), ElementsAre("growth_per_day"));
+  scan_after(hours(25));
+  EXPECT_EQ(stored()[0].growth_per_day, 0);
+  EXPECT_THAT(stored()[0].exceeded(), IsEmpty());
+  remove("a");
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_EQ(stored()[0].growth_per_day, -1'101);
+  EXPECT_THAT(stored()[0].exceeded(), IsEmpty());
+}
+
+TEST_F(UsageLimitsTest, WithoutHistory_GrowthIsUnknown) {
+  options.history.keep = false;
+  options.limits = {{.path = "a", .growth_per_day = 1}};
+  make_file("a/file", 1'000);
+  scan_after(hours(1));
+  EXPECT_FALSE(stored()[0].growth_per_day);
+  EXPECT_THAT(stored()[0].exceeded(), IsEmpty());
+  const auto json = limits_json(stored());
+  EXPECT_TRUE(json[0]["current"]["growth_per_day"].is_null());
+  EXPECT_TRUE(json[0]["bytes"].is_null());
+}
+
+}  // namespace
+}  // namespace spoor::scanner
