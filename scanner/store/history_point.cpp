@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t hour_s = 3'600;
 constexpr std::int64_t day_s = 24 * hour_s;
-constexpr std::int64_t hours_kept_s = 2 * day_s;
-constexpr std::int64_t days_kept_s = 90 * day_s;
+constexpr std::int64_t days_of_hours = 2;
+constexpr std::int64_t days_of_days = 90;
 constexpr std::size_t names_kept = 8;  // former paths in the points of one directory
 
 std::int64_t divide_down(std::int64_t value, std::int64_t by) {
@@ -23,12 +23,15 @@ std::int64_t month_of(std::int64_t at) {
   return static_cast<int>(date.year()) * std::int64_t{12} + static_cast<unsigned>(date.month());
 }
 
-// Of the points in the same one, the last is kept.
+// Of the points in the same one, the last is kept. Whole days move to the next kind: which points stay does
+// not depend on when the others were removed.
 using Bucket = std::pair<int, std::int64_t>;
 
 Bucket bucket_of(std::int64_t at, std::int64_t now) {
-  if (at > now - hours_kept_s) return {0, divide_down(at, hour_s)};
-  if (at > now - days_kept_s) return {1, divide_down(at, day_s)};
+  const std::int64_t day = divide_down(at, day_s);
+  const std::int64_t today = divide_down(now, day_s);
+  if (day >= today - days_of_hours) return {0, divide_down(at, hour_s)};
+  if (day >= today - days_of_days) return {1, day};
   return {2, month_of(at)};
 }
 
