@@ -115,5 +115,41 @@ TEST(UsageCsvTest, ControlCharactersOnTerminal_AreEscaped) {
   EXPECT_THAT(usage_csv(usage, true), HasSubstr("\"bucket/\\x1b[2J\",1,"));
 }
 
+Usage grown_sample() {
+  using Change = scanner::UsageGrowth::Change;
+  Usage usage = sample();
+  usage.since = usage.as_of;
+  usage.total.growth = {.bytes = 2048};
+  usage.total.children[0].growth = {.files = -1, .bytes = -512, .change = Change::renamed, .from = "x\ny"};
+  usage.total.children[1].growth = {.change = Change::created};
+  return usage;
+}
+
+TEST(UsageTextTest, Growth_HasASignAndWhatHappened) {
+  EXPECT_EQ(usage_text(grown_sample(), UsageOrder::size, std::nullopt),
+            "size     on disk  files  directories    growth  path\n"
+            "1.0 KiB  1.0 KiB    100           10  +2.0 KiB  bucket\n"
+            "512 B      512 B     10            0    -512 B  bucket/a  (renamed from x\\x0ay)\n"
+            "512 B      512 B     10            0         -  bucket/a/b\n"
+            "256 B      256 B     80            0       0 B  bucket/c  (new)\n"
+            "128 B      128 B      5            0         -  (7 more in bucket)\n"
+            "as of 1970-01-01T00:00:00Z\n");
+  EXPECT_THAT(usage_text(grown_sample(), UsageOrder::size, 100), HasSubstr("-512 B   50.0 %  ##########"));
+}
+
+TEST(UsageTextTest, FullHistory_IsNoted) {
+  Usage usage = grown_sample();
+  usage.history_is_full = true;
+  EXPECT_THAT(usage_text(usage, UsageOrder::size, 60), HasSubstr("\nthe history has reached its bounds"));
+}
+
+TEST(UsageCsvTest, Growth_HasFurtherColumns) {
+  const std::string csv = usage_csv(grown_sample(), true);
+  EXPECT_THAT(
+      csv, HasSubstr(",complete,files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",true,-1,0,-512,0,1970-01-01T00:00:00Z,renamed,\"x\\x0ay\"\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",true,,,,,,,\r\n")) << "no history";
+}
+
 }  // namespace
 }  // namespace spoor::cli

@@ -96,5 +96,15 @@ TEST(UnitsTest, FormatAndParse_RoundTrips) {
   }
 }
 
+TEST(UnitsTest, Since_IsADurationBackOrATime) {
+  const base::WallTime now(std::chrono::hours(24 * 365));
+  EXPECT_EQ(parse_since("24h", now).value(), now - std::chrono::hours(24));
+  EXPECT_EQ(parse_since("0s", now).value(), now);
+  EXPECT_EQ(parse_since("1970-01-01T00:00:07Z", now).value(), base::WallTime(std::chrono::seconds(7)));
+  EXPECT_EQ(parse_since("9223372036854775807ms", now).value(), base::WallTime()) << "clamped";
+  for (const char* const text : {"", "24", "yesterday", "-1h", "1970-01-01"})
+    EXPECT_FALSE(parse_since(text, now)) << text;
+}
+
 }  // namespace
 }  // namespace spoor::config::testing

@@ -246,6 +246,28 @@ TEST_F(MetricsTest, LastScan_IsShownOnceThereIsOne) {
                          }));
 }
 
+TEST_F(MetricsTest, UsageLimits_AreShownAsTheLastScanFoundThem) {
+  config_["usage"]["limits"] = nlohmann::json::array(
+      {{{"path", "b"}, {"bytes", "4B"}, {"growth_per_day", "1GiB"}}, {{"path", ""}, {"files", 7}}});
+  start();
+  EXPECT_THAT(families(), Each(Not(HasSubstr("limit_exceeded")))) << "there was no scan, so far";
+  std::filesystem::create_directories(directory_ / "drive/b");
+  std::ofstream(directory_ / "drive/b/file") << "12345";
+  scan();
+  EXPECT_THAT(figures(), IsSupersetOf(Figures{
+                             {"spoor_usage_limit_exceeded{limit=\"bytes\",path=\"b\"}", 1},
+                             {"spoor_usage_limit_exceeded{limit=\"growth_per_day\",path=\"b\"}", 0},
+                             {"spoor_usage_limit_exceeded{limit=\"files\",path=\"\"}", 0},
+                             {"spoor_usage_limit_bytes{path=\"b\"}", 5},
+                             {"spoor_usage_limit_files{path=\"b\"}", 1},
+                             {"spoor_usage_limit_growth_bytes{path=\"b\"}", 0},
+                         }));
+  const auto status = nlohmann::json::parse(request("GET", "/v1/status").body);
+  EXPECT_EQ(status["limits"][0]["exceeded"], nlohmann::json::array({"bytes"})) << status["limits"];
+  const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
+  for (const std::string& name : families()) EXPECT_THAT(documented, Contains(name));
+}
+
 TEST_F(MetricsTest, ScanDatabaseDamaged_OtherMetricsAreStillShown) {
   start();
   scan();
@@ -313,8 +335,9 @@ TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
   const std::set<std::string> shown = families();
   const std::set<std::string> documented = names_in(content(DOCS "/operations.md"));
   for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
-  // Only where there is what they tell of: etcd, a peer that was there, TLS.
-  std::set<std::string> known = {"spoor_etcd_ok",
+  // Only where there is what they tell of: a limit, etcd, a peer that was there, TLS.
+  std::set<std::string> known = {"spoor_usage_limit_exceeded",
+                                 "spoor_etcd_ok",
                                  "spoor_etcd_registered",
                                  "spoor_etcd_members",
                                  "spoor_peer_last_seen_timestamp_seconds",

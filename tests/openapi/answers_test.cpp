@@ -92,6 +92,7 @@ void AnswersTest::odd_requests() {
 
 void AnswersTest::before_the_first_scan() {
   expect(node_, {"GET", "/v1/usage"}, 404, "no_scan");
+  expect(node_, {"GET", "/v1/usage/history"}, 404, "no_scan");
   expect(node_, {"GET", "/v1/scans"}, 404, "no_scan");
   expect(node_, {"GET", "/v1/changes?since=0"}, 404, "no_scan");
 }
@@ -141,11 +142,17 @@ void AnswersTest::refused_events() {
 }
 
 void AnswersTest::refused_questions() {
-  for (const std::string route : {"/v1/dirty?path=", "/v1/usage?path="}) {
+  for (const std::string route : {"/v1/dirty?path=", "/v1/usage?path=", "/v1/usage/history?path="}) {
     expect(node_, {"GET", route + "a/../b"}, 400, "invalid_path");
     expect(node_, {"GET", route + std::string(256, 'x')}, 400, "path_too_long");
   }
   expect(node_, {"GET", "/v1/usage?path=nowhere"}, 404, "not_found");
+  expect(node_, {"GET", "/v1/usage/history?path=nowhere"}, 404, "no_history");
+  for (const std::string route : {"/v1/usage?since=", "/v1/usage/history?since="}) {
+    for (const std::string since : {"", "soon", "-1h", "2026-13-01T00:00:00Z"})
+      expect(node_, {"GET", route + since}, 400, "invalid_request");
+  }
+  expect(node_, {"GET", "/v1/usage?sort=growth"}, 400, "invalid_request");
   expect(node_, {"GET", "/v1/changes"}, 400, "invalid_request");
   const auto ask = [this](const std::string& body, unsigned status, const std::string& code) {
     expect(node_, {"POST", "/v1/peer/cycle", "application/json", body}, status, code);
@@ -164,6 +171,12 @@ void AnswersTest::reports_of_scans() {
   const json bucket = json::parse(expect(node_, {"GET", "/v1/usage?path=bucket&limit=1"}, 200).body);
   EXPECT_TRUE(bucket["rest"].is_object()) << bucket;
   expect(node_, {"GET", "/v1/usage?depth=0"}, 200);
+  const json grown =
+      json::parse(expect(node_, {"GET", "/v1/usage?depth=3&limit=1&since=9d&sort=growth"}, 200).body);
+  EXPECT_TRUE(grown["growth"].is_object()) << grown;
+  const json history =
+      json::parse(expect(node_, {"GET", "/v1/usage/history?path=bucket&since=9d"}, 200).body);
+  EXPECT_EQ(history["points"].size(), 1U) << history;
   expect(node_, {"GET", "/v1/changes?since=0"}, 410, "reset");
   expect(node_, {"GET", "/v1/changes?since=1&feed=another"}, 410, "reset");
   expect(node_, {"GET", "/v1/changes?since=1&files=1"}, 404, "no_files");
@@ -188,6 +201,7 @@ void AnswersTest::unreadable_database() {
   std::filesystem::remove(node_.scan_database());
   std::ofstream(node_.scan_database()) << std::string(10'000, 'x');
   expect(node_, {"GET", "/v1/usage"}, 500, "database_failed");
+  expect(node_, {"GET", "/v1/usage/history"}, 500, "database_failed");
   expect(node_, {"GET", "/v1/scans"}, 500, "database_failed");
   expect(node_, {"GET", "/v1/changes?since=1"}, 500, "database_failed");
 }

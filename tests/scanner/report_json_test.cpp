@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace spoor::scanner {
@@ -158,6 +159,31 @@ TEST(ScansJsonTest, ScansJson_RoundTripsAndMalformedIsRefused) {
   for (const char* text : {"{}", R"({"scans":[{}]})", R"({"scans":{"a":1}})", "[]"}) {
     EXPECT_FALSE(scans_from_json(ordered_json::parse(text))) << text;
   }
+}
+
+TEST(UsageJsonTest, Growth_ComesBack) {
+  Usage usage;
+  usage.since = base::WallTime(std::chrono::seconds(5));
+  usage.history_is_full = true;
+  usage.total.growth = {.files = -1,
+                        .bytes = std::numeric_limits<std::int64_t>::min() + 1,
+                        .since = base::WallTime(std::chrono::seconds(7)),
+                        .change = UsageGrowth::Change::renamed,
+                        .from = "old"};
+  usage.total.is_open = true;
+  usage.total.children.emplace_back();
+  const auto json = usage_json(usage);
+  EXPECT_EQ(json["growth"]["change"], "renamed");
+  EXPECT_TRUE(json["children"][0]["growth"].is_null());
+  const auto back = usage_from_json(json);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->total.growth, usage.total.growth);
+  EXPECT_FALSE(back->total.children[0].growth);
+  EXPECT_EQ(back->since, usage.since);
+  EXPECT_TRUE(back->history_is_full);
+  auto wrong = json;
+  wrong["growth"]["change"] = "another";
+  EXPECT_FALSE(usage_from_json(wrong));
 }
 
 }  // namespace
