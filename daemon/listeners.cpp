@@ -180,7 +180,9 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
                               .port = listener.port,
                               .caller = {.is_trusted = listener.insecure,
                                          .is_trusted_without_tokens = is_local && !asks_for_certificates,
-                                         .is_tls = listener.tls.has_value()}};
+                                         .is_tls = listener.tls.has_value(),
+                                         .is_loopback = is_local,
+                                         .gets_page = listener.page}};
   if (listener.tls) {
     auto tls = load_tls(*listener.tls);
     if (!tls) return tls.error();
@@ -200,8 +202,9 @@ base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener&
 
 base::Result<std::string> listen_unix(HttpServer& server, const config::Listener& listener,
                                       const PassedSocket* socket_passed) {
-  if (socket_passed != nullptr) return server.adopt_unix(socket_passed->descriptor);
-  HttpServer::UnixListener socket{.path = listener.unix_path};
+  const Caller caller{.gets_page = listener.page};
+  if (socket_passed != nullptr) return server.adopt_unix(socket_passed->descriptor, caller);
+  HttpServer::UnixListener socket{.path = listener.unix_path, .caller = caller};
   if (!listener.mode.empty()) socket.mode = static_cast<mode_t>(std::stoul(listener.mode, nullptr, 8));
   if (!listener.group.empty()) {
     const auto group = socket_group(listener);

@@ -54,7 +54,7 @@ std::optional<std::string_view> credentials_of(std::string_view authorization, s
 }
 
 // RFC 6750, section 2.1, and RFC 7617, section 2.
-std::optional<std::string> token_of(std::string_view authorization) {
+std::optional<std::string> token_text(std::string_view authorization) {
   if (const auto token = credentials_of(authorization, "Bearer ")) return std::string(*token);
   const auto basic = credentials_of(authorization, "Basic ");
   const auto user_and_password = basic ? base::from_base64(*basic) : std::nullopt;
@@ -64,7 +64,7 @@ std::optional<std::string> token_of(std::string_view authorization) {
 }
 
 std::optional<Access::Digest> digest_of_token(const std::string& authorization) {
-  const auto token = token_of(authorization);
+  const auto token = token_text(authorization);
   if (!token) return std::nullopt;
   return sha256(*token);
 }
@@ -188,6 +188,11 @@ std::string Access::credential_of(const HttpRequest& request) const {
   // Enough to find the token in a configuration, too little to find out the token.
   return fmt::format("unknown token, SHA-256 {:02x}{:02x}{:02x}{:02x}...", (*shown)[0], (*shown)[1],
                      (*shown)[2], (*shown)[3]);
+}
+
+std::optional<Access::Digest> Access::token_of(const HttpRequest& request) const {
+  const auto shown = digest_of_token(request.authorization);
+  return shown && roles_of_token(*shown) != 0 ? shown : std::nullopt;
 }
 
 // Empty if the token is unknown. The time taken reveals only what the caller knows: the digest of its token.

@@ -50,6 +50,12 @@ class Access {
   // The same for the log; for an unknown token the first digits of its SHA-256.
   std::string credential_of(const HttpRequest& request) const;
 
+  // The token in the request, if it is known.
+  std::optional<Digest> token_of(const HttpRequest& request) const;
+
+  // None if the token is unknown.
+  Roles roles_of_token(const Digest& shown) const;
+
   // Why the caller may not use a route for the roles `allowed`: 401 if it has no identity, else 403.
   std::optional<Problem> refuse(const HttpRequest& request, Roles allowed) const;
 
@@ -69,7 +75,6 @@ class Access {
     Roles roles = 0;
   };
 
-  Roles roles_of_token(const Digest& shown) const;
   std::string name_of_token(const Digest& shown) const;
   Roles roles_of_unix_peer(const UnixPeer& peer) const;
   Roles roles_of_certificate(const std::vector<std::string>& names) const;

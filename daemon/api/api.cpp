@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "daemon/api/mark_request.h"
+#include "daemon/api/page.h"
 #include "daemon/api/s3_events.h"
 #include "daemon/process/task.h"
 
@@ -28,6 +29,11 @@ HttpResponse not_found() {
   return to_response({404, "not_found", "there is nothing at this path; see docs/http-api.md"});
 }
 
+bool is_page(std::string_view route) { return route == "/" || route == page_route; }
+
+// Left out where `page` of the listener is false.
+bool is_for_browsers(std::string_view route) { return is_page(route) || route == "/v1/session"; }
+
 HttpResponse options_of(std::string methods) {
   HttpResponse response;
   response.status = 204;
@@ -46,8 +52,6 @@ struct Api::Route {
   Body body;
   Thread thread;  // `serving`: the one that read the request
   boost::asio::awaitable<HttpResponse> (*respond)(Api&, const HttpRequest&);
-
-  std::string methods() const { return fmt::format("{}, OPTIONS", method == "GET" ? "GET, HEAD" : method); }
 };
 
 std::span<const Api::Route> Api::routes() {
@@ -76,6 +80,17 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) { return api.services_.reports.scans(request); }},
       {"/v1/changes", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.changes(request); }},
+      // For browsers.
+      {"/", "GET", all_callers, Body::none, Thread::serving,
+       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
+      {"/page/{name}", "GET", all_callers, Body::none, Thread::serving,
+       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
+      {"/v1/session", "DELETE", all_callers, Body::none, Thread::serving,
+       [](Api& api, const HttpRequest& request) { return at_once(api.sessions_.sign_out(request)); }},
+      {"/v1/session", "POST", reading, Body::none, Thread::serving,
+       [](Api& api, const HttpRequest& request) {
+         return at_once(api.sessions_.sign_in(request, *api.current_access()));
+       }},
       // For what monitors the daemon.
       {"/livez", "GET", all_callers, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
@@ -89,14 +104,34 @@ std::span<const Api::Route> Api::routes() {
   return table;
 }
 
-const Api::Route* Api::find_route(std::string_view path) {
-  const auto route = std::ranges::find(routes(), path, &Route::path);
-  return route == routes().end() ? nullptr : &*route;
+// One for each method. They stand next to each other.
+std::span<const Api::Route> Api::routes_at(std::string_view path) {
+  if (is_page_file(path)) path = page_route;
+  const auto first = std::ranges::find(routes(), path, &Route::path);
+  const auto end =
+      std::find_if(first, routes().end(), [&](const Route& route) { return route.path != path; });
+  return {first, end};
+}
+
+// The one for its method, or else any at its path; null if there is none, or not for this listener.
+const Api::Route* Api::find_route(const HttpRequest& request) {
+  const auto here = routes_at(request.path);
+  if (here.empty() || (!request.caller.gets_page && is_for_browsers(here.front().path))) return nullptr;
+  const auto route = std::ranges::find(here, request.method, &Route::method);
+  return route == here.end() ? &here.front() : &*route;
+}
+
+std::string Api::methods_at(std::string_view path) {
+  std::string methods;
+  for (const Route& route : routes_at(path)) {
+    methods += fmt::format("{}, ", route.method == "GET" ? "GET, HEAD" : route.method);
+  }
+  return methods + "OPTIONS";
 }
 
 std::string_view route_of(std::string_view path) {
-  const Api::Route* const route = Api::find_route(path);
-  return route == nullptr ? "other" : route->path;
+  const auto routes = Api::routes_at(path);
+  return routes.empty() ? "other" : routes.front().path;
 }
 
 Api::Api(boost::asio::io_context& context, std::string node, Services services,
@@ -105,29 +140,38 @@ Api::Api(boost::asio::io_context& context, std::string node, Services services,
       node_(std::move(node)),
       services_(services),
       clock_(clock),
+      sessions_(clock),
       access_(std::move(access)) {}
 
-std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
-  const Route* const route = find_route(request.path);
+// Why the caller may not use a route for the roles `allowed`, neither by its own credentials nor by a
+// session.
+std::optional<Problem> Api::refuse(const HttpRequest& request, Roles allowed) {
+  const auto access = current_access();
+  auto problem = access->refuse(request, allowed);
+  if (!problem || sessions_.allow(request, allowed, *access)) return std::nullopt;
+  log_refusal(*access, request, *problem);
+  return problem;
+}
+
+std::optional<HttpResponse> Api::admit(const HttpRequest& request) {
+  const Route* const route = find_route(request);
   // Callers without any role do not learn which routes there are.
   const Roles allowed = route == nullptr || request.method == "OPTIONS" ? all_roles : route->allowed;
-  const auto access = current_access();
   if (allowed != all_callers) {
-    if (const auto problem = access->refuse(request, allowed)) {
-      log_refusal(*access, request, *problem);
-      return to_response(*problem);
-    }
+    if (const auto problem = refuse(request, allowed)) return to_response(*problem);
   }
-  if (request.path == "*" && request.method == "OPTIONS") return options_of("GET, HEAD, POST, OPTIONS");
+  if (request.path == "*" && request.method == "OPTIONS")
+    return options_of("GET, HEAD, POST, DELETE, OPTIONS");
   if (route == nullptr) return not_found();
-  if (request.method == "OPTIONS") return options_of(route->methods());
+  if (request.method == "OPTIONS") return options_of(methods_at(request.path));
   if (request.method != route->method) {
-    auto response = to_response({405, "method_not_allowed", fmt::format("use {} here", route->method)});
-    response.headers["Allow"] = route->methods();
+    const std::string methods = methods_at(request.path);
+    auto response = to_response({405, "method_not_allowed", fmt::format("use one of {} here", methods)});
+    response.headers["Allow"] = methods;
     return response;
   }
-  if (request.method == "POST") {
-    const bool asks = access->asks_for_credentials(request.caller);
+  if (request.method != "GET" || is_page(route->path)) {
+    const bool asks = current_access()->asks_for_credentials(request.caller);
     if (const auto problem = refuse_cross_site(request, asks, node_)) return to_response(*problem);
   }
   if (allowed == all_callers && request.has_body) {
@@ -140,7 +184,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request) const {
 }
 
 boost::asio::awaitable<HttpResponse> Api::handle(const HttpRequest& request) {
-  const Route* const route = find_route(request.path);
+  const Route* const route = find_route(request);
   if (route == nullptr) co_return not_found();
   auto responding = respond(*route, request);
   if (route->thread == Thread::main) responding = run_on(context_, std::move(responding));
@@ -170,7 +214,7 @@ boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request, ReadM
 }
 
 void Api::note_refused(const HttpRequest& request) {
-  const Route* const route = find_route(request.path);
+  const Route* const route = find_route(request);
   if (route == nullptr || route->allowed != marking || request.method != "POST") return;
   services_.marks.count_rejected();
 }

@@ -15,12 +15,13 @@
 #include "daemon/api/mark_intake.h"
 #include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
+#include "daemon/api/sessions.h"
 #include "daemon/http/http_message.h"
 #include "daemon/process/log_limit.h"
 
 namespace spoor::daemon {
 
-// The path if it is that of a route, else "other": a label for figures.
+// The route at the path, else "other": a label for figures.
 std::string_view route_of(std::string_view path);
 
 // The HTTP API, version 1 (docs/http-api.md), without sockets: its routes, the roles that may use them, and
@@ -43,7 +44,7 @@ class Api {
 
   // The response that needs no body: there is no such route, or not with this method, or not for this caller;
   // also that to OPTIONS. Nothing for a request that handle() is to answer. Thread-safe.
-  std::optional<HttpResponse> admit(const HttpRequest& request) const;
+  std::optional<HttpResponse> admit(const HttpRequest& request);
 
   // Counts a request to mark that did not come to handle(). Thread-safe.
   void note_refused(const HttpRequest& request);
@@ -63,10 +64,13 @@ class Api {
 
   friend std::string_view route_of(std::string_view path);
   static std::span<const Route> routes();
-  static const Route* find_route(std::string_view path);
+  static std::span<const Route> routes_at(std::string_view path);
+  static const Route* find_route(const HttpRequest& request);
+  static std::string methods_at(std::string_view path);
 
   boost::asio::awaitable<HttpResponse> respond(const Route& route, const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request, ReadMarks read);
+  std::optional<Problem> refuse(const HttpRequest& request, Roles allowed);
   std::shared_ptr<const Access> current_access() const;
   void log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const;
 
@@ -74,6 +78,7 @@ class Api {
   const std::string node_;
   const Services services_;
   const base::Clock& clock_;
+  Sessions sessions_;
 
   mutable std::mutex mutex_;  // of all below
   std::shared_ptr<const Access> access_;

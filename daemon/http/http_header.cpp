@@ -53,6 +53,12 @@ struct KnownFields {
         return &authorization;
       case http::field::origin:
         return &origin;
+      case http::field::cookie:
+        return &cookie;
+      case http::field::accept_encoding:
+        return &accept_encoding;
+      case http::field::if_none_match:
+        return &if_none_match;
       default:
         return nullptr;
     }
@@ -65,7 +71,23 @@ struct KnownFields {
   Field content_encoding;
   Field authorization;
   Field origin;
+  Field cookie;
+  Field accept_encoding;
+  Field if_none_match;
 };
+
+// The value of the cookie; empty if there is none.
+std::string_view cookie_of(std::string_view cookies, std::string_view name) {
+  while (!cookies.empty()) {
+    std::string_view pair = cookies.substr(0, cookies.find(';'));
+    cookies.remove_prefix(std::min(pair.size() + 1, cookies.size()));
+    pair.remove_prefix(std::min(pair.find_first_not_of(' '), pair.size()));
+    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -125,6 +147,9 @@ std::optional<Problem> take_header(const HttpHeader& header, HttpRequest& reques
   request.authorization = fields.authorization.value;
   request.host = fields.host.value;
   request.origin = fields.origin.value;
+  request.session = cookie_of(fields.cookie.value, session_cookie);
+  request.accept_encoding = fields.accept_encoding.value;
+  request.if_none_match = fields.if_none_match.value;
   const bool is_chunked = fields.transfer_encoding.count > 0;
   const std::string_view length = fields.content_length.value;
   request.has_length = is_chunked || !length.empty();

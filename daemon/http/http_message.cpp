@@ -11,6 +11,7 @@ namespace {
 constexpr std::pair<unsigned, std::string_view> phrases[] = {
     {200, "OK"},
     {204, "No Content"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {401, "Unauthorized"},
     {403, "Forbidden"},

@@ -25,6 +25,8 @@ struct Caller {
   bool is_trusted = false;                 // the listener requires no credentials
   bool is_trusted_without_tokens = false;  // the listener requires none while no tokens are configured
   bool is_tls = false;
+  bool is_loopback = false;  // the listener has a loopback address
+  bool gets_page = true;     // the listener serves the page for browsers
   std::optional<UnixPeer> unix_peer = std::nullopt;
   bool has_certificate = false;                     // a valid one, signed by an authority in `client_ca`
   std::vector<std::string> certificate_names = {};  // its DNS names, or else its common name
@@ -39,6 +41,9 @@ struct HttpRequest {
   std::string authorization;  // secret
   std::string host;           // with the port, if there is one
   std::string origin;         // sent by a browser: the origin of the page that makes the request
+  std::string session;        // secret: the cookie `spoor_session`
+  std::string accept_encoding;
+  std::string if_none_match;
   Caller caller;
   bool has_body = false;    // Content-Length is not 0, or the body is chunked
   bool has_length = false;  // there is a Content-Length, or the body is chunked
@@ -57,6 +62,9 @@ struct HttpResponse {
   std::string body;
   std::map<std::string, std::string> headers = {};  // additional ones
   std::string problem = {};                         // the problem's code; empty for a success
+  std::string_view static_body = {};                // in place of `body`, of static storage duration: no copy
+
+  std::string_view content() const { return static_body.empty() ? body : static_body; }
 };
 
 // An error in the format `application/problem+json` (RFC 9457), with a stable code.
@@ -73,6 +81,9 @@ struct Problem {
   std::string feed = {};
   std::uint64_t scan = 0;
 };
+
+// The cookie of a signed-in browser.
+inline constexpr std::string_view session_cookie = "spoor_session";
 
 HttpResponse to_response(const Problem& problem);
 

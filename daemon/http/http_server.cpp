@@ -99,6 +99,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
   struct UnixAcceptor {
     unix_stream::acceptor acceptor;
     std::filesystem::path file;  // empty: stop() removes no file
+    Caller caller;
   };
 
   Impl(asio::io_context& the_context, const HttpLimits& its_limits,
@@ -136,8 +137,10 @@ Caller HttpServer::Impl::caller_of(const TcpAcceptor& listening, tcp::socket& so
   return listening.caller;
 }
 
-Caller HttpServer::Impl::caller_of(const UnixAcceptor& /*listening*/, unix_stream::socket& socket) {
-  return Caller{.unix_peer = peer_of(socket.native_handle())};
+Caller HttpServer::Impl::caller_of(const UnixAcceptor& listening, unix_stream::socket& socket) {
+  Caller caller = listening.caller;
+  caller.unix_peer = peer_of(socket.native_handle());
+  return caller;
 }
 
 template <class Listening>
@@ -235,13 +238,13 @@ base::Result<std::string> HttpServer::adopt(int descriptor, const TcpListener& l
   return url_of(endpoint, listener.tls != nullptr);
 }
 
-base::Result<std::string> HttpServer::adopt_unix(int descriptor) {
+base::Result<std::string> HttpServer::adopt_unix(int descriptor, const Caller& caller) {
   unix_stream::acceptor acceptor(impl_->context);
   error_code error;
   acceptor.assign(unix_stream(), descriptor, error);
   const auto endpoint = error ? unix_stream::endpoint() : acceptor.local_endpoint(error);
   if (error) return not_served(descriptor, error);
-  impl_->unix_acceptors.push_back({std::move(acceptor), {}});
+  impl_->unix_acceptors.push_back({std::move(acceptor), {}, caller});
   return "unix:" + endpoint.path();
 }
 
@@ -275,7 +278,7 @@ base::Result<std::string> HttpServer::listen(const UnixListener& listener) {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error)
     return base::Error(error, fmt::format("cannot listen on {}: {}", path.native(), error.message()));
-  impl_->unix_acceptors.push_back({std::move(acceptor), path});
+  impl_->unix_acceptors.push_back({std::move(acceptor), path, listener.caller});
   return "unix:" + path.native();
 }
 

@@ -34,6 +34,7 @@ class HttpServer {
     std::filesystem::path path;
     mode_t mode = 0660;
     std::optional<gid_t> group = std::nullopt;
+    Caller caller = {};  // the initial Caller of each connection
   };
 
   // `others`: further contexts. Each runs on one thread, from after start() until it runs out of work, which
@@ -54,7 +55,7 @@ class HttpServer {
   // Serve a socket that is already listening, and take ownership of it. stop() does not remove the file of a
   // Unix socket: the process that created it still listens.
   base::Result<std::string> adopt(int descriptor, const TcpListener& listener);
-  base::Result<std::string> adopt_unix(int descriptor);
+  base::Result<std::string> adopt_unix(int descriptor, const Caller& caller);
 
   const HttpTotals& totals() const;
 

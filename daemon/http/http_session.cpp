@@ -87,10 +87,11 @@ void write_head(const HttpResponse& response, bool keep_alive, HttpSessions& ses
   head.append("HTTP/1.1 ").append(fmt::format_int(response.status).c_str()).append(" ");
   head.append(reason_phrase(response.status)).append("\r\n").append(server_fields(sessions));
   constexpr unsigned no_content = 204;
-  if (response.status != no_content) {
+  constexpr unsigned not_modified = 304;
+  if (response.status != no_content && response.status != not_modified) {
     if (!response.content_type.empty())
       head.append("Content-Type: ").append(response.content_type).append("\r\n");
-    head.append("Content-Length: ").append(fmt::format_int(response.body.size()).c_str()).append("\r\n");
+    head.append("Content-Length: ").append(fmt::format_int(response.content().size()).c_str()).append("\r\n");
   }
   for (const auto& [name, value] : response.headers)
     head.append(name).append(": ").append(value).append("\r\n");
@@ -158,7 +159,8 @@ class HttpSession::Exchange {
     fields_memory_.release();
     for (std::string* text :
          {&request.method, &request.path, &request.content_type, &request.content_encoding,
-          &request.authorization, &request.host, &request.origin, &request.body, &head}) {
+          &request.authorization, &request.host, &request.origin, &request.session, &request.accept_encoding,
+          &request.if_none_match, &request.body, &head}) {
       empty(*text);
     }
     request.query.clear();
@@ -400,7 +402,7 @@ asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool kee
   std::string& head = exchange_->head;
   head.clear();
   write_head(response, keep_alive, *sessions_, head);
-  std::string_view rest = head_only ? std::string_view() : std::string_view(response.body);
+  std::string_view rest = head_only ? std::string_view() : response.content();
   if (rest.size() <= joined_bytes_max) head += std::exchange(rest, {});
   for (std::string_view part : {std::string_view(head), rest}) {
     std::size_t since_armed = write_bytes;

@@ -1,6 +1,3 @@
-// The routes without sockets, on one thread that does only what the test lets it do.
-#include "daemon/api/api.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -17,10 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "daemon/process/task.h"
-#include "tests/fakes/manual_clock.h"
-#include "tests/fakes/manual_timers.h"
-#include "tests/fakes/memory_file_system.h"
+#include "tests/daemon/api_fixture.h"
 
 namespace spoor::daemon {
 namespace {
@@ -45,93 +39,6 @@ class Held {
  private:
   std::promise<void> release_;
   bool is_released_ = false;
-};
-
-class ApiTest : public testing::Test {
- protected:
-  struct Asked {
-    HttpRequest request;
-    std::optional<HttpResponse> answer;
-  };
-
-  ~ApiTest() override {
-    for (asio::thread_pool* const pool : {&disk_, &reading_, &large_bodies_}) pool->join();
-  }
-
-  // The journal takes what `disk_` lets it take.
-  void start(tracker::NamespaceRules rules = {}) {
-    for (const char* directory : {"/data", "/drive"}) files_.make_directory(directory);
-    rules_ = std::move(rules);
-    tracker::Persistence::Options options;
-    options.data_dir = "/data";
-    options.drives = {"/drive"};
-    options.owner = node_;
-    options.durability = tracker::Durability::disk;
-    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
-    snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
-    group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
-    intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
-                    nullptr, clock_);
-    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
-                                      *group_commit_, peers_, nullptr, *intake_, metrics_, scans_, reading_},
-                    clock_);
-    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
-  }
-
-  Asked& ask(const std::string& method, const std::string& path, std::string body = {},
-             const std::string& type = "text/plain") {
-    Asked& asked = asked_.emplace_back();
-    asked.request.method = method;
-    asked.request.path = path;
-    asked.request.content_type = type;
-    asked.request.body = std::move(body);
-    asio::co_spawn(context_, api_->handle(asked.request),
-                   [&asked](const std::exception_ptr& failure, auto answer) {
-                     rethrow(failure);
-                     asked.answer = std::move(answer);
-                   });
-    settle();
-    return asked;
-  }
-  Asked& mark(const std::string& paths) { return ask("POST", "/v1/marks", paths); }
-
-  // What the thread can do without waiting for another one.
-  void settle() {
-    context_.restart();
-    context_.poll();
-  }
-
-  void wait_for(Asked& asked) {
-    context_.restart();
-    while (!asked.answer) ASSERT_GT(context_.run_one(), 0U) << "it waits for nothing";
-  }
-
-  bool is_dirty(const std::string& path) {
-    return persistence_->tracker().dirty(path, {}).latest.has_value();
-  }
-
-  fakes::MemoryFileSystem files_;
-  fakes::ManualClock clock_;
-  asio::io_context context_{1};
-  fakes::ManualTimers timers_{context_, clock_};
-  asio::thread_pool disk_{1};
-  asio::thread_pool reading_{1};
-  asio::thread_pool large_bodies_{1};
-  tracker::NamespaceRules rules_;
-  std::unique_ptr<tracker::Persistence> persistence_;
-  std::optional<SnapshotScheduler> snapshot_scheduler_;
-  std::optional<GroupCommit> group_commit_;
-  PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
-  Reports reports_{"/nowhere/scan.db", reading_, clock_};
-  ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
-  const HttpServer server_{context_, {}};
-  Metrics metrics_{server_, scans_, clock_};
-  std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
-  const tracker::NodeIdentity node_{"default", "n1"};
-  std::optional<MarkIntake> intake_;
-  std::optional<NodeRoutes> routes_;
-  std::optional<Api> api_;
-  std::deque<Asked> asked_;
 };
 
 // What another request marked a moment ago is not on the disk yet either.
@@ -314,6 +221,10 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"GET", "/v1/usage", "read admin"},
                                {"GET", "/v1/scans", "read admin"},
                                {"GET", "/v1/changes", "read admin"},
+                               {"POST", "/v1/session", "read admin"},
+                               {"DELETE", "/v1/session", "none mark read peer admin"},
+                               {"GET", "/", "none mark read peer admin"},
+                               {"GET", "/page/app.js", "none mark read peer admin"},
                                {"GET", "/livez", "none mark read peer admin"},
                                {"GET", "/healthz", "none mark read peer admin"},
                                {"GET", "/readyz", "read peer admin"},

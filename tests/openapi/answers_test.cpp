@@ -21,6 +21,8 @@ class AnswersTest : public OpenApiTest {
   void refused_marks();
   void refused_events();
   void refused_questions();
+  void page();
+  void sessions();
   void reports_of_scans();
   void unreadable_database();
   void drives();
@@ -37,11 +39,13 @@ void AnswersTest::unknown_requests() {
   expect(node_, {"OPTIONS", "*"}, 204);
   expect(node_, {"OPTIONS", "/v1/nothing"}, 404, "not_found");
   for (const Operation& operation : description_.operations()) {
-    expect(node_, {"OPTIONS", operation.path}, 204);
-    for (const std::string method : {"DELETE", "PUT", "PATCH", operation.method == "GET" ? "POST" : "GET"}) {
-      expect(node_, {method, operation.path}, 405, "method_not_allowed");
+    const std::string here = path_of(operation);
+    expect(node_, {"OPTIONS", here}, 204);
+    for (const std::string method : {"DELETE", "PUT", "PATCH", "GET", "POST"}) {
+      if (description_.operation_of(method, here) != any_other) continue;
+      expect(node_, {method, here}, 405, "method_not_allowed");
     }
-    for (const std::string& path : {operation.path + "/", operation.path + "/x", "/v2" + operation.path}) {
+    for (const std::string& path : {here + "/", here + "/x", "/v2" + here}) {
       expect(node_, {operation.method, path}, 404, "not_found");
     }
   }
@@ -53,7 +57,8 @@ void AnswersTest::malformed_requests() {
     expect_described(request, send(node_.port(), request), 400, "invalid_request");
     request.headers = "X: " + std::string(20'000, 'x') + "\r\n";
     expect_described(request, send(node_.port(), request), 431, "headers_too_large");
-    if (request.method != "POST") continue;
+    const bool is_page = request.target == "/" || request.target.starts_with("/page/");
+    if (request.method == "GET" && !is_page) continue;
     request.headers = "Origin: http://evil.example\r\n";
     expect_described(request, send(node_.port(), request), 403, "foreign_origin");
     request.headers.clear();
@@ -162,6 +167,41 @@ void AnswersTest::refused_questions() {
   ask(R"({"cluster":"default","start_level":64})", 400, "invalid_request");
   ask(R"({"cluster":"another"})", 409, "wrong_cluster");
   ask(R"({"cluster":"default","current":4294967296})", 409, "cycle_out_of_reach");
+}
+
+void AnswersTest::page() {
+  for (const std::string path : {"/", "/page/app.js", "/page/page.css", "/page/icon.svg"}) {
+    const Answer file = expect(node_, {"GET", path}, 200);
+    const Request again{"GET", path, "", "", "If-None-Match: " + file.header("etag") + "\r\n"};
+    expect_described(again, send(node_.port(), again), 304);
+  }
+  expect(node_, {"GET", "/page/nothing"}, 404, "not_found");
+}
+
+void AnswersTest::sessions() {
+  Node node;
+  node.give_tokens();
+  node.start();
+  const auto with_token = [&](const Node& at, unsigned status, const std::string& code = "") {
+    const Request request{"POST", "/v1/session", "", "",
+                          "Authorization: Bearer " + Node::token_of("read") + "\r\n"};
+    return expect(at, request, status, code);
+  };
+  const std::string cookie = with_token(node, 200).header("set-cookie");
+  const std::string sent = "Cookie: other=1; " + cookie.substr(0, cookie.find(';')) + "\r\n";
+  const auto status_of = [&](const std::string& method, const std::string& path) {
+    return ask(node, {method, path, "", "", sent}).status;
+  };
+  EXPECT_EQ(status_of("GET", "/v1/status"), 200U);
+  EXPECT_EQ(status_of("HEAD", "/v1/status"), 200U);
+  EXPECT_EQ(status_of("POST", "/v1/snapshot"), 401U);
+  EXPECT_EQ(status_of("DELETE", "/v1/session"), 200U);
+  EXPECT_EQ(status_of("GET", "/v1/status"), 401U);
+  Node open_to_others;
+  open_to_others.config_["listen"][0]["address"] = "0.0.0.0";
+  open_to_others.give_tokens();
+  open_to_others.start();
+  with_token(open_to_others, 403, "tls_required");
 }
 
 void AnswersTest::reports_of_scans() {
@@ -345,6 +385,8 @@ TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   refused_marks();
   refused_events();
   refused_questions();
+  page();
+  sessions();
   reports_of_scans();
   unreadable_database();
   drives();

@@ -103,11 +103,21 @@ std::vector<Operation> Description::operations() const {
   return all;
 }
 
+std::string Description::template_of(const std::string& path) const {
+  if (document_["paths"].contains(path)) return path;
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  for (const auto& [each, item] : document_["paths"].items()) {
+    if (each.starts_with(folder + '{') && each.ends_with('}') && path.size() > folder.size()) return each;
+  }
+  return {};
+}
+
 Operation Description::operation_of(const std::string& method, const std::string& path) const {
   const std::string its_method = method == "HEAD" ? "GET" : method;
-  if (!has_path(path)) return any_other;
-  if (!document_["paths"][path].contains(boost::algorithm::to_lower_copy(its_method))) return any_other;
-  return {its_method, path};
+  const std::string found = template_of(path);
+  if (found.empty()) return any_other;
+  if (!document_["paths"][found].contains(boost::algorithm::to_lower_copy(its_method))) return any_other;
+  return {its_method, found};
 }
 
 const json& Description::text_of(const Operation& operation) const {
@@ -117,7 +127,7 @@ const json& Description::text_of(const Operation& operation) const {
 
 std::string Description::allowed_at(const std::string& path) const {
   std::string methods;
-  for (const auto& [method, operation] : document_.at("paths").at(path).items()) {
+  for (const auto& [method, operation] : document_.at("paths").at(template_of(path)).items()) {
     methods += method == "get" ? "GET, HEAD, " : boost::algorithm::to_upper_copy(method) + ", ";
   }
   return methods + "OPTIONS";

@@ -42,7 +42,11 @@ class Description {
 
   // All of them, in the order of their paths; without HEAD and OPTIONS, and without `any_other`.
   std::vector<Operation> operations() const;
-  bool has_path(const std::string& path) const { return document_["paths"].contains(path); }
+  bool has_path(const std::string& path) const { return !template_of(path).empty(); }
+
+  // The path as the document has it, which may end with a parameter, "/page/{name}"; empty where it is not
+  // there.
+  std::string template_of(const std::string& path) const;
 
   // What answers this request: HEAD is GET, and what is not there is `any_other`.
   Operation operation_of(const std::string& method, const std::string& path) const;

@@ -33,7 +33,7 @@ class OpenApiTest : public testing::Test {
   // A request for each example of a body, with the parameters that have one.
   std::vector<Request> samples(const Operation& operation, const Node& node) const {
     const nlohmann::json& text = description_.text_of(operation);
-    const std::string target = with_query(operation.path, query_of(operation, node));
+    const std::string target = with_query(path_of(operation), query_of(operation, node));
     const nlohmann::json contents =
         text.value("requestBody", nlohmann::json::object()).value("content", nlohmann::json::object());
     std::vector<Request> requests;
@@ -47,12 +47,20 @@ class OpenApiTest : public testing::Test {
     return requests;
   }
 
-  // The parameters as the examples have them.
+  // With the parameter in it, if there is one, as its example has it.
+  std::string path_of(const Operation& operation) const {
+    const std::size_t name = operation.path.find('{');
+    if (name == std::string::npos) return operation.path;
+    return operation.path.substr(0, name) +
+           description_.text_of(operation)["parameters"][0]["example"].get<std::string>();
+  }
+
+  // The parameters of the query as the examples have them.
   Query query_of(const Operation& operation, const Node& node) const {
     Query query;
     for (const nlohmann::json& parameter :
          description_.text_of(operation).value("parameters", nlohmann::json::array())) {
-      if (!parameter.contains("example")) continue;
+      if (!parameter.contains("example") || parameter["in"] != "query") continue;
       const std::string value = text_of(parameter["example"]);
       // A drive of the examples is that of the node.
       query[parameter["name"]] = value == "/srv/data" ? node.drive().native() : value;

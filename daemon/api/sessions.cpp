@@ -1,0 +1,112 @@
+#include "daemon/api/sessions.h"
+
+#include <fmt/core.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <new>
+
+namespace spoor::daemon {
+namespace {
+
+constexpr std::size_t id_bytes = 32;
+constexpr std::size_t id_chars = 2 * id_bytes;
+constexpr Roles reading = role_bit(config::Role::read) | role_bit(config::Role::admin);
+
+std::string random_id() {
+  std::array<unsigned char, id_bytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::bad_alloc();
+  std::string id;
+  for (const unsigned byte : bytes) id += fmt::format("{:02x}", byte);
+  return id;
+}
+
+Access::Digest digest_of(std::string_view id) {
+  Access::Digest digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(id.data()), id.size(), digest.data());
+  return digest;
+}
+
+std::string cookie(std::string_view id, std::chrono::seconds age, const Caller& caller) {
+  return fmt::format("{}={}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{}", session_cookie, id,
+                     age.count(), caller.is_tls ? "; Secure" : "");
+}
+
+HttpResponse response_of(bool has_session) {
+  HttpResponse response;
+  response.body = fmt::format(R"({{"session":{}}})", has_session);
+  response.headers["Cache-Control"] = "no-store";
+  return response;
+}
+
+}  // namespace
+
+HttpResponse Sessions::sign_in(const HttpRequest& request, const Access& access) {
+  const Caller& caller = request.caller;
+  const auto token = access.asks_for_credentials(caller) ? access.token_of(request) : std::nullopt;
+  if (!token || (access.roles_of_token(*token) & reading) == 0) return response_of(false);
+  if (!caller.is_tls && !caller.is_loopback && !caller.unix_peer) {
+    return to_response(
+        {403, "tls_required",
+         "another host on the network could read the session: give this listener 'tls', or sign "
+         "in through one on a loopback address"});
+  }
+  end(request.session);
+  auto response = response_of(true);
+  response.headers["Set-Cookie"] = cookie(begin(*token), age_max, caller);
+  return response;
+}
+
+HttpResponse Sessions::sign_out(const HttpRequest& request) {
+  end(request.session);
+  auto response = response_of(false);
+  response.headers["Set-Cookie"] = cookie("", std::chrono::seconds(0), request.caller);
+  return response;
+}
+
+bool Sessions::allow(const HttpRequest& request, Roles allowed, const Access& access) {
+  if (request.method != "GET" || (allowed & role_bit(config::Role::read)) == 0) return false;
+  const auto token = use(request.session);
+  return token && (access.roles_of_token(*token) & reading) != 0;
+}
+
+std::string Sessions::begin(const Access::Digest& token) {
+  std::string id = random_id();
+  const base::SteadyTime now = clock_.steady_now();
+  const std::scoped_lock lock(mutex_);
+  remove_expired(now);
+  if (sessions_.size() >= sessions_max) {
+    sessions_.erase(
+        std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
+  }
+  sessions_[digest_of(id)] = {token, now, now};
+  return id;
+}
+
+void Sessions::end(std::string_view id) {
+  if (id.size() != id_chars) return;
+  const std::scoped_lock lock(mutex_);
+  sessions_.erase(digest_of(id));
+}
+
+std::optional<Access::Digest> Sessions::use(std::string_view id) {
+  if (id.size() != id_chars) return std::nullopt;
+  const base::SteadyTime now = clock_.steady_now();
+  const std::scoped_lock lock(mutex_);
+  remove_expired(now);
+  const auto found = sessions_.find(digest_of(id));
+  if (found == sessions_.end()) return std::nullopt;
+  found->second.used = now;
+  return found->second.token;
+}
+
+void Sessions::remove_expired(base::SteadyTime now) {
+  std::erase_if(sessions_, [now](const auto& each) {
+    return now - each.second.begun >= age_max || now - each.second.used >= idle_max;
+  });
+}
+
+}  // namespace spoor::daemon

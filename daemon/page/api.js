@@ -1,0 +1,55 @@
+// Requests to the daemon that serves this page.
+
+const time_max_ms = 30000;
+
+// An answer that is not a success (RFC 9457). `status` is 0 if there was none.
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail ?? `status ${status}`);
+    this.status = status;
+    this.code = body.code ?? '';
+    this.reasons = body.reasons ?? [];
+  }
+}
+
+// How far the clock of the node is ahead of this one, from the last answer.
+let ahead_ms = 0;
+export const node_now = () => Date.now() + ahead_ms;
+
+async function exchange(method, target, headers = {}) {
+  let response;
+  try {
+    response = await fetch(target, {
+      method, headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error',
+      signal: AbortSignal.timeout(time_max_ms),
+    });
+  } catch {
+    throw new Problem(0, { detail: 'the daemon does not respond' });
+  }
+  const date = Date.parse(response.headers.get('date') ?? '');
+  if (!Number.isNaN(date) && Math.abs(date - node_now()) > 2000) ahead_ms = date - Date.now();
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Problem(response.status, body);
+  return body;
+}
+
+// Members of `query` that are null or empty are left out.
+export function get(path, query = {}) {
+  const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const text = set.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&');
+  return exchange('GET', text ? `${path}?${text}` : path);
+}
+
+const flag = 'spoor.signed_in';  // the cookie itself is not for scripts
+
+export async function sign_in(token) {
+  const { session } = await exchange('POST', '/v1/session', { Authorization: `Bearer ${token}` });
+  if (session) localStorage.setItem(flag, '1');
+}
+
+export async function sign_out() {
+  await exchange('DELETE', '/v1/session');
+  localStorage.removeItem(flag);
+}
+
+export const may_sign_out = () => localStorage.getItem(flag) !== null;

@@ -1,0 +1,110 @@
+// The routes without sockets, on one thread that does only what the test lets it do.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/api/api.h"
+#include "daemon/process/task.h"
+#include "tests/fakes/manual_clock.h"
+#include "tests/fakes/manual_timers.h"
+#include "tests/fakes/memory_file_system.h"
+
+namespace spoor::daemon {
+
+class ApiTest : public testing::Test {
+ protected:
+  struct Asked {
+    HttpRequest request;
+    std::optional<HttpResponse> answer;
+  };
+
+  ~ApiTest() override {
+    for (boost::asio::thread_pool* const pool : {&disk_, &reading_, &large_bodies_}) pool->join();
+  }
+
+  // The journal takes what `disk_` lets it take.
+  void start(tracker::NamespaceRules rules = {}) {
+    for (const char* directory : {"/data", "/drive"}) files_.make_directory(directory);
+    rules_ = std::move(rules);
+    tracker::Persistence::Options options;
+    options.data_dir = "/data";
+    options.drives = {"/drive"};
+    options.owner = node_;
+    options.durability = tracker::Durability::disk;
+    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
+    snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
+    group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
+                    nullptr, clock_);
+    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
+                                      *group_commit_, peers_, nullptr, *intake_, metrics_, scans_, reading_},
+                    clock_);
+    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
+  }
+
+  Asked& ask(const std::string& method, const std::string& path, std::string body = {},
+             const std::string& type = "text/plain") {
+    Asked& asked = asked_.emplace_back();
+    asked.request.method = method;
+    asked.request.path = path;
+    asked.request.content_type = type;
+    asked.request.body = std::move(body);
+    boost::asio::co_spawn(context_, api_->handle(asked.request),
+                          [&asked](const std::exception_ptr& failure, auto answer) {
+                            rethrow(failure);
+                            asked.answer = std::move(answer);
+                          });
+    settle();
+    return asked;
+  }
+  Asked& mark(const std::string& paths) { return ask("POST", "/v1/marks", paths); }
+
+  // What the thread can do without waiting for another one.
+  void settle() {
+    context_.restart();
+    context_.poll();
+  }
+
+  void wait_for(Asked& asked) {
+    context_.restart();
+    while (!asked.answer) ASSERT_GT(context_.run_one(), 0U) << "it waits for nothing";
+  }
+
+  bool is_dirty(const std::string& path) {
+    return persistence_->tracker().dirty(path, {}).latest.has_value();
+  }
+
+  fakes::MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+  boost::asio::io_context context_{1};
+  fakes::ManualTimers timers_{context_, clock_};
+  boost::asio::thread_pool disk_{1};
+  boost::asio::thread_pool reading_{1};
+  boost::asio::thread_pool large_bodies_{1};
+  tracker::NamespaceRules rules_;
+  std::unique_ptr<tracker::Persistence> persistence_;
+  std::optional<SnapshotScheduler> snapshot_scheduler_;
+  std::optional<GroupCommit> group_commit_;
+  PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
+  Reports reports_{"/nowhere/scan.db", reading_, clock_};
+  ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
+  const HttpServer server_{context_, {}};
+  Metrics metrics_{server_, scans_, clock_};
+  std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
+  const tracker::NodeIdentity node_{"default", "n1"};
+  std::optional<MarkIntake> intake_;
+  std::optional<NodeRoutes> routes_;
+  std::optional<Api> api_;
+  std::deque<Asked> asked_;
+};
+
+}  // namespace spoor::daemon

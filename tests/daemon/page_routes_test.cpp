@@ -1,0 +1,150 @@
+// Who gets the page, and what a session may.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/daemon/api_fixture.h"
+
+namespace spoor::daemon {
+namespace {
+
+constexpr const char* token = "a-token-of-twenty-two";
+
+class PageRoutesTest : public ApiTest {
+ protected:
+  // Of a loopback listener, where a token is required.
+  PageRoutesTest() { start(); }
+
+  void require_token(config::Role role) {
+    config::Config::Auth auth;
+    // printf %s a-token-of-twenty-two | sha256sum
+    auth.tokens = {{.name = "t",
+                    .role = role,
+                    .sha256 = "68f6a6bb6b0981723ceb3c28d02857e756a44e7878f96fcab0434d4ffacd18ed"}};
+    api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
+  }
+
+  static HttpRequest request(const std::string& method, const std::string& path) {
+    HttpRequest made;
+    made.method = method;
+    made.path = path;
+    made.host = "127.0.0.1:7420";
+    made.caller.is_trusted_without_tokens = true;
+    made.caller.is_loopback = true;
+    return made;
+  }
+
+  unsigned status_of(const HttpRequest& request) {
+    return api_->admit(request).value_or(HttpResponse{}).status;
+  }
+  std::string problem_of(const HttpRequest& request) {
+    return api_->admit(request).value_or(HttpResponse{}).problem;
+  }
+
+  std::string sign_in() {
+    HttpRequest made = request("POST", "/v1/session");
+    made.authorization = std::string("Bearer ") + token;
+    EXPECT_EQ(status_of(made), 200U);
+    Asked& asked = asked_.emplace_back();
+    asked.request = made;
+    boost::asio::co_spawn(
+        context_, api_->handle(asked.request),
+        [&asked](const std::exception_ptr&, auto answer) { asked.answer = std::move(answer); });
+    settle();
+    const std::string cookie = asked.answer.value().headers.at("Set-Cookie");
+    return cookie.substr(cookie.find('=') + 1, cookie.find(';') - cookie.find('=') - 1);
+  }
+};
+
+TEST_F(PageRoutesTest, PageWithoutToken_IsServedButNoData) {
+  require_token(config::Role::read);
+  for (const char* path : {"/", "/page/app.js", "/page/nothing"})
+    EXPECT_EQ(status_of(request("GET", path)), 200U);
+  for (const char* path : {"/v1/status", "/v1/usage", "/metrics", "/v1/nothing", "/page/a/b", "/page/"}) {
+    EXPECT_EQ(status_of(request("GET", path)), 401U) << path;
+  }
+}
+
+TEST_F(PageRoutesTest, PageSwitchedOff_IsNotFound) {
+  for (const auto& [method, path] :
+       {std::pair("GET", "/"), {"GET", "/page/app.js"}, {"POST", "/v1/session"}}) {
+    HttpRequest made = request(method, path);
+    EXPECT_EQ(status_of(made), 200U) << path;
+    made.caller.gets_page = false;
+    EXPECT_EQ(problem_of(made), "not_found") << path;
+  }
+  HttpRequest data = request("GET", "/v1/status");
+  data.caller.gets_page = false;
+  EXPECT_EQ(status_of(data), 200U);
+}
+
+TEST_F(PageRoutesTest, Session_AllowsToReadOnly) {
+  require_token(config::Role::admin);
+  const std::string session = sign_in();
+  const auto status_with = [&](const std::string& method, const std::string& path) {
+    HttpRequest made = request(method, path);
+    made.session = session;
+    made.has_length = true;
+    return status_of(made);
+  };
+  for (const char* path : {"/v1/status", "/v1/usage", "/v1/scans", "/v1/changes", "/v1/drives", "/readyz"}) {
+    EXPECT_EQ(status_with("GET", path), 200U) << path;
+  }
+  for (const char* path :
+       {"/v1/marks", "/v1/snapshot", "/v1/peer/cycle", "/v1/drives/accept", "/v1/session"}) {
+    EXPECT_EQ(status_with("POST", path), 401U) << path;
+  }
+  EXPECT_EQ(status_with("GET", "/v1/nothing"), 404U);
+}
+
+TEST_F(PageRoutesTest, ReloadWithoutTheToken_EndsItsSessions) {
+  require_token(config::Role::read);
+  HttpRequest made = request("GET", "/v1/status");
+  made.session = sign_in();
+  EXPECT_EQ(status_of(made), 200U);
+  require_token(config::Role::mark);
+  EXPECT_EQ(status_of(made), 401U);
+}
+
+TEST_F(PageRoutesTest, SessionRequestsOfOtherSites_AreRefused) {
+  require_token(config::Role::read);
+  HttpRequest made = request("DELETE", "/v1/session");
+  EXPECT_EQ(status_of(made), 200U);
+  made.origin = "http://127.0.0.1:7420";
+  EXPECT_EQ(status_of(made), 200U);
+  made.origin = "http://evil.example";
+  EXPECT_EQ(problem_of(made), "foreign_origin");
+}
+
+// Its name was made to lead here (DNS rebinding).
+TEST_F(PageRoutesTest, ForeignHostWithoutTokens_GetsNoPage) {
+  for (const auto& [method, path] :
+       {std::pair("GET", "/"), {"GET", "/page/app.js"}, {"POST", "/v1/session"}, {"DELETE", "/v1/session"}}) {
+    HttpRequest made = request(method, path);
+    made.host = "evil.example:7420";
+    EXPECT_EQ(problem_of(made), "foreign_host") << path;
+    made.host = "localhost:7420";
+    EXPECT_EQ(status_of(made), 200U) << path;
+  }
+}
+
+TEST_F(PageRoutesTest, Options_ListAllMethodsOfAPath) {
+  EXPECT_EQ(api_->admit(request("OPTIONS", "/v1/session")).value().headers.at("Allow"),
+            "DELETE, POST, OPTIONS");
+  EXPECT_EQ(api_->admit(request("OPTIONS", "/page/app.js")).value().headers.at("Allow"),
+            "GET, HEAD, OPTIONS");
+  const auto wrong = api_->admit(request("PUT", "/v1/session")).value();
+  EXPECT_EQ(wrong.status, 405U);
+  EXPECT_EQ(wrong.headers.at("Allow"), "DELETE, POST, OPTIONS");
+}
+
+TEST_F(PageRoutesTest, RouteLabels_AreBounded) {
+  EXPECT_EQ(route_of("/page/app.js"), "/page/{name}");
+  EXPECT_EQ(route_of("/page/whatever-a-client-sends"), "/page/{name}");
+  EXPECT_EQ(route_of("/page/a/b"), "other");
+  EXPECT_EQ(route_of("/"), "/");
+  EXPECT_EQ(route_of("//"), "other");
+}
+
+}  // namespace
+}  // namespace spoor::daemon
