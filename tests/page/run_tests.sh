@@ -1,0 +1,23 @@
+#!/bin/bash
+# run_tests.sh BUILD: the tests of the page, with the programs of that build and Debian's Chromium. Their packages are
+# installed there; screenshots are left in tests/page/screenshots.
+set -euo pipefail
+
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(cd "$1" && pwd)
+work=$build/tests/page
+mkdir -p "$work"
+
+if ! cmp -s "$source/package-lock.json" "$work/package-lock.json" || [[ ! -d $work/node_modules ]]; then
+  rm -f "$work/package-lock.json"
+  installing=$(mktemp -d)
+  trap 'rm -rf "$installing"' EXIT
+  cp "$source/package.json" "$source/package-lock.json" "$installing"
+  npm ci --prefix "$installing" --ignore-scripts --no-audit --no-fund --loglevel=error
+  rm -rf "$work/node_modules"
+  cp -r "$installing/node_modules" "$installing/package.json" "$work"
+  cp "$source/package-lock.json" "$work"  # last: all is there
+fi
+
+export SPOORD=$build/spoord SPOOR=$build/spoor PACKAGES=$work SCREENSHOTS=$work/screenshots
+exec node --test "$source/page_test.mjs"
