@@ -14,6 +14,8 @@ inline constexpr std::size_t printable_bytes_max = 200;
 // empty.
 std::size_t utf8_length(std::string_view text);
 
+bool is_utf8(std::string_view text);
+
 // For one line: escapes control characters, characters that end a line or change its direction, and bytes
 // that are not UTF-8 as \xHH. A text longer than about `bytes_max` is cut off, and ends in "...".
 std::string printable(std::string_view text, std::size_t bytes_max = printable_bytes_max);

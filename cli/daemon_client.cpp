@@ -5,23 +5,20 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace spoor::cli {
 namespace {
 
 constexpr std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
-constexpr int depth_max = 64;
+constexpr std::size_t depth_max = 64;
 
 // Null if the text is not a JSON object, or is nested too deep for recursive code.
 nlohmann::ordered_json parse_object(const std::string& text) {
-  bool is_too_deep = false;
-  auto json = nlohmann::ordered_json::parse(
-      text,
-      [&](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) {
-        is_too_deep = is_too_deep || depth > depth_max;
-        return !is_too_deep;
-      },
-      false);
-  return is_too_deep || !json.is_object() ? nlohmann::ordered_json() : json;
+  if (base::is_nested_deeper(text, depth_max)) return {};
+  auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!json.is_object()) json = nullptr;
+  return json;
 }
 
 }  // namespace

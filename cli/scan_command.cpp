@@ -17,6 +17,7 @@
 #include "cli/scan_progress.h"
 #include "cli/scan_report.h"
 #include "cli/scan_walk.h"
+#include "config/derived.h"
 #include "scanner/errors.h"
 #include "scanner/report_json.h"
 #include "scanner/scan.h"
@@ -46,11 +47,12 @@ std::string joined(std::string note, const base::Result<>& also) {
 
 // Writes the totals of the root and of its direct children to usage.json in the data directory, for programs
 // that read files. If the new file cannot be written, the old one stays.
-base::Result<> write_usage_file(const std::filesystem::path& data_dir, scanner::UsageDatabase& database,
+base::Result<> write_usage_file(const config::Config& config, scanner::UsageDatabase& database,
                                 std::uint64_t scan) {
   constexpr int version = 1;
   scanner::UsageOptions options;
   options.children_max = 10'000;
+  options.copies = config::copy_rules(config);
   const auto usage = scanner::query_usage(database, "", options);
   if (!usage) return usage.error();
   nlohmann::ordered_json json{{"version", version}, {"scan", scan}};
@@ -58,7 +60,7 @@ base::Result<> write_usage_file(const std::filesystem::path& data_dir, scanner::
   json.update(scanner::usage_json(usage->value_or(scanner::Usage())));
   base::PosixFileSystem files;
   return base::replace_file(
-      files, data_dir / "usage.json",
+      files, config.node.data_dir / "usage.json",
       json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
@@ -186,7 +188,7 @@ class ScanCommand {
     const auto report = commit(walk, target, input);
     if (!report) return report.error();
     const peer::Gathered& gathered = answer.gathered;
-    const auto written = write_usage_file(config_.node.data_dir, target.database, report->record.id);
+    const auto written = write_usage_file(config_, target.database, report->record.id);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
@@ -220,7 +222,7 @@ class ScanCommand {
     auto report = commit(walk, target, **input);
     if (!report) return report.error();
     // The scan that follows writes the file again, and reports a failure.
-    static_cast<void>(write_usage_file(config_.node.data_dir, target.database, report->record.id));
+    static_cast<void>(write_usage_file(config_, target.database, report->record.id));
     if (walk.was_stopped()) return scanner::interrupted_error();
     return std::optional<scanner::ScanReport>(*std::move(report));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "cli/daemon_client.h"
 #include "cli/format.h"
 #include "cli/usage_report.h"
+#include "config/derived.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_database.h"
@@ -39,7 +41,11 @@ struct UsageFlags {
   std::optional<std::string> since;
   bool json = false;
   bool csv = false;
+  bool cluster = false;
 };
+
+// Longer than a daemon waits for the members.
+constexpr std::chrono::seconds cluster_timeout{30};
 
 // $COLUMNS, or else the columns of the terminal; nothing if standard output is not a terminal.
 std::optional<std::size_t> output_columns() {
@@ -64,7 +70,9 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
 
 std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
   if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1);
-  return usage_text(usage, scanner::parse_usage_order(flags.sort).value(), output_columns());
+  const auto order = scanner::parse_usage_order(flags.sort).value();
+  if (flags.cluster) return usage_text(usage, order, output_columns(), "incomplete");
+  return usage_text(usage, order, output_columns());
 }
 
 bool has_rest(const scanner::UsageEntry& entry) {
@@ -74,14 +82,36 @@ bool has_rest(const scanner::UsageEntry& entry) {
 // The daemon returns at most this many children of a directory; the others are summed in its rest.
 constexpr std::uint64_t children_of_daemon_max = 10'000;
 
+// The nodes whose totals are missing from the sums; empty if all are in them.
+std::string missing_text(const nlohmann::ordered_json& json) {
+  std::string missing;
+  for (const auto& node : json.value("nodes", nlohmann::ordered_json::array())) {
+    if (node.at("ok").get<bool>()) continue;
+    const std::string name = node.at("name").get<std::string>();
+    const std::string url = node.at("url").is_null() ? "" : node.at("url").get<std::string>();
+    missing += fmt::format("\n  {}: {}",
+                           base::printable(name.empty()  ? url
+                                           : url.empty() ? name
+                                                         : fmt::format("{} ({})", name, url)),
+                           base::printable(node.at("error").get<std::string>()));
+  }
+  for (const auto& source : json.value("unknown_sources", nlohmann::ordered_json::array())) {
+    missing += fmt::format("\n  members of {}", base::printable(source.get<std::string>()));
+  }
+  return missing;
+}
+
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
-  auto daemon = or_fail(DaemonClient::create(global), exit_usage);
+  auto daemon =
+      or_fail(flags.cluster ? DaemonClient::create(global, cluster_timeout) : DaemonClient::create(global),
+              exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
-  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}",
+  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}",
                                    boost::urls::encode(path, boost::urls::unreserved_chars), flags.depth,
-                                   flags.sort, children_max);
+                                   flags.sort, children_max, flags.cluster ? "&scope=cluster" : "");
   if (flags.since) target += "&since=" + boost::urls::encode(*flags.since, boost::urls::unreserved_chars);
-  const auto json = or_fail(daemon.exchange("GET", target));
+  auto json = or_fail(daemon.exchange("GET", target));
+  if (!flags.cluster) json.erase("node");  // as it is printed on that node
   const auto usage = scanner::usage_from_json(json);
   if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
   if (flags.json) {
@@ -89,6 +119,13 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
   } else {
     print_exact(to_text(*usage, flags));
   }
+  std::string missing;
+  try {
+    missing = missing_text(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw Failure{exit_failed, fmt::format("the daemon's response: {}", error.what())};
+  }
+  if (!missing.empty()) throw Failure{exit_in_part, "missing from the sums:" + missing};
   const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
   if (!usage->truncated && !is_cut_short) return;
   throw Failure{exit_in_part,
@@ -101,11 +138,13 @@ void run(const GlobalOptions& global, const UsageFlags& flags) {
   const auto path = or_fail(scanner::parse_usage_path(flags.path), exit_usage);
   if (flags.sort == "growth" && !flags.since)
     throw Failure{exit_usage, "--sort growth needs --since, such as --since 24h"};
-  if (global.url) return run_at_daemon(global, flags, path);
+  if (global.url || flags.cluster) return run_at_daemon(global, flags, path);
   const auto config = or_fail(global.load_config(), exit_usage);
   const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
   auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
-  const auto found = or_fail(scanner::query_usage(database, path, query_options(flags)));
+  auto options = query_options(flags);
+  options.copies = config::copy_rules(config);
+  const auto found = or_fail(scanner::query_usage(database, path, options));
   if (!found) {
     throw Failure{exit_failed, path.empty() ? "there was no scan yet; run 'spoor scan'"
                                             : fmt::format("no directory '{}' was found by the last scan",
@@ -122,6 +161,7 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
   command->add_option("PATH", flags->path, "A logical path (default: everything)");
+  command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
   command->add_option("--depth", flags->depth, "How many levels below it")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
       ->capture_default_str();

@@ -51,8 +51,13 @@ std::string change_note(const std::optional<UsageGrowth>& growth) {
 // With `columns`, the share of the whole and a bar precede the name.
 class UsageText {
  public:
-  UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns)
-      : usage_(usage), order_(order), is_tree_(columns.has_value()), bar_columns_(bar_columns(columns)) {}
+  UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
+            std::string_view incomplete)
+      : usage_(usage),
+        order_(order),
+        incomplete_(incomplete),
+        is_tree_(columns.has_value()),
+        bar_columns_(bar_columns(columns)) {}
 
   std::string to_string() const {
     std::vector<std::string> header{"size", "on disk", "files", "directories"};
@@ -103,7 +108,7 @@ class UsageText {
       row.push_back(std::string(filled, '#') + std::string(bar_columns_ - filled, '.'));
     }
     name += change_note(figures.growth);
-    if (!figures.complete) name += "  (a part was left for the next scan)";
+    if (!figures.complete) name += fmt::format("  ({})", incomplete_);
     row.push_back(std::move(name));
     table.add(std::move(row));
   }
@@ -118,6 +123,7 @@ class UsageText {
 
   const Usage& usage_;
   const UsageOrder order_;
+  const std::string_view incomplete_;
   const bool is_tree_;
   const std::size_t bar_columns_;  // 0: no bars
 };
@@ -140,12 +146,16 @@ std::string csv_growth(const std::optional<UsageGrowth>& growth, bool for_termin
 
 }  // namespace
 
-std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns) {
+std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
+                       std::string_view incomplete) {
   const char* const full =
       usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
-  return UsageText(usage, order, columns).to_string() + full +
+  return UsageText(usage, order, columns, incomplete).to_string() + full +
          fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
-                     usage.is_complete(usage.total) ? "" : "; newer changes are pending");
+                     usage.is_complete(usage.total) ? "" : "; newer changes are pending") +
+         (usage.has_copy_rules ? fmt::format("{} with each declared copy counted once\n",
+                                             human_bytes(usage.total.logical_bytes()))
+                               : "");
 }
 
 std::string usage_csv(const Usage& usage, bool for_terminal) {

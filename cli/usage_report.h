@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "scanner/store/usage_query.h"
 
@@ -11,8 +12,10 @@ namespace spoor::cli {
 
 // One line for each directory. With the columns of a terminal: a tree of names, with bars for the share of
 // the whole. Without: whole paths. Control characters are escaped.
+// `incomplete` follows the name of a directory whose figures do not contain every change.
 std::string usage_text(const scanner::Usage& usage, scanner::UsageOrder order,
-                       std::optional<std::size_t> columns);
+                       std::optional<std::size_t> columns,
+                       std::string_view incomplete = "a part was left for the next scan");
 
 // RFC 4180 with a header line. Paths are unchanged bytes, or escaped with `for_terminal`. Does not list the
 // rest of a directory.

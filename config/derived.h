@@ -8,6 +8,7 @@
 #include "base/endpoint.h"
 #include "base/error.h"
 #include "config/config.h"
+#include "tracker/paths/copy_rules.h"
 #include "tracker/paths/namespace_rules.h"
 
 namespace spoor::config {
@@ -26,5 +27,8 @@ std::vector<std::filesystem::path> watched_drives(const Config& config);
 
 // The rules of `namespace`.
 tracker::NamespaceRules namespace_rules(const Config& config);
+
+// The rules of `usage.copies`.
+tracker::CopyRules copy_rules(const Config& config);
 
 }  // namespace spoor::config

@@ -1,5 +1,8 @@
 #include "daemon/node.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <utility>
@@ -15,6 +18,9 @@ namespace {
 
 // One each for snapshots, group commits, polls of peers, refreshes of etcd, and reading the configuration.
 constexpr std::size_t pool_threads = 5;
+
+// A caller waits for the slowest member.
+constexpr std::chrono::milliseconds members_timeout_max{5'000};
 
 std::uint64_t draw_run() {
   std::random_device device;
@@ -48,7 +54,12 @@ Node::Node(boost::asio::io_context& context, HttpServer& server, const config::C
                       etcd_options(config, persistence.tracker().state().instance.to_string(), *secrets.etcd),
                       [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
-      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock),
+      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
+               {.cluster = {.own = {identity_.node, identity_.cluster,
+                                    persistence.tracker().state().instance.to_string()},
+                            .timeout = std::min(config.peers.timeout, members_timeout_max)},
+                .members = [this] { return members(); },
+                .copies = config::copy_rules(config)}),
       scans_(context, reporting_, scanner::UsageDatabase::file_in(config.node.data_dir)),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
@@ -101,6 +112,21 @@ void Node::stop() {
   peers_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();
+}
+
+ClusterMembers Node::members() const {
+  ClusterMembers members;
+  members.endpoints = peers_.endpoints();
+  members.credentials = peers_.credentials();
+  members.names.reserve(peers_.states().size());
+  for (const PeerState& peer : peers_.states()) members.names.push_back(peer.name);
+  for (const DnsState& dns : peers_.dns_states()) {
+    if (!dns.error.empty())
+      members.unknown_sources.push_back(fmt::format("dns {}: {}", dns.source, dns.error));
+  }
+  if (!peers_.is_dns_read()) members.unknown_sources.emplace_back("dns: no lookup has completed yet");
+  if (etcd_ && !etcd_->status().ok) members.unknown_sources.push_back("etcd: " + etcd_->status().error);
+  return members;
 }
 
 std::string Node::status_line(bool is_reload_failed) const {

@@ -59,6 +59,8 @@ class Node {
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
+  ClusterMembers members() const;
+
   HttpServer& server_;
   tracker::Persistence& persistence_;
   const tracker::NodeIdentity identity_;

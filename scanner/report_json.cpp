@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/base64.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "scanner/store/directory_row.h"
 
 namespace spoor::scanner {
@@ -57,11 +59,19 @@ ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigu
       figures.files == sum_max || figures.bytes == sum_max || figures.allocated == sum_max;
   if (is_saturated) json["saturated"] = true;
   if (usage.since) json["growth"] = growth_json(figures.growth);
+  if (!usage.has_copy_rules) return json;
+  json["logical_bytes"] = figures.logical_bytes();
+  ordered_json copied = ordered_json::array();
+  for (const auto& [factor, bytes] : figures.copied) copied.push_back({{"factor", factor}, {"bytes", bytes}});
+  json["copied"] = std::move(copied);
   return json;
 }
 
+// A path that is not UTF-8 is not exact in JSON: two of them may look the same.
 ordered_json entry_json(const Usage& usage, const UsageEntry& entry) {
-  return with_figures({{"path", entry.path}}, usage, entry);
+  ordered_json json{{"path", entry.path}};
+  if (!base::is_utf8(entry.path)) json["path_base64"] = base::to_base64(entry.path);
+  return with_figures(std::move(json), usage, entry);
 }
 
 void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entry) {
@@ -103,6 +113,15 @@ ordered_json scan_json(const ScanRecord& scan) {
   return json;
 }
 
+// The library converts a negative number and a fraction to any other.
+std::uint64_t read_count(const ordered_json& json, const char* name) {
+  const ordered_json& count = json.at(name);
+  const bool is_negative = !count.is_number_unsigned() && count.is_number() && count.get<double>() < 0;
+  if (!count.is_number_integer() || is_negative)
+    throw std::invalid_argument(fmt::format("'{}' is not a number from 0 to 2^64 - 1", name));
+  return count.get<std::uint64_t>();
+}
+
 base::WallTime read_time(const ordered_json& json) {
   const auto time = base::parse_iso_time(json.get<std::string>());
   // A later time could overflow when the duration of a scan is added.
@@ -127,18 +146,35 @@ UsageGrowth read_growth(const ordered_json& json) {
 }
 
 void read_figures(const ordered_json& json, UsageFigures& figures) {
-  json.at("files").get_to(figures.files);
-  json.at("dirs").get_to(figures.dirs);
-  json.at("bytes").get_to(figures.bytes);
-  json.at("allocated").get_to(figures.allocated);
+  figures.files = read_count(json, "files");
+  figures.dirs = read_count(json, "dirs");
+  figures.bytes = read_count(json, "bytes");
+  figures.allocated = read_count(json, "allocated");
   json.at("complete").get_to(figures.complete);
   const auto growth = json.find("growth");
   if (growth != json.end() && !growth->is_null()) figures.growth = read_growth(*growth);
+  const auto copied = json.find("copied");
+  if (copied == json.end()) return;
+  constexpr std::size_t factors_max = 100;
+  if (copied->size() > factors_max) throw std::length_error("too many factors of copies");
+  for (const ordered_json& of : *copied) {
+    const double factor = of.at("factor").get<double>();
+    if (!(factor >= 1)) throw std::invalid_argument("a factor of copies is below 1");
+    figures.copied[factor] = read_count(of, "bytes");
+  }
+}
+
+std::string read_path(const ordered_json& json) {
+  const auto exact = json.find("path_base64");
+  if (exact == json.end()) return json.at("path").get<std::string>();
+  auto path = base::from_base64(exact->get<std::string>());
+  if (!path) throw std::invalid_argument("path_base64 is not in base64");
+  return *std::move(path);
 }
 
 UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
   UsageEntry entry;
-  entry.path = json.at("path").get<std::string>();
+  entry.path = read_path(json);
   entry.depth = depth;
   read_figures(json, entry);
   const auto children = json.find("children");
@@ -148,7 +184,7 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
     throw std::length_error("directories are nested too deep");
   for (const ordered_json& child : *children) entry.children.push_back(read_entry(child, depth + 1));
   if (const auto rest = json.find("rest"); rest != json.end()) {
-    rest->at("count").get_to(entry.rest.count);
+    entry.rest.count = read_count(*rest, "count");
     read_figures(*rest, entry.rest);
   }
   return entry;
@@ -195,6 +231,7 @@ ordered_json usage_json(const Usage& usage) {
   ordered_json json = entry_json(usage, usage.total);
   json["as_of"] = time_or_null(usage.as_of);
   json["truncated"] = usage.truncated;
+  if (usage.is_absent) json["absent"] = true;
   if (usage.since) {
     json["since"] = base::iso_time(*usage.since);
     json["history_full"] = usage.history_is_full;
@@ -248,6 +285,8 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     if (const auto& as_of = json.at("as_of"); !as_of.is_null()) usage.as_of = read_time(as_of);
     usage.saw_everything = true;  // otherwise no entry has `complete`
     json.at("truncated").get_to(usage.truncated);
+    usage.is_absent = json.value("absent", false);
+    usage.has_copy_rules = json.contains("logical_bytes");
     if (const auto since = json.find("since"); since != json.end()) usage.since = read_time(*since);
     usage.history_is_full = json.value("history_full", false);
     return usage;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr Roles marking = role_bit(config::Role::mark) | role_bit(config::Role::admin);
 constexpr Roles reading = role_bit(config::Role::read) | role_bit(config::Role::admin);
-constexpr Roles watching = reading | role_bit(config::Role::peer);  // nodes read each other's status, too
+constexpr Roles watching =
+    reading | role_bit(config::Role::peer);  // nodes read each other's status and totals, too
 constexpr Roles gathering = role_bit(config::Role::peer) | role_bit(config::Role::admin);
 constexpr Roles administering = role_bit(config::Role::admin);
 constexpr Roles all_callers = 0;
@@ -72,7 +73,7 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest&) { return api.services_.node.drives(); }},
       {"/v1/drives/accept", "POST", administering, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
-      {"/v1/usage", "GET", reading, Body::none, Thread::main,
+      {"/v1/usage", "GET", watching, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.usage(request); }},
       {"/v1/usage/history", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.history(request); }},

@@ -16,6 +16,7 @@
 #include "daemon/api/api_message.h"
 #include "daemon/api/feed_token.h"
 #include "daemon/process/task.h"
+#include "peer/gather/name_claims.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/report_json.h"
@@ -46,8 +47,12 @@ constexpr std::uint64_t changes_limit_max = 10'000;
 // In base64 a `next` of that many bytes still fits into the header of a request.
 constexpr std::size_t place_bytes_max = 8U << 10U;
 
-HttpResponse no_scan_response() {
-  return to_response({404, "no_scan", "there was no scan of this node yet; run 'spoor scan'"});
+constexpr const char* no_scan_text = "there was no scan of this node yet; run 'spoor scan'";
+
+HttpResponse no_scan_response() { return to_response({404, "no_scan", no_scan_text}); }
+
+base::Error no_scan_error() {
+  return {std::make_error_code(std::errc::no_such_file_or_directory), no_scan_text};
 }
 
 HttpResponse error_response(const base::Error& error) {
@@ -79,6 +84,10 @@ std::optional<Problem> read_number(const HttpRequest& request, const char* name,
   return std::nullopt;
 }
 
+struct UsageRequest : UsageTarget {
+  bool of_cluster = false;
+};
+
 // Leaves `since` unchanged if the parameter is missing.
 std::optional<Problem> read_since(const HttpRequest& request, base::WallTime now,
                                   std::optional<base::WallTime>& since) {
@@ -90,21 +99,27 @@ std::optional<Problem> read_since(const HttpRequest& request, base::WallTime now
   return std::nullopt;
 }
 
-struct UsageRequest {
-  std::string path;
-  scanner::UsageOptions options;
-};
-
 boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpRequest& request,
                                                                  base::WallTime now) {
-  if (auto unknown = unknown_parameter(request, {"path", "depth", "sort", "limit", "since"})) return *unknown;
+  if (auto unknown =
+          unknown_parameter(request, {"path", "depth", "sort", "limit", "since", "scope", "absent"}))
+    return *unknown;
   const std::string_view raw = request.query_value("path").value_or("");
   auto path = scanner::parse_usage_path(raw);
   if (!path) return path_problem(path.error(), raw);
-  const auto order = scanner::parse_usage_order(request.query_value("sort").value_or("size"));
+  const auto scope = request.query_value("scope").value_or("node");
+  if (scope != "node" && scope != "cluster")
+    return Problem{400, "invalid_request", "'scope' must be node or cluster"};
+  const auto absent = request.query_value("absent");
+  if (absent && *absent != "empty") return Problem{400, "invalid_request", "'absent' must be empty"};
+  const std::string_view order_name = request.query_value("sort").value_or("size");
+  const auto order = scanner::parse_usage_order(order_name);
   if (!order) return Problem{400, "invalid_request", "'sort' must be size, files, name or growth"};
   UsageRequest parsed;
   parsed.path = *std::move(path);
+  parsed.order = order_name;
+  parsed.of_cluster = scope == "cluster";
+  parsed.options.absent_is_empty = absent.has_value();
   parsed.options.order = *order;
   parsed.options.children_max = children_default;
   parsed.options.entries_max = entries_max;
@@ -119,17 +134,54 @@ boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpReque
   return parsed;
 }
 
-HttpResponse read_usage(const std::filesystem::path& file, const UsageRequest& asked) {
+HttpResponse read_usage(const std::filesystem::path& file, const UsageTarget& asked, const NodeLabel& node) {
   auto database = scanner::UsageDatabase::open_read_only(file);
   if (!database) return error_response(database.error());
   const auto usage = scanner::query_usage(*database, asked.path, asked.options);
   if (!usage) return error_response(usage.error());
   const std::optional<scanner::Usage>& found = *usage;
-  if (found) return json_response(scanner::usage_json(*found));
-  if (asked.path.empty()) return no_scan_response();
+  if (asked.path.empty() && (!found || found->is_absent)) return no_scan_response();
+  if (found) {
+    json body = scanner::usage_json(*found);
+    body["node"] = node.to_json();
+    return json_response(body);
+  }
   return to_response(
       {404, "not_found",
        fmt::format("no directory '{}' was found by the last scan", base::printable(asked.path))});
+}
+
+std::vector<KnownPeer> known_peers(const tracker::Cursors& cursors) {
+  std::vector<KnownPeer> known;
+  for (const auto& [key, cursor] : cursors) {
+    if (peer::is_home_key(key)) continue;
+    if (key.find(':') != std::string::npos) {  // in no name
+      known.push_back({{}, key, cursor.instance.to_string()});
+    } else {
+      const auto homes = peer::homes_of(cursors, key);
+      known.push_back({key, homes.empty() ? "" : *homes.begin(), {}});
+    }
+  }
+  return known;
+}
+
+// As read_usage() responds to another node.
+OwnUsage read_own_usage(const std::filesystem::path& file, UsageTarget asked) {
+  OwnUsage own{no_scan_error(), {}};
+  asked.options.absent_is_empty = true;
+  asked.options.children_max = entries_max;
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  auto usage = database ? scanner::query_usage(*database, asked.path, asked.options) : database.error();
+  if (!usage) {
+    const bool is_no_scan = usage.error().code == std::errc::no_such_file_or_directory;
+    own.usage = is_no_scan ? no_scan_error() : usage.error();
+  } else if (std::optional<scanner::Usage>& found = *usage;
+             found && !(asked.path.empty() && found->is_absent)) {
+    own.usage = *std::move(found);
+  }
+  const auto cursors = database ? database->cursors() : database.error();
+  if (cursors) own.known_peers = known_peers(*cursors);
+  return own;
 }
 
 struct HistoryRequest {
@@ -316,15 +368,29 @@ HttpResponse read_changes_page(const std::filesystem::path& file, const ChangesR
 
 }  // namespace
 
-Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock)
-    : database_(std::move(database)), pool_(pool), clock_(clock) {}
+Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
+                 ReportsOptions options)
+    : database_(std::move(database)),
+      pool_(pool),
+      clock_(clock),
+      options_(std::move(options)),
+      cluster_(options_.cluster) {}
 
 boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) {
   auto asked = parse_usage_request(request, clock_.wall_now());
   if (!asked) co_return to_response(asked.error());
   asked->options.should_stop = time_limit();
-  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked)] {
-    return read_usage(file, asked);
+  asked->options.copies = options_.copies;
+  std::function<HttpResponse()> reading;
+  if (asked->of_cluster) {
+    reading = [this, asked = *std::move(asked), members = options_.members()] {
+      return cluster_.ask(asked, read_own_usage(database_, asked), members);
+    };
+    auto response = co_await run(asking_, waiting_for_members_, std::move(reading));
+    co_return response;
+  }
+  reading = [file = database_, asked = *std::move(asked), node = options_.cluster.own] {
+    return read_usage(file, asked, node);
   };
   auto response = co_await read(std::move(reading));
   co_return response;
@@ -369,12 +435,17 @@ std::function<bool()> Reports::time_limit() const {
 
 // SQLite may wait for a disk, and sums up all directories.
 boost::asio::awaitable<HttpResponse> Reports::read(std::function<HttpResponse()> reading) {
-  if (waiting_ == waiting_max) {
+  return run(pool_, waiting_, std::move(reading));
+}
+
+boost::asio::awaitable<HttpResponse> Reports::run(boost::asio::thread_pool& pool, unsigned& waiting,
+                                                  std::function<HttpResponse()> work) {
+  if (waiting == waiting_max) {
     co_return to_response({503, "overloaded", "too many requests wait for the scan database already"});
   }
-  ++waiting_;
-  auto response = co_await run_on(pool_, std::move(reading));
-  --waiting_;
+  ++waiting;
+  auto response = co_await run_on(pool, std::move(work));
+  --waiting;
   co_return response;
 }
 

@@ -6,18 +6,28 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "daemon/api/cluster_usage.h"
 #include "daemon/http/http_message.h"
+#include "tracker/paths/copy_rules.h"
 
 namespace spoor::daemon {
 
+struct ReportsOptions {
+  ClusterUsage::Options cluster = {};
+  std::function<ClusterMembers()> members = [] { return ClusterMembers(); };
+  tracker::CopyRules copies = {};
+};
+
 // GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes: the results of this node's scans, from their
-// database, which is opened read-only for each response.
+// database, which is opened read-only for each response. With scope=cluster, /v1/usage adds those of all
+// members.
 //
-// Runs on the main thread; reads on `pool`, for a time so short that a stop can wait for it. All references
-// must outlive it.
+// Runs on the main thread; reads on `pool`, and asks the members on a thread of its own, for a time so short
+// that a stop can wait for it. All references must outlive it.
 class Reports {
  public:
-  Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock);
+  Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
+          ReportsOptions options = {});
 
   boost::asio::awaitable<HttpResponse> usage(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> history(const HttpRequest& request);
@@ -26,12 +36,18 @@ class Reports {
 
  private:
   boost::asio::awaitable<HttpResponse> read(std::function<HttpResponse()> reading);
+  boost::asio::awaitable<HttpResponse> run(boost::asio::thread_pool& pool, unsigned& waiting,
+                                           std::function<HttpResponse()> work);
   std::function<bool()> time_limit() const;
 
   const std::filesystem::path database_;
   boost::asio::thread_pool& pool_;
   const base::Clock& clock_;
+  const ReportsOptions options_;
+  ClusterUsage cluster_;  // on `asking_`
+  boost::asio::thread_pool asking_{1};
   unsigned waiting_ = 0;
+  unsigned waiting_for_members_ = 0;
 };
 
 }  // namespace spoor::daemon

@@ -73,6 +73,7 @@ void PeerWatch::set_peers(std::vector<base::Endpoint> static_endpoints) {
 
 void PeerWatch::set_dns(std::shared_ptr<peer::MemberSource> dns) {
   dns_ = std::make_shared<Dns>(std::move(dns));
+  dns_read_ = false;
   poll_now();
 }
 
@@ -105,6 +106,8 @@ void PeerWatch::poll_now() {
   has_new_ = true;
   timer_->cancel();
 }
+
+bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
 void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
 
@@ -187,6 +190,7 @@ void PeerWatch::take(Round round) {
       }
     }
     dns_states_ = std::move(round.dns_states);
+    dns_read_ = true;
     merge();
   }
   for (PeerState& state : round.states) take(std::move(state));

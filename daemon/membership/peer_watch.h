@@ -68,8 +68,12 @@ class PeerWatch {
   void start();
   void stop();
 
+  // Those of states(), in that order.
+  const std::vector<base::Endpoint>& endpoints() const { return endpoints_; }
   const std::vector<PeerState>& states() const { return states_; }
   const std::vector<DnsState>& dns_states() const { return dns_states_; }
+  // Whether the DNS names were looked up since they were set; true without names.
+  bool is_dns_read() const;
 
   // The expiry of this node's own certificate for peers, and of the last of its authorities; none: not
   // configured.
@@ -105,6 +109,7 @@ class PeerWatch {
   TlsExpiry tls_expiry_;
   bool stopped_ = false;
   bool has_new_ = false;
+  bool dns_read_ = false;
   std::vector<PeerState> states_;
   std::vector<DnsState> dns_states_;
 };

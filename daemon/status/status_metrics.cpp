@@ -181,7 +181,7 @@ void add_limits(MetricFamilies& families, const std::vector<scanner::LimitState>
   families.begin_gauge("spoor_usage_limit_exceeded", "Whether a directory exceeds its limit (usage.limits).");
   for (const scanner::LimitState& state : limits) {
     const auto add = [&](std::uint64_t limit, const char* name, bool exceeds) {
-      if (limit != 0) families.add(flag(exceeds), {{"path", state.limit.path}, {"limit", name}});
+      if (limit != 0) families.add(flag(exceeds), {{"limit", name}, {"path", state.limit.path}});
     };
     add(state.limit.bytes, "bytes", state.exceeds_bytes());
     add(state.limit.files, "files", state.exceeds_files());

@@ -33,20 +33,6 @@ struct Found : NameClaim {
   std::chrono::milliseconds age{};
 };
 
-// A node's name is only a claim: if the certificate is the credential of one node, it must be issued for the
-// name.
-base::Result<> check_credential(const HttpResponse& response, const std::string& node) {
-  if (!is_own_credential(response.certificate_names) || is_issued_for(response.certificate_names, node)) {
-    return {};
-  }
-  return base::Error(
-      std::make_error_code(std::errc::permission_denied),
-      fmt::format(
-          "its certificate was issued for {}, but the node calls itself '{}': set its node.name to the "
-          "first label of a name in the certificate, or issue one that has '{}' among its DNS names",
-          quoted_names(response.certificate_names), base::printable(node), base::printable(node)));
-}
-
 base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, const std::string& cluster) {
   if (!response) return response.error();
   if (!response->is_success()) {
@@ -59,7 +45,8 @@ base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response, 
         fmt::format("it belongs to cluster '{}', not to '{}'", frame->sender.cluster, cluster));
   }
   if (!frame) return frame;
-  if (auto checked = check_credential(*response, frame->sender.node); !checked) return checked.error();
+  if (auto checked = check_issued_for(response->certificate_names, frame->sender.node); !checked)
+    return checked.error();
   return frame;
 }
 

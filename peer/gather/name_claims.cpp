@@ -20,14 +20,6 @@ bool is_home_of(const std::string& key, std::string_view name) {
   return at != std::string::npos && std::string_view(key).substr(at + 1) == name;
 }
 
-std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name) {
-  std::set<std::string> homes;
-  for (const auto& [key, cursor] : known) {
-    if (is_home_of(key, name)) homes.insert(key.substr(0, key.rfind(separator)));
-  }
-  return homes;
-}
-
 // The addresses where this instance responded last.
 std::set<std::string> addresses_of(const tracker::Cursors& known, const tracker::InstanceId& instance) {
   std::set<std::string> urls;
@@ -142,6 +134,14 @@ class Contest {
 std::string home_key(const std::string& url, const std::string& name) { return url + separator + name; }
 
 bool is_home_key(const std::string& key) { return key.find(separator) != std::string::npos; }
+
+std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name) {
+  std::set<std::string> homes;
+  for (const auto& [key, cursor] : known) {
+    if (is_home_of(key, name)) homes.insert(key.substr(0, key.rfind(separator)));
+  }
+  return homes;
+}
 
 void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url) {
   std::erase_if(cursors, [&](const auto& entry) { return is_home_of(entry.first, name); });

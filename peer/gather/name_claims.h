@@ -16,6 +16,9 @@ namespace spoor::peer {
 std::string home_key(const std::string& url, const std::string& name);
 bool is_home_key(const std::string& key);
 
+// The stored homes of a name: one, or none.
+std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name);
+
 // Stores `url` as the only home of the name, or removes the home if `url` is empty.
 void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url);
 

@@ -1,5 +1,6 @@
 #include "peer/http/certificate_names.h"
 
+#include <fmt/core.h>
 #include <openssl/asn1.h>
 #include <openssl/x509v3.h>
 
@@ -83,6 +84,16 @@ bool is_issued_for(std::span<const std::string> names, std::string_view node) {
   };
   return std::ranges::any_of(
       names, [&](std::string_view name) { return is_node(name) || is_node(name.substr(0, name.find('.'))); });
+}
+
+base::Result<> check_issued_for(std::span<const std::string> names, std::string_view node) {
+  if (!is_own_credential(names) || is_issued_for(names, node)) return {};
+  return base::Error(
+      std::make_error_code(std::errc::permission_denied),
+      fmt::format(
+          "its certificate was issued for {}, but the node calls itself '{}': set its node.name to the "
+          "first label of a name in the certificate, or issue one that has '{}' among its DNS names",
+          quoted_names(names), base::printable(node), base::printable(node)));
 }
 
 std::string quoted_names(std::span<const std::string> names) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace spoor::peer {
 
 // The names in the valid certificate of the other end: its DNS names or, if it has no alternative names at
@@ -26,6 +28,10 @@ bool is_own_credential(std::span<const std::string> names);
 // Whether one of the names, or its first label, is the node's name ("node1.storage.example" is issued for
 // "node1"). Not case-sensitive, as in the DNS.
 bool is_issued_for(std::span<const std::string> names, std::string_view node);
+
+// A node's name is only a claim: fails if the certificate is the credential of one node, and was not issued
+// for this name.
+base::Result<> check_issued_for(std::span<const std::string> names, std::string_view node);
 
 // For messages: "'a', 'b'", the first few of them.
 std::string quoted_names(std::span<const std::string> names);

@@ -5,6 +5,7 @@
 #include <SQLiteCpp/Transaction.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -28,8 +29,8 @@ struct Place {
 
   UsageEntry entry;
   std::vector<Row> rows;                     // one for each drive
-  bool all_read = true;                      // below an unread directory, the stored rows may be outdated
   bool is_there = false;                     // on some drive
+  bool all_read = true;                      // below an unread directory, the stored rows may be outdated
   std::optional<std::int64_t> history = {};  // the row of its history
 
   void add(std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
@@ -44,31 +45,6 @@ struct Place {
     if (row.directories > 0) rows.push_back({drive, row.id});
   }
 };
-
-void add_growth(UsageRest& rest, const UsageEntry& entry) {
-  if (rest.count == 0 && entry.growth) {
-    rest.growth.emplace();
-    rest.growth->since = entry.growth->since;
-  }
-  if (!entry.growth) {
-    rest.growth.reset();
-  } else if (rest.growth) {
-    rest.growth->add(*entry.growth);
-  }
-}
-
-void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
-  add_growth(rest, entry);
-  ++rest.count;
-  rest.add(entry);
-}
-
-// How much the entry grew or shrank; 0 if that is not known.
-std::uint64_t bytes_changed(const UsageEntry& entry) {
-  if (!entry.growth) return 0;
-  const std::int64_t bytes = entry.growth->bytes;
-  return bytes < 0 ? 0 - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
-}
 
 // The children of one directory on one drive, by name.
 class Rows {
@@ -93,6 +69,76 @@ class Rows {
  private:
   SqliteStatement children_;
   std::optional<DirectoryRow> row_;
+};
+
+// Compares the totals with those at the requested time.
+void compare(Place& place, const HistoryRow& past, const HistoryReader& history,
+             const UsageOptions& options) {
+  const UsageEntry& entry = place.entry;
+  std::optional<HistoryFigures> now;
+  if (place.is_there) now = HistoryFigures{entry.files, entry.dirs, entry.bytes, entry.allocated};
+  place.history = past.id;
+  place.entry.growth =
+      growth_since(HistoryStore::points_of(past), history_time(*options.since), history.since(), now);
+}
+
+// The children of a logical directory, by name, summed over the drives that have them.
+class Children {
+ public:
+  // `history`: opened at the same directory; with nothing, its children are those that exist.
+  Children(SQLite::Database& database, std::optional<LinkCorrections>& links,
+           std::optional<HistoryReader>& history, const UsageOptions& options)
+      : database_(database), links_(links), history_(history), options_(options) {}
+
+  void open(std::string_view path, const std::vector<Place::Row>& rows, bool all_read) {
+    path_ = path;
+    parents_ = rows;
+    all_read_ = all_read;
+    while (rows_.size() < rows.size()) rows_.push_back(std::make_unique<Rows>(database_));
+    for (std::size_t drive = 0; drive < rows.size(); ++drive) rows_[drive]->open(rows[drive].id);
+  }
+
+  std::optional<Place> next() {
+    const std::string* name = nullptr;
+    for (std::size_t drive = 0; drive < parents_.size(); ++drive) {
+      const auto& row = rows_[drive]->row();
+      if (row && (name == nullptr || row->name < *name)) name = &row->name;
+    }
+    const HistoryRow* past = history_ && history_->row() ? &*history_->row() : nullptr;
+    if (past != nullptr && (name == nullptr || past->name < *name)) name = &past->name;
+    if (name == nullptr) return std::nullopt;
+    const std::string lowest = *name;
+    std::optional<Place> child(std::in_place);
+    child->entry.path = tracker::join_path(path_, lowest);
+    child->entry.complete = all_read_;
+    child->all_read = all_read_;
+    for (std::size_t drive = 0; drive < parents_.size(); ++drive) {
+      const auto& row = rows_[drive]->row();
+      if (!row || row->name != lowest) continue;
+      const std::int64_t id = parents_[drive].drive;
+      child->add(id, *row, links_of(id, child->entry.path));
+      rows_[drive]->step();
+    }
+    if (past != nullptr && past->name == lowest) {
+      compare(*child, *past, *history_, options_);
+      history_->step();
+    }
+    return child;
+  }
+
+ private:
+  LinkCorrection links_of(std::int64_t drive, std::string_view path) {
+    return links_ ? links_->find(drive, walk_key(path)) : LinkCorrection();
+  }
+
+  SQLite::Database& database_;
+  std::optional<LinkCorrections>& links_;
+  std::optional<HistoryReader>& history_;
+  const UsageOptions& options_;
+  std::string path_;
+  std::vector<Place::Row> parents_;
+  bool all_read_ = true;
+  std::vector<std::unique_ptr<Rows>> rows_;  // as many as a directory has needed so far
 };
 
 // Keeps the first `count_max` of the offered places in the order, and sums up the others.
@@ -120,15 +166,7 @@ class FirstOnes {
   struct Before {
     UsageOrder order;
     bool operator()(const Place& left, const Place& right) const {
-      const UsageEntry& a = left.entry;
-      const UsageEntry& b = right.entry;
-      if (order == UsageOrder::size && a.bytes != b.bytes) return a.bytes > b.bytes;
-      if (order == UsageOrder::files && a.files != b.files) return a.files > b.files;
-      if (order == UsageOrder::growth) {
-        if (a.growth.has_value() != b.growth.has_value()) return a.growth.has_value();
-        if (bytes_changed(a) != bytes_changed(b)) return bytes_changed(a) > bytes_changed(b);
-      }
-      return a.path < b.path;
+      return is_before(order, left.entry, right.entry);
     }
   };
 
@@ -159,10 +197,14 @@ class Query {
 
   base::Result<std::optional<Usage>> run(std::string_view path) {
     auto top = find(path);
-    if (!top) return std::optional<Usage>();
+    const bool is_absent = !top.is_there && !top.entry.growth;
+    if (is_absent && !options_.absent_is_empty) return std::optional<Usage>();
     std::optional<Usage> usage(std::in_place);
-    usage->total = std::move(top->entry);
-    if (!open_all({&usage->total, std::move(top->rows), top->all_read, top->history})) {
+    usage->is_absent = is_absent;
+    usage->has_copy_rules = !options_.copies.empty();
+    const bool is_summed = add_copied(top, options_.copies.factor(path));
+    usage->total = std::move(top.entry);
+    if (!is_summed || !open_all({&usage->total, std::move(top.rows), top.all_read, top.history})) {
       return base::Error(Errc::interrupted, "reading the totals was interrupted; request fewer directories");
     }
     usage->as_of = as_of();
@@ -184,34 +226,22 @@ class Query {
     bool has_children() const { return !rows.empty() || history; }
   };
 
-  // Nothing if no drive has the path.
-  std::optional<Place> find(std::string_view path) {
-    std::optional<Place> place;
+  // Of zeros if no drive has the path.
+  Place find(std::string_view path) {
+    Place place;
     bool all_read = true;
     for (const std::int64_t drive : drive_ids()) {
       const auto row = find_on(drive, path, all_read);
       if (!row) continue;
-      if (!place) place.emplace();
-      place->add(drive, *row, links_of(drive, path));
+      place.is_there = true;
+      place.add(drive, *row, links_ ? links_->find(drive, walk_key(path)) : LinkCorrection());
     }
-    const auto past = history_ ? history_->find(path) : std::nullopt;
-    if (!place && !past) return std::nullopt;
-    if (!place) place.emplace();
-    place->entry.path = path;
-    place->entry.complete = place->entry.complete && all_read;
-    place->all_read = place->all_read && all_read;
-    if (past) compare(*place, *past);
-    return place->is_there || place->entry.growth ? std::move(place) : std::nullopt;
-  }
-
-  // With its totals at the requested time.
-  void compare(Place& place, const HistoryRow& past) {
-    const UsageEntry& entry = place.entry;
-    std::optional<HistoryFigures> now;
-    if (place.is_there) now = HistoryFigures{entry.files, entry.dirs, entry.bytes, entry.allocated};
-    place.history = past.id;
-    place.entry.growth =
-        growth_since(HistoryStore::points_of(past), history_time(*options_.since), history_->since(), now);
+    place.entry.path = path;
+    place.entry.complete = place.entry.complete && all_read;
+    place.all_read = place.all_read && all_read;
+    if (const auto past = history_ ? history_->find(path) : std::nullopt)
+      compare(place, *past, *history_, options_);
+    return place;
   }
 
   std::vector<std::int64_t> drive_ids() {
@@ -255,12 +285,16 @@ class Query {
 
   bool open(const Closed& closed, std::deque<Closed>& waiting) {
     FirstOnes first(options_.order, std::min(options_.children_max, entries_left_));
-    start_rows(closed.rows);
+    children_.open(closed.entry->path, closed.rows, closed.all_read);
     if (history_) history_->open(closed.history.value_or(no_history));
-    while (auto child = next_child(closed)) {
+    const double factor = options_.copies.factor(closed.entry->path);
+    while (auto child = children_.next()) {
       if (options_.should_stop && options_.should_stop()) return false;
       // One that is only in the history may have been deleted before.
-      if (child->is_there || child->entry.growth) first.offer(*std::move(child));
+      if (!child->is_there && !child->entry.growth) continue;
+      child->entry.depth = closed.entry->depth + 1;
+      if (!add_copied(*child, factor)) return false;
+      first.offer(*std::move(child));
     }
     UsageEntry& entry = *closed.entry;
     entry.is_open = true;
@@ -271,8 +305,7 @@ class Query {
     entry.children.reserve(places.size());  // `waiting` points into it
     for (Place& place : places) {
       entry.children.push_back(std::move(place.entry));
-      waiting.push_back(
-          {&entry.children.back(), std::move(place.rows), place.all_read, std::move(place.history)});
+      waiting.push_back({&entry.children.back(), std::move(place.rows), place.all_read, place.history});
     }
     return true;
   }
@@ -289,44 +322,34 @@ class Query {
     places.erase(places.begin() + static_cast<std::ptrdiff_t>(kept), places.end());
   }
 
-  void start_rows(const std::vector<Place::Row>& parents) {
-    while (rows_.size() < parents.size()) rows_.push_back(std::make_unique<Rows>(database_));
-    for (std::size_t drive = 0; drive < parents.size(); ++drive) rows_[drive]->open(parents[drive].id);
-    rows_open_ = parents.size();
+  // Sets Place::entry.copied. The bytes of a directory that no rule matches are those of its parent's rule.
+  // Returns false after a stop.
+  bool add_copied(Place& place, double factor) {
+    if (options_.copies.empty()) return true;
+    return add_copied(place, options_.copies.match(place.entry.path).value_or(factor), 0);
   }
 
-  // The next child by name, summed over the drives that have it.
-  std::optional<Place> next_child(const Closed& parent) {
-    const std::string* name = nullptr;
-    for (std::size_t drive = 0; drive < rows_open_; ++drive) {
-      const auto& row = rows_[drive]->row();
-      if (row && (name == nullptr || row->name < *name)) name = &row->name;
+  // `level`: of the recursion, as deep as a rule has components.
+  bool add_copied(Place& place, double factor, std::size_t level) {
+    UsageEntry& entry = place.entry;
+    std::uint64_t left = entry.bytes;  // those that no rule below counts otherwise
+    if (options_.copies.may_match_below(entry.path)) {
+      if (copied_.size() == level)
+        copied_.push_back(std::make_unique<Children>(database_, links_, no_history_, options_));
+      Children& children = *copied_[level];
+      children.open(entry.path, place.rows, place.all_read);
+      while (auto child = children.next()) {
+        if (options_.should_stop && options_.should_stop()) return false;
+        const double its = options_.copies.match(child->entry.path).value_or(factor);
+        if (!add_copied(*child, its, level + 1)) return false;
+        // Files with names in several directories may have been counted before.
+        left -= std::min(left, child->entry.bytes);
+        for (const auto& [copies, bytes] : child->entry.copied)
+          entry.copied[copies] = saturating_add(entry.copied[copies], bytes);
+      }
     }
-    const HistoryRow* past = history_ && history_->row() ? &*history_->row() : nullptr;
-    if (past != nullptr && (name == nullptr || past->name < *name)) name = &past->name;
-    if (name == nullptr) return std::nullopt;
-    const std::string lowest = *name;
-    std::optional<Place> child(std::in_place);
-    child->entry.path = tracker::join_path(parent.entry->path, lowest);
-    child->entry.depth = parent.entry->depth + 1;
-    child->entry.complete = parent.all_read;
-    child->all_read = parent.all_read;
-    for (std::size_t drive = 0; drive < rows_open_; ++drive) {
-      const auto& row = rows_[drive]->row();
-      if (!row || row->name != lowest) continue;
-      const std::int64_t id = parent.rows[drive].drive;
-      child->add(id, *row, links_of(id, child->entry.path));
-      rows_[drive]->step();
-    }
-    if (past != nullptr && past->name == lowest) {
-      compare(*child, *past);
-      history_->step();
-    }
-    return child;
-  }
-
-  LinkCorrection links_of(std::int64_t drive, std::string_view path) {
-    return links_ ? links_->find(drive, walk_key(path)) : LinkCorrection();
+    if (factor > 1 && left > 0) entry.copied[factor] = saturating_add(entry.copied[factor], left);
+    return true;
   }
 
   std::optional<base::WallTime> as_of() {
@@ -349,11 +372,19 @@ class Query {
   std::uint64_t path_bytes_left_;
   bool truncated_ = false;
   SqliteStatement find_;
-  std::optional<LinkCorrections> links_;     // nothing without corrections
-  std::optional<HistoryReader> history_;     // nothing if it is not asked for, or none is kept
-  std::vector<std::unique_ptr<Rows>> rows_;  // as many as a directory has needed so far
-  std::size_t rows_open_ = 0;
+  std::optional<LinkCorrections> links_;  // nothing without corrections
+  std::optional<HistoryReader> history_;  // nothing if it is not asked for, or none is kept
+  Children children_{database_, links_, history_, options_};
+  std::optional<HistoryReader> no_history_;
+  std::vector<std::unique_ptr<Children>> copied_ = {};  // of each level of add_copied()
 };
+
+// How much the entry grew or shrank; 0 if that is not known.
+std::uint64_t bytes_changed(const UsageEntry& entry) {
+  if (!entry.growth) return 0;
+  const std::int64_t bytes = entry.growth->bytes;
+  return bytes < 0 ? 0 - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
+}
 
 bool is_root(std::string_view raw) {
   for (tracker::ComponentCursor at(raw); at.next();) {
@@ -364,12 +395,49 @@ bool is_root(std::string_view raw) {
 
 }  // namespace
 
+std::uint64_t UsageFigures::logical_bytes() const {
+  // The bound of 2^64 is no double: beyond 2^63 the sum is as good as it.
+  constexpr double most = 9.2e18;
+  std::uint64_t once = bytes;
+  double rest = 0;
+  for (const auto& [factor, its] : copied) {
+    once -= std::min(once, its);
+    rest += static_cast<double>(its) / factor;
+  }
+  return saturating_add(once, static_cast<std::uint64_t>(std::llround(std::clamp(rest, 0.0, most))));
+}
+
 void UsageFigures::add(const UsageFigures& other) {
   files = saturating_add(files, other.files);
-  dirs += other.dirs;
+  dirs = saturating_add(dirs, other.dirs);
   bytes = saturating_add(bytes, other.bytes);
   allocated = saturating_add(allocated, other.allocated);
   complete = complete && other.complete;
+  for (const auto& [factor, its] : other.copied) copied[factor] = saturating_add(copied[factor], its);
+}
+
+void add_to_rest(UsageRest& rest, const UsageEntry& entry) {
+  if (rest.count == 0 && entry.growth) {
+    rest.growth.emplace();
+    rest.growth->since = entry.growth->since;
+  }
+  if (!entry.growth) {
+    rest.growth.reset();
+  } else if (rest.growth) {
+    rest.growth->add(*entry.growth);
+  }
+  ++rest.count;
+  rest.add(entry);
+}
+
+bool is_before(UsageOrder order, const UsageEntry& a, const UsageEntry& b) {
+  if (order == UsageOrder::size && a.bytes != b.bytes) return a.bytes > b.bytes;
+  if (order == UsageOrder::files && a.files != b.files) return a.files > b.files;
+  if (order == UsageOrder::growth) {
+    if (a.growth.has_value() != b.growth.has_value()) return a.growth.has_value();
+    if (bytes_changed(a) != bytes_changed(b)) return bytes_changed(a) > bytes_changed(b);
+  }
+  return a.path < b.path;
 }
 
 std::optional<UsageOrder> parse_usage_order(std::string_view text) {

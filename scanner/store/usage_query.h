@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "scanner/store/history_point.h"
 #include "scanner/store/usage_database.h"
+#include "tracker/paths/copy_rules.h"
 
 namespace spoor::scanner {
 
@@ -24,9 +26,14 @@ struct UsageFigures {
   std::uint64_t allocated = 0;
   // Whether no part of it, on any drive, was left for the next scan.
   bool complete = true;
+  // Of `bytes`, those in directories with a factor above 1 (copy_rules.h), by factor.
+  std::map<double, std::uint64_t> copied = {};
   // Since UsageOptions::since; nothing if no history of it is kept. Those of a rest are added up; nothing if
   // one of them is unknown.
   std::optional<UsageGrowth> growth = {};
+
+  // `bytes`, with each declared copy counted once.
+  std::uint64_t logical_bytes() const;
 
   // Adds all but the growth.
   void add(const UsageFigures& other);
@@ -62,6 +69,9 @@ struct Usage {
   // Whether a bound on the whole result was reached: some directories have fewer children than requested, or
   // were not opened.
   bool truncated = false;
+  // No drive has the directory: all figures are 0. Only if UsageOptions::absent_is_empty.
+  bool is_absent = false;
+  bool has_copy_rules = false;
 
   // Whether the figures of an entry or a rest contain every change up to the last scan.
   bool is_complete(const UsageFigures& figures) const { return figures.complete && saw_everything; }
@@ -77,6 +87,12 @@ enum class UsageOrder {
 // Accepts "size", "files", "name" and "growth"; nothing for other text.
 std::optional<UsageOrder> parse_usage_order(std::string_view text);
 
+// Sums up an entry that is not listed.
+void add_to_rest(UsageRest& rest, const UsageEntry& entry);
+
+// A strict order: of the directories with the same figure, by path.
+bool is_before(UsageOrder order, const UsageEntry& a, const UsageEntry& b);
+
 struct UsageOptions {
   static constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
@@ -88,6 +104,8 @@ struct UsageOptions {
   // Of the whole result. Directories near the top are opened first.
   std::uint64_t entries_max = unbounded;
   std::uint64_t path_bytes_max = unbounded;
+  tracker::CopyRules copies = {};
+  bool absent_is_empty = false;  // a directory that no drive has is found, with figures of 0
   // Called for each child read: true ends the query with Errc::interrupted.
   std::function<bool()> should_stop = {};
 };

@@ -218,7 +218,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"POST", "/v1/snapshot", "admin"},
                                {"GET", "/v1/drives", "read admin"},
                                {"POST", "/v1/drives/accept", "admin"},
-                               {"GET", "/v1/usage", "read admin"},
+                               {"GET", "/v1/usage", "read peer admin"},
                                {"GET", "/v1/scans", "read admin"},
                                {"GET", "/v1/changes", "read admin"},
                                {"POST", "/v1/session", "read admin"},

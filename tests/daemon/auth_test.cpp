@@ -28,7 +28,7 @@ constexpr Route routes[] = {
     {"POST", "/v1/snapshot", "", ""},
     {"GET", "/v1/drives", "", "read"},
     {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
-    {"GET", "/v1/usage", "", "read"},
+    {"GET", "/v1/usage", "", "read peer"},
     {"GET", "/v1/scans", "", "read"},
     {"GET", "/v1/changes?since=0", "", "read"},
     {"GET", "/readyz", "", "read peer"},

@@ -211,6 +211,9 @@ void AnswersTest::reports_of_scans() {
   const json bucket = json::parse(expect(node_, {"GET", "/v1/usage?path=bucket&limit=1"}, 200).body);
   EXPECT_TRUE(bucket["rest"].is_object()) << bucket;
   expect(node_, {"GET", "/v1/usage?depth=0"}, 200);
+  expect(node_, {"GET", "/v1/usage?path=nowhere&absent=empty"}, 200);
+  expect(node_, {"GET", "/v1/usage?scope=cluster&depth=2"}, 200);
+  expect(node_, {"GET", "/v1/usage?scope=cluster&path=nowhere"}, 404, "not_found");
   const json grown =
       json::parse(expect(node_, {"GET", "/v1/usage?depth=3&limit=1&since=9d&sort=growth"}, 200).body);
   EXPECT_TRUE(grown["growth"].is_object()) << grown;

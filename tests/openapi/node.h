@@ -27,6 +27,7 @@ class Node final : public daemon::SpoordTest {
 
   Node() {
     config_["scan"] = {{"min_cycle_age", "0s"}};
+    config_["usage"]["copies"] = nlohmann::json::array({{{"path", "bucket"}, {"factor", 2}}});
   }  // each scan opens a cycle, which is changed by then
 
   std::filesystem::path drive() const { return directory_ / "drive"; }

@@ -94,6 +94,42 @@ TEST(UsageJsonTest, MalformedJson_IsAnError) {
   EXPECT_FALSE(usage_from_json(deep));
 }
 
+TEST(UsageJsonTest, PathThatIsNotUtf8_IsExactInBase64) {
+  Usage usage;
+  usage.total = entry("", true);
+  usage.total.children = {entry("a\xff"), entry("a\xfe"), entry("\xc3\xa4")};
+  const auto text = usage_json(usage).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  const auto json = ordered_json::parse(text);
+  EXPECT_EQ(json["children"][0]["path_base64"], "Yf8=");
+  EXPECT_FALSE(json["children"][2].contains("path_base64"));
+  const auto back = usage_from_json(json).value();
+  EXPECT_EQ(back.total.children[0].path, "a\xff");
+  EXPECT_EQ(back.total.children[1].path, "a\xfe");
+  auto wrong = json;
+  wrong["children"][0]["path_base64"] = "?";
+  EXPECT_FALSE(usage_from_json(wrong));
+}
+
+TEST(UsageJsonTest, CopiedBytes_RoundTrip) {
+  Usage usage;
+  usage.total = entry("");
+  EXPECT_FALSE(usage_json(usage).contains("logical_bytes")) << "no copies are declared";
+  usage.has_copy_rules = true;
+  usage.total.bytes = 100;
+  usage.total.copied = {{3, 90}, {1.5, 6}};
+  const auto json = usage_json(usage);
+  EXPECT_EQ(json["logical_bytes"], 4 + 30 + 4);
+  const auto back = usage_from_json(json).value();
+  EXPECT_TRUE(back.has_copy_rules);
+  EXPECT_EQ(back.total.copied, usage.total.copied);
+  for (const char* bad :
+       {R"([{"factor":0.5,"bytes":1}])", R"([{"factor":"3","bytes":1}])", R"([{"bytes":1}])", R"([7])"}) {
+    auto wrong = json;
+    wrong["copied"] = ordered_json::parse(bad);
+    EXPECT_FALSE(usage_from_json(wrong)) << bad;
+  }
+}
+
 TEST(ScansJsonTest, Scan_HasItsFigures) {
   ScanRecord scan;
   scan.id = 7;

@@ -209,5 +209,46 @@ TEST(UsagePathTest, ParseUsagePath_NormalizesSlashesAndRefusesInvalid) {
   EXPECT_FALSE(parse_usage_path(std::string_view("\0", 1)));
 }
 
+TEST_F(UsageQueryTest, CopyRules_CountEachCopyOnce) {
+  write_file(on_drive("b1/f", 0), 30);
+  write_file(on_drive("b1/f", 1), 30);
+  write_file(on_drive("b1/tmp/f", 1), 5);
+  write_file(on_drive("ec/x/f", 0), 15);
+  write_file(on_drive("plain/f", 0), 7);
+  scan();
+  UsageOptions asked;
+  asked.copies = tracker::CopyRules({{"b*", 3}, {"ec", 1.5}, {"b1/tmp", 1}});
+  const auto found = ask(asked);
+  EXPECT_TRUE(found.has_copy_rules);
+  EXPECT_EQ(found.total.bytes, 87U);
+  EXPECT_EQ(found.total.logical_bytes(), 20U + 5 + 10 + 7);
+  std::map<std::string, std::uint64_t> logical;
+  for (const UsageEntry& child : found.total.children) logical[child.path] = child.logical_bytes();
+  EXPECT_EQ(logical, (std::map<std::string, std::uint64_t>{{"b1", 25}, {"ec", 10}, {"plain", 7}}));
+  asked.depth = 0;
+  EXPECT_EQ(ask(asked).total.logical_bytes(), 42U) << "also if no child is listed";
+  EXPECT_EQ(query_usage(*database, "ec/x", asked).value()->total.logical_bytes(), 10U) << "inherited";
+  EXPECT_EQ(query_usage(*database, "b1/tmp", asked).value()->total.logical_bytes(), 5U);
+  asked.depth = 1;
+  asked.children_max = 1;
+  const auto cut = ask(asked);
+  EXPECT_EQ(cut.total.children.at(0).path, "b1");
+  EXPECT_EQ(cut.total.rest.logical_bytes(), 17U);
+}
+
+TEST_F(UsageQueryTest, AbsentIsEmpty_ReturnsZerosForADirectoryThatNoDriveHas) {
+  write_file(on_drive("a/f", 0), 1);
+  scan();
+  UsageOptions asked;
+  asked.absent_is_empty = true;
+  const auto absent = query_usage(*database, "a/b", asked).value();
+  ASSERT_TRUE(absent);
+  EXPECT_TRUE(absent->is_absent);
+  EXPECT_EQ(absent->total.path, "a/b");
+  EXPECT_EQ(absent->total.files, 0U);
+  EXPECT_TRUE(absent->is_complete(absent->total));
+  EXPECT_FALSE(query_usage(*database, "a", asked).value()->is_absent);
+}
+
 }  // namespace
 }  // namespace spoor::scanner

@@ -1,0 +1,242 @@
+#include "daemon/api/cluster_usage.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/json_depth.h"
+#include "base/printable.h"
+#include "daemon/api/api_message.h"
+#include "peer/http/certificate_names.h"
+#include "peer/membership/etcd_registry.h"
+#include "scanner/report_json.h"
+#include "scanner/store/usage_sum.h"
+
+namespace spoor::daemon {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// A response of a node has at most 10,000 directories.
+constexpr std::uint64_t children_asked = 10'000;
+constexpr std::uint64_t body_bytes_max = std::uint64_t{16} << 20U;
+constexpr std::uint64_t bodies_bytes_max = std::uint64_t{64} << 20U;
+constexpr std::size_t error_bytes_max = 500;
+constexpr std::size_t json_depth_max = 64;
+
+struct Answer {
+  NodeLabel node;
+  scanner::Usage usage;
+};
+
+base::Error bad_answer(const std::string& text) {
+  return {std::make_error_code(std::errc::bad_message), text};
+}
+
+// Null if the text is not a JSON object, or is nested too deep for recursive code.
+json parse_object(const std::string& text) {
+  if (base::is_nested_deeper(text, json_depth_max)) return {};
+  auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) parsed = nullptr;
+  return parsed;
+}
+
+std::optional<NodeLabel> read_label(const json& body) {
+  const auto node = body.find("node");
+  if (node == body.end() || !node->is_object()) return std::nullopt;
+  NodeLabel label;
+  for (auto [key, target] : {std::pair{"name", &label.name}, std::pair{"cluster", &label.cluster},
+                             std::pair{"instance", &label.instance}}) {
+    const auto value = node->find(key);
+    if (value == node->end() || !value->is_string()) return std::nullopt;
+    *target = value->get<std::string>();
+  }
+  // The names are printed, and compared with those of nodes.
+  if (!peer::is_node_name(label.name) || !peer::is_node_name(label.cluster)) return std::nullopt;
+  return label;
+}
+
+base::Result<Answer> read_answer(const base::Result<peer::HttpResponse>& response, const std::string& cluster,
+                                 const std::string& path) {
+  if (!response) return response.error();
+  if (!response->is_success()) {
+    const std::string detail = peer::problem_detail(*response);
+    return bad_answer(response->status == 400 ? "it may run an older Spoor: " + detail : detail);
+  }
+  const json body = parse_object(response->body);
+  if (!body.is_object()) return bad_answer("its response is not a JSON object");
+  auto label = read_label(body);
+  if (!label) return bad_answer("its response does not name the node: it may run an older Spoor");
+  if (label->cluster != cluster) {
+    return bad_answer(fmt::format("node '{}' belongs to cluster '{}', not to '{}'",
+                                  base::printable(label->name), base::printable(label->cluster), cluster));
+  }
+  if (auto issued = peer::check_issued_for(response->certificate_names, label->name); !issued)
+    return issued.error();
+  auto usage = scanner::usage_from_json(body);
+  if (!usage) return usage.error();
+  if (usage->total.path != path) return bad_answer("its response is about another directory");
+  return Answer{*std::move(label), *std::move(usage)};
+}
+
+json node_json(const std::string& name, const std::string& url, const base::Result<scanner::Usage>& usage) {
+  json node{{"name", base::printable(name)},
+            {"url", nullptr},
+            {"ok", usage.has_value()},
+            {"as_of", nullptr},
+            {"complete", false},
+            {"error", nullptr}};
+  if (!url.empty()) node["url"] = url;
+  if (!usage) {
+    node["error"] = base::printable(usage.error().message, error_bytes_max);
+    return node;
+  }
+  if (usage->as_of) node["as_of"] = base::iso_time(*usage->as_of);
+  node["complete"] = usage->is_complete(usage->total);
+  return node;
+}
+
+// The nodes that responded, and those that did not.
+class Nodes {
+ public:
+  Nodes(const NodeLabel& own, const ClusterMembers& members) : own_(own), members_(members) {}
+
+  void add_own(const base::Result<scanner::Usage>& usage) { add(own_, {}, usage); }
+
+  void add_member(std::size_t index, const base::Result<Answer>& answer) {
+    const std::string url = members_.endpoints[index].to_string();
+    asked_.insert(url);
+    if (!answer) return add({members_.names[index], {}, {}}, url, answer.error());
+    // A node found at two addresses is one.
+    const auto known = instances_.find(answer->node.name);
+    if (known == instances_.end()) return add(answer->node, url, answer->usage);
+    if (known->second == answer->node.instance) return;
+    add({answer->node.name, {}, {}}, url,
+        bad_answer(fmt::format("two daemons call themselves '{}': only the totals of one are added",
+                               base::printable(answer->node.name))));
+  }
+
+  // Those that the last scan knows, and that no source of members lists any more: they may only be down.
+  // Where a node did not respond, the last scan may know its name.
+  void add_known(const std::vector<KnownPeer>& peers) {
+    for (const KnownPeer& peer : peers) {
+      if (peer.name.empty() ? is_at_hand(peer) : is_listed(peer)) continue;
+      add({peer.name, {}, {}}, peer.url,
+          bad_answer("the last scan knows it, and it is not among the members now: it is down, or has left "
+                     "since"));
+    }
+  }
+
+  scanner::UsageSum& sum() { return sum_; }
+  bool has_missing() const { return has_missing_; }
+
+  json to_json() {
+    std::ranges::sort(list_, {}, [](const json& node) {
+      return std::pair(node["name"].get<std::string>(),
+                       node["url"].is_null() ? "" : node["url"].get<std::string>());
+    });
+    return list_;
+  }
+
+ private:
+  // The address was asked, or its node has responded at another one.
+  bool is_at_hand(const KnownPeer& address) const {
+    return asked_.contains(address.url) || std::ranges::any_of(instances_, [&](const auto& added) {
+             return added.second == address.instance;
+           });
+  }
+
+  bool is_listed(const KnownPeer& peer) {
+    if (instances_.contains(peer.name) || failed_.contains(peer.name)) return true;
+    const auto failed = std::ranges::find_if(
+        list_, [&](const json& node) { return !node["ok"].get<bool>() && node["url"] == peer.url; });
+    if (failed == list_.end()) return false;
+    json& name = (*failed)["name"];
+    if (name.get_ref<const std::string&>().empty()) name = base::printable(peer.name);
+    return true;
+  }
+
+  void add(const NodeLabel& node, const std::string& url, const base::Result<scanner::Usage>& usage) {
+    list_.push_back(node_json(node.name, url, usage));
+    if (usage) {
+      instances_.emplace(node.name, node.instance);
+      sum_.add(*usage);
+    } else {
+      has_missing_ = true;
+      if (!node.name.empty()) failed_.insert(node.name);
+    }
+  }
+
+  const NodeLabel& own_;
+  const ClusterMembers& members_;
+  scanner::UsageSum sum_;
+  std::vector<json> list_;
+  std::map<std::string, std::string> instances_;  // of those that were added, by name
+  std::set<std::string> failed_;                  // names
+  std::set<std::string> asked_;                   // URLs
+  bool has_missing_ = false;
+};
+
+}  // namespace
+
+json NodeLabel::to_json() const { return {{"name", name}, {"cluster", cluster}, {"instance", instance}}; }
+
+peer::Transport& ClusterUsage::transport(const peer::Credentials& credentials) {
+  const bool is_same = credentials_.token == credentials.token && credentials_.tls == credentials.tls &&
+                       credentials_.trusted_urls == credentials.trusted_urls;
+  if (!transport_ || !is_same) {
+    credentials_ = credentials;
+    transport_ = options_.make_transport(peer::HttpTransport::Options{.credentials = credentials,
+                                                                      .timeout = options_.timeout,
+                                                                      .total_timeout = options_.timeout,
+                                                                      .body_bytes_max = body_bytes_max,
+                                                                      .bodies_bytes_max = bodies_bytes_max,
+                                                                      .concurrent_max = 128});
+  }
+  return *transport_;
+}
+
+HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
+                               const ClusterMembers& members) {
+  std::string query = fmt::format("/v1/usage?absent=empty&path={}&depth={}&sort={}&limit={}",
+                                  boost::urls::encode(target.path, boost::urls::unreserved_chars),
+                                  target.options.depth, target.order, children_asked);
+  if (target.options.since) query += "&since=" + base::iso_time(*target.options.since);
+  std::vector<peer::HttpRequest> requests;
+  requests.reserve(members.endpoints.size());
+  for (const base::Endpoint& endpoint : members.endpoints)
+    requests.push_back({endpoint, "GET", query, {}, {}});
+
+  Nodes nodes(options_.own, members);
+  nodes.add_own(own.usage);
+  transport(members.credentials)
+      .exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
+        nodes.add_member(index, read_answer(response, options_.own.cluster, target.path));
+      });
+  nodes.add_known(own.known_peers);
+
+  scanner::Usage usage = nodes.sum().result(target.options);
+  const bool is_missing = nodes.has_missing() || !members.unknown_sources.empty();
+  if (is_missing) usage.saw_everything = false;
+  if (usage.is_absent && !is_missing) {
+    return to_response({404, "not_found",
+                        fmt::format("no directory '{}' was found by the last scan of any node",
+                                    base::printable(target.path))});
+  }
+  usage.is_absent = false;
+  usage.total.path = target.path;
+  json body = scanner::usage_json(usage);
+  body["node"] = options_.own.to_json();
+  body["nodes"] = nodes.to_json();
+  body["unknown_sources"] = members.unknown_sources;
+  return json_response(body);
+}
+
+}  // namespace spoor::daemon

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "base/error.h"
+#include "daemon/http/http_message.h"
+#include "peer/http/credentials.h"
+#include "peer/http/http_transport.h"
+#include "scanner/store/usage_query.h"
+
+namespace spoor::daemon {
+
+// How this daemon names itself in its reports.
+struct NodeLabel {
+  std::string name;
+  std::string cluster;
+  std::string instance;
+
+  nlohmann::ordered_json to_json() const;
+};
+
+// The members of the cluster, as far as this node knows them.
+struct ClusterMembers {
+  std::vector<base::Endpoint> endpoints;     // without its own
+  std::vector<std::string> names;            // of the endpoints, as found before; empty: unknown
+  std::vector<std::string> unknown_sources;  // DNS names or etcd that may list further ones, and why
+  peer::Credentials credentials;
+};
+
+// A peer that the last scan knows by its cursor: a node, or an address where none has responded by a name.
+struct KnownPeer {
+  std::string name;      // empty: an address
+  std::string url;       // where the node was read last, if known; or the address
+  std::string instance;  // that responded there; only of an address
+};
+
+// What this node adds itself: its totals, or why there are none, and the peers that its last scan knows.
+struct OwnUsage {
+  base::Result<scanner::Usage> usage;
+  std::vector<KnownPeer> known_peers;
+};
+
+// The query of a request for the totals of one directory.
+struct UsageTarget {
+  std::string path;
+  std::string order;  // its name in a query
+  scanner::UsageOptions options;
+};
+
+// Asks all members for their totals of a directory, side by side, and adds them up by path. A node whose
+// totals are missing is named in the response.
+//
+// Not thread-safe; blocks for `timeout` at most. Connections stay open between calls.
+class ClusterUsage {
+ public:
+  struct Options {
+    NodeLabel own;
+    std::chrono::milliseconds timeout;
+    peer::MakeTransport make_transport = peer::make_http_transport;
+  };
+
+  explicit ClusterUsage(Options options) : options_(std::move(options)) {}
+
+  HttpResponse ask(const UsageTarget& target, const OwnUsage& own, const ClusterMembers& members);
+
+ private:
+  peer::Transport& transport(const peer::Credentials& credentials);
+
+  const Options options_;
+  std::unique_ptr<peer::Transport> transport_;
+  peer::Credentials credentials_;  // of `transport_`
+};
+
+}  // namespace spoor::daemon

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "scanner/store/usage_query.h"
+
+namespace spoor::scanner {
+
+// Adds up the totals that several nodes have of one directory, and of those below it, by path.
+//
+// Memory is bounded: directories beyond `entries_held_max` are summed in the rest of their parent. Not
+// thread-safe.
+class UsageSum {
+ public:
+  static constexpr std::size_t entries_held_max = 100'000;
+  static constexpr std::size_t path_bytes_held_max = 32U << 20U;
+
+  // Adds what one node found. Entries that are not below their parent are ignored: they count in no sum.
+  void add(const Usage& usage);
+
+  // The sums, in the order and within the bounds of `options`. An entry that some node did not list, but may
+  // have among those that it summed in its rest, is not complete. Usage::as_of is the oldest of all nodes'.
+  Usage result(const UsageOptions& options) const;
+
+ private:
+  struct Node {
+    UsageFigures figures;
+    std::int64_t mtime_ns = 0;
+    bool is_open = false;
+    UsageRest rest;
+    std::size_t cut = 0;                   // nodes that have a rest here
+    std::size_t listed_by_cut = 0;         // of those of its parent, which list this one
+    std::map<std::string, Node> children;  // by path
+  };
+
+  void add(Node& node, const UsageEntry& entry);
+
+  Node top_;
+  std::string path_;
+  std::size_t usages_ = 0;
+  std::size_t absent_ = 0;
+  std::size_t held_ = 0;
+  std::size_t path_bytes_held_ = 0;
+  bool has_as_of_ = true;
+  base::WallTime as_of_ = base::WallTime::max();
+  bool saw_everything_ = true;
+  bool truncated_ = false;
+  bool has_copy_rules_ = false;
+  std::optional<base::WallTime> since_;
+  bool history_is_full_ = false;
+};
+
+}  // namespace spoor::scanner

@@ -1,0 +1,244 @@
+#include "daemon/api/cluster_usage.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace spoor::daemon {
+namespace {
+
+using nlohmann::json;
+
+base::Error refused() { return {std::make_error_code(std::errc::connection_refused), "refused"}; }
+
+using Answers = std::map<std::string, base::Result<peer::HttpResponse>>;  // by URL; others refuse
+
+// Responds as the test set it up, and keeps what was asked.
+class AnsweringTransport final : public peer::Transport {
+ public:
+  AnsweringTransport(const Answers& answers, std::vector<std::string>& asked)
+      : answers_(answers), asked_(asked) {}
+
+  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
+    for (std::size_t at = requests.size(); at-- > 0;) {  // not in the order in which they were sent
+      asked_.push_back(requests[at].target);
+      const auto found = answers_.find(requests[at].endpoint.to_string());
+      on_response(at, found == answers_.end() ? refused() : found->second);
+    }
+  }
+
+ private:
+  const Answers& answers_;
+  std::vector<std::string>& asked_;
+};
+
+json answer_of(const std::string& node, std::uint64_t bytes, const std::string& path = "") {
+  return {{"path", path},
+          {"files", 1},
+          {"dirs", 0},
+          {"bytes", bytes},
+          {"allocated", 0},
+          {"complete", true},
+          {"as_of", "2026-01-02T03:04:05Z"},
+          {"truncated", false},
+          {"children", json::array()},
+          {"node", {{"name", node}, {"cluster", "c"}, {"instance", "instance of " + node}}}};
+}
+
+class ClusterUsageTest : public testing::Test {
+ protected:
+  ClusterUsageTest() {
+    own_.usage = scanner::Usage();
+    own_.usage->total.bytes = 1;
+    own_.usage->saw_everything = true;
+    own_.usage->as_of = base::WallTime(std::chrono::hours(24 * 365 * 60));
+  }
+
+  void member(const std::string& host, const json& answer) { respond_with(host, {200, "", answer.dump()}); }
+  void respond_with(const std::string& host, const peer::HttpResponse& response) {
+    members_.endpoints.push_back({host, 7420, {}});
+    members_.names.emplace_back();
+    answers_.emplace(members_.endpoints.back().to_string(), response);
+  }
+
+  json ask(const std::string& path = "") {
+    UsageTarget target{path, "size", {}};
+    const auto response = cluster_.ask(target, own_, members_);
+    EXPECT_EQ(response.status, 200U) << response.body;
+    return json::parse(response.body);
+  }
+
+  // The names of the nodes that are missing.
+  static std::vector<std::string> missing(const json& answer) {
+    std::vector<std::string> names;
+    for (const json& node : answer["nodes"]) {
+      if (!node["ok"].get<bool>()) names.push_back(node["name"]);
+    }
+    EXPECT_EQ(answer["complete"], names.empty() && answer["unknown_sources"].empty());
+    return names;
+  }
+
+  static std::string error_of(const json& answer, std::size_t node) { return answer["nodes"][node]["error"]; }
+
+  OwnUsage own_{refused(), {}};
+  ClusterMembers members_;
+  Answers answers_;
+  std::vector<std::string> asked_;
+  ClusterUsage cluster_{{.own = {"n0", "c", "instance of n0"},
+                         .timeout = std::chrono::milliseconds(1),
+                         .make_transport = [this](peer::HttpTransport::Options) {
+                           return std::make_unique<AnsweringTransport>(answers_, asked_);
+                         }}};
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(ClusterUsageTest, AllNodes_AreAddedAndNamed) {
+  member("b", answer_of("n2", 100));
+  member("a", answer_of("n1", 10));
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 111);
+  EXPECT_EQ(answer["as_of"], "2026-01-02T03:04:05Z") << "the oldest";
+  EXPECT_EQ(missing(answer), Names());
+  ASSERT_EQ(answer["nodes"].size(), 3U);
+  EXPECT_EQ(answer["nodes"][0]["name"], "n0");
+  EXPECT_EQ(answer["nodes"][0]["url"], nullptr);
+  EXPECT_EQ(answer["nodes"][1]["name"], "n1");
+  EXPECT_EQ(answer["nodes"][1]["url"], "http://a:7420");
+  EXPECT_EQ(answer["nodes"][1]["complete"], true);
+}
+
+TEST_F(ClusterUsageTest, Members_AreAskedForTheSamePathDepthAndOrder) {
+  member("a", answer_of("n1", 1, "a b/&"));
+  UsageTarget target{"a b/&", "files", {}};
+  target.options.depth = 3;
+  target.options.children_max = 5;
+  EXPECT_EQ(cluster_.ask(target, own_, members_).status, 200U);
+  EXPECT_EQ(asked_, Names{"/v1/usage?absent=empty&path=a%20b%2F%26&depth=3&sort=files&limit=10000"});
+}
+
+TEST_F(ClusterUsageTest, MemberThatDoesNotRespond_IsMissing) {
+  member("a", answer_of("n1", 10));
+  members_.endpoints.push_back({"down", 7420, {}});
+  members_.names.emplace_back("n9");
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 11);
+  EXPECT_EQ(missing(answer), Names{"n9"});
+  EXPECT_EQ(error_of(answer, 2), "refused");
+}
+
+TEST_F(ClusterUsageTest, OwnTotalsMissing_OwnNodeIsMissing) {
+  own_.usage = refused();
+  member("a", answer_of("n1", 10));
+  EXPECT_EQ(missing(ask()), Names{"n0"});
+}
+
+TEST_F(ClusterUsageTest, PeerOfTheLastScanThatIsNoMemberNow_IsMissing) {
+  member("a", answer_of("n1", 10));
+  own_.known_peers = {{"n0", {}, {}}, {"n1", {}, {}}, {"n7", {}, {}}};
+  EXPECT_EQ(missing(ask()), Names{"n7"});
+}
+
+TEST_F(ClusterUsageTest, UnknownSource_NothingIsComplete) {
+  members_.unknown_sources = {"dns x: it timed out"};
+  const auto answer = ask();
+  EXPECT_EQ(answer["unknown_sources"], json::array({"dns x: it timed out"}));
+  EXPECT_EQ(answer["complete"], false);
+  EXPECT_EQ(missing(answer), Names());
+}
+
+TEST_F(ClusterUsageTest, NodeAtTwoAddresses_IsAddedOnce) {
+  member("a", answer_of("n1", 10));
+  member("b", answer_of("n1", 10));
+  member("itself", answer_of("n0", 1));
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 11);
+  EXPECT_EQ(answer["nodes"].size(), 2U);
+  EXPECT_EQ(missing(answer), Names());
+}
+
+TEST_F(ClusterUsageTest, TwoDaemonsWithOneName_OneIsMissing) {
+  member("a", answer_of("n1", 10));
+  auto other = answer_of("n1", 10);
+  other["node"]["instance"] = "another";
+  member("b", other);
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 11);
+  EXPECT_EQ(missing(answer), Names{"n1"});
+}
+
+TEST_F(ClusterUsageTest, CertificateOfAnotherNode_IsMissing) {
+  respond_with("a", {200, "", answer_of("n1", 10).dump(), {"n2.example"}});
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 1);
+  EXPECT_NE(error_of(answer, 0).find("was issued for 'n2.example'"), std::string::npos);
+}
+
+TEST_F(ClusterUsageTest, UnusableResponses_AreMissingNodes) {
+  auto without_node = answer_of("n1", 10);
+  without_node.erase("node");
+  auto of_another_cluster = answer_of("n1", 10);
+  of_another_cluster["node"]["cluster"] = "d";
+  auto negative = answer_of("n1", 10);
+  negative["node"] = 7;
+  auto without_figures = answer_of("n1", 10);
+  without_figures.erase("bytes");
+  const std::vector<peer::HttpResponse> responses{
+      {200, "", "no JSON"},
+      {200, "", "[]"},
+      {200, "", fmt::format("{{\"a\":{}{}}}", std::string(100'000, '['), std::string(100'000, ']'))},
+      {200, "", without_node.dump()},
+      {200, "", of_another_cluster.dump()},
+      {200, "", negative.dump()},
+      {200, "", without_figures.dump()},
+      {200, "", answer_of("n1", 10, "elsewhere").dump()},
+      {403, "application/problem+json", R"({"detail":"not allowed"})"},
+      {404, "application/problem+json", R"({"code":"no_scan","detail":"there was no scan"})"},
+  };
+  for (const auto& response : responses) {
+    members_ = {};
+    answers_.clear();
+    respond_with("a", response);
+    const auto answer = ask();
+    EXPECT_EQ(answer["bytes"], 1) << response.body.substr(0, 100);
+    EXPECT_EQ(answer["complete"], false) << response.body.substr(0, 100);
+    EXPECT_FALSE(answer["nodes"][0]["ok"]) << response.body.substr(0, 100);
+    EXPECT_NE(error_of(answer, 0), "") << response.body.substr(0, 100);
+  }
+}
+
+TEST_F(ClusterUsageTest, OlderSpoor_IsNamedAsSuch) {
+  respond_with("a", {400, "application/problem+json", R"({"detail":"there is no parameter 'absent'"})"});
+  EXPECT_EQ(error_of(ask(), 0), "it may run an older Spoor: there is no parameter 'absent'");
+}
+
+TEST_F(ClusterUsageTest, DirectoryThatNoNodeHas_IsNotFoundOnlyIfAllNodesAreThere) {
+  own_.usage->total.path = "a";
+  own_.usage->total.bytes = 0;
+  own_.usage->is_absent = true;
+  auto absent = answer_of("n1", 0, "a");
+  absent["absent"] = true;
+  member("a", absent);
+  UsageTarget target{"a", "size", {}};
+  EXPECT_EQ(cluster_.ask(target, own_, members_).status, 404U);
+  own_.known_peers = {{"n7", {}, {}}};
+  const auto answer = ask("a");
+  EXPECT_EQ(answer["path"], "a");
+  EXPECT_EQ(missing(answer), Names{"n7"});
+}
+
+TEST_F(ClusterUsageTest, ErrorsOfPeers_ArePrintableAndShort) {
+  member("a",
+         {500, "application/problem+json", json{{"detail", "\x1b[31m" + std::string(5'000, 'x')}}.dump()});
+  const std::string error = error_of(ask(), 0);
+  EXPECT_LT(error.size(), 1'000U);
+  EXPECT_EQ(error.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spoor::daemon

@@ -1,0 +1,149 @@
+#include "scanner/store/usage_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spoor::scanner {
+namespace {
+
+using std::chrono::seconds;
+
+UsageEntry entry(const std::string& path, std::uint64_t bytes, std::vector<UsageEntry> children = {}) {
+  UsageEntry made;
+  made.path = path;
+  made.bytes = bytes;
+  made.files = 1;
+  made.is_open = true;
+  made.children = std::move(children);
+  return made;
+}
+
+Usage usage(UsageEntry total, int as_of_s = 100) {
+  Usage made;
+  made.total = std::move(total);
+  made.as_of = base::WallTime(seconds(as_of_s));
+  made.saw_everything = true;
+  return made;
+}
+
+Usage sum(const std::vector<Usage>& usages, const UsageOptions& options = {}) {
+  UsageSum made;
+  for (const Usage& one : usages) made.add(one);
+  return made.result(options);
+}
+
+std::map<std::string, std::uint64_t> bytes_of(const UsageEntry& total) {
+  std::map<std::string, std::uint64_t> found;
+  for_each_entry(total, [&](const UsageEntry& one) { found[one.path] = one.bytes; });
+  return found;
+}
+
+TEST(UsageSumTest, Entries_AreAddedByPath) {
+  const auto total = sum({usage(entry("", 6, {entry("a", 1, {entry("a/x", 1)}), entry("b", 5)})),
+                          usage(entry("", 30, {entry("a", 10, {entry("a/y", 4)}), entry("c", 20)}), 50)});
+  EXPECT_EQ(bytes_of(total.total), (std::map<std::string, std::uint64_t>{
+                                       {"", 36}, {"a", 11}, {"a/x", 1}, {"a/y", 4}, {"b", 5}, {"c", 20}}));
+  EXPECT_EQ(total.total.children.front().path, "c") << "the largest first";
+  EXPECT_EQ(total.total.children.front().depth, 1U);
+  EXPECT_EQ(total.as_of, base::WallTime(seconds(50))) << "the oldest";
+  EXPECT_TRUE(total.is_complete(total.total));
+  EXPECT_FALSE(total.truncated);
+  EXPECT_FALSE(total.is_absent);
+}
+
+TEST(UsageSumTest, NodeThatSawNotEverything_NothingIsComplete) {
+  auto one = usage(entry("", 1, {entry("a", 1)}));
+  one.saw_everything = false;
+  const auto total = sum({one, usage(entry("", 1))});
+  EXPECT_FALSE(total.is_complete(total.total));
+  EXPECT_FALSE(total.is_complete(total.total.children.front()));
+}
+
+TEST(UsageSumTest, NodeWithoutAScanOfEverything_SumHasNoTime) {
+  auto never = usage(entry("", 1));
+  never.as_of.reset();
+  EXPECT_EQ(sum({usage(entry("", 1)), never}).as_of, std::nullopt);
+}
+
+TEST(UsageSumTest, EntryThatANodeMayHaveInItsRest_IsNotComplete) {
+  auto cut = entry("", 100, {entry("a", 60)});
+  cut.rest.count = 3;
+  cut.rest.bytes = 40;
+  const auto total = sum({usage(cut), usage(entry("", 3, {entry("a", 1), entry("b", 2)}))});
+  EXPECT_EQ(total.total.bytes, 103U);
+  EXPECT_TRUE(total.is_complete(total.total)) << "the rest is in the sum of the whole";
+  ASSERT_EQ(total.total.children.size(), 2U);
+  EXPECT_TRUE(total.is_complete(total.total.children[0])) << "a is listed by both";
+  EXPECT_FALSE(total.is_complete(total.total.children[1])) << "b may be in the rest of the first";
+  EXPECT_EQ(total.total.rest.count, 3U);
+  EXPECT_EQ(total.total.rest.bytes, 40U);
+}
+
+TEST(UsageSumTest, ChildrenBeyondTheBounds_AreSummedInTheRest) {
+  UsageOptions two;
+  two.children_max = 2;
+  const std::vector<Usage> usages{
+      usage(entry("", 10, {entry("a", 1), entry("b", 2), entry("c", 3), entry("d", 4)}))};
+  const auto shown = sum(usages, two);
+  EXPECT_EQ(bytes_of(shown.total), (std::map<std::string, std::uint64_t>{{"", 10}, {"d", 4}, {"c", 3}}));
+  EXPECT_EQ(shown.total.rest.count, 2U);
+  EXPECT_EQ(shown.total.rest.bytes, 3U);
+  EXPECT_FALSE(shown.truncated) << "as requested";
+  UsageOptions three_entries;
+  three_entries.entries_max = 3;
+  EXPECT_TRUE(sum(usages, three_entries).truncated);
+  EXPECT_EQ(sum(usages, three_entries).total.rest.bytes, 1U);
+  UsageOptions few_bytes;
+  few_bytes.path_bytes_max = 1;
+  EXPECT_TRUE(sum(usages, few_bytes).truncated);
+  EXPECT_EQ(sum(usages, few_bytes).total.children.size(), 1U);
+}
+
+TEST(UsageSumTest, MoreDirectoriesThanAreHeld_AreSummedInTheRest) {
+  std::vector<UsageEntry> many;
+  for (std::size_t i = 0; i < UsageSum::entries_held_max + 5; ++i)
+    many.push_back(entry(std::to_string(i), 1));
+  const auto count = many.size();
+  const auto total = sum({usage(entry("", count, std::move(many)))});
+  EXPECT_EQ(total.total.bytes, count);
+  EXPECT_EQ(total.total.children.size(), UsageSum::entries_held_max);
+  EXPECT_EQ(total.total.rest.bytes, 5U);
+  EXPECT_TRUE(total.truncated);
+}
+
+TEST(UsageSumTest, EntriesOutsideOfTheirParent_AreIgnored) {
+  const auto total = sum({usage(
+      entry("a", 7, {entry("b", 1), entry("a/x/y", 2), entry("", 3), entry("a", 4), entry("a/x", 5)}))});
+  EXPECT_EQ(bytes_of(total.total), (std::map<std::string, std::uint64_t>{{"a", 7}, {"a/x", 5}}));
+}
+
+TEST(UsageSumTest, AbsentOnAllNodes_IsAbsent) {
+  auto absent = usage(entry("a", 0));
+  absent.is_absent = true;
+  EXPECT_TRUE(sum({absent, absent}).is_absent);
+  EXPECT_FALSE(sum({absent, usage(entry("a", 1))}).is_absent);
+}
+
+TEST(UsageSumTest, CopiedBytes_AreDividedOnceAfterTheSum) {
+  std::vector<Usage> nodes;
+  for (int node = 0; node < 3; ++node) {
+    auto one = usage(entry("", 110));
+    one.total.copied[3] = 100;
+    one.has_copy_rules = true;
+    nodes.push_back(one);
+  }
+  const auto total = sum(nodes);
+  EXPECT_TRUE(total.has_copy_rules);
+  EXPECT_EQ(total.total.logical_bytes(), 130U) << "100 on three nodes, and 10 on each";
+}
+
+TEST(UsageSumTest, Figures_Saturate) {
+  const auto total = sum({usage(entry("", sum_max)), usage(entry("", 5))});
+  EXPECT_EQ(total.total.bytes, sum_max);
+}
+
+}  // namespace
+}  // namespace spoor::scanner
