@@ -29,6 +29,7 @@ class Cluster {
   Cluster(std::size_t nodes, std::size_t drives, nlohmann::json etcd = nullptr);
 
   std::vector<Node>& nodes() { return nodes_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
   void start(Node& node);
   int stop(Node& node);        // SIGTERM; gives the exit code
   void kill_hard(Node& node);  // SIGKILL

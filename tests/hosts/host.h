@@ -43,6 +43,7 @@ class Host {
   // `spoor --config <its own> ARGUMENTS` in its network.
   support::CommandResult spoor(std::vector<std::string> arguments, const std::string& input = {}) const;
 
+  bool has_scan() const { return std::filesystem::exists(data_dir_ / "scan.db"); }
   // The totals in its database, and the true totals of its drives.
   support::TreeTotals stored_totals() const;
   support::TreeTotals true_totals() const { return support::walk_independently(drives_); }

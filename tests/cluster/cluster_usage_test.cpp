@@ -1,0 +1,301 @@
+// Which nodes `spoor usage --cluster` adds up, and what it reports of the others.
+#include "tests/cluster/cluster_usage.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "peer/http/http_transport.h"
+
+namespace spoor::cluster {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class ThreeNodesUsageTest : public ClusterUsageTest {
+ protected:
+  ThreeNodesUsageTest() : ClusterUsageTest(3) {
+    for (Cluster::Node& each : cluster_.nodes()) write(each, "bucket/" + each.name + "/file", 7);
+  }
+
+  std::vector<const Cluster::Node*> nodes(const std::vector<std::size_t>& indices) {
+    std::vector<const Cluster::Node*> nodes;
+    for (const std::size_t index : indices) nodes.push_back(&node(index));
+    return nodes;
+  }
+  static std::multiset<std::string> names(const std::vector<std::string>& names) {
+    return {names.begin(), names.end()};
+  }
+  // All that the answer says of the nodes that are missing, and of the sums of the others.
+  void expect_missing(const Answer& answer, const std::vector<std::string>& missing,
+                      const std::vector<std::size_t>& counted) {
+    EXPECT_EQ(answer.code, missing.empty() ? 0 : 3) << answer.err;
+    EXPECT_EQ(answer.json["complete"], missing.empty());
+    EXPECT_EQ(answer.missing(cluster_), names(missing)) << answer.json;
+    EXPECT_EQ(answer.totals(), count(nodes(counted)));
+  }
+};
+
+TEST_F(ThreeNodesUsageTest, NodeWithoutScan_IsMissing) {
+  cluster_.scan(node(0));
+  cluster_.scan(node(1));
+  const Answer answer = ask(node(0));
+  expect_missing(answer, {"n2"}, {0, 1});
+  EXPECT_THAT(answer.error_of("n2"), HasSubstr("there was no scan of this node yet"));
+  const Answer own = ask(node(2));
+  expect_missing(own, {"n2"}, {0, 1});
+  EXPECT_THAT(own.error_of("n2"), HasSubstr("there was no scan of this node yet"));
+  cluster_.scan(node(2));
+  expect_missing(ask(node(0)), {}, {0, 1, 2});
+}
+
+TEST_F(ThreeNodesUsageTest, NoNodeHasScanned_AllAreMissing) {
+  const Answer answer = ask(node(0));
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_EQ(answer.missing(cluster_), names({"n0", "n1", "n2"}));
+  EXPECT_EQ(answer.totals(), (Totals{{"", {}}}));
+  EXPECT_EQ(answer.json["as_of"], nullptr);
+}
+
+TEST_F(ThreeNodesUsageTest, DirectoryOfOneNode_HasItsTotals) {
+  scan_all();
+  for (const std::size_t asked : {0U, 2U}) {
+    const Answer answer = ask(node(asked), {"bucket/n2"});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_EQ(answer.totals(), count({&node(2)}, "bucket/n2"));
+  }
+}
+
+TEST_F(ThreeNodesUsageTest, DirectoryOfNoNode_IsNotFoundUnlessANodeIsMissing) {
+  scan_all();
+  const Answer absent = ask(node(0), {"bucket/none"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, HasSubstr("no directory 'bucket/none' was found by the last scan of any node"));
+  cluster_.kill_hard(node(2));
+  const Answer unknown = ask(node(0), {"bucket/none"});
+  EXPECT_EQ(unknown.code, 3) << "the missing node may have it";
+  EXPECT_EQ(unknown.json["files"], 0);
+  EXPECT_EQ(unknown.json["complete"], false);
+  EXPECT_EQ(unknown.missing(cluster_), names({"n2"}));
+}
+
+TEST_F(ThreeNodesUsageTest, PathWithDotDot_IsRefused) {
+  scan_all();
+  const Answer answer = ask(node(0), {"bucket/../n0"});
+  EXPECT_EQ(answer.code, 2);
+  EXPECT_THAT(answer.err, HasSubstr(".."));
+}
+
+TEST_F(ThreeNodesUsageTest, NodeOfAnotherCluster_IsMissing) {
+  scan_all();
+  configure(node(2), [](json& config) { config["node"]["cluster"] = "other"; });
+  const Answer answer = ask(node(0));
+  expect_missing(answer, {"n2"}, {0, 1});
+  EXPECT_THAT(answer.error_of(url_of(node(2))), HasSubstr("belongs to cluster 'other', not to 'test'"));
+}
+
+TEST_F(ThreeNodesUsageTest, TwoDaemonsOfOneName_OneIsMissing) {
+  scan_all();
+  configure(node(2), [](json& config) { config["node"]["name"] = "n1"; });
+  const Answer answer = ask(node(0));
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_THAT(answer.err, HasSubstr("two daemons call themselves 'n1'"));
+  EXPECT_EQ(answer.json["complete"], false);
+  EXPECT_THAT(answer.missing(cluster_), Not(testing::IsEmpty())) << "the one that responds later";
+  EXPECT_THAT(answer.totals(), testing::AnyOf(count(nodes({0, 1})), count(nodes({0, 2}))));
+}
+
+TEST_F(ThreeNodesUsageTest, DaemonOfTheOwnName_IsMissing) {
+  scan_all();
+  configure(node(2), [](json& config) { config["node"]["name"] = "n0"; });
+  const Answer answer = ask(node(0));
+  expect_missing(answer, {"n2"}, {0, 1});
+  EXPECT_THAT(answer.error_of(url_of(node(2))), HasSubstr("two daemons call themselves 'n0'"));
+}
+
+TEST_F(ThreeNodesUsageTest, OwnUrlAmongThePeers_IsCountedOnce) {
+  scan_all();
+  const std::string again = cluster_.socket_of(node(0)).parent_path() / "." / "n0.sock";
+  set_peers(node(0), {url_of(node(0)), "unix:" + again, url_of(node(1)), url_of(node(2))});
+  const Answer answer = ask(node(0));
+  expect_missing(answer, {}, {0, 1, 2});
+  EXPECT_EQ(answer.json["nodes"].size(), 3U) << answer.json["nodes"];
+}
+
+TEST_F(ThreeNodesUsageTest, PeerAtTwoAddresses_IsCountedOnce) {
+  scan_all();
+  set_peers(node(0), {url_of(node(1)), tcp_url_of(node(1)), url_of(node(2))});
+  const Answer answer = ask(node(0));
+  expect_missing(answer, {}, {0, 1, 2});
+  EXPECT_EQ(answer.json["nodes"].size(), 3U) << answer.json["nodes"];
+}
+
+// Its cursor in scan.db is all that is known of it.
+TEST_F(ThreeNodesUsageTest, PeerOfTheLastScanThatIsNoMemberNow_IsMissing) {
+  scan_all();
+  set_peers(node(0), {url_of(node(1))});
+  const Answer answer = ask(node(0));
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_EQ(answer.json["complete"], false);
+  EXPECT_THAT(answer.error_of("n2"), HasSubstr("the last scan knows it"));
+  EXPECT_EQ(answer.totals(), count(nodes({0, 1})));
+}
+
+// Marks of the node that it did not reach may be missing from its totals.
+TEST_F(ThreeNodesUsageTest, PartialScanOfOneNode_LeavesTheSumsIncomplete) {
+  scan_all();
+  cluster_.kill_hard(node(2));
+  cluster_.scan(node(0), 3);
+  cluster_.start(node(2));
+  for (const std::size_t asked : {0U, 1U}) {
+    const Answer answer = ask(node(asked));
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_EQ(answer.json["complete"], false) << asked;
+    EXPECT_EQ(answer.json["children"][0]["complete"], false) << asked;
+    EXPECT_EQ(answer.totals(), count(nodes({0, 1, 2})));
+    for (const json& each : answer.json["nodes"]) EXPECT_EQ(each["complete"], each["name"] != "n0") << each;
+  }
+}
+
+// A request waits for the slowest node, and reports it.
+TEST_F(ThreeNodesUsageTest, FrozenNode_IsMissingAfterTheTimeout) {
+  scan_all();
+  configure(node(0), [](json& config) { config["peers"]["timeout"] = "300ms"; });
+  node(1).daemon->freeze();
+  expect_missing(ask(node(0)), {"n1"}, {0, 2});
+  node(1).daemon->signal(SIGCONT);
+  configure(node(0), [](json& config) { config["peers"].erase("timeout"); });
+  expect_missing(ask(node(0)), {}, {0, 1, 2});
+}
+
+TEST_F(ThreeNodesUsageTest, TextAndCsv_NameTheMissingNodes) {
+  scan_all();
+  const auto text = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"usage", "--cluster"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return cluster_.spoor(node(0), arguments);
+  };
+  EXPECT_EQ(text({}).code, 0);
+  EXPECT_EQ(text({}).err, "");
+  EXPECT_THAT(text({}).out, Not(HasSubstr("pending")));
+  cluster_.kill_hard(node(2));
+  for (const auto& result : {text({}), text({"--csv"})}) {
+    EXPECT_EQ(result.code, 3);
+    EXPECT_THAT(result.err, HasSubstr("missing from the sums:\n  "));
+    EXPECT_THAT(result.err, HasSubstr(url_of(node(2)))) << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr(url_of(node(1))))) << result.err;
+  }
+  const auto csv = text({"--csv"}).out;
+  EXPECT_THAT(csv,
+              testing::StartsWith("path,depth,files,dirs,bytes,allocated,as_of,complete\r\n\"\",0,2,4,14,"));
+  EXPECT_THAT(csv, HasSubstr("\"bucket\",1,2,2,14,"));
+  EXPECT_THAT(csv, Not(HasSubstr(",true"))) << "the missing node may have more of each directory";
+}
+
+class RolesTest : public ThreeNodesUsageTest {
+ protected:
+  RolesTest() {
+    scan_all();
+    configure(node(1), [this](json& config) {
+      config["auth"]["tokens"] = json::array();
+      for (const char* const role : {"peer", "read", "mark", "admin"}) {
+        std::ofstream(token_file(role)) << token(role) << '\n';
+        config["auth"]["tokens"].push_back({{"name", role}, {"role", role}, {"file", token_file(role)}});
+      }
+    });
+  }
+
+  static std::string token(const std::string& role) { return "a-token-of-the-role-" + role; }
+  std::string token_file(const std::string& role) {
+    return cluster_.data_dir_of(node(1)).native() + "-token-" + role;
+  }
+
+  unsigned status_with(const std::string& role) {
+    peer::HttpTransport transport({});
+    const peer::HttpRequest request{.endpoint = base::parse_endpoint(tcp_url_of(node(1))).value(),
+                                    .target = "/v1/usage?scope=cluster",
+                                    .content_type = {},
+                                    .body = {},
+                                    .authorization = role.empty() ? "" : "Bearer " + token(role)};
+    const auto response = peer::exchange(transport, request);
+    EXPECT_TRUE(response) << response.error().message;
+    return response ? response->status : 0;
+  }
+
+  // With the token of this role for its peers.
+  Answer ask_with(const std::string& role) {
+    configure(node(0), [&](json& config) {
+      config["peers"]["static"] = json::array({tcp_url_of(node(1)), url_of(node(2))});
+      config["peers"].erase("token_file");
+      if (!role.empty()) config["peers"]["token_file"] = token_file(role);
+    });
+    return ask(node(0));
+  }
+};
+
+TEST_F(RolesTest, UsageOfTheCluster_NeedsARole) {
+  EXPECT_EQ(status_with("read"), 200U);
+  EXPECT_EQ(status_with("admin"), 200U);
+  EXPECT_EQ(status_with("peer"), 200U);
+  EXPECT_EQ(status_with("mark"), 403U);
+  EXPECT_EQ(status_with(""), 401U);
+}
+
+TEST_F(RolesTest, PeerThatRefusesTheRole_IsMissing) {
+  expect_missing(ask_with("peer"), {}, {0, 1, 2});
+  for (const std::string role : {"mark", ""}) {
+    const Answer refused = ask_with(role);
+    EXPECT_EQ(refused.code, 3);
+    EXPECT_EQ(refused.totals(), count(nodes({0, 2}))) << role;
+    EXPECT_NE(refused.error_of(tcp_url_of(node(1))), "");
+    EXPECT_THAT(refused.err, Not(HasSubstr("a-token"))) << "a token is a secret";
+  }
+}
+
+TEST_F(ThreeNodesUsageTest, CopiesOnSeveralNodes_LogicalBytesAreExact) {
+  for (Cluster::Node& each : cluster_.nodes()) {
+    write(each, "replicas/a/x", 1000);
+    write(each, "replicas/b/x", 1);
+    write(each, "replicas/once/" + each.name, 101);  // a rule inside of another one's directory
+    write(each, "replicas/once/again/x", 11);        // and the first one's factor again
+    write(each, "plain/x", 10);
+  }
+  write(node(1), "coded/x", 700);  // 1.4 for 1: on two nodes only
+  write(node(2), "coded/x", 0);
+  for (Cluster::Node& each : cluster_.nodes()) {
+    configure(each, [](json& config) {
+      config["usage"]["copies"] = json::array({{{"path", "replicas/once/again"}, {"factor", 3}},
+                                               {{"path", "replicas/once"}, {"factor", 1}},
+                                               {{"path", "repl*"}, {"factor", 3}},
+                                               {{"path", "coded"}, {"factor", 1.4}}});
+    });
+  }
+  scan_all();
+  const Answer answer = ask(node(2));
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_EQ(answer.totals(), count(nodes({0, 1, 2})));
+  std::map<std::string, std::uint64_t> logical;
+  const std::function<void(const json&)> add = [&](const json& entry) {
+    logical[entry["path"]] = entry["logical_bytes"];
+    for (const json& child : entry.value("children", json::array())) add(child);
+  };
+  add(answer.json);
+  constexpr std::uint64_t buckets = 3 * 7;
+  constexpr std::uint64_t once = 3 * 101 + 11;
+  EXPECT_EQ(logical, (std::map<std::string, std::uint64_t>{{"", buckets + 1001 + once + 30 + 500},
+                                                           {"bucket", buckets},
+                                                           {"bucket/n0", 7},
+                                                           {"bucket/n1", 7},
+                                                           {"bucket/n2", 7},
+                                                           {"replicas", 1001 + once},
+                                                           {"replicas/a", 1000},
+                                                           {"replicas/b", 1},
+                                                           {"replicas/once", once},
+                                                           {"plain", 30},
+                                                           {"coded", 500}}));
+}
+
+}  // namespace
+}  // namespace spoor::cluster
