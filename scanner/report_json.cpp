@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -70,6 +71,7 @@ ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigu
 // A path that is not UTF-8 is not exact in JSON: two of them may look the same.
 ordered_json entry_json(const Usage& usage, const UsageEntry& entry) {
   ordered_json json{{"path", entry.path}};
+  if (entry.is_unread) json["unread"] = true;
   if (!base::is_utf8(entry.path)) json["path_base64"] = base::to_base64(entry.path);
   return with_figures(std::move(json), usage, entry);
 }
@@ -130,12 +132,21 @@ base::WallTime read_time(const ordered_json& json) {
   return *time;
 }
 
+std::int64_t read_difference(const ordered_json& json, const char* name) {
+  const ordered_json& difference = json.at(name);
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const bool is_too_large = difference.is_number_unsigned() && difference.get<std::uint64_t>() > most;
+  if (!difference.is_number_integer() || is_too_large)
+    throw std::invalid_argument(fmt::format("'{}' is not a number from -2^63 to 2^63 - 1", name));
+  return difference.get<std::int64_t>();
+}
+
 UsageGrowth read_growth(const ordered_json& json) {
   UsageGrowth growth;
-  json.at("files").get_to(growth.files);
-  json.at("dirs").get_to(growth.dirs);
-  json.at("bytes").get_to(growth.bytes);
-  json.at("allocated").get_to(growth.allocated);
+  growth.files = read_difference(json, "files");
+  growth.dirs = read_difference(json, "dirs");
+  growth.bytes = read_difference(json, "bytes");
+  growth.allocated = read_difference(json, "allocated");
   growth.since = read_time(json.at("since"));
   const auto named =
       std::ranges::find(named_changes, json.at("change").get<std::string>(), &NamedChange::name);
@@ -179,6 +190,7 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
   read_figures(json, entry);
   const auto children = json.find("children");
   entry.is_open = children != json.end();
+  entry.is_unread = json.value("unread", false);
   if (!entry.is_open) return entry;
   if (depth == usage_depth_max && !children->empty())
     throw std::length_error("directories are nested too deep");
@@ -234,6 +246,7 @@ ordered_json usage_json(const Usage& usage) {
   if (usage.is_absent) json["absent"] = true;
   if (usage.since) {
     json["since"] = base::iso_time(*usage.since);
+    json["history_since"] = time_or_null(usage.history_since);
     json["history_full"] = usage.history_is_full;
   }
   json["children"] = ordered_json::array();  // even if none were requested
@@ -288,6 +301,8 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     usage.is_absent = json.value("absent", false);
     usage.has_copy_rules = json.contains("logical_bytes");
     if (const auto since = json.find("since"); since != json.end()) usage.since = read_time(*since);
+    if (const auto since = json.find("history_since"); since != json.end() && !since->is_null())
+      usage.history_since = read_time(*since);
     usage.history_is_full = json.value("history_full", false);
     return usage;
   });

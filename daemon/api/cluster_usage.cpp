@@ -223,6 +223,7 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
   nodes.add_known(own.known_peers);
 
   scanner::Usage usage = nodes.sum().result(target.options);
+  usage.since = target.options.since;
   const bool is_missing = nodes.has_missing() || !members.unknown_sources.empty();
   if (is_missing) usage.saw_everything = false;
   if (usage.is_absent && !is_missing) {

@@ -69,6 +69,7 @@ HttpResponse Sessions::sign_out(const HttpRequest& request) {
 
 bool Sessions::allow(const HttpRequest& request, Roles allowed, const Access& access) {
   if (request.method != "GET" || (allowed & role_bit(config::Role::read)) == 0) return false;
+  if (!request.caller.gets_page) return false;
   const auto token = use(request.session);
   return token && (access.roles_of_token(*token) & reading) != 0;
 }

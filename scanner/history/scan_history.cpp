@@ -154,7 +154,7 @@ base::Result<> ScanHistory::record_gone() {
     if (touched_.keeps(path)) {
       put(row, {at_, {}, HistoryEvent::deleted});
     } else {
-      erase(row.id);  // moved below the depth
+      erase_or_hollow(path, std::move(row));  // moved below the depth
     }
   }
   return {};
@@ -294,7 +294,9 @@ bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
   moves_[gone.path] = path;
   // What is below may be too deep for a history now.
   for_each_below(path, gone.row.id, [this](const std::string& below, HistoryRow row) {
-    if (!touched_.keeps(below)) erase_or_hollow(below, std::move(row));
+    // One that is gone may have been moved out of it before: record_gone() erases it otherwise.
+    if (touched_.keeps(below) || gone_.contains(row.id)) return;
+    erase_or_hollow(below, std::move(row));
   });
   std::string from = gone.path.size() <= HistoryPoint::from_bytes_max ? std::move(gone.path) : std::string();
   put(gone.row, {at_, sum.figures, HistoryEvent::renamed, std::move(from)});

@@ -224,7 +224,7 @@ void UsageGrowth::add(const UsageGrowth& other) {
   add_saturating(dirs, other.dirs);
   add_saturating(bytes, other.bytes);
   add_saturating(allocated, other.allocated);
-  since = std::min(since, other.since);
+  since = std::max(since, other.since);
 }
 
 std::optional<UsageGrowth> growth_since(const HistoryPoints& points, std::int64_t since,

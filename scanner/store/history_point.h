@@ -90,7 +90,7 @@ struct UsageGrowth {
   Change change = Change::grown;
   std::string from = {};  // of one that was renamed: its path then, if it is known
 
-  // Adds the figures; keeps the earlier time.
+  // Adds the figures; keeps the later time: the history of one may begin later than that of the other.
   void add(const UsageGrowth& other);
 
   friend bool operator==(const UsageGrowth&, const UsageGrowth&) = default;

@@ -203,6 +203,7 @@ class Query {
     usage->is_absent = is_absent;
     usage->has_copy_rules = !options_.copies.empty();
     const bool is_summed = add_copied(top, options_.copies.factor(path));
+    top.entry.is_unread = !top.all_read;
     usage->total = std::move(top.entry);
     if (!is_summed || !open_all({&usage->total, std::move(top.rows), top.all_read, top.history})) {
       return base::Error(Errc::interrupted, "reading the totals was interrupted; request fewer directories");
@@ -211,6 +212,7 @@ class Query {
     usage->saw_everything = last_scan_saw_everything();
     usage->truncated = truncated_;
     usage->since = options_.since;
+    if (history_) usage->history_since = wall_time(history_->since());
     usage->history_is_full = history_ && history_->is_full();
     return usage;
   }
@@ -304,6 +306,7 @@ class Query {
     if (places.size() < options_.children_max && entry.rest.count > 0) truncated_ = true;
     entry.children.reserve(places.size());  // `waiting` points into it
     for (Place& place : places) {
+      place.entry.is_unread = !place.all_read;
       entry.children.push_back(std::move(place.entry));
       waiting.push_back({&entry.children.back(), std::move(place.rows), place.all_read, place.history});
     }

@@ -52,6 +52,8 @@ struct UsageEntry : UsageFigures {
 
   // Whether `children` and `rest` were read; false at the requested depth.
   bool is_open = false;
+  // Some drive could not read it, or a directory above it: children may be missing.
+  bool is_unread = false;
   std::vector<UsageEntry> children;  // in the requested order
   UsageRest rest;                    // the other children
 };
@@ -64,6 +66,8 @@ struct Usage {
   // Whether the last scan saw everything. If not, the marks of a peer are still to be walked, anywhere.
   bool saw_everything = false;
   std::optional<base::WallTime> since;  // UsageOptions::since
+  // When the history begins; nothing if none is kept. Only with UsageOptions::since.
+  std::optional<base::WallTime> history_since;
   // Whether some directories have no history because of its bounds. Only with UsageOptions::since.
   bool history_is_full = false;
   // Whether a bound on the whole result was reached: some directories have fewer children than requested, or

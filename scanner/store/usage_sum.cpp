@@ -42,7 +42,9 @@ void UsageSum::add(const Usage& usage) {
   saw_everything_ = saw_everything_ && usage.saw_everything;
   truncated_ = truncated_ || usage.truncated;
   has_copy_rules_ = has_copy_rules_ || usage.has_copy_rules;
-  since_ = usage.since;
+  has_growth_ = has_growth_ && usage.history_since;
+  if (usage.history_since)
+    history_since_ = std::max(history_since_.value_or(*usage.history_since), *usage.history_since);
   history_is_full_ = history_is_full_ || usage.history_is_full;
   // A node that never had the directory has no history of it.
   if (!usage.is_absent) add_growth(top_.figures.growth, usages_ - absent_ == 1, usage.total.growth);
@@ -54,7 +56,8 @@ void UsageSum::add(Node& node, const UsageEntry& entry) {
   node.mtime_ns = std::max(node.mtime_ns, entry.mtime_ns);
   node.is_open = node.is_open || entry.is_open;
   const bool has_rest = entry.rest.count > 0;
-  bool is_cut = has_rest;
+  // A bound on the whole answer of a node leaves directories closed.
+  bool is_cut = has_rest || entry.is_unread || (!entry.is_open && entry.dirs > 0);
   if (has_rest) {
     add_growth(node.rest.growth, node.rest.count == 0, entry.rest.growth);
     node.rest.count = saturating_add(node.rest.count, entry.rest.count);
@@ -94,44 +97,59 @@ Usage UsageSum::result(const UsageOptions& options) const {
   usage.truncated = truncated_;
   usage.is_absent = absent_ == usages_;
   usage.has_copy_rules = has_copy_rules_;
-  usage.since = since_;
+  if (has_growth_) usage.history_since = history_since_;
   usage.history_is_full = history_is_full_;
   static_cast<UsageFigures&>(usage.total) = top_.figures;
   usage.total.path = path_;
   usage.total.mtime_ns = top_.mtime_ns;
   std::uint64_t entries_left = options.entries_max;
   std::uint64_t path_bytes_left = options.path_bytes_max;
-  std::deque<std::pair<UsageEntry*, const Node*>> waiting{{&usage.total, &top_}};
+  struct Waiting {
+    UsageEntry* entry;
+    const Node* node;
+    bool is_exact;  // all nodes that have it list it
+  };
+  std::deque<Waiting> waiting{{&usage.total, &top_, true}};
   // Level by level, so that bounds cut the deepest levels.
   for (; !waiting.empty(); waiting.pop_front()) {
-    auto& [entry, node] = waiting.front();
+    const auto [entry, node, is_exact] = waiting.front();
     entry->is_open = node->is_open;
     entry->rest = node->rest;
-    std::vector<std::pair<UsageEntry, const Node*>> children;
+    entry->rest.complete = entry->rest.complete && is_exact;
+    if (!has_growth_) entry->growth.reset();
+    if (!has_growth_) entry->rest.growth.reset();
+    struct Listed {
+      UsageEntry entry;
+      const Node* node;
+      bool is_exact;
+    };
+    std::vector<Listed> children;
     for (const auto& [path, child] : node->children) {
-      UsageEntry& listed = children.emplace_back(UsageEntry(), &child).first;
+      children.push_back({UsageEntry(), &child, is_exact && child.listed_by_cut == node->cut});
+      UsageEntry& listed = children.back().entry;
       static_cast<UsageFigures&>(listed) = child.figures;
-      listed.complete = listed.complete && child.listed_by_cut == node->cut;
+      listed.complete = listed.complete && children.back().is_exact;
+      if (!has_growth_) listed.growth.reset();
       listed.path = path;
       listed.depth = entry->depth + 1;
       listed.mtime_ns = child.mtime_ns;
     }
     std::ranges::sort(children, [&](const auto& one, const auto& other) {
-      return is_before(options.order, one.first, other.first);
+      return is_before(options.order, one.entry, other.entry);
     });
     std::size_t kept = 0;
     for (; kept < children.size() && kept < std::min(options.children_max, entries_left); ++kept) {
-      const std::uint64_t path_bytes = children[kept].first.path.size();
+      const std::uint64_t path_bytes = children[kept].entry.path.size();
       if (path_bytes > path_bytes_left) break;
       path_bytes_left -= path_bytes;
     }
     entries_left -= kept;
     if (kept < std::min<std::uint64_t>(options.children_max, children.size())) usage.truncated = true;
-    for (std::size_t at = kept; at < children.size(); ++at) add_to_rest(entry->rest, children[at].first);
+    for (std::size_t at = kept; at < children.size(); ++at) add_to_rest(entry->rest, children[at].entry);
     entry->children.reserve(kept);  // `waiting` points into it
     for (std::size_t at = 0; at < kept; ++at) {
-      entry->children.push_back(std::move(children[at].first));
-      waiting.emplace_back(&entry->children.back(), children[at].second);
+      entry->children.push_back(std::move(children[at].entry));
+      waiting.push_back({&entry->children.back(), children[at].node, children[at].is_exact});
     }
   }
   return usage;

@@ -22,7 +22,8 @@ class UsageSum {
   void add(const Usage& usage);
 
   // The sums, in the order and within the bounds of `options`. An entry that some node did not list, but may
-  // have among those that it summed in its rest, is not complete. Usage::as_of is the oldest of all nodes'.
+  // have among those that it left out or could not read, is not complete, nor is what is below it.
+  // Usage::as_of is the oldest of all nodes'.
   Usage result(const UsageOptions& options) const;
 
  private:
@@ -31,7 +32,7 @@ class UsageSum {
     std::int64_t mtime_ns = 0;
     bool is_open = false;
     UsageRest rest;
-    std::size_t cut = 0;                   // nodes that have a rest here
+    std::size_t cut = 0;                   // nodes that may have more children than they list
     std::size_t listed_by_cut = 0;         // of those of its parent, which list this one
     std::map<std::string, Node> children;  // by path
   };
@@ -49,7 +50,8 @@ class UsageSum {
   bool saw_everything_ = true;
   bool truncated_ = false;
   bool has_copy_rules_ = false;
-  std::optional<base::WallTime> since_;
+  bool has_growth_ = true;                       // a history is kept on all nodes
+  std::optional<base::WallTime> history_since_;  // the latest
   bool history_is_full_ = false;
 };
 

@@ -166,6 +166,19 @@ TEST_F(HistoryTest, RenamedDirectory_TakesItsHistoryAlong) {
   EXPECT_EQ(usage.total.children.size(), 1U) << "'a' is not deleted";
 }
 
+TEST_F(HistoryTest, RenamedOutOfADirectoryThatMovesTooDeep_TakesItsHistoryAlong) {
+  make_file("x/y/file", 10'000);
+  make_file("p/file", 1);
+  const std::int64_t first = scan_after(hours(1));
+  rename("x/y", "z");
+  rename("x", "p/x");
+  for (const char* path : {"x/y", "z", "x", "p/x"}) mark(path);
+  scan_after(hours(1));
+  EXPECT_THAT(events("z"), ElementsAre(Event::none, Event::renamed));
+  EXPECT_EQ(growth("z", first).bytes, 0);
+  EXPECT_EQ(growth("z", first).change, Change::renamed);
+}
+
 TEST_F(HistoryTest, RenamedBelowAnother_DropsWhatIsTooDeep) {
   make_file("a/x/file", 100);
   make_file("p/file", 1);

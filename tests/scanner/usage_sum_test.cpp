@@ -82,6 +82,55 @@ TEST(UsageSumTest, EntryThatANodeMayHaveInItsRest_IsNotComplete) {
   EXPECT_EQ(total.total.rest.bytes, 40U);
 }
 
+TEST(UsageSumTest, DirectoryThatANodeLeftClosed_WhatIsBelowIsNotComplete) {
+  auto closed = entry("p", 800);
+  closed.is_open = false;
+  closed.dirs = 1;
+  const auto total = sum({usage(entry("", 800, {closed})),
+                          usage(entry("", 5, {entry("p", 5, {entry("p/x", 5, {entry("p/x/y", 5)})})}))});
+  const UsageEntry& p = total.total.children.at(0);
+  EXPECT_TRUE(total.is_complete(p));
+  EXPECT_FALSE(total.is_complete(p.children.at(0)));
+  EXPECT_FALSE(total.is_complete(p.children.at(0).children.at(0))) << "nor what is below that";
+}
+
+TEST(UsageSumTest, DirectoryThatANodeCouldNotRead_WhatIsBelowIsNotComplete) {
+  auto unread = entry("", 0);
+  unread.is_unread = true;
+  unread.complete = false;
+  const auto total = sum({usage(unread), usage(entry("", 5, {entry("p", 5, {entry("p/x", 5)})}))});
+  EXPECT_FALSE(total.is_complete(total.total));
+  EXPECT_FALSE(total.is_complete(total.total.children.at(0)));
+  EXPECT_FALSE(total.is_complete(total.total.children.at(0).children.at(0)));
+}
+
+TEST(UsageSumTest, Growth_IsUnknownIfANodeKeepsNoHistory) {
+  const auto grown = [](std::int64_t bytes, int since_s) {
+    UsageGrowth growth;
+    growth.bytes = bytes;
+    growth.since = base::WallTime(seconds(since_s));
+    return growth;
+  };
+  auto one = usage(entry("", 5, {entry("q", 3)}));
+  one.history_since = base::WallTime(seconds(10));
+  one.total.growth = grown(5, 40);
+  one.total.children[0].growth = grown(3, 40);
+  auto other = one;
+  other.history_since = base::WallTime(seconds(60));
+  other.total.growth = grown(-1, 60);
+  const auto both = sum({one, other});
+  ASSERT_TRUE(both.total.growth);
+  EXPECT_EQ(both.total.growth->bytes, 4);
+  EXPECT_EQ(both.total.growth->since, base::WallTime(seconds(60))) << "where one of them begins later";
+  EXPECT_EQ(both.history_since, base::WallTime(seconds(60)));
+  auto without = usage(entry("", 0));
+  without.is_absent = true;
+  const auto unknown = sum({one, without});
+  EXPECT_FALSE(unknown.total.growth) << "it may have had it then";
+  EXPECT_FALSE(unknown.total.children.at(0).growth);
+  EXPECT_FALSE(unknown.history_since);
+}
+
 TEST(UsageSumTest, ChildrenBeyondTheBounds_AreSummedInTheRest) {
   UsageOptions two;
   two.children_max = 2;
