@@ -5,21 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
-
 namespace spoor::cli {
 namespace {
 
 constexpr std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
-constexpr std::size_t depth_max = 64;
-
-// Null if the text is not a JSON object, or is nested too deep for recursive code.
-nlohmann::ordered_json parse_object(const std::string& text) {
-  if (base::is_nested_deeper(text, depth_max)) return {};
-  auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!json.is_object()) json = nullptr;
-  return json;
-}
 
 }  // namespace
 
@@ -41,7 +30,7 @@ base::Result<nlohmann::ordered_json> DaemonClient::exchange(const std::string& m
   if (!response->is_success()) {
     return base::Error(std::make_error_code(std::errc::io_error), peer::problem_detail(*response));
   }
-  auto json = parse_object(response->body);
+  auto json = peer::json_object(*response);
   if (json.is_object()) return json;
   return base::Error(
       std::make_error_code(std::errc::bad_message),

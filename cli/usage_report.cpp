@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "cli/format.h"
+#include "scanner/report_json.h"
 
 namespace spoor::cli {
 namespace {
@@ -25,27 +26,10 @@ constexpr std::size_t columns_for_bars = 72;  // narrower output has no bars
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string_view name_of(UsageGrowth::Change change) {
-  using Change = UsageGrowth::Change;
-  switch (change) {
-    case Change::created:
-      return "new";
-    case Change::deleted:
-      return "deleted";
-    case Change::recreated:
-      return "recreated";
-    case Change::renamed:
-      return "renamed";
-    case Change::grown:
-      break;
-  }
-  return "grown";
-}
-
 std::string change_note(const std::optional<UsageGrowth>& growth) {
   if (!growth || growth->change == UsageGrowth::Change::grown) return {};
-  if (growth->from.empty()) return fmt::format("  ({})", name_of(growth->change));
-  return fmt::format("  ({} from {})", name_of(growth->change), base::printable(growth->from));
+  if (growth->from.empty()) return fmt::format("  ({})", scanner::name_of(growth->change));
+  return fmt::format("  ({} from {})", scanner::name_of(growth->change), base::printable(growth->from));
 }
 
 // With `columns`, the share of the whole and a bar precede the name.
@@ -140,7 +124,7 @@ std::string csv_quoted(std::string_view text) {
 std::string csv_growth(const std::optional<UsageGrowth>& growth, bool for_terminal) {
   if (!growth) return std::string(7, ',');
   return fmt::format(",{},{},{},{},{},{},{}", growth->files, growth->dirs, growth->bytes, growth->allocated,
-                     base::iso_time(growth->since), name_of(growth->change),
+                     base::iso_time(growth->since), scanner::name_of(growth->change),
                      csv_quoted(for_terminal ? base::printable(growth->from) : growth->from));
 }
 

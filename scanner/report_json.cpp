@@ -38,13 +38,12 @@ ordered_json time_or_null(const std::optional<base::WallTime>& time) {
 
 ordered_json growth_json(const std::optional<UsageGrowth>& growth) {
   if (!growth) return nullptr;
-  const auto named = std::ranges::find(named_changes, growth->change, &NamedChange::change);
   ordered_json json{{"files", growth->files},
                     {"dirs", growth->dirs},
                     {"bytes", growth->bytes},
                     {"allocated", growth->allocated},
                     {"since", base::iso_time(growth->since)},
-                    {"change", named->name}};
+                    {"change", name_of(growth->change)}};
   if (!growth->from.empty()) json["from"] = growth->from;
   return json;
 }
@@ -238,6 +237,10 @@ auto read_json(Read read) -> base::Result<decltype(read())> {
 }
 
 }  // namespace
+
+std::string_view name_of(UsageGrowth::Change change) {
+  return std::ranges::find(named_changes, change, &NamedChange::change)->name;
+}
 
 ordered_json usage_json(const Usage& usage) {
   ordered_json json = entry_json(usage, usage.total);

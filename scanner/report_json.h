@@ -18,6 +18,9 @@ namespace spoor::scanner {
 
 nlohmann::ordered_json usage_json(const Usage& usage);
 
+// The name of a change in JSON: "grown", "new", "deleted", "recreated" or "renamed".
+std::string_view name_of(UsageGrowth::Change change);
+
 // The points, oldest first.
 nlohmann::ordered_json history_json(std::string_view path, const UsageHistory& history);
 

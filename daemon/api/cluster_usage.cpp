@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/json_depth.h"
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
 #include "peer/http/certificate_names.h"
@@ -29,7 +28,6 @@ constexpr std::uint64_t children_asked = 10'000;
 constexpr std::uint64_t body_bytes_max = std::uint64_t{16} << 20U;
 constexpr std::uint64_t bodies_bytes_max = std::uint64_t{64} << 20U;
 constexpr std::size_t error_bytes_max = 500;
-constexpr std::size_t json_depth_max = 64;
 
 struct Answer {
   NodeLabel node;
@@ -38,14 +36,6 @@ struct Answer {
 
 base::Error bad_answer(const std::string& text) {
   return {std::make_error_code(std::errc::bad_message), text};
-}
-
-// Null if the text is not a JSON object, or is nested too deep for recursive code.
-json parse_object(const std::string& text) {
-  if (base::is_nested_deeper(text, json_depth_max)) return {};
-  auto parsed = json::parse(text, nullptr, false);
-  if (!parsed.is_object()) parsed = nullptr;
-  return parsed;
 }
 
 std::optional<NodeLabel> read_label(const json& body) {
@@ -70,7 +60,7 @@ base::Result<Answer> read_answer(const base::Result<peer::HttpResponse>& respons
     const std::string detail = peer::problem_detail(*response);
     return bad_answer(response->status == 400 ? "it may run an older Spoor: " + detail : detail);
   }
-  const json body = parse_object(response->body);
+  const json body = peer::json_object(*response);
   if (!body.is_object()) return bad_answer("its response is not a JSON object");
   auto label = read_label(body);
   if (!label) return bad_answer("its response does not name the node: it may run an older Spoor");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "base/printable.h"
 
 namespace spoor::peer {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t problem_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t detail_bytes_max = 500;
+constexpr std::size_t json_depth_max = 64;
 
 }  // namespace
 
@@ -37,6 +39,13 @@ std::string problem_detail(const HttpResponse& response) {
     return base::printable(detail, detail_bytes_max);
   }
   return fmt::format("HTTP status {}", response.status);
+}
+
+nlohmann::ordered_json json_object(const HttpResponse& response) {
+  if (base::is_nested_deeper(response.body, json_depth_max)) return {};
+  auto json = nlohmann::ordered_json::parse(response.body, nullptr, false);
+  if (!json.is_object()) json = nullptr;
+  return json;
 }
 
 }  // namespace spoor::peer

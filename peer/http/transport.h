@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,5 +55,9 @@ base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& req
 // The error message of a response with a status other than 2xx: the printable `detail` of its problem details
 // (RFC 9457), or else the status.
 std::string problem_detail(const HttpResponse& response);
+
+// The JSON object in the body of a response; null if there is none, or it is nested too deep for recursive
+// code.
+nlohmann::ordered_json json_object(const HttpResponse& response);
 
 }  // namespace spoor::peer
