@@ -79,6 +79,7 @@ ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scann
   options_.threads = threads();
   options_.audit_period = config.scan.audit_period;
   options_.file_feed = config.scan.file_feed;
+  if (config.usage.owners) options_.owners_depth = config.history.depth;
   options_.history.keep = config.history.keep;
   options_.history.depth = config.history.depth;
   options_.history.prefixes = config.history.prefixes;

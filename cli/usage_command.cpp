@@ -42,6 +42,7 @@ struct UsageFlags {
   bool json = false;
   bool csv = false;
   bool cluster = false;
+  bool owner = false;
 };
 
 // Longer than a daemon waits for the members.
@@ -60,6 +61,7 @@ std::optional<std::size_t> output_columns() {
 scanner::UsageOptions query_options(const UsageFlags& flags) {
   scanner::UsageOptions options;
   options.depth = flags.depth;
+  options.owners = flags.owner;
   options.order = scanner::parse_usage_order(flags.sort).value();
   const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv ? 0 : lines_default);
   if (limit > 0) options.children_max = limit;
@@ -69,10 +71,19 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
 }
 
 std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
+  if (flags.owner) return flags.csv ? owners_csv(usage) : owners_text(usage);
   if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1);
   const auto order = scanner::parse_usage_order(flags.sort).value();
   if (flags.cluster) return usage_text(usage, order, output_columns(), "incomplete");
   return usage_text(usage, order, output_columns());
+}
+
+void check_owners(const scanner::Usage& usage, const UsageFlags& flags) {
+  if (!flags.owner || usage.owners) return;
+  throw Failure{exit_failed,
+                fmt::format("the owners of the files in '{}' are not known{}: set usage.owners, or raise "
+                            "history.depth, then run 'spoor scan'",
+                            base::printable(usage.total.path), flags.cluster ? " on every node" : "")};
 }
 
 bool has_rest(const scanner::UsageEntry& entry) {
@@ -106,14 +117,16 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
       or_fail(flags.cluster ? DaemonClient::create(global, cluster_timeout) : DaemonClient::create(global),
               exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
-  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}",
-                                   boost::urls::encode(path, boost::urls::unreserved_chars), flags.depth,
-                                   flags.sort, children_max, flags.cluster ? "&scope=cluster" : "");
+  std::string target =
+      fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",
+                  boost::urls::encode(path, boost::urls::unreserved_chars), flags.depth, flags.sort,
+                  children_max, flags.cluster ? "&scope=cluster" : "", flags.owner ? "&owners=1" : "");
   if (flags.since) target += "&since=" + boost::urls::encode(*flags.since, boost::urls::unreserved_chars);
   auto json = or_fail(daemon.exchange("GET", target));
   if (!flags.cluster) json.erase("node");  // as it is printed on that node
   const auto usage = scanner::usage_from_json(json);
   if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
+  check_owners(*usage, flags);
   if (flags.json) {
     print_json(json);
   } else {
@@ -150,6 +163,7 @@ void run(const GlobalOptions& global, const UsageFlags& flags) {
                                             : fmt::format("no directory '{}' was found by the last scan",
                                                           base::printable(path))};
   }
+  check_owners(*found, flags);
   if (flags.json) return print_json(scanner::usage_json(*found));
   print_exact(to_text(*found, flags));
 }
@@ -162,6 +176,8 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
   command->add_option("PATH", flags->path, "A logical path (default: everything)");
   command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
+  command->add_flag("--owner", flags->owner,
+                    "Shows who owns the files in the directory and below it; needs usage.owners");
   command->add_option("--depth", flags->depth, "How many levels below it")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
       ->capture_default_str();
@@ -171,9 +187,9 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   command->add_option(
       "--since", flags->since,
       "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z");
-  command->add_option(
-      "--limit", flags->limit,
-      "Directories to list in each; 0 is all (default: 20; all with --json or --csv). Sums up the others");
+  command->add_option("--limit", flags->limit,
+                      "Directories to list in each, or owners; 0 is all (default: 20; all with --json or "
+                      "--csv). Sums up the others");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
   command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
   command->callback([flags, &options] { run(options, *flags); });

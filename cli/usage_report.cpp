@@ -1,6 +1,8 @@
 #include "cli/usage_report.h"
 
 #include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -112,6 +114,30 @@ class UsageText {
   const std::size_t bar_columns_;  // 0: no bars
 };
 
+std::string as_of_text(const Usage& usage) {
+  return fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
+                     usage.is_complete(usage.total) ? "" : "; newer changes are pending");
+}
+
+constexpr std::size_t account_bytes_max = 64U << 10U;  // of one entry of the databases of users and groups
+
+// The number for one without a name.
+std::string user_name(std::uint32_t uid) {
+  std::vector<char> buffer(account_bytes_max);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? std::to_string(uid) : base::printable(found->pw_name);
+}
+
+std::string group_name(std::uint32_t gid) {
+  std::vector<char> buffer(account_bytes_max);
+  ::group entry{};
+  ::group* found = nullptr;
+  ::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? std::to_string(gid) : base::printable(found->gr_name);
+}
+
 std::string csv_quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char character : text) {
@@ -130,13 +156,43 @@ std::string csv_growth(const std::optional<UsageGrowth>& growth, bool for_termin
 
 }  // namespace
 
+std::string owners_text(const Usage& usage) {
+  Table table({"size", "on disk", "files", "user", "group"}, {3, 4});
+  const auto add = [&](const scanner::OwnedTotals& totals, std::string user, std::string group) {
+    table.add({human_bytes(totals.bytes), human_bytes(totals.allocated), with_commas(totals.files),
+               std::move(user), std::move(group)});
+  };
+  for (const auto& [owner, totals] : usage.owners->list) {
+    if (owner == scanner::other_owners) {
+      add(totals, "(others)", "");
+    } else {
+      add(totals, user_name(owner.uid), group_name(owner.gid));
+    }
+  }
+  if (usage.owners->rest_count > 0)
+    add(usage.owners->rest, fmt::format("({} more)", with_commas(usage.owners->rest_count)), "");
+  const bool is_complete = usage.owners->complete && usage.is_complete(usage.total);
+  return table.to_string() + (is_complete ? "" : "(incomplete)\n") + as_of_text(usage);
+}
+
+std::string owners_csv(const Usage& usage) {
+  const std::string end = fmt::format(",{},{}\r\n", usage.as_of ? base::iso_time(*usage.as_of) : "",
+                                      usage.owners->complete && usage.is_complete(usage.total));
+  std::string csv = "uid,gid,files,bytes,allocated,as_of,complete\r\n";
+  const auto add = [&](const std::string& ids, const scanner::OwnedTotals& totals) {
+    csv += fmt::format("{},{},{},{}{}", ids, totals.files, totals.bytes, totals.allocated, end);
+  };
+  for (const auto& [owner, totals] : usage.owners->list)
+    add(owner == scanner::other_owners ? "," : fmt::format("{},{}", owner.uid, owner.gid), totals);
+  if (usage.owners->rest_count > 0) add(",", usage.owners->rest);
+  return csv;
+}
+
 std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
                        std::string_view incomplete) {
   const char* const full =
       usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
-  return UsageText(usage, order, columns, incomplete).to_string() + full +
-         fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
-                     usage.is_complete(usage.total) ? "" : "; newer changes are pending") +
+  return UsageText(usage, order, columns, incomplete).to_string() + full + as_of_text(usage) +
          (usage.has_copy_rules ? fmt::format("{} with each declared copy counted once\n",
                                              human_bytes(usage.total.logical_bytes()))
                                : "");

@@ -17,6 +17,12 @@ std::string usage_text(const scanner::Usage& usage, scanner::UsageOrder order,
                        std::optional<std::size_t> columns,
                        std::string_view incomplete = "a part was left for the next scan");
 
+// One line for each owner, with the names that this machine gives them.
+std::string owners_text(const scanner::Usage& usage);
+
+// RFC 4180 with a header line, with the rest of the owners as a line without ids.
+std::string owners_csv(const scanner::Usage& usage);
+
 // RFC 4180 with a header line. Paths are unchanged bytes, or escaped with `for_terminal`. Does not list the
 // rest of a directory.
 std::string usage_csv(const scanner::Usage& usage, bool for_terminal);

@@ -162,6 +162,7 @@ struct Config {
   struct Usage {
     std::vector<UsageCopies> copies;  // The first that matches a directory applies to all below it.
     std::vector<UsageLimit> limits;
+    bool owners = false;  // Totals by owner, down to history.depth.
     bool operator==(const Usage&) const = default;
   };
 

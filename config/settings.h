@@ -214,6 +214,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.file_feed", config.scan.file_feed);
   visit("usage.copies", config.usage.copies);
   visit("usage.limits", config.usage.limits);
+  visit("usage.owners", config.usage.owners);
   visit("history.keep", config.history.keep);
   visit("history.depth", Whole{config.history.depth, 0, 8});
   visit("history.prefixes", config.history.prefixes);

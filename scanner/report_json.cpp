@@ -55,9 +55,7 @@ ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigu
   json["bytes"] = figures.bytes;
   json["allocated"] = figures.allocated;
   json["complete"] = usage.is_complete(figures);
-  const bool is_saturated =
-      figures.files == sum_max || figures.bytes == sum_max || figures.allocated == sum_max;
-  if (is_saturated) json["saturated"] = true;
+  if (figures.is_saturated()) json["saturated"] = true;
   if (usage.since) json["growth"] = growth_json(figures.growth);
   if (!usage.has_copy_rules) return json;
   json["logical_bytes"] = figures.logical_bytes();
@@ -84,6 +82,30 @@ void add_children(ordered_json& json, const Usage& usage, const UsageEntry& entr
   }
   json["children"] = std::move(children);
   if (entry.rest.count > 0) json["rest"] = with_figures({{"count", entry.rest.count}}, usage, entry.rest);
+}
+
+ordered_json owned_json(ordered_json json, const OwnedTotals& totals) {
+  json["files"] = totals.files;
+  json["bytes"] = totals.bytes;
+  json["allocated"] = totals.allocated;
+  return json;
+}
+
+// Those that are one because a directory has too many have no ids.
+ordered_json owner_json(const OwnerEntry& entry) {
+  if (entry.owner == other_owners) return owned_json({{"uid", nullptr}, {"gid", nullptr}}, entry.totals);
+  return owned_json({{"uid", entry.owner.uid}, {"gid", entry.owner.gid}}, entry.totals);
+}
+
+ordered_json owners_json(const Usage& usage) {
+  if (!usage.owners) return nullptr;
+  ordered_json list = ordered_json::array();
+  for (const OwnerEntry& entry : usage.owners->list) list.push_back(owner_json(entry));
+  ordered_json json{{"complete", usage.owners->complete && usage.is_complete(usage.total)},
+                    {"list", std::move(list)}};
+  if (usage.owners->rest_count > 0)
+    json["rest"] = owned_json({{"count", usage.owners->rest_count}}, usage.owners->rest);
+  return json;
 }
 
 ordered_json scan_json(const ScanRecord& scan) {
@@ -201,6 +223,34 @@ UsageEntry read_entry(const ordered_json& json, std::uint64_t depth) {
   return entry;
 }
 
+OwnedTotals read_owned(const ordered_json& json) {
+  return {read_count(json, "files"), read_count(json, "bytes"), read_count(json, "allocated")};
+}
+
+std::uint32_t read_id(const ordered_json& json, const char* name) {
+  const std::uint64_t id = read_count(json, name);
+  if (id > std::numeric_limits<std::uint32_t>::max())
+    throw std::invalid_argument(fmt::format("'{}' is not a number below 2^32", name));
+  return static_cast<std::uint32_t>(id);
+}
+
+UsageOwners read_owners(const ordered_json& json) {
+  UsageOwners owners;
+  json.at("complete").get_to(owners.complete);
+  const ordered_json& list = json.at("list");
+  if (list.size() > usage_owners_max) throw std::length_error("too many owners");
+  for (const ordered_json& each : list) {
+    Owner owner = other_owners;
+    if (!each.at("uid").is_null()) owner = {read_id(each, "uid"), read_id(each, "gid")};
+    owners.list.push_back({owner, read_owned(each)});
+  }
+  if (const auto rest = json.find("rest"); rest != json.end()) {
+    owners.rest_count = read_count(*rest, "count");
+    owners.rest = read_owned(*rest);
+  }
+  return owners;
+}
+
 ScanRecord read_scan(const ordered_json& json) {
   ScanRecord scan;
   json.at("scan").get_to(scan.id);
@@ -252,6 +302,7 @@ ordered_json usage_json(const Usage& usage) {
     json["history_since"] = time_or_null(usage.history_since);
     json["history_full"] = usage.history_is_full;
   }
+  if (usage.with_owners) json["owners"] = owners_json(usage);
   json["children"] = ordered_json::array();  // even if none were requested
   add_children(json, usage, usage.total);
   return json;
@@ -307,6 +358,9 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     if (const auto since = json.find("history_since"); since != json.end() && !since->is_null())
       usage.history_since = read_time(*since);
     usage.history_is_full = json.value("history_full", false);
+    const auto owners = json.find("owners");
+    usage.with_owners = owners != json.end();
+    if (usage.with_owners && !owners->is_null()) usage.owners = read_owners(*owners);
     return usage;
   });
 }

@@ -32,8 +32,9 @@ nlohmann::ordered_json scans_json(const std::vector<ScanRecord>& scans);
 
 // The reverse, as far as the JSON contains it: times have the precision of a second, the end of a scan is
 // computed from its duration, and Usage::is_complete() is the entry's `complete`. Other JSON is an error
-// (std::errc::bad_message), and so are directories nested deeper than a daemon returns.
+// (std::errc::bad_message), and so are directories nested deeper, or more owners, than a daemon returns.
 inline constexpr std::uint64_t usage_depth_max = 16;
+inline constexpr std::uint64_t usage_owners_max = 10'000;
 base::Result<Usage> usage_from_json(const nlohmann::ordered_json& json);
 base::Result<std::vector<ScanRecord>> scans_from_json(const nlohmann::ordered_json& json);
 

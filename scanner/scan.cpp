@@ -47,7 +47,9 @@ class Scan {
   base::Result<> begin() {
     const auto file_feed_begins = transaction_.keep_files(context_.options.file_feed);
     if (!file_feed_begins) return file_feed_begins.error();
-    auto reason = reason_for_everything(*file_feed_begins);
+    const auto owners_begin = transaction_.keep_owners(context_.options.owners_depth);
+    if (!owners_begin) return owners_begin.error();
+    auto reason = reason_for_everything(*file_feed_begins, *owners_begin);
     if (!reason) return reason.error();
     ScanRecord& record = report_.record;
     record.id = transaction_.scan_id();
@@ -63,7 +65,7 @@ class Scan {
   }
 
   // Empty if the marks decide what is walked.
-  base::Result<std::string> reason_for_everything(bool file_feed_begins) {
+  base::Result<std::string> reason_for_everything(bool file_feed_begins, bool owners_begin) {
     if (transaction_.is_first()) {
       const auto rebuilt = transaction_.setting(rebuilt_key);
       if (!rebuilt) return rebuilt.error();
@@ -72,6 +74,8 @@ class Scan {
     if (context_.options.full) return std::string("a full scan was asked for");
     if (transaction_.is_first()) return std::string("it is the first scan");
     if (file_feed_begins) return std::string("scan.file_feed was switched on");
+    if (owners_begin)
+      return std::string("the owners of files are summed up from now on, and are not known yet");
     const auto links_since = transaction_.setting(links_since_key);
     if (!links_since) return links_since.error();
     if (!*links_since)

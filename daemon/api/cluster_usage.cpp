@@ -198,6 +198,7 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
   std::string query = fmt::format("/v1/usage?absent=empty&path={}&depth={}&sort={}&limit={}",
                                   boost::urls::encode(target.path, boost::urls::unreserved_chars),
                                   target.options.depth, target.order, children_asked);
+  if (target.options.owners) query += "&owners=1";
   if (target.options.since) query += "&since=" + base::iso_time(*target.options.since);
   std::vector<peer::HttpRequest> requests;
   requests.reserve(members.endpoints.size());

@@ -101,8 +101,8 @@ std::optional<Problem> read_since(const HttpRequest& request, base::WallTime now
 
 boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpRequest& request,
                                                                  base::WallTime now) {
-  if (auto unknown =
-          unknown_parameter(request, {"path", "depth", "sort", "limit", "since", "scope", "absent"}))
+  if (auto unknown = unknown_parameter(
+          request, {"path", "depth", "sort", "limit", "since", "scope", "absent", "owners"}))
     return *unknown;
   const std::string_view raw = request.query_value("path").value_or("");
   auto path = scanner::parse_usage_path(raw);
@@ -131,6 +131,9 @@ boost::system::result<UsageRequest, Problem> parse_usage_request(const HttpReque
     return *wrong;
   if (auto wrong = read_number(request, "limit", {1, entries_max}, parsed.options.children_max))
     return *wrong;
+  std::uint64_t owners = 0;
+  if (auto wrong = read_number(request, "owners", {0, 1}, owners)) return *wrong;
+  parsed.options.owners = owners == 1;
   return parsed;
 }
 

@@ -134,7 +134,7 @@ base::Result<> Audit::visit(const DirectoryRow& row, const std::string& path) {
   if (!open(path)) return {};
   Level& level = open_.back();
   const auto listing = context_.environment.reader.read(*level.handle, path, context_.options.rules,
-                                                        FileNames::unwanted, context_.environment.stop);
+                                                        ListingParts(), context_.environment.stop);
   if (context_.is_stopped()) return interrupted_error();
   ++outcome_.audited;
   if (!listing || listing->incomplete) {

@@ -64,6 +64,8 @@ struct DirectoryRow {
   bool is_racy = false;         // Listing::is_racy of that signature
   // The signature without the directory's own times, which ignored entries also change; 0: unknown.
   std::uint64_t entries = 0;
+  // Of its own files, encoded (owners.h); empty if they are not known, or there are none.
+  std::string owners = {};
 
   Totals own;      // its own files
   Totals subtree;  // its own and those of all directories below

@@ -13,11 +13,12 @@ namespace spoor::scanner {
 namespace {
 
 constexpr const char* entries_column = "entries_signature";
+constexpr const char* owners_column = "owners";
 
-// A database that no scan of this version has opened for writing lacks the newest column.
-bool has_entries(SQLite::Database& database) {
+// A database that no scan of this version has opened for writing lacks the newest columns.
+bool has_column(SQLite::Database& database, const char* column) {
   return SqliteStatement(database, "SELECT 1 FROM pragma_table_info('directories') WHERE name = ?",
-                         SqliteText{entries_column})
+                         SqliteText{column})
       .step();
 }
 
@@ -25,11 +26,11 @@ constexpr const char* columns =
     "name, id, inode, birth, state, read_scan, signature, own_files, own_bytes, own_allocated, own_mtime_ns, "
     "files, bytes, allocated, mtime_ns, directories, pending, mount_points";
 
-std::string replace(bool has_entries) {
+std::string replace() {
   return fmt::format(
-      "REPLACE INTO directories(parent, {}{}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
-      "?14, ?15, ?16, ?17, ?18, ?19{})",
-      columns, has_entries ? fmt::format(", {}", entries_column) : "", has_entries ? ", ?20" : "");
+      "REPLACE INTO directories(parent, {}, {}, {}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+      columns, entries_column, owners_column);
 }
 
 constexpr std::size_t fetched_max = 512;
@@ -45,8 +46,9 @@ Totals read_totals(const SqliteStatement& statement, int index) {
 }  // namespace
 
 std::string select_directories(SQLite::Database& database, std::string_view rest) {
-  return fmt::format("SELECT {}, {} FROM directories WHERE {}", columns,
-                     has_entries(database) ? entries_column : "0", rest);
+  return fmt::format("SELECT {}, {}, {} FROM directories WHERE {}", columns,
+                     has_column(database, entries_column) ? entries_column : "0",
+                     has_column(database, owners_column) ? owners_column : "x''", rest);
 }
 
 DirectoryRow read_directory_row(const SqliteStatement& statement) {
@@ -65,22 +67,24 @@ DirectoryRow read_directory_row(const SqliteStatement& statement) {
   row.pending = statement.number<std::uint64_t>(16);
   row.mount_points = statement.number<std::uint64_t>(17);
   row.entries = statement.number<std::uint64_t>(18);
+  row.owners = statement.blob(19);
   return row;
 }
 
-void add_entries_column(SQLite::Database& database) {
-  if (has_entries(database)) return;
-  database.exec(
-      fmt::format("ALTER TABLE directories ADD COLUMN {} INTEGER NOT NULL DEFAULT 0", entries_column));
+void add_directory_columns(SQLite::Database& database) {
+  const auto add = [&](const char* column, const char* type) {
+    if (has_column(database, column)) return;
+    database.exec(fmt::format("ALTER TABLE directories ADD COLUMN {} {}", column, type));
+  };
+  add(entries_column, "INTEGER NOT NULL DEFAULT 0");
+  add(owners_column, "BLOB NOT NULL DEFAULT x''");
 }
 
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
-      has_entries_(has_entries(database)),
       find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
       children_(database, select_directories(database, "parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
       newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
-      put_(database, replace(has_entries_)),
       erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),
       parents_below_(database, "SELECT id FROM directories WHERE parent = ?1 AND directories > 0"),
       erase_children_(database, "DELETE FROM directories WHERE parent = ?1"),
@@ -118,15 +122,15 @@ base::Result<std::int64_t> DirectoryStore::newest_below(const DirectoryRow& row)
 
 base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
   return guarded("write a directory", database_, [&] {
-    // In the order of `columns`; the newest column may be missing.
+    if (!put_) put_.emplace(database_, replace());
+    // In the order of `columns`.
     const SqliteStatement::Use use(
-        put_, parent, row.name, row.id, row.inode, static_cast<std::int32_t>(row.birth),
+        *put_, parent, row.name, row.id, row.inode, static_cast<std::int32_t>(row.birth),
         static_cast<std::int32_t>(row.state) | (row.is_racy ? racy_bit : 0), row.read_scan, row.signature,
         row.own.files, row.own.bytes, row.own.allocated, row.own.mtime_ns, row.subtree.files,
         row.subtree.bytes, row.subtree.allocated, row.subtree.mtime_ns, row.directories, row.pending,
-        row.mount_points);
-    if (has_entries_) put_.bind(20, row.entries);
-    put_.run();
+        row.mount_points, row.entries, row.owners);
+    put_->run();
   });
 }
 
@@ -177,6 +181,11 @@ base::Result<DirectoryRow*> StoredChildren::peek() {
     if (!fetched_.empty()) last_name_ = fetched_.back().name;
   }
   return at_ < fetched_.size() ? &fetched_[at_] : nullptr;
+}
+
+StoredTree::StoredTree(DirectoryStore& store, const DirectoryRow& row, std::string_view path)
+    : store_(store), parent_of_root_(0), has_begun_(true), path_(path) {
+  go_below(row, std::nullopt);
 }
 
 base::Result<> StoredTree::seek_behind(std::string_view path) {

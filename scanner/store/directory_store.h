@@ -59,11 +59,10 @@ class DirectoryStore {
   base::Result<std::uint64_t> erase_children(std::int64_t parent, std::vector<std::int64_t>& parents);
 
   SQLite::Database& database_;
-  const bool has_entries_;
   SqliteStatement find_;
   SqliteStatement children_;
   SqliteStatement newest_below_;
-  SqliteStatement put_;
+  std::optional<SqliteStatement> put_;  // not prepared before put(): a reader's database may lack columns
   SqliteStatement erase_;
   SqliteStatement parents_below_;
   SqliteStatement erase_children_;
@@ -105,6 +104,9 @@ class StoredTree {
   StoredTree(DirectoryStore& store, std::int64_t parent_of_root)
       : store_(store), parent_of_root_(parent_of_root) {}
 
+  // Only those below `row`, which has this path.
+  StoredTree(DirectoryStore& store, const DirectoryRow& row, std::string_view path);
+
   // Starts after the directory of this path, even if it no longer exists. Once, before next().
   base::Result<> seek_behind(std::string_view path);
 
@@ -132,9 +134,9 @@ class StoredTree {
   std::string path_;
 };
 
-// Adds the column of DirectoryRow::entries to a database that lacks it, with 0 in all rows. Throws
-// SQLite::Exception.
-void add_entries_column(SQLite::Database& database);
+// Adds the columns that a database of an older version lacks: DirectoryRow::entries with 0 in all rows,
+// DirectoryRow::owners with none. Throws SQLite::Exception.
+void add_directory_columns(SQLite::Database& database);
 
 // A query for the rows that match `rest`, and the row that it returns.
 std::string select_directories(SQLite::Database& database, std::string_view rest);

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "scanner/store/owners.h"
 
 namespace spoor::scanner {
 
@@ -70,6 +73,7 @@ struct LinkedFile {
   std::uint64_t inode = 0;
   std::uint64_t bytes = 0;      // as in the directory's own totals
   std::uint64_t allocated = 0;  // likewise
+  std::optional<Owner> owner = {};
 
   friend bool operator==(const LinkedFile&, const LinkedFile&) = default;
 };

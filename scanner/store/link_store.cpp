@@ -17,7 +17,20 @@ LinkCorrection read_size(const SqliteStatement& statement, int index) {
   return {statement.number<std::uint64_t>(index), statement.number<std::uint64_t>(index + 1)};
 }
 
-LinkCorrection size_of(const LinkedFile& file) { return {file.bytes, file.allocated}; }
+// The ids in the halves of one number; NULL is unknown.
+std::optional<Owner> read_owner(const SqliteStatement& statement, int index) {
+  if (statement.is_null(index)) return std::nullopt;
+  const auto ids = statement.number<std::uint64_t>(index);
+  return Owner{static_cast<std::uint32_t>(ids >> 32U), static_cast<std::uint32_t>(ids)};
+}
+
+std::uint64_t ids_of(const Owner& owner) { return std::uint64_t{owner.uid} << 32U | owner.gid; }
+
+std::string path_of(std::string_view key) {
+  std::string path(key);
+  std::ranges::replace(path, '\0', '/');
+  return path;
+}
 
 LinkCorrection times(const LinkCorrection& size, std::uint64_t count) {
   return {size.bytes * count, size.allocated * count};
@@ -43,12 +56,14 @@ LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_ma
                          "SELECT id FROM link_directories WHERE drive = ?1 AND path >= ?2 AND path < ?3 "
                          "ORDER BY path LIMIT ?4"),
       kept_in_(database,
-               "SELECT held.inode, held.bytes, held.allocated, size.bytes, size.allocated FROM links AS held "
-               "JOIN links AS size ON size.drive = held.drive AND size.inode = held.inode "
-               "AND size.directory = 0 WHERE held.directory = ?1 AND held.directory > 0"),
+               "SELECT held.inode, held.bytes, held.allocated, held.owner, last.bytes, last.allocated, "
+               "last.owner FROM links AS held "
+               "JOIN links AS last ON last.drive = held.drive AND last.inode = held.inode "
+               "AND last.directory = 0 WHERE held.directory = ?1 AND held.directory > 0"),
       put_(database,
-           "INSERT INTO links(drive, inode, directory, bytes, allocated) VALUES(?1, ?2, ?3, ?4, ?5) "
-           "ON CONFLICT DO UPDATE SET bytes = ?4, allocated = ?5 WHERE bytes <> ?4 OR allocated <> ?5"),
+           "INSERT INTO links(drive, inode, directory, bytes, allocated, owner) "
+           "VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET bytes = ?4, allocated = ?5, owner = ?6 "
+           "WHERE bytes <> ?4 OR allocated <> ?5 OR owner IS NOT ?6"),
       remove_(database, "DELETE FROM links WHERE drive = ?1 AND inode = ?2 AND directory = ?3"),
       touch_(database, "INSERT OR IGNORE INTO link_changes(drive, inode) VALUES(?1, ?2)"),
       touch_all_(database,
@@ -57,10 +72,10 @@ LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_ma
       touched_(database, "SELECT drive, inode FROM link_changes"),
       forget_touched_(database, "DELETE FROM link_changes"),
       holders_of_(database,
-                  "SELECT directory, bytes, allocated FROM links WHERE drive = ?1 AND inode = ?2 "
+                  "SELECT directory, bytes, allocated, owner FROM links WHERE drive = ?1 AND inode = ?2 "
                   "ORDER BY directory LIMIT ?3"),
       holders_by_path_(database,
-                       "SELECT at.path, held.bytes, held.allocated FROM link_directories AS at "
+                       "SELECT at.path, held.bytes, held.allocated, held.owner FROM link_directories AS at "
                        "CROSS JOIN links AS held ON held.drive = at.drive AND held.inode = ?2 "
                        "AND held.directory = at.id WHERE at.drive = ?1 ORDER BY at.path") {}
 
@@ -143,15 +158,21 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
 }
 
 void LinkStore::on_change(std::function<void(std::string_view path)> on_change) {
-  corrections_.on_change([on_change = std::move(on_change)](std::string_view key) {
-    std::string path(key);
-    std::ranges::replace(path, '\0', '/');
-    on_change(path);
-  });
+  corrections_.on_change(
+      [on_change = std::move(on_change)](std::string_view key) { on_change(path_of(key)); });
 }
 
 base::Result<LinkCorrection> LinkStore::correction(std::int64_t drive, std::string_view path) {
   return guarded("look up hard links", database_, [&] { return corrections_.find(drive, walk_key(path)); });
+}
+
+LinkStore::OwnedSize LinkStore::read_owned(const SqliteStatement& row) {
+  return {read_size(row, 1), read_owner(row, 3)};
+}
+
+LinkStore::OwnedSize LinkStore::with_sign(OwnedSize owned, Sign sign) {
+  if (sign == Sign::take_out) owned.size = negative(owned.size);
+  return owned;
 }
 
 LinkStore::State& LinkStore::state_of(std::int64_t drive) {
@@ -208,7 +229,7 @@ void LinkStore::replace_links(std::int64_t drive, std::int64_t directory, const 
   for (const LinkedFile& file : files) {
     remove_before(file.inode);
     const bool is_kept = before != kept.end() && before->file.inode == file.inode;
-    const bool is_same = is_kept && before->file == file && before->size == size_of(file);
+    const bool is_same = is_kept && before->file == file && before->last == file;
     if (is_kept) ++before;
     if (!is_same) put(drive, directory, file);
   }
@@ -220,8 +241,11 @@ std::vector<LinkStore::Kept> LinkStore::kept_in(std::int64_t directory) {
   std::vector<Kept> kept;
   const SqliteStatement::Use use(kept_in_, directory);
   while (kept_in_.step()) {
+    const auto inode = kept_in_.number<std::uint64_t>(0);
     const LinkCorrection own = read_size(kept_in_, 1);
-    kept.push_back({{kept_in_.number<std::uint64_t>(0), own.bytes, own.allocated}, read_size(kept_in_, 3)});
+    const LinkCorrection last = read_size(kept_in_, 4);
+    kept.push_back({{inode, own.bytes, own.allocated, read_owner(kept_in_, 3)},
+                    {inode, last.bytes, last.allocated, read_owner(kept_in_, 6)}});
   }
   std::ranges::sort(kept, {}, [](const Kept& each) { return each.file.inode; });
   return kept;
@@ -231,6 +255,7 @@ void LinkStore::put(std::int64_t drive, std::int64_t directory, const LinkedFile
   touch(drive, file.inode);
   for (const std::int64_t at : {directory, no_directory}) {
     const SqliteStatement::Use use(put_, drive, file.inode, at, file.bytes, file.allocated);
+    if (file.owner) put_.bind(6, ids_of(*file.owner));
     put_.run();
   }
 }
@@ -260,35 +285,57 @@ void LinkStore::touch(std::int64_t drive, std::uint64_t inode) {
 
 // The first row of the query has the size.
 void LinkStore::account(std::int64_t drive, std::uint64_t inode, Sign sign) {
-  LinkCorrection size;
+  OwnedSize last;
   holders_.clear();
   {
     const SqliteStatement::Use use(holders_of_, drive, inode,
                                    static_cast<std::int64_t>(sorted_in_memory_max_) + 2);
     if (!holders_of_.step()) return;
-    size = read_size(holders_of_, 1);
-    while (holders_of_.step()) holders_.push_back({holders_of_.number(0), read_size(holders_of_, 1)});
+    last = read_owned(holders_of_);
+    while (holders_of_.step()) holders_.push_back({holders_of_.number(0), read_owned(holders_of_)});
   }
-  if (sign == Sign::take_out) size = negative(size);
+  last = with_sign(last, sign);
   if (holders_.size() > sorted_in_memory_max_) {
-    account_many(drive, inode, size, sign);
+    account_many(drive, inode, last, sign);
   } else {
-    account_sorted(drive, size, sign);
+    account_sorted(drive, last, sign);
   }
   if (!corrections_.is_to_be_written()) return;
   chain_ = {};
   corrections_.write();
 }
 
-// `size` has the sign applied.
-void LinkStore::account_sorted(std::int64_t drive, const LinkCorrection& size, Sign sign) {
+// The size in `last` has the sign applied.
+void LinkStore::account_sorted(std::int64_t drive, const OwnedSize& last, Sign sign) {
   if (!std::ranges::equal(chain_.directories, holders_, {}, {}, &Holder::directory)) make_chain(drive);
-  for (const auto& [above, count] : chain_.shared) above->add(times(size, count));
-  for (const Holder& holder : holders_) {
-    LinkCorrection own = sign == Sign::add ? holder.own : negative(holder.own);
-    own.add(negative(size));
-    if (own != LinkCorrection()) corrections_.at(drive, key_of(holder.directory)).add(own);
+  for (const Chain::Shared& shared : chain_.shared) {
+    shared.above->add(times(last.size, shared.count));
+    correct_owner(drive, shared.key, last, shared.count);
   }
+  for (const Holder& holder : holders_) {
+    const OwnedSize own = with_sign(holder.own, sign);
+    if (own != last) account_own(drive, key_of(holder.directory), own, last);
+  }
+}
+
+// The directory's own totals have the size and the owner as they were read there, not those read last.
+void LinkStore::account_own(std::int64_t drive, std::string_view key, const OwnedSize& own,
+                            const OwnedSize& last) {
+  LinkCorrection excess = own.size;
+  excess.add(negative(last.size));
+  if (excess != LinkCorrection()) corrections_.at(drive, key).add(excess);
+  if (own.owner == last.owner) return correct_owner(drive, key, {excess, last.owner}, 1);
+  // Without the owner that was read last, nothing of the file was corrected by owner yet.
+  if (!last.owner) return;
+  correct_owner(drive, key, own, 1);
+  correct_owner(drive, key, {negative(last.size), last.owner}, 1);
+}
+
+void LinkStore::correct_owner(std::int64_t drive, std::string_view key, const OwnedSize& excess,
+                              std::uint64_t count) {
+  if (owners_ == nullptr || !excess.owner || excess.size == LinkCorrection()) return;
+  const LinkCorrection difference = negative(times(excess.size, count));
+  owners_->add(drive, path_of(key), *excess.owner, {0, difference.bytes, difference.allocated});
 }
 
 void LinkStore::make_chain(std::int64_t drive) {
@@ -300,29 +347,38 @@ void LinkStore::make_chain(std::int64_t drive) {
   }
   std::ranges::sort(keys);
   for (std::size_t number = 1; number < keys.size(); ++number) {
-    LinkCorrection* const above = &corrections_.at(drive, common_ancestor(keys[number - 1], keys[number]));
-    if (chain_.shared.empty() || chain_.shared.back().first != above) chain_.shared.push_back({above, 0});
-    ++chain_.shared.back().second;
+    const std::string_view key = common_ancestor(keys[number - 1], keys[number]);
+    LinkCorrection* const above = &corrections_.at(drive, key);
+    if (chain_.shared.empty() || chain_.shared.back().above != above)
+      chain_.shared.push_back({above, std::string(key), 0});
+    ++chain_.shared.back().count;
   }
 }
 
 // For more holders than are sorted in memory: SQLite returns them in key order.
-void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const LinkCorrection& size, Sign sign) {
+void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const OwnedSize& last, Sign sign) {
   const SqliteStatement::Use use(holders_by_path_, drive, inode);
-  std::optional<std::string> last;
+  std::optional<std::string> former;
   while (holders_by_path_.step()) {
     std::string key(holders_by_path_.blob(0));
-    if (last) corrections_.at(drive, common_ancestor(*last, key)).add(size);
-    LinkCorrection own = read_size(holders_by_path_, 1);
-    if (sign == Sign::take_out) own = negative(own);
-    own.add(negative(size));
-    if (own != LinkCorrection()) corrections_.at(drive, key).add(own);
+    if (former) {
+      const std::string_view above = common_ancestor(*former, key);
+      corrections_.at(drive, above).add(last.size);
+      correct_owner(drive, above, last, 1);
+    }
+    account_own(drive, key, with_sign(read_owned(holders_by_path_), sign), last);
     if (corrections_.is_to_be_written()) {
       chain_ = {};
       corrections_.write();
     }
-    last = std::move(key);
+    former = std::move(key);
   }
+}
+
+void add_link_columns(SQLite::Database& database) {
+  const bool has_owner =
+      SqliteStatement(database, "SELECT 1 FROM pragma_table_info('links') WHERE name = 'owner'").step();
+  if (!has_owner) database.exec("ALTER TABLE links ADD COLUMN owner INTEGER");
 }
 
 }  // namespace spoor::scanner

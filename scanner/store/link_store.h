@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "scanner/store/files.h"
 #include "scanner/store/link_corrections.h"
+#include "scanner/store/owner_sums.h"
 #include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
@@ -60,6 +61,10 @@ class LinkStore {
   // Is called for the path of each directory, of any drive, whose correction changes.
   void on_change(std::function<void(std::string_view path)> on_change);
 
+  // Corrects the totals by owner, too, which must outlive it: a file counts once in each subtree, for the
+  // owner that was read last.
+  void keep_owners(OwnerSums& owners) { owners_ = &owners; }
+
   // What to subtract from the sums of the subtree, as of the last apply_corrections().
   base::Result<LinkCorrection> correction(std::int64_t drive, std::string_view path);
 
@@ -72,19 +77,33 @@ class LinkStore {
   // A link in a directory, and the size of the file as it was read last.
   struct Kept {
     LinkedFile file;
+    LinkedFile last;
+  };
+  // A size, and whose file it was; nothing if that is not known.
+  struct OwnedSize {
     LinkCorrection size;
+    std::optional<Owner> owner;
+
+    friend bool operator==(const OwnedSize&, const OwnedSize&) = default;
   };
   struct Holder {
     std::int64_t directory = 0;
-    LinkCorrection own;  // as in the directory's own totals
+    OwnedSize own;  // as in the directory's own totals
   };
   // The common ancestors of a set of directories, cached for the next file with the same set.
   struct Chain {
+    struct Shared {
+      LinkCorrection* above = nullptr;
+      std::string key;
+      std::uint64_t count = 0;  // how many times too often a file counts
+    };
     std::vector<std::int64_t> directories;
-    std::vector<std::pair<LinkCorrection*, std::uint64_t>> shared;  // how many times too often a file counts
+    std::vector<Shared> shared;
   };
   enum class Sign : std::uint8_t { add, take_out };
 
+  static OwnedSize read_owned(const SqliteStatement& row);
+  static OwnedSize with_sign(OwnedSize owned, Sign sign);
   State& state_of(std::int64_t drive);
   std::optional<std::int64_t> find_directory(std::int64_t drive, std::string_view key);
   std::int64_t add_directory(std::int64_t drive, std::string_view key);
@@ -100,8 +119,10 @@ class LinkStore {
   // Call before a row of the file is changed.
   void touch(std::int64_t drive, std::uint64_t inode);
   void account(std::int64_t drive, std::uint64_t inode, Sign sign);
-  void account_sorted(std::int64_t drive, const LinkCorrection& size, Sign sign);
-  void account_many(std::int64_t drive, std::uint64_t inode, const LinkCorrection& size, Sign sign);
+  void account_sorted(std::int64_t drive, const OwnedSize& last, Sign sign);
+  void account_many(std::int64_t drive, std::uint64_t inode, const OwnedSize& last, Sign sign);
+  void account_own(std::int64_t drive, std::string_view key, const OwnedSize& own, const OwnedSize& last);
+  void correct_owner(std::int64_t drive, std::string_view key, const OwnedSize& excess, std::uint64_t count);
   void make_chain(std::int64_t drive);
 
   SQLite::Database& database_;
@@ -112,6 +133,7 @@ class LinkStore {
   std::unordered_map<std::int64_t, std::string> paths_;  // cached keys of directories
   std::size_t paths_bytes_ = 0;
 
+  OwnerSums* owners_ = nullptr;  // null: they are not kept
   LinkCorrections corrections_;
   SqliteStatement has_any_;
   SqliteStatement find_directory_;
@@ -129,5 +151,8 @@ class LinkStore {
   SqliteStatement holders_of_;
   SqliteStatement holders_by_path_;
 };
+
+// Adds the column of LinkedFile::owner to a database that lacks it. Throws SQLite::Exception.
+void add_link_columns(SQLite::Database& database);
 
 }  // namespace spoor::scanner

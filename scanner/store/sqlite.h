@@ -75,6 +75,7 @@ class SqliteStatement {
     return static_cast<T>(sqlite3_column_int64(statement_.get(), index));
   }
   std::string_view blob(int index) const;
+  bool is_null(int index) const { return sqlite3_column_type(statement_.get(), index) == SQLITE_NULL; }
 
  private:
   struct Finalize {

@@ -128,7 +128,8 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
     reserve_checksums(*database);
     // Before anything is written: a newer Spoor's file must not be changed.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
-    add_entries_column(*database);
+    add_directory_columns(*database);
+    add_link_columns(*database);
     configure_for_writing(*database);
     check_commits(*database, mark);
     return UsageDatabase(std::move(database));
@@ -306,6 +307,30 @@ base::Result<bool> ScanTransaction::keep_history(bool wanted) {
   });
 }
 
+// What a scan of a Spoor without them changed is not known.
+base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> depth) {
+  return guarded("keep the owners of files", database_, [&] {
+    const auto kept = text_setting(database_, owners_key);
+    const bool goes_on = depth && kept == owners_setting({*depth, scan_id_ - 1});
+    if (kept && !goes_on) {
+      forget_owners(database_);
+      erase_setting(database_, owners_key);
+    }
+    if (!depth) return false;
+    if (!goes_on) create_owner_tables(database_);
+    put_setting(database_, owners_key, owners_setting({*depth, scan_id_}));
+    owners_.emplace(database_, *depth);
+    links_.keep_owners(*owners_);
+    return !goes_on;
+  });
+}
+
+base::Result<> ScanTransaction::forget_owners_of(std::int64_t drive) {
+  return guarded("remove the owners of files", database_, [&] {
+    if (owners_) owners_->erase_drive(drive);
+  });
+}
+
 base::Result<std::vector<StoredDrive>> ScanTransaction::drives() {
   return guarded("list the drives", database_, [&] {
     SqliteStatement query(database_, "SELECT id, path FROM drives ORDER BY path");
@@ -358,6 +383,7 @@ base::Result<> ScanTransaction::set_cursors(const tracker::Cursors& cursors) {
 base::Result<> ScanTransaction::commit(const ScanRecord& record) {
   if (auto kept = set_setting(next_id_key, std::to_string(directories_.next_id())); !kept) return kept;
   return guarded("commit a scan", database_, [&] {
+    if (owners_) owners_->write();
     add_record(record);
     forget_old_records();
     const auto commits = number_setting(database_, commits_key, 0) + 1;

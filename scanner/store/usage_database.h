@@ -20,6 +20,7 @@
 #include "scanner/store/file_store.h"
 #include "scanner/store/history_store.h"
 #include "scanner/store/link_store.h"
+#include "scanner/store/owner_sums.h"
 #include "scanner/store/scan_record.h"
 #include "tracker/cycles/ids.h"
 
@@ -129,6 +130,12 @@ class ScanTransaction {
   base::Result<bool> keep_history(bool wanted);
   HistoryStore* history() { return history_ ? &*history_ : nullptr; }  // null if none is kept
 
+  // Keeps the totals by owner of directories down to this depth; with nothing, deletes what is stored.
+  // Returns true if those of some directories are not known: everything is to be walked.
+  base::Result<bool> keep_owners(std::optional<std::uint32_t> depth);
+  OwnerSums* owners() { return owners_ ? &*owners_ : nullptr; }  // null if they are not kept
+  base::Result<> forget_owners_of(std::int64_t drive);
+
   // For what else reads within the transaction.
   SQLite::Database& handle() { return database_; }
 
@@ -165,6 +172,7 @@ class ScanTransaction {
   LinkStore links_;
   std::optional<FileFeed> files_;
   std::optional<HistoryStore> history_;
+  std::optional<OwnerSums> owners_;
 };
 
 }  // namespace spoor::scanner

@@ -206,7 +206,7 @@ class Query {
     top.entry.is_unread = !top.all_read;
     usage->total = std::move(top.entry);
     if (!is_summed || !open_all({&usage->total, std::move(top.rows), top.all_read, top.history})) {
-      return base::Error(Errc::interrupted, "reading the totals was interrupted; request fewer directories");
+      return stopped_error();
     }
     usage->as_of = as_of();
     usage->saw_everything = last_scan_saw_everything();
@@ -214,6 +214,12 @@ class Query {
     usage->since = options_.since;
     if (history_) usage->history_since = wall_time(history_->since());
     usage->history_is_full = history_ && history_->is_full();
+    usage->with_owners = options_.owners;
+    if (options_.owners && !usage->total.is_saturated()) {
+      bool is_stopped = false;
+      usage->owners = find_owners(path, is_stopped);
+      if (is_stopped) return stopped_error();
+    }
     return usage;
   }
 
@@ -227,6 +233,21 @@ class Query {
 
     bool has_children() const { return !rows.empty() || history; }
   };
+
+  static base::Error stopped_error() {
+    return {Errc::interrupted, "reading the totals was interrupted; request fewer directories"};
+  }
+
+  std::optional<UsageOwners> find_owners(std::string_view path, bool& is_stopped) {
+    FirstOwners first(options_.order, options_.children_max);
+    const bool are_kept = for_each_owner(database_, path, [&](const OwnerEntry& entry) {
+      first.add(entry);
+      is_stopped = options_.should_stop && options_.should_stop();
+      return !is_stopped;
+    });
+    if (!are_kept) return std::nullopt;
+    return first.take();
+  }
 
   // Of zeros if no drive has the path.
   Place find(std::string_view path) {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "scanner/store/history_point.h"
 #include "scanner/store/usage_database.h"
+#include "scanner/store/usage_owners.h"
 #include "tracker/paths/copy_rules.h"
 
 namespace spoor::scanner {
@@ -34,6 +35,9 @@ struct UsageFigures {
 
   // `bytes`, with each declared copy counted once.
   std::uint64_t logical_bytes() const;
+
+  // Whether a sum has reached sum_max.
+  bool is_saturated() const { return files == sum_max || bytes == sum_max || allocated == sum_max; }
 
   // Adds all but the growth.
   void add(const UsageFigures& other);
@@ -76,16 +80,12 @@ struct Usage {
   // No drive has the directory: all figures are 0. Only if UsageOptions::absent_is_empty.
   bool is_absent = false;
   bool has_copy_rules = false;
+  bool with_owners = false;  // UsageOptions::owners
+  // Nothing if those of the directory are not kept, or one of its totals has reached sum_max.
+  std::optional<UsageOwners> owners;
 
   // Whether the figures of an entry or a rest contain every change up to the last scan.
   bool is_complete(const UsageFigures& figures) const { return figures.complete && saw_everything; }
-};
-
-enum class UsageOrder {
-  size,  // apparent size, the largest first
-  files,
-  name,
-  growth,  // in bytes, the largest change first, of either sign; those without history last
 };
 
 // Accepts "size", "files", "name" and "growth"; nothing for other text.
@@ -104,7 +104,9 @@ struct UsageOptions {
   UsageOrder order = UsageOrder::size;
   // Compares with the totals at this time; deleted directories of then are listed.
   std::optional<base::WallTime> since = {};
-  std::uint64_t children_max = unbounded;  // of each directory; the others are summed in its rest
+  // Of each directory; the others are summed in its rest. Likewise of owners.
+  std::uint64_t children_max = unbounded;
+  bool owners = false;  // finds the owners of the files of the requested directory
   // Of the whole result. Directories near the top are opened first.
   std::uint64_t entries_max = unbounded;
   std::uint64_t path_bytes_max = unbounded;

@@ -48,7 +48,26 @@ void UsageSum::add(const Usage& usage) {
   history_is_full_ = history_is_full_ || usage.history_is_full;
   // A node that never had the directory has no history of it.
   if (!usage.is_absent) add_growth(top_.figures.growth, usages_ - absent_ == 1, usage.total.growth);
+  if (!usage.is_absent) add_owners(usage);
   add(top_, usage.total);
+}
+
+// An owner that one node lists may be in the rest of another one.
+void UsageSum::add_owners(const Usage& usage) {
+  has_owners_ = has_owners_ && usage.owners;
+  if (!has_owners_) return;
+  owners_complete_ = owners_complete_ && usage.owners->complete && usage.owners->rest_count == 0;
+  more_owners_.rest_count = saturating_add(more_owners_.rest_count, usage.owners->rest_count);
+  more_owners_.rest.add(usage.owners->rest);
+  for (const auto& [owner, totals] : usage.owners->list) {
+    if (owners_.size() < owners_held_max || owners_.contains(owner)) {
+      owners_[owner].add(totals);
+    } else {
+      owners_complete_ = false;
+      ++more_owners_.rest_count;
+      more_owners_.rest.add(totals);
+    }
+  }
 }
 
 void UsageSum::add(Node& node, const UsageEntry& entry) {
@@ -99,6 +118,15 @@ Usage UsageSum::result(const UsageOptions& options) const {
   usage.has_copy_rules = has_copy_rules_;
   if (has_growth_) usage.history_since = history_since_;
   usage.history_is_full = history_is_full_;
+  usage.with_owners = options.owners;
+  if (options.owners && has_owners_ && !top_.figures.is_saturated()) {
+    FirstOwners first(options.order, options.children_max);
+    for (const auto& [owner, totals] : owners_) first.add({owner, totals});
+    usage.owners = first.take();
+    usage.owners->complete = owners_complete_;
+    usage.owners->rest_count = saturating_add(usage.owners->rest_count, more_owners_.rest_count);
+    usage.owners->rest.add(more_owners_.rest);
+  }
   static_cast<UsageFigures&>(usage.total) = top_.figures;
   usage.total.path = path_;
   usage.total.mtime_ns = top_.mtime_ns;

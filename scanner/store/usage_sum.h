@@ -11,12 +11,13 @@ namespace spoor::scanner {
 
 // Adds up the totals that several nodes have of one directory, and of those below it, by path.
 //
-// Memory is bounded: directories beyond `entries_held_max` are summed in the rest of their parent. Not
-// thread-safe.
+// Memory is bounded: directories beyond `entries_held_max` are summed in the rest of their parent, and owners
+// beyond `owners_held_max` in the rest of the owners. Not thread-safe.
 class UsageSum {
  public:
   static constexpr std::size_t entries_held_max = 100'000;
   static constexpr std::size_t path_bytes_held_max = 32U << 20U;
+  static constexpr std::size_t owners_held_max = 100'000;
 
   // Adds what one node found. Entries that are not below their parent are ignored: they count in no sum.
   void add(const Usage& usage);
@@ -38,6 +39,7 @@ class UsageSum {
   };
 
   void add(Node& node, const UsageEntry& entry);
+  void add_owners(const Usage& usage);
 
   Node top_;
   std::string path_;
@@ -53,6 +55,10 @@ class UsageSum {
   bool has_growth_ = true;                       // a history is kept on all nodes
   std::optional<base::WallTime> history_since_;  // the latest
   bool history_is_full_ = false;
+  bool has_owners_ = true;  // they are kept on all nodes that have the directory
+  bool owners_complete_ = true;
+  Owners owners_;
+  UsageOwners more_owners_;  // the rest alone
 };
 
 }  // namespace spoor::scanner

@@ -93,18 +93,19 @@ std::uint64_t digest_of_file(std::string_view name, const struct statx& status) 
 class ListingBuilder {
  public:
   ListingBuilder(const DirectoryHandle& directory, std::string_view path,
-                 const tracker::NamespaceRules& rules, FileNames file_names, std::int64_t now_ns)
+                 const tracker::NamespaceRules& rules, const ListingParts& parts, std::int64_t now_ns)
       : descriptor_(directory.descriptor),
         now_ns_(now_ns),
         device_(directory.device),
         directory_mtime_ns_(directory.mtime_ns),
         directory_ctime_ns_(directory.ctime_ns),
         rules_(rules),
+        wants_owners_(parts.owners),
         child_path_(path) {
     listing_.own.mtime_ns = directory.mtime_ns;
     listing_.ctime_ns = directory.ctime_ns;
     listing_.is_racy = is_racy(directory.mtime_ns, directory.ctime_ns);
-    if (file_names == FileNames::wanted) listing_.files.emplace();
+    if (parts.files) listing_.files.emplace();
     if (!child_path_.empty()) child_path_ += '/';
     prefix_bytes_ = child_path_.size();
   }
@@ -134,6 +135,7 @@ class ListingBuilder {
     const std::array<std::uint64_t, 2> of_entries = {entries_, digests_};
     listing_.entries = std::max<std::uint64_t>(XXH3_64bits(of_entries.data(), sizeof of_entries), 1);
     add_linked();
+    listing_.owners = encode_owners(owners_);
     return std::move(listing_);
   }
 
@@ -151,8 +153,8 @@ class ListingBuilder {
   }
 
   base::Result<> look_at(const dirent64& entry) {
-    constexpr unsigned wanted =
-        STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME | STATX_NLINK | STATX_INO;
+    constexpr unsigned wanted = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME |
+                                STATX_NLINK | STATX_INO | STATX_UID | STATX_GID;
     struct statx status{};
     if (::statx(descriptor_, entry.d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, wanted, &status) == 0) {
       if (S_ISDIR(status.stx_mode)) {
@@ -179,12 +181,15 @@ class ListingBuilder {
     named_bytes_ = saturating_add(named_bytes_, bytes);
     named_allocated_ = saturating_add(named_allocated_, allocated);
     Totals file{.files = 1, .mtime_ns = nanoseconds(status.stx_mtime)};
+    std::optional<Owner> owner;
+    if (wants_owners_) owner = owner_of(status);
     if (status.stx_nlink > 1 && ::makedev(status.stx_dev_major, status.stx_dev_minor) == device_) {
-      listing_.linked.push_back({status.stx_ino, bytes, allocated});
+      listing_.linked.push_back({status.stx_ino, bytes, allocated, owner});
     } else {
       file.bytes = bytes;
       file.allocated = allocated;
     }
+    if (owner) add_owned(*owner, file);
     const std::int64_t ctime_ns = nanoseconds(status.stx_ctime);
     const bool racy = is_racy(file.mtime_ns, ctime_ns);
     if (listing_.files) listing_.files->add(name, racy ? unrepeatable(digest) : digest);
@@ -208,8 +213,23 @@ class ListingBuilder {
     const auto others = std::ranges::unique(linked, {}, &LinkedFile::inode);
     linked.erase(others.begin(), others.end());
     for (const LinkedFile& file : linked) {
-      listing_.own.add({.bytes = file.bytes, .allocated = file.allocated, .mtime_ns = listing_.own.mtime_ns});
+      const Totals sizes{.bytes = file.bytes, .allocated = file.allocated, .mtime_ns = listing_.own.mtime_ns};
+      listing_.own.add(sizes);
+      if (file.owner) add_owned(*file.owner, sizes);
     }
+  }
+
+  // Of many owners, all beyond the first ones are one.
+  Owner owner_of(const struct statx& status) const {
+    const Owner owner{status.stx_uid, status.stx_gid};
+    return owners_.size() < owners_max || owners_.contains(owner) ? owner : other_owners;
+  }
+
+  void add_owned(const Owner& owner, const Totals& file) {
+    OwnedTotals& owned = owners_[owner];
+    owned.files += file.files;
+    owned.bytes = saturating_add(owned.bytes, file.bytes);
+    owned.allocated = saturating_add(owned.allocated, file.allocated);
   }
 
   const int descriptor_;
@@ -218,6 +238,7 @@ class ListingBuilder {
   const std::int64_t directory_mtime_ns_;
   const std::int64_t directory_ctime_ns_;
   const tracker::NamespaceRules& rules_;
+  const bool wants_owners_;
   std::string child_path_;
   std::size_t prefix_bytes_ = 0;
   Listing listing_;
@@ -225,6 +246,7 @@ class ListingBuilder {
   std::uint64_t named_bytes_ = 0;  // of all names: a file with two counts twice
   std::uint64_t named_allocated_ = 0;
   std::uint64_t digests_ = 0;
+  Owners owners_;
 };
 
 }  // namespace
@@ -305,9 +327,10 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
 }
 
 base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,
-                                                 const tracker::NamespaceRules& rules, FileNames file_names,
+                                                 const tracker::NamespaceRules& rules,
+                                                 const ListingParts& parts,
                                                  const std::stop_token& stop) const {
-  ListingBuilder builder(directory, path, rules, file_names, now_ns());
+  ListingBuilder builder(directory, path, rules, parts, now_ns());
   constexpr std::size_t buffer_bytes = 32 * 1024;
   const auto buffer = std::make_unique_for_overwrite<char[]>(buffer_bytes);  // aligned as new is
   for (;;) {

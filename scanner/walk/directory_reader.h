@@ -77,7 +77,7 @@ class DirectoryReader {
   // Reads the whole directory, once. An entry that vanishes meanwhile is left out; any other failure to list
   // is one of the whole directory. Errc::interrupted if a stop was requested.
   virtual base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                                     const tracker::NamespaceRules& rules, FileNames file_names,
+                                     const tracker::NamespaceRules& rules, const ListingParts& parts,
                                      const std::stop_token& stop) const = 0;
 };
 
@@ -98,7 +98,7 @@ class PosixDirectoryReader final : public DirectoryReader {
                                      std::string_view path) const override;
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                             const tracker::NamespaceRules& rules, FileNames file_names,
+                             const tracker::NamespaceRules& rules, const ListingParts& parts,
                              const std::stop_token& stop) const override;
 
  private:

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "scanner/errors.h"
+#include "scanner/store/sqlite.h"
+
 namespace spoor::scanner {
 namespace {
 
@@ -65,6 +68,9 @@ base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row
     row.is_racy = listing.is_racy;
   }
   const bool keeps_own = listing.incomplete && !is_new;
+  if (!keeps_own) {
+    if (auto replaced = replace_owners(path, row, listing); !replaced) return replaced;
+  }
   row.restart_sums(keeps_own ? row.own : listing.own);
   if (keeps_own) return {};
   return context_.transaction.links().replace(drive_, path, listing.linked, is_new);
@@ -80,6 +86,36 @@ base::Result<> DriveRows::apply_same_listing(std::string_view path, DirectoryRow
   return context_.transaction.links().replace(drive_, path, listing.linked, false);
 }
 
+base::Result<> DriveRows::replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing) {
+  if (OwnerSums* const sums = context_.transaction.owners()) {
+    auto replaced = guarded("sum up owners", context_.transaction.handle(), [&] {
+      sums->replace(drive_, path, {row.owners, row.own}, {listing.owners, listing.own});
+    });
+    if (!replaced) return replaced;
+  }
+  row.owners = listing.owners;
+  return {};
+}
+
+// Before the rows of the directory, and of all below it, are removed.
+base::Result<> DriveRows::take_out_owners(std::string_view path, const DirectoryRow& row) {
+  OwnerSums* const sums = context_.transaction.owners();
+  if (sums == nullptr) return {};
+  const auto take_out = [&](std::string_view at, const DirectoryRow& directory) {
+    return guarded("sum up owners", context_.transaction.handle(),
+                   [&] { sums->take_out(drive_, at, {directory.owners, directory.own}); });
+  };
+  if (auto taken = take_out(path, row); !taken || row.directories == 0) return taken;
+  StoredTree below(directories(), row, path);
+  for (;;) {
+    if (context_.is_stopped()) return interrupted_error();
+    const auto next = below.next();
+    if (!next) return next.error();
+    if (!*next) return {};
+    if (auto taken = take_out(below.path(), **next); !taken) return taken;
+  }
+}
+
 base::Result<> DriveRows::record(std::string_view path, Change change) {
   return context_.transaction.changes().add(drive_, path, change);
 }
@@ -87,6 +123,7 @@ base::Result<> DriveRows::record(std::string_view path, Change change) {
 base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, const DirectoryRow& row) {
   context_.touched.add_erased(path);
   if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
+  if (auto taken = take_out_owners(path, row); !taken) return taken;
   const auto erased = directories().erase(parent, row, context_.environment.stop);
   if (!erased) return erased.error();
   context_.figures.dirs_deleted += *erased;
@@ -95,6 +132,7 @@ base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, cons
 
 base::Result<> DriveRows::erase_mounted_over(std::string_view path, const DirectoryRow& row) {
   context_.touched.add_erased(path);
+  if (auto taken = take_out_owners(path, row); !taken) return taken;
   const auto erased = directories().erase_below(row, context_.environment.stop);
   if (!erased) return erased.error();
   context_.figures.dirs_deleted += *erased;

@@ -49,6 +49,8 @@ class DriveRows {
 
  private:
   base::Result<> record(std::string_view path, Change change);
+  base::Result<> replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing);
+  base::Result<> take_out_owners(std::string_view path, const DirectoryRow& row);
 
   WalkContext& context_;
   const std::int64_t drive_;

@@ -99,7 +99,7 @@ base::Result<DirectoryRead> DriveWalk::open() {
   seen_ = root.handle.facts();
   context_.pace.wait_until_due(context_.environment.stop);
   auto listing = context_.environment.reader.read(root.handle, "", context_.options.rules,
-                                                  context_.file_names(), context_.environment.stop);
+                                                  context_.listing_parts(), context_.environment.stop);
   if (!listing) return listing.error();
   root.listing = std::move(*listing);
   if (!context_.options.full && looks_unmounted(root)) return unmounted_error();

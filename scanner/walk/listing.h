@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
@@ -25,15 +26,19 @@ struct Listing {
   // are never found again.
   bool is_racy = false;
   Subdirectories subdirectories;  // sorted
-  std::optional<Files> files;     // sorted; nothing unless FileNames::wanted
+  std::optional<Files> files;     // sorted; nothing unless ListingParts::files
+  std::string owners = {};        // of the files, encoded (owners.h); empty unless ListingParts::owners
   // When the directory or a file in it was changed last, its attributes included.
   std::int64_t ctime_ns = 0;
   // The first failure to look at a file: the totals and the signature are without it.
   std::optional<base::Error> incomplete;
 };
 
-// Whether a listing has the names of the files, and not only their sums.
-enum class FileNames { unwanted, wanted };
+// What a listing has beyond the sums.
+struct ListingParts {
+  bool files = false;   // their names
+  bool owners = false;  // those of the files
+};
 
 // Whether a change made at `now_ns`, or later, may still get the time `time_ns`: file systems keep times in
 // steps. Both are times of the kernel's clock for files (base::FileTimeClock), or of a server whose clock is

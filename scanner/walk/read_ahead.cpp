@@ -175,7 +175,7 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
     found.handle.close();
     return found;
   }
-  auto listing = reader_.read(found.handle, task.path, rules_, options_.file_names, options_.stop);
+  auto listing = reader_.read(found.handle, task.path, rules_, options_.parts, options_.stop);
   if (!listing) return listing.error();
   found.listing = std::move(*listing);
   if (found.listing.subdirectories.empty()) {

@@ -55,7 +55,7 @@ class ReadAhead {
   struct Options {
     std::uint64_t device = 0;  // of the drive
     std::size_t threads = 0;   // 0: take() reads
-    FileNames file_names = FileNames::unwanted;
+    ListingParts parts = {};
     std::stop_token stop = {};
     // Listings that were not taken yet have no more than that, and one for each thread: else nothing is read
     // ahead.

@@ -41,6 +41,7 @@ base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive
   context.touched.add_all();
   if (auto reset = transaction.changes().reset(); !reset) return reset.error();
   if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
+  if (auto erased = transaction.forget_owners_of(drive); !erased) return erased.error();
   const std::int64_t parent = DirectoryStore::parent_of_root(drive);
   const auto root = transaction.directories().find(parent, "");
   if (!root) return root.error();

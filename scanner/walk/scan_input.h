@@ -54,6 +54,8 @@ struct ScanOptions {
   // In which every directory without a mark is read once; 0: never.
   std::chrono::nanoseconds audit_period{0};
   bool file_feed = false;  // the feed names files, too
+  // Keeps totals by owner, of directories at most so many levels below the root; nothing: it does not.
+  std::optional<std::uint32_t> owners_depth = {};
   HistoryOptions history = {};
   std::vector<UsageLimit> limits = {};
   std::size_t errors_kept_max = 1000;

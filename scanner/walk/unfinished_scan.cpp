@@ -83,6 +83,7 @@ std::string encode_setting(std::string_view database, std::uint64_t scan, const 
     put_text(out, drive.gap);
   }
   out.u8(options.file_feed ? 1 : 0);
+  out.u8(options.owners_depth ? 1 : 0);
   return out.take();
 }
 

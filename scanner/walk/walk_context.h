@@ -48,8 +48,8 @@ struct WalkContext {
 
   bool is_stopped() const { return environment.stop.stop_requested(); }
 
-  FileNames file_names() const {
-    return transaction.files() == nullptr ? FileNames::unwanted : FileNames::wanted;
+  ListingParts listing_parts() const {
+    return {.files = transaction.files() != nullptr, .owners = transaction.owners() != nullptr};
   }
 
   // Drives are walked side by side by one thread.

@@ -13,7 +13,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr std::string_view magic = "SPOORWLG";
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 constexpr std::size_t files_bytes_max = 16U << 20U;  // of one directory: with more it is read again
 constexpr std::size_t linked_max = 512U << 10U;      // likewise
 constexpr std::size_t unwritten_max = 64;            // directories that a kill costs
@@ -67,11 +67,16 @@ void put_read(base::ByteWriter& out, const DirectoryRead& read) {
   out.u64(read.listing.signature);
   out.u64(read.listing.entries);
   out.u8(read.listing.is_racy ? 1 : 0);
+  out.short_string(read.listing.owners);
   out.u64(read.listing.linked.size());
   for (const LinkedFile& file : read.listing.linked) {
     out.u64(file.inode);
     out.u64(file.bytes);
     out.u64(file.allocated);
+    if (read.listing.owners.empty()) continue;
+    const Owner owner = file.owner.value_or(Owner());
+    out.u32(owner.uid);
+    out.u32(owner.gid);
   }
   const Subdirectories& subdirectories = read.listing.subdirectories;
   out.u64(subdirectories.size());
@@ -97,11 +102,16 @@ DirectoryRead get_read(base::ByteReader& in, std::uint64_t device) {
   read.listing.signature = in.u64();
   read.listing.entries = in.u64();
   read.listing.is_racy = in.u8() != 0;
+  read.listing.owners = in.short_string();
   for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
     LinkedFile& file = read.listing.linked.emplace_back();
     file.inode = in.u64();
     file.bytes = in.u64();
     file.allocated = in.u64();
+    if (read.listing.owners.empty()) continue;
+    file.owner.emplace();
+    file.owner->uid = in.u32();
+    file.owner->gid = in.u32();
   }
   for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
     const std::uint64_t inode = in.u64();

@@ -36,7 +36,7 @@ base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> sto
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
                       ReadAhead::Options{.device = root.handle.device,
                                          .threads = context_.readers(),
-                                         .file_names = context_.file_names(),
+                                         .parts = context_.listing_parts(),
                                          .stop = context_.environment.stop,
                                          .open_max = context_.open_directories_max() / 4,
                                          .taker_reads = !context_.has_other_drives()});

@@ -35,6 +35,45 @@ Usage sample() {
   return usage;
 }
 
+// Those of root and of an id without a name.
+Usage with_owners() {
+  Usage usage = sample();
+  usage.owners.emplace();
+  usage.owners->list = {{{0, 0}, {4, 2048, 4096}}, {{4'294'900'000, 4'294'900'001}, {1, 10, 0}}};
+  return usage;
+}
+
+TEST(OwnersTextTest, NamesAreThoseOfThisMachine) {
+  Usage usage = with_owners();
+  EXPECT_EQ(owners_text(usage),
+            "size     on disk  files  user        group\n"
+            "2.0 KiB  4.0 KiB      4  root        root\n"
+            "10 B         0 B      1  4294900000  4294900001\n"
+            "as of 1970-01-01T00:00:00Z\n");
+  usage.owners->list = {{scanner::other_owners, {4, 2048, 4096}}};
+  usage.owners->rest_count = 1234;
+  usage.owners->rest = {5, 6, 7};
+  usage.owners->complete = false;
+  EXPECT_EQ(owners_text(usage),
+            "size     on disk  files  user          group\n"
+            "2.0 KiB  4.0 KiB      4  (others)\n"
+            "6 B          7 B      5  (1,234 more)\n"
+            "(incomplete)\n"
+            "as of 1970-01-01T00:00:00Z\n");
+}
+
+TEST(OwnersCsvTest, RestHasNoIds) {
+  Usage usage = with_owners();
+  usage.owners->rest_count = 2;
+  usage.owners->rest = {5, 6, 7};
+  usage.owners->list.back().owner = scanner::other_owners;
+  EXPECT_EQ(owners_csv(usage),
+            "uid,gid,files,bytes,allocated,as_of,complete\r\n"
+            "0,0,4,2048,4096,1970-01-01T00:00:00Z,true\r\n"
+            ",,1,10,0,1970-01-01T00:00:00Z,true\r\n"
+            ",,5,6,7,1970-01-01T00:00:00Z,true\r\n");
+}
+
 TEST(UsageTextTest, Terminal_ShowsTreeWithBars) {
   EXPECT_EQ(usage_text(sample(), UsageOrder::size, 80),
             "size     on disk  files  directories    share                    path\n"

@@ -2,6 +2,7 @@
 #include "tests/cluster/cluster_usage.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -49,6 +50,25 @@ TEST_F(ThreeNodesUsageTest, NodeWithoutScan_IsMissing) {
   EXPECT_THAT(own.error_of("n2"), HasSubstr("there was no scan of this node yet"));
   cluster_.scan(node(2));
   expect_missing(ask(node(0)), {}, {0, 1, 2});
+}
+
+TEST_F(ThreeNodesUsageTest, Owners_AreAddedUpWhereAllNodesKeepThem) {
+  const auto keep = [](json& config) { config["usage"] = {{"owners", true}}; };
+  for (const std::size_t index : {0U, 1U}) configure(node(index), keep);
+  scan_all();
+  const Answer unknown = ask(node(0), {"--owner"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("are not known on every node: set usage.owners"));
+  configure(node(2), keep);
+  cluster_.scan(node(2));
+  const Answer answer = ask(node(0), {"--owner"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  const json& owners = answer.json["owners"];
+  EXPECT_EQ(owners["complete"], true);
+  ASSERT_EQ(owners["list"].size(), 1U) << owners;
+  EXPECT_EQ(owners["list"][0]["uid"], ::geteuid());
+  EXPECT_EQ(owners["list"][0]["files"], answer.json["files"]);
+  EXPECT_EQ(owners["list"][0]["bytes"], answer.json["bytes"]);
 }
 
 TEST_F(ThreeNodesUsageTest, NoNodeHasScanned_AllAreMissing) {

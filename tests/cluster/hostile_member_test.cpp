@@ -237,7 +237,8 @@ TEST_F(HostileMemberTest, NamesThatNoNodeHas_AreMissing) {
 TEST_F(HostileMemberTest, ErrorStatus_IsMissingAndItsTextIsBounded) {
   const std::string detail = std::string(5'000'000, 'd') + "\x1b[2J\n";
   for (const char* const status : {"400 Bad", "404 Not Found", "500 Error", "302 Found", "204 No"}) {
-    expect_missing(ask_with([&](const auto& connection) {
+    // A copy: the server may still send when the daemon has given up.
+    expect_missing(ask_with([detail, status](const auto& connection) {
                      connection.send(CannedServer::response(json{{"detail", detail}}.dump(), status));
                    }),
                    status);

@@ -51,7 +51,7 @@ TEST_F(ReportsTest, InvalidParameters_AreRefused) {
   using Query = std::map<std::string, std::string>;
   for (const Query& query :
        {Query{{"depth", "17"}}, Query{{"depth", "-1"}}, Query{{"depth", ""}}, Query{{"limit", "0"}},
-        Query{{"limit", "10001"}}, Query{{"sort", "age"}}, Query{{"dpeth", "2"}}}) {
+        Query{{"limit", "10001"}}, Query{{"sort", "age"}}, Query{{"owners", "2"}}, Query{{"dpeth", "2"}}}) {
     expect_problem(usage(query), 400, "invalid_request");
   }
   EXPECT_EQ(usage({{"depth", "16"}, {"limit", "10000"}}).status, 200U);

@@ -224,13 +224,17 @@ void AnswersTest::reports_of_scans() {
   expect(node_, {"GET", "/v1/changes?since=0"}, 410, "reset");
   expect(node_, {"GET", "/v1/changes?since=1&feed=another"}, 410, "reset");
   expect(node_, {"GET", "/v1/changes?since=1&files=1"}, 404, "no_files");
+  EXPECT_TRUE(json::parse(expect(node_, {"GET", "/v1/usage?owners=1"}, 200).body)["owners"].is_null());
   node_.config_["scan"]["file_feed"] = true;
+  node_.config_["usage"]["owners"] = true;
   node_.write_config();  // for the scans
   node_.change_and_scan("bucket/a/first");
   node_.change_and_scan("bucket/a/second");
   const auto changes = [this](const std::string& query) {
     return json::parse(expect(node_, {"GET", "/v1/changes?" + query}, 200).body);
   };
+  const json owners = json::parse(expect(node_, {"GET", "/v1/usage?owners=1"}, 200).body)["owners"];
+  EXPECT_EQ(owners["list"].size(), 1U) << owners;
   const json scans = json::parse(expect(node_, {"GET", "/v1/scans"}, 200).body)["scans"];
   const std::string since = std::to_string(scans[0]["scan"].get<int>() - 1);
   const json first = changes("files=1&limit=1&since=" + since);

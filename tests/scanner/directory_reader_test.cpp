@@ -36,10 +36,10 @@ class DirectoryReaderTest : public ::testing::Test {
   void directory(const std::string& name) const { std::filesystem::create_directory(temp_ / name); }
 
   Listing read(std::string_view path = "", const tracker::NamespaceRules& rules = {},
-               FileNames file_names = FileNames::unwanted) const {
+               const ListingParts& parts = {}) const {
     auto handle = reader_.open_drive(temp_.path());
     EXPECT_TRUE(handle) << handle.error().message;
-    auto listing = reader_.read(*handle, path, rules, file_names, {});
+    auto listing = reader_.read(*handle, path, rules, parts, {});
     EXPECT_TRUE(listing) << listing.error().message;
     return listing ? std::move(*listing) : Listing();
   }
@@ -245,7 +245,7 @@ TEST_F(DirectoryReaderTest, RemovedOpenDirectory_ReadReturnsNotFound) {
   const auto opened = reader_.open(*root, "d", "d");
   ASSERT_TRUE(opened);
   std::filesystem::remove(temp_ / "d");
-  const auto listing = reader_.read(*opened, "d", {}, FileNames::unwanted, {});
+  const auto listing = reader_.read(*opened, "d", {}, {}, {});
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code, std::errc::no_such_file_or_directory);
 }
@@ -256,14 +256,14 @@ TEST_F(DirectoryReaderTest, FileNamesWanted_AreListedWithSignatures) {
   file("a", 2);
   std::filesystem::create_symlink("nowhere", temp_ / "link");
   EXPECT_FALSE(read().files);
-  const auto before = read("", {}, FileNames::wanted).files;
+  const auto before = read("", {}, {.files = true}).files;
   ASSERT_TRUE(before);
   ASSERT_EQ(before->size(), 3U);
   EXPECT_EQ((*before)[0].name, "a");
   EXPECT_EQ((*before)[1].name, "b");
   EXPECT_EQ((*before)[2].name, "link");
   file("b", 3);
-  const auto after = read("", {}, FileNames::wanted).files;
+  const auto after = read("", {}, {.files = true}).files;
   EXPECT_EQ((*after)[0].signature, (*before)[0].signature);
   EXPECT_NE((*after)[1].signature, (*before)[1].signature);
 }
@@ -329,7 +329,7 @@ TEST_F(DirectoryReaderTest, SignatureOfRecentChange_IsRacy) {
     const auto changed = status("a").st_ctim;
     clock.set_wall(base::WallTime(std::chrono::seconds(changed.tv_sec) +
                                   std::chrono::nanoseconds(changed.tv_nsec) + later));
-    return reader.read(*reader.open_drive(temp_.path()), "", {}, FileNames::wanted, {});
+    return reader.read(*reader.open_drive(temp_.path()), "", {}, {.files = true}, {});
   };
   const auto racy = racy_at(std::chrono::nanoseconds(0));
   const auto applied = racy_at(std::chrono::hours(1));
@@ -363,7 +363,7 @@ TEST_F(DirectoryReaderTest, StopRequested_ListingIsInterrupted) {
   std::stop_source stop;
   stop.request_stop();
   const auto root = reader_.open_drive(temp_.path());
-  const auto listing = reader_.read(*root, "", {}, FileNames::unwanted, stop.get_token());
+  const auto listing = reader_.read(*root, "", {}, {}, stop.get_token());
   ASSERT_FALSE(listing);
   EXPECT_EQ(listing.error().code, Errc::interrupted);
 }

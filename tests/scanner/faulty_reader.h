@@ -98,7 +98,7 @@ class FaultyReader final : public DirectoryReader {
   }
 
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                             const tracker::NamespaceRules& rules, FileNames file_names,
+                             const tracker::NamespaceRules& rules, const ListingParts& parts,
                              const std::stop_token& stop) const override {
     {
       const std::scoped_lock lock(mutex_);
@@ -106,7 +106,7 @@ class FaultyReader final : public DirectoryReader {
       read_paths.emplace(path);
     }
     if (const auto fault = list_errors.find(path); fault != list_errors.end()) return error(fault->second);
-    auto listing = real_.read(directory, path, rules, file_names, stop);
+    auto listing = real_.read(directory, path, rules, parts, stop);
     if (listing && reuses_inodes) listing->subdirectories = with_reused_inodes(listing->subdirectories, path);
     if (const auto fault = file_errors.find(path); fault != file_errors.end() && listing) {
       listing->incomplete = error(fault->second);

@@ -2,6 +2,7 @@
 // that nothing was left, every directory has the totals that an independent walk finds.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -34,6 +35,7 @@ struct Setup {
   std::size_t open_directories_max = 1024;
   bool file_feed = false;
   bool reuses_inodes = false;  // what stands at a path has the inode number of what stood there before
+  std::optional<std::uint32_t> owners_depth = {};
 };
 
 void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
@@ -47,6 +49,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     resumes = GetParam().resumes;
     options.file_feed = GetParam().file_feed;
     reader.reuses_inodes = GetParam().reuses_inodes;
+    options.owners_depth = GetParam().owners_depth;
     for (std::size_t number = 0; number < options.drives.size(); ++number) {
       give_identity(number, static_cast<char>('1' + number));
     }
@@ -54,7 +57,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
 
   void change_something() {
     number_ = random_.below(options.drives.size());
-    switch (random_.below(13)) {
+    switch (random_.below(14)) {
       case 0:
       case 1:
       case 2:
@@ -75,6 +78,8 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
         return replace_by_a_file();
       case 11:
         return make_link();
+      case 12:
+        return give_away();
       default:
         return move_below_another();
     }
@@ -128,6 +133,18 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
       const std::string path = tracker::join_path(some_directory(), fresh_name());
       std::filesystem::create_hard_link(entry.path(), real(path));
       return mark_all_names(path);
+    }
+  }
+
+  // To another user and group; without the right to do that, it stays.
+  void give_away() {
+    const std::string directory = some_directory();
+    for (const auto& entry : std::filesystem::directory_iterator(real(directory))) {
+      if (entry.is_directory()) continue;
+      const auto [uid, gid] =
+          std::pair(static_cast<uid_t>(random_.below(3)), static_cast<gid_t>(random_.below(2)));
+      if (::lchown(entry.path().c_str(), uid, gid) != 0) return;
+      return mark_all_names(tracker::join_path(directory, entry.path().filename().native()));
     }
   }
 
@@ -278,6 +295,16 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     if (random_.one_in(2)) reopen_database();
   }
 
+  void switch_owners() {
+    if (!options.owners_depth) {
+      options.owners_depth = GetParam().owners_depth;
+    } else if (random_.one_in(2)) {
+      options.owners_depth.reset();
+    } else {
+      options.owners_depth = random_.below(4);
+    }
+  }
+
   void round() {
     for (std::uint64_t count = random_.below(12); count > 0; --count) change_something();
     number_ = random_.below(options.drives.size());
@@ -285,6 +312,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     options.oldest_unread = oldest_unread();
     if (random_.one_in(5)) step_clocks();
     if (random_.one_in(8)) std::swap(options.drives.front(), options.drives.back());
+    if (GetParam().owners_depth && random_.one_in(15)) switch_owners();
     if (random_.one_in(4)) return scan_killed();
     if (random_.one_in(8)) return scan_while_a_drive_vanishes();
     options.full = random_.one_in(40);
@@ -381,13 +409,26 @@ INSTANTIATE_TEST_SUITE_P(
     Filters, RandomScanTest,
     ::testing::Values(
         Setup{"exact", {.levels = LevelSchedule(100'000, 1e-6)}, {"one"}, true},
-        Setup{"two_drives", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true},
+        Setup{.name = "two_drives",
+              .tracker = {.levels = LevelSchedule(10'000, 1e-6)},
+              .drives = {"one", "two"},
+              .birth = true,
+              .owners_depth = 2},
         Setup{"tiny", {.levels = LevelSchedule(20, 0.25)}, {"one", "two"}, true},
         Setup{"saturated", {.levels = LevelSchedule(8, 0.6), .memory_bytes_max = 1}, {"one"}, true},
         Setup{"without_birth", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, false},
         Setup{"threads", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true, 4},
         Setup{"resumed", {.levels = LevelSchedule(10'000, 1e-6)}, {"one", "two"}, true, 1, true},
-        Setup{"few_descriptors", {.levels = LevelSchedule(20, 0.25)}, {"one"}, true, 3, true, 4},
+        Setup{"few_descriptors",
+              {.levels = LevelSchedule(20, 0.25)},
+              {"one"},
+              true,
+              3,
+              true,
+              4,
+              false,
+              false,
+              1},
         Setup{"files", {.levels = LevelSchedule(10'000, 1e-6)}, {"one"}, true, 1, false, 1024, true},
         Setup{"files_of_two_drives",
               {.levels = LevelSchedule(20, 0.25)},
@@ -396,7 +437,9 @@ INSTANTIATE_TEST_SUITE_P(
               4,
               true,
               1024,
-              true},
+              true,
+              false,
+              3},
         Setup{"reused_inodes",
               {.levels = LevelSchedule(10'000, 1e-6)},
               {"one", "two"},
@@ -405,7 +448,8 @@ INSTANTIATE_TEST_SUITE_P(
               false,
               1024,
               true,
-              true}),
+              true,
+              0}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

@@ -80,7 +80,7 @@ class GatedReader final : public DirectoryReader {
   }
 
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
-                             const tracker::NamespaceRules& /*rules*/, FileNames /*file_names*/,
+                             const tracker::NamespaceRules& /*rules*/, const ListingParts& /*parts*/,
                              const std::stop_token& stop) const override {
     {
       std::unique_lock lock(mutex_);

@@ -197,6 +197,38 @@ TEST(ScansJsonTest, ScansJson_RoundTripsAndMalformedIsRefused) {
   }
 }
 
+TEST(UsageJsonTest, Owners_ComeBack) {
+  Usage usage;
+  usage.saw_everything = true;
+  EXPECT_FALSE(usage_json(usage).contains("owners")) << "they were not asked for";
+  usage.with_owners = true;
+  EXPECT_TRUE(usage_json(usage)["owners"].is_null());
+  EXPECT_FALSE(usage_from_json(usage_json(usage))->owners);
+  usage.owners.emplace();
+  usage.owners->list = {{{1, 4'294'967'294}, {2, 3, 4}}, {other_owners, {5, 6, 7}}};
+  usage.owners->rest_count = 8;
+  usage.owners->rest = {9, 10, 11};
+  const auto json = usage_json(usage);
+  EXPECT_EQ(json["owners"]["complete"], true);
+  EXPECT_TRUE(json["owners"]["list"][1]["uid"].is_null()) << json;
+  const auto back = usage_from_json(json);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_TRUE(back->with_owners);
+  EXPECT_EQ(back->owners->list, usage.owners->list);
+  EXPECT_EQ(back->owners->rest_count, 8U);
+  EXPECT_EQ(back->owners->rest, usage.owners->rest);
+  usage.total.complete = false;
+  EXPECT_EQ(usage_json(usage)["owners"]["complete"], false);
+  for (const auto& wrong : {ordered_json(4'294'967'296), ordered_json(-1), ordered_json("1")}) {
+    auto changed = json;
+    changed["owners"]["list"][0]["uid"] = wrong;
+    EXPECT_FALSE(usage_from_json(changed)) << wrong;
+  }
+  auto many = json;
+  many["owners"]["list"] = std::vector<ordered_json>(usage_owners_max + 1, json["owners"]["list"][0]);
+  EXPECT_FALSE(usage_from_json(many));
+}
+
 TEST(UsageJsonTest, Growth_ComesBack) {
   Usage usage;
   usage.since = base::WallTime(std::chrono::seconds(5));

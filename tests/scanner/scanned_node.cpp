@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <ostream>
+#include <set>
 
 #include "tracker/paths/path.h"
 
@@ -88,6 +89,31 @@ std::ostream& operator<<(std::ostream& out, const Measured& measured) {
 std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives) {
   std::map<std::string, Measured> found;
   for (const auto& drive : drives) static_cast<void>(measure_below(drive, "", found));
+  return found;
+}
+
+std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive, std::uint32_t depth) {
+  std::map<std::string, Owners> found;
+  std::map<std::string, std::set<ino_t>> seen;
+  std::filesystem::recursive_directory_iterator at(drive);
+  for (const auto& entry : at) {
+    struct stat status{};
+    if (::lstat(entry.path().c_str(), &status) != 0)
+      throw std::runtime_error("lstat " + entry.path().native());
+    if (S_ISDIR(status.st_mode)) {
+      if (at.depth() == 0 && entry.path().filename() == ".spoor") at.disable_recursion_pending();
+      continue;
+    }
+    auto above = entry.path().lexically_relative(drive).parent_path();
+    for (int level = at.depth(); level >= 0; --level, above = above.parent_path()) {
+      if (level > static_cast<int>(depth)) continue;
+      OwnedTotals& owned = found[above.native()][{status.st_uid, status.st_gid}];
+      ++owned.files;
+      if (status.st_nlink > 1 && !seen[above.native()].insert(status.st_ino).second) continue;
+      if (S_ISREG(status.st_mode)) owned.bytes += static_cast<std::uint64_t>(status.st_size);
+      owned.allocated += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    }
+  }
   return found;
 }
 
@@ -206,6 +232,34 @@ void ScannedNode::expect_exact(Newest newest) {
   }
   ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";
   ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + paths.size())) << "rows nobody reaches";
+  if (options.owners_depth) expect_exact_owners();
+}
+
+std::optional<Owners> ScannedNode::owners(const std::string& path) {
+  const auto found = query_usage(*database, path, {.depth = 0, .owners = true});
+  if (!found.value() || !(*found)->owners) return std::nullopt;
+  Owners owners;
+  for (const auto& [owner, totals] : (*found)->owners->list) owners[owner] = totals;
+  return owners;
+}
+
+void ScannedNode::expect_exact_owners() {
+  std::map<std::string, Owners> expected;
+  std::size_t rows = 0;
+  for (const Drive& drive : options.drives) {
+    for (const auto& [path, owners] : measure_owners(drive.path, *options.owners_depth)) {
+      rows += owners.size();
+      for (const auto& [owner, totals] : owners) expected[path][owner].add(totals);
+    }
+  }
+  const auto all = usage("", *options.owners_depth);
+  for_each_entry(all->total, [&](const UsageEntry& entry) {
+    const auto stored = owners(entry.path);
+    ASSERT_TRUE(stored) << "those of '" << entry.path << "' are not known";
+    ASSERT_EQ(*stored, expected[entry.path]) << "at '" << entry.path << "'";
+  });
+  const auto stored_rows = database->handle().execAndGet("SELECT count(*) FROM owner_sums").getInt64();
+  ASSERT_EQ(stored_rows, static_cast<std::int64_t>(rows)) << "rows nobody reaches";
 }
 
 std::int64_t ScannedNode::row_count() {

@@ -42,6 +42,9 @@ std::ostream& operator<<(std::ostream& out, const Measured& measured);
 // Every directory of the drives, by logical path.
 std::map<std::string, Measured> measure(const std::vector<std::filesystem::path>& drives);
 
+// Likewise by owner, of each directory at most `depth` levels below the root.
+std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive, std::uint32_t depth);
+
 // Time passes when it is waited for.
 class InstantWaiter final : public Waiter {
  public:
@@ -92,12 +95,16 @@ class ScannedNode : public ::testing::Test {
 
   std::optional<Usage> usage(const std::string& path, std::uint64_t depth = 1);
   std::uint64_t files(const std::string& path);
+  // Nothing if they are not known.
+  std::optional<Owners> owners(const std::string& path);
   bool is_complete(const std::string& path);
 
   // Every directory of the drives has the totals that were measured, and the database holds no others.
   // The newest mtimes are not compared where something changed beneath the scan that did not mark it.
   enum class Newest { compared, unknown };
+  // The owners, too, if they are kept.
   void expect_exact(Newest newest = Newest::compared);
+  void expect_exact_owners();
 
   // Rows of directories, roots included, as the database has them.
   std::int64_t row_count();

@@ -131,6 +131,37 @@ TEST(UsageSumTest, Growth_IsUnknownIfANodeKeepsNoHistory) {
   EXPECT_FALSE(unknown.history_since);
 }
 
+TEST(UsageSumTest, Owners_AreAddedUpById) {
+  const auto with = [](std::vector<OwnerEntry> list) {
+    auto node = usage(entry("", 5));
+    node.owners.emplace().list = std::move(list);
+    return node;
+  };
+  const auto owners = [](const std::vector<Usage>& nodes) { return sum(nodes, {.owners = true}).owners; };
+  const auto one = with({{{1, 2}, {1, 10, 100}}, {{3, 4}, {2, 20, 200}}});
+  auto other = with({{{3, 4}, {1, 1, 1}}});
+  const auto both = owners({one, other});
+  ASSERT_TRUE(both);
+  EXPECT_TRUE(both->complete);
+  EXPECT_EQ(both->list, (std::vector<OwnerEntry>{{{3, 4}, {3, 21, 201}}, {{1, 2}, {1, 10, 100}}}));
+  EXPECT_FALSE(sum({one, other}).owners) << "they were not asked for";
+
+  other.owners->rest_count = 2;
+  other.owners->rest = {5, 6, 7};
+  const auto cut = owners({one, other});
+  EXPECT_FALSE(cut->complete) << "an owner that one node lists may be in the rest of the other";
+  EXPECT_EQ(cut->rest_count, 2U);
+  EXPECT_EQ(cut->rest, (OwnedTotals{5, 6, 7}));
+
+  auto absent = usage(entry("", 0));
+  absent.is_absent = true;
+  EXPECT_TRUE(owners({one, absent})) << "it has no files";
+  EXPECT_FALSE(owners({one, usage(entry("", 5))})) << "it keeps none, and has files";
+  auto large = with({});
+  large.total.bytes = sum_max;
+  EXPECT_FALSE(owners({one, large})) << "a sum that wraps around would be too small";
+}
+
 TEST(UsageSumTest, ChildrenBeyondTheBounds_AreSummedInTheRest) {
   UsageOptions two;
   two.children_max = 2;

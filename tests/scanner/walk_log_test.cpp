@@ -25,6 +25,7 @@ void expect_same(const DirectoryRead& one, const DirectoryRead& other) {
   EXPECT_EQ(one.listing.own, other.listing.own);
   EXPECT_EQ(one.listing.signature, other.listing.signature);
   EXPECT_EQ(one.listing.linked, other.listing.linked);
+  EXPECT_EQ(one.listing.owners, other.listing.owners);
   ASSERT_EQ(one.listing.subdirectories.size(), other.listing.subdirectories.size());
   for (std::size_t number = 0; number < one.listing.subdirectories.size(); ++number) {
     EXPECT_EQ(one.listing.subdirectories[number].name, other.listing.subdirectories[number].name);

@@ -1,0 +1,181 @@
+#include "scanner/store/owner_sums.h"
+
+#include <SQLiteCpp/Column.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/number.h"
+
+namespace spoor::scanner {
+namespace {
+
+// Of one directory, the rows of all drives are adjacent, by owner. Unsigned numbers are stored as the signed
+// ones of the same bits.
+constexpr const char* tables = R"sql(
+CREATE TABLE owner_sums(
+  path BLOB NOT NULL, uid INTEGER NOT NULL, gid INTEGER NOT NULL, drive INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  PRIMARY KEY(path, uid, gid, drive)
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::size_t place_bytes = 160;  // in memory, beside the path
+constexpr std::size_t owner_bytes = 80;
+
+std::string_view first_components(std::string_view path, std::uint32_t count) {
+  std::size_t end = 0;
+  for (; count > 0 && end != std::string_view::npos; --count) end = path.find('/', end == 0 ? 0 : end + 1);
+  return path.substr(0, end);
+}
+
+std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+Owners decode(const OwnerSums::Directory& directory) {
+  auto owners = decode_owners(directory.owners, directory.own);
+  if (!owners) throw SQLite::Exception("the owners of a directory cannot be read", SQLITE_CORRUPT);
+  return *std::move(owners);
+}
+
+OwnedTotals read_totals(const SqliteStatement& row, int index) {
+  return {row.number<std::uint64_t>(index), row.number<std::uint64_t>(index + 1),
+          row.number<std::uint64_t>(index + 2)};
+}
+
+}  // namespace
+
+OwnerSums::OwnerSums(SQLite::Database& database, std::uint32_t depth)
+    : depth_(depth),
+      last_(collected_.end()),
+      find_(database,
+            "SELECT files, bytes, allocated FROM owner_sums "
+            "WHERE path = ?1 AND uid = ?2 AND gid = ?3 AND drive = ?4"),
+      put_(database,
+           "REPLACE INTO owner_sums(path, uid, gid, drive, files, bytes, allocated) "
+           "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+      erase_(database, "DELETE FROM owner_sums WHERE path = ?1 AND uid = ?2 AND gid = ?3 AND drive = ?4"),
+      erase_drive_(database, "DELETE FROM owner_sums WHERE drive = ?1") {}
+
+void OwnerSums::add(std::int64_t drive, std::string_view path, const Owner& owner,
+                    const OwnedTotals& difference) {
+  add_to(at(drive, path), owner, difference);
+  if (collected_bytes_ > collected_bytes_max) write();
+}
+
+void OwnerSums::replace(std::int64_t drive, std::string_view path, const Directory& before,
+                        const Directory& now) {
+  const bool is_same = before.owners == now.owners && before.own.files == now.own.files &&
+                       before.own.bytes == now.own.bytes && before.own.allocated == now.own.allocated;
+  if (is_same) return;
+  Differences& differences = at(drive, path);
+  for (const auto& [owner, totals] : decode(before)) add_to(differences, owner, totals.negative());
+  for (const auto& [owner, totals] : decode(now)) add_to(differences, owner, totals);
+  if (collected_bytes_ > collected_bytes_max) write();
+}
+
+OwnerSums::Differences& OwnerSums::at(std::int64_t drive, std::string_view path) {
+  path = first_components(path, depth_);
+  if (last_ != collected_.end() && last_->first.second == drive && last_->first.first == path)
+    return last_->second;
+  const auto [entry, is_new] = collected_.try_emplace({std::string(path), drive});
+  if (is_new) collected_bytes_ += place_bytes + path.size();
+  last_ = entry;
+  return entry->second;
+}
+
+void OwnerSums::add_to(Differences& differences, const Owner& owner, const OwnedTotals& difference) {
+  const auto [entry, is_new] = differences.try_emplace(owner);
+  if (is_new) collected_bytes_ += owner_bytes;
+  entry->second.add(difference);
+}
+
+void OwnerSums::erase_drive(std::int64_t drive) {
+  std::erase_if(collected_, [&](const auto& entry) { return entry.first.second == drive; });
+  last_ = collected_.end();
+  const SqliteStatement::Use use(erase_drive_, drive);
+  erase_drive_.run();
+}
+
+// From the last path on: each comes before the directory above it, to which it adds its differences.
+void OwnerSums::write() {
+  last_ = collected_.end();
+  while (!collected_.empty()) {
+    const auto entry = collected_.extract(std::prev(collected_.end()));
+    const auto& [path, drive] = entry.key();
+    Differences* const above =
+        path.empty() ? nullptr : &collected_[Place(std::string(parent_of(path)), drive)];
+    for (const auto& [owner, difference] : entry.mapped()) {
+      if (difference == OwnedTotals()) continue;
+      put(entry.key(), owner, difference);
+      if (above != nullptr) (*above)[owner].add(difference);
+    }
+  }
+  collected_bytes_ = 0;
+}
+
+void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& difference) {
+  const auto& [path, drive] = place;
+  OwnedTotals sum = difference;
+  {
+    const SqliteStatement::Use use(find_, path, owner.uid, owner.gid, drive);
+    if (find_.step()) sum.add(read_totals(find_, 0));
+  }
+  if (sum == OwnedTotals()) {
+    const SqliteStatement::Use use(erase_, path, owner.uid, owner.gid, drive);
+    erase_.run();
+    return;
+  }
+  const SqliteStatement::Use use(put_, path, owner.uid, owner.gid, drive, sum.files, sum.bytes,
+                                 sum.allocated);
+  put_.run();
+}
+
+std::string owners_setting(const OwnersKept& kept) { return fmt::format("{} {}", kept.depth, kept.scan); }
+
+std::optional<OwnersKept> parse_owners_setting(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto depth = base::parse_number<std::uint32_t>(text.substr(0, space));
+  const auto scan = base::parse_number<std::uint64_t>(text.substr(space + 1));
+  if (!depth || !scan) return std::nullopt;
+  return OwnersKept{*depth, *scan};
+}
+
+void create_owner_tables(SQLite::Database& database) { database.exec(tables); }
+
+void forget_owners(SQLite::Database& database) {
+  database.exec("DROP TABLE IF EXISTS owner_sums");
+  database.exec("UPDATE directories SET owners = x'' WHERE owners <> x''");
+  database.exec("UPDATE links SET owner = NULL WHERE owner IS NOT NULL");
+}
+
+bool for_each_owner(SQLite::Database& database, std::string_view path,
+                    const std::function<bool(const OwnerEntry&)>& visit) {
+  SqliteStatement setting(database, "SELECT value FROM settings WHERE key = ?", SqliteText{owners_key});
+  const auto kept = setting.step() ? parse_owners_setting(setting.blob(0)) : std::nullopt;
+  const auto last = database.execAndGet("SELECT max(id) FROM scans").getInt64();
+  if (!kept || kept->scan != static_cast<std::uint64_t>(last) || first_components(path, kept->depth) != path)
+    return false;
+  SqliteStatement query(database,
+                        "SELECT uid, gid, files, bytes, allocated FROM owner_sums WHERE path = ?1 "
+                        "ORDER BY uid, gid");
+  const SqliteStatement::Use use(query, path);
+  std::optional<OwnerEntry> entry;
+  while (query.step()) {
+    const Owner owner{query.number<std::uint32_t>(0), query.number<std::uint32_t>(1)};
+    if (entry && entry->owner != owner) {
+      if (!visit(*entry)) return true;
+      entry.reset();
+    }
+    if (!entry) entry = OwnerEntry{owner, {}};
+    entry->totals.add(read_totals(query, 2));
+  }
+  if (entry) visit(*entry);
+  return true;
+}
+
+}  // namespace spoor::scanner
