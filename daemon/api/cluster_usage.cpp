@@ -61,7 +61,10 @@ base::Result<Answer> read_answer(const base::Result<peer::HttpResponse>& respons
     return bad_answer(response->status == 400 ? "it may run an older Spoor: " + detail : detail);
   }
   const json body = peer::json_object(*response);
-  if (!body.is_object()) return bad_answer("its response is not a JSON object");
+  if (!body.is_object()) {
+    return bad_answer(
+        fmt::format("its response is not a JSON object of at most {} values", peer::json_values_max));
+  }
   auto label = read_label(body);
   if (!label) return bad_answer("its response does not name the node: it may run an older Spoor");
   if (label->cluster != cluster) {

@@ -57,8 +57,8 @@ struct UsageTarget {
 // Asks all members for their totals of a directory, side by side, and adds them up by path. A node whose
 // totals are missing is named in the response.
 //
-// Not thread-safe. Waits for responses for `timeout` at most; parsing them takes time of its own. Connections
-// stay open between calls.
+// Not thread-safe. Waits for responses for `timeout` at most. Parsing one takes further time and memory,
+// which peer::json_values_max bounds. Connections stay open between calls.
 class ClusterUsage {
  public:
   struct Options {

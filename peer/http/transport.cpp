@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "base/json_bounds.h"
 #include "base/printable.h"
 
 namespace spoor::peer {
@@ -43,6 +43,7 @@ std::string problem_detail(const HttpResponse& response) {
 
 nlohmann::ordered_json json_object(const HttpResponse& response) {
   if (base::is_nested_deeper(response.body, json_depth_max)) return {};
+  if (base::has_more_values(response.body, json_values_max)) return {};
   auto json = nlohmann::ordered_json::parse(response.body, nullptr, false);
   if (!json.is_object()) json = nullptr;
   return json;

@@ -2,6 +2,7 @@
 // a network.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -56,8 +57,11 @@ base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& req
 // (RFC 9457), or else the status.
 std::string problem_detail(const HttpResponse& response);
 
-// The JSON object in the body of a response; null if there is none, or it is nested too deep for recursive
-// code.
+// A response of GET /v1/usage has at most 10,000 directories, each with less than 100 values.
+inline constexpr std::size_t json_values_max = 1'000'000;
+
+// The JSON object in the body of a response; null if there is none, it has more than `json_values_max`
+// values, or is nested too deep for recursive code.
 nlohmann::ordered_json json_object(const HttpResponse& response);
 
 }  // namespace spoor::peer

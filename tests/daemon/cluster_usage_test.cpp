@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "scanner/report_json.h"
+
 namespace spoor::daemon {
 namespace {
 
@@ -210,6 +212,45 @@ TEST_F(ClusterUsageTest, UnusableResponses_AreMissingNodes) {
     EXPECT_FALSE(answer["nodes"][0]["ok"]) << response.body.substr(0, 100);
     EXPECT_NE(error_of(answer, 0), "") << response.body.substr(0, 100);
   }
+}
+
+// Parsed, they would take many times the memory of the response.
+TEST_F(ClusterUsageTest, MoreValuesThanANodeReturns_IsMissing) {
+  auto padded = answer_of("n1", 10);
+  padded["padding"] = std::vector<int>(peer::json_values_max, 0);
+  member("a", padded);
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 1);
+  EXPECT_EQ(error_of(answer, 0), "its response is not a JSON object of at most 1000000 values");
+}
+
+// Each of its entries has all members that there are.
+TEST_F(ClusterUsageTest, LargestResponseOfANode_IsAdded) {
+  scanner::Usage usage;
+  usage.saw_everything = usage.has_copy_rules = true;
+  usage.since = base::WallTime();
+  const auto fill = [](scanner::UsageFigures& figures) {
+    figures.bytes = 1;
+    figures.growth.emplace().from = "before";
+    for (int factor = 2; factor <= 6; ++factor) figures.copied[factor] = 1;
+  };
+  for (int i = 0; i < 10'000; ++i) {
+    scanner::UsageEntry& child = usage.total.children.emplace_back();
+    child.path = "\xff" + std::to_string(i);
+    child.depth = 1;
+    child.is_open = child.is_unread = true;
+    child.rest.count = 1;
+    fill(child);
+    fill(child.rest);
+  }
+  fill(usage.total);
+  usage.total.is_open = true;
+  auto body = scanner::usage_json(usage);
+  body["node"] = answer_of("n1", 0)["node"];
+  respond_with("a", {200, "", body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)});
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 2);
+  EXPECT_EQ(missing(answer), Names()) << answer["nodes"];
 }
 
 TEST_F(ClusterUsageTest, OlderSpoor_IsNamedAsSuch) {
