@@ -65,6 +65,18 @@ HttpResponse error_response(const base::Error& error) {
   return to_response({500, "database_failed", error.message});
 }
 
+// A place in a queue, until the end of the scope.
+class Place {
+ public:
+  explicit Place(unsigned& waiting) : waiting_(waiting) { ++waiting_; }
+  ~Place() { --waiting_; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  unsigned& waiting_;
+};
+
 struct Bounds {
   std::uint64_t min;
   std::uint64_t max;
@@ -444,11 +456,13 @@ boost::asio::awaitable<HttpResponse> Reports::read(std::function<HttpResponse()>
 boost::asio::awaitable<HttpResponse> Reports::run(boost::asio::thread_pool& pool, unsigned& waiting,
                                                   std::function<HttpResponse()> work) {
   if (waiting == waiting_max) {
-    co_return to_response({503, "overloaded", "too many requests wait for the scan database already"});
+    const char* const what = &pool == &pool_ ? "the scan database" : "the members of the cluster";
+    co_return to_response(
+        {503, "overloaded",
+         fmt::format("{} requests wait for {} already; try again later", waiting_max, what)});
   }
-  ++waiting;
+  const Place place(waiting);
   auto response = co_await run_on(pool, std::move(work));
-  --waiting;
   co_return response;
 }
 

@@ -1,5 +1,8 @@
 #include "daemon/status/scan_watch.h"
 
+#include <spdlog/spdlog.h>
+
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -38,9 +41,7 @@ base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::f
   if (!opened) return opened.error();
   auto records = opened->scans(scans_max, 0);
   if (!records) return records.error();
-  auto limits = scanner::read_limits(*opened);
-  if (!limits) return limits.error();
-  return std::optional(Scans{*std::move(records), *std::move(limits)});
+  return std::optional(Scans{*std::move(records), scanner::read_limits(*opened)});
 }
 
 ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
@@ -70,8 +71,17 @@ void ScanWatch::take(const Loaded& loaded) {
   figures_.has_database = found.has_value();
   figures_.last.reset();
   if (found && !found->records.empty()) figures_.last = found->records.front();
-  figures_.limits = found ? found->limits : std::vector<scanner::LimitState>();
+  take_limits(found ? found->limits : std::vector<scanner::LimitState>());
   count(found ? found->records : std::vector<scanner::ScanRecord>());
+}
+
+// Another version may have stored them. The scans are known all the same.
+void ScanWatch::take_limits(const base::Result<std::vector<scanner::LimitState>>& limits) {
+  const std::string error = limits ? "" : limits.error().message;
+  if (!error.empty() && error != limits_error_)
+    spdlog::error("the status has no usage.limits until the next scan: {}", error);
+  limits_error_ = error;
+  figures_.limits = limits ? *limits : std::vector<scanner::LimitState>();
 }
 
 void ScanWatch::count(const std::vector<scanner::ScanRecord>& scans) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -52,7 +53,7 @@ class ScanWatch {
  private:
   struct Scans {
     std::vector<scanner::ScanRecord> records;  // newest first
-    std::vector<scanner::LimitState> limits;
+    base::Result<std::vector<scanner::LimitState>> limits;
   };
   struct Loaded {
     base::Result<std::optional<Scans>> scans;  // none: no database
@@ -63,6 +64,7 @@ class ScanWatch {
   static Loaded load(const std::filesystem::path& database);
   boost::asio::awaitable<void> read();
   void take(const Loaded& loaded);
+  void take_limits(const base::Result<std::vector<scanner::LimitState>>& limits);
   void count(const std::vector<scanner::ScanRecord>& scans);
 
   boost::asio::io_context& context_;
@@ -71,6 +73,7 @@ class ScanWatch {
   const std::chrono::milliseconds patience_;
   boost::asio::steady_timer finished_;  // cancelled after each reading; expires after `patience_`
   bool reading_ = false;
+  std::string limits_error_;              // as it was logged last
   std::optional<std::uint64_t> counted_;  // the last scan that is in the sums, or precedes them
   ScanFigures figures_;
 };

@@ -149,5 +149,25 @@ TEST_F(ReportsTest, TooManyRequestsWaiting_ReturnsOverloaded) {
   EXPECT_EQ(usage().status, 200U) << "their places are free again";
 }
 
+TEST_F(ReportsTest, RequestThatThrows_ReleasesItsPlace) {
+  const ClusterUsage::Options cluster{
+      .own = {"n0", "c", "i"},
+      .timeout = std::chrono::milliseconds(1),
+      .make_transport = [](const peer::HttpTransport::Options&) -> std::unique_ptr<peer::Transport> {
+        throw std::bad_alloc();
+      }};
+  Reports reports(file_, pool_, clock_, {.cluster = cluster});
+  HttpRequest request;
+  request.query["scope"] = "cluster";
+  for (int i = 0; i < 20; ++i) {
+    boost::asio::co_spawn(context_, reports.usage(request),
+                          [](const std::exception_ptr& failure, HttpResponse) {
+                            EXPECT_THROW(rethrow(failure), std::bad_alloc);
+                          });
+    context_.restart();
+    context_.run();
+  }
+}
+
 }  // namespace
 }  // namespace spoor::daemon

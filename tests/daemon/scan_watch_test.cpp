@@ -107,6 +107,19 @@ TEST_F(ScanWatchTest, DatabaseUnreadable_IsShownAndTheLastScanStays) {
   EXPECT_NE(scan_metrics(figures).find("\nspoor_scan_database_ok 0\n"), std::string::npos);
 }
 
+TEST_F(ScanWatchTest, LimitsUnreadable_TheScansAreKnown) {
+  {
+    auto database = scanner::UsageDatabase::open(file_).value();
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_setting(scanner::usage_limits_key, "no JSON"));
+    ASSERT_TRUE(transaction->commit({}));
+  }
+  const ScanFigures& figures = refresh();
+  EXPECT_TRUE(figures.ok);
+  EXPECT_TRUE(figures.last);
+  EXPECT_TRUE(figures.limits.empty());
+}
+
 TEST_F(ScanWatchTest, SlowDisk_ReturnsTheFormerFigures) {
   scan({});
   refresh();
