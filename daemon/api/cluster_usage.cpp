@@ -99,7 +99,8 @@ json node_json(const std::string& name, const std::string& url, const base::Resu
 // The nodes that responded, and those that did not.
 class Nodes {
  public:
-  Nodes(const NodeLabel& own, const ClusterMembers& members) : own_(own), members_(members) {}
+  Nodes(const NodeLabel& own, const ClusterMembers& members)
+      : own_(own), members_(members), instances_{{own.name, own.instance}} {}
 
   void add_own(const base::Result<scanner::Usage>& usage) { add(own_, {}, usage); }
 
@@ -171,7 +172,7 @@ class Nodes {
   const ClusterMembers& members_;
   scanner::UsageSum sum_;
   std::vector<json> list_;
-  std::map<std::string, std::string> instances_;  // of those that were added, by name
+  std::map<std::string, std::string> instances_;  // of this node and those that were added, by name
   std::set<std::string> failed_;                  // names
   std::set<std::string> asked_;                   // URLs
   bool has_missing_ = false;

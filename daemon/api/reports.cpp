@@ -226,14 +226,17 @@ HttpResponse no_history_response(std::string_view path, const scanner::UsageHist
       {404, "no_history", fmt::format("there is no history of '{}': {}", base::printable(path), why)});
 }
 
-HttpResponse read_history(const std::filesystem::path& file, const HistoryRequest& asked) {
+HttpResponse read_history(const std::filesystem::path& file, const HistoryRequest& asked,
+                          const NodeLabel& node) {
   auto database = scanner::UsageDatabase::open_read_only(file);
   if (!database) return error_response(database.error());
   const auto history = scanner::query_history(*database, asked.path, asked.since, asked.points_max);
   if (!history) return error_response(history.error());
   if (!history->as_of) return no_scan_response();
   if (history->points.empty()) return no_history_response(asked.path, *history);
-  return json_response(scanner::history_json(asked.path, *history));
+  json body = scanner::history_json(asked.path, *history);
+  body["node"] = node.to_json();
+  return json_response(body);
 }
 
 HttpResponse read_scans(const std::filesystem::path& file, std::uint64_t count_max) {
@@ -414,8 +417,9 @@ boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) 
 boost::asio::awaitable<HttpResponse> Reports::history(const HttpRequest& request) {
   auto asked = parse_history_request(request, clock_.wall_now());
   if (!asked) co_return to_response(asked.error());
-  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked)] {
-    return read_history(file, asked);
+  std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
+                                           node = options_.cluster.own] {
+    return read_history(file, asked, node);
   };
   auto response = co_await read(std::move(reading));
   co_return response;

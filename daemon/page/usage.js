@@ -28,7 +28,7 @@ async function read(choice) {
   try {
     return await get('/v1/usage', query);
   } catch (problem) {
-    const unknown = problem.status === 400 && Object.keys(known).find((key) => query[key] && problem.message.includes(`'${key}'`));
+    const unknown = problem.status === 400 && Object.keys(known).find((key) => query[key] && problem.message.includes(`query parameter '${key}' is not known`));
     if (!unknown) throw problem;
     known[unknown] = false;
     return read(choice);
@@ -49,7 +49,7 @@ function rows_of(usage, choice) {
   const own = {};
   for (const key of ['files', 'bytes', 'allocated']) own[key] = rows.reduce((left, row) => left - row[key], usage[key]);
   if (own.files > 0 || own.bytes > 0) {
-    rows.push({ ...own, dirs: 0, bytes: Math.max(0, own.bytes), allocated: Math.max(0, own.allocated), complete: true, label: 'Files in this directory', growth: { kind: 'plain', text: '' }, is_rest: true });
+    rows.push({ ...own, dirs: 0, bytes: Math.max(0, own.bytes), allocated: Math.max(0, own.allocated), complete: usage.complete, label: 'Files in this directory', growth: { kind: 'plain', text: '' }, is_rest: true });
   }
   return rows;
 }

@@ -120,8 +120,9 @@ TEST_F(ClusterUsageTest, Members_AreAskedForTheSamePathDepthAndOrder) {
   UsageTarget target{"a b/&", "files", {}};
   target.options.depth = 3;
   target.options.children_max = 5;
+  target.options.owners = true;
   EXPECT_EQ(cluster_.ask(target, own_, members_).status, 200U);
-  EXPECT_EQ(asked_, Names{"/v1/usage?absent=empty&path=a%20b%2F%26&depth=3&sort=files&limit=10000"});
+  EXPECT_EQ(asked_, Names{"/v1/usage?absent=empty&path=a%20b%2F%26&depth=3&sort=files&limit=10000&owners=1"});
 }
 
 TEST_F(ClusterUsageTest, MemberThatDoesNotRespond_IsMissing) {
@@ -172,6 +173,16 @@ TEST_F(ClusterUsageTest, TwoDaemonsWithOneName_OneIsMissing) {
   const auto answer = ask();
   EXPECT_EQ(answer["bytes"], 11);
   EXPECT_EQ(missing(answer), Names{"n1"});
+}
+
+TEST_F(ClusterUsageTest, NameOfTheNodeThatIsAsked_IsNotAddedEvenIfItsOwnTotalsAreMissing) {
+  own_.usage = refused();
+  auto other = answer_of("n0", 10);
+  other["node"]["instance"] = "another";
+  member("a", other);
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 0);
+  EXPECT_EQ(missing(answer), (Names{"n0", "n0"}));
 }
 
 TEST_F(ClusterUsageTest, CertificateOfAnotherNode_IsMissing) {

@@ -219,6 +219,7 @@ void AnswersTest::reports_of_scans() {
   EXPECT_TRUE(grown["growth"].is_object()) << grown;
   const json history =
       json::parse(expect(node_, {"GET", "/v1/usage/history?path=bucket&since=9d"}, 200).body);
+  EXPECT_EQ(history["node"], usage["node"]);
   // The scans until now make one point for each second they ended in.
   EXPECT_FALSE(history["points"].empty()) << history;
   expect(node_, {"GET", "/v1/changes?since=0"}, 410, "reset");

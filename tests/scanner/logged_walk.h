@@ -45,6 +45,10 @@ inline DirectoryRead read_of(std::string_view path, std::size_t subdirectories =
   read.listing.own = {.files = hash >> 3U, .bytes = hash >> 4U, .allocated = hash >> 5U, .mtime_ns = -1};
   read.listing.signature = ~hash;
   read.listing.linked = {{hash, hash >> 6U, hash >> 8U}, {hash + 1, 0, 512}};
+  if (hash % 2 == 0) {
+    read.listing.owners = encode_owners({{{1, 2}, {3, 4, 5}}, {{6, 7}, {8, 9, 10}}});
+    for (LinkedFile& file : read.listing.linked) file.owner = Owner{6, 7};
+  }
   for (std::size_t number = 0; number < subdirectories; ++number) {
     read.listing.subdirectories.add(std::string(1, static_cast<char>('a' + number % 26)) + "\xff\n",
                                     hash + number);
