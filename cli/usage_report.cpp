@@ -94,7 +94,11 @@ class UsageText {
       row.push_back(std::string(filled, '#') + std::string(bar_columns_ - filled, '.'));
     }
     name += change_note(figures.growth);
-    if (!figures.complete) name += fmt::format("  ({})", incomplete_);
+    if (!figures.complete) {
+      name += fmt::format("  ({})", incomplete_);
+    } else if (figures.growth && !figures.growth->complete) {
+      name += "  (incomplete then)";
+    }
     row.push_back(std::move(name));
     table.add(std::move(row));
   }
@@ -147,11 +151,12 @@ std::string csv_quoted(std::string_view text) {
   return quoted + '"';
 }
 
-std::string csv_growth(const std::optional<UsageGrowth>& growth, bool for_terminal) {
-  if (!growth) return std::string(7, ',');
-  return fmt::format(",{},{},{},{},{},{},{}", growth->files, growth->dirs, growth->bytes, growth->allocated,
-                     base::iso_time(growth->since), scanner::name_of(growth->change),
-                     csv_quoted(for_terminal ? base::printable(growth->from) : growth->from));
+std::string csv_growth(const std::optional<UsageGrowth>& growth, bool now_is_complete, bool for_terminal) {
+  if (!growth) return std::string(8, ',');
+  return fmt::format(",{},{},{},{},{},{},{},{}", growth->files, growth->dirs, growth->bytes,
+                     growth->allocated, base::iso_time(growth->since), scanner::name_of(growth->change),
+                     csv_quoted(for_terminal ? base::printable(growth->from) : growth->from),
+                     growth->complete && now_is_complete);
 }
 
 }  // namespace
@@ -201,13 +206,14 @@ std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::
 std::string usage_csv(const Usage& usage, bool for_terminal) {
   const std::string as_of = usage.as_of ? base::iso_time(*usage.as_of) : "";
   std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete";
-  if (usage.since) csv += ",files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from";
+  if (usage.since)
+    csv += ",files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from,growth_complete";
   csv += "\r\n";
   scanner::for_each_entry(usage.total, [&](const UsageEntry& entry) {
     csv += fmt::format("{},{},{},{},{},{},{},{}{}\r\n",
                        csv_quoted(for_terminal ? base::printable(entry.path) : entry.path), entry.depth,
                        entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry),
-                       usage.since ? csv_growth(entry.growth, for_terminal) : "");
+                       usage.since ? csv_growth(entry.growth, usage.is_complete(entry), for_terminal) : "");
   });
   return csv;
 }

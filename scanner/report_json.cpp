@@ -36,14 +36,15 @@ ordered_json time_or_null(const std::optional<base::WallTime>& time) {
   return time ? ordered_json(base::iso_time(*time)) : ordered_json(nullptr);
 }
 
-ordered_json growth_json(const std::optional<UsageGrowth>& growth) {
+ordered_json growth_json(const std::optional<UsageGrowth>& growth, bool now_is_complete) {
   if (!growth) return nullptr;
   ordered_json json{{"files", growth->files},
                     {"dirs", growth->dirs},
                     {"bytes", growth->bytes},
                     {"allocated", growth->allocated},
                     {"since", base::iso_time(growth->since)},
-                    {"change", name_of(growth->change)}};
+                    {"change", name_of(growth->change)},
+                    {"complete", growth->complete && now_is_complete}};
   if (!growth->from.empty()) json["from"] = growth->from;
   return json;
 }
@@ -56,7 +57,7 @@ ordered_json with_figures(ordered_json json, const Usage& usage, const UsageFigu
   json["allocated"] = figures.allocated;
   json["complete"] = usage.is_complete(figures);
   if (figures.is_saturated()) json["saturated"] = true;
-  if (usage.since) json["growth"] = growth_json(figures.growth);
+  if (usage.since) json["growth"] = growth_json(figures.growth, usage.is_complete(figures));
   if (!usage.has_copy_rules) return json;
   json["logical_bytes"] = figures.logical_bytes();
   ordered_json copied = ordered_json::array();
@@ -174,6 +175,7 @@ UsageGrowth read_growth(const ordered_json& json) {
   if (named == named_changes.end()) throw std::invalid_argument("a change has an unknown name");
   growth.change = named->change;
   growth.from = json.value("from", "");
+  json.at("complete").get_to(growth.complete);
   return growth;
 }
 
@@ -318,6 +320,7 @@ ordered_json history_json(std::string_view path, const UsageHistory& history) {
                       {"dirs", point.figures.dirs},
                       {"bytes", point.figures.bytes},
                       {"allocated", point.figures.allocated},
+                      {"complete", point.complete},
                       {"event", event == nullptr ? ordered_json(nullptr) : ordered_json(event)}};
     if (!point.from.empty()) json["from"] = point.from;
     points.push_back(std::move(json));

@@ -15,7 +15,8 @@ export function growth_of(entry, size, is_known) {
   const sign = amount > 0 ? '▲' : amount < 0 ? '▼' : '=';
   const change = words[growth.change];
   const relative = Number.isFinite(share) && amount !== 0 ? ` (${share > 0 ? '+' : ''}${percent(share)})` : '';
-  return { kind: kind_of(share), amount, text: `${sign} ${figure}${change ? `, ${change}` : relative}` };
+  const doubt = growth.complete === false && entry.complete ? ', incomplete then' : '';
+  return { kind: kind_of(share), amount, text: `${sign} ${figure}${change ? `, ${change}` : relative}${doubt}` };
 }
 
 function kind_of(share) {

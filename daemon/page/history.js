@@ -39,7 +39,8 @@ function chart(box, points) {
 
 function data_table(points) {
   const head = ['Since', 'Size', 'Allocated', 'Files', 'Directories', 'Event'];
-  const event = (point) => (point.event ? point.event + (point.from ? ` from ${point.from}` : '') : '');
+  const event = (point) => [point.event && point.event + (point.from ? ` from ${point.from}` : ''),
+    point.complete === false && 'incomplete'].filter(Boolean).join(', ');
   return h('details', { class: 'data' }, h('summary', {}, `The ${count(points.length)} points as a table`),
     scrollable('History', h('table', {},
       h('caption', {}, 'Totals after each scan that changed them, newest first'),

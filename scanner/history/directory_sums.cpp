@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t children_at_once = 256;
 
 void add(DirectorySum& sum, std::int64_t drive, const DirectoryRow& row, const LinkCorrection& links) {
+  sum.complete = sum.complete && row.pending == 0;
   HistoryFigures& figures = sum.figures;
   figures.files = saturating_add(figures.files, row.subtree.files);
   figures.dirs = saturating_add(figures.dirs, row.directories);
@@ -30,25 +31,38 @@ bool is_above(std::string_view above, std::string_view path) {
 
 }  // namespace
 
-DirectorySums::DirectorySums(SQLite::Database& database)
-    : find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
+DirectorySums::DirectorySums(SQLite::Database& database, KnownDirectories known)
+    : known_(std::move(known)),
+      find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
       children_(database,
                 "SELECT name, id, directories FROM directories WHERE parent = ?1 AND name > ?2 "
                 "ORDER BY name LIMIT ?3") {
   SqliteStatement drives(database, "SELECT id FROM drives ORDER BY id");
-  while (drives.step()) drives_.push_back({drives.number(0)});
+  while (drives.step()) {
+    drives_.push_back({drives.number(0)});
+    const auto root = find_row(DirectoryStore::parent_of_root(drives_.back().drive), "");
+    if (root && root->state == DirectoryState::unread) unread_drives_.insert(drives_.back().drive);
+  }
   if (database.execAndGet("SELECT EXISTS(SELECT 1 FROM link_corrections)").getInt() > 0)
     links_.emplace(database);
 }
 
 std::optional<DirectorySum> DirectorySums::find(std::string_view path) {
-  std::optional<DirectorySum> sum;
+  DirectorySum sum;
+  bool is_there = false;
+  sum.complete = unread_drives_.empty();
   for (DriveRows& rows : drives_) {
     const auto row = find_on(rows, path);
+    // Below an unread directory, rows may be outdated or missing.
+    if (!rows.above.empty() && rows.above.back().unread) sum.unread = true;
     if (!row) continue;
-    if (!sum) sum.emplace();
-    add(*sum, rows.drive, *row, links_ ? links_->find(rows.drive, walk_key(path)) : LinkCorrection());
+    is_there = true;
+    if (!path.empty() && row->state == DirectoryState::unread) sum.unread = true;
+    if (row->id < known_.next_id || known_.unread_drives.contains(rows.drive)) sum.is_new = false;
+    add(sum, rows.drive, *row, links_ ? links_->find(rows.drive, walk_key(path)) : LinkCorrection());
   }
+  if (!is_there) return std::nullopt;
+  sum.complete = sum.complete && !sum.unread;
   return sum;
 }
 
@@ -68,7 +82,7 @@ std::optional<DirectoryRow> DirectorySums::find_on(DriveRows& rows, std::string_
     const std::size_t end = path.find('/', from);
     auto row = find_row(above.back().id, path.substr(from, end - from));
     if (!row || end == std::string_view::npos) return row;
-    above.push_back({end, row->id});
+    above.push_back({end, row->id, above.back().unread || row->state == DirectoryState::unread});
   }
 }
 

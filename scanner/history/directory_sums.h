@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +19,19 @@
 
 namespace spoor::scanner {
 
+// What was known of the directories at an earlier scan.
+struct KnownDirectories {
+  std::int64_t next_id = 0;              // rows from this id on are new since then
+  std::set<std::int64_t> unread_drives;  // their root could not be read
+};
+
 // One logical directory, summed over all drives that have it.
 struct DirectorySum {
   HistoryFigures figures;
   std::vector<HistoryIdentity> identities;  // by drive; those of mount points are unknown
+  bool complete = true;                     // as HistoryPoint::complete
+  bool unread = false;                      // as HistoryPoint::unread
+  bool is_new = true;                       // no drive has it for which it may be older than KnownDirectories
 };
 
 // Sums of the stored directories, by path. Consecutive paths of the same directory are found fastest.
@@ -30,7 +40,10 @@ struct DirectorySum {
 // no directory may be written meanwhile. Failures are SQLite::Exception.
 class DirectorySums {
  public:
-  explicit DirectorySums(SQLite::Database& database);
+  explicit DirectorySums(SQLite::Database& database, KnownDirectories known = {});
+
+  // The drives whose root could not be read.
+  const std::set<std::int64_t>& unread_drives() const { return unread_drives_; }
 
   // Nothing if no drive has the directory.
   std::optional<DirectorySum> find(std::string_view path);
@@ -44,6 +57,7 @@ class DirectorySums {
   struct Above {
     std::size_t path_bytes = 0;
     std::int64_t id = 0;
+    bool unread = false;  // it, or one above it except the root
   };
   struct DriveRows {
     std::int64_t drive = 0;
@@ -57,7 +71,9 @@ class DirectorySums {
                    const std::function<bool(const std::string&)>& visit);
   bool is_on_earlier_drive(std::size_t drive, const std::string& path);
 
+  const KnownDirectories known_;
   std::vector<DriveRows> drives_;
+  std::set<std::int64_t> unread_drives_;
   std::optional<LinkCorrections> links_;  // nothing without corrections
   SqliteStatement find_;
   SqliteStatement children_;

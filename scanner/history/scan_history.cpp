@@ -1,9 +1,10 @@
 #include "scanner/history/scan_history.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,14 @@ base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
   if (store_ == nullptr) return HistoryReport();
   return guarded("keep the history", transaction_.handle(), [&]() -> base::Result<HistoryReport> {
     if (auto read = begin(*begun); !read) return read.error();
-    sums_.emplace(transaction_.handle());
+    const auto known = read_known();
+    if (!known) return known.error();
+    sums_.emplace(transaction_.handle(), *known);
+    // The totals of any directory may have become, or ceased to be, complete.
+    if (known->unread_drives != sums_->unread_drives() && scope_ == Scope::touched) {
+      scope_ = Scope::all;
+      report_.refused = 0;
+    }
     auto recorded = scope_ == Scope::touched ? record_touched() : record_all();
     if (recorded) recorded = record_gone();
     if (recorded) recorded = finish();
@@ -100,7 +108,21 @@ void ScanHistory::read_counts(std::string_view text) {
   }
 }
 
+// "NEXT_ID DRIVE DRIVE ..."
+base::Result<KnownDirectories> ScanHistory::read_known() {
+  const auto text = transaction_.setting(history_known_key);
+  if (!text) return text.error();
+  KnownDirectories known;
+  std::istringstream numbers(text->value_or(""));
+  numbers >> known.next_id;
+  for (std::int64_t drive = 0; numbers >> drive;) known.unread_drives.insert(drive);
+  return known;
+}
+
 base::Result<> ScanHistory::finish() {
+  const auto known =
+      fmt::format("{} {}", transaction_.directories().next_id(), fmt::join(sums_->unread_drives(), " "));
+  if (auto put = transaction_.set_setting(history_known_key, known); !put) return put;
   const auto counts = fmt::format("{} {} {}", report_.paths, report_.points, report_.refused);
   if (auto put = transaction_.set_setting(history_counts_key, counts); !put) return put;
   const auto scan = std::to_string(transaction_.scan_id());
@@ -152,7 +174,7 @@ base::Result<> ScanHistory::record_gone() {
   for (auto& [path, row] : deepest_first) {
     if (is_stopped()) return interrupted_error();
     if (touched_.keeps(path)) {
-      put(row, {at_, {}, HistoryEvent::deleted});
+      put(row, {.at = at_, .figures = {}, .event = HistoryEvent::deleted});
     } else {
       erase_or_hollow(path, std::move(row));  // moved below the depth
     }
@@ -218,11 +240,15 @@ void ScanHistory::add_gone(const std::string& path, HistoryRow row) {
   if (gone_.size() >= renames_max) {
     too_many_gone_ = true;
     gone_by_identity_.clear();
-    return put(row, {at_, {}, HistoryEvent::deleted});
+    return put(row, {.at = at_, .figures = {}, .event = HistoryEvent::deleted});
   }
   if (is_proof(row.identity.birth) && !too_many_gone_) gone_by_identity_.emplace(row.identity, row.id);
   const std::int64_t id = row.id;
   gone_.emplace(id, Gone{path, std::move(row)});
+}
+
+HistoryPoint ScanHistory::point_of(const DirectorySum& sum, HistoryEvent event) const {
+  return {.at = at_, .figures = sum.figures, .event = event, .complete = sum.complete, .unread = sum.unread};
 }
 
 void ScanHistory::record(const std::string& path) {
@@ -239,7 +265,7 @@ void ScanHistory::record(const std::string& path) {
 }
 
 void ScanHistory::record_known(const std::string& path, HistoryRow row, const DirectorySum& sum) {
-  HistoryPoint point{at_, sum.figures};
+  HistoryPoint point = point_of(sum);
   // It was moved along with a directory above it.
   if (auto moved = gone_.extract(row.id); !moved.empty()) {
     point.event = HistoryEvent::renamed;
@@ -249,7 +275,10 @@ void ScanHistory::record_known(const std::string& path, HistoryRow row, const Di
   if (!path.empty() && is_another(row.identity, sum)) point.event = HistoryEvent::recreated;
   const HistoryIdentity before = row.identity;
   update_identity(row.identity, sum);
-  if (point.event != HistoryEvent::none || decode_newest(row.points)->figures != sum.figures) {
+  const HistoryPoint newest = *decode_newest(row.points);
+  const bool is_same =
+      newest.figures == point.figures && newest.complete == point.complete && newest.unread == point.unread;
+  if (point.event != HistoryEvent::none || !is_same) {
     put(row, std::move(point));
   } else if (row.identity != before) {
     static_cast<void>(store_->update(row, std::nullopt));
@@ -276,7 +305,9 @@ void ScanHistory::record_appeared(const std::string& path, std::optional<History
   }
   row->identity = {};
   update_identity(row->identity, sum);
-  put(*row, {at_, sum.figures, scope_ == Scope::all_are_new ? HistoryEvent::none : HistoryEvent::created});
+  // One that was deleted was known. Without an event, it may be older than its history.
+  const bool is_new = scope_ != Scope::all_are_new && sum.is_new && !may_have_been_unread(path);
+  put(*row, point_of(sum, is_new || !row->points.empty() ? HistoryEvent::created : HistoryEvent::none));
 }
 
 // Moves the history of a directory here that had another name before. `there` is what is known of this name.
@@ -299,8 +330,25 @@ bool ScanHistory::move_to(const std::string& path, const DirectorySum& sum,
     erase_or_hollow(below, std::move(row));
   });
   std::string from = gone.path.size() <= HistoryPoint::from_bytes_max ? std::move(gone.path) : std::string();
-  put(gone.row, {at_, sum.figures, HistoryEvent::renamed, std::move(from)});
+  HistoryPoint point = point_of(sum, HistoryEvent::renamed);
+  point.from = std::move(from);
+  put(gone.row, std::move(point));
   return true;
+}
+
+// Whether a directory that appears may have been below one that was unread before this scan.
+bool ScanHistory::may_have_been_unread(std::string_view path) {
+  if (path.empty()) return false;
+  // Without a history of the directory above, only whether one further up was complete is known.
+  bool is_exact = touched_.keeps(tracker::parent_path(path));
+  while (!were_incomplete_.empty() && !path.empty()) {
+    path = tracker::parent_path(path);
+    const auto id = id_of(path);
+    const auto was = id ? were_incomplete_.find(*id) : were_incomplete_.end();
+    if (was != were_incomplete_.end() && (was->second || !is_exact)) return true;
+    is_exact = is_exact || touched_.keeps(path);
+  }
+  return false;
 }
 
 // Where the row of a directory is that was below one that moved.
@@ -355,6 +403,7 @@ void ScanHistory::put(HistoryRow& row, HistoryPoint point) {
   if (point.from.size() > HistoryPoint::from_bytes_max) point.from.clear();
   const bool is_there = point.is_there();
   HistoryPoints points = HistoryStore::points_of(row);
+  if (!points.empty() && !points.back().complete) were_incomplete_.emplace(row.id, points.back().unread);
   const std::size_t before = points.size();
   append_point(points, std::move(point));
   thin_out(points);

@@ -68,6 +68,7 @@ class ScanHistory {
 
   base::Result<> begin(bool is_new);
   void read_counts(std::string_view text);
+  base::Result<KnownDirectories> read_known();
   base::Result<> finish();
 
   base::Result<> record_touched();
@@ -85,6 +86,8 @@ class ScanHistory {
   void record_appeared(const std::string& path, std::optional<HistoryRow> row, const DirectorySum& sum);
   bool move_to(const std::string& path, const DirectorySum& sum, const std::optional<HistoryRow>& there);
   std::string path_after_moves(const std::string& path) const;
+  bool may_have_been_unread(std::string_view path);
+  HistoryPoint point_of(const DirectorySum& sum, HistoryEvent event = HistoryEvent::none) const;
 
   std::optional<HistoryRow> find(std::string_view path);
   std::optional<std::int64_t> id_of(std::string_view path);
@@ -110,6 +113,8 @@ class ScanHistory {
   bool too_many_gone_ = false;
   std::map<std::string, std::string, std::less<>> moves_;  // to the new path
   std::unordered_map<std::string, std::int64_t> ids_;      // cached, by path
+  // Rows of directories that were not complete before this scan, and whether they were unread.
+  std::unordered_map<std::int64_t, bool> were_incomplete_;
 };
 
 }  // namespace spoor::scanner

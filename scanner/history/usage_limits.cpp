@@ -28,13 +28,14 @@ LimitState state_of(const UsageLimit& limit, DirectorySums& sums, std::optional<
   if (sum) {
     state.bytes = sum->figures.bytes;
     state.files = sum->figures.files;
+    state.complete = sum->complete;
   }
-  if (!history) return state;
+  if (!history || !state.complete) return state;
   const auto row = history->find(limit.path);
   if (!row) return state;
   const auto now = sum ? std::optional(sum->figures) : std::nullopt;
   const auto growth = growth_since(HistoryStore::points_of(*row), at - day_s, history->since(), now);
-  if (growth) state.growth_per_day = growth->bytes;
+  if (growth && growth->complete) state.growth_per_day = growth->bytes;
   return state;
 }
 
@@ -51,6 +52,7 @@ LimitState read_state(const ordered_json& json) {
   const ordered_json& current = json.at("current");
   current.at("bytes").get_to(state.bytes);
   current.at("files").get_to(state.files);
+  current.at("complete").get_to(state.complete);
   if (const auto& growth = current.at("growth_per_day"); !growth.is_null())
     state.growth_per_day = growth.get<std::int64_t>();
   json.at("scan").get_to(state.scan);
@@ -124,6 +126,7 @@ ordered_json limits_json(const std::vector<LimitState>& states) {
                     {"current",
                      {{"bytes", state.bytes},
                       {"files", state.files},
+                      {"complete", state.complete},
                       {"growth_per_day", growth ? ordered_json(*growth) : ordered_json(nullptr)}}},
                     {"scan", state.scan}});
   }

@@ -19,7 +19,9 @@ struct LimitState {
   UsageLimit limit;
   std::uint64_t bytes = 0;  // 0 if the directory does not exist
   std::uint64_t files = 0;
-  std::optional<std::int64_t> growth_per_day;  // in the 24 h before the scan; nothing without a history
+  bool complete = true;  // as HistoryPoint::complete; otherwise the totals may be too small
+  // In the 24 h before the scan. Nothing without a history, or if the totals now or then are not complete.
+  std::optional<std::int64_t> growth_per_day;
   std::uint64_t scan = 0;
 
   bool exceeds_bytes() const { return limit.bytes != 0 && bytes > limit.bytes; }

@@ -58,6 +58,9 @@ void keep_last_of_each(HistoryPoints& points, BucketOf bucket) {
   points = std::move(kept);
 }
 
+// Added to the number of the event: once if the point is not complete, twice if it is also unread.
+constexpr std::uint64_t unread_step = 8;
+
 void put_number(std::string& out, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7U) out += static_cast<char>(number | 0x80U);
   out += static_cast<char>(number);
@@ -79,9 +82,7 @@ class PointReader {
     point.at = static_cast<std::int64_t>(difference(static_cast<std::uint64_t>(newer_.at)));
     point.figures = {difference(newer_.figures.files), difference(newer_.figures.dirs),
                      difference(newer_.figures.bytes), difference(newer_.figures.allocated)};
-    const std::uint64_t event = number();
-    is_ok_ = is_ok_ && event <= static_cast<std::uint64_t>(HistoryEvent::renamed);
-    if (is_ok_) point.event = static_cast<HistoryEvent>(event);
+    read_event(point, number());
     if (point.event == HistoryEvent::renamed) point.from = text();
     is_ok_ = is_ok_ && (is_first_ || point.at < newer_.at);
     if (!is_ok_) return std::nullopt;
@@ -93,6 +94,16 @@ class PointReader {
   bool is_ok() const { return is_ok_; }
 
  private:
+  void read_event(HistoryPoint& point, std::uint64_t number) {
+    const std::uint64_t event = number % unread_step;
+    const std::uint64_t steps = number / unread_step;
+    is_ok_ = is_ok_ && event <= static_cast<std::uint64_t>(HistoryEvent::renamed) && steps <= 2;
+    if (!is_ok_) return;
+    point.event = static_cast<HistoryEvent>(event);
+    point.complete = steps == 0;
+    point.unread = steps == 2;
+  }
+
   std::uint64_t number() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
@@ -198,7 +209,8 @@ std::string encode_points(const HistoryPoints& points) {
     put(newer.figures.dirs, point.figures.dirs);
     put(newer.figures.bytes, point.figures.bytes);
     put(newer.figures.allocated, point.figures.allocated);
-    put_number(bytes, static_cast<std::uint64_t>(point.event));
+    const std::uint64_t steps = point.complete ? 0 : point.unread ? 2 : 1;
+    put_number(bytes, static_cast<std::uint64_t>(point.event) + steps * unread_step);
     if (point.event == HistoryEvent::renamed) {
       put_number(bytes, point.from.size());
       bytes += point.from;
@@ -225,6 +237,7 @@ void UsageGrowth::add(const UsageGrowth& other) {
   add_saturating(bytes, other.bytes);
   add_saturating(allocated, other.allocated);
   since = std::max(since, other.since);
+  complete = complete && other.complete;
 }
 
 std::optional<UsageGrowth> growth_since(const HistoryPoints& points, std::int64_t since,
@@ -251,6 +264,7 @@ std::optional<UsageGrowth> growth_since(const HistoryPoints& points, std::int64_
   growth.bytes = signed_difference(to.bytes, then.bytes);
   growth.allocated = signed_difference(to.allocated, then.allocated);
   growth.since = wall_time(base == points.end() ? std::max(since, recorded_since) : base->at);
+  growth.complete = base == points.end() || base->complete;
   growth.change = change_of(last.event, was_there, now.has_value());
   if (growth.change == UsageGrowth::Change::renamed) growth.from = std::move(last.from);
   return growth;

@@ -37,6 +37,11 @@ struct HistoryPoint {
   HistoryFigures figures;
   HistoryEvent event = HistoryEvent::none;
   std::string from = {};  // the former path, if it was renamed and the path is not too long
+  // Whether no part of it, on any drive, was unread: otherwise the totals are partly older or too small.
+  bool complete = true;
+  // It, or a directory above it except the root of a drive, was unread on some drive: what it contains was
+  // not known. Then it is not complete.
+  bool unread = false;
 
   bool is_there() const { return event != HistoryEvent::deleted; }
 
@@ -89,6 +94,7 @@ struct UsageGrowth {
   base::WallTime since{};  // when the totals were these
   Change change = Change::grown;
   std::string from = {};  // of one that was renamed: its path then, if it is known
+  bool complete = true;   // HistoryPoint::complete of the totals then
 
   // Adds the figures; keeps the later time: the history of one may begin later than that of the other.
   void add(const UsageGrowth& other);

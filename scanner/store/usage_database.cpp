@@ -297,7 +297,7 @@ base::Result<bool> ScanTransaction::keep_history(bool wanted) {
     if (was_kept && !wanted) {
       drop_history_tables(database_);
       for (const char* const key :
-           {history_since_key, history_scan_key, history_settings_key, history_counts_key})
+           {history_since_key, history_scan_key, history_settings_key, history_counts_key, history_known_key})
         erase_setting(database_, key);
     }
     if (!wanted) return false;

@@ -36,11 +36,12 @@ inline constexpr const char* start_level_key = "start_level";
 inline constexpr const char* membership_checkpoint_key = "roll_position";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
 // Of the history (scanner/history/scan_history.h): the time of the first scan with one, the last scan, the
-// settings of that scan, and how much is kept.
+// settings of that scan, how much is kept, and KnownDirectories of that scan.
 inline constexpr const char* history_since_key = "history_since";
 inline constexpr const char* history_scan_key = "history_scan";
 inline constexpr const char* history_settings_key = "history_settings";
 inline constexpr const char* history_counts_key = "history_counts";
+inline constexpr const char* history_known_key = "history_known";
 inline constexpr const char* usage_limits_key = "usage_limits";  // scanner/history/usage_limits.h
 // Of one drive, removed by forget_drive(): its identity when it was last walked, the last gap of its watch,
 // and the progress of its audit (scan_audit.h).

@@ -176,6 +176,12 @@ TEST(UsageTextTest, Growth_HasASignAndWhatHappened) {
   EXPECT_THAT(usage_text(grown_sample(), UsageOrder::size, 100), HasSubstr("-512 B   50.0 %  ##########"));
 }
 
+TEST(UsageTextTest, GrowthSinceIncompleteTotals_IsNoted) {
+  Usage usage = grown_sample();
+  usage.total.children[1].growth->complete = false;
+  EXPECT_THAT(usage_text(usage, UsageOrder::size, 60), HasSubstr(" c  (new)  (incomplete then)\n"));
+}
+
 TEST(UsageTextTest, FullHistory_IsNoted) {
   Usage usage = grown_sample();
   usage.history_is_full = true;
@@ -184,10 +190,10 @@ TEST(UsageTextTest, FullHistory_IsNoted) {
 
 TEST(UsageCsvTest, Growth_HasFurtherColumns) {
   const std::string csv = usage_csv(grown_sample(), true);
-  EXPECT_THAT(
-      csv, HasSubstr(",complete,files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from\r\n"));
-  EXPECT_THAT(csv, HasSubstr(",true,-1,0,-512,0,1970-01-01T00:00:00Z,renamed,\"x\\x0ay\"\r\n"));
-  EXPECT_THAT(csv, HasSubstr(",true,,,,,,,\r\n")) << "no history";
+  EXPECT_THAT(csv, HasSubstr(",complete,files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from,"
+                             "growth_complete\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",true,-1,0,-512,0,1970-01-01T00:00:00Z,renamed,\"x\\x0ay\",true\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",true,,,,,,,,\r\n")) << "no history";
 }
 
 }  // namespace

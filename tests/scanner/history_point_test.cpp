@@ -119,6 +119,8 @@ TEST(HistoryPointTest, Encoded_IsDecoded) {
       {-5, {0, 0, 0, 0}, HistoryEvent::created},
       {start, {most, most, most, most}, HistoryEvent::none},
       {start + 1, {0, 1, 2, 3}, HistoryEvent::renamed, std::string("\0\xff/b", 4)},
+      {start + 2, {1, 1, 1, 1}, HistoryEvent::renamed, "a", false},
+      {start + 3, {1, 1, 1, 1}, HistoryEvent::none, "", false, true},
       {std::numeric_limits<std::int64_t>::max(), {7, 1ULL << 63U, 0, most}, HistoryEvent::deleted}};
   const std::string bytes = encode_points(points);
   EXPECT_EQ(decode_points(bytes), points);
@@ -169,6 +171,16 @@ TEST(HistoryPointTest, Growth_OfADirectoryCreatedLater_IsAllOfIt) {
   EXPECT_EQ(growth->since, wall_time(start + hour));
   EXPECT_EQ(growth_since(points, start - day, start, points.back().figures)->since, wall_time(start))
       << "before, nothing is known";
+}
+
+TEST(HistoryPointTest, Growth_SinceIncompleteTotals_IsNotComplete) {
+  HistoryPoints points{point(start, 100), point(start + 10, 200), point(start + 20, 300)};
+  points[1].complete = false;
+  EXPECT_TRUE(growth_since(points, start, start, points.back().figures)->complete);
+  EXPECT_FALSE(growth_since(points, start + 10, start, points.back().figures)->complete);
+  auto sum = *growth_since(points, start, start, points.back().figures);
+  sum.add(*growth_since(points, start + 10, start, points.back().figures));
+  EXPECT_FALSE(sum.complete);
 }
 
 TEST(HistoryPointTest, Growth_OfADeletedDirectory_IsNegative) {

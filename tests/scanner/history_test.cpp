@@ -16,6 +16,8 @@ using std::chrono::seconds;
 
 class HistoryTest : public HistoryNode {
  protected:
+  using HistoryNode::HistoryNode;
+
   std::vector<Event> events(const std::string& path) {
     std::vector<Event> found;
     for (const HistoryPoint& point : points(path)) found.push_back(point.event);
@@ -330,11 +332,118 @@ TEST_F(HistoryTest, UnreadableDirectory_KeepsItsTotals) {
   scan_after(hours(1));
   make_marked("a/more", 1);
   reader.list_errors["a"] = EIO;
+  const std::int64_t unread = scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 100));
+  EXPECT_FALSE(points("a").back().complete);
+  EXPECT_TRUE(points("a").back().unread);
+  EXPECT_FALSE(points("").back().complete);
+  EXPECT_FALSE(points("").back().unread) << "what is in it is known";
+  reader.repair();
+  const std::int64_t read = scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(100, 100, 101));
+  EXPECT_TRUE(points("a").back().complete);
+  EXPECT_FALSE(growth("", unread).complete);
+  EXPECT_TRUE(growth("", unread - 1).complete) << "against the point before";
+  EXPECT_TRUE(growth("", read).complete);
+}
+
+TEST_F(HistoryTest, SameTotalsReadAgain_AreComplete) {
+  make_directory("a");
+  reader.list_errors["a"] = EIO;
   scan_after(hours(1));
-  EXPECT_THAT(bytes("a"), ElementsAre(100));
+  EXPECT_FALSE(points("a").back().complete);
   reader.repair();
   scan_after(hours(1));
-  EXPECT_THAT(bytes("a"), ElementsAre(100, 101));
+  EXPECT_THAT(bytes("a"), ElementsAre(0, 0));
+  EXPECT_TRUE(points("a").back().complete);
+}
+
+TEST_F(HistoryTest, FoundInADirectoryThatWasUnread_IsNotNew) {
+  options.history.prefixes = {"p/q/r/s"};
+  make_file("a/b/file", 1'000);
+  make_file("p/q/r/s/file", 1'000);
+  make_file("other/file", 1);
+  reader.list_errors["a"] = EIO;
+  reader.list_errors["p/q/r"] = EIO;
+  const std::int64_t before = scan_after(hours(1));
+  make_marked("new/file", 5);
+  make_marked("other/new/file", 5);
+  scan_after(hours(1));
+  EXPECT_THAT(events("new"), ElementsAre(Event::created)) << "the root was read";
+  EXPECT_THAT(events("other/new"), ElementsAre(Event::created));
+  reader.repair();
+  const std::int64_t found = scan_after(hours(1));
+  EXPECT_THAT(events("a/b"), ElementsAre(Event::none));
+  EXPECT_THAT(events("p/q/r/s"), ElementsAre(Event::none));
+  EXPECT_EQ(growth("a/b", before).change, Change::grown);
+  EXPECT_EQ(growth("a/b", before).bytes, 0);
+  EXPECT_EQ(growth("a/b", before).since, wall_time(found));
+  EXPECT_EQ(growth("a", before).bytes, 1'000);
+  EXPECT_FALSE(growth("a", before).complete);
+  make_marked("a/new/file", 5);
+  scan_after(hours(1));
+  EXPECT_THAT(events("a/new"), ElementsAre(Event::created)) << "it was read since";
+}
+
+TEST_F(HistoryTest, RefusedDirectory_IsNotNewLater) {
+  options.history.paths_max = 2;
+  make_file("a/f", 1);
+  scan_after(hours(1));
+  make_marked("b/f", 1'000);
+  scan_after(hours(1));
+  EXPECT_EQ(last.history.refused, 1U);
+  options.history.paths_max = 10;
+  make_marked("b/g", 1);
+  make_marked("c/f", 1);
+  scan_after(hours(1));
+  EXPECT_THAT(events("b"), ElementsAre(Event::none));
+  EXPECT_THAT(events("c"), ElementsAre(Event::created));
+}
+
+class HistoryOfTwoDrivesTest : public HistoryTest {
+ protected:
+  HistoryOfTwoDrivesTest() : HistoryTest({"one", "two"}) {}
+
+  void remove_second_drive() { std::filesystem::rename(drive(1), aside_); }
+  void return_second_drive() { std::filesystem::rename(aside_, drive(1)); }
+
+ private:
+  const std::filesystem::path aside_ = temp.path() / "aside";
+};
+
+TEST_F(HistoryOfTwoDrivesTest, DriveThatReturns_BringsNothingNew) {
+  make_file("both/file", 1);
+  write_file(on_drive("both/file-2", 1), 1'000);
+  write_file(on_drive("second/file", 1), 1'000);
+  remove_second_drive();
+  const std::int64_t first = scan_after(hours(1));
+  EXPECT_FALSE(points("both").back().complete);
+  make_marked("fresh/file", 5);
+  scan_after(hours(1));
+  EXPECT_THAT(events("fresh"), ElementsAre(Event::created)) << "its drive was read";
+  return_second_drive();
+  scan_after(hours(1));
+  EXPECT_THAT(events("second"), ElementsAre(Event::none));
+  EXPECT_EQ(growth("second", first).bytes, 0);
+  EXPECT_EQ(growth("both", first).bytes, 1'000);
+  EXPECT_FALSE(growth("both", first).complete);
+  EXPECT_TRUE(points("fresh").back().complete) << "of the same totals";
+  write_file(on_drive("later/file", 1), 5);
+  mark("later");
+  scan_after(hours(1));
+  EXPECT_THAT(events("later"), ElementsAre(Event::created));
+}
+
+TEST_F(HistoryOfTwoDrivesTest, MissingDrive_LeavesNoTotalComplete) {
+  make_file("a/file", 1);
+  write_file(on_drive("a/file-2", 1), 1);
+  scan_after(hours(1));
+  remove_second_drive();
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(2, 2)) << "it keeps its totals";
+  EXPECT_FALSE(points("a").back().complete);
+  scan_after(hours(1));
+  EXPECT_THAT(bytes("a"), ElementsAre(2, 2)) << "once";
 }
 
 TEST_F(HistoryTest, MountedOverDirectory_IsEmpty) {

@@ -245,10 +245,17 @@ TEST(UsageJsonTest, Growth_ComesBack) {
   EXPECT_TRUE(json["children"][0]["growth"].is_null());
   const auto back = usage_from_json(json);
   ASSERT_TRUE(back) << back.error().message;
-  EXPECT_EQ(back->total.growth, usage.total.growth);
+  auto growth = usage.total.growth;
+  growth->complete = false;
+  EXPECT_EQ(back->total.growth, growth);
   EXPECT_FALSE(back->total.children[0].growth);
   EXPECT_EQ(back->since, usage.since);
   EXPECT_TRUE(back->history_is_full);
+  EXPECT_EQ(json["growth"]["complete"], false) << "no scan saw everything";
+  usage.saw_everything = true;
+  EXPECT_EQ(usage_json(usage)["growth"]["complete"], true);
+  usage.total.growth->complete = false;
+  EXPECT_EQ(usage_json(usage)["growth"]["complete"], false);
   auto wrong = json;
   wrong["growth"]["change"] = "another";
   EXPECT_FALSE(usage_from_json(wrong));

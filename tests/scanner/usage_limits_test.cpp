@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "tests/scanner/history_node.h"
@@ -69,6 +70,24 @@ TEST_F(UsageLimitsTest, GrowthWithinADay_IsCompared) {
   scan_after(hours(1));
   EXPECT_EQ(stored()[0].growth_per_day, -1'101);
   EXPECT_THAT(stored()[0].exceeded(), IsEmpty());
+}
+
+TEST_F(UsageLimitsTest, IncompleteTotals_ExceedSizesButNotGrowth) {
+  options.limits = {{.path = "", .bytes = 500, .growth_per_day = 100}, {.path = "a", .growth_per_day = 100}};
+  make_file("a/b/file", 1'000);
+  make_file("file", 501);
+  reader.list_errors["a"] = EIO;
+  scan_after(hours(1));
+  EXPECT_FALSE(stored()[0].complete);
+  EXPECT_THAT(stored()[0].exceeded(), ElementsAre("bytes"));
+  EXPECT_FALSE(stored()[0].growth_per_day);
+  reader.repair();
+  scan_after(hours(1));
+  EXPECT_TRUE(stored()[0].complete);
+  EXPECT_THAT(stored()[0].exceeded(), ElementsAre("bytes"));
+  EXPECT_THAT(stored()[1].exceeded(), IsEmpty()) << "it was unread before";
+  scan_after(hours(25));
+  EXPECT_EQ(stored()[0].growth_per_day, 0);
 }
 
 TEST_F(UsageLimitsTest, WithoutHistory_GrowthIsUnknown) {
