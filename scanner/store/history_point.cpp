@@ -193,7 +193,10 @@ void thin_out(HistoryPoints& points) {
 void thin_out_to(HistoryPoints& points, std::size_t count_max) {
   if (points.size() > count_max) keep_last_of_each(points, month_of);
   const std::size_t kept = std::clamp<std::size_t>(count_max, 1, points.size());
+  if (kept == points.size()) return;
   points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(kept));
+  // What is dropped was of the directory, too.
+  if (points.front().event == HistoryEvent::created) points.front().event = HistoryEvent::none;
 }
 
 std::string encode_points(const HistoryPoints& points) {

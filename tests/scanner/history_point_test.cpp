@@ -86,6 +86,22 @@ TEST(HistoryPointTest, DroppedPoint_LeavesItsEventToTheNext) {
   EXPECT_EQ(points[1].event, HistoryEvent::recreated);
 }
 
+TEST(HistoryPointTest, DroppedAtTheBound_ADirectoryIsNotNew) {
+  const HistoryPoints points{point(start), gone(start + 40 * day),
+                             point(start + 80 * day, 100, HistoryEvent::created),
+                             point(start + 120 * day, 300)};
+  HistoryPoints kept = points;
+  thin_out_to(kept, 2);
+  ASSERT_THAT(times(kept), ElementsAre(start + 80 * day, start + 120 * day));
+  const auto growth = growth_since(kept, start, start, kept.back().figures);
+  EXPECT_EQ(growth->change, Change::grown);
+  EXPECT_EQ(growth->bytes, 200);
+  kept = {points.begin() + 2, points.end()};
+  thin_out_to(kept, 2);
+  EXPECT_EQ(growth_since(kept, start, start, kept.back().figures)->change, Change::created)
+      << "nothing was dropped";
+}
+
 TEST(HistoryPointTest, PointOfAnEarlierTime_ReplacesLaterOnes) {
   HistoryPoints points{point(start), point(start + 10, 1, HistoryEvent::renamed, "old"),
                        point(start + 20, 2)};
