@@ -51,6 +51,7 @@ OwnedTotals read_totals(const SqliteStatement& row, int index) {
 OwnerSums::OwnerSums(SQLite::Database& database, std::uint32_t depth)
     : depth_(depth),
       last_(collected_.end()),
+      has_any_(database, "SELECT 1 FROM owner_sums LIMIT 1"),
       find_(database,
             "SELECT files, bytes, allocated FROM owner_sums "
             "WHERE path = ?1 AND uid = ?2 AND gid = ?3 AND drive = ?4"),
@@ -71,13 +72,13 @@ void OwnerSums::replace(std::int64_t drive, std::string_view path, const Directo
   const bool is_same = before.owners == now.owners && before.own.files == now.own.files &&
                        before.own.bytes == now.own.bytes && before.own.allocated == now.own.allocated;
   if (is_same) return;
-  Differences& differences = at(drive, path);
+  Owners& differences = at(drive, path);
   for (const auto& [owner, totals] : decode(before)) add_to(differences, owner, totals.negative());
   for (const auto& [owner, totals] : decode(now)) add_to(differences, owner, totals);
   if (collected_bytes_ > collected_bytes_max) write();
 }
 
-OwnerSums::Differences& OwnerSums::at(std::int64_t drive, std::string_view path) {
+Owners& OwnerSums::at(std::int64_t drive, std::string_view path) {
   path = first_components(path, depth_);
   if (last_ != collected_.end() && last_->first.second == drive && last_->first.first == path)
     return last_->second;
@@ -87,7 +88,7 @@ OwnerSums::Differences& OwnerSums::at(std::int64_t drive, std::string_view path)
   return entry->second;
 }
 
-void OwnerSums::add_to(Differences& differences, const Owner& owner, const OwnedTotals& difference) {
+void OwnerSums::add_to(Owners& differences, const Owner& owner, const OwnedTotals& difference) {
   const auto [entry, is_new] = differences.try_emplace(owner);
   if (is_new) collected_bytes_ += owner_bytes;
   entry->second.add(difference);
@@ -100,27 +101,37 @@ void OwnerSums::erase_drive(std::int64_t drive) {
   erase_drive_.run();
 }
 
-// From the last path on: each comes before the directory above it, to which it adds its differences.
 void OwnerSums::write() {
   last_ = collected_.end();
-  while (!collected_.empty()) {
-    const auto entry = collected_.extract(std::prev(collected_.end()));
-    const auto& [path, drive] = entry.key();
-    Differences* const above =
-        path.empty() ? nullptr : &collected_[Place(std::string(parent_of(path)), drive)];
-    for (const auto& [owner, difference] : entry.mapped()) {
-      if (difference == OwnedTotals()) continue;
-      put(entry.key(), owner, difference);
-      if (above != nullptr) (*above)[owner].add(difference);
+  add_to_parents();
+  {
+    const SqliteStatement::Use use(has_any_);
+    has_rows_ = has_any_.step();
+  }
+  for (const auto& [place, differences] : collected_) {
+    for (const auto& [owner, difference] : differences) {
+      if (difference != OwnedTotals()) put(place, owner, difference);
     }
   }
+  collected_.clear();
   collected_bytes_ = 0;
+}
+
+// From the last path on, since each comes after the directory above it.
+void OwnerSums::add_to_parents() {
+  for (auto entry = collected_.end(); entry != collected_.begin();) {
+    --entry;
+    const auto& [path, drive] = entry->first;
+    if (path.empty()) continue;
+    Owners& above = collected_[Place(std::string(parent_of(path)), drive)];
+    for (const auto& [owner, difference] : entry->second) above[owner].add(difference);
+  }
 }
 
 void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& difference) {
   const auto& [path, drive] = place;
   OwnedTotals sum = difference;
-  {
+  if (has_rows_) {
     const SqliteStatement::Use use(find_, path, owner.uid, owner.gid, drive);
     if (find_.step()) sum.add(read_totals(find_, 0));
   }

@@ -52,17 +52,20 @@ class OwnerSums {
   void write();
 
  private:
-  using Differences = Owners;
   using Place = std::pair<std::string, std::int64_t>;  // a path, and the drive
+  using Collected = std::map<Place, Owners>;
 
-  Differences& at(std::int64_t drive, std::string_view path);
-  void add_to(Differences& differences, const Owner& owner, const OwnedTotals& difference);
+  Owners& at(std::int64_t drive, std::string_view path);
+  void add_to(Owners& differences, const Owner& owner, const OwnedTotals& difference);
+  void add_to_parents();
   void put(const Place& place, const Owner& owner, const OwnedTotals& difference);
 
   const std::uint32_t depth_;
-  std::map<Place, Differences> collected_;
+  Collected collected_;
   std::size_t collected_bytes_ = 0;
-  std::map<Place, Differences>::iterator last_;  // that at() returned; the end: none
+  Collected::iterator last_;  // that at() returned; the end: none
+  bool has_rows_ = true;
+  SqliteStatement has_any_;
   SqliteStatement find_;
   SqliteStatement put_;
   SqliteStatement erase_;

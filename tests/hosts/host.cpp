@@ -73,6 +73,14 @@ support::CommandResult Host::spoor(std::vector<std::string> arguments, const std
   return support::run_command(network_.inside(index_, command), input);
 }
 
+bool Host::has_scan() const {
+  if (!std::filesystem::exists(data_dir_ / "scan.db")) return false;
+  const auto result = spoor({"scans", "--json"});
+  const auto scans = json::parse(result.out, nullptr, false);
+  if (!scans.is_object()) throw std::runtime_error("spoor scans of " + name_ + ": " + result.err);
+  return !scans["scans"].empty();
+}
+
 support::TreeTotals Host::stored_totals() const {
   const auto result = spoor({"usage", "--json"});
   const auto usage = json::parse(result.out, nullptr, false);

@@ -43,7 +43,8 @@ class Host {
   // `spoor --config <its own> ARGUMENTS` in its network.
   support::CommandResult spoor(std::vector<std::string> arguments, const std::string& input = {}) const;
 
-  bool has_scan() const { return std::filesystem::exists(data_dir_ / "scan.db"); }
+  // Whether a scan was committed: one that fails before leaves a database without any.
+  bool has_scan() const;
   // The totals in its database, and the true totals of its drives.
   support::TreeTotals stored_totals() const;
   support::TreeTotals true_totals() const { return support::walk_independently(drives_); }
