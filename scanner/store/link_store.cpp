@@ -325,8 +325,6 @@ void LinkStore::account_own(std::int64_t drive, std::string_view key, const Owne
   excess.add(negative(last.size));
   if (excess != LinkCorrection()) corrections_.at(drive, key).add(excess);
   if (own.owner == last.owner) return correct_owner(drive, key, {excess, last.owner}, 1);
-  // Without the owner that was read last, nothing of the file was corrected by owner yet.
-  if (!last.owner) return;
   correct_owner(drive, key, own, 1);
   correct_owner(drive, key, {negative(last.size), last.owner}, 1);
 }
