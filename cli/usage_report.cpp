@@ -176,13 +176,13 @@ std::string owners_text(const Usage& usage) {
   }
   if (usage.owners->rest_count > 0)
     add(usage.owners->rest, fmt::format("({} more)", with_commas(usage.owners->rest_count)), "");
-  const bool is_complete = usage.owners->complete && usage.is_complete(usage.total);
+  const bool is_complete = usage.is_complete(*usage.owners);
   return table.to_string() + (is_complete ? "" : "(incomplete)\n") + as_of_text(usage);
 }
 
 std::string owners_csv(const Usage& usage) {
   const std::string end = fmt::format(",{},{}\r\n", usage.as_of ? base::iso_time(*usage.as_of) : "",
-                                      usage.owners->complete && usage.is_complete(usage.total));
+                                      usage.is_complete(*usage.owners));
   std::string csv = "uid,gid,files,bytes,allocated,as_of,complete\r\n";
   const auto add = [&](const std::string& ids, const scanner::OwnedTotals& totals) {
     csv += fmt::format("{},{},{},{}{}", ids, totals.files, totals.bytes, totals.allocated, end);

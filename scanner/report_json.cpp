@@ -102,8 +102,7 @@ ordered_json owners_json(const Usage& usage) {
   if (!usage.owners) return nullptr;
   ordered_json list = ordered_json::array();
   for (const OwnerEntry& entry : usage.owners->list) list.push_back(owner_json(entry));
-  ordered_json json{{"complete", usage.owners->complete && usage.is_complete(usage.total)},
-                    {"list", std::move(list)}};
+  ordered_json json{{"complete", usage.is_complete(*usage.owners)}, {"list", std::move(list)}};
   if (usage.owners->rest_count > 0)
     json["rest"] = owned_json({{"count", usage.owners->rest_count}}, usage.owners->rest);
   return json;

@@ -17,9 +17,7 @@ constexpr const char* owners_column = "owners";
 
 // A database that no scan of this version has opened for writing lacks the newest columns.
 bool has_column(SQLite::Database& database, const char* column) {
-  return SqliteStatement(database, "SELECT 1 FROM pragma_table_info('directories') WHERE name = ?",
-                         SqliteText{column})
-      .step();
+  return scanner::has_column(database, "directories", column);
 }
 
 constexpr const char* columns =

@@ -374,9 +374,7 @@ void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const Owne
 }
 
 void add_link_columns(SQLite::Database& database) {
-  const bool has_owner =
-      SqliteStatement(database, "SELECT 1 FROM pragma_table_info('links') WHERE name = 'owner'").step();
-  if (!has_owner) database.exec("ALTER TABLE links ADD COLUMN owner INTEGER");
+  if (!has_column(database, "links", "owner")) database.exec("ALTER TABLE links ADD COLUMN owner INTEGER");
 }
 
 }  // namespace spoor::scanner

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/number.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -25,14 +26,9 @@ constexpr std::size_t place_bytes = 160;  // in memory, beside the path
 constexpr std::size_t owner_bytes = 80;
 
 std::string_view first_components(std::string_view path, std::uint32_t count) {
-  std::size_t end = 0;
-  for (; count > 0 && end != std::string_view::npos; --count) end = path.find('/', end == 0 ? 0 : end + 1);
-  return path.substr(0, end);
-}
-
-std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+  tracker::ComponentCursor at(path);
+  while (count > 0 && at.next()) --count;
+  return at.prefix();
 }
 
 Owners decode(const OwnerSums::Directory& directory) {
@@ -104,13 +100,10 @@ void OwnerSums::erase_drive(std::int64_t drive) {
 void OwnerSums::write() {
   last_ = collected_.end();
   add_to_parents();
-  {
-    const SqliteStatement::Use use(has_any_);
-    has_rows_ = has_any_.step();
-  }
+  const bool may_be_known = has_rows();
   for (const auto& [place, differences] : collected_) {
     for (const auto& [owner, difference] : differences) {
-      if (difference != OwnedTotals()) put(place, owner, difference);
+      if (difference != OwnedTotals()) put(place, owner, difference, may_be_known);
     }
   }
   collected_.clear();
@@ -123,15 +116,21 @@ void OwnerSums::add_to_parents() {
     --entry;
     const auto& [path, drive] = entry->first;
     if (path.empty()) continue;
-    Owners& above = collected_[Place(std::string(parent_of(path)), drive)];
+    Owners& above = collected_[Place(std::string(tracker::parent_path(path)), drive)];
     for (const auto& [owner, difference] : entry->second) above[owner].add(difference);
   }
 }
 
-void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& difference) {
+bool OwnerSums::has_rows() {
+  const SqliteStatement::Use use(has_any_);
+  return has_any_.step();
+}
+
+void OwnerSums::put(const Place& place, const Owner& owner, const OwnedTotals& difference,
+                    bool may_be_known) {
   const auto& [path, drive] = place;
   OwnedTotals sum = difference;
-  if (has_rows_) {
+  if (may_be_known) {
     const SqliteStatement::Use use(find_, path, owner.uid, owner.gid, drive);
     if (find_.step()) sum.add(read_totals(find_, 0));
   }

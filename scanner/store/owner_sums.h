@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "scanner/store/directory_row.h"
 #include "scanner/store/owners.h"
@@ -58,13 +57,13 @@ class OwnerSums {
   Owners& at(std::int64_t drive, std::string_view path);
   void add_to(Owners& differences, const Owner& owner, const OwnedTotals& difference);
   void add_to_parents();
-  void put(const Place& place, const Owner& owner, const OwnedTotals& difference);
+  bool has_rows();
+  void put(const Place& place, const Owner& owner, const OwnedTotals& difference, bool may_be_known);
 
   const std::uint32_t depth_;
   Collected collected_;
   std::size_t collected_bytes_ = 0;
   Collected::iterator last_;  // that at() returned; the end: none
-  bool has_rows_ = true;
   SqliteStatement has_any_;
   SqliteStatement find_;
   SqliteStatement put_;

@@ -86,6 +86,8 @@ struct Usage {
 
   // Whether the figures of an entry or a rest contain every change up to the last scan.
   bool is_complete(const UsageFigures& figures) const { return figures.complete && saw_everything; }
+  // The same of its owners.
+  bool is_complete(const UsageOwners& its) const { return its.complete && is_complete(total); }
 };
 
 // Accepts "size", "files", "name" and "growth"; nothing for other text.

@@ -74,7 +74,9 @@ support::CommandResult Host::spoor(std::vector<std::string> arguments, const std
 }
 
 bool Host::has_scan() const {
-  if (!std::filesystem::exists(data_dir_ / "scan.db")) return false;
+  std::error_code failure;
+  const auto bytes = std::filesystem::file_size(data_dir_ / "scan.db", failure);
+  if (failure || bytes == 0) return false;  // a scan was killed while it created the file
   const auto result = spoor({"scans", "--json"});
   const auto scans = json::parse(result.out, nullptr, false);
   if (!scans.is_object()) throw std::runtime_error("spoor scans of " + name_ + ": " + result.err);
