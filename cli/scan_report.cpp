@@ -67,7 +67,10 @@ ordered_json resumed_json(const scanner::ScanReport* report) {
 
 ordered_json history_json(const scanner::HistoryReport& history) {
   if (!history.is_kept) return nullptr;
-  return {{"paths", history.paths}, {"points", history.points}, {"refused", history.refused}};
+  return {{"paths", history.paths},
+          {"points", history.points},
+          {"refused", history.refused},
+          {"clock_is_behind", history.clock_is_behind}};
 }
 
 std::string peers_text(const peer::Gathered& gathered) {
@@ -140,6 +143,9 @@ std::string report_text(const scanner::ScanReport& report) {
                       with_commas(figures.dirs_deleted));
   text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
   text += audit_text(report);
+  if (report.history.clock_is_behind) {
+    text += "history    nothing is recorded: the clock is over a day behind that of former scans; set it\n";
+  }
   if (report.history.refused > 0) {
     text += fmt::format("history    its bounds are reached: {} directories have none\n",
                         with_commas(report.history.refused));

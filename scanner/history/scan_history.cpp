@@ -63,6 +63,8 @@ base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
   if (store_ == nullptr) return HistoryReport();
   return guarded("keep the history", transaction_.handle(), [&]() -> base::Result<HistoryReport> {
     if (auto read = begin(*begun); !read) return read.error();
+    report_.clock_is_behind = clock_is_behind(started_at);
+    if (report_.clock_is_behind) return report_;
     const auto known = read_known();
     if (!known) return known.error();
     sums_.emplace(transaction_.handle(), *known);
@@ -77,6 +79,16 @@ base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
     if (!recorded) return recorded.error();
     return report_;
   });
+}
+
+bool ScanHistory::clock_is_behind(base::WallTime started_at) {
+  const auto later = (started_at + std::chrono::hours(24)).time_since_epoch().count();
+  SqliteStatement query(transaction_.handle(),
+                        "SELECT count(*), ifnull(max(id), 0) FROM scans WHERE started_at_ns > ?", later);
+  query.step();
+  const auto later_scans = query.number<std::uint64_t>(0);
+  // With this one.
+  return later_scans > transaction_.scan_id() - query.number<std::uint64_t>(1);
 }
 
 // `is_new`: nothing was kept before.

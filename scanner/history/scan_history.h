@@ -29,6 +29,8 @@ struct HistoryReport {
   // Directories that got no history, because `paths` or `points` is at its bound. Of the last scan that
   // looked at all directories, and of those since.
   std::uint64_t refused = 0;
+  // The clock is behind former scans: nothing was recorded.
+  bool clock_is_behind = false;
 };
 
 // Records the totals of one scan: a point for each directory of HistoryOptions whose totals changed.
@@ -37,6 +39,9 @@ struct HistoryReport {
 // If a directory appears that has the identity of one that is gone since this scan, it was renamed: the
 // history moves with it, and that of all below it. File systems without times of creation or generations have
 // no such identity.
+//
+// If more scans started over a day after this one than scans were made since, the clock is taken to be wrong,
+// and nothing is recorded: the points since then would be lost. Otherwise those scans had a wrong clock.
 //
 // At a bound, the history of the directory that was deleted first makes room. If there is none, a new
 // directory gets no history, and a known one keeps fewer of its older points.
@@ -66,6 +71,7 @@ class ScanHistory {
   // Which directories are looked at.
   enum class Scope { touched, all, all_are_new };
 
+  bool clock_is_behind(base::WallTime started_at);
   base::Result<> begin(bool is_new);
   void read_counts(std::string_view text);
   base::Result<KnownDirectories> read_known();

@@ -82,10 +82,15 @@ base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
     if (auto removed = transaction.remove_setting(usage_limits_key); !removed) return removed.error();
     return states;
   }
+  const auto last = transaction.setting(history_scan_key);
+  if (!last) return last.error();
   auto checked = guarded("check the limits", transaction.handle(), [&] {
     DirectorySums sums(transaction.handle());
     std::optional<HistoryReader> history;
-    if (transaction.history() != nullptr) history.emplace(transaction.handle());
+    // The clock may be behind it.
+    const bool is_recorded =
+        transaction.history() != nullptr && *last == std::to_string(transaction.scan_id());
+    if (is_recorded) history.emplace(transaction.handle());
     for (const UsageLimit& limit : limits) {
       states.push_back(state_of(limit, sums, history, history_time(started_at)));
       states.back().scan = transaction.scan_id();

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t hour_s = 3'600;
 constexpr std::int64_t day_s = 24 * hour_s;
-constexpr std::int64_t days_of_hours = 2;
-constexpr std::int64_t days_of_days = 90;
+constexpr std::size_t hours_kept = 72;
+constexpr std::size_t days_kept = 90;
 constexpr std::size_t names_kept = 8;  // former paths in the points of one directory
 
 std::int64_t divide_down(std::int64_t value, std::int64_t by) {
@@ -23,16 +23,37 @@ std::int64_t month_of(std::int64_t at) {
   return static_cast<int>(date.year()) * std::int64_t{12} + static_cast<unsigned>(date.month());
 }
 
-// Of the points in the same one, the last is kept. Whole days move to the next kind: which points stay does
-// not depend on when the others were removed.
+// Of the points in the same one, the last is kept.
 using Bucket = std::pair<int, std::int64_t>;
 
-Bucket bucket_of(std::int64_t at, std::int64_t now) {
-  const std::int64_t day = divide_down(at, day_s);
-  const std::int64_t today = divide_down(now, day_s);
-  if (day >= today - days_of_hours) return {0, divide_down(at, hour_s)};
-  if (day >= today - days_of_days) return {1, day};
-  return {2, month_of(at)};
+// Of each point. Buckets are counted, newest first: which points stay depends neither on when the others were
+// removed, nor on how far a wrong clock is ahead.
+std::vector<Bucket> buckets_of(const HistoryPoints& points) {
+  std::vector<Bucket> buckets(points.size());
+  Bucket last{-1, 0};
+  std::size_t count = 0;
+  for (std::size_t number = points.size(); number > 0; --number) {
+    const std::int64_t at = points[number - 1].at;
+    Bucket bucket{std::max(last.first, 0), 0};
+    const auto set_time = [&] {
+      bucket.second = bucket.first == 0   ? divide_down(at, hour_s)
+                      : bucket.first == 1 ? divide_down(at, day_s)
+                                          : month_of(at);
+    };
+    set_time();
+    if (bucket != last) {
+      const bool is_over =
+          (bucket.first == 0 && count == hours_kept) || (bucket.first == 1 && count == days_kept);
+      if (is_over) {
+        ++bucket.first;
+        set_time();
+        count = 0;
+      }
+      ++count;
+    }
+    buckets[number - 1] = last = bucket;
+  }
+  return buckets;
 }
 
 // The event of a point for all that happened in it and in the one before.
@@ -44,12 +65,11 @@ HistoryEvent merged(HistoryEvent earlier, HistoryEvent later) {
 }
 
 // Keeps the first point, and the last of each bucket.
-template <class BucketOf>
-void keep_last_of_each(HistoryPoints& points, BucketOf bucket) {
+void keep_last_of_each(HistoryPoints& points, const std::vector<Bucket>& buckets) {
   HistoryPoints kept;
   for (std::size_t number = 0; number < points.size(); ++number) {
     const bool is_end = number == 0 || number + 1 == points.size();
-    if (is_end || bucket(points[number].at) != bucket(points[number + 1].at)) {
+    if (is_end || buckets[number] != buckets[number + 1]) {
       kept.push_back(std::move(points[number]));
     } else {
       merge_event(points[number + 1], std::move(points[number]));
@@ -180,9 +200,7 @@ void append_point(HistoryPoints& points, HistoryPoint point) {
 }
 
 void thin_out(HistoryPoints& points) {
-  if (points.empty()) return;
-  const std::int64_t now = points.back().at;
-  keep_last_of_each(points, [now](std::int64_t at) { return bucket_of(at, now); });
+  keep_last_of_each(points, buckets_of(points));
   std::size_t names = 0;
   for (std::size_t number = points.size(); number > 0; --number) {
     HistoryPoint& point = points[number - 1];
@@ -191,7 +209,11 @@ void thin_out(HistoryPoints& points) {
 }
 
 void thin_out_to(HistoryPoints& points, std::size_t count_max) {
-  if (points.size() > count_max) keep_last_of_each(points, month_of);
+  if (points.size() > count_max) {
+    std::vector<Bucket> months;
+    for (const HistoryPoint& point : points) months.emplace_back(0, month_of(point.at));
+    keep_last_of_each(points, months);
+  }
   const std::size_t kept = std::clamp<std::size_t>(count_max, 1, points.size());
   if (kept == points.size()) return;
   points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(kept));

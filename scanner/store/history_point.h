@@ -61,9 +61,9 @@ void merge_event(HistoryPoint& later, HistoryPoint earlier);
 // Appends the point. Points that are not older than it are of a clock that was ahead, and are merged into it.
 void append_point(HistoryPoints& points, HistoryPoint point);
 
-// Of the day of the last point and the 2 days before, keeps the last point of each hour; of the 88 days
-// before, that of each day; before, that of each month, all in UTC. Always keeps the first and the last
-// point.
+// Keeps the last point of each hour, of the newest 72 hours that have points; before, that of each day, of
+// the newest 90 days that have points; before, that of each month, all in UTC. Always keeps the first and the
+// last point.
 void thin_out(HistoryPoints& points);
 
 // To shrink it further: keeps one point of each month, and then no more than the newest `count_max` points,

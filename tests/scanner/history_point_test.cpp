@@ -36,30 +36,55 @@ HistoryPoints thinned(const std::vector<std::int64_t>& at) {
   return points;
 }
 
-TEST(HistoryPointTest, NewestTwoDays_KeepTheLastPointOfEachHour) {
-  const std::int64_t now = start + 10 * day + 30;
-  EXPECT_THAT(
-      times(thinned({start, now - 3 * hour, now - 2 * hour - 10, now - 2 * hour, now - 20, now - 10, now})),
-      ElementsAre(start, now - 3 * hour, now - 2 * hour, now));
+// `count` times, the newest `now`.
+std::vector<std::int64_t> times_every(std::int64_t step, std::int64_t count, std::int64_t now) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t number = count; number > 0; --number) found.push_back(now - (number - 1) * step);
+  return found;
 }
 
-TEST(HistoryPointTest, OlderThanTwoDays_KeepsTheLastPointOfEachDay) {
-  const std::int64_t now = start + 10 * day + 5 * hour;
-  EXPECT_THAT(
-      times(thinned({start, start + day, start + day + hour, start + 2 * day - 1, start + 2 * day, now})),
-      ElementsAre(start, start + 2 * day - 1, start + 2 * day, now));
-  EXPECT_THAT(times(thinned({start, start + 8 * day - 2, start + 8 * day - 1, start + 8 * day,
-                             start + 8 * day + hour, now})),
-              ElementsAre(start, start + 8 * day - 1, start + 8 * day, start + 8 * day + hour, now))
-      << "whole days";
+TEST(HistoryPointTest, Newest72Hours_KeepTheLastPointOfEach) {
+  const std::int64_t now = start + 100 * day + hour - 1;
+  auto kept = times_every(hour, 72, now);
+  auto at = kept;
+  for (std::size_t number = 0; number < kept.size(); ++number)
+    at.insert(at.begin() + static_cast<std::ptrdiff_t>(2 * number), kept[number] - 10);
+  kept.insert(kept.begin(), at.front());
+  EXPECT_EQ(times(thinned(at)), kept) << "with the first one";
 }
 
-TEST(HistoryPointTest, OlderThan90Days_KeepsTheLastPointOfEachMonth) {
-  const std::int64_t now = start + 400 * day;
+TEST(HistoryPointTest, BeforeThose_TheLastPointOfEachOf90DaysStays) {
+  const std::int64_t now = start + 300 * day + hour - 1;
+  const auto hours = times_every(hour, 72, now);
+  const std::int64_t last = start + 297 * day - 1;
+  const auto days = times_every(day, 90, last);
+  std::vector<std::int64_t> at{start};
+  for (const std::int64_t each : days) at.insert(at.end(), {each - hour, each});
+  at.insert(at.end(), hours.begin(), hours.end());
+  std::vector<std::int64_t> kept{start};
+  kept.insert(kept.end(), days.begin(), days.end());
+  kept.insert(kept.end(), hours.begin(), hours.end());
+  EXPECT_EQ(times(thinned(at)), kept);
+}
+
+TEST(HistoryPointTest, BeforeThose_TheLastPointOfEachMonthStays) {
+  const std::int64_t now = start + 500 * day + hour - 1;
+  const auto days = times_every(day, 90, start + 497 * day - 1);
+  const auto hours = times_every(hour, 72, now);
   // 2024-10-30, -31, 2024-11-01, -30, 2024-12-01.
-  EXPECT_THAT(times(thinned({start, start + 26 * day, start + 27 * day, start + 28 * day, start + 57 * day,
-                             start + 58 * day, now})),
-              ElementsAre(start, start + 27 * day, start + 57 * day, start + 58 * day, now));
+  std::vector<std::int64_t> at{
+      start, start + 26 * day, start + 27 * day, start + 28 * day, start + 57 * day, start + 58 * day};
+  std::vector<std::int64_t> kept{start, start + 27 * day, start + 57 * day, start + 58 * day};
+  for (auto* const list : {&at, &kept}) {
+    list->insert(list->end(), days.begin(), days.end());
+    list->insert(list->end(), hours.begin(), hours.end());
+  }
+  EXPECT_EQ(times(thinned(at)), kept);
+}
+
+TEST(HistoryPointTest, RarePoints_AreKeptHoweverOldTheyAre) {
+  const auto at = times_every(400 * hour, 72, start);
+  EXPECT_EQ(times(thinned(at)), at);
 }
 
 TEST(HistoryPointTest, ThinnedAtEachPoint_EqualsThinnedOnce) {
@@ -72,7 +97,7 @@ TEST(HistoryPointTest, ThinnedAtEachPoint_EqualsThinnedOnce) {
     all.push_back(point(at, random.below(1'000)));
     append_point(kept, all.back());
     thin_out(kept);
-    ASSERT_LE(kept.size(), 72U + 88U + 12U);
+    ASSERT_LE(kept.size(), 72U + 90U + 12U);
   }
   thin_out(all);
   EXPECT_EQ(kept, all);

@@ -278,6 +278,57 @@ TEST_F(HistoryTest, ClockSetBack_KeepsPointsInOrder) {
   EXPECT_EQ(growth("a", first).bytes, 2);
 }
 
+TEST_F(HistoryTest, ScanWithAClockFarBehind_RecordsNothing) {
+  make_file("a/file", 1);
+  for (std::size_t size = 2; size < 12; ++size) {
+    make_marked("a/file", size);
+    scan_after(hours(24));
+  }
+  const HistoryPoints before = points("a");
+  const auto right = clock.wall_now();
+  clock.set_wall(base::WallTime());
+  make_marked("a/file", 100);
+  make_marked("new/file", 1);
+  options.limits = {{.path = "a", .growth_per_day = 1}};
+  scan_after(hours(1));
+  EXPECT_TRUE(last.history.clock_is_behind);
+  EXPECT_FALSE(last.limits[0].growth_per_day) << "of that time nothing is known";
+  EXPECT_EQ(points("a"), before);
+  clock.set_wall(right);
+  const std::int64_t again = scan_after(hours(24));
+  EXPECT_FALSE(last.history.clock_is_behind);
+  EXPECT_EQ(points("a").size(), before.size() + 1);
+  EXPECT_EQ(points("a").back().at, again);
+  EXPECT_EQ(points("a").back().figures.bytes, 100U);
+  EXPECT_THAT(events("new"), ElementsAre(Event::created)) << "none is missed";
+}
+
+TEST_F(HistoryTest, ScansWithAClockFarAhead_AreMerged) {
+  make_file("a/file", 1);
+  for (std::size_t size = 2; size < 12; ++size) {
+    make_marked("a/file", size);
+    scan_after(hours(7));
+  }
+  const HistoryPoints before = points("a");
+  const auto right = clock.wall_now();
+  for (std::size_t size = 20; size < 22; ++size) {
+    make_marked("a/file", size);
+    scan_after(hours(50 * 365 * 24));
+  }
+  clock.set_wall(right);
+  scan_after(hours(1));
+  EXPECT_TRUE(last.history.clock_is_behind) << "two scans are later than this one";
+  make_marked("a/file", 30);
+  const std::int64_t back = scan_after(hours(1));
+  EXPECT_FALSE(last.history.clock_is_behind);
+  auto after = points("a");
+  ASSERT_EQ(after.size(), before.size() + 1);
+  EXPECT_EQ(after.back().at, back);
+  EXPECT_EQ(after.back().figures.bytes, 30U);
+  after.pop_back();
+  EXPECT_EQ(after, before);
+}
+
 TEST_F(HistoryTest, FailedScan_RecordsNothing) {
   make_file("a/file", 1);
   scan_after(hours(1));
