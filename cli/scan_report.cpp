@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -47,11 +48,16 @@ bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSch
   return filter.fp_rate > levels.fp_rate_max();
 }
 
+// Those of one filter that all would have been merged into: nodes mark the same paths.
+std::uint64_t items_of(const peer::Gathered& gathered) {
+  return static_cast<std::uint64_t>(std::llround(gathered.items));
+}
+
 ordered_json filter_json(const ScanOutcome& outcome) {
   const auto filter = tracker::MarkSetFigures::of(outcome.gathered.marks);
-  return {{"items", filter.whole_items()},
+  return {{"items", items_of(outcome.gathered)},
           {"bits", filter.bits},
-          {"levels", outcome.gathered.marks.filters().size()},
+          {"levels", outcome.gathered.marks.shape_count()},
           {"density", filter.density},
           {"fp_rate", filter.fp_rate},
           {"saturated", is_saturated(filter, outcome.levels)},
@@ -95,11 +101,11 @@ std::string peers_text(const peer::Gathered& gathered) {
 std::string filter_text(const ScanOutcome& outcome) {
   const tracker::MarkSet& marks = outcome.gathered.marks;
   const auto filter = tracker::MarkSetFigures::of(marks);
-  const std::size_t levels = marks.filters().size();
+  const std::size_t levels = marks.shape_count();
   std::string text =
       fmt::format("filter     about {} items in {} level{}, density {}, false positives {}; {} tree marks\n",
-                  with_commas(filter.whole_items()), levels, levels == 1 ? "" : "s", percent(filter.density),
-                  percent(filter.fp_rate), with_commas(marks.tree_marks().size()));
+                  with_commas(items_of(outcome.gathered)), levels, levels == 1 ? "" : "s",
+                  percent(filter.density), percent(filter.fp_rate), with_commas(marks.tree_marks().size()));
   if (is_saturated(filter, outcome.levels)) {
     text += "           saturated: directories are walked in which nothing changed;\n";
     text += "           raise tracker.memory_limit on the nodes, or scan more often\n";

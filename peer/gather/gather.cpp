@@ -19,9 +19,6 @@ namespace {
 
 using tracker::CycleId;
 
-// A larger packed filter stays packed: it may be almost empty.
-constexpr std::uint64_t unpacked_bytes_max = std::uint64_t{128} << 20U;
-
 // Over this density, the number of bits set is no useful estimate of the number of items.
 constexpr double countable_density_max = 0.95;
 
@@ -103,7 +100,7 @@ class Gathering::State {
     miss_own();
     forget_the_gone();
     gathered_.items = merged_items() + unmerged_items_;
-    gathered_.marks.unpack(unpacked_bytes_max);
+    gathered_.marks.unpack();
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
     std::ranges::sort(gathered_.peers, {}, &PeerOutcome::name);
     return std::move(gathered_);
@@ -488,7 +485,7 @@ class Gathering::State {
 
   void merge(const Found& peer, const tracker::MarkSet& marks) {
     const double items = tracker::MarkSetFigures::of(marks).items;
-    if (gathered_.marks.try_merge(marks, options_.marks_bytes_max)) {
+    if (gathered_.marks.try_add_apart(marks, options_.marks_bytes_max)) {
       answered_items_ += items;
       return;
     }
@@ -498,13 +495,15 @@ class Gathering::State {
                     options_.marks_bytes_max));
   }
 
-  // The number of items in the merged marks. The sum over the responses counts items of two peers twice, but
-  // a full merged filter shows too few.
+  // The number of distinct items. The sum over the responses counts items of two peers twice, but a full
+  // merged filter shows too few.
   double merged_items() const {
-    const bool is_below_saturation = std::ranges::all_of(gathered_.marks.filters(), [](const auto& filter) {
+    tracker::MarkSet all;
+    all.merge(gathered_.marks);
+    const bool is_below_saturation = std::ranges::all_of(all.filters(), [](const auto& filter) {
       return tracker::FilterFigures::of(filter).density <= countable_density_max;
     });
-    const double merged = tracker::MarkSetFigures::of(gathered_.marks).items;
+    const double merged = tracker::MarkSetFigures::of(all).items;
     return is_below_saturation ? merged : std::max(merged, answered_items_);
   }
 

@@ -15,7 +15,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr std::string_view magic = "SPOORUNF";
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 constexpr const char* head_name = "scan";
 constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
 
@@ -39,7 +39,13 @@ void put_input(base::ByteWriter& out, const ScanInput& input) {
   out.u64(input.cycle.value);
   out.u8(input.partial ? 1 : 0);
   put_text(out, input.everything);
-  tracker::encode_mark_set(out, input.marks);
+  const std::size_t groups = std::max<std::size_t>(input.marks.group_count(), 1);
+  out.u8(static_cast<std::uint8_t>(groups));
+  for (std::size_t number = 0; number < groups; ++number) {
+    tracker::MarkSet group = input.marks.group(number);
+    if (number == 0) group.set_trees(input.marks.tree_marks());
+    tracker::encode_mark_set(out, group);
+  }
 }
 
 std::optional<ScanInput> get_input(base::ByteReader& in) {
@@ -55,9 +61,14 @@ std::optional<ScanInput> get_input(base::ByteReader& in) {
   input.cycle = {in.u64()};
   input.partial = in.u8() != 0;
   input.everything = get_text(in);
-  auto marks = tracker::decode_mark_set(in);
-  if (!marks || !in.ok() || in.remaining() != 0) return std::nullopt;
-  input.marks = std::move(*marks);
+  const std::size_t groups = in.u8();
+  for (std::size_t number = 0; number < groups; ++number) {
+    const auto marks = tracker::decode_mark_set(in);
+    const bool is_added = marks && input.marks.try_add_apart(*marks);
+    if (!is_added) return std::nullopt;
+  }
+  if (!in.ok() || in.remaining() != 0) return std::nullopt;
+  input.marks.unpack();
   return input;
 }
 

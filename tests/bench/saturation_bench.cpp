@@ -36,7 +36,8 @@ constexpr double nearly_full = 0.95;
 struct Settings {
   bool is_short = false;
   bool is_full = false;
-  std::size_t asked = 100'000;  // untouched directories
+  std::size_t asked = 100'000;      // untouched directories
+  std::vector<std::uint64_t> cell;  // the only one that is run; empty: all
   std::uint64_t marks_max = 6'000'000;
   std::uint64_t memory_limit_mib = 256;  // of each tracker
   std::uint64_t memory_max_mib = 4096;   // of this benchmark
@@ -53,12 +54,14 @@ struct Cell {
 // What a scan gathered.
 struct Gathered {
   tracker::MarkSet marks;
+  tracker::MarkSet merged;  // into one filter of each shape, as MinIO did: how many items there are
   double answers_items = 0;
   std::uint64_t tracker_bytes = 0;  // of the largest
   bool is_saturated = false;
 
   void add(const bench::NodeAnswer& answer) {
-    marks.merge(answer.marks);
+    if (!marks.try_add_apart(answer.marks)) throw std::runtime_error("the filters take too much memory");
+    merged.merge(answer.marks);
     answers_items += tracker::MarkSetFigures::of(answer.marks).items;
     tracker_bytes = std::max(tracker_bytes, answer.memory_bytes);
     is_saturated = is_saturated || answer.is_saturated;
@@ -66,11 +69,11 @@ struct Gathered {
 
   // A filter that is nearly full says little of how much it holds; what it was merged from may say more.
   double items() const {
-    const auto& filters = marks.filters();
+    const auto& filters = merged.filters();
     const bool any_nearly_full = std::any_of(filters.begin(), filters.end(), [](const auto& filter) {
       return tracker::FilterFigures::of(filter).density > nearly_full;
     });
-    const double merged_items = tracker::MarkSetFigures::of(marks).items;
+    const double merged_items = tracker::MarkSetFigures::of(merged).items;
     return any_nearly_full ? std::max(answers_items, merged_items) : merged_items;
   }
 };
@@ -97,11 +100,11 @@ Gathered gather(std::uint64_t nodes, const Run& run) {
 }
 
 bool is_walked_to(const tracker::MarkSet& marks, std::string_view path) {
-  bool all_say_yes = true;
+  tracker::MarkSet::Groups groups = marks.groups();
   tracker::for_each_prefix_hash(path, [&](const tracker::PathHash& hash, bool) {
-    all_say_yes = all_say_yes && marks.filters_may_contain(hash);
+    groups = marks.groups_that_may_contain(hash, groups);
   });
-  return all_say_yes;
+  return groups != 0;
 }
 
 struct FalsePositives {
@@ -184,10 +187,11 @@ class Table {
 };
 
 void run_fixed(const Cell& cell, const Settings& settings, Table& table) {
-  const auto gathered = gather(cell.nodes, [&](std::uint64_t node) {
+  auto gathered = gather(cell.nodes, [&](std::uint64_t node) {
     return bench::run_node({0, node, 0, cell.objects}, {.cycles = cell.cycles});
   });
-  table.add(cell, "level 0 only", gathered, false_positives(cell, 0, settings.asked, gathered.marks));
+  gathered.marks = gathered.merged;
+  table.add(cell, "level 0, merged", gathered, false_positives(cell, 0, settings.asked, gathered.marks));
 }
 
 // Each round's cycles are opened at the level that the scan before asked for.
@@ -234,6 +238,10 @@ void run_cells(const Settings& settings, const tracker::LevelSchedule& levels, T
     run_cell({2, 4, 20'000}, settings, levels, table);
     return;
   }
+  if (!settings.cell.empty()) {
+    run_cell({settings.cell[0], settings.cell[1], settings.cell[2]}, settings, levels, table);
+    return;
+  }
   for (const std::uint64_t objects : {20'000U, 100'000U, 1'000'000U}) {
     for (const std::uint64_t nodes : {1U, 4U, 16U}) {
       for (const std::uint64_t cycles : {1U, 4U, 16U}) {
@@ -266,6 +274,10 @@ int main(int argc, char** argv) {
   program.add_flag("--full", settings.is_full, "Also the combinations that take minutes each");
   program.add_option("--memory-limit", settings.memory_limit_mib, "MiB for the filters of each tracker");
   program.add_option("--memory-max", settings.memory_max_mib, "MiB beyond which a combination is skipped");
+  program.add_option("--only", settings.cell, "One combination: nodes, cycles, objects a cycle and node")
+      ->expected(3)
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   program.add_flag("--short", settings.is_short, "One small combination: figures that say little");
   CLI11_PARSE(program, argc, argv);
   if (settings.is_short) settings.asked = 1000;

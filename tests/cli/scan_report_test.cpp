@@ -18,6 +18,7 @@ class ScanReportTest : public testing::Test {
  protected:
   // So many items in the filter of one level.
   void gather(int count, std::size_t level) {
+    gathered_.items += count;
     for (int number = 0; number < count; ++number) {
       gathered_.marks.add(tracker::hash_path(std::to_string(number)), levels_.shape(level));
     }

@@ -19,7 +19,11 @@ std::string encoded(const tracker::MarkSet& marks) {
 }
 
 void expect_same(const ScanInput& one, const ScanInput& other) {
-  EXPECT_EQ(encoded(one.marks), encoded(other.marks));
+  ASSERT_EQ(one.marks.group_count(), other.marks.group_count());
+  for (std::size_t number = 0; number < one.marks.group_count(); ++number) {
+    EXPECT_EQ(encoded(one.marks.group(number)), encoded(other.marks.group(number)));
+  }
+  EXPECT_EQ(one.marks.tree_marks(), other.marks.tree_marks());
   EXPECT_EQ(one.next_cursors, other.next_cursors);
   EXPECT_EQ(one.start_level, other.start_level);
   EXPECT_EQ(one.membership_checkpoint, other.membership_checkpoint);
@@ -69,6 +73,20 @@ TEST_F(UnfinishedScanTest, ScanInput_RoundTrips) {
   expect_same(*found, some_input());
   EXPECT_EQ(next.token(), token);
   EXPECT_EQ(next.log_files("log").size(), 1U);
+}
+
+TEST_F(UnfinishedScanTest, MarksOfManyPeers_StayApart) {
+  ScanInput input = some_input();
+  for (int peer = 0; peer < 100; ++peer) {
+    tracker::MarkSet marks;
+    marks.add(tracker::hash_path(std::to_string(peer)), {640, 3});
+    marks.add_tree("tree/" + std::to_string(peer));
+    ASSERT_TRUE(input.marks.try_add_apart(marks));
+  }
+  leave(input);
+  const auto found = UnfinishedScan(directory_, files_).find(some_setting());
+  ASSERT_TRUE(found);
+  expect_same(*found, input);
 }
 
 TEST_F(UnfinishedScanTest, EmptyScanInput_RoundTrips) {

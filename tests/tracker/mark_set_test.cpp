@@ -190,7 +190,7 @@ TEST(MarkSetTest, MemoryBytes_CountFiltersAndTreeMarks) {
   EXPECT_EQ(marks.memory_bytes(), 8'110U);
 }
 
-TEST(MarkSetTest, TryMergeBeyondBound_ChangesNothing) {
+TEST(MarkSetTest, TryAddApartBeyondBound_ChangesNothing) {
   constexpr BloomShape one{64'000, 3};
   constexpr BloomShape two{128'000, 3};
   MarkSet marks = mark_set_of({"a"}, one).packed();
@@ -199,34 +199,82 @@ TEST(MarkSetTest, TryMergeBeyondBound_ChangesNothing) {
   other.merge(mark_set_of({"c"}, two).packed());
   constexpr std::uint64_t needed = 8'000 + 16'000 + 110;
   const Bits before = bits_of(marks);
-  EXPECT_FALSE(marks.try_merge(other, needed - 1));
+  EXPECT_FALSE(marks.try_add_apart(other, needed - 1));
   EXPECT_EQ(bits_of(marks), before);
   EXPECT_TRUE(marks.filters().front().is_packed());
 
   MarkSet expected = marks;
   expected.merge(other);
-  EXPECT_TRUE(marks.try_merge(other, needed));
+  EXPECT_TRUE(marks.try_add_apart(other, needed));
   EXPECT_EQ(bits_of(marks), bits_of(expected));
   EXPECT_LE(marks.memory_bytes(), needed);
-  EXPECT_TRUE(marks.try_merge(mark_set_of({"d"}, two).packed(), needed));
-  EXPECT_TRUE(marks.try_merge(MarkSet(), needed));
+  EXPECT_TRUE(marks.try_add_apart(mark_set_of({"d"}, two).packed(), needed));
+  EXPECT_TRUE(marks.try_add_apart(MarkSet(), needed));
 
   MarkSet trees;
   trees.add_tree("other");
-  EXPECT_FALSE(marks.try_merge(trees, needed));
+  EXPECT_FALSE(marks.try_add_apart(trees, needed));
   EXPECT_FALSE(marks.tree_marks().covers("other"));
 }
 
-TEST(MarkSetTest, TryMergeOfLargestShape_IsRefused) {
+TEST(MarkSetTest, AddedApart_DoNotFillEachOther) {
+  constexpr BloomShape shape{640, 3};
+  constexpr int sets = 5;
+  MarkSet apart;
+  MarkSet merged;
+  for (int number = 0; number < sets; ++number) {
+    const std::string mine = "of-" + std::to_string(number);
+    const MarkSet marks = mark_set_of({"all", mine}, shape);
+    ASSERT_TRUE(apart.try_add_apart(marks));
+    merged.merge(marks);
+    EXPECT_EQ(apart.groups_that_may_contain(hash_path(mine), ~MarkSet::Groups{0}) >> number & 1U, 1U);
+  }
+  EXPECT_EQ(apart.group_count(), 5U);
+  EXPECT_EQ(apart.shape_count(), 1U);
+  EXPECT_EQ(apart.groups_that_may_contain(hash_path("all"), ~MarkSet::Groups{0}), 0b11111U);
+  EXPECT_EQ(apart.groups_that_may_contain(hash_path("all"), 0b00101U), 0b00101U);
+  MarkSet flat;
+  flat.merge(apart);
+  EXPECT_EQ(bits_of(flat), bits_of(merged));
+}
+
+TEST(MarkSetTest, MoreSetsThanGroups_ShareGroupsByTurns) {
+  constexpr BloomShape shape{6400, 3};
+  MarkSet marks;
+  for (std::size_t number = 0; number < 3 * MarkSet::groups_max; ++number) {
+    ASSERT_TRUE(marks.try_add_apart(mark_set_of({std::to_string(number)}, shape)));
+  }
+  EXPECT_EQ(marks.group_count(), MarkSet::groups_max);
+  EXPECT_EQ(marks.filters().size(), MarkSet::groups_max);
+  for (std::size_t number = 0; number < 3 * MarkSet::groups_max; ++number) {
+    const auto in = marks.groups_that_may_contain(hash_path(std::to_string(number)), ~MarkSet::Groups{0});
+    EXPECT_EQ(in >> (number % MarkSet::groups_max) & 1U, 1U) << number;
+  }
+}
+
+TEST(MarkSetTest, SetsOfManyBytes_ShareGroups) {
+  const BloomShape large{MarkSet::groups_bytes_max * 8 / 2, 3};
+  const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
+  MarkSet large_set;
+  large_set.add_filter(BloomFilter(large, *bits));
+  MarkSet marks;
+  ASSERT_TRUE(marks.try_add_apart(large_set));
+  ASSERT_TRUE(marks.try_add_apart(large_set));
+  EXPECT_EQ(marks.group_count(), 2U);
+  ASSERT_TRUE(marks.try_add_apart(mark_set_of({"a"})));
+  EXPECT_EQ(marks.group_count(), 2U);
+}
+
+TEST(MarkSetTest, TryAddApartOfLargestShape_IsRefused) {
   const auto bits = PackedBits::pack(std::vector<std::uint64_t>{1}, 100);
   MarkSet huge;
   huge.add_filter(BloomFilter({BloomShape::bits_max, 4}, *bits));
   MarkSet marks;
-  EXPECT_FALSE(marks.try_merge(huge));
+  EXPECT_FALSE(marks.try_add_apart(huge));
   EXPECT_TRUE(marks.empty());
   marks.merge(huge);  // alone it stays packed
   EXPECT_LT(marks.memory_bytes(), 1'000U);
-  EXPECT_FALSE(marks.try_merge(huge));
+  EXPECT_FALSE(marks.try_add_apart(huge));
   EXPECT_TRUE(marks.filters().front().is_packed());
 }
 

@@ -9,8 +9,11 @@
 namespace spoor::tracker {
 
 // A position in the namespace for lookups in a set of marks. descend() moves to a child: its cost depends on
-// the child's name only, not on the depth; tree marks are searched only while some are below. Copy the cursor
-// to descend.
+// the child's name and the number of groups, not on the depth; tree marks are searched only while some are
+// below. Copy the cursor to descend.
+//
+// A path is marked together with all directories above it, so a group that does not contain one of these has
+// no mark of the path: it is not asked again.
 //
 // The marks must outlive the cursor and must not change. Not thread-safe.
 class MarkCursor {
@@ -23,7 +26,7 @@ class MarkCursor {
 
   // Whether some filter may contain the path. For the root: whether there is any mark, since few marks add
   // the root itself to a filter.
-  bool in_filter() const;
+  bool in_filter() const { return groups_ != 0 || (at_root() && !marks_->tree_marks().empty()); }
 
   // Whether the path has a tree mark or is below one.
   bool covered() const { return covered_; }
@@ -44,7 +47,7 @@ class MarkCursor {
   TreeMarks::Iterator below_;
   TreeMarks::Iterator below_end_;
   std::size_t name_at_ = 0;
-  bool any_in_filters_;
+  MarkSet::Groups groups_;  // that may contain the path and all above it
   bool covered_;
 };
 

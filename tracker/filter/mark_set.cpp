@@ -1,8 +1,10 @@
 #include "tracker/filter/mark_set.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -17,56 +19,88 @@ std::uint64_t bytes_of(const TreeMarks& marks) { return marks.size() * tree_mark
 
 }  // namespace
 
-const BloomFilter* MarkSet::filter_of(BloomShape shape) const {
-  const auto found = std::find_if(filters_.begin(), filters_.end(),
-                                  [&](const BloomFilter& filter) { return filter.shape() == shape; });
-  return found == filters_.end() ? nullptr : &*found;
+const BloomFilter* MarkSet::filter_of(BloomShape shape, std::size_t group) const {
+  for (std::size_t at = 0; at < filters_.size(); ++at) {
+    if (groups_[at] == group && filters_[at].shape() == shape) return &filters_[at];
+  }
+  return nullptr;
 }
 
-BloomFilter* MarkSet::own_filter_of(BloomShape shape) {
-  return const_cast<BloomFilter*>(filter_of(shape));  // of this set, which is not const
+BloomFilter* MarkSet::own_filter_of(BloomShape shape, std::size_t group) {
+  return const_cast<BloomFilter*>(filter_of(shape, group));  // of this set, which is not const
 }
 
 bool MarkSet::add(const PathHash& hash, BloomShape shape) {
-  BloomFilter* filter = own_filter_of(shape);
-  if (filter == nullptr) filter = &filters_.emplace_back(shape);
+  BloomFilter* filter = own_filter_of(shape, 0);
+  if (filter == nullptr) {
+    groups_.push_back(0);
+    filter = &filters_.emplace_back(shape);
+  }
   return filter->add(hash);
 }
 
-void MarkSet::add_filter(BloomFilter filter) {
-  if (BloomFilter* own = own_filter_of(filter.shape())) {
+void MarkSet::add_filter(BloomFilter filter, std::size_t group) {
+  assert(group < groups_max);
+  if (BloomFilter* own = own_filter_of(filter.shape(), group)) {
     own->merge(filter);
   } else {
+    groups_.push_back(static_cast<std::uint8_t>(group));
     filters_.push_back(std::move(filter));
   }
 }
 
 void MarkSet::merge(const MarkSet& other) {
-  for (const BloomFilter& filter : other.filters_) {
-    if (BloomFilter* own = own_filter_of(filter.shape())) {
-      own->merge(filter);
-    } else {
-      filters_.push_back(filter);
-    }
-  }
+  for (const BloomFilter& filter : other.filters_) add_filter(filter);
   tree_marks_.merge(other.tree_marks_);
 }
 
-bool MarkSet::try_merge(const MarkSet& other, std::uint64_t bytes_max) {
-  std::uint64_t bytes = bytes_of(tree_marks_) + bytes_of(other.tree_marks_);
-  for (const BloomFilter& filter : filters_) bytes += filter.shape().byte_count();
+bool MarkSet::try_add_apart(const MarkSet& other, std::uint64_t bytes_max) {
+  const std::uint64_t bytes = dense_bytes() + bytes_of(tree_marks_) + bytes_of(other.tree_marks_);
+  const std::size_t count = group_count();
+  const std::uint64_t apart_bytes_max = std::min(bytes_max, groups_bytes_max);
+  const bool fits_apart =
+      count == 0 || (count < groups_max && bytes + other.dense_bytes() <= apart_bytes_max);
+  const std::size_t group = fits_apart ? count : merged_apart_ % count;
+  std::uint64_t added = 0;
   for (const BloomFilter& filter : other.filters_) {
-    if (filter_of(filter.shape()) == nullptr) bytes += filter.shape().byte_count();
+    if (filter_of(filter.shape(), group) == nullptr) added += filter.shape().byte_count();
   }
-  if (bytes > bytes_max) return false;
-  merge(other);
+  if (bytes + added > bytes_max) return false;
+  if (!fits_apart) ++merged_apart_;
+  for (const BloomFilter& filter : other.filters_) add_filter(filter, group);
+  tree_marks_.merge(other.tree_marks_);
   return true;
+}
+
+std::uint64_t MarkSet::dense_bytes() const {
+  return std::accumulate(
+      filters_.begin(), filters_.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const BloomFilter& filter) { return sum + filter.shape().byte_count(); });
+}
+
+std::size_t MarkSet::group_count() const {
+  return groups_.empty() ? 0 : std::size_t{*std::ranges::max_element(groups_)} + 1;
+}
+
+MarkSet MarkSet::group(std::size_t number) const {
+  MarkSet marks;
+  for (std::size_t at = 0; at < filters_.size(); ++at) {
+    if (groups_[at] == number) marks.add_filter(filters_[at]);
+  }
+  return marks;
+}
+
+std::size_t MarkSet::shape_count() const {
+  std::set<BloomShape> shapes;
+  for (const BloomFilter& filter : filters_) shapes.insert(filter.shape());
+  return shapes.size();
 }
 
 MarkSet MarkSet::packed() const {
   MarkSet marks;
   marks.filters_.reserve(filters_.size());
   for (const BloomFilter& filter : filters_) marks.filters_.push_back(filter.packed());
+  marks.groups_ = groups_;
   marks.tree_marks_ = tree_marks_;
   return marks;
 }
@@ -85,9 +119,22 @@ std::uint64_t MarkSet::filter_bytes() const {
       [](std::uint64_t sum, const BloomFilter& filter) { return sum + filter.memory_bytes(); });
 }
 
-bool MarkSet::filters_may_contain(const PathHash& hash) const {
-  return std::any_of(filters_.begin(), filters_.end(),
-                     [&](const BloomFilter& filter) { return filter.may_contain(hash); });
+MarkSet::Groups MarkSet::groups_that_may_contain(const PathHash& hash, Groups of) const {
+  Groups found = 0;
+  for (std::size_t at = 0; at < filters_.size(); ++at) {
+    const Groups group = Groups{1} << groups_[at];
+    const bool is_asked = (of & group) != 0 && (found & group) == 0;
+    if (is_asked && filters_[at].may_contain(hash)) found |= group;
+  }
+  return found;
+}
+
+MarkSet::Groups MarkSet::groups() const {
+  Groups found = 0;
+  for (std::size_t at = 0; at < filters_.size(); ++at) {
+    if (filters_[at].bits_set() != 0) found |= Groups{1} << groups_[at];
+  }
+  return found;
 }
 
 bool MarkSet::may_contain(std::string_view path, const PathHash& hash) const {
