@@ -15,6 +15,8 @@ class Category final : public std::error_category {
         return "another scan is running";
       case Errc::interrupted:
         return "interrupted";
+      case Errc::way_lost:
+        return "a directory above was moved or replaced";
       case Errc::database_failed:
         return "the scan database failed";
       case Errc::database_unusable:

@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "base/number.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/walk/drive_walk.h"
@@ -17,6 +20,9 @@ namespace spoor::scanner {
 namespace {
 
 constexpr const char* rules_key = "rules";
+// When the last complete scan began, and how far the time of day was ahead of the steady clock then, both in
+// nanoseconds.
+constexpr const char* clock_key = "clock";
 constexpr const char* links_since_key = "links_since";
 
 class Scan {
@@ -61,7 +67,40 @@ class Scan {
     auto matched = match_drives(context_);
     if (!matched) return matched.error();
     drives_ = std::move(*matched);
+    return find_settled();
+  }
+
+  std::int64_t clock_ahead_ns() const {
+    const base::Clock& clock = context_.environment.clock;
+    return clock.wall_now().time_since_epoch().count() - clock.steady_now().time_since_epoch().count();
+  }
+
+  // The last complete scan knew all changes that were marked before it began. So what changed since got times
+  // after that, unless the clock was set back: then no times are trusted. A change of the clock shows against
+  // the steady one, which begins anew with each start of the machine.
+  base::Result<> find_settled() {
+    using std::chrono::nanoseconds;
+    const auto text = transaction_.setting(clock_key);
+    if (!text) return text.error();
+    const std::string_view known = *text ? std::string_view(**text) : std::string_view();
+    const std::size_t space = known.find(' ');
+    if (space == std::string_view::npos) return {};
+    const auto began_ns = base::parse_number<std::int64_t>(known.substr(0, space));
+    const auto ahead_ns = base::parse_number<std::int64_t>(known.substr(space + 1));
+    if (!began_ns || !ahead_ns) return {};
+    const std::int64_t elapsed_ns =
+        context_.environment.clock.wall_now().time_since_epoch().count() - *began_ns;
+    // By how much a clock that is kept right may run fast or slow.
+    const std::int64_t drift_max_ns = elapsed_ns / 1000 + nanoseconds(std::chrono::milliseconds(10)).count();
+    if (std::abs(clock_ahead_ns() - *ahead_ns) > drift_max_ns) return {};
+    context_.settled_before_ns = *began_ns - nanoseconds(std::chrono::minutes(1)).count();
     return {};
+  }
+
+  base::Result<> keep_clock() {
+    if (context_.input.partial) return {};
+    const auto began_ns = context_.input.started_at.time_since_epoch().count();
+    return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns()));
   }
 
   // Empty if the marks decide what is walked.
@@ -144,6 +183,7 @@ class Scan {
     if (auto kept = transaction_.set_setting(membership_checkpoint_key, input.membership_checkpoint); !kept)
       return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
+    if (auto kept = keep_clock(); !kept) return kept;
     if (auto kept = keep_links_since(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
       return kept;

@@ -85,6 +85,8 @@ base::Result<> ScanAudit::run_on(OnDrive& on, Audit& audit, DifferingPaths& diff
   auto outcome = audit.run(on.drive, on.position, due);
   if (!outcome) return outcome.error();
   on.is_walked_in_full = outcome->is_left_to_walk;
+  // The walk reads them, even where it knows their listings.
+  if (outcome->last_path) context_.audited.push_back({on.drive.id, on.position, *outcome->last_path});
   if (outcome->last_path) on.position = outcome->last_path;
   if (outcome->is_at_end) on.position.reset();
   const bool has_moved = outcome->visited > 0 || outcome->is_at_end;

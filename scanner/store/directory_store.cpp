@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scanner/errors.h"
+#include "scanner/store/checksum_vfs.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -82,6 +83,7 @@ DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
       find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
       children_(database, select_directories(database, "parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
+      subdirectories_(database, "SELECT name, inode FROM directories WHERE parent = ?1 ORDER BY name"),
       newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
       erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),
       parents_below_(database, "SELECT id FROM directories WHERE parent = ?1 AND directories > 0"),
@@ -106,6 +108,16 @@ base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t pa
     std::vector<DirectoryRow> rows;
     while (children_.step()) rows.push_back(read_directory_row(children_));
     return rows;
+  });
+}
+
+base::Result<Subdirectories> DirectoryStore::subdirectories(std::int64_t parent) {
+  return guarded("list directories", database_, [&] {
+    const SqliteStatement::Use use(subdirectories_, parent);
+    Subdirectories found;
+    while (subdirectories_.step())
+      found.add(subdirectories_.blob(0), subdirectories_.number<std::uint64_t>(1));
+    return found;
   });
 }
 
@@ -167,6 +179,20 @@ base::Result<std::uint64_t> DirectoryStore::erase_children(std::int64_t parent,
     while (parents_below_.step()) parents.push_back(parents_below_.number(0));
     return erase_children_.run();
   });
+}
+
+DirectorySnapshot::DirectorySnapshot(const std::string& file)
+    : database_(std::make_unique<SQLite::Database>(file, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, 0,
+                                                   checksum_vfs())),
+      transaction_(std::make_unique<SQLite::Transaction>(*database_)),
+      store_(std::make_unique<DirectoryStore>(*database_, 0)) {}
+
+std::optional<DirectorySnapshot> DirectorySnapshot::open(const std::string& file) {
+  try {
+    return DirectorySnapshot(file);
+  } catch (const SQLite::Exception&) {
+    return std::nullopt;
+  }
 }
 
 base::Result<DirectoryRow*> StoredChildren::peek() {

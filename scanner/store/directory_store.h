@@ -1,10 +1,12 @@
 #pragma once
 
 #include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Transaction.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "base/error.h"
 #include "scanner/store/directory_row.h"
+#include "scanner/store/files.h"
 #include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
@@ -36,6 +39,9 @@ class DirectoryStore {
   base::Result<std::vector<DirectoryRow>> children(std::int64_t parent,
                                                    const std::optional<std::string>& after,
                                                    std::size_t count_max);
+
+  // The names and inode numbers of all children, by name.
+  base::Result<Subdirectories> subdirectories(std::int64_t parent);
 
   // The newest mtime of its children's subtrees; the lowest std::int64_t without children.
   base::Result<std::int64_t> newest_below(const DirectoryRow& row);
@@ -61,12 +67,30 @@ class DirectoryStore {
   SQLite::Database& database_;
   SqliteStatement find_;
   SqliteStatement children_;
+  SqliteStatement subdirectories_;
   SqliteStatement newest_below_;
   std::optional<SqliteStatement> put_;  // not prepared before put(): a reader's database may lack columns
   SqliteStatement erase_;
   SqliteStatement parents_below_;
   SqliteStatement erase_children_;
   std::int64_t next_id_;
+};
+
+// The directories as the last committed scan left them, on a connection of its own: for a thread beside the
+// one with the transaction.
+class DirectorySnapshot {
+ public:
+  // Nothing if the database can't be opened.
+  static std::optional<DirectorySnapshot> open(const std::string& file);
+
+  DirectoryStore& directories() { return *store_; }
+
+ private:
+  explicit DirectorySnapshot(const std::string& file);
+
+  std::unique_ptr<SQLite::Database> database_;
+  std::unique_ptr<SQLite::Transaction> transaction_;  // one look at the log's index for all lookups
+  std::unique_ptr<DirectoryStore> store_;
 };
 
 // The stored children of one directory by name, fetched some hundred at a time: a directory of millions does

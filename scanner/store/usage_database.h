@@ -117,6 +117,7 @@ class ScanTransaction {
 
   // The number of the scan of this transaction.
   std::uint64_t scan_id() const { return scan_id_; }
+  const std::string& file() const { return database_.getFilename(); }
   DirectoryStore& directories() { return directories_; }
   ChangeLog& changes() { return changes_; }
   LinkStore& links() { return links_; }

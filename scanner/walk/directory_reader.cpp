@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -69,17 +71,15 @@ std::optional<std::uint32_t> identity_by_drive_file(int top) {
 
 constexpr unsigned wanted_of_directory = STATX_BASIC_STATS | STATX_BTIME;
 
-void take_status(DirectoryHandle& handle, const struct statx& status, std::int64_t now_ns) {
-  handle.device = ::makedev(status.stx_dev_major, status.stx_dev_minor);
-  handle.inode = status.stx_ino;
-  handle.birth = identity_of(handle.descriptor, status, now_ns);
-  handle.mtime_ns = nanoseconds(status.stx_mtime);
-  handle.ctime_ns = nanoseconds(status.stx_ctime);
+DirectoryFacts facts_of(const struct statx& status, std::uint32_t identity) {
+  return {.device = ::makedev(status.stx_dev_major, status.stx_dev_minor),
+          .inode = status.stx_ino,
+          .birth = identity,
+          .mtime_ns = nanoseconds(status.stx_mtime),
+          .ctime_ns = nanoseconds(status.stx_ctime)};
 }
 
 constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
-std::uint64_t digest_of_subdirectory(std::string_view name) { return XXH3_64bits(name.data(), name.size()); }
 
 std::uint64_t digest_of_file(std::string_view name, const struct statx& status) {
   const std::array<std::uint64_t, 3> fields = {status.stx_size,
@@ -125,15 +125,9 @@ class ListingBuilder {
     listing_.subdirectories.sort();
     if (listing_.files) listing_.files->sort();
     // The signature counts each name of a file, as in databases of versions without hard links.
-    const std::array<std::uint64_t, 6> sums = {entries_,
-                                               named_bytes_,
-                                               named_allocated_,
-                                               digests_,
-                                               static_cast<std::uint64_t>(directory_mtime_ns_),
-                                               static_cast<std::uint64_t>(directory_ctime_ns_)};
-    listing_.signature = XXH3_64bits(sums.data(), sizeof sums);
-    const std::array<std::uint64_t, 2> of_entries = {entries_, digests_};
-    listing_.entries = std::max<std::uint64_t>(XXH3_64bits(of_entries.data(), sizeof of_entries), 1);
+    listing_.signature =
+        digests_.signature(named_bytes_, named_allocated_, directory_mtime_ns_, directory_ctime_ns_);
+    listing_.entries = digests_.entries();
     add_linked();
     listing_.owners = encode_owners(owners_);
     return std::move(listing_);
@@ -147,8 +141,7 @@ class ListingBuilder {
   }
 
   void add_subdirectory(std::string_view name, std::uint64_t inode) {
-    ++entries_;
-    digests_ += digest_of_subdirectory(name);
+    digests_.add_subdirectory(name);
     listing_.subdirectories.add(name, inode);
   }
 
@@ -173,9 +166,8 @@ class ListingBuilder {
   }
 
   void add_file(std::string_view name, const struct statx& status) {
-    ++entries_;
     const std::uint64_t digest = digest_of_file(name, status);
-    digests_ += digest;
+    digests_.add(digest);
     const std::uint64_t bytes = S_ISREG(status.stx_mode) ? status.stx_size : 0;
     const std::uint64_t allocated = saturating_multiply(status.stx_blocks, 512);
     named_bytes_ = saturating_add(named_bytes_, bytes);
@@ -242,10 +234,9 @@ class ListingBuilder {
   std::string child_path_;
   std::size_t prefix_bytes_ = 0;
   Listing listing_;
-  std::uint64_t entries_ = 0;
+  EntryDigests digests_;
   std::uint64_t named_bytes_ = 0;  // of all names: a file with two counts twice
   std::uint64_t named_allocated_ = 0;
-  std::uint64_t digests_ = 0;
   Owners owners_;
 };
 
@@ -268,7 +259,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, 
   if (::statx(descriptor, "", AT_EMPTY_PATH, wanted_of_directory, &status) != 0) {
     return base::system_error(errno, "cannot look at the directory");
   }
-  take_status(handle, status, now);
+  handle.take_facts(facts_of(status, identity_of(descriptor, status, now)));
   const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
   if (is_drive && !has_birth) handle.birth = identity_by_drive_file(descriptor).value_or(handle.birth);
   return handle;
@@ -324,6 +315,28 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
     at = ::openat(parent.descriptor, std::string(name.component()).c_str(), open_flags);
   }
   return finish_open(at);
+}
+
+// Not those of a network, whose times are of another clock and may be cached; nor FUSE, overlayfs and FAT,
+// which keep such times in part or not at all.
+bool PosixDirectoryReader::changes_times_with_entries(const DirectoryHandle& directory) const {
+  struct statfs found{};
+  if (::fstatfs(directory.descriptor, &found) != 0) return false;
+  constexpr std::array<std::uint32_t, 4> types = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                                  TMPFS_MAGIC};
+  return std::ranges::find(types, static_cast<std::uint32_t>(found.f_type)) != types.end();
+}
+
+base::Result<DirectoryFacts> PosixDirectoryReader::look_at(const DirectoryHandle& top, std::string_view below,
+                                                           std::string_view /*path*/) const {
+  struct statx status{};
+  if (::statx(top.descriptor, std::string(below).c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+              wanted_of_directory, &status) != 0) {
+    return base::system_error(errno, "cannot look at the directory");
+  }
+  if (!S_ISDIR(status.stx_mode)) return base::system_error(ENOTDIR, "cannot look at the directory");
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
+  return facts_of(status, has_birth ? identity_of_birth(nanoseconds(status.stx_btime)) : no_identity);
 }
 
 base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,

@@ -44,6 +44,7 @@ struct DirectoryHandle : DirectoryFacts {
   void close();
 
   const DirectoryFacts& facts() const { return *this; }
+  void take_facts(const DirectoryFacts& facts) { DirectoryFacts::operator=(facts); }
 
   int descriptor = -1;
 };
@@ -74,6 +75,16 @@ class DirectoryReader {
   virtual base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
                                                    std::string_view below) const = 0;
 
+  // Whether the file system of this directory gives it another mtime and ctime with every entry that is
+  // added, removed or renamed, by the clock of this machine.
+  virtual bool changes_times_with_entries(const DirectoryHandle& directory) const = 0;
+
+  // What the inode of the directory at `below` has. Any component but the last may be a symbolic link, so
+  // the result may be of another directory: compare it. Its identity is no_identity unless a path gives it.
+  // `path` is its logical path.
+  virtual base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
+                                               std::string_view path) const = 0;
+
   // Reads the whole directory, once. An entry that vanishes meanwhile is left out; any other failure to list
   // is one of the whole directory. Errc::interrupted if a stop was requested.
   virtual base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
@@ -97,6 +108,9 @@ class PosixDirectoryReader final : public DirectoryReader {
   base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                      std::string_view path) const override;
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;
+  bool changes_times_with_entries(const DirectoryHandle& directory) const override;
+  base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
+                                       std::string_view path) const override;
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,
                              const tracker::NamespaceRules& rules, const ListingParts& parts,
                              const std::stop_token& stop) const override;

@@ -16,6 +16,7 @@ constexpr std::size_t children_max = 512;  // whose rows are put together
 
 OpenDirectory::OpenDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows)
     : handle(std::move(found.read.shared)),
+      closed(std::move(found.read.closed)),
       context_(context),
       rows_(rows),
       row_(std::move(found.row)),
@@ -34,10 +35,12 @@ OpenDirectory::OpenDirectory(Found found, WalkContext& context, const ScanPlan& 
 }
 
 OpenDirectory::Next OpenDirectory::next() {
-  Next next{subdirectories_[decided_], marks_, nullptr};
+  Next next{subdirectories_[decided_], marks_, nullptr, nullptr};
   next.marks.descend(next.entry.name);
   if (marked_ && marked_decided_ < marked_->size() && (*marked_)[marked_decided_].number == decided_) {
-    next.ticket = std::move((*marked_)[marked_decided_++].ticket);
+    MarkedSubdirectory& marked = (*marked_)[marked_decided_++];
+    next.ticket = std::move(marked.ticket);
+    next.stored = std::move(marked.stored);
   }
   ++decided_;
   return next;
@@ -148,7 +151,9 @@ base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
   if (all_decided()) return {};
   Next subdirectory = next();
   if (!subdirectory.marks.may_be_dirty()) return {};
-  auto stored = rows_.directories().find(row_.id, subdirectory.entry.name);
+  using Stored = base::Result<std::optional<DirectoryRow>>;
+  Stored stored = subdirectory.stored ? Stored(*subdirectory.stored)
+                                      : rows_.directories().find(row_.id, subdirectory.entry.name);
   if (!stored) return stored.error();
   const Reason reason = reason_to_read(subdirectory, *stored);
   if (reason == Reason::clean) return {};

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,6 @@ struct DueDirectory {
   tracker::MarkCursor marks;
   Reason reason = Reason::clean;
   ReadAhead::Ticket ticket = {};
-  std::optional<base::Error> unreachable = {};  // why the directory above it could not be opened again
 };
 
 // A directory that has been read, some of its subdirectories not yet. Decides which of them are to be read,
@@ -78,16 +78,18 @@ class OpenDirectory {
   // Directories below it that are skipped, in proportion to the subdirectories decided.
   virtual std::uint64_t skipped_so_far() const { return 0; }
 
-  ReadAhead::Parent handle;           // null: closed, to be opened again when it is needed
-  std::deque<DueDirectory> due = {};  // by name
-  std::size_t requested = 0;          // of those due, the first: they have a ticket, or are unreachable
+  ReadAhead::Parent handle;                 // null: closed
+  std::shared_ptr<ClosedDirectory> closed;  // then, once it is needed
+  std::deque<DueDirectory> due = {};        // by name
+  std::size_t requested = 0;                // of those due, the first: they have a ticket
 
  protected:
   // A subdirectory to decide on, with its marks.
   struct Next {
     Subdirectory entry;
     tracker::MarkCursor marks;
-    ReadAhead::Ticket ticket;  // null if it is not read ahead
+    ReadAhead::Ticket ticket;                    // null if it is not read ahead
+    std::shared_ptr<const DirectoryRow> stored;  // null if it was not looked up
   };
 
   // Goes to the next subdirectory.

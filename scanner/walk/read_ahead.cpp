@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "scanner/errors.h"
+#include "scanner/walk/known_listing.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -11,13 +13,30 @@ namespace spoor::scanner {
 struct ReadAheadTask {
   enum class State { queued, running, done };
 
-  ReadAhead::Parent parent = {};
+  std::variant<ReadAhead::Parent, std::shared_ptr<ClosedDirectory>> parent = {};
   std::string path = {};
   std::optional<tracker::MarkCursor> marks = {};
+  std::shared_ptr<const DirectoryRow> stored = {};
   std::size_t depth = 0;
   bool is_submitted = false;
   State state = State::queued;
   std::optional<base::Result<DirectoryRead>> result = {};
+
+  base::Result<ReadAhead::Parent> open_parent(const DirectoryReader& reader) const {
+    if (const auto* const open = std::get_if<ReadAhead::Parent>(&parent)) return *open;
+    return std::get<std::shared_ptr<ClosedDirectory>>(parent)->open(reader);
+  }
+
+  // An open directory on the way to it, and the path from there on.
+  std::pair<ReadAhead::Parent, std::string> way() const {
+    if (const auto* const open = std::get_if<ReadAhead::Parent>(&parent)) return {*open, name()};
+    return std::get<std::shared_ptr<ClosedDirectory>>(parent)->way_to(name());
+  }
+
+  std::string name() const {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? path : path.substr(slash + 1);
+  }
 };
 
 namespace {
@@ -28,7 +47,12 @@ constexpr std::size_t marked_max = 1U << 16U;  // of one directory: with more th
 std::size_t listed_bytes(const base::Result<DirectoryRead>& result) {
   if (!result) return 0;
   const std::optional<Files>& files = result->listing.files;
-  const std::size_t marked = result->marked ? result->marked->capacity() * sizeof(MarkedSubdirectory) : 0;
+  // With what is stored of the first of them, and their tickets.
+  constexpr std::size_t followed_bytes = 1024;
+  const std::size_t marked = result->marked
+                                 ? result->marked->capacity() * sizeof(MarkedSubdirectory) +
+                                       std::min(result->marked->size(), followed_max) * followed_bytes
+                                 : 0;
   const std::size_t linked = result->listing.linked.capacity() * sizeof(LinkedFile);
   return result->listing.subdirectories.memory_bytes() + linked + marked +
          (files ? files->memory_bytes() : 0);
@@ -39,6 +63,28 @@ bool is_open(const base::Result<DirectoryRead>& result) {
 }
 
 }  // namespace
+
+base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader& reader) {
+  const std::scoped_lock lock(mutex_);
+  if (Open open = opened_.lock()) return open;
+  auto handle = reader.open_below(*above_, below_);
+  if (!handle && !is_gone(handle.error().code)) return handle.error();
+  const bool is_the_same =
+      handle && handle->device == facts_.device && handle->inode == facts_.inode &&
+      !(is_proof(facts_.birth) && is_proof(handle->birth) && handle->birth != facts_.birth);
+  if (!is_the_same) {
+    return base::Error(Errc::way_lost, "a directory above it was moved or replaced while it was walked");
+  }
+  auto opened = std::make_shared<const DirectoryHandle>(*std::move(handle));
+  opened_ = opened;
+  return Open(std::move(opened));
+}
+
+std::pair<ClosedDirectory::Open, std::string> ClosedDirectory::way_to(const std::string& name) const {
+  const std::scoped_lock lock(mutex_);
+  if (Open open = opened_.lock()) return {std::move(open), name};
+  return {above_, tracker::join_path(below_, name)};
+}
 
 ReadAhead::ReadAhead(const DirectoryReader& reader, const tracker::NamespaceRules& rules, Options options)
     : reader_(reader), rules_(rules), options_(std::move(options)) {
@@ -62,9 +108,11 @@ ReadAhead::~ReadAhead() {
   work_to_do_.notify_all();
 }
 
-ReadAhead::Ticket ReadAhead::ticket(Parent parent, std::string path,
-                                    std::optional<tracker::MarkCursor> marks) {
-  return std::make_shared<Task>(Task{.parent = std::move(parent), .path = std::move(path), .marks = marks});
+ReadAhead::Ticket ReadAhead::ticket(std::variant<Parent, std::shared_ptr<ClosedDirectory>> parent,
+                                    std::string path, std::optional<tracker::MarkCursor> marks,
+                                    std::shared_ptr<const DirectoryRow> stored) {
+  return std::make_shared<Task>(Task{
+      .parent = std::move(parent), .path = std::move(path), .marks = marks, .stored = std::move(stored)});
 }
 
 void ReadAhead::submit(std::size_t depth, std::vector<Ticket> tickets) {
@@ -102,8 +150,8 @@ base::Result<DirectoryRead> ReadAhead::take(Task& task) {
       return std::move(*task.result);
     }
   }
-  auto result = read(task, follows_marks);
-  task.parent.reset();
+  auto result = read(task, follows_marks, options_.known ? &options_.known->stored : nullptr, last_parent_);
+  task.parent = {};
   if (result && result->marked) {
     const std::scoped_lock lock(mutex_);
     submit_marked(*result, options_.taker_reads ? 1 : 0);
@@ -142,6 +190,9 @@ ReadAhead::Ticket ReadAhead::next() {
 }
 
 void ReadAhead::work() {
+  std::optional<DirectorySnapshot> snapshot;
+  if (options_.known) snapshot = DirectorySnapshot::open(options_.known->database);
+  Parent last_parent;
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
@@ -151,8 +202,8 @@ void ReadAhead::work() {
     const Ticket ticket = next();
     const bool follows_marks = may_follow_marks();
     lock.unlock();
-    auto result = read(*ticket, follows_marks);
-    ticket->parent.reset();
+    auto result = read(*ticket, follows_marks, snapshot ? &snapshot->directories() : nullptr, last_parent);
+    ticket->parent = {};
     lock.lock();
     listed_bytes_ += listed_bytes(result);
     if (is_open(result)) ++open_;
@@ -163,10 +214,18 @@ void ReadAhead::work() {
   }
 }
 
-base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks) const {
-  const std::size_t slash = task.path.rfind('/');
-  const std::string name = slash == std::string::npos ? task.path : task.path.substr(slash + 1);
-  auto handle = reader_.open(*task.parent, name, task.path);
+base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks, DirectoryStore* stored,
+                                            Parent& last_parent) const {
+  if (stored != nullptr) {
+    if (auto found = known(task, *stored)) {
+      if (task.marks) follow_marks(task, *found, follows_marks, stored);
+      return *std::move(found);
+    }
+  }
+  auto parent = task.open_parent(reader_);
+  if (!parent) return parent.error();
+  last_parent = *std::move(parent);  // for the next one, which often lies beside it
+  auto handle = reader_.open(*last_parent, task.name(), task.path);
   if (!handle) return handle.error();
   DirectoryRead found;
   found.handle = std::move(*handle);
@@ -181,12 +240,31 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
   if (found.listing.subdirectories.empty()) {
     found.handle.close();
   } else if (task.marks) {
-    follow_marks(task, found, follows_marks);
+    follow_marks(task, found, follows_marks, stored);
   }
   return found;
 }
 
-void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follows) const {
+// Most directories on the way to what changed are neither opened nor listed. Where the database fails, the
+// directory is read: the walk will meet that failure.
+std::optional<DirectoryRead> ReadAhead::known(const Task& task, DirectoryStore& stored) const {
+  const KnownListings& known = *options_.known;
+  const bool may_be = task.stored && may_be_known(*task.stored, known.settled_before_ns);
+  if (!may_be || known.must_be_read(task.path)) return std::nullopt;
+  auto [above, below] = task.way();
+  const auto facts = reader_.look_at(*above, below, task.path);
+  if (!facts || facts->device != options_.device) return std::nullopt;
+  auto listing = known_listing(stored, *task.stored, *facts, known.settled_before_ns);
+  if (!listing || !*listing) return std::nullopt;
+  DirectoryRead found;
+  found.handle.take_facts(*facts);
+  found.closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), *facts);
+  found.listing = std::move(**listing);
+  return found;
+}
+
+void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follows,
+                             DirectoryStore* stored) const {
   const Subdirectories& subdirectories = found.listing.subdirectories;
   std::vector<MarkedSubdirectory>& marked = found.marked.emplace();
   for (std::size_t number = 0; number < subdirectories.size(); ++number) {
@@ -199,10 +277,21 @@ void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follow
     }
     marked.push_back({number});
     if (!follows || marked.size() > followed_max) continue;
-    if (!found.shared) found.shared = std::make_shared<const DirectoryHandle>(std::move(found.handle));
+    MarkedSubdirectory& last = marked.back();
     const std::string_view name = subdirectories[number].name;
-    marked.back().ticket = ticket(found.shared, tracker::join_path(task.path, name), marks);
-    marked.back().ticket->depth = task.depth + 1;
+    if (stored != nullptr && task.stored) {
+      auto row = stored->find(task.stored->id, name);
+      if (row && *row) last.stored = std::make_shared<const DirectoryRow>(std::move(**row));
+    }
+    const bool reads_all = marks.covered();
+    const auto row = reads_all ? nullptr : last.stored;
+    if (found.closed) {
+      last.ticket = ticket(found.closed, tracker::join_path(task.path, name), marks, row);
+    } else {
+      if (!found.shared) found.shared = std::make_shared<const DirectoryHandle>(std::move(found.handle));
+      last.ticket = ticket(found.shared, tracker::join_path(task.path, name), marks, row);
+    }
+    last.ticket->depth = task.depth + 1;
   }
 }
 

@@ -4,16 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/store/directory_row.h"
+#include "scanner/store/directory_store.h"
 #include "scanner/walk/directory_reader.h"
 #include "tracker/filter/mark_cursor.h"
 #include "tracker/paths/namespace_rules.h"
@@ -25,17 +31,52 @@ struct ReadAheadTask;
 // One of a directory's subdirectories that is marked, by its number in the listing.
 struct MarkedSubdirectory {
   std::size_t number = 0;
-  std::shared_ptr<ReadAheadTask> ticket = {};  // null: it is not read ahead
+  std::shared_ptr<ReadAheadTask> ticket = {};       // null: it is not read ahead
+  std::shared_ptr<const DirectoryRow> stored = {};  // null: not looked up
+};
+
+// A directory that is opened when it is needed, below one that is open. Another directory at its place is no
+// proof that what was below is gone: it may be moved back without a mark of its own. Thread-safe.
+class ClosedDirectory {
+ public:
+  using Open = std::shared_ptr<const DirectoryHandle>;
+
+  // `below` is its path relative to `above`; `facts` has the identity that it must have.
+  ClosedDirectory(Open above, std::string below, const DirectoryFacts& facts)
+      : above_(std::move(above)), below_(std::move(below)), facts_(facts) {}
+
+  // Opens it, unless somebody has it open. Errc::way_lost if another directory, or none, is there.
+  base::Result<Open> open(const DirectoryReader& reader);
+
+  // An open directory on the way to its subdirectory of this name, and the path from there on.
+  std::pair<Open, std::string> way_to(const std::string& name) const;
+
+ private:
+  const Open above_;
+  const std::string below_;
+  const DirectoryFacts facts_;
+  mutable std::mutex mutex_;
+  std::weak_ptr<const DirectoryHandle> opened_;
 };
 
 // A directory that was opened, and listed if it lies on the drive's own file system.
 struct DirectoryRead {
   DirectoryHandle handle;  // closed where `shared` is open, or nothing is to be opened
   std::shared_ptr<const DirectoryHandle> shared = {};  // open for the reading of marked ones; null for none
-  bool is_mount_point = false;                         // another file system begins here: not listed
+  // Instead, if its listing is known and it was never opened (known_listing.h).
+  std::shared_ptr<ClosedDirectory> closed = {};
+  bool is_mount_point = false;  // another file system begins here: not listed
   Listing listing;
   // All that are marked; nothing if the marks were not followed.
   std::optional<std::vector<MarkedSubdirectory>> marked = {};
+};
+
+// What it takes to know listings.
+struct KnownListings {
+  DirectoryStore& stored;  // for the walking thread
+  std::string database;    // where other threads look up what is stored
+  std::int64_t settled_before_ns = 0;
+  std::function<bool(std::string_view path)> must_be_read;
 };
 
 // Reads directories of one drive before they are needed, on threads of its own: the deepest first, which a
@@ -44,6 +85,8 @@ struct DirectoryRead {
 //
 // If a ticket has marks, they are followed: the marked subdirectories are part of the result, and the first
 // of them are read without a request.
+//
+// A directory whose listing is known (known_listing.h) is not read.
 //
 // For one walking thread, which may take the result of a ticket later, or never.
 class ReadAhead {
@@ -62,6 +105,8 @@ class ReadAhead {
     std::size_t listed_bytes_max = 32U << 20U;
     // Marks are followed while no more directories are open that were not taken yet, about.
     std::size_t open_max = 256;
+    // What makes listings known; nothing if none is.
+    std::optional<KnownListings> known = {};
     // The walk that takes a directory which no thread has begun reads the first marked one below it at once:
     // that one is left to the walk.
     bool taker_reads = true;
@@ -73,9 +118,11 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
 
-  // `path` is the logical path of the directory to be read; `marks` have descended to it.
-  static Ticket ticket(Parent parent, std::string path,
-                       std::optional<tracker::MarkCursor> marks = std::nullopt);
+  // `path` is the logical path of the directory to be read; `marks` have descended to it. `stored` is its row
+  // if not all below it is read; else null.
+  static Ticket ticket(std::variant<Parent, std::shared_ptr<ClosedDirectory>> parent, std::string path,
+                       std::optional<tracker::MarkCursor> marks = std::nullopt,
+                       std::shared_ptr<const DirectoryRow> stored = nullptr);
 
   // Lets threads read them from now on. `depth` is how deep they lie.
   void submit(std::size_t depth, std::vector<Ticket> tickets);
@@ -89,8 +136,10 @@ class ReadAhead {
  private:
   bool add_thread();
   void work();
-  base::Result<DirectoryRead> read(const Task& task, bool follows_marks) const;
-  void follow_marks(const Task& task, DirectoryRead& found, bool follows) const;
+  base::Result<DirectoryRead> read(const Task& task, bool follows_marks, DirectoryStore* stored,
+                                   Parent& last_parent) const;
+  std::optional<DirectoryRead> known(const Task& task, DirectoryStore& stored) const;
+  void follow_marks(const Task& task, DirectoryRead& found, bool follows, DirectoryStore* stored) const;
   void submit_marked(const DirectoryRead& found, std::size_t from);
   bool may_follow_marks() const { return !threads_.empty() && open_ < options_.open_max; }
   bool may_read_ahead() const { return !queued_.empty() && listed_bytes_ <= options_.listed_bytes_max; }
@@ -100,6 +149,8 @@ class ReadAhead {
   const DirectoryReader& reader_;
   const tracker::NamespaceRules& rules_;
   const Options options_;
+
+  Parent last_parent_;  // of the walking thread
 
   mutable std::mutex mutex_;
   std::condition_variable work_to_do_;

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "scanner/store/touched_paths.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/walk/scan_input.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 
@@ -38,8 +42,26 @@ struct WalkContext {
   // Drives that are walked in full because of a gap, and its reason.
   std::vector<ScanError> drive_gaps = {};
 
+  // A directory that the last scan knew and that changed since has later times than this, whatever happened
+  // to the clock; the lowest value if that is not known.
+  std::int64_t settled_before_ns = std::numeric_limits<std::int64_t>::min();
+  // What the audit visited on the drive of this id: after `after`, or from the root on, up to `last`.
+  struct Audited {
+    std::int64_t drive = 0;
+    std::optional<std::string> after;
+    std::string last;
+  };
+  std::vector<Audited> audited = {};
+
   // Whose totals may have changed.
   TouchedPaths touched = TouchedPaths(options.history);
+
+  bool is_audited(std::int64_t drive, std::string_view path) const {
+    return std::ranges::any_of(audited, [&](const Audited& each) {
+      return each.drive == drive && !tracker::is_before_in_walk(each.last, path) &&
+             (!each.after || tracker::is_before_in_walk(*each.after, path));
+    });
+  }
 
   void add_error(std::string path, std::string message) {
     ++error_count;

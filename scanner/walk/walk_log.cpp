@@ -8,6 +8,7 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
+#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -128,12 +129,6 @@ DirectoryRead get_read(base::ByteReader& in, std::uint64_t device) {
 
 }  // namespace
 
-bool is_before_in_walk(std::string_view a, std::string_view b) {
-  // A name that ends comes before a longer one.
-  const auto rank = [](char each) { return each == '/' ? 0 : static_cast<unsigned char>(each); };
-  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
-}
-
 WalkLog::WalkLog(UnfinishedScan& scan, Root root, const base::Clock& clock)
     : scan_(scan),
       root_(std::move(root)),
@@ -196,7 +191,7 @@ std::optional<WalkLog::Logged> WalkLog::read_next() {
 }
 
 std::optional<DirectoryRead> WalkLog::take(std::string_view path) {
-  while (next_ && is_before_in_walk(next_->path, path)) next_ = read_next();
+  while (next_ && tracker::is_before_in_walk(next_->path, path)) next_ = read_next();
   if (!next_ || next_->path != path) return std::nullopt;
   std::optional<DirectoryRead> read(std::move(next_->read));
   next_ = read_next();

@@ -90,7 +90,4 @@ class WalkLog {
   std::optional<base::Error> failure_;
 };
 
-// Whether a walk in depth and by name comes to `a` before `b`.
-bool is_before_in_walk(std::string_view a, std::string_view b);
-
 }  // namespace spoor::scanner

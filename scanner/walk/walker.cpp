@@ -1,6 +1,7 @@
 #include "scanner/walk/walker.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "scanner/errors.h"
@@ -21,16 +22,11 @@ DirectoryRow fresh_row(std::string name, std::uint64_t inode) {
   return row;
 }
 
-base::Error way_lost_error() {
-  return {std::make_error_code(std::errc::no_such_file_or_directory),
-          "a directory above it was moved or replaced while it was walked"};
-}
-
 }  // namespace
 
 Walker::Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem::path& path,
                std::int64_t drive, WalkLog* log)
-    : context_(context), plan_(plan), drive_path_(path), rows_(context, drive), log_(log) {}
+    : context_(context), plan_(plan), drive_path_(path), rows_(context, drive), drive_(drive), log_(log) {}
 
 base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason) {
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
@@ -39,6 +35,7 @@ base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> sto
                                          .parts = context_.listing_parts(),
                                          .stop = context_.environment.stop,
                                          .open_max = context_.open_directories_max() / 4,
+                                         .known = known_listings(root.handle),
                                          .taker_reads = !context_.has_other_drives()});
   path_.clear();
   const std::uint64_t inode = root.handle.inode;
@@ -95,33 +92,33 @@ base::Result<> Walker::request_due(OpenDirectory& parent) {
   }
   read_ahead_->submit(open_.size(), std::move(tickets));
   // A long chain of directories needs no descriptor a level.
-  if (parent.all_decided() && open_.size() > 1) parent.handle.reset();
+  if (parent.all_decided() && open_.size() > 1) {
+    parent.handle.reset();
+    parent.closed.reset();
+  }
   return {};
 }
 
 // Makes a ticket for a subdirectory of the directory that is open last.
 void Walker::request(DueDirectory& child) {
   OpenDirectory& parent = *open_.back();
-  if (!parent.handle) {
-    auto handle = reopen();
-    if (!handle) {
-      child.unreachable = handle.error();
-      return;
-    }
-    parent.handle = std::move(*handle);
-  }
+  if (!parent.handle && !parent.closed) parent.closed = closed_again();
   const std::string_view parent_path = std::string_view(path_).substr(0, parent.path_bytes());
+  std::string path = tracker::join_path(parent_path, child.name);
   // Marks lead to what is read in any case; where the pace is limited, nothing is read ahead of it.
   std::optional<tracker::MarkCursor> marks;
-  const bool may_follow = !is_replaying() && context_.pace.is_unlimited();
-  if (may_follow && !reads_all_below(child.reason)) marks = child.marks;
-  child.ticket = ReadAhead::ticket(parent.handle, tracker::join_path(parent_path, child.name), marks);
+  std::shared_ptr<const DirectoryRow> stored;
+  if (!reads_all_below(child.reason)) {
+    const bool may_follow = !is_replaying() && context_.pace.is_unlimited();
+    if (may_follow) marks = child.marks;
+    if (child.stored) stored = std::make_shared<const DirectoryRow>(*child.stored);
+  }
+  child.ticket = parent.handle ? ReadAhead::ticket(parent.handle, std::move(path), marks, std::move(stored))
+                               : ReadAhead::ticket(parent.closed, std::move(path), marks, std::move(stored));
 }
 
-// Opens the directory that is open last: it was closed meanwhile, or was never opened by this walk. Another
-// directory on the way is no proof that what was below is gone: it may be moved back without a mark of its
-// own.
-base::Result<ReadAhead::Parent> Walker::reopen() const {
+// For the directory that is open last: it was closed meanwhile, or was never opened by this walk.
+std::shared_ptr<ClosedDirectory> Walker::closed_again() const {
   const OpenDirectory& directory = *open_.back();
   std::size_t at = open_.size() - 1;
   while (!open_[at]->handle) --at;  // the root's is never closed
@@ -129,11 +126,20 @@ base::Result<ReadAhead::Parent> Walker::reopen() const {
   std::string_view below =
       std::string_view(path_).substr(above.path_bytes(), directory.path_bytes() - above.path_bytes());
   if (below.starts_with('/')) below.remove_prefix(1);
-  auto opened = context_.environment.reader.open_below(*above.handle, below);
-  if (!opened) return is_gone(opened.error().code) ? way_lost_error() : opened.error();
-  const bool is_same = opened->device == above.handle->device && opened->inode == directory.inode();
-  if (!is_same || is_another(directory.row(), *opened)) return way_lost_error();
-  return ReadAhead::Parent(std::make_shared<const DirectoryHandle>(std::move(*opened)));
+  const DirectoryFacts facts{
+      .device = above.handle->device, .inode = directory.inode(), .birth = directory.row().birth};
+  return std::make_shared<ClosedDirectory>(above.handle, std::string(below), facts);
+}
+
+// Nothing where the times of directories don't show whether their entries changed.
+std::optional<KnownListings> Walker::known_listings(const DirectoryHandle& root) const {
+  if (context_.settled_before_ns == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+  if (!context_.environment.reader.changes_times_with_entries(root)) return std::nullopt;
+  return KnownListings{
+      .stored = context_.transaction.directories(),
+      .database = context_.transaction.file(),
+      .settled_before_ns = context_.settled_before_ns,
+      .must_be_read = [this](std::string_view path) { return context_.is_audited(drive_, path); }};
 }
 
 base::Result<> Walker::visit(OpenDirectory& parent) {
@@ -152,7 +158,7 @@ base::Result<> Walker::visit(OpenDirectory& parent) {
   if (found) return enter(parent, std::move(child), std::move(*found));
   const base::Error& error = found.error();
   if (error.code == Errc::interrupted) return error;
-  if (is_gone(error.code) && !child.unreachable) return erase_stored(parent, child);
+  if (is_gone(error.code)) return erase_stored(parent, child);
   return leave_unread(parent, std::move(child), error);
 }
 
@@ -163,14 +169,14 @@ base::Result<DirectoryRead> Walker::read(DueDirectory& child) {
       return std::move(*logged);
     }
   }
-  if (!child.ticket && !child.unreachable) {
+  if (!child.ticket) {
     context_.pace.wait_until_due(context_.environment.stop);
     if (context_.is_stopped()) return interrupted_error();
     request(child);
   }
-  if (child.unreachable) return *child.unreachable;
   auto found = read_ahead_->take(*child.ticket);
-  const bool is_to_be_logged = found && !found->is_mount_point && !found->listing.incomplete;
+  const bool is_to_be_logged =
+      found && !found->is_mount_point && !found->closed && !found->listing.incomplete;
   if (log_ != nullptr && is_to_be_logged) log_->add(path_, *found);
   return found;
 }

@@ -55,7 +55,8 @@ class Walker {
   std::size_t due_max() const;
   base::Result<> request_due(OpenDirectory& parent);
   void request(DueDirectory& child);
-  base::Result<ReadAhead::Parent> reopen() const;
+  std::optional<KnownListings> known_listings(const DirectoryHandle& root) const;
+  std::shared_ptr<ClosedDirectory> closed_again() const;
   base::Result<> visit(OpenDirectory& parent);
   base::Result<DirectoryRead> read(DueDirectory& child);
   base::Result<> enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read);
@@ -75,6 +76,7 @@ class Walker {
   const ScanPlan& plan_;
   const std::filesystem::path drive_path_;
   DriveRows rows_;
+  const std::int64_t drive_;
   WalkLog* const log_;
   std::optional<ReadAhead> read_ahead_;
   std::string path_;                                  // logical, of the directory that is processed

@@ -46,6 +46,9 @@ class FaultyReader final : public DirectoryReader {
   // The inode numbers of subdirectories go by their paths: whatever stands at a path has the number of what
   // stood there before.
   bool reuses_inodes = false;
+  // As on a file system whose directories get other times when their entries change.
+  bool changes_times = false;
+  mutable std::atomic<std::uint64_t> names_looked_at = 0;
   // Held against the times of files. All of them are long ago by it, however fast a test is.
   fakes::ManualClock clock;
   // As on a file system whose listings give other inode numbers than the directories themselves.
@@ -95,6 +98,21 @@ class FaultyReader final : public DirectoryReader {
     ++names_opened;
     if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
     return adjusted(real_.open(parent, name, path), path);
+  }
+
+  bool changes_times_with_entries(const DirectoryHandle& directory) const override {
+    return changes_times && real_.changes_times_with_entries(directory);
+  }
+
+  base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
+                                       std::string_view path) const override {
+    ++names_looked_at;
+    if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
+    auto facts = real_.look_at(top, below, path);
+    if (!facts) return facts;
+    DirectoryHandle handle;
+    handle.take_facts(*facts);
+    return adjusted(std::move(handle), path)->facts();
   }
 
   base::Result<Listing> read(const DirectoryHandle& directory, std::string_view path,

@@ -26,7 +26,7 @@ TEST(WalkKeyTest, Order_MatchesWalkOrder) {
   const std::vector<std::string> paths = {"", "a", "a/b", "a/b/c", "a/b-c", "a\x01", "a-b", "a-b/c", "ab"};
   for (std::size_t one = 1; one < paths.size(); ++one) {
     EXPECT_LT(walk_key(paths[one - 1]), walk_key(paths[one])) << paths[one];
-    EXPECT_TRUE(is_before_in_walk(paths[one - 1], paths[one])) << paths[one];
+    EXPECT_TRUE(tracker::is_before_in_walk(paths[one - 1], paths[one])) << paths[one];
   }
 }
 

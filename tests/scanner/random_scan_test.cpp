@@ -44,6 +44,7 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
  protected:
   RandomScanTest() : ScannedNode(GetParam().drives, GetParam().tracker) {
     reader.without_birth = !GetParam().birth;
+    trust_times();
     options.threads = GetParam().threads;
     options.open_directories_max = GetParam().open_directories_max;
     resumes = GetParam().resumes;

@@ -57,6 +57,13 @@ class GatedReader final : public DirectoryReader {
     return DirectoryHandle();
   }
 
+  bool changes_times_with_entries(const DirectoryHandle& /*directory*/) const override { return false; }
+
+  base::Result<DirectoryFacts> look_at(const DirectoryHandle& /*top*/, std::string_view /*below*/,
+                                       std::string_view /*path*/) const override {
+    return DirectoryFacts();
+  }
+
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& /*drive*/) const override {
     return DirectoryHandle();
   }

@@ -128,6 +128,24 @@ ScannedNode::ScannedNode(std::vector<std::string> drive_names,
   reopen_database();
 }
 
+void ScannedNode::trust_times() {
+  clock.set_wall(reader.clock.wall_now());
+  const auto probe = temp / "probe";
+  std::filesystem::create_directory(probe);
+  const auto ctime_ns = [&] {
+    struct stat found{};
+    EXPECT_EQ(::stat(probe.c_str(), &found), 0);
+    return std::int64_t{found.st_ctim.tv_sec} * 1'000'000'000 + found.st_ctim.tv_nsec;
+  };
+  reader.changes_times = true;
+  for (int change = 0; change < 20; ++change) {
+    const std::int64_t before = ctime_ns();
+    std::filesystem::create_directory(probe / std::to_string(change));
+    if (ctime_ns() == before) reader.changes_times = false;
+  }
+  std::filesystem::remove_all(probe);
+}
+
 void ScannedNode::reopen_database() {
   database.reset();
   auto opened = UsageDatabase::open(UsageDatabase::file_in(temp.path()));

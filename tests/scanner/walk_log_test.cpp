@@ -117,10 +117,11 @@ TEST(IsBeforeInWalkTest, RandomPaths_MatchComponentOrder) {
   for (int round = 0; round < 20'000; ++round) {
     const std::string a = some_path();
     const std::string b = some_path();
-    ASSERT_EQ(is_before_in_walk(a, b), is_before_by_components(a, b)) << "'" << a << "' and '" << b << "'";
+    ASSERT_EQ(tracker::is_before_in_walk(a, b), is_before_by_components(a, b))
+        << "'" << a << "' and '" << b << "'";
   }
-  EXPECT_TRUE(is_before_in_walk("a", "a/x"));
-  EXPECT_TRUE(is_before_in_walk("a/x", "a-b"));
+  EXPECT_TRUE(tracker::is_before_in_walk("a", "a/x"));
+  EXPECT_TRUE(tracker::is_before_in_walk("a/x", "a-b"));
 }
 
 TEST_F(WalkLogTest, DirectoryReads_RoundTrip) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -95,6 +96,12 @@ std::string join_path(std::string_view directory, std::string_view name) {
 std::string_view parent_path(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
+}
+
+bool is_before_in_walk(std::string_view a, std::string_view b) {
+  // A name that ends comes before a longer one.
+  const auto rank = [](char each) { return each == '/' ? 0 : static_cast<unsigned char>(each); };
+  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
 }
 
 }  // namespace spoor::tracker

@@ -65,4 +65,7 @@ std::string join_path(std::string_view directory, std::string_view name);
 // The path of the parent; "" for a top-level path, and for the root itself.
 std::string_view parent_path(std::string_view path);
 
+// Whether a walk in depth and by name comes to `a` before `b`.
+bool is_before_in_walk(std::string_view a, std::string_view b);
+
 }  // namespace spoor::tracker
