@@ -7,8 +7,10 @@
 
 #include "base/clock.h"
 #include "tests/bench/paths.h"
+#include "tests/bench/textbook_marks.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/filter/hash.h"
+#include "tracker/filter/level_schedule.h"
 #include "tracker/paths/path.h"
 
 namespace {
@@ -106,6 +108,34 @@ void mark_new(benchmark::State& state) {
   }
 }
 
+std::optional<bench::TextbookMarks> textbook;
+
+void open_textbook(const benchmark::State&) {
+  textbook.emplace(tracker::LevelSchedule(200'000, 0.1).shape(0));
+}
+void close_textbook(const benchmark::State&) { textbook.reset(); }
+
+void textbook_mark_known(benchmark::State& state) {
+  const auto marks = marks_of(state, known_paths);
+  for (const Mark& mark : marks) textbook->mark(mark.path);
+  std::size_t at = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(textbook->mark(marks[at++ % marks.size()].path));
+}
+
+void textbook_mark_new(benchmark::State& state) {
+  const auto marks = marks_of(state, cycle_paths);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    if (at == marks.size()) {
+      state.PauseTiming();
+      textbook->clear();
+      at = 0;
+      state.ResumeTiming();
+    }
+    benchmark::DoNotOptimize(textbook->mark(marks[at++].path));
+  }
+}
+
 void at_depths(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgName("depth")->Arg(3)->Arg(5)->Arg(8);
 }
@@ -119,6 +149,20 @@ BENCHMARK(normalise)->Apply(at_depths);
 BENCHMARK(hash_all_prefixes)->Apply(at_depths);
 BENCHMARK(mark_known<false>)->Name("mark_known")->Apply(at_depths)->Setup(start)->Apply(with_threads);
 BENCHMARK(mark_new<false>)->Name("mark_new")->Apply(at_depths)->Setup(start)->Apply(with_threads);
+BENCHMARK(textbook_mark_known)
+    ->Apply(at_depths)
+    ->Setup(open_textbook)
+    ->Teardown(close_textbook)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
+BENCHMARK(textbook_mark_new)
+    ->Apply(at_depths)
+    ->Setup(open_textbook)
+    ->Teardown(close_textbook)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
 BENCHMARK(mark_known<true>)
     ->Name("mark_known_recorded")
     ->ArgName("depth")

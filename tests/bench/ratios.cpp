@@ -51,14 +51,12 @@ const RatioReporter::Measured* RatioReporter::find(std::string_view name) const 
 std::string RatioReporter::line(const Comparison& comparison) const {
   const Measured* own = find(comparison.name);
   const Measured* peer = find(comparison.peer);
-  if (own == nullptr || (peer == nullptr && comparison.published_ns == 0)) return {};
-  const bool is_real = own->has_threads || (peer != nullptr && peer->has_threads);
+  if (own == nullptr || peer == nullptr) return {};
+  const bool is_real = own->has_threads || peer->has_threads;
   const Figures& ns = is_real ? own->real_ns : own->processor_ns;
-  const double peer_ns = peer == nullptr ? comparison.published_ns
-                         : is_real       ? peer->real_ns.median()
-                                         : peer->processor_ns.median();
+  const double peer_ns = is_real ? peer->real_ns.median() : peer->processor_ns.median();
   const auto rate = [](const Measured* side) {
-    return side != nullptr && side->fp_rate ? fmt::format("{:.2f} %", *side->fp_rate * 100) : std::string();
+    return side->fp_rate ? fmt::format("{:.2f} %", *side->fp_rate * 100) : std::string();
   };
   return fmt::format("{:<48}{:>11.1f}{:>7.0f} %{:>9}  {:<48}{:>11.1f}{:>9}{:>8.2f}\n", comparison.name,
                      ns.median(), (ns.max() - ns.min()) / ns.median() * 100, rate(own), comparison.peer,

@@ -17,8 +17,7 @@ namespace spoor::bench {
 
 struct Comparison {
   std::string_view name;
-  std::string_view peer;    // another benchmark of the run, or whose figure it is
-  double published_ns = 0;  // the peer's, where it was measured elsewhere
+  std::string_view peer;  // another benchmark of the run
 };
 
 // Shows the median of each benchmark on the console, and at the end the comparisons whose both sides

@@ -104,18 +104,19 @@ double most_memory(const bench::ScanRounds& rounds) {
 void print_targets(const bench::ScanRounds& rounds, const bench::DatabaseFigures& database) {
   Targets targets;
   if (const auto* full = rounds.walker("full scan")) {
-    targets.at_most("full scan: time, of bfs's", full->to_bfs.median(), 0.6);
+    targets.at_most("full scan: time, of bfs's", full->to_bfs.median(), 0.5);
   }
   for (const auto& each : rounds.incrementals()) {
     if (each.changed == 0) {
       targets.at_most("idle scan: directories read", each.walked.max(), 0);
+      if (!each.seconds.empty()) targets.at_most("idle scan: ms", each.seconds.median() * 1000, 8);
     } else if (!each.speed.empty()) {
       targets.at_least(fmt::format("{} changed: times as fast as the full scan", each.name),
                        each.speed.median(), each.speed_target);
     }
   }
-  targets.at_most("memory, MiB (even of 10 M directories)", most_memory(rounds), 256);
-  targets.at_most("scan.db: bytes a directory, without its name", database.bytes_each_beyond_names(), 150);
+  targets.at_most("memory, MiB (even of 10 M directories)", most_memory(rounds), 128);
+  targets.at_most("scan.db: bytes a directory, without its name", database.bytes_each_beyond_names(), 120);
 }
 
 ordered_json median_json(const Figures& figures) {

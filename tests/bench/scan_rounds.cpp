@@ -34,7 +34,7 @@ ScanRounds::ScanRounds(const std::set<std::string>& steps, const ScanTree& tree,
                                    1);
   };
   if (wanted("incremental")) {
-    incrementals_ = {{"0.1 %", share(0.001), 120}, {"1 %", share(0.01), 25}, {"10 %", share(0.1), 5}};
+    incrementals_ = {{"0.1 %", share(0.001), 200}, {"1 %", share(0.01), 41}, {"10 %", share(0.1), 8}};
   }
   if (wanted("idle")) incrementals_.push_back({"idle"});
   node_.scan(Mode::as_needed);  // whatever the steps, each but the first scan has one before it

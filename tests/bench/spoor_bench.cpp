@@ -15,14 +15,15 @@ namespace {
 
 using namespace spoor;
 
-// The ancestor: MinIO's data update tracker, built with Go 1.19, on two cores of a Xeon at 2.5 GHz.
 constexpr auto comparisons = std::to_array<bench::Comparison>({
-    {"mark_known/depth:3/real_time/threads:1", "ancestor (published)", 2390},
-    {"mark_known/depth:5/real_time/threads:1", "ancestor (published)", 4825},
-    {"mark_known/depth:8/real_time/threads:1", "ancestor (published)", 7537},
-    {"mark_new/depth:3/real_time/threads:1", "ancestor (published)", 2390},
-    {"mark_new/depth:5/real_time/threads:1", "ancestor (published)", 4825},
-    {"mark_new/depth:8/real_time/threads:1", "ancestor (published)", 7537},
+    {"mark_known/depth:3/real_time/threads:1", "textbook_mark_known/depth:3/real_time/threads:1"},
+    {"mark_known/depth:5/real_time/threads:1", "textbook_mark_known/depth:5/real_time/threads:1"},
+    {"mark_known/depth:8/real_time/threads:1", "textbook_mark_known/depth:8/real_time/threads:1"},
+    {"mark_new/depth:3/real_time/threads:1", "textbook_mark_new/depth:3/real_time/threads:1"},
+    {"mark_new/depth:5/real_time/threads:1", "textbook_mark_new/depth:5/real_time/threads:1"},
+    {"mark_new/depth:8/real_time/threads:1", "textbook_mark_new/depth:8/real_time/threads:1"},
+    {"textbook_mark_known/depth:5/real_time/threads:2", "textbook_mark_known/depth:5/real_time/threads:1"},
+    {"textbook_mark_new/depth:5/real_time/threads:2", "textbook_mark_new/depth:5/real_time/threads:1"},
     {"mark_known/depth:3/real_time/threads:2", "mark_known/depth:3/real_time/threads:1"},
     {"mark_known/depth:5/real_time/threads:2", "mark_known/depth:5/real_time/threads:1"},
     {"mark_known/depth:8/real_time/threads:2", "mark_known/depth:8/real_time/threads:1"},
@@ -44,8 +45,6 @@ constexpr auto comparisons = std::to_array<bench::Comparison>({
     {"merge_filters/sources:16", "read_filters/sources:16"},
     {"merge_filters/sources:100", "read_filters/sources:100"},
     {"merge_filters/sources:1000", "read_filters/sources:1000"},
-    {"answer_a_cycle_request/items:200000", "ancestor (published)", 620'000},
-    {"decode_and_merge_frame/items:200000", "ancestor (published)", 290'000},
     {"encode_frame/items:2000", "encode_frame/items:200000"},
     {"decode_frame/items:2000", "decode_frame/items:200000"},
     {"encode_snapshot/items:2000", "encode_snapshot/items:200000"},
