@@ -72,6 +72,12 @@ TEST_F(DirectoryReaderTest, EmptyDirectory_HasNoEntries) {
   EXPECT_FALSE(listing.incomplete);
 }
 
+TEST_F(DirectoryReaderTest, TimesOfProc_DoNotChangeWithItsEntries) {
+  const auto proc = reader_.open_drive("/proc");
+  ASSERT_TRUE(proc);
+  EXPECT_FALSE(reader_.changes_times_with_entries(*proc));
+}
+
 TEST_F(DirectoryReaderTest, Files_AreCountedAndSummed) {
   file("a", 100);
   file("b", 5000);
