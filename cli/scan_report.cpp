@@ -43,9 +43,9 @@ ordered_json errors_json(const std::vector<scanner::ScanError>& errors) {
   return list;
 }
 
-// Whether its rate of false positives is above that of any cycle that had the memory it requested.
+// Whether the rate of false positives of a node is above that of any cycle that had the memory it requested.
 bool is_saturated(const tracker::MarkSetFigures& filter, const tracker::LevelSchedule& levels) {
-  return filter.fp_rate > levels.fp_rate_max();
+  return filter.fp_rate_of_group > levels.fp_rate_max();
 }
 
 // Those of one filter that all would have been merged into: nodes mark the same paths.

@@ -498,13 +498,14 @@ class Gathering::State {
   // The number of distinct items. The sum over the responses counts items of two peers twice, but a full
   // merged filter shows too few.
   double merged_items() const {
-    tracker::MarkSet all;
-    all.merge(gathered_.marks);
+    tracker::MarkSet merged;
+    if (gathered_.marks.group_count() > 1) merged.merge(gathered_.marks);
+    const tracker::MarkSet& all = merged.empty() ? gathered_.marks : merged;
     const bool is_below_saturation = std::ranges::all_of(all.filters(), [](const auto& filter) {
       return tracker::FilterFigures::of(filter).density <= countable_density_max;
     });
-    const double merged = tracker::MarkSetFigures::of(all).items;
-    return is_below_saturation ? merged : std::max(merged, answered_items_);
+    const double items = tracker::MarkSetFigures::of(all).items;
+    return is_below_saturation ? items : std::max(items, answered_items_);
   }
 
   // A peer that was read before and is at no endpoint any more is a gap: its marks are gone with it. While

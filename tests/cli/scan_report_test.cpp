@@ -49,6 +49,22 @@ TEST_F(ScanReportTest, FilterWithinItsBound_IsNotSaturated) {
   EXPECT_THAT(text, Not(HasSubstr("is asked to open")));
 }
 
+// As many as it is made for, on each of several nodes: together above the bound of one.
+TEST_F(ScanReportTest, NodesWithinTheirBound_AreNotSaturated) {
+  const auto add = [&](int node, int count) {
+    tracker::MarkSet marks;
+    for (int number = 0; number < count; ++number) {
+      marks.add(tracker::hash_path(std::to_string(node) + "/" + std::to_string(number)), levels_.shape(0));
+    }
+    ASSERT_TRUE(gathered_.marks.try_add_apart(marks));
+  };
+  for (int node = 0; node < 5; ++node) add(node, 1000);
+  EXPECT_GT(filter()["fp_rate"].get<double>(), levels_.fp_rate_max());
+  EXPECT_FALSE(filter()["saturated"]);
+  add(5, 3000);
+  EXPECT_TRUE(filter()["saturated"]);
+}
+
 TEST_F(ScanReportTest, Note_IsShown) {
   auto with_note = outcome();
   EXPECT_TRUE(scan_json(with_note)["note"].is_null());

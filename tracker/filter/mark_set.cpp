@@ -59,7 +59,8 @@ bool MarkSet::try_add_apart(const MarkSet& other, std::uint64_t bytes_max) {
   const std::size_t count = group_count();
   const std::uint64_t apart_bytes_max = std::min(bytes_max, groups_bytes_max);
   const bool fits_apart =
-      count == 0 || (count < groups_max && bytes + other.dense_bytes() <= apart_bytes_max);
+      count == 0 || (count < groups_max && bytes + other.dense_bytes() <= apart_bytes_max &&
+                     filters_.size() + other.filters_.size() <= filters_apart_max);
   const std::size_t group = fits_apart ? count : merged_apart_ % count;
   std::uint64_t added = 0;
   for (const BloomFilter& filter : other.filters_) {
@@ -143,8 +144,16 @@ bool MarkSet::may_contain(std::string_view path, const PathHash& hash) const {
 
 MarkSetFigures MarkSetFigures::of(const MarkSet& marks) {
   std::vector<Filter> filters;
-  for (const BloomFilter& filter : marks.filters()) filters.push_back({filter.shape(), filter.bits_set()});
-  return of(filters);
+  std::vector<double> groups_say_no(marks.group_count(), 1);
+  for (std::size_t at = 0; at < marks.filters().size(); ++at) {
+    const BloomFilter& filter = marks.filters()[at];
+    filters.push_back({filter.shape(), filter.bits_set()});
+    groups_say_no[marks.groups_of_filters()[at]] *=
+        1 - FilterFigures::of(filters.back().shape, filters.back().bits_set).fp_rate;
+  }
+  MarkSetFigures figures = of(filters);
+  if (!groups_say_no.empty()) figures.fp_rate_of_group = 1 - std::ranges::min(groups_say_no);
+  return figures;
 }
 
 MarkSetFigures MarkSetFigures::of(std::span<const Filter> filters) {

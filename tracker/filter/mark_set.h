@@ -27,6 +27,7 @@ class MarkSet {
   using Groups = std::uint64_t;
   static constexpr std::size_t groups_max = 64;
   static constexpr std::uint64_t groups_bytes_max = std::uint64_t{256} << 20U;
+  static constexpr std::size_t filters_apart_max = 1024;  // a lookup may read all of them
 
   // Adds a path to the filter of this shape in the first group, and creates the filter if there is none.
   // Returns whether the path was new to that filter.
@@ -112,6 +113,7 @@ struct MarkSetFigures {
   double items = 0;
   double density = 0;
   double fp_rate = 0;
+  double fp_rate_of_group = 0;  // that of the fullest group
   std::uint64_t bits = 0;
 
   static MarkSetFigures of(const MarkSet& marks);
