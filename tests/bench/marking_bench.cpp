@@ -87,21 +87,31 @@ void mark_known(benchmark::State& state) {
   }
 }
 
-template <bool is_recorded>
-void mark_new(benchmark::State& state) {
+// Marks each of the paths, and renews the filter when all are known. mark(Mark) is the timed part.
+template <class MarkOne, class Renew>
+void mark_each_as_new(benchmark::State& state, MarkOne mark, Renew renew) {
   const auto marks = marks_of(state, cycle_paths);
   std::size_t at = 0;
-  std::uint64_t added = 0;
   for (auto _ : state) {
     if (at == marks.size()) {
       state.PauseTiming();
-      node->open_cycle();
+      renew();
       at = 0;
       state.ResumeTiming();
     }
-    added += node->tracker().mark({&marks[at++], 1}).added;
-    if constexpr (is_recorded) take_records(state, at);
+    mark(marks[at++]);
   }
+}
+
+template <bool is_recorded>
+void mark_new(benchmark::State& state) {
+  std::uint64_t added = 0;
+  [[maybe_unused]] std::size_t marked = 0;
+  const auto mark = [&](const Mark& each) {
+    added += node->tracker().mark({&each, 1}).added;
+    if constexpr (is_recorded) take_records(state, ++marked);
+  };
+  mark_each_as_new(state, mark, [] { node->open_cycle(); });
   // A few are taken for known by the filter.
   if (static_cast<double>(added) < 0.99 * static_cast<double>(state.iterations())) {
     state.SkipWithError("marks that should have been new were known");
@@ -123,17 +133,8 @@ void textbook_mark_known(benchmark::State& state) {
 }
 
 void textbook_mark_new(benchmark::State& state) {
-  const auto marks = marks_of(state, cycle_paths);
-  std::size_t at = 0;
-  for (auto _ : state) {
-    if (at == marks.size()) {
-      state.PauseTiming();
-      textbook->clear();
-      at = 0;
-      state.ResumeTiming();
-    }
-    benchmark::DoNotOptimize(textbook->mark(marks[at++].path));
-  }
+  const auto mark = [](const Mark& each) { benchmark::DoNotOptimize(textbook->mark(each.path)); };
+  mark_each_as_new(state, mark, [] { textbook->clear(); });
 }
 
 void at_depths(benchmark::internal::Benchmark* benchmark) {
