@@ -23,7 +23,12 @@ constexpr const char* rules_key = "rules";
 // When the last complete scan began, and how far the time of day was ahead of the steady clock then, both in
 // nanoseconds.
 constexpr const char* clock_key = "clock";
+constexpr std::chrono::minutes settled_for{1};
 constexpr const char* links_since_key = "links_since";
+
+std::int64_t ahead_of_steady_ns(const base::Clock& clock) {
+  return clock.wall_now().time_since_epoch().count() - clock.steady_now().time_since_epoch().count();
+}
 
 class Scan {
  public:
@@ -70,11 +75,6 @@ class Scan {
     return find_settled();
   }
 
-  std::int64_t clock_ahead_ns() const {
-    const base::Clock& clock = context_.environment.clock;
-    return clock.wall_now().time_since_epoch().count() - clock.steady_now().time_since_epoch().count();
-  }
-
   // The last complete scan knew all changes that were marked before it began. So what changed since got times
   // after that, unless the clock was set back: then no times are trusted. A change of the clock shows against
   // the steady one, which begins anew with each start of the machine.
@@ -90,17 +90,20 @@ class Scan {
     if (!began_ns || !ahead_ns) return {};
     const std::int64_t elapsed_ns =
         context_.environment.clock.wall_now().time_since_epoch().count() - *began_ns;
-    // By how much a clock that is kept right may run fast or slow.
-    const std::int64_t drift_max_ns = elapsed_ns / 1000 + nanoseconds(std::chrono::milliseconds(10)).count();
-    if (std::abs(clock_ahead_ns() - *ahead_ns) > drift_max_ns) return {};
-    context_.settled_before_ns = *began_ns - nanoseconds(std::chrono::minutes(1)).count();
+    // By how much a clock that is kept right may run fast or slow: less than the times are to be older.
+    const std::int64_t drift_max_ns =
+        std::min(elapsed_ns / 1000 + nanoseconds(std::chrono::milliseconds(10)).count(),
+                 nanoseconds(settled_for).count() / 2);
+    if (std::abs(clock_ahead_ns_ - *ahead_ns) > drift_max_ns) return {};
+    context_.settled_before_ns = *began_ns - nanoseconds(settled_for).count();
     return {};
   }
 
+  // The clock when a killed scan began is not known.
   base::Result<> keep_clock() {
-    if (context_.input.partial) return {};
+    if (context_.input.partial || is_resumed_) return {};
     const auto began_ns = context_.input.started_at.time_since_epoch().count();
-    return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns()));
+    return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_));
   }
 
   // Empty if the marks decide what is walked.
@@ -245,6 +248,10 @@ class Scan {
   tracker::MarkSet marks_;  // with what the audit found; unused if that is nothing
   std::map<std::filesystem::path, std::string> replaced_;
   ScanReport report_;
+  // When it began.
+  const std::int64_t clock_ahead_ns_ = ahead_of_steady_ns(context_.environment.clock);
+  const bool is_resumed_ =
+      context_.environment.unfinished != nullptr && context_.environment.unfinished->is_written();
 };
 
 base::Result<ScanOptions> checked(ScanOptions options) {

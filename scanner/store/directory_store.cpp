@@ -189,7 +189,9 @@ DirectorySnapshot::DirectorySnapshot(const std::string& file)
 
 std::optional<DirectorySnapshot> DirectorySnapshot::open(const std::string& file) {
   try {
-    return DirectorySnapshot(file);
+    DirectorySnapshot snapshot(file);
+    const bool is_log = snapshot.database_->execAndGet("PRAGMA journal_mode").getString() == "wal";
+    return is_log ? std::optional(std::move(snapshot)) : std::nullopt;
   } catch (const SQLite::Exception&) {
     return std::nullopt;
   }

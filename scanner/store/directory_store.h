@@ -80,7 +80,7 @@ class DirectoryStore {
 // one with the transaction.
 class DirectorySnapshot {
  public:
-  // Nothing if the database can't be opened.
+  // Nothing if the database can't be opened, or has no write-ahead log: reading would hold up the writer.
   static std::optional<DirectorySnapshot> open(const std::string& file);
 
   DirectoryStore& directories() { return *store_; }

@@ -312,7 +312,8 @@ base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> dep
   return guarded("keep the owners of files", database_, [&] {
     const auto kept = text_setting(database_, owners_key);
     const bool goes_on = depth && kept == owners_setting({*depth, scan_id_ - 1});
-    if (kept && !goes_on) {
+    // What a row has without the setting may be of any time.
+    if (!goes_on && (kept || depth)) {
       forget_owners(database_);
       erase_setting(database_, owners_key);
     }

@@ -335,8 +335,10 @@ base::Result<DirectoryFacts> PosixDirectoryReader::look_at(const DirectoryHandle
     return base::system_error(errno, "cannot look at the directory");
   }
   if (!S_ISDIR(status.stx_mode)) return base::system_error(ENOTDIR, "cannot look at the directory");
-  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
-  return facts_of(status, has_birth ? identity_of_birth(nanoseconds(status.stx_btime)) : no_identity);
+  // All names of an encrypted directory change when its key is added or removed, but not its times.
+  const bool is_encrypted = (status.stx_attributes & STATX_ATTR_ENCRYPTED) != 0;
+  const std::int64_t birth = (status.stx_mask & STATX_BTIME) != 0 ? nanoseconds(status.stx_btime) : 0;
+  return facts_of(status, birth != 0 && !is_encrypted ? identity_of_birth(birth) : no_identity);
 }
 
 base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,

@@ -80,7 +80,8 @@ class DirectoryReader {
   virtual bool changes_times_with_entries(const DirectoryHandle& directory) const = 0;
 
   // What the inode of the directory at `below` has. Any component but the last may be a symbolic link, so
-  // the result may be of another directory: compare it. Its identity is no_identity unless a path gives it.
+  // the result may be of another directory: compare it. Its identity is no_identity where a path does not
+  // give it, or where names change without the times (encrypted directories).
   // `path` is its logical path.
   virtual base::Result<DirectoryFacts> look_at(const DirectoryHandle& top, std::string_view below,
                                                std::string_view path) const = 0;

@@ -35,12 +35,10 @@ OpenDirectory::OpenDirectory(Found found, WalkContext& context, const ScanPlan& 
 }
 
 OpenDirectory::Next OpenDirectory::next() {
-  Next next{subdirectories_[decided_], marks_, nullptr, nullptr};
+  Next next{subdirectories_[decided_], marks_, nullptr};
   next.marks.descend(next.entry.name);
   if (marked_ && marked_decided_ < marked_->size() && (*marked_)[marked_decided_].number == decided_) {
-    MarkedSubdirectory& marked = (*marked_)[marked_decided_++];
-    next.ticket = std::move(marked.ticket);
-    next.stored = std::move(marked.stored);
+    next.ticket = std::move((*marked_)[marked_decided_++].ticket);
   }
   ++decided_;
   return next;
@@ -151,9 +149,7 @@ base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
   if (all_decided()) return {};
   Next subdirectory = next();
   if (!subdirectory.marks.may_be_dirty()) return {};
-  using Stored = base::Result<std::optional<DirectoryRow>>;
-  Stored stored = subdirectory.stored ? Stored(*subdirectory.stored)
-                                      : rows_.directories().find(row_.id, subdirectory.entry.name);
+  auto stored = rows_.directories().find(row_.id, subdirectory.entry.name);
   if (!stored) return stored.error();
   const Reason reason = reason_to_read(subdirectory, *stored);
   if (reason == Reason::clean) return {};

@@ -88,8 +88,7 @@ class OpenDirectory {
   struct Next {
     Subdirectory entry;
     tracker::MarkCursor marks;
-    ReadAhead::Ticket ticket;                    // null if it is not read ahead
-    std::shared_ptr<const DirectoryRow> stored;  // null if it was not looked up
+    ReadAhead::Ticket ticket;  // null if it is not read ahead
   };
 
   // Goes to the next subdirectory.

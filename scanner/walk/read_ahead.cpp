@@ -13,7 +13,7 @@ namespace spoor::scanner {
 struct ReadAheadTask {
   enum class State { queued, running, done };
 
-  std::variant<ReadAhead::Parent, std::shared_ptr<ClosedDirectory>> parent = {};
+  ReadAhead::AnyParent parent = {};
   std::string path = {};
   std::optional<tracker::MarkCursor> marks = {};
   std::shared_ptr<const DirectoryRow> stored = {};
@@ -81,8 +81,6 @@ base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader&
 }
 
 std::pair<ClosedDirectory::Open, std::string> ClosedDirectory::way_to(const std::string& name) const {
-  const std::scoped_lock lock(mutex_);
-  if (Open open = opened_.lock()) return {std::move(open), name};
   return {above_, tracker::join_path(below_, name)};
 }
 
@@ -108,8 +106,8 @@ ReadAhead::~ReadAhead() {
   work_to_do_.notify_all();
 }
 
-ReadAhead::Ticket ReadAhead::ticket(std::variant<Parent, std::shared_ptr<ClosedDirectory>> parent,
-                                    std::string path, std::optional<tracker::MarkCursor> marks,
+ReadAhead::Ticket ReadAhead::ticket(AnyParent parent, std::string path,
+                                    std::optional<tracker::MarkCursor> marks,
                                     std::shared_ptr<const DirectoryRow> stored) {
   return std::make_shared<Task>(Task{
       .parent = std::move(parent), .path = std::move(path), .marks = marks, .stored = std::move(stored)});
@@ -195,6 +193,7 @@ void ReadAhead::work() {
   Parent last_parent;
   std::unique_lock lock(mutex_);
   for (;;) {
+    if (!may_read_ahead()) last_parent.reset();
     ++idle_;
     work_to_do_.wait(lock, [this] { return is_over_ || may_read_ahead(); });
     --idle_;
@@ -277,21 +276,19 @@ void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follow
     }
     marked.push_back({number});
     if (!follows || marked.size() > followed_max) continue;
-    MarkedSubdirectory& last = marked.back();
     const std::string_view name = subdirectories[number].name;
-    if (stored != nullptr && task.stored) {
-      auto row = stored->find(task.stored->id, name);
-      if (row && *row) last.stored = std::make_shared<const DirectoryRow>(std::move(**row));
+    std::shared_ptr<const DirectoryRow> row;
+    if (stored != nullptr && task.stored && !marks.covered()) {
+      auto known = stored->find(task.stored->id, name);
+      if (known && *known) row = std::make_shared<const DirectoryRow>(std::move(**known));
     }
-    const bool reads_all = marks.covered();
-    const auto row = reads_all ? nullptr : last.stored;
-    if (found.closed) {
-      last.ticket = ticket(found.closed, tracker::join_path(task.path, name), marks, row);
-    } else {
-      if (!found.shared) found.shared = std::make_shared<const DirectoryHandle>(std::move(found.handle));
-      last.ticket = ticket(found.shared, tracker::join_path(task.path, name), marks, row);
+    if (!found.closed && !found.shared) {
+      found.shared = std::make_shared<const DirectoryHandle>(std::move(found.handle));
     }
-    last.ticket->depth = task.depth + 1;
+    const auto parent = found.closed ? AnyParent(found.closed) : AnyParent(found.shared);
+    Ticket& next = marked.back().ticket;
+    next = ticket(parent, tracker::join_path(task.path, name), marks, std::move(row));
+    next->depth = task.depth + 1;
   }
 }
 

@@ -31,8 +31,7 @@ struct ReadAheadTask;
 // One of a directory's subdirectories that is marked, by its number in the listing.
 struct MarkedSubdirectory {
   std::size_t number = 0;
-  std::shared_ptr<ReadAheadTask> ticket = {};       // null: it is not read ahead
-  std::shared_ptr<const DirectoryRow> stored = {};  // null: not looked up
+  std::shared_ptr<ReadAheadTask> ticket = {};  // null: it is not read ahead
 };
 
 // A directory that is opened when it is needed, below one that is open. Another directory at its place is no
@@ -94,6 +93,7 @@ class ReadAhead {
   using Task = ReadAheadTask;
   using Ticket = std::shared_ptr<Task>;
   using Parent = std::shared_ptr<const DirectoryHandle>;
+  using AnyParent = std::variant<Parent, std::shared_ptr<ClosedDirectory>>;
 
   struct Options {
     std::uint64_t device = 0;  // of the drive
@@ -120,7 +120,7 @@ class ReadAhead {
 
   // `path` is the logical path of the directory to be read; `marks` have descended to it. `stored` is its row
   // if not all below it is read; else null.
-  static Ticket ticket(std::variant<Parent, std::shared_ptr<ClosedDirectory>> parent, std::string path,
+  static Ticket ticket(AnyParent parent, std::string path,
                        std::optional<tracker::MarkCursor> marks = std::nullopt,
                        std::shared_ptr<const DirectoryRow> stored = nullptr);
 

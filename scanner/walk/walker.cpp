@@ -223,7 +223,9 @@ void Walker::close_upper() {
   const std::size_t kept = std::max<std::size_t>(context_.open_directories_max() / 4, 1);
   if (open_.size() <= kept) return;
   const std::size_t at = open_.size() - 1 - kept;
-  if (at % anchor_distance != 0) open_[at]->handle.reset();
+  if (at % anchor_distance == 0) return;
+  open_[at]->handle.reset();
+  open_[at]->closed.reset();  // it holds one that is open
 }
 
 base::Result<> Walker::finish() {
@@ -232,7 +234,10 @@ base::Result<> Walker::finish() {
   const auto is_other = directory->finish(path_);
   if (!is_other) return is_other.error();
   if (*is_other) context_.touched.add(path_);
-  if (open_.empty()) return *is_other ? rows_.put_root(directory->row()) : base::Result<>();
+  if (open_.empty()) {
+    read_ahead_.reset();  // nothing on the drive stays open while others are walked
+    return *is_other ? rows_.put_root(directory->row()) : base::Result<>();
+  }
   if (*is_other) return open_.back()->add(directory->take_row());
   open_.back()->add_unchanged(directory->row());
   return {};

@@ -161,6 +161,30 @@ TEST_P(KnownListingTest, ClockSetBackLongAfterScan_IsRead) {
   EXPECT_EQ(read_for_a_change(), whole_way);
 }
 
+TEST_P(KnownListingTest, MachineStarted_IsRead) {
+  clock.set_wall(clock.wall_now() +
+                 std::chrono::hours(3));  // as it is ahead of a steady clock that began anew
+  EXPECT_EQ(read_for_a_change(), whole_way);
+  EXPECT_EQ(read_for_a_change(), leaf_only);
+}
+
+TEST_P(KnownListingTest, RacySignature_IsRead) {
+  make_directory("a/b/new");
+  mark("a/b/new");
+  const auto settled = reader.clock.wall_now();
+  reader.clock.set_wall(base::FileTimeClock().wall_now());
+  scan();
+  reader.clock.set_wall(settled);
+  EXPECT_EQ(read_for_a_change(), (Paths{"a/b", "a/b/c"}));
+  EXPECT_EQ(read_for_a_change(), leaf_only);
+}
+
+TEST_P(KnownListingTest, DriftBeyondHalfAMinute_IsRead) {
+  clock.advance(std::chrono::hours(24));
+  clock.set_wall(clock.wall_now() + std::chrono::seconds(31));
+  EXPECT_EQ(read_for_a_change(), whole_way);
+}
+
 TEST_P(KnownListingTest, ClockThatRunsFast_IsNotSetBack) {
   clock.advance(std::chrono::hours(1));
   clock.set_wall(clock.wall_now() + std::chrono::seconds(2));

@@ -124,6 +124,39 @@ TEST_F(OwnersScanTest, SwitchedOff_NothingIsLeft) {
   expect_exact();
 }
 
+// A scan that switches them off changes rows before its walk; other threads see those of the last scan.
+TEST_F(OwnersScanTest, SwitchedOffWhileADirectoryChanges_TheyAreExactWhenSwitchedOn) {
+  trust_times();
+  options.threads = 3;
+  for (int number = 0; number < 20; ++number) {
+    const std::string in = "a/" + std::to_string(number);
+    make_file(in + "/file", 10);
+    make_file(in + "/below/file", 10);
+  }
+  scan();
+  options.owners_depth.reset();
+  for (int number = 0; number < 20; ++number) {
+    const std::string file = "a/" + std::to_string(number) + "/below/file";
+    make_file(file, 20);
+    mark(file, MarkKind::file);
+  }
+  scan();
+  auto& handle = database->handle();
+  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM directories WHERE owners <> x''").getInt(), 0);
+  options.owners_depth = 2;
+  scan();
+  expect_exact();
+}
+
+// As a scan of 336c95f could leave it.
+TEST_F(OwnersScanTest, RowsHaveOwnersWithoutTheSetting_TheyAreSummedUpAnew) {
+  make_file("a/file", 5);
+  scan();
+  database->handle().exec("DELETE FROM settings WHERE key = 'owners'; DROP TABLE owner_sums");
+  scan();
+  expect_exact();
+}
+
 // Of a file with several names, one holder can't be read when the owners are summed up for the first time.
 TEST_F(OwnersScanTest, HolderOfALinkUnread_FileCountsOnceBeforeAndAfter) {
   options.owners_depth.reset();
