@@ -162,8 +162,8 @@ TEST_P(KnownListingTest, ClockSetBackLongAfterScan_IsRead) {
 }
 
 TEST_P(KnownListingTest, MachineStarted_IsRead) {
-  clock.set_wall(clock.wall_now() +
-                 std::chrono::hours(3));  // as it is ahead of a steady clock that began anew
+  // As it is ahead of a steady clock that began anew.
+  clock.set_wall(clock.wall_now() + std::chrono::hours(3));
   EXPECT_EQ(read_for_a_change(), whole_way);
   EXPECT_EQ(read_for_a_change(), leaf_only);
 }
@@ -198,6 +198,18 @@ TEST_P(KnownListingTest, ChangedInTheMinuteBeforeLastScan_IsRead) {
   clock.set_wall(base::SystemClock().wall_now() + std::chrono::minutes(3));
   EXPECT_EQ(read_for_a_change(), whole_way);  // likewise
   EXPECT_EQ(read_for_a_change(), leaf_only);
+}
+
+// Its time of modification can be set, but not that of the change of its inode.
+TEST_P(KnownListingTest, ChangedInThatMinuteWithTimeSetBack_IsRead) {
+  for (const char* path : {"a/b", "a", ""}) {
+    const auto on_disk = on_drive(path);
+    std::filesystem::last_write_time(on_disk,
+                                     std::filesystem::last_write_time(on_disk) - std::chrono::hours(1));
+  }
+  clock.set_wall(base::SystemClock().wall_now() + std::chrono::seconds(30));
+  EXPECT_EQ(read_for_a_change(), whole_way);  // the clock was set
+  EXPECT_EQ(read_for_a_change(), whole_way);
 }
 
 TEST_P(KnownListingTest, PartialScan_DoesNotSettleTimes) {

@@ -148,7 +148,7 @@ TEST_F(OwnersScanTest, SwitchedOffWhileADirectoryChanges_TheyAreExactWhenSwitche
   expect_exact();
 }
 
-// As a scan of 336c95f could leave it.
+// As a scan could leave it that wrote rows of the scan before.
 TEST_F(OwnersScanTest, RowsHaveOwnersWithoutTheSetting_TheyAreSummedUpAnew) {
   make_file("a/file", 5);
   scan();
