@@ -1,5 +1,6 @@
 #include "scanner/store/usage_database.h"
 
+#include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/feed/consumers.h"
+#include "scanner/store/database_files.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/umask.h"
 
@@ -184,6 +186,21 @@ TEST_F(UsageDatabaseTest, ReaderDuringScan_SeesLastCommit) {
   EXPECT_EQ(reader->scans(10).value().size(), 1U);
   ASSERT_TRUE(transaction->commit({}));
   EXPECT_EQ(reader->cursors().value().size(), 1U);
+}
+
+TEST_F(UsageDatabaseTest, LogAfterCommit_KeepsItsBlocksAndHoldsNothing) {
+  const std::filesystem::path log = file().native() + "-wal";
+  for (std::uint64_t scan = 1; scan <= 3; ++scan) {
+    {
+      UsageDatabase database = open();
+      ASSERT_TRUE(database.begin_scan().value()->commit({}));
+    }
+    EXPECT_GT(std::filesystem::file_size(log), 4096U);
+    EXPECT_TRUE(is_log_empty(log));
+    // A program without the VFS of checksums sees the same.
+    SQLite::Database plain(file());
+    EXPECT_EQ(plain.execAndGet("SELECT count(*) FROM scans").getInt64(), static_cast<std::int64_t>(scan));
+  }
 }
 
 TEST_F(UsageDatabaseTest, ReadOnlyDatabase_RefusesWrites) {
