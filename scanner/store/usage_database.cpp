@@ -314,6 +314,7 @@ base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> dep
     const bool goes_on = depth && kept == owners_setting({*depth, scan_id_ - 1});
     // What a row has without the setting may be of any time.
     if (!goes_on && (kept || depth)) {
+      has_forgotten_owners_ = true;
       forget_owners(database_);
       erase_setting(database_, owners_key);
     }

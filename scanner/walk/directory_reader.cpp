@@ -346,15 +346,14 @@ base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& director
                                                  const ListingParts& parts,
                                                  const std::stop_token& stop) const {
   ListingBuilder builder(directory, path, rules, parts, now_ns());
-  constexpr std::size_t buffer_bytes = 32 * 1024;
-  const auto buffer = std::make_unique_for_overwrite<char[]>(buffer_bytes);  // aligned as new is
+  alignas(dirent64) std::array<char, 32 * 1024> buffer;
   for (;;) {
     if (stop.stop_requested()) return interrupted_error();
-    const ssize_t got = ::getdents64(directory.descriptor, buffer.get(), buffer_bytes);
+    const ssize_t got = ::getdents64(directory.descriptor, buffer.data(), buffer.size());
     if (got < 0) return base::system_error(errno, "cannot list the directory");
     if (got == 0) return builder.finish();
     for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
-      const auto& entry = *reinterpret_cast<const dirent64*>(buffer.get() + at);
+      const auto& entry = *reinterpret_cast<const dirent64*>(&buffer[at]);
       if (auto added = builder.add(entry); !added) return added.error();
       at += entry.d_reclen;
     }

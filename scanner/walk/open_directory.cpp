@@ -149,13 +149,20 @@ base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
   if (all_decided()) return {};
   Next subdirectory = next();
   if (!subdirectory.marks.may_be_dirty()) return {};
-  auto stored = rows_.directories().find(row_.id, subdirectory.entry.name);
+  auto stored = find_stored(subdirectory);
   if (!stored) return stored.error();
   const Reason reason = reason_to_read(subdirectory, *stored);
   if (reason == Reason::clean) return {};
   if (*stored) take_out(**stored);
   add_due(std::move(subdirectory), std::move(*stored), reason);
   return {};
+}
+
+// Most of them were looked up by a thread that read ahead.
+base::Result<std::optional<DirectoryRow>> UnchangedDirectory::find_stored(const Next& subdirectory) {
+  const DirectoryRow* const found = subdirectory.ticket ? ReadAhead::stored(*subdirectory.ticket) : nullptr;
+  if (found != nullptr) return std::optional(*found);
+  return rows_.directories().find(row_.id, subdirectory.entry.name);
 }
 
 void UnchangedDirectory::take_out(const DirectoryRow& child) {

@@ -158,6 +158,7 @@ class UnchangedDirectory final : public OpenDirectory {
 
  private:
   base::Result<> sum_up(std::string_view path) override;
+  base::Result<std::optional<DirectoryRow>> find_stored(const Next& subdirectory);
   void take_out(const DirectoryRow& child);
 
   std::uint64_t skipped_ = row_.directories;  // of those stored below it, not below a due one

@@ -27,6 +27,8 @@ struct ReadAheadTask {
     return std::get<std::shared_ptr<ClosedDirectory>>(parent)->open(reader);
   }
 
+  bool is_below_closed() const { return std::holds_alternative<std::shared_ptr<ClosedDirectory>>(parent); }
+
   // An open directory on the way to it, and the path from there on.
   std::pair<ReadAhead::Parent, std::string> way() const {
     if (const auto* const open = std::get_if<ReadAhead::Parent>(&parent)) return {*open, name()};
@@ -113,6 +115,8 @@ ReadAhead::Ticket ReadAhead::ticket(AnyParent parent, std::string path,
       .parent = std::move(parent), .path = std::move(path), .marks = marks, .stored = std::move(stored)});
 }
 
+const DirectoryRow* ReadAhead::stored(const Task& task) { return task.stored.get(); }
+
 void ReadAhead::submit(std::size_t depth, std::vector<Ticket> tickets) {
   if (threads_.empty() || tickets.empty()) return;
   const std::scoped_lock lock(mutex_);
@@ -141,7 +145,16 @@ base::Result<DirectoryRead> ReadAhead::take(Task& task) {
       withdraw(task);
       follows_marks = may_follow_marks();
     } else {
-      done_.wait(lock, [&] { return task.state == Task::State::done; });
+      DirectoryStore* const stored = options_.known ? &options_.known->stored : nullptr;
+      while (task.state != Task::State::done) {
+        if (options_.taker_reads && may_read_ahead()) {
+          read_next(lock, stored, last_parent_);
+        } else {
+          awaited_ = &task;
+          done_.wait(lock);
+          awaited_ = nullptr;
+        }
+      }
       listed_bytes_ -= listed_bytes(*task.result);
       if (is_open(*task.result)) --open_;
       if (idle_ > 0 && may_read_ahead()) work_to_do_.notify_one();
@@ -198,19 +211,24 @@ void ReadAhead::work() {
     work_to_do_.wait(lock, [this] { return is_over_ || may_read_ahead(); });
     --idle_;
     if (is_over_) return;
-    const Ticket ticket = next();
-    const bool follows_marks = may_follow_marks();
-    lock.unlock();
-    auto result = read(*ticket, follows_marks, snapshot ? &snapshot->directories() : nullptr, last_parent);
-    ticket->parent = {};
-    lock.lock();
-    listed_bytes_ += listed_bytes(result);
-    if (is_open(result)) ++open_;
-    if (result) submit_marked(*result, 0);
-    ticket->result.emplace(std::move(result));
-    ticket->state = Task::State::done;
-    done_.notify_one();
+    read_next(lock, snapshot ? &snapshot->directories() : nullptr, last_parent);
   }
+}
+
+// Without the lock while it reads.
+void ReadAhead::read_next(std::unique_lock<std::mutex>& lock, DirectoryStore* stored, Parent& last_parent) {
+  const Ticket ticket = next();
+  const bool follows_marks = may_follow_marks();
+  lock.unlock();
+  auto result = read(*ticket, follows_marks, stored, last_parent);
+  ticket->parent = {};
+  lock.lock();
+  listed_bytes_ += listed_bytes(result);
+  if (is_open(result)) ++open_;
+  if (result) submit_marked(*result, 0);
+  ticket->result.emplace(std::move(result));
+  ticket->state = Task::State::done;
+  if (ticket.get() == awaited_) done_.notify_one();
 }
 
 base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks, DirectoryStore* stored,
@@ -221,10 +239,7 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
       return *std::move(found);
     }
   }
-  auto parent = task.open_parent(reader_);
-  if (!parent) return parent.error();
-  last_parent = *std::move(parent);  // for the next one, which often lies beside it
-  auto handle = reader_.open(*last_parent, task.name(), task.path);
+  auto handle = open(task, last_parent);
   if (!handle) return handle.error();
   DirectoryRead found;
   found.handle = std::move(*handle);
@@ -242,6 +257,21 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
     follow_marks(task, found, follows_marks, stored);
   }
   return found;
+}
+
+base::Result<DirectoryHandle> ReadAhead::open(const Task& task, Parent& last_parent) const {
+  if (task.is_below_closed() && task.stored && is_proof(task.stored->birth)) {
+    // The stored directory is proven by itself: those above it need not be opened.
+    const auto [above, below] = task.way();
+    auto handle = reader_.open_below(*above, below);
+    const bool is_stored = handle && handle->device == options_.device &&
+                           handle->inode == task.stored->inode && handle->birth == task.stored->birth;
+    if (is_stored) return handle;
+  }
+  auto parent = task.open_parent(reader_);
+  if (!parent) return parent.error();
+  last_parent = *std::move(parent);  // for the next one, which often lies beside it
+  return reader_.open(*last_parent, task.name(), task.path);
 }
 
 // Most directories on the way to what changed are neither opened nor listed. Where the database fails, the

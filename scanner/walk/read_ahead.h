@@ -124,20 +124,27 @@ class ReadAhead {
                        std::optional<tracker::MarkCursor> marks = std::nullopt,
                        std::shared_ptr<const DirectoryRow> stored = nullptr);
 
+  // The row that `stored` was, or that was looked up where the marks were followed; null for none.
+  static const DirectoryRow* stored(const Task& task);
+
   // Lets threads read them from now on. `depth` is how deep they lie.
   void submit(std::size_t depth, std::vector<Ticket> tickets);
 
   // Whether take() would not wait: the directory was read, or no thread will read it before.
   bool is_ready(const Task& task) const;
 
-  // Returns what was read. Reads on this thread if no thread has begun; else waits. Once for each ticket.
+  // Returns what was read. Reads on this thread if no thread has begun; else waits, or with taker_reads reads
+  // others until that thread
+  // is done. Once for each ticket.
   base::Result<DirectoryRead> take(Task& task);
 
  private:
   bool add_thread();
   void work();
+  void read_next(std::unique_lock<std::mutex>& lock, DirectoryStore* stored, Parent& last_parent);
   base::Result<DirectoryRead> read(const Task& task, bool follows_marks, DirectoryStore* stored,
                                    Parent& last_parent) const;
+  base::Result<DirectoryHandle> open(const Task& task, Parent& last_parent) const;
   std::optional<DirectoryRead> known(const Task& task, DirectoryStore& stored) const;
   void follow_marks(const Task& task, DirectoryRead& found, bool follows, DirectoryStore* stored) const;
   void submit_marked(const DirectoryRead& found, std::size_t from);
@@ -155,6 +162,7 @@ class ReadAhead {
   mutable std::mutex mutex_;
   std::condition_variable work_to_do_;
   std::condition_variable done_;
+  const Task* awaited_ = nullptr;                     // by the walking thread, on done_
   std::map<std::size_t, std::deque<Ticket>> queued_;  // by depth; none is empty
   std::size_t listed_bytes_ = 0;
   std::size_t open_ = 0;

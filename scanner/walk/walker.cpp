@@ -131,9 +131,11 @@ std::shared_ptr<ClosedDirectory> Walker::closed_again() const {
   return std::make_shared<ClosedDirectory>(above.handle, std::string(below), facts);
 }
 
-// Nothing where the times of directories don't show whether their entries changed.
+// Nothing where the times of directories don't show whether their entries changed; nor where the rows that
+// are committed, which the other threads look up, are not those of this transaction.
 std::optional<KnownListings> Walker::known_listings(const DirectoryHandle& root) const {
   if (context_.settled_before_ns == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+  if (!context_.transaction.has_committed_rows()) return std::nullopt;
   if (!context_.environment.reader.changes_times_with_entries(root)) return std::nullopt;
   return KnownListings{
       .stored = context_.transaction.directories(),

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scanner/walk/known_listing.h"
@@ -240,6 +241,34 @@ TEST_P(KnownListingTest, DirectoryMovedDuringTheWalk_IsLeftForTheNext) {
   mark("a/b/c/file");
   scan();
   reader.before_read = nullptr;
+  rename("elsewhere", "a/b");
+  scan();
+  EXPECT_EQ(totals_found(), totals_stored());
+}
+
+// Another directory is there, with the names of the one that was moved, and that one comes back without a
+// mark.
+TEST_P(KnownListingTest, DirectoryReplacedDuringTheWalk_IsLeftForTheNext) {
+  for (const char* leaf : {"other/c", "other/d"}) make_file(std::string(leaf) + "/file", 500);
+  mark("other", tracker::MarkKind::tree);
+  scan();
+  bool is_replaced = false;
+  reader.before_read = [&](std::string_view path) {
+    if (path != "a/b/c" || std::exchange(is_replaced, true)) return;
+    rename("a/b", "elsewhere");
+    rename("other", "a/b");
+  };
+  for (const char* leaf : {"a/b/c", "a/b/d"}) {
+    make_file(std::string(leaf) + "/file", 70);
+    mark(leaf);
+  }
+  const ScanReport report = scan();
+  reader.before_read = nullptr;
+  EXPECT_TRUE(is_replaced);
+  if (options.threads == 1) {
+    EXPECT_EQ(report.record.errors, 1U);  // a/b/d
+  }
+  rename("a/b", "other");
   rename("elsewhere", "a/b");
   scan();
   EXPECT_EQ(totals_found(), totals_stored());

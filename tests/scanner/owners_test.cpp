@@ -129,14 +129,14 @@ TEST_F(OwnersScanTest, SwitchedOffWhileADirectoryChanges_TheyAreExactWhenSwitche
   trust_times();
   options.threads = 3;
   for (int number = 0; number < 20; ++number) {
-    const std::string in = "a/" + std::to_string(number);
+    const std::string in = "a/" + std::to_string(number) + "/in";  // looked up by the thread that reads ahead
     make_file(in + "/file", 10);
     make_file(in + "/below/file", 10);
   }
   scan();
   options.owners_depth.reset();
   for (int number = 0; number < 20; ++number) {
-    const std::string file = "a/" + std::to_string(number) + "/below/file";
+    const std::string file = "a/" + std::to_string(number) + "/in/below/file";
     make_file(file, 20);
     mark(file, MarkKind::file);
   }
