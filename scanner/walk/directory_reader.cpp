@@ -346,7 +346,7 @@ base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& director
                                                  const ListingParts& parts,
                                                  const std::stop_token& stop) const {
   ListingBuilder builder(directory, path, rules, parts, now_ns());
-  alignas(dirent64) std::array<char, 32 * 1024> buffer;
+  alignas(dirent64) std::array<char, 16 * 1024> buffer{};
   for (;;) {
     if (stop.stop_requested()) return interrupted_error();
     const ssize_t got = ::getdents64(directory.descriptor, buffer.data(), buffer.size());
