@@ -209,6 +209,9 @@ int open(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, 
 
 // A copy of the system's VFS with another xOpen.
 sqlite3_vfs make_vfs() {
+  // Otherwise each allocation of each thread takes a lock to be counted. Without effect if a program has used
+  // SQLite before.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3_initialize();
   sqlite3_vfs vfs = *sqlite3_vfs_find(nullptr);
   vfs.pNext = nullptr;
