@@ -1,7 +1,13 @@
 #include "tests/bench/disk.h"
 
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
@@ -26,6 +32,23 @@ std::string disk_of(const std::filesystem::path& folder) {
     throw std::runtime_error(folder.native() + " lies in memory; name a folder on a disk (TMPDIR)");
   }
   return type + " on " + source;
+}
+
+std::uint64_t disk_reads(const std::filesystem::path& folder) {
+  struct stat found{};
+  if (::stat(folder.c_str(), &found) != 0) return 0;
+  // https://docs.kernel.org/block/stat.html: the first figure.
+  std::ifstream file(fmt::format("/sys/dev/block/{}:{}/stat", major(found.st_dev), minor(found.st_dev)));
+  std::uint64_t reads = 0;
+  file >> reads;
+  return reads;
+}
+
+void drop_caches() {
+  ::sync();
+  std::ofstream file("/proc/sys/vm/drop_caches");
+  file << "3\n" << std::flush;
+  if (!file) throw std::runtime_error("cannot drop the caches of file systems: --cold needs root");
 }
 
 }  // namespace spoor::bench

@@ -1,6 +1,7 @@
 // The disk that the benchmarks write to.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -13,5 +14,12 @@ std::string use_disk();
 
 // The file system of a folder, in the same words. Throws where it lies in memory.
 std::string disk_of(const std::filesystem::path& folder);
+
+// How often the device of this folder was read since the machine started; 0 where the kernel does not count
+// that.
+std::uint64_t disk_reads(const std::filesystem::path& folder);
+
+// Nothing of any file system is in memory then. Throws without the rights of root.
+void drop_caches();
 
 }  // namespace spoor::bench

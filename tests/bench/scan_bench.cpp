@@ -1,8 +1,8 @@
 // What a scan costs, from the start of the process to its end, beside what people walk a tree with today, and
 // beside the least that any walker has to do.
 //
-// Everything is warm, and takes turns, so that what else the machine does meets all of them alike; ratios are
-// taken within one turn, and the first turn does not count.
+// Everything is warm (but for --cold), and takes turns, so that what else the machine does meets all of them
+// alike; ratios are taken within one turn, and the first turn does not count.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,6 +31,8 @@ using nlohmann::ordered_json;
 
 struct Settings {
   std::uint64_t objects = 200'000;
+  std::size_t files = bench::ScanTree::files_max;
+  bool cold = false;
   std::string folder;
   bool keep = false;
   int rounds = 3;
@@ -48,24 +50,25 @@ std::string range(const Figures& figures, int digits) {
 
 void print_walkers(const bench::ScanRounds& rounds) {
   if (rounds.walkers().empty()) return;
-  fmt::print("\n{:<12}{:>9}   {:<18}{:>11}{:>8}{:>8}\n", "everything", "seconds", "(min .. max)", "processor",
-             "MiB", "/bfs");
+  fmt::print("\n{:<12}{:>9}   {:<18}{:>11}{:>8}{:>9}{:>8}\n", "everything", "seconds", "(min .. max)",
+             "processor", "MiB", "reads", "/bfs");
   for (const bench::Walker& each : rounds.walkers()) {
-    fmt::print("{:<12}{:>9}   {:<18}{:>11}{:>8}{:>8}\n", each.name, median(each.seconds, 2),
+    fmt::print("{:<12}{:>9}   {:<18}{:>11}{:>8}{:>9}{:>8}\n", each.name, median(each.seconds, 2),
                range(each.seconds, 2), median(each.processor_seconds, 2), median(each.memory_mib, 1),
-               median(each.to_bfs, 2));
+               median(each.disk_reads, 0), median(each.to_bfs, 2));
   }
   fmt::print("bfs and find -printf '%p %s\\n', du -s; visit: lists and looks, two threads, keeps nothing\n");
 }
 
 void print_incrementals(const bench::ScanRounds& rounds) {
   if (rounds.incrementals().empty()) return;
-  fmt::print("\n{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>8}{:>9}\n", "changed", "objects", "read", "seconds",
-             "(min .. max)", "MiB", "speed", "at most");
+  fmt::print("\n{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>9}{:>8}{:>9}\n", "changed", "objects", "read",
+             "seconds", "(min .. max)", "MiB", "reads", "speed", "at most");
   for (const bench::Incremental& each : rounds.incrementals()) {
-    fmt::print("{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>8}{:>9}\n", each.name, each.changed,
+    fmt::print("{:<8}{:>9}{:>9}{:>10}   {:<20}{:>8}{:>9}{:>8}{:>9}\n", each.name, each.changed,
                median(each.walked, 0), median(each.seconds, 4), range(each.seconds, 4),
-               median(each.memory_mib, 1), median(each.speed, 1), median(each.speed_limit, 1));
+               median(each.memory_mib, 1), median(each.disk_reads, 0), median(each.speed, 1),
+               median(each.speed_limit, 1));
   }
   fmt::print(
       "speed: times as fast as the full scan; at most: visiting the changed directories and no more\n");
@@ -131,6 +134,7 @@ ordered_json to_json(const bench::ScanRounds& rounds, const bench::DatabaseFigur
                                   {"seconds", median_json(each.seconds)},
                                   {"processor_seconds", median_json(each.processor_seconds)},
                                   {"memory_mib", median_json(each.memory_mib)},
+                                  {"disk_reads", median_json(each.disk_reads)},
                                   {"to_bfs", median_json(each.to_bfs)}});
   }
   for (const auto& each : rounds.incrementals()) {
@@ -139,6 +143,7 @@ ordered_json to_json(const bench::ScanRounds& rounds, const bench::DatabaseFigur
                                    {"walked", median_json(each.walked)},
                                    {"seconds", median_json(each.seconds)},
                                    {"memory_mib", median_json(each.memory_mib)},
+                                   {"disk_reads", median_json(each.disk_reads)},
                                    {"speed", median_json(each.speed)},
                                    {"speed_limit", median_json(each.speed_limit)}});
   }
@@ -151,15 +156,16 @@ void run(const Settings& settings) {
                                                   : fs::absolute(settings.folder).lexically_normal();
   fs::create_directories(folder);
   const std::string disk = bench::disk_of(folder);
-  fmt::print("Whole scans and other walks: median of {} runs of each by turns, warm.\n", settings.rounds);
+  fmt::print("Whole scans and other walks: median of {} runs of each by turns, {}.\n", settings.rounds,
+             settings.cold ? "with cold caches" : "warm");
   std::fflush(stdout);
-  const bench::ScanTree tree(folder, settings.objects, settings.keep);
+  const bench::ScanTree tree(folder, settings.objects, settings.files, settings.keep);
   const bench::ScanNode node(folder / "node", tree.drive());
-  bench::ScanRounds rounds(settings.steps, tree, node);
+  bench::ScanRounds rounds(settings.steps, tree, node, settings.cold);
   for (int round = 0; round <= settings.rounds; ++round) rounds.acquire_all(round > 0);
   const auto database = node.database();
   fmt::print("{} objects of {} files, {} directories in all; {}, {} processors\n", tree.objects(),
-             bench::ScanTree::files, database.directories, disk, std::thread::hardware_concurrency());
+             tree.files(), database.directories, disk, std::thread::hardware_concurrency());
   print_walkers(rounds);
   print_incrementals(rounds);
   fmt::print("\nscan.db: {:.1f} MiB; bytes a directory: {:.1f}, without its name {:.1f}\n",
@@ -168,7 +174,7 @@ void run(const Settings& settings) {
   fmt::print("MiB: the most at any time; of no program less is seen than this one's own {:.1f}\n",
              bench::own_memory_mib());
   if (!settings.is_short) {
-    print_targets(rounds, database);
+    if (!settings.cold) print_targets(rounds, database);
     const auto file = bench::results_file("scan_bench");
     std::ofstream(file) << to_json(rounds, database).dump(2) << '\n';
     fmt::print("The figures for machines are in {}\n", file.native());
@@ -182,9 +188,13 @@ void run(const Settings& settings) {
 int main(int argc, char** argv) {
   Settings settings;
   CLI::App program("Times whole scans beside other walks of the same tree");
-  program.add_option("--dirs", settings.objects, "Objects, a directory of five files each")
+  program.add_option("--dirs", settings.objects, "Objects, a directory of some files each")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  program.add_option("--files", settings.files, "Files of each object")
+      ->check(CLI::Range(std::size_t{1}, bench::ScanTree::files_max))
+      ->capture_default_str();
+  program.add_flag("--cold", settings.cold, "Drops the caches of file systems before each; needs root");
   program.add_option("--dir", settings.folder,
                      "An empty folder for the tree, or one where it was kept; else a temporary one");
   program.add_flag("--keep", settings.keep, "Keeps the tree, for later runs with the same --dirs");

@@ -24,7 +24,7 @@ double memory_mib(const rusage& usage) { return static_cast<double>(usage.ru_max
 
 Cost cost_of(const support::CommandResult& result) {
   return {result.took.count(), seconds(result.usage.ru_utime) + seconds(result.usage.ru_stime),
-          memory_mib(result.usage)};
+          memory_mib(result.usage), 0};
 }
 
 // The database, and what SQLite keeps beside it.

@@ -16,6 +16,7 @@ struct Cost {
   double seconds = 0;
   double processor_seconds = 0;
   double memory_mib = 0;  // the most at any time
+  double disk_reads = 0;  // of the disk with the tree
 };
 
 // Throws where it does not end with 0. What it prints is not kept.

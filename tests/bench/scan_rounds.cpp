@@ -6,6 +6,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "tests/bench/disk.h"
 #include "tests/bench/tree_visit.h"
 
 namespace spoor::bench {
@@ -25,8 +26,9 @@ void add_known(Figures& figures, double figure) {
 
 }  // namespace
 
-ScanRounds::ScanRounds(const std::set<std::string>& steps, const ScanTree& tree, const ScanNode& node)
-    : tree_(tree), node_(node) {
+ScanRounds::ScanRounds(const std::set<std::string>& steps, const ScanTree& tree, const ScanNode& node,
+                       bool cold)
+    : tree_(tree), node_(node), cold_(cold) {
   const auto wanted = [&](const char* step) { return steps.empty() || steps.contains(step); };
   if (wanted("first") || wanted("full")) add_walkers(wanted("first"), wanted("full"));
   const auto share = [&](double of_all) {
@@ -66,34 +68,52 @@ const Walker* ScanRounds::walker(std::string_view name) const {
 }
 
 void ScanRounds::acquire_all(bool counts) {
-  for (Walker& each : walkers_) each.last = each.walk();
+  for (Walker& each : walkers_) each.last = measured(each.walk);
   for (Walker& each : walkers_) {
     if (!counts) break;
     each.seconds.add(each.last.seconds);
     add_known(each.processor_seconds, each.last.processor_seconds);
     add_known(each.memory_mib, each.last.memory_mib);
+    each.disk_reads.add(each.last.disk_reads);
     each.to_bfs.add(each.last.seconds / walker("bfs")->last.seconds);
   }
   for (Incremental& each : incrementals_) scan_changed(each, counts);
+}
+
+Cost ScanRounds::measured(const std::function<Cost()>& walk) const {
+  if (cold_) drop_caches();
+  const std::uint64_t before = disk_reads(tree_.drive());
+  Cost cost = walk();
+  cost.disk_reads = static_cast<double>(disk_reads(tree_.drive()) - before);
+  return cost;
 }
 
 void ScanRounds::scan_changed(Incremental& each, bool counts) {
   const auto paths = tree_.pick(each.changed, random_);
   tree_.change(paths);
   if (!paths.empty()) node_.mark(paths);
-  const ScanRun run = node_.scan(Mode::as_needed);
+  ScanRun run;
+  const Cost cost = measured([&] {
+    run = node_.scan(Mode::as_needed);
+    return run.cost;
+  });
   if (run.changed != paths.size()) {
     throw std::runtime_error(
         fmt::format("{} directories were changed, and a scan told of {}", paths.size(), run.changed));
   }
-  const double visited_in = paths.empty() ? 0 : visit_seconds(tree_, paths, Depth::only_these);
+  double visited_in = 0;
+  if (!paths.empty()) {
+    visited_in =
+        measured([&] { return Cost{.seconds = visit_seconds(tree_, paths, Depth::only_these)}; }).seconds;
+  }
   if (!counts) return;
   each.walked.add(static_cast<double>(run.walked));
-  each.seconds.add(run.cost.seconds);
-  each.memory_mib.add(run.cost.memory_mib);
+  each.seconds.add(cost.seconds);
+  each.memory_mib.add(cost.memory_mib);
+  each.disk_reads.add(cost.disk_reads);
   const Walker* full = walker("full scan");
   if (full == nullptr) return;
-  each.speed.add(full->last.seconds / run.cost.seconds);
+  each.speed.add(full->last.seconds / cost.seconds);
   if (visited_in > 0) each.speed_limit.add(full->last.seconds / visited_in);
 }
 

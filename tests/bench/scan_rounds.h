@@ -23,6 +23,7 @@ struct Walker {
   Figures seconds = {};
   Figures processor_seconds = {};
   Figures memory_mib = {};
+  Figures disk_reads = {};
   Figures to_bfs = {};
 };
 
@@ -34,6 +35,7 @@ struct Incremental {
   Figures walked = {};
   Figures seconds = {};
   Figures memory_mib = {};
+  Figures disk_reads = {};
   Figures speed = {};        // how many times as fast as the full scan of the same turn
   Figures speed_limit = {};  // of a program that visits the changed directories, and nothing else
 };
@@ -41,8 +43,8 @@ struct Incremental {
 // Tree and node must outlive it.
 class ScanRounds {
  public:
-  // Of "first", "full", "incremental", "idle"; none are all.
-  ScanRounds(const std::set<std::string>& steps, const ScanTree& tree, const ScanNode& node);
+  // Of "first", "full", "incremental", "idle"; none are all. `cold`: the caches are dropped before each walk.
+  ScanRounds(const std::set<std::string>& steps, const ScanTree& tree, const ScanNode& node, bool cold);
   ScanRounds(const ScanRounds&) = delete;
   ScanRounds& operator=(const ScanRounds&) = delete;
 
@@ -57,9 +59,11 @@ class ScanRounds {
  private:
   void add_walkers(bool first, bool full);
   void scan_changed(Incremental& each, bool counts);
+  Cost measured(const std::function<Cost()>& walk) const;
 
   const ScanTree& tree_;
   const ScanNode& node_;
+  const bool cold_;
   std::mt19937_64 random_{1};  // the same for every run: let the machine be all that differs
   std::vector<Walker> walkers_;
   std::vector<Incremental> incrementals_;

@@ -29,8 +29,8 @@ constexpr std::array<std::array<std::uint64_t, 4>, 4> fan_outs = {{
     {4, 5, 5, 4},
 }};
 
-constexpr std::array<std::string_view, ScanTree::files> file_names = {"object.meta", "part.1", "part.2",
-                                                                      "part.3", "part.4"};
+constexpr std::array<std::string_view, ScanTree::files_max> file_names = {"object.meta", "part.1", "part.2",
+                                                                          "part.3", "part.4"};
 
 std::string bucket_name(std::uint64_t bucket) { return fmt::format("bucket-{:03}", bucket); }
 
@@ -53,12 +53,12 @@ std::string content(const fs::path& path) {
 }
 
 // Its files have a size, but no blocks: a million of them would take gigabytes.
-void make_object(int prefix, const std::string& name) {
+void make_object(int prefix, const std::string& name, std::size_t files) {
   if (::mkdirat(prefix, name.c_str(), 0755) != 0) {
     throw std::system_error(errno, std::system_category(), name);
   }
   const Descriptor object(prefix, name, O_RDONLY | O_DIRECTORY);
-  for (std::size_t i = 0; i < file_names.size(); ++i) {
+  for (std::size_t i = 0; i < files; ++i) {
     const Descriptor file(object.number(), std::string(file_names[i]), O_WRONLY | O_CREAT | O_EXCL);
     if (::ftruncate(file.number(), static_cast<off_t>(1000 * i + 300)) != 0) {
       throw std::system_error(errno, std::system_category(), name);
@@ -68,9 +68,9 @@ void make_object(int prefix, const std::string& name) {
 
 }  // namespace
 
-ScanTree::ScanTree(fs::path folder, std::uint64_t objects, bool keep)
-    : folder_(std::move(folder)), objects_(objects), keep_(keep) {
-  const std::string whole = fmt::format("{} objects\n", objects_);
+ScanTree::ScanTree(fs::path folder, std::uint64_t objects, std::size_t files, bool keep)
+    : folder_(std::move(folder)), objects_(objects), files_(files), keep_(keep) {
+  const std::string whole = fmt::format("{} objects of {} files\n", objects_, files_);
   if (content(marker()) == whole) return;
   fs::create_directories(folder_);
   if (!fs::exists(marker()) && !fs::is_empty(folder_)) {
@@ -110,7 +110,7 @@ void ScanTree::make_bucket(std::uint64_t bucket) const {
       fs::create_directories(drive() / prefix);
       open_prefix = Descriptor(AT_FDCWD, drive() / prefix, O_RDONLY | O_DIRECTORY);
     }
-    make_object(open_prefix.number(), path.filename());
+    make_object(open_prefix.number(), path.filename(), files_);
   }
 }
 

@@ -14,11 +14,11 @@ namespace spoor::bench {
 // that of the programs it starts (ru_maxrss).
 class ScanTree {
  public:
-  static constexpr int files = 5;  // of each object
+  static constexpr std::size_t files_max = 5;
 
-  // Takes over the tree that an earlier run kept in `folder` if it has so many objects, else makes it, which
-  // takes a while. Throws where the folder holds anything else.
-  ScanTree(std::filesystem::path folder, std::uint64_t objects, bool keep);
+  // Takes over the tree that an earlier run kept in `folder` if it has so many objects of so many files, at
+  // least one, else makes it, which takes a while. Throws where the folder holds anything else.
+  ScanTree(std::filesystem::path folder, std::uint64_t objects, std::size_t files, bool keep);
   ScanTree(const ScanTree&) = delete;
   ScanTree& operator=(const ScanTree&) = delete;
   // Removes the tree, unless it is to be kept.
@@ -26,6 +26,7 @@ class ScanTree {
 
   std::filesystem::path drive() const { return folder_ / "drive"; }
   std::uint64_t objects() const { return objects_; }
+  std::size_t files() const { return files_; }  // of each object
   std::vector<std::string> buckets() const;
 
   // Some objects' paths below the drive, none twice, all over the tree.
@@ -41,6 +42,7 @@ class ScanTree {
 
   const std::filesystem::path folder_;
   const std::uint64_t objects_;
+  const std::size_t files_;
   const bool keep_;
 };
 
