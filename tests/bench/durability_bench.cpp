@@ -25,6 +25,7 @@
 #include "tests/bench/disk.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/mark_load.h"
+#include "tests/bench/targets.h"
 #include "tests/support/loopback.h"
 #include "tests/support/process.h"
 #include "tests/support/raw_client.h"
@@ -186,6 +187,16 @@ void print(const Nodes& nodes, const Measured& measured) {
   }
 }
 
+void print_targets(const Nodes& nodes, const Measured& measured) {
+  bench::Targets targets;
+  for (const auto& node : nodes) {
+    if (node->durability() != "disk" || node->paths() == Paths::known) continue;
+    const auto& rows = measured.rows.at(node.get());
+    targets.at_least("disk, new paths, 64 connections: of memory", rows.at(64).to_first.median(), 0.6);
+    targets.at_least("disk, new paths, 1 connection: of fdatasync", rows.at(1).to_syncs.median(), 0.6);
+  }
+}
+
 void run(const Settings& settings) {
   const std::string disk = bench::use_disk();
   const support::TempDirectory directory;
@@ -197,7 +208,9 @@ void run(const Settings& settings) {
   fmt::print("Acknowledged marks over HTTP on loopback, one path a request: median of {} runs of {} ms.\n",
              settings.rounds, settings.run_time.count());
   fmt::print("{}, {} processors\n", disk, std::thread::hardware_concurrency());
-  print(nodes, measure(settings, nodes, directory / "synced"));
+  const Measured measured = measure(settings, nodes, directory / "synced");
+  print(nodes, measured);
+  print_targets(nodes, measured);
   for (const auto& node : nodes) {
     if (node->paths() == Paths::made_up) node->check_all_were_new();
   }

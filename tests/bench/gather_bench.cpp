@@ -15,6 +15,8 @@
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/gather.h"
 #include "peer/http/http_transport.h"
+#include "tests/bench/figures.h"
+#include "tests/bench/targets.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/cycles/tracker.h"
@@ -118,6 +120,7 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
   const double with_peers = peak_mib();
   fmt::print("{} spoord on Unix sockets, {} directories marked through each\n", count, items);
   tracker::Cursors cursors;
+  Figures took_ms;
   for (int round = 0; round < rounds; ++round) {
     peer::HttpTransport http({.timeout = std::chrono::minutes(1)});
     Counting transport(http);
@@ -127,6 +130,7 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
     const auto started = Steady::now();
     options.members.endpoints = peers.endpoints();
     const auto gathered = peer::gather(transport, cursors, options);
+    took_ms.add(1000 * seconds_since(started));
     fmt::print(
         "gathered in {:.1f} ms, {:.1f} MiB received, {} of {} answered\n", 1000 * seconds_since(started),
         static_cast<double>(transport.bytes) / mib,
@@ -145,6 +149,8 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
     answers.push_back(peer::decode_cycle_frame(response.value().body).value().answer.marks);
   });
   report_or(answers);
+  if (count == 100) Targets().at_most("ms to gather from 100 daemons", took_ms.median(), 50);
+  if (count == 1000) Targets().at_most("ms to gather from 1000 daemons", took_ms.median(), 600);
 }
 
 // --- a thousand nodes ---

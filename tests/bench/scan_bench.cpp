@@ -21,6 +21,7 @@
 #include "tests/bench/scan_node.h"
 #include "tests/bench/scan_rounds.h"
 #include "tests/bench/scan_tree.h"
+#include "tests/bench/targets.h"
 
 namespace {
 
@@ -74,26 +75,6 @@ void print_incrementals(const bench::ScanRounds& rounds) {
       "speed: times as fast as the full scan; at most: visiting the changed directories and no more\n");
 }
 
-class Targets {
- public:
-  void at_most(const std::string& what, double figure, double bound) {
-    print(what, figure, "at most", bound, figure <= bound);
-  }
-  void at_least(const std::string& what, double figure, double bound) {
-    print(what, figure, "at least", bound, figure >= bound);
-  }
-
- private:
-  void print(const std::string& what, double figure, const char* relation, double bound, bool met) {
-    if (is_first_) fmt::print("\n{:<48}{:>9}   {}\n", "targets (of 200,000 objects)", "measured", "wanted");
-    is_first_ = false;
-    fmt::print("{:<48}{:>9.2f}   {:<18}{}\n", what, figure, fmt::format("{} {}", relation, bound),
-               met ? "met" : "missed");
-  }
-
-  bool is_first_ = true;
-};
-
 // Of full and incremental scans.
 double most_memory(const bench::ScanRounds& rounds) {
   double most = 0;
@@ -104,8 +85,9 @@ double most_memory(const bench::ScanRounds& rounds) {
   return most;
 }
 
+// Those of 200,000 objects.
 void print_targets(const bench::ScanRounds& rounds, const bench::DatabaseFigures& database) {
-  Targets targets;
+  bench::Targets targets;
   if (const auto* full = rounds.walker("full scan")) {
     targets.at_most("full scan: time, of bfs's", full->to_bfs.median(), 0.5);
   }

@@ -24,6 +24,7 @@
 #include "base/file_system.h"
 #include "tests/bench/disk.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/targets.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/storage/persistence.h"
 
@@ -236,6 +237,8 @@ void measure(const Settings& settings, std::size_t tree_marks) {
   }
   print_head();
   for (Beside& beside : all) print_waits(beside);
+  bench::Targets().at_most(fmt::format("us that a mark waits at most, in {} saves", all.back().calls),
+                           all.back().waits.all_us.back(), long_wait_us);
 }
 
 void run(const Settings& settings) {
