@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <latch>
+#include <thread>
+#include <utility>
 
 #include "tests/fakes/memory_file_system.h"
 #include "tracker/errors.h"
@@ -24,11 +27,12 @@ class DriveRegistryTest : public ::testing::Test {
     for (const auto& drive : drives) files_.make_directory(drive);
   }
 
-  DriveRegistry loaded() {
-    DriveRegistry registry(files_, "/data");
-    EXPECT_TRUE(registry.load(drives));
-    return registry;
-  }
+  struct LoadedRegistry : DriveRegistry {
+    explicit LoadedRegistry(base::FileSystem& files) : DriveRegistry(files, "/data") {
+      EXPECT_TRUE(load(drives));
+    }
+  };
+  LoadedRegistry loaded() { return LoadedRegistry(files_); }
 
   static std::filesystem::path identity(const std::filesystem::path& drive) {
     return spoor_directory(drive) / "drive.json";
@@ -45,7 +49,7 @@ class DriveRegistryTest : public ::testing::Test {
 };
 
 TEST_F(DriveRegistryTest, NewDrive_IsFreshAndKnownOnceAdmitted) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   for (const auto& drive : drives) {
     EXPECT_EQ(registry.check(drive).identity, DriveIdentity::fresh);
     ASSERT_TRUE(registry.admit(drive));
@@ -54,7 +58,7 @@ TEST_F(DriveRegistryTest, NewDrive_IsFreshAndKnownOnceAdmitted) {
   }
   EXPECT_NE(registry.id_of(one), registry.id_of(two));
   files_.crash();
-  const DriveRegistry next = loaded();
+  const LoadedRegistry next = loaded();
   for (const auto& drive : drives) {
     EXPECT_EQ(next.check(drive).identity, DriveIdentity::known);
     EXPECT_EQ(next.id_of(drive), registry.id_of(drive));
@@ -76,7 +80,7 @@ TEST_F(DriveRegistryTest, OverlappingDrive_IsNotAdmittedOrWritten) {
 }
 
 TEST_F(DriveRegistryTest, AdmittedDriveWithoutIdentity_IsRefused) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   ASSERT_TRUE(files_.remove(identity(one)));
   expect_refused(registry, one, "carries no identity");
@@ -84,7 +88,7 @@ TEST_F(DriveRegistryTest, AdmittedDriveWithoutIdentity_IsRefused) {
 }
 
 TEST_F(DriveRegistryTest, AnotherDrivesIdentity_IsRefusedUntilAdmitted) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.put(identity(one), R"({"id":"00112233445566778899aabbccddeeff"})");
   expect_refused(registry, one,
@@ -95,7 +99,7 @@ TEST_F(DriveRegistryTest, AnotherDrivesIdentity_IsRefusedUntilAdmitted) {
 }
 
 TEST_F(DriveRegistryTest, UnreadableDrive_IsRefusedNotFresh) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.fail_below(one, EIO);
   expect_refused(registry, one, "Input/output error");
@@ -105,7 +109,7 @@ TEST_F(DriveRegistryTest, UnreadableDrive_IsRefusedNotFresh) {
 }
 
 TEST_F(DriveRegistryTest, CorruptIdentity_IsRefusedAndNotReplaced) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   for (const char* text : {"", "{}", R"({"id":"short"})", R"({"id":7})", "\xff\xff"}) {
     files_.put(identity(one), text);
@@ -116,7 +120,7 @@ TEST_F(DriveRegistryTest, CorruptIdentity_IsRefusedAndNotReplaced) {
 }
 
 TEST_F(DriveRegistryTest, DuplicateIdentity_IsRefusedOnSecondDrive) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   ASSERT_TRUE(registry.admit(one));
   files_.put(identity(two), files_.content(identity(one)).value());
   const auto admitted = registry.admit(two);
@@ -124,8 +128,48 @@ TEST_F(DriveRegistryTest, DuplicateIdentity_IsRefusedOnSecondDrive) {
   EXPECT_THAT(admitted.error().message, HasSubstr("same identity"));
 }
 
+// Another thread admits a copy of the drive meanwhile.
+TEST_F(DriveRegistryTest, DuplicateIdentityAdmittedMeanwhile_IsRefused) {
+  LoadedRegistry registry = loaded();
+  const std::filesystem::path replaced = "/mnt/replaced";
+  files_.make_directory(replaced);
+  ASSERT_TRUE(registry.admit(replaced));
+  files_.put(identity(one), files_.content(identity(replaced)).value());
+  files_.put(identity(two), files_.content(identity(replaced)).value());
+  ASSERT_TRUE(files_.remove(identity(replaced)));
+  bool is_first = true;
+  files_.before_read = [&](const std::filesystem::path& file) {
+    if (file != identity(replaced) || !std::exchange(is_first, false)) return;
+    EXPECT_TRUE(registry.admit(one));
+  };
+  const auto admitted = registry.admit(two);
+  EXPECT_FALSE(is_first);
+  ASSERT_FALSE(admitted);
+  EXPECT_THAT(admitted.error().message, HasSubstr("same identity as /mnt/one"));
+}
+
+TEST_F(DriveRegistryTest, DriveHangs_AnotherIsAdmittedAndChecked) {
+  LoadedRegistry registry = loaded();
+  ASSERT_TRUE(registry.admit(one));
+  std::latch begun(1);
+  std::latch released(1);
+  files_.before_read = [&](const std::filesystem::path& file) {
+    if (file != identity(one)) return;
+    begun.count_down();
+    released.wait();
+  };
+  {
+    const std::jthread hanging([&] { EXPECT_EQ(registry.check(one).identity, DriveIdentity::known); });
+    begun.wait();
+    EXPECT_TRUE(registry.admit(two));
+    EXPECT_EQ(registry.check(two).identity, DriveIdentity::known);
+    EXPECT_NE(registry.id_of(one), "");
+    released.count_down();
+  }
+}
+
 TEST_F(DriveRegistryTest, SwappedDrives_AreRefusedUntilAdmitted) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   for (const auto& drive : drives) ASSERT_TRUE(registry.admit(drive));
   const std::string first = files_.content(identity(one)).value();
   files_.put(identity(one), files_.content(identity(two)).value());
@@ -138,7 +182,7 @@ TEST_F(DriveRegistryTest, SwappedDrives_AreRefusedUntilAdmitted) {
 
 TEST_F(DriveRegistryTest, CorruptRegistry_AdmitsOnlyDrivesWithIdentity) {
   {
-    DriveRegistry registry = loaded();
+    LoadedRegistry registry = loaded();
     ASSERT_TRUE(registry.admit(one));
   }
   for (const char* text : {"", "{", "[]", R"({"drives":[]})"}) {
@@ -160,7 +204,7 @@ TEST_F(DriveRegistryTest, MissingDrive_IsNotCreated) {
 }
 
 TEST_F(DriveRegistryTest, RegistryWriteFails_DriveIsNotAdmitted) {
-  DriveRegistry registry = loaded();
+  LoadedRegistry registry = loaded();
   files_.fill("/data");
   EXPECT_FALSE(registry.admit(one));
   EXPECT_EQ(registry.check(one).identity, DriveIdentity::fresh);

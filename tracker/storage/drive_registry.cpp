@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/printable.h"
@@ -82,15 +84,15 @@ base::Result<> DriveRegistry::load(const std::vector<fs::path>& drives) {
 }
 
 DriveCheck DriveRegistry::check(const fs::path& drive) const {
-  const auto remembered = ids_.find(drive);
-  if (remembered == ids_.end()) return {};
+  const auto remembered = find_id(drive);
+  if (!remembered) return {};
   DriveCheck check{DriveIdentity::refused, {}};
   const auto id = read_id(drive);
   if (!id) {
     check.error = refusal(drive, fmt::format("has an identity that can't be read ({})", id.error().message));
   } else if (!*id) {
     check.error = refusal(drive, "carries no identity (.spoor/drive.json)");
-  } else if (**id != remembered->second) {
+  } else if (**id != *remembered) {
     check.error = refusal(drive, fmt::format("carries another drive's identity ({})", owner_of(**id)));
   } else {
     check.identity = DriveIdentity::known;
@@ -100,15 +102,27 @@ DriveCheck DriveRegistry::check(const fs::path& drive) const {
 
 // For messages.
 std::string DriveRegistry::owner_of(const std::string& id) const {
-  for (const auto& [drive, remembered] : ids_) {
-    if (remembered == id) return fmt::format("that of {}", base::printable(drive.native()));
-  }
-  return id + ", of no drive of this node";
+  const auto owners = others_with(id, {});
+  if (owners.empty()) return id + ", of no drive of this node";
+  return fmt::format("that of {}", base::printable(owners.front().native()));
 }
 
-std::string DriveRegistry::id_of(const fs::path& drive) const {
+std::optional<std::string> DriveRegistry::find_id(const fs::path& drive) const {
+  const std::scoped_lock lock(mutex_);
   const auto remembered = ids_.find(drive);
-  return remembered == ids_.end() ? std::string() : remembered->second;
+  return remembered == ids_.end() ? std::nullopt : std::optional(remembered->second);
+}
+
+std::string DriveRegistry::id_of(const fs::path& drive) const { return find_id(drive).value_or(""); }
+
+// The paths that this id is stored for, except this one.
+std::vector<fs::path> DriveRegistry::others_with(const std::string& id, const fs::path& drive) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<fs::path> others;
+  for (const auto& [path, remembered] : ids_) {
+    if (path != drive && remembered == id) others.push_back(path);
+  }
+  return others;
 }
 
 base::Result<> DriveRegistry::admit(const fs::path& drive) {
@@ -116,17 +130,37 @@ base::Result<> DriveRegistry::admit(const fs::path& drive) {
   if (!overlap.empty()) return base::Error(Errc::drive_refused, overlap);
   auto id = read_id(drive);
   if (!id) return id.error();
+  std::vector<fs::path> others;
   if (*id) {
-    if (auto alone = refuse_duplicate_identity(drive, **id); !alone) return alone;
+    others = others_with(**id, drive);
+    if (auto alone = refuse_duplicate_identity(drive, **id, others); !alone) return alone;
   }
   const auto its = *id ? base::Result<std::string>(**id) : give_id(drive);
   if (!its) return its.error();
-  auto ids = ids_;
-  ids[drive] = *its;
+  return store(drive, *its, others);
+}
+
+// `others`: the paths with the same id that were found not to carry it.
+base::Result<> DriveRegistry::store(const fs::path& drive, const std::string& id,
+                                    const std::vector<fs::path>& others) {
+  const std::scoped_lock storing(storing_);
+  const auto now = others_with(id, drive);
+  if (!std::includes(others.begin(), others.end(), now.begin(), now.end())) {
+    return base::Error(Errc::drive_refused,
+                       fmt::format("{} carries the same identity as {}, which was admitted at the same time",
+                                   base::printable(drive.native()), base::printable(now.front().native())));
+  }
+  std::map<fs::path, std::string> ids;
+  {
+    const std::scoped_lock lock(mutex_);
+    ids = ids_;
+  }
+  ids[drive] = id;
   nlohmann::json json{{"drives", nlohmann::json::object()}};
   for (const auto& [path, remembered] : ids) json["drives"][to_json_text(path)] = remembered;
   if (auto done = base::replace_file(files_, registry_file(data_dir_), json.dump(2) + "\n"); !done)
     return done;
+  const std::scoped_lock lock(mutex_);
   ids_ = std::move(ids);
   return {};
 }
@@ -154,9 +188,9 @@ base::Result<std::string> DriveRegistry::give_id(const fs::path& drive) {
 }
 
 // One disk at two paths would be walked and counted twice.
-base::Result<> DriveRegistry::refuse_duplicate_identity(const fs::path& drive, const std::string& id) const {
-  for (const auto& [path, remembered] : ids_) {
-    if (path == drive || remembered != id) continue;
+base::Result<> DriveRegistry::refuse_duplicate_identity(const fs::path& drive, const std::string& id,
+                                                        const std::vector<fs::path>& others) const {
+  for (const fs::path& path : others) {
     const auto there = read_id(path);
     if (!there || *there != id) continue;
     return base::Error(Errc::drive_refused,

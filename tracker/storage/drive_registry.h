@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +42,7 @@ struct DriveCheck {
 // Describes the overlap of this drive with another of the node's drives; empty if there is none.
 using FindOverlap = std::function<std::string(const std::filesystem::path& drive)>;
 
-// Not thread-safe. `files` must outlive it.
+// Thread-safe after load(). A drive that hangs blocks only the calls that read it. `files` must outlive it.
 class DriveRegistry {
  public:
   // Does not read any file. `find_overlap` may be empty.
@@ -64,13 +65,22 @@ class DriveRegistry {
 
  private:
   std::string owner_of(const std::string& id) const;
+  std::optional<std::string> find_id(const std::filesystem::path& drive) const;
+  std::vector<std::filesystem::path> others_with(const std::string& id,
+                                                 const std::filesystem::path& drive) const;
   base::Result<std::optional<std::string>> read_id(const std::filesystem::path& drive) const;
   base::Result<std::string> give_id(const std::filesystem::path& drive);
-  base::Result<> refuse_duplicate_identity(const std::filesystem::path& drive, const std::string& id) const;
+  base::Result<> refuse_duplicate_identity(const std::filesystem::path& drive, const std::string& id,
+                                           const std::vector<std::filesystem::path>& others) const;
+  base::Result<> store(const std::filesystem::path& drive, const std::string& id,
+                       const std::vector<std::filesystem::path>& others);
 
   base::FileSystem& files_;
   std::filesystem::path data_dir_;
   FindOverlap find_overlap_;
+
+  std::mutex storing_;                                // held while `drives.json` is written
+  mutable std::mutex mutex_;                          // guards the rest; never held during I/O
   std::map<std::filesystem::path, std::string> ids_;  // an empty id matches no drive
 };
 
