@@ -7,6 +7,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -196,8 +198,14 @@ asio::awaitable<void> watch_signals(asio::signal_set& signals, asio::thread_pool
   }
 }
 
-base::Result<> save_last(tracker::Persistence& persistence) {
-  const auto last = persistence.stop();
+base::Result<> save_last(asio::io_context& context, Node& node) {
+  base::Result<tracker::SavedSnapshot> last = tracker::SavedSnapshot();
+  asio::co_spawn(context, node.save_last(), [&](const std::exception_ptr& failure, auto done) {
+    rethrow(failure);
+    last = std::move(done);
+  });
+  context.restart();
+  context.run();
   if (!last) return last.error();
   if (!last->durable()) {
     return base::Error(std::make_error_code(std::errc::io_error),
@@ -205,6 +213,22 @@ base::Result<> save_last(tracker::Persistence& persistence) {
   }
   spdlog::info("stopped cleanly with snapshot {}", last->generation);
   return {};
+}
+
+// Ends the process without waiting for the threads of drives that hang. They can't be interrupted, and use
+// objects that a return from run() destroys. All that a stop writes is on disk by now.
+//
+// The kernel keeps the process, and with it spoord.lock, until the last system call on such a drive returns.
+// So no write of this run can follow one of the next.
+[[noreturn]] void end_process(const base::Result<>& done, const config::Config::Log& log) {
+  if (done) {
+    spdlog::warn("a drive hangs: the process is gone once the drive responds");
+  } else {
+    config::print_failure("spoord", log, done.error().message);
+  }
+  spdlog::default_logger()->flush();
+  std::fflush(nullptr);
+  std::_Exit(done ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 }  // namespace
@@ -293,7 +317,9 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   serving.run(context);
 
   manager.notify_status("saving the last snapshot");
-  return save_last(**persistence);
+  auto done = save_last(context, node);
+  if (node.has_hanging_drive()) end_process(done, config.log);
+  return done;
 }
 
 }  // namespace spoor::daemon

@@ -16,6 +16,8 @@
 namespace spoor::daemon {
 namespace {
 
+namespace asio = boost::asio;
+
 // One each for snapshots, group commits, polls of peers, refreshes of etcd, and reading the configuration.
 constexpr std::size_t pool_threads = 5;
 
@@ -29,7 +31,7 @@ std::uint64_t draw_run() {
 
 }  // namespace
 
-Node::Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
+Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
            const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
            base::FileSystem& files, const base::Clock& clock)
     : server_(server),
@@ -80,7 +82,7 @@ Node::Node(boost::asio::io_context& context, HttpServer& server, const config::C
               clock),
       api_(context, identity_.node, {intake_, routes_, reports_}, std::move(secrets.access), clock) {
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
-  snapshot_scheduler_.save_here();
+  snapshot_scheduler_.save_first();
   if (etcd_) etcd_->register_here();  // before the node is ready
 }
 
@@ -112,6 +114,10 @@ void Node::stop() {
   peers_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();
+}
+
+asio::awaitable<base::Result<tracker::SavedSnapshot>> Node::save_last() {
+  return snapshot_scheduler_.save_last();
 }
 
 ClusterMembers Node::members() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/file_system.h"
 #include "config/config.h"
 #include "daemon/api/access.h"
@@ -39,7 +41,8 @@ struct NodeSecrets {
 // `context`; all references must outlive it.
 class Node {
  public:
-  // Saves a first snapshot and registers in etcd: blocks for some seconds at most.
+  // Saves a first snapshot, for which it runs `context`, and registers in etcd: blocks for some seconds,
+  // longer only if no drive responds.
   Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
        const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
        base::FileSystem& files, const base::Clock& clock);
@@ -49,6 +52,13 @@ class Node {
 
   // Ends what start() started, and lets open requests finish. `context` then has no work of this node.
   void stop();
+
+  // After stop(): saves the last snapshot, and records a clean stop.
+  boost::asio::awaitable<base::Result<tracker::SavedSnapshot>> save_last();
+
+  // Whether threads wait for drives that hang, while `context` has no work: the destructor then waits for
+  // them too.
+  bool has_hanging_drive() const { return snapshot_scheduler_.busy_drives() > 0; }
 
   // The line that a service manager shows; `is_reload_failed`: the changed configuration has errors.
   std::string status_line(bool is_reload_failed) const;

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/printable.h"
@@ -17,7 +16,6 @@ namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds first_retry{1'000};
 constexpr unsigned retry_doublings_max = 3;
-constexpr std::chrono::minutes save_max{1};
 
 }  // namespace
 
@@ -30,9 +28,11 @@ SnapshotScheduler::SnapshotScheduler(asio::io_context& context, asio::thread_poo
       clock_(clock),
       interval_(interval),
       timer_(timers.make()),
+      drive_timer_(timers.make()),
       finished_(context, asio::steady_timer::time_point::max()),
       check_timer_(timers.make()),
-      checked_(context, asio::steady_timer::time_point::max()) {}
+      checked_(context, asio::steady_timer::time_point::max()),
+      threads_(context, persistence.drives().count()) {}
 
 asio::awaitable<void> SnapshotScheduler::wait_until_idle() {
   while (running_) co_await finished_.async_wait(as_result);
@@ -48,75 +48,179 @@ void SnapshotScheduler::finish_save() {
 asio::awaitable<tracker::SavedSnapshot> SnapshotScheduler::save() {
   co_await wait_until_idle();
   const tracker::JournalPosition position = persistence_.tracker().position();
-  auto saved = co_await run_on(pool_, [&persistence = persistence_] { return persistence.save(); });
+  const auto snapshot =
+      co_await run_on(pool_, [&persistence = persistence_] { return persistence.begin_save(); });
+  auto saved = co_await save_to_drives(snapshot);
+  co_await run_on(pool_, [&persistence = persistence_, &saved, covered = snapshot->position] {
+    persistence.finish_save(saved, covered);
+  });
   const tracker::SavedSnapshot& taken = take(std::move(saved), position);
   finish_save();
   co_return taken;
 }
 
-asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem::path drive) {
+asio::awaitable<tracker::SavedSnapshot> SnapshotScheduler::save_to_drives(
+    std::shared_ptr<const tracker::PreparedSnapshot> snapshot) {
+  const auto round = std::make_shared<SaveRound>();
+  round->begun_at = clock_.steady_now();
+  round->saves.resize(persistence_.drives().count());
+  for (std::size_t drive = 0; drive < round->saves.size(); ++drive) {
+    if (threads_.is_late(drive)) continue;
+    ++round->running;
+    threads_.run(
+        drive,
+        [&persistence = persistence_, drive, snapshot] { return persistence.save_to(drive, *snapshot); },
+        [this, round, drive](tracker::DriveSave saved) { finish_drive(*round, drive, std::move(saved)); });
+  }
+  while (const auto left = wait_left(*round)) co_await drive_timer_->wait(*left);
+  round->is_over = true;
+  tracker::SavedSnapshot saved = snapshot->on_no_drive();
+  for (std::size_t drive = 0; drive < round->saves.size(); ++drive) {
+    auto& finished = round->saves[drive];
+    if (!finished) threads_.set_late(drive);
+    saved.add(finished ? *std::move(finished)
+                       : tracker::DriveSave{hanging_state(drive, response_max), std::string()});
+  }
+  co_return saved;
+}
+
+void SnapshotScheduler::finish_drive(SaveRound& round, std::size_t drive, tracker::DriveSave saved) {
+  if (round.is_over) {
+    if (!saved.put_aside.empty()) spdlog::warn("{}", saved.put_aside);
+    spdlog::warn("drive {} responds again: {}", base::printable(saved.state.drive.native()),
+                 saved.state.ok ? "the next save includes it" : saved.state.error);
+    return;
+  }
+  --round.running;
+  round.is_some_finished = true;
+  if (saved.state.ok && !round.first_taken_at) round.first_taken_at = clock_.steady_now();
+  round.saves[drive] = std::move(saved);
+  drive_timer_->cancel();
+}
+
+// The bound begins when the first drive has taken the snapshot: drives that are all slow, under load or with
+// a large snapshot, are not considered hanging. std::nullopt: the save waits no longer.
+std::optional<std::chrono::milliseconds> SnapshotScheduler::wait_left(const SaveRound& round) const {
+  if (round.running == 0) return std::nullopt;
+  const auto left =
+      until(round.first_taken_at ? *round.first_taken_at + response_max : round.begun_at + save_max);
+  if (left.count() > 0) return left;
+  if (round.is_some_finished || stopped_) return std::nullopt;
+  return save_max;
+}
+
+std::chrono::milliseconds SnapshotScheduler::until(base::SteadyTime time) const {
+  return std::chrono::ceil<std::chrono::milliseconds>(time - clock_.steady_now());
+}
+
+tracker::DriveState SnapshotScheduler::hanging_state(std::size_t drive, std::chrono::seconds time) const {
+  return persistence_.drives().failed_state(
+      drive, fmt::format("does not respond within {} s: the disk hangs", time.count()));
+}
+
+asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem::path path) {
+  const auto found = persistence_.drives().find(path);
+  if (!found) co_return found.error();
+  const std::size_t drive = *found;
   co_await wait_until_idle();
-  auto done = co_await run_on(
-      pool_, [&persistence = persistence_, &drive] { return persistence.accept_drive(drive); });
+  const auto done = std::make_shared<std::optional<base::Result<>>>();
+  const auto late_at = clock_.steady_now() + response_max;
+  if (!threads_.is_late(drive)) {
+    threads_.run(
+        drive, [&persistence = persistence_, drive] { return persistence.accept_drive(drive); },
+        [this, done](base::Result<> result) {
+          *done = std::move(result);
+          drive_timer_->cancel();
+        });
+    while (!*done && until(late_at).count() > 0) co_await drive_timer_->wait(until(late_at));
+    if (!*done) threads_.set_late(drive);
+  }
+  base::Result<> accepted = *done ? **done
+                                  : base::Result<>(base::Error(std::make_error_code(std::errc::timed_out),
+                                                               hanging_state(drive, response_max).error));
   finish_save();
-  if (done) co_await save();
-  co_return done;
-}
-
-asio::awaitable<void> SnapshotScheduler::run_check() {
-  found_ = co_await run_on(pool_, [&persistence = persistence_, &checking = checking_] {
-    return persistence.check_drives(checking);
-  });
-  is_checking_ = false;
-  check_timer_->cancel();
-  checked_.cancel();
-}
-
-asio::awaitable<void> SnapshotScheduler::bound_check() {
-  const std::uint64_t check = checks_;
-  const bool has_passed = co_await check_timer_->wait(check_max);
-  if (!has_passed || check != checks_) co_return;  // the next check may have begun meanwhile
-  is_check_late_ = true;
-  checked_.cancel();
+  if (accepted) co_await save();
+  co_return accepted;
 }
 
 asio::awaitable<std::vector<tracker::DriveState>> SnapshotScheduler::check_drives() {
-  if (!std::exchange(is_checking_, true)) {
-    checking_ = std::numeric_limits<std::size_t>::max();  // no drive yet
-    is_check_late_ = false;
-    ++checks_;
-    asio::co_spawn(context_, bound_check(), rethrow);
-    asio::co_spawn(context_, run_check(), rethrow);
-  }
-  if (!is_check_late_) co_await checked_.async_wait(as_result);
-  if (is_checking_) co_return hanging_drives();
-  std::vector<tracker::DriveState> states = found_;
+  const auto round = check_ ? check_ : begin_check();
+  while (!round->is_over) co_await checked_.async_wait(as_result);
+  std::vector<tracker::DriveState> states;
   bool is_some_back = false;
-  for (std::size_t i = 0; last_ && i < std::min(states.size(), last_->drives.size()); ++i) {
-    const tracker::DriveState& saved = last_->drives[i];
-    if (saved.ok || !states[i].ok) continue;
-    const bool is_back = saved.is_refused && !states[i].id.empty();
-    if (!is_back) states[i] = saved;
+  for (std::size_t i = 0; i < round->states.size(); ++i) {
+    states.push_back(*round->states[i]);
+    if (!last_ || last_->drives[i].ok || !states[i].ok) continue;
+    const bool is_back = last_->drives[i].is_refused && !states[i].id.empty();
+    if (!is_back) states[i] = last_->drives[i];
     is_some_back = is_some_back || is_back;
   }
   if (is_some_back) save_soon();
   co_return states;
 }
 
-// The states that the last save found, except that of the drive being read.
-std::vector<tracker::DriveState> SnapshotScheduler::hanging_drives() const {
-  std::vector<tracker::DriveState> states;
-  if (last_) states = last_->drives;
-  if (checking_ < states.size()) {
-    states[checking_].ok = false;
-    states[checking_].error = fmt::format("does not respond within {} s: the disk hangs", check_max.count());
+// A drive that is being saved to is not read: the save reads it, and may take longer than a check.
+std::shared_ptr<SnapshotScheduler::CheckRound> SnapshotScheduler::begin_check() {
+  const auto round = check_ = std::make_shared<CheckRound>();
+  round->states.resize(persistence_.drives().count());
+  for (std::size_t drive = 0; drive < round->states.size(); ++drive) {
+    if (threads_.is_late(drive)) continue;
+    if (last_ && threads_.is_busy(drive)) {
+      round->states[drive] = last_->drives[drive];
+      continue;
+    }
+    ++round->running;
+    threads_.run(
+        drive, [&drives = persistence_.drives(), drive] { return drives.check(drive); },
+        [this, round, drive](tracker::DriveState state) {
+          if (round->is_over) return;
+          round->states[drive] = std::move(state);
+          if (--round->running == 0) end_check();
+        });
   }
-  return states;
+  if (round->running == 0) {
+    end_check();
+  } else {
+    asio::co_spawn(context_, bound_check(round), rethrow);
+  }
+  return round;
 }
 
-void SnapshotScheduler::save_here() {
-  const tracker::JournalPosition position = persistence_.tracker().position();
-  take(persistence_.save(), position);
+void SnapshotScheduler::end_check() {
+  for (std::size_t drive = 0; drive < check_->states.size(); ++drive) {
+    if (check_->states[drive]) continue;
+    threads_.set_late(drive);
+    check_->states[drive] = hanging_state(drive, check_max);
+  }
+  check_->is_over = true;
+  check_.reset();
+  check_timer_->cancel();
+  checked_.cancel();
+}
+
+asio::awaitable<void> SnapshotScheduler::bound_check(std::shared_ptr<const CheckRound> round) {
+  co_await check_timer_->wait(check_max);
+  if (!round->is_over) end_check();
+}
+
+void SnapshotScheduler::save_first() {
+  bool is_done = false;
+  asio::co_spawn(context_, save(), [&](const std::exception_ptr& failure, const tracker::SavedSnapshot&) {
+    rethrow(failure);
+    is_done = true;
+  });
+  context_.restart();
+  while (!is_done) context_.run_one();
+  context_.restart();
+}
+
+asio::awaitable<base::Result<tracker::SavedSnapshot>> SnapshotScheduler::save_last() {
+  auto saved = co_await save();
+  if (!saved.durable()) co_return saved;
+  const auto done = co_await run_on(
+      pool_, [&persistence = persistence_, &saved] { return persistence.record_stop(saved); });
+  if (!done) co_return done.error();
+  co_return saved;
 }
 
 const tracker::SavedSnapshot& SnapshotScheduler::take(tracker::SavedSnapshot saved,
@@ -181,6 +285,7 @@ void SnapshotScheduler::start() { asio::co_spawn(context_, run(), rethrow); }
 void SnapshotScheduler::stop() {
   stopped_ = true;
   timer_->cancel();
+  drive_timer_->cancel();
 }
 
 bool SnapshotScheduler::some_drive_missed_it() const {

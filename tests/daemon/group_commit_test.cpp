@@ -64,7 +64,6 @@ class GroupCommitTest : public SteppedNode {
 
   std::unique_ptr<std::latch> begun_;
   std::unique_ptr<std::latch> released_;
-  SnapshotScheduler snapshot_scheduler_{context_, pool_, *persistence_, clock_, timers_, interval};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
 };
 
@@ -186,7 +185,7 @@ TEST_F(GroupCommitTest, JournalOverHalfItsLimit_IsFreedByASnapshot) {
   SnapshotScheduler snapshot_scheduler(context_, pool_, *small, clock_, timers_, interval);
   GroupCommit group_commit(context_, pool_, *small, snapshot_scheduler, clock_, timers_);
   snapshot_scheduler.start();
-  settle();
+  settle(snapshot_scheduler);
   const tracker::Mark mark{"bucket/" + std::string(200, 'x') + "/" + std::string(200, 'y'),
                            tracker::MarkKind::dir};
   bool is_durable = false;
@@ -196,12 +195,12 @@ TEST_F(GroupCommitTest, JournalOverHalfItsLimit_IsFreedByASnapshot) {
                           rethrow(failure);
                           is_durable = done.has_value();
                         });
-  settle();
+  settle(snapshot_scheduler);
   EXPECT_TRUE(is_durable);
   ASSERT_TRUE(snapshot_scheduler.last());
   EXPECT_LT(small->journal_status().bytes, 500U);
   snapshot_scheduler.stop();
-  settle();
+  settle(snapshot_scheduler);
 }
 
 }  // namespace

@@ -46,7 +46,6 @@ class MarkIntakeTest : public SteppedNode {
 
   const tracker::NamespaceRules rules_{{.exclude = {"*.tmp"}}};
   boost::asio::thread_pool large_bodies_{1};
-  SnapshotScheduler snapshot_scheduler_{context_, pool_, *persistence_, clock_, timers_, interval};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
   MarkIntake intake_{context_,      large_bodies_, *persistence_, rules_, tracker::DrivePaths({"/mnt/1"}),
                      group_commit_, nullptr,       clock_};

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,7 +23,7 @@ namespace spoor::daemon {
 
 class SteppedNode : public ::testing::Test {
  protected:
-  SteppedNode() {
+  std::unique_ptr<tracker::Persistence> start_persistence() {
     files_.make_directory("/data");
     for (const auto& drive : drives_) files_.make_directory(drive);
     tracker::Persistence::Options options;
@@ -29,7 +31,7 @@ class SteppedNode : public ::testing::Test {
     options.drives = drives_;
     options.owner = {"cluster", "node"};
     options.boot_id = "this boot";
-    persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
+    return tracker::Persistence::start(files_, clock_, std::move(options)).value();
   }
 
   // What is there to do on this thread, whatever the pool is at.
@@ -38,8 +40,16 @@ class SteppedNode : public ::testing::Test {
     context_.poll();
   }
 
-  // Until nothing is left to do before time passes.
-  void settle() { fakes::settle(context_, pool_); }
+  // Until nothing is left to do before time passes, except for the drives that hang.
+  void settle(const SnapshotScheduler& scheduler) {
+    fakes::settle(context_, pool_);
+    const auto more_work = boost::asio::make_work_guard(context_);
+    while (scheduler.busy_drives() > hanging_) {
+      context_.run_one();
+      fakes::settle(context_, pool_);
+    }
+  }
+  void settle() { settle(snapshot_scheduler_); }
 
   void pass(std::chrono::nanoseconds time) {
     timers_.advance(time);
@@ -66,7 +76,9 @@ class SteppedNode : public ::testing::Test {
   boost::asio::io_context context_{1};
   boost::asio::thread_pool pool_{1};
   fakes::ManualTimers timers_{context_, clock_};
-  std::unique_ptr<tracker::Persistence> persistence_;
+  std::unique_ptr<tracker::Persistence> persistence_ = start_persistence();
+  SnapshotScheduler snapshot_scheduler_{context_, pool_, *persistence_, clock_, timers_, interval};
+  std::size_t hanging_ = 0;  // drives
 };
 
 }  // namespace spoor::daemon

@@ -108,6 +108,31 @@ TEST_F(ImageDriveTest, FullDrive_KeepsItsSnapshotUntilThereIsSpace) {
   expect_saved(1);
 }
 
+// Not even SIGKILL ends the thread that writes to it.
+TEST_F(ImageDriveTest, DriveHangs_OthersAreSavedAndTheStopIsClean) {
+  start();
+  const std::string before = instance();
+  {
+    const FrozenDisk frozen(drive(1));
+    EXPECT_TRUE(mark("bucket/a"));
+    EXPECT_TRUE(save());
+    expect_refused(1, "does not respond within 10 s");
+    EXPECT_EQ(request("GET", "/readyz").status, 200U);
+    EXPECT_TRUE(mark("bucket/b"));
+    EXPECT_TRUE(save());
+    daemon_->signal(SIGTERM);
+    daemon_->wait_for("the process is gone once the drive responds");
+    EXPECT_NE(daemon_->log().find("stopped cleanly"), std::string::npos) << daemon_->log();
+  }
+  EXPECT_EQ(daemon_->wait(), 0) << daemon_->log();
+  start();
+  EXPECT_EQ(instance(), before) << daemon_->log();
+  for (const char* path : {"bucket/a", "bucket/b"}) {
+    EXPECT_EQ(get(std::string("/v1/dirty?path=") + path)["dirty"], true) << path;
+  }
+  expect_saved(1);
+}
+
 TEST_F(ImageDriveTest, ReadOnlyDrive_GetsTheNextSnapshotOnceWritable) {
   start();
   disk().make_read_only();

@@ -557,6 +557,39 @@ TEST_F(PersistenceTest, MarkDuringSaveThatRetriesJournal_IsInNewJournal) {
   for (const char* path : {"bucket/refused", "bucket/meanwhile"}) EXPECT_TRUE(node.is_dirty(path)) << path;
 }
 
+// A drive hung during a save, and wrote only after the next one.
+TEST_F(PersistenceTest, LateWriteOfAnOlderSnapshot_IsHarmlessAndNoSubstituteForTheNewer) {
+  {
+    Node node = start();
+    const auto save_to_one = [&](const PreparedSnapshot& snapshot) {
+      auto saved = snapshot.on_no_drive();
+      saved.add(node.persistence().save_to(0, snapshot));
+      saved.add({node.persistence().drives().failed_state(1, "hangs")});
+      node.persistence().finish_save(saved, snapshot.position);
+    };
+    ASSERT_TRUE(node.save().durable());
+    ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+    const auto older = node.persistence().begin_save();
+    save_to_one(*older);
+    ASSERT_TRUE(node.mark_durably(dir("bucket/b")));
+    save_to_one(*node.persistence().begin_save());
+    ASSERT_TRUE(node.mark_durably(dir("bucket/c")));
+    ASSERT_TRUE(node.persistence().save_to(1, *older).state.ok);
+  }
+  const auto lost = files_.clone();
+  lost->fail_below(node_drives[0], EIO);
+  Node without = {*lost, clock_, node_options(Durability::disk)};
+  EXPECT_THAT(without.loss(), HasSubstr("journal"));
+  EXPECT_TRUE(without.is_dirty("bucket/b"));
+  EXPECT_TRUE(without.is_dirty("bucket/never marked")) << "a gap";
+
+  files_.crash();
+  Node node = start(Durability::disk, "another boot");
+  EXPECT_EQ(node.loss(), "");
+  for (const char* path : {"bucket/a", "bucket/b", "bucket/c"}) EXPECT_TRUE(node.is_dirty(path)) << path;
+  EXPECT_FALSE(node.is_dirty("bucket/never marked"));
+}
+
 // While the disk hangs nobody takes what is recorded.
 TEST_F(PersistenceTest, PendingRecordsBeyondBound_AreRefusedUntilSave) {
   auto options = node_options(Durability::disk);

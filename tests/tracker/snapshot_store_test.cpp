@@ -233,7 +233,7 @@ TEST_F(SnapshotStoreTest, BadFileThatCannotBeKeptAside_IsNotReplaced) {
   files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");
   SnapshotStore store = this->store();
   store.load();
-  ASSERT_TRUE(store.accept(drives_[0]));
+  ASSERT_TRUE(store.accept(0));
   files_.reset_calls();
   files_.fail_call(3, EROFS);  // the rename, behind the identity and the file
   const SavedSnapshot saved = store.save(state(3), now);

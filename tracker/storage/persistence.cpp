@@ -123,10 +123,14 @@ bool Persistence::is_failed() const {
 JournalPosition Persistence::durable_position() const { return durable_; }
 
 SavedSnapshot Persistence::save() {
-  const TrackerState state = state_to_save();
-  auto saved = store_.save(state, clock_.wall_now());
-  finish_save(saved, state.position);
+  const auto snapshot = begin_save();
+  auto saved = store_.save(*snapshot);
+  finish_save(saved, snapshot->position);
   return saved;
+}
+
+std::shared_ptr<const PreparedSnapshot> Persistence::begin_save() {
+  return std::make_shared<const PreparedSnapshot>(store_.prepare(state_to_save(), clock_.wall_now()));
 }
 
 // A snapshot must hold no marks that the journal does not hold. Otherwise a mark that adds nothing to them is
@@ -184,27 +188,17 @@ void Persistence::finish_save(const SavedSnapshot& saved, JournalPosition covere
 base::Result<SavedSnapshot> Persistence::stop() {
   auto saved = save();
   if (!saved.durable()) return saved;
-  if (auto done = write_record(CleanStop{saved.generation, tracker_->position()}); !done) {
-    return base::wrap(
-        "stopped, and the snapshot is saved, but the clean stop could not be recorded: the next start is "
-        "treated as one after a crash",
-        done.error());
-  }
+  if (auto done = record_stop(saved); !done) return done.error();
   return saved;
 }
 
-std::vector<DriveState> Persistence::check_drives(std::atomic<std::size_t>& checking) const {
-  DriveRegistry registry(files_, options_.data_dir);  // only save() may use the store's registry
-  static_cast<void>(registry.load(options_.drives));  // if it fails, check() refuses drives without an id
-  std::vector<DriveState> states;
-  for (std::size_t i = 0; i < options_.drives.size(); ++i) {
-    checking = i;
-    const auto& drive = options_.drives[i];
-    const DriveCheck check = registry.check(drive);
-    const bool is_refused = check.identity == DriveIdentity::refused;
-    states.push_back({drive, !is_refused, check.error, registry.id_of(drive), is_refused});
-  }
-  return states;
+base::Result<> Persistence::record_stop(const SavedSnapshot& saved) {
+  auto done = write_record(CleanStop{saved.generation, tracker_->position()});
+  if (done) return done;
+  return base::wrap(
+      "stopped, and the snapshot is saved, but the clean stop could not be recorded: the next start is "
+      "treated as one after a crash",
+      done.error());
 }
 
 bool Persistence::wants_save() const { return journal_.bytes() > options_.journal_bytes_max / 2; }

@@ -67,13 +67,27 @@ class Persistence {
   // Marks up to this position are durable in the sense of durability(). Never blocks.
   JournalPosition durable_position() const;
 
-  // Writes a snapshot, and frees the journal before it. Marking and commit() continue during the save. If the
-  // journal had failed and the snapshot is durable, begins the journal anew. One call at a time.
+  // Writes a snapshot to every drive, one after the other, and frees the journal before it. Marking and
+  // commit() continue during the save. If the journal had failed and the snapshot is durable, begins the
+  // journal anew. One call at a time.
   SavedSnapshot save();
+
+  // The same in steps, for a caller that does not wait for a drive that hangs: begin_save(); save_to() for
+  // each drive; finish_save() with the results, in which a drive that has not finished is not ok. One save at
+  // a time. save_to() may run at the same time for different drives, and end after finish_save(): the drive
+  // then holds an older snapshot than others, or none.
+  std::shared_ptr<const PreparedSnapshot> begin_save();
+  DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
+    return store_.save_to(drive, snapshot);
+  }
+  void finish_save(const SavedSnapshot& saved, JournalPosition covered);
 
   // Saves, and records a clean stop on disk. No mark may be made any more. Fails if the record can't be
   // written: the next start is then one after a crash.
   base::Result<SavedSnapshot> stop();
+
+  // The second step of stop(): `saved` is a durable snapshot of all marks.
+  base::Result<> record_stop(const SavedSnapshot& saved);
 
   // Whether the journal is so large that a save should free it. Never blocks.
   bool wants_save() const;
@@ -81,12 +95,11 @@ class Persistence {
   // Never blocks on the disk.
   JournalStatus journal_status() const;
 
-  // Makes the disk at this path the known drive. Must not run concurrently with save().
-  base::Result<> accept_drive(const std::filesystem::path& drive) { return store_.accept(drive); }
+  // To find and to check drives. For each drive, one call of check(), save_to() and accept_drive() at a time.
+  const SnapshotStore& drives() const { return store_; }
 
-  // Reads from disk whether each drive is the known one. Sets `checking` to the index of the drive that it
-  // reads. Thread-safe.
-  std::vector<DriveState> check_drives(std::atomic<std::size_t>& checking) const;
+  // Makes the disk at this path the known drive.
+  base::Result<> accept_drive(std::size_t drive) { return store_.accept(drive); }
 
  private:
   Persistence(base::FileSystem& files, const base::Clock& clock, Options options);
@@ -98,7 +111,6 @@ class Persistence {
   base::Result<> fail(const base::Error& error);
   TrackerState state_to_save();
   void prepare_save();
-  void finish_save(const SavedSnapshot& saved, JournalPosition covered);
   bool is_failed() const;
 
   base::FileSystem& files_;

@@ -86,13 +86,16 @@ SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesyste
     : files_(files),
       drives_(std::move(drives)),
       owner_(std::move(owner)),
-      registry_(files, data_dir, std::move(find_overlap)) {}
+      registry_(files, data_dir, std::move(find_overlap)),
+      is_ours_(drives_.size()) {}
 
 LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
   LoadedSnapshot loaded;
-  ours_.clear();
   if (auto known = registry_.load(drives_); !known) loaded.registry_error = known.error().message;
-  for (const auto& drive : drives_) loaded.drives.push_back(load_from(drive, living, loaded));
+  for (std::size_t i = 0; i < drives_.size(); ++i) {
+    loaded.drives.push_back(load_from(drives_[i], living, loaded));
+    is_ours_[i] = loaded.drives.back().ok ? 1 : 0;
+  }
   return loaded;
 }
 
@@ -119,7 +122,6 @@ DriveState SnapshotStore::load_from(const std::filesystem::path& drive,
     const bool is_better = !loaded.newest || rank_of(*loaded.newest, living) < rank_of(**snapshot, living);
     if (is_better) loaded.newest = **std::move(snapshot);
   }
-  ours_.insert(drive);
   return {drive, true, {}, id};
 }
 
@@ -142,36 +144,47 @@ base::Result<std::optional<Snapshot>> SnapshotStore::read_from(const std::filesy
   return base::wrap(file.native(), snapshot.error());
 }
 
+void SavedSnapshot::add(DriveSave saved) {
+  drives.push_back(std::move(saved.state));
+  if (!saved.put_aside.empty()) put_aside.push_back(std::move(saved.put_aside));
+}
+
 bool SavedSnapshot::durable() const {
   return std::any_of(drives.begin(), drives.end(), [](const DriveState& drive) { return drive.ok; });
 }
 
-SavedSnapshot SnapshotStore::save(const TrackerState& state, base::WallTime now) {
-  SavedSnapshot saved;
-  saved.generation = ++generation_;
-  saved.saved_at = now;
-  const std::string bytes = encode_snapshot({owner_, saved.generation, now, state});
-  saved.bytes = bytes.size();
-  for (const auto& drive : drives_) {
-    const auto done = save_to(drive, saved, bytes);
-    saved.drives.push_back(
-        {drive, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(drive)});
-    saved.drives.back().is_refused = !done && done.error().code == Errc::drive_refused;
-  }
+PreparedSnapshot SnapshotStore::prepare(const TrackerState& state, base::WallTime now) {
+  ++generation_;
+  return {generation_, now, state.position, encode_snapshot({owner_, generation_, now, state})};
+}
+
+SavedSnapshot SnapshotStore::save(const PreparedSnapshot& snapshot) {
+  SavedSnapshot saved = snapshot.on_no_drive();
+  for (std::size_t i = 0; i < drives_.size(); ++i) saved.add(save_to(i, snapshot));
   return saved;
 }
 
-base::Result<> SnapshotStore::save_to(const std::filesystem::path& drive, SavedSnapshot& saved,
-                                      const std::string& bytes) {
-  auto done = take_in(drive);
-  if (done && !ours_.contains(drive)) done = make_way(drive, saved);
-  if (done) done = base::replace_file(files_, snapshot_file(drive), bytes);
-  if (done) {
-    ours_.insert(drive);
-  } else {
-    ours_.erase(drive);  // it may return with another file
-  }
-  return done;
+DriveSave SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& snapshot) {
+  const std::filesystem::path& path = drives_[drive];
+  DriveSave saved;
+  auto done = take_in(path);
+  if (done && is_ours_[drive] == 0) done = make_way(path, saved.put_aside);
+  if (done) done = base::replace_file(files_, snapshot_file(path), snapshot.bytes);
+  is_ours_[drive] = done ? 1 : 0;  // after a failure it may return with another file
+  saved.state = {path, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(path)};
+  saved.state.is_refused = !done && done.error().code == Errc::drive_refused;
+  return saved;
+}
+
+DriveState SnapshotStore::check(std::size_t drive) const {
+  const std::filesystem::path& path = drives_[drive];
+  const DriveCheck check = registry_.check(path);
+  const bool is_refused = check.identity == DriveIdentity::refused;
+  return {path, !is_refused, check.error, registry_.id_of(path), is_refused};
+}
+
+DriveState SnapshotStore::failed_state(std::size_t drive, std::string error) const {
+  return {drives_[drive], false, std::move(error), registry_.id_of(drives_[drive])};
 }
 
 base::Result<> SnapshotStore::take_in(const std::filesystem::path& drive) {
@@ -181,7 +194,7 @@ base::Result<> SnapshotStore::take_in(const std::filesystem::path& drive) {
   return registry_.admit(drive);
 }
 
-base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, SavedSnapshot& saved) {
+base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, std::string& put_aside) {
   const auto file = snapshot_file(drive);
   const auto bytes = base::read_if_there(files_, file, snapshot_bytes_max);
   if (!bytes) return bytes.error();
@@ -190,15 +203,15 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, Saved
   if (snapshot) return {};
   const std::filesystem::path aside = file.native() + suffix_of(snapshot.error(), **bytes);
   if (auto done = files_.rename(file, aside); !done) return done;
-  saved.put_aside.push_back(
-      fmt::format("{}: {}; kept as {}", file.native(), snapshot.error().message, aside.native()));
+  put_aside = fmt::format("{}: {}; kept as {}", file.native(), snapshot.error().message, aside.native());
   return {};
 }
 
-base::Result<> SnapshotStore::accept(const std::filesystem::path& given) {
+base::Result<std::size_t> SnapshotStore::find(const std::filesystem::path& given) const {
   std::filesystem::path drive = given.lexically_normal();
   if (!drive.has_filename()) drive = drive.parent_path();
-  if (std::find(drives_.begin(), drives_.end(), drive) != drives_.end()) return registry_.admit(drive);
+  const auto found = std::find(drives_.begin(), drives_.end(), drive);
+  if (found != drives_.end()) return static_cast<std::size_t>(found - drives_.begin());
   return base::Error(std::make_error_code(std::errc::invalid_argument),
                      fmt::format("{} is not among the configured drives", base::printable(drive.native())));
 }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +35,12 @@ struct LoadedSnapshot {
   std::string registry_error;  // why drives.json can't be used; empty if it can
 };
 
+// The result of a save for one drive.
+struct DriveSave {
+  DriveState state;
+  std::string put_aside = {};  // a sentence, if a file was renamed
+};
+
 struct SavedSnapshot {
   std::uint64_t generation = 0;
   std::uint64_t bytes = 0;
@@ -42,13 +48,26 @@ struct SavedSnapshot {
   std::vector<DriveState> drives;
   std::vector<std::string> put_aside;  // a sentence for each file that was renamed
 
+  void add(DriveSave saved);
+
   // Whether the snapshot is durable on at least one drive.
   bool durable() const;
 };
 
+// An encoded snapshot, to be written to the drives.
+struct PreparedSnapshot {
+  std::uint64_t generation = 0;
+  base::WallTime saved_at{};
+  JournalPosition position = 0;  // of its state
+  std::string bytes;
+
+  SavedSnapshot on_no_drive() const { return {generation, bytes.size(), saved_at, {}, {}}; }
+};
+
 // The snapshots of one node: the same snapshot on every drive that is not refused.
 //
-// Not thread-safe.
+// save_to(), accept() and check() may run at the same time for different drives, failed_state() at any time.
+// A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
 class SnapshotStore {
  public:
   // `files` must outlive the store. `find_overlap` as in DriveRegistry.
@@ -60,30 +79,46 @@ class SnapshotStore {
   // any snapshot of Spoor. Refused drives are not read. Changes no file.
   LoadedSnapshot load(const std::optional<InstanceId>& living = std::nullopt);
 
-  // Saves to every drive, on each atomically. A missing drive is not created, a refused drive is not touched,
-  // and a drive at a new path is admitted. An existing file that is no snapshot of this node is renamed
-  // first: to `.tracker.bin.corrupt`, `.foreign` (of another node) or `.v9` (of an unknown version).
-  SavedSnapshot save(const TrackerState& state, base::WallTime now);
+  // The next generation. Does not use the drives.
+  PreparedSnapshot prepare(const TrackerState& state, base::WallTime now);
 
-  // Makes the drive that is at this path now the known one. Fails with std::errc::invalid_argument if the
-  // path is not one of the store's drives; otherwise as DriveRegistry::admit().
-  base::Result<> accept(const std::filesystem::path& given);
+  // Saves to one drive, by its index, atomically. A missing drive is not created, a refused drive is not
+  // touched, and a drive at a new path is admitted. An existing file that is no snapshot of this node is
+  // renamed first: to `.tracker.bin.corrupt`, `.foreign` (of another node) or `.v9` (of an unknown version).
+  DriveSave save_to(std::size_t drive, const PreparedSnapshot& snapshot);
+
+  // Saves to every drive, one after the other.
+  SavedSnapshot save(const PreparedSnapshot& snapshot);
+  SavedSnapshot save(const TrackerState& state, base::WallTime now) { return save(prepare(state, now)); }
+
+  // Reads whether the drive is the known one.
+  DriveState check(std::size_t drive) const;
+
+  // The state of a drive that is not ok, for this reason. Never blocks.
+  DriveState failed_state(std::size_t drive, std::string error) const;
+
+  // The index of the drive with this path. Fails with std::errc::invalid_argument if there is none.
+  base::Result<std::size_t> find(const std::filesystem::path& given) const;
+
+  // Makes the drive that is at this path now the known one, as DriveRegistry::admit().
+  base::Result<> accept(std::size_t drive) { return registry_.admit(drives_[drive]); }
+
+  std::size_t count() const { return drives_.size(); }
 
  private:
   DriveState load_from(const std::filesystem::path& drive, const std::optional<InstanceId>& living,
                        LoadedSnapshot& loaded);
   base::Result<> sync_what_was_read(const std::filesystem::path& drive);
   base::Result<std::optional<Snapshot>> read_from(const std::filesystem::path& drive);
-  base::Result<> save_to(const std::filesystem::path& drive, SavedSnapshot& saved, const std::string& bytes);
   base::Result<> take_in(const std::filesystem::path& drive);
-  base::Result<> make_way(const std::filesystem::path& drive, SavedSnapshot& saved);
+  base::Result<> make_way(const std::filesystem::path& drive, std::string& put_aside);
 
   base::FileSystem& files_;
-  std::vector<std::filesystem::path> drives_;
+  const std::vector<std::filesystem::path> drives_;
   NodeIdentity owner_;
   DriveRegistry registry_;
   std::uint64_t generation_ = 0;
-  std::set<std::filesystem::path> ours_;  // drives whose file, if any, may be replaced
+  std::vector<std::uint8_t> is_ours_;  // by drive: whether its file, if any, may be replaced
 };
 
 }  // namespace spoor::tracker
