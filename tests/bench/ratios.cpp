@@ -58,20 +58,25 @@ std::string RatioReporter::line(const Comparison& comparison) const {
   const auto rate = [](const Measured* side) {
     return side->fp_rate ? fmt::format("{:.2f} %", *side->fp_rate * 100) : std::string();
   };
-  return fmt::format("{:<48}{:>11.1f}{:>7.0f} %{:>9}  {:<48}{:>11.1f}{:>9}{:>8.2f}\n", comparison.name,
+  const double speed = peer_ns / ns.median();
+  const std::string wanted =
+      comparison.speed_min == 0
+          ? std::string()
+          : fmt::format("{:.2f} {}", comparison.speed_min, speed >= comparison.speed_min ? "met" : "missed");
+  return fmt::format("{:<48}{:>11.1f}{:>7.0f} %{:>9}  {:<48}{:>11.1f}{:>9}{:>8.2f}  {}\n", comparison.name,
                      ns.median(), (ns.max() - ns.min()) / ns.median() * 100, rate(own), comparison.peer,
-                     peer_ns, rate(peer), peer_ns / ns.median());
+                     peer_ns, rate(peer), speed, wanted);
 }
 
 void RatioReporter::Finalize() {
   std::string lines;
   for (const Comparison& comparison : comparisons_) lines += line(comparison);
   if (lines.empty()) return;
-  GetOutputStream()
-      << fmt::format(
-             "\nSpeed: how many times as fast as its peer.\n{:<48}{:>11}{:>9}{:>9}  {:<48}{:>11}{:>9}{:>8}\n",
-             "", "ns", "spread", "false", "peer", "ns", "false", "speed")
-      << lines << std::flush;
+  GetOutputStream() << fmt::format(
+                           "\nSpeed: how many times as fast as its peer.\n{:<48}{:>11}{:>9}{:>9}  "
+                           "{:<48}{:>11}{:>9}{:>8}  {}\n",
+                           "", "ns", "spread", "false", "peer", "ns", "false", "speed", "wanted")
+                    << lines << std::flush;
 }
 
 }  // namespace spoor::bench

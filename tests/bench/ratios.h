@@ -18,6 +18,7 @@ namespace spoor::bench {
 struct Comparison {
   std::string_view name;
   std::string_view peer;  // another benchmark of the run
+  double speed_min = 0;   // that is wanted; 0: none
 };
 
 // Shows the median of each benchmark on the console, and at the end the comparisons whose both sides
