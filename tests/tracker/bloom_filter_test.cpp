@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -258,6 +259,29 @@ TEST(PackedFilterTest, Add_UnpacksAndSetsSameBits) {
   EXPECT_FALSE(packed.add(hash));
   EXPECT_FALSE(packed.is_packed());
   EXPECT_EQ(set_bits(packed), set_bits(filter));
+}
+
+// Sizes about the blocks in which words are merged.
+TEST(BloomFilterTest, MergeOfAnySize_IsUnionOfEveryWord) {
+  SPOOR_RANDOM(random);
+  for (const std::uint64_t blocks : {0U, 1U, 2U, 3U, 4U, 7U}) {
+    for (const std::uint64_t more : {0U, 1U, 7U, 8U, 9U, 255U}) {
+      const std::uint64_t count = blocks * 256 + more;
+      if (count == 0) continue;
+      std::vector<std::uint64_t> one(count);
+      std::vector<std::uint64_t> two(count);
+      std::vector<std::uint64_t> both(count);
+      for (std::uint64_t at = 0; at < count; ++at) {
+        one[at] = random.next();
+        two[at] = random.next();
+        both[at] = one[at] | two[at];
+      }
+      const BloomShape shape{count * 64, 4};
+      BloomFilter merged(shape, one);
+      merged.merge(BloomFilter(shape, two));
+      ASSERT_TRUE(std::ranges::equal(merged.words(), both)) << count << " words";
+    }
+  }
 }
 
 TEST(PackedFilterTest, Merge_CombinesPackedAndUnpacked) {

@@ -39,14 +39,20 @@ bool MarkSet::add(const PathHash& hash, BloomShape shape) {
   return filter->add(hash);
 }
 
-void MarkSet::add_filter(BloomFilter filter, std::size_t group) {
+template <class Filter>
+void MarkSet::merge_or_append(Filter&& filter, std::size_t group) {
   assert(group < groups_max);
   if (BloomFilter* own = own_filter_of(filter.shape(), group)) {
     own->merge(filter);
   } else {
     groups_.push_back(static_cast<std::uint8_t>(group));
-    filters_.push_back(std::move(filter));
+    filters_.push_back(std::forward<Filter>(filter));
   }
+}
+
+void MarkSet::add_filter(const BloomFilter& filter, std::size_t group) { merge_or_append(filter, group); }
+void MarkSet::add_filter(BloomFilter&& filter, std::size_t group) {
+  merge_or_append(std::move(filter), group);
 }
 
 void MarkSet::merge(const MarkSet& other) {

@@ -41,7 +41,8 @@ class MarkSet {
   void bound_trees() { tree_marks_.bound(); }
 
   // Adds a whole filter to a group: merges it into the filter of the same shape, if there is one.
-  void add_filter(BloomFilter filter, std::size_t group = 0);
+  void add_filter(const BloomFilter& filter, std::size_t group = 0);
+  void add_filter(BloomFilter&& filter, std::size_t group = 0);
 
   // Merges all groups of the other set into the first one.
   void merge(const MarkSet& other);
@@ -93,6 +94,8 @@ class MarkSet {
 
  private:
   BloomFilter* own_filter_of(BloomShape shape, std::size_t group);
+  template <class Filter>
+  void merge_or_append(Filter&& filter, std::size_t group);
   std::uint64_t dense_bytes() const;
 
   std::vector<BloomFilter> filters_;
