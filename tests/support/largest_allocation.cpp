@@ -8,8 +8,10 @@ namespace spoor::support {
 namespace {
 
 std::atomic<std::size_t> largest{0};
+std::atomic<std::size_t> count{0};
 
 void* allocate(std::size_t bytes) noexcept {
+  ++count;
   std::size_t known = largest;
   while (known < bytes && !largest.compare_exchange_weak(known, bytes)) {
   }
@@ -21,6 +23,8 @@ void* allocate(std::size_t bytes) noexcept {
 void reset_largest_allocation() { largest = 0; }
 
 std::size_t largest_allocation_bytes() { return largest; }
+
+std::size_t allocation_count() { return count; }
 
 }  // namespace spoor::support
 

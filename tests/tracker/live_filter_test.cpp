@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <deque>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "tests/support/random.h"
@@ -66,6 +71,32 @@ TEST(LiveFilterTest, KeysNearMultiplesOfFilterSize_AreFound) {
         ASSERT_EQ(filter.may_contain_first({&hash, 1}, wide), 1U) << first << " in " << shape.bits;
       }
     }
+  }
+}
+
+// Two threads write to all words of filters as small as these.
+TEST(LiveFilterTest, ConcurrentAdds_LoseNoBit) {
+  SPOOR_RANDOM(random);
+  constexpr std::size_t rounds = 5000;
+  using Keys = std::array<PathHash, 16>;
+  std::deque<LiveFilter> filters;
+  std::array<std::vector<Keys>, 2> keys;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    filters.emplace_back(BloomShape{1024, 4});
+    for (auto& each : keys) std::ranges::generate(each.emplace_back(), [&] { return random_hash(random); });
+  }
+  std::barrier start(2);
+  const auto add = [&](const std::vector<Keys>& own) {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      start.arrive_and_wait();
+      for (const PathHash& hash : own[round]) filters[round].add(hash);
+    }
+  };
+  std::thread other(add, keys[1]);
+  add(keys[0]);
+  other.join();
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (const auto& own : keys) ASSERT_EQ(filters[round].may_contain_first(own[round]), own[round].size());
   }
 }
 

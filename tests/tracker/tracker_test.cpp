@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "tests/support/largest_allocation.h"
 #include "tests/tracker/samples.h"
 
 namespace spoor::tracker {
@@ -81,6 +82,23 @@ TEST_F(TrackerTest, NewMark_AdvancesPositionBeforeItsBitsAreSet) {
     EXPECT_GT(position, 0U);
     EXPECT_EQ(seen, std::vector{position});
   }
+}
+
+// After the first mark of a cycle, which opens a level.
+TEST_F(TrackerTest, NewAndKnownMarksOfPaths_DoNotAllocate) {
+  std::vector<Mark> marks;
+  for (int i = 0; i < 20; ++i) {
+    marks.push_back(dir("bucket/photos/2026/album-" + std::to_string(i) + "/a/b/c"));
+    marks.push_back(file("bucket/photos/2026/album-" + std::to_string(i) + "/a/b/c/d/o.jpg"));
+  }
+  mark(tracker_, {dir("bucket")});
+  const std::size_t before = support::allocation_count();
+  const MarkOutcome added = tracker_.mark(marks);
+  const MarkOutcome known = tracker_.mark(marks);
+  const std::size_t after = support::allocation_count();
+  EXPECT_EQ(added.added, marks.size());
+  EXPECT_EQ(known.added, 0U);
+  EXPECT_EQ(after, before);
 }
 
 TEST_F(TrackerTest, TreeMark_MarksItsParentsAndAllBelow) {

@@ -141,7 +141,9 @@ class Tracker {
   // The state of a new instance: cycle 1, no marks.
   static TrackerState born(InstanceId instance, const base::Clock& clock);
 
-  // Paths must be normalised.
+  // Paths must be normalised. A mark of a path does not allocate, except to open a level or for more than 32
+  // prefixes; while marks are recorded, the buffer of records grows until it holds those between two calls of
+  // take_records().
   MarkOutcome mark(std::span<const Mark> marks);
 
   // Opens `to` and closes the current cycle, if `to` is ahead of it and at most CycleId::request_max. Returns
