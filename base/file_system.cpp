@@ -37,6 +37,19 @@ class PosixOutputFile final : public OutputFile {
     return {};
   }
 
+  Result<> write_at(std::uint64_t offset, std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return failed("write", path_);
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      offset += static_cast<std::uint64_t>(written);
+    }
+    return {};
+  }
+
   Result<> sync() override {
     if (!sync_data(fd_.get())) return failed("sync", path_);
     return {};

@@ -29,7 +29,10 @@ class OutputFile {
 
   virtual Result<> append(std::string_view bytes) = 0;
 
-  // On success all appended bytes survive a power cut, if the file's directory entry does
+  // Writes at this offset of the file, over what is there and past the end. append() does not continue there.
+  virtual Result<> write_at(std::uint64_t offset, std::string_view bytes) = 0;
+
+  // On success all written bytes survive a power cut, if the file's directory entry does
   // (FileSystem::sync_directory).
   virtual Result<> sync() = 0;
 

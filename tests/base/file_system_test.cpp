@@ -105,6 +105,15 @@ TEST_F(FileSystemTest, CreateAppendClose_WritesFile) {
   EXPECT_EQ(read_plainly(file_), "one two");
 }
 
+TEST_F(FileSystemTest, WriteAt_OverwritesAndLengthensFile) {
+  auto file = files_.create(file_).value();
+  ASSERT_TRUE(file->write_at(0, "12345678"));
+  ASSERT_TRUE(file->write_at(2, "ab"));
+  ASSERT_TRUE(file->write_at(7, "cd"));
+  ASSERT_TRUE(file->sync());
+  EXPECT_EQ(read_plainly(file_), "12ab567cd");
+}
+
 TEST_F(FileSystemTest, CreateExistingFile_TruncatesIt) {
   write_plainly(file_, "old and long");
   ASSERT_TRUE(files_.create(file_).value()->append("new"));

@@ -178,7 +178,7 @@ class Choices {
   Fate choose(const std::string& what) {
     if (at_ == digits_.size()) {
       const bool is_content = what.starts_with("content of");  // an entry can't be half there
-      digits_.push_back({0, is_content ? 3U : 2U});
+      digits_.push_back({0, is_content ? 4U : 2U});
     }
     const Digit& digit = digits_[at_++];
     if (digit.radix == 2) return digit.value == 0 ? Fate::lost : Fate::kept;

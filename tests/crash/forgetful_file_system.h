@@ -1,6 +1,7 @@
 // A file system that leaves out one of the syncs it is asked for: what a crash matrix must notice.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -55,6 +56,9 @@ class ForgetfulFileSystem final : public base::FileSystem {
    public:
     explicit Unsynced(std::unique_ptr<base::OutputFile> inner) : inner_(std::move(inner)) {}
     base::Result<> append(std::string_view bytes) override { return inner_->append(bytes); }
+    base::Result<> write_at(std::uint64_t offset, std::string_view bytes) override {
+      return inner_->write_at(offset, bytes);
+    }
     base::Result<> sync() override { return {}; }
     base::Result<> close() override { return inner_->close(); }
 

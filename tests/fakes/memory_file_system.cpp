@@ -19,12 +19,15 @@ bool is_at_or_below(const fs::path& path, const fs::path& top) {
   return std::mismatch(top.begin(), top.end(), path.begin(), path.end()).first == top.end();
 }
 
-// The length and half of the appended bytes reached the disk; the other half is zeros.
-std::string torn(const std::string& content, const std::string& synced) {
-  const bool appended = content.size() >= synced.size() && content.compare(0, synced.size(), synced) == 0;
-  const std::size_t safe = appended ? synced.size() : 0;
-  const std::size_t half = safe + (content.size() - safe) / 2;
-  return content.substr(0, half) + std::string(content.size() - half, '\0');
+// The length and one half of the bytes that differ reached the disk, the first half or the second.
+std::string torn(const std::string& content, std::string synced, bool is_first_half) {
+  synced.resize(content.size());
+  const auto first = std::ranges::mismatch(content, synced).in1 - content.begin();
+  const auto behind =
+      content.rend() - std::mismatch(content.rbegin(), content.rend() - first, synced.rbegin()).first;
+  const auto half = static_cast<std::size_t>(first + (behind - first) / 2);
+  return is_first_half ? content.substr(0, half) + synced.substr(half)
+                       : synced.substr(0, half) + content.substr(half);
 }
 
 }  // namespace
@@ -35,15 +38,13 @@ class MemoryFileSystem::Output final : public base::OutputFile {
       : files_(files), path_(std::move(path)), file_(std::move(file)), boot_(files.boot_) {}
 
   base::Result<> append(std::string_view bytes) override {
-    if (files_.before_append) files_.before_append(path_);
-    const std::scoped_lock lock(files_.mutex_);
-    if (auto done = begin("write"); !done) return done;
-    if (files_.is_full(path_)) {
-      file_->content += bytes.substr(0, bytes.size() / 2);
-      return failed(ENOSPC, "write", path_);
-    }
-    file_->content += bytes;
-    return {};
+    auto done = write(appended_, bytes);
+    if (done) appended_ += bytes.size();
+    return done;
+  }
+
+  base::Result<> write_at(std::uint64_t offset, std::string_view bytes) override {
+    return write(offset, bytes);
   }
 
   base::Result<> sync() override {
@@ -61,6 +62,19 @@ class MemoryFileSystem::Output final : public base::OutputFile {
   }
 
  private:
+  base::Result<> write(std::uint64_t offset, std::string_view bytes) {
+    if (files_.before_append) files_.before_append(path_);
+    const std::scoped_lock lock(files_.mutex_);
+    if (auto done = begin("write"); !done) return done;
+    const bool is_full = files_.is_full(path_);
+    if (is_full) bytes = bytes.substr(0, bytes.size() / 2);
+    std::string& content = file_->content;
+    content.resize(std::max<std::size_t>(content.size(), offset + bytes.size()));
+    content.replace(offset, bytes.size(), bytes);
+    if (is_full) return failed(ENOSPC, "write", path_);
+    return {};
+  }
+
   base::Result<> begin(const char* what) {
     if (auto done = files_.begin_call(what, path_); !done) return done;
     if (closed_ || boot_ != files_.boot_) return failed(EBADF, what, path_);
@@ -71,6 +85,7 @@ class MemoryFileSystem::Output final : public base::OutputFile {
   fs::path path_;
   std::shared_ptr<File> file_;
   std::uint64_t boot_;
+  std::uint64_t appended_ = 0;
   bool closed_ = false;
 };
 
@@ -330,7 +345,9 @@ std::size_t MemoryFileSystem::crash(const Chooser& choose) {
       ++asked;
       const Fate fate = choose("content of " + path.native());
       if (fate == Fate::lost) node.file->content = node.file->synced;
-      if (fate == Fate::torn) node.file->content = torn(node.file->content, node.file->synced);
+      if (fate == Fate::torn || fate == Fate::reordered) {
+        node.file->content = torn(node.file->content, node.file->synced, fate == Fate::torn);
+      }
       node.file->synced = node.file->content;
     }
     ++entry;

@@ -87,8 +87,9 @@ class MemoryFileSystem final : public base::FileSystem {
   void kill();
 
   enum class Fate {
-    lost,  // the change never happened; a file has its last synced content
-    torn,  // half of the content, then zeros; for a directory entry the same as lost
+    lost,       // the change never happened; a file has its last synced content
+    torn,       // the first half of the bytes that changed; for a directory entry the same as lost
+    reordered,  // the second half of them, before the first
     kept,
   };
   // Called for each unsynced change, in a fixed order; `what` describes it for messages.

@@ -100,6 +100,20 @@ TEST_F(MemoryFileSystemTest, AppendToClosedFile_Fails) {
   EXPECT_FALSE(file->append("x"));
 }
 
+TEST_F(MemoryFileSystemTest, WriteAt_MatchesRealFileSystem) {
+  const support::TempDirectory real_directory;
+  base::PosixFileSystem real;
+  const auto written = [](base::FileSystem& files, const std::filesystem::path& path) {
+    auto file = files.create(path).value();
+    EXPECT_TRUE(file->append("1234"));
+    EXPECT_TRUE(file->write_at(2, "abcd"));
+    EXPECT_TRUE(file->append("5"));
+    EXPECT_TRUE(file->write_at(9, "behind a hole"));
+    return files.read(path, 100).value();
+  };
+  EXPECT_EQ(written(files_, "/d/f"), written(real, real_directory / "f"));
+}
+
 TEST_F(MemoryFileSystemTest, NamesIn_ListsOneDirectoryOnly) {
   files_.put("/d/b", "");
   files_.put("/d/a/x", "");
@@ -136,6 +150,31 @@ TEST_F(MemoryFileSystemTest, UnsyncedAppend_CanBeTornInCrash) {
   ASSERT_TRUE(files_.sync_directory("/d"));
   files_.crash(Fate::torn);
   EXPECT_EQ(files_.content("/d/f"), std::string("safe12\0\0", 8));
+}
+
+TEST_F(MemoryFileSystemTest, UnsyncedOverwrite_CanBeTornInCrash) {
+  const auto crashed = [&](Fate fate) {
+    auto file = files_.create("/d/f").value();
+    EXPECT_TRUE(file->append("safe....."));
+    EXPECT_TRUE(file->sync());
+    EXPECT_TRUE(files_.sync_directory("/d"));
+    EXPECT_TRUE(file->write_at(4, "1234"));
+    files_.crash(fate);
+    return files_.content("/d/f");
+  };
+  EXPECT_EQ(crashed(Fate::lost), "safe.....");
+  EXPECT_EQ(crashed(Fate::torn), "safe12...");
+  EXPECT_EQ(crashed(Fate::reordered), "safe..34.");
+  EXPECT_EQ(crashed(Fate::kept), "safe1234.");
+}
+
+// Zeros that lengthen a file are not told from those that were there.
+TEST_F(MemoryFileSystemTest, UnsyncedWriteWithZerosBehind_IsTornWithinItsBytes) {
+  auto file = files_.create("/d/f").value();
+  ASSERT_TRUE(files_.sync_directory("/d"));
+  ASSERT_TRUE(file->write_at(0, std::string("1234\0\0\0\0", 8)));
+  files_.crash(Fate::reordered);
+  EXPECT_EQ(files_.content("/d/f"), std::string("\0\00034\0\0\0\0", 8));
 }
 
 TEST_F(MemoryFileSystemTest, UnsyncedFile_CanSurviveCrash) {

@@ -40,12 +40,13 @@ std::string repaired(std::string bytes) {
   if (!in.ok() || in.remaining() < 8) return bytes;
   put_checksum(bytes, at, std::string_view(bytes).substr(0, at));
   at += 8;
-  while (bytes.size() - at >= frame_header_bytes) {
+  const std::size_t end_bytes = bytes[0] == 1 ? 0 : 1;
+  while (at <= bytes.size() && bytes.size() - at >= frame_header_bytes) {
     const std::uint32_t length = base::ByteReader(std::string_view(bytes).substr(at + 4)).u32();
     put_checksum(bytes, at + 16, std::string_view(bytes).substr(at + frame_header_bytes, length));
     put_checksum(bytes, at + 24, instance + bytes.substr(at, 24));
     if (length > bytes.size() - at - frame_header_bytes) break;
-    at += frame_header_bytes + length;
+    at += frame_header_bytes + length + end_bytes;
   }
   return bytes;
 }
@@ -57,12 +58,19 @@ void check_frames(const SegmentHeader& header, const SegmentFrames& segment, std
     require(frame.position == position, "frames follow on each other");
     position += frame.records.size();
     read += encode_frame(header.instance, frame.position, frame.records);
+    if (header.version == 1) {
+      read.pop_back();
+    } else if (read.size() <= bytes.size()) {
+      read.back() = bytes[read.size() - 1];  // may be any
+    } else {
+      read.pop_back();  // or missing
+    }
   }
   require(segment.end == position, "a segment ends behind its last frame");
   require(segment.end - header.start <= bytes.size(), "records are no more than the bytes");
   require(bytes.starts_with(read), "frames are what stands in the bytes");
-  require((segment.how == SegmentEnd::whole) == (read.size() == bytes.size()),
-          "whole is what was read whole");
+  const std::size_t written = header.version == 1 ? bytes.size() : bytes.find_last_not_of('\0') + 1;
+  require((segment.how == SegmentEnd::whole) == (read.size() >= written), "whole is what was read whole");
   const bool is_frame_left =
       read.size() < bytes.size() && holds_frame(header.instance, bytes.substr(read.size() + 1));
   require(!is_frame_left || segment.how == SegmentEnd::damaged, "a frame behind a bad one is damage");

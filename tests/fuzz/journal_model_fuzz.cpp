@@ -134,10 +134,11 @@ class Model {
     require(whole.missing.empty() && whole.cut_off.empty(), "of a whole journal nothing is missing");
   }
 
-  // The last commit that an end or a fault at this place of the last segment leaves alone.
+  // The last commit that an end or a fault at this place of the last segment leaves alone. A frame is read
+  // without its last byte, and whatever that is.
   std::size_t last_before(std::size_t place) const {
     std::size_t last = commits_.size() - 1;
-    while (commits_[last].bytes > place) --last;
+    while (commits_[last].bytes > place + 1) --last;
     return last;
   }
 
@@ -152,9 +153,12 @@ class Model {
     const std::size_t place = place_of(number);
     const std::size_t last = last_before(place);
     for (const bool same_boot : {false, true}) {
-      const Replay cut = replay(segments_.back().substr(0, place), from, last, same_boot);
-      require(cut.missing.empty(), "an unfinished write is no loss");
-      require(cut.cut_off.empty() == (place == commits_[last].bytes), "an unfinished write is told");
+      for (const std::size_t ahead : {0U, 100U}) {
+        const std::string left = segments_.back().substr(0, place) + std::string(ahead, '\0');
+        const Replay cut = replay(left, from, last, same_boot);
+        require(cut.missing.empty(), "an unfinished write is no loss");
+        require(cut.cut_off.empty() == (place <= commits_[last].bytes), "an unfinished write is told");
+      }
     }
   }
 
@@ -163,8 +167,15 @@ class Model {
     if (place == segments_.back().size() || damage == 0) return;
     const std::size_t last = last_before(place);
     const bool is_last_frame = last + 2 == commits_.size();
+    const bool is_last_byte = commits_[last].bytes == place + 1;
     std::string damaged = segments_.back();
     damaged[place] = static_cast<char>(static_cast<std::uint8_t>(damaged[place]) ^ damage);
+    damaged += std::string(100, '\0');  // written ahead
+    if (is_last_byte) {
+      require(replay(damaged, from, commits_.size() - 1, true).missing.empty(),
+              "the last byte of a frame is no mark");
+      return;
+    }
     const bool after_power_cut = replay(damaged, from, last, false).missing.empty();
     const bool in_same_boot = replay(damaged, from, last, true).missing.empty();
     require(!in_same_boot, "without a power cut, what is not as it was written is a loss");

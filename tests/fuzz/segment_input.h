@@ -23,7 +23,7 @@ inline LoadedSegment load_segment(std::string bytes, JournalPosition start, cons
     return segment;
   }
   segment.header = *header;
-  segment.frames = read_frames(instance, header->start, rest);
+  segment.frames = read_frames(*header, rest);
   return segment;
 }
 

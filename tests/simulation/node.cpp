@@ -86,7 +86,7 @@ void Node::lose_power(std::uint32_t fates) {
   ++boot_;
   std::uint32_t number = 0;
   files_->crash([&](const std::string&) {
-    constexpr Fate all[] = {Fate::lost, Fate::kept, Fate::torn};
+    constexpr Fate all[] = {Fate::lost, Fate::kept, Fate::torn, Fate::reordered};
     if (fates % 4 < 2) return all[fates % 4];
     ++number;
     return all[(fates / 4 * 2654435761U + number * 40503U) % 65536U % 3U];

@@ -10,6 +10,7 @@ namespace {
 
 const InstanceId instance = instance_of(4);
 const SegmentHeader header{{"cluster", "node"}, instance, 1000, 900};
+const std::string zeros(100, '\0');  // written ahead
 
 std::string records_of(std::initializer_list<Mark> marks) {
   std::string records;
@@ -101,7 +102,7 @@ TEST(JournalSegmentTest, FlippedOrTruncatedHeader_IsRefused) {
 
 TEST(JournalSegmentTest, NewerVersionHeader_IsUnknownNotCorrupt) {
   std::string newer = encode_segment_header(header);
-  newer[0] = 2;
+  newer[0] = 3;
   std::string_view rest = newer;
   EXPECT_EQ(take_segment_header(rest).error().code, Errc::snapshot_unknown);
 }
@@ -118,7 +119,7 @@ TEST(JournalSegmentTest, HeaderWithInvalidPositionOrInstance_IsRefused) {
 
 TEST(JournalSegmentTest, ConsecutiveFrames_AreReadWhole) {
   const Sample sample;
-  const auto read = read_frames(instance, 1000, sample.bytes);
+  const auto read = read_frames(header, sample.bytes);
   EXPECT_EQ(read.how, SegmentEnd::whole);
   ASSERT_EQ(read.frames.size(), 3U);
   EXPECT_EQ(read.frames[1].records, sample.two);
@@ -128,10 +129,45 @@ TEST(JournalSegmentTest, ConsecutiveFrames_AreReadWhole) {
 
 TEST(JournalSegmentTest, TruncatedLastFrame_IsATornEnd) {
   const Sample sample;
-  for (std::size_t size = sample.third + 1; size < sample.bytes.size(); ++size) {
-    const auto read = read_frames(instance, 1000, std::string_view(sample.bytes).substr(0, size));
+  for (std::size_t size = sample.third + 1; size + 1 < sample.bytes.size(); ++size) {
+    for (const std::string& ahead : {std::string(), zeros}) {
+      const auto read = read_frames(header, sample.bytes.substr(0, size) + ahead);
+      EXPECT_EQ(read.frames.size(), 2U);
+      EXPECT_EQ(read.how, SegmentEnd::torn) << size;
+    }
+  }
+}
+
+TEST(JournalSegmentTest, ZerosBehindFrames_AreAWholeEnd) {
+  const Sample sample;
+  const auto read = read_frames(header, sample.bytes + zeros);
+  EXPECT_EQ(read.frames.size(), 3U);
+  EXPECT_EQ(read.how, SegmentEnd::whole);
+  EXPECT_EQ(read_frames(header, zeros).how, SegmentEnd::whole);
+}
+
+// It shows only whether the write was complete.
+TEST(JournalSegmentTest, FrameWithoutItsLastByte_IsRead) {
+  const Sample sample;
+  for (const char last : {'\0', 'x'}) {
+    std::string bytes = sample.bytes + zeros;
+    bytes[sample.second - 1] = bytes[sample.bytes.size() - 1] = last;
+    const auto read = read_frames(header, bytes);
+    EXPECT_EQ(read.frames.size(), 3U);
+    EXPECT_EQ(read.how, SegmentEnd::whole);
+  }
+  EXPECT_EQ(read_frames(header, sample.bytes.substr(0, sample.bytes.size() - 1)).frames.size(), 3U);
+}
+
+// A sector of an unfinished write can be there without those before it.
+TEST(JournalSegmentTest, LastFrameWithoutItsFirstBytes_IsABrokenEnd) {
+  const Sample sample;
+  for (std::size_t missing = 1; sample.third + missing < sample.bytes.size(); ++missing) {
+    std::string bytes = sample.bytes + zeros;
+    bytes.replace(sample.third, missing, missing, '\0');
+    const auto read = read_frames(header, bytes);
     EXPECT_EQ(read.frames.size(), 2U);
-    EXPECT_EQ(read.how, SegmentEnd::torn) << size;
+    EXPECT_EQ(read.how, SegmentEnd::broken) << missing;
   }
 }
 
@@ -140,7 +176,8 @@ TEST(JournalSegmentTest, FlippedByteBeforeLastFrame_IsDamaged) {
   for (std::size_t at = 0; at < sample.third; ++at) {
     std::string flipped = sample.bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
-    const auto read = read_frames(instance, 1000, flipped);
+    const auto read = read_frames(header, flipped);
+    if (at + 1 == sample.second || at + 1 == sample.third) continue;  // the last byte of a frame
     EXPECT_EQ(read.frames.size(), at < sample.second ? 0U : 1U);
     EXPECT_EQ(read.how, SegmentEnd::damaged) << at;
   }
@@ -149,36 +186,79 @@ TEST(JournalSegmentTest, FlippedByteBeforeLastFrame_IsDamaged) {
 TEST(JournalSegmentTest, FlippedByteInLastFrame_IsABrokenEnd) {
   const Sample sample;
   // Behind the length, which could not be told from one that is cut off.
-  for (std::size_t at = sample.third + 8; at < sample.bytes.size(); ++at) {
+  for (std::size_t at = sample.third + 8; at + 1 < sample.bytes.size(); ++at) {
     std::string flipped = sample.bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x01);
-    EXPECT_EQ(read_frames(instance, 1000, flipped).how, SegmentEnd::broken) << at;
+    EXPECT_EQ(read_frames(header, flipped).how, SegmentEnd::broken) << at;
+    EXPECT_EQ(read_frames(header, flipped + zeros).how, SegmentEnd::broken) << at;
   }
-  const std::string zeros = sample.bytes + std::string(100, '\0');
-  EXPECT_EQ(read_frames(instance, 1000, zeros).how, SegmentEnd::broken);
+}
+
+// The zeros behind it could pass for what is missing of it.
+TEST(JournalSegmentTest, FlippedByteInFrameWhoseRecordsEndInZeros_IsABrokenEnd) {
+  std::string records = records_of({dir("bucket/a"), tree("")});
+  append_record(records, LevelRecord{{958'506, 4}});
+  ASSERT_EQ(records.back(), '\0');
+  std::string bytes = encode_frame(instance, 1000, records) + zeros;
+  bytes[40] = static_cast<char>(bytes[40] ^ 0x01);
+  EXPECT_EQ(read_frames(header, bytes).how, SegmentEnd::broken);
+}
+
+TEST(JournalSegmentTest, DataBehindZeros_IsDamaged) {
+  const Sample sample;
+  const std::string two = sample.bytes.substr(0, sample.third);
+  const std::string three = sample.bytes.substr(sample.third);
+  EXPECT_EQ(read_frames(header, two + zeros + three).how, SegmentEnd::damaged);
+  EXPECT_EQ(read_frames(header, two + three.substr(0, 33) + zeros + "x").how, SegmentEnd::damaged);
+  // The header of a frame whose last byte is zero.
+  std::string four;
+  for (JournalPosition position = 0; four.empty() || four[31] != '\0'; ++position) {
+    four = encode_frame(instance, position, "").substr(0, 32);
+  }
+  EXPECT_EQ(read_frames(header, two + zeros + four).how, SegmentEnd::damaged);
+}
+
+// Of a Spoor that did not write ahead.
+TEST(JournalSegmentTest, FirstVersion_IsReadAsItWasWritten) {
+  SegmentHeader first = header;
+  first.version = 1;
+  const std::string bytes = encode_segment_header(first);
+  std::string_view rest = bytes;
+  EXPECT_EQ(take_segment_header(rest).value(), first);
+  const Sample sample;
+  const std::string frames = sample.bytes.substr(0, sample.second - 1) +
+                             sample.bytes.substr(sample.second, sample.third - sample.second - 1) +
+                             sample.bytes.substr(sample.third, sample.bytes.size() - sample.third - 1);
+  const auto read = read_frames(first, frames);
+  EXPECT_EQ(read.frames.size(), 3U);
+  EXPECT_EQ(read.how, SegmentEnd::whole);
+  EXPECT_EQ(read_frames(first, frames + zeros).how, SegmentEnd::broken);
+  EXPECT_EQ(read_frames(first, frames.substr(0, frames.size() - 1)).how, SegmentEnd::torn);
 }
 
 // One bad sector across two frames: that there was a second one shows that the first was done.
 TEST(JournalSegmentTest, TwoAdjacentBadFrames_AreDamaged) {
   const Sample sample;
   std::string flipped = sample.bytes;
-  flipped[sample.third - 1] = static_cast<char>(flipped[sample.third - 1] ^ 0x01);
+  flipped[sample.third - 2] = static_cast<char>(flipped[sample.third - 2] ^ 0x01);
   flipped[sample.third + 5] = static_cast<char>(flipped[sample.third + 5] ^ 0x01);
-  EXPECT_EQ(read_frames(instance, 1000, flipped).how, SegmentEnd::damaged);
+  EXPECT_EQ(read_frames(header, flipped).how, SegmentEnd::damaged);
 }
 
 TEST(JournalSegmentTest, MissingFrame_IsDamaged) {
   const Sample sample;
   const std::string without_second =
       sample.bytes.substr(0, sample.second) + sample.bytes.substr(sample.third);
-  const auto read = read_frames(instance, 1000, without_second);
+  const auto read = read_frames(header, without_second);
   EXPECT_EQ(read.frames.size(), 1U);
   EXPECT_EQ(read.how, SegmentEnd::damaged);
 }
 
 TEST(JournalSegmentTest, FramesOfAnotherInstance_AreIgnored) {
   const Sample sample;
-  EXPECT_TRUE(read_frames(instance_of(5), 1000, sample.bytes).frames.empty());
+  SegmentHeader other = header;
+  other.instance = instance_of(5);
+  EXPECT_TRUE(read_frames(other, sample.bytes).frames.empty());
   EXPECT_FALSE(holds_frame(instance_of(5), sample.bytes));
   EXPECT_TRUE(holds_frame(instance, "x" + sample.bytes));
 }
@@ -187,7 +267,7 @@ TEST(JournalSegmentTest, FramesOfAnotherInstance_AreIgnored) {
 TEST(JournalSegmentTest, TruncatedFrameHoldingFrameBytes_IsTorn) {
   const std::string other = encode_frame(instance_of(5), 7, "records");
   const std::string frame = encode_frame(instance, 1000, "SPJF" + other + other);
-  const auto read = read_frames(instance, 1000, std::string_view(frame).substr(0, frame.size() - 1));
+  const auto read = read_frames(header, std::string_view(frame).substr(0, frame.size() - 2));
   EXPECT_EQ(read.how, SegmentEnd::torn);
 }
 

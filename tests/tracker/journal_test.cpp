@@ -35,6 +35,7 @@ class JournalTest : public ::testing::Test {
 
   using Starts = std::vector<JournalPosition>;
 
+  const std::string file_ = "/data/journal/00000000000000001000-" + instance_of(1).to_string() + ".log";
   fakes::MemoryFileSystem files_;
   Journal journal_{files_, {"/data", owner, true}};
 };
@@ -43,6 +44,52 @@ TEST_F(JournalTest, AppendedRecords_SurvivePowerCut) {
   ASSERT_TRUE(journal_.append("0123456789"));
   files_.crash();
   EXPECT_EQ(starts(), (Starts{1000}));
+}
+
+TEST_F(JournalTest, SyncedAppend_RarelyLengthensFile) {
+  const std::string records(1000, 'r');
+  const std::size_t appends = 1000;
+  std::size_t lengthened = 0;
+  std::size_t size = 0;
+  for (std::size_t i = 1; i <= appends; ++i) {
+    ASSERT_TRUE(journal_.append(records));
+    const std::size_t longer = files_.content(file_)->size();
+    if (longer != size) ++lengthened;
+    size = longer;
+    ASSERT_LE(size, std::max(2 * journal_.bytes(), journal_.bytes() + (16U << 10U)));
+  }
+  EXPECT_LT(lengthened, appends / 50);
+  EXPECT_LE(size, journal_.bytes() + (256U << 10U));
+  const auto segment = std::move(load_journal(files_, "/data", owner, instance_of(1)).segments.at(0));
+  EXPECT_EQ(segment.frames.frames.size(), appends);
+  EXPECT_EQ(segment.frames.how, SegmentEnd::whole);
+}
+
+TEST_F(JournalTest, UnsyncedAppend_WritesNoZeros) {
+  Journal journal(files_, {"/data", owner, false});
+  ASSERT_TRUE(journal.begin({owner, instance_of(1), 1000, 1000}));
+  ASSERT_TRUE(journal.append("0123456789"));
+  EXPECT_EQ(files_.content(file_)->size(), journal.bytes());
+}
+
+// Each sync is of one frame: whatever of it a power cut leaves, those before it are there.
+TEST_F(JournalTest, PowerCutDuringAppend_LosesNoEarlierFrame) {
+  using Fate = fakes::MemoryFileSystem::Fate;
+  for (const std::size_t earlier : {0U, 1U, 3U}) {
+    for (const Fate fate : {Fate::lost, Fate::torn, Fate::reordered, Fate::kept}) {
+      fakes::MemoryFileSystem files;
+      files.make_directory("/data");
+      Journal journal(files, {"/data", owner, true});
+      ASSERT_TRUE(journal.begin({owner, instance_of(1), 1000, 1000}));
+      for (std::size_t i = 0; i < earlier; ++i) ASSERT_TRUE(journal.append("0123456789"));
+      files.stop_at_call(2);  // the sync
+      ASSERT_FALSE(journal.append(std::string(100, 'r')));
+      files.crash(fate);
+      const auto frames = load_journal(files, "/data", owner, instance_of(1)).segments.at(0).frames;
+      EXPECT_EQ(frames.frames.size(), earlier + (fate == Fate::kept ? 1 : 0));
+      EXPECT_NE(frames.how, SegmentEnd::damaged);
+    }
+  }
 }
 
 // What a process left behind that was killed before it could sync.
@@ -93,15 +140,17 @@ TEST_F(JournalTest, FailedWrite_RefusesAppendsUntilNextBegin) {
   EXPECT_TRUE(journal_.append("0123456789"));
 }
 
-TEST_F(JournalTest, Bytes_EqualSizeOfSegmentFiles) {
+TEST_F(JournalTest, Bytes_EqualSizeOfSegmentsWithoutZeros) {
   const auto on_disk = [&] {
     std::uint64_t bytes = 0;
     for (const auto& segment : load_journal(files_, "/data", owner, instance_of(1)).segments) {
-      bytes += segment.bytes->size();
+      bytes += segment.bytes->find_last_not_of('\0') + 1;
     }
     return bytes;
   };
-  fill(3);
+  ASSERT_TRUE(journal_.append("0123456789"));
+  ASSERT_TRUE(journal_.rotate());
+  fill(2);
   EXPECT_EQ(journal_.bytes(), on_disk());
   journal_.cut(1020);
   EXPECT_EQ(journal_.bytes(), on_disk());

@@ -205,7 +205,7 @@ TEST_F(TreeMarkBytesTest, JournalOfOlderVersion_CoversWhatItsJoinsCovered) {
   LoadedSegment segment;
   const std::string bytes = encode_frame(header.instance, 0, records);
   segment.header = header;
-  segment.frames = read_frames(header.instance, 0, bytes);
+  segment.frames = read_frames(header, bytes);
   LoadedJournal journal;
   journal.segments.push_back(std::move(segment));
   const Replay replay = replay_journal(journal, decoded.state, small_options(), clock_, true);

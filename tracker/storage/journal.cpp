@@ -15,6 +15,11 @@ namespace fs = std::filesystem;
 
 // A segment is read into memory completely; no run writes one of this size.
 constexpr std::uint64_t segment_bytes_max = std::uint64_t{1} << 30U;
+// How many zeros are written behind a frame that does not fit into the file: as many as the segment has
+// bytes, within these bounds. Few for a node that writes little. With more than the maximum, syncs do not get
+// faster.
+constexpr std::uint64_t ahead_bytes_min = std::uint64_t{16} << 10U;
+constexpr std::uint64_t ahead_bytes_max = std::uint64_t{256} << 10U;
 constexpr std::string_view suffix = ".log";
 constexpr std::size_t start_digits = 20;
 
@@ -68,7 +73,7 @@ LoadedSegment read_segment(base::FileSystem& files, const fs::path& file, const 
     segment.had_frames = true;
   } else {
     segment.header = *header;
-    segment.frames = read_frames(name.instance, header->start, rest);
+    segment.frames = read_frames(*header, rest);
   }
   return segment;
 }
@@ -118,7 +123,7 @@ base::Result<> Journal::begin_locked(const SegmentHeader& header) {
     return true;
   });
   const std::string bytes = encode_segment_header(header);
-  auto done = (*output)->append(bytes);
+  auto done = (*output)->write_at(0, bytes);
   if (done) done = (*output)->sync();
   if (done) done = files_.sync_directory(directory());
   if (!done) {
@@ -128,6 +133,7 @@ base::Result<> Journal::begin_locked(const SegmentHeader& header) {
   segments_.push_back({file, header.start, bytes.size()});
   bytes_ += bytes.size();
   header_ = header;
+  file_bytes_ = bytes.size();
   end_ = header.start;
   output_ = *std::move(output);
   return {};
@@ -136,14 +142,20 @@ base::Result<> Journal::begin_locked(const SegmentHeader& header) {
 base::Result<> Journal::append(std::string_view records) {
   const std::scoped_lock lock(mutex_);
   if (!output_) return base::Error(Errc::not_durable, "the journal is closed after a failed write");
-  const std::string frame = encode_frame(header_.instance, end_, records);
-  if (auto done = output_->append(frame); !done) return fail(done.error());
+  std::string bytes = encode_frame(header_.instance, end_, records);
+  const std::size_t frame_bytes = bytes.size();
+  const std::uint64_t offset = segments_.back().bytes;
+  if (options_.sync && offset + frame_bytes > file_bytes_) {
+    file_bytes_ = offset + frame_bytes + std::clamp(offset, ahead_bytes_min, ahead_bytes_max);
+    bytes.resize(file_bytes_ - offset);
+  }
+  if (auto done = output_->write_at(offset, bytes); !done) return fail(done.error());
   if (options_.sync) {
     if (auto done = output_->sync(); !done) return fail(done.error());
   }
   end_ += records.size();
-  segments_.back().bytes += frame.size();
-  bytes_ += frame.size();
+  segments_.back().bytes += frame_bytes;
+  bytes_ += frame_bytes;
   return {};
 }
 
@@ -216,7 +228,7 @@ std::string Journal::keep_or_remove(const std::string& file_name) {
     const bool is_unknown = header.error().code == Errc::snapshot_unknown;
     aside =
         is_unknown ? fmt::format("aside.v{}", static_cast<unsigned char>(bytes->front())) : "aside.corrupt";
-  } else if (read_frames(header->instance, header->start, rest).how == SegmentEnd::damaged) {
+  } else if (read_frames(*header, rest).how == SegmentEnd::damaged) {
     aside = "aside.corrupt";
   }
   if (aside.empty()) {

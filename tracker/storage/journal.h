@@ -67,7 +67,8 @@ class Journal {
   // Opens a new segment, durable on success. Older segments stay until cut() removes them.
   base::Result<> begin(const SegmentHeader& header);
 
-  // Appends the records as one frame.
+  // Appends the records as one frame. With `sync`, zeros are written behind the last frame from time to time:
+  // the sync of a frame that overwrites them writes no metadata of the file system.
   base::Result<> append(std::string_view records);
 
   // Opens a new segment after the last record, so that a snapshot of all records before it frees the others.
@@ -78,11 +79,12 @@ class Journal {
   void cut(JournalPosition position);
 
   // Removes the journal files in the directory that are no segment of this journal. A damaged file, or one of
-  // an unknown version, is kept as `<data_dir>/journal/aside.corrupt` or `aside.v2`, the last of each.
+  // an unknown version, is kept as `<data_dir>/journal/aside.corrupt` or `aside.v3`, the last of each.
   // Returns a sentence for each file that was kept or could not be removed.
   std::vector<std::string> remove_leftovers();
 
-  // The size of all segments. Never blocks.
+  // The size of all segments, without the zeros behind the last frame of one that this run wrote. Never
+  // blocks.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -103,6 +105,7 @@ class Journal {
   mutable std::mutex mutex_;  // guards all below; held during writes
   SegmentHeader header_;      // of the last segment
   std::unique_ptr<base::OutputFile> output_;
+  std::uint64_t file_bytes_ = 0;  // of the last segment, with the zeros
   JournalPosition end_ = 0;
   std::vector<Segment> segments_;
 

@@ -14,7 +14,7 @@
 
 namespace spoor::tracker {
 
-inline constexpr std::uint8_t journal_version = 1;
+inline constexpr std::uint8_t journal_version = 2;
 
 struct SegmentHeader {
   NodeIdentity owner;
@@ -23,6 +23,8 @@ struct SegmentHeader {
   // No record before `start` is missing if all records before `follows` are known. Positions between the two
   // were never used: a run begins far after the end of the last run, which a snapshot may have passed.
   JournalPosition follows = 0;
+  // Version 1 has no zeros at the end of the file, and no byte at the end of a frame.
+  std::uint8_t version = journal_version;
 
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
@@ -33,9 +35,10 @@ std::string encode_segment_header(const SegmentHeader& header);
 // Errc::journal_corrupt; `bytes` is then unchanged.
 base::Result<SegmentHeader> take_segment_header(std::string_view& bytes);
 
-// `position` is that of the first record.
+// A frame of journal_version. `position` is that of the first record.
 std::string encode_frame(const InstanceId& instance, JournalPosition position, std::string_view records);
 
+// The file ends at its last byte that is not zero; zeros behind it are written ahead (Journal::append).
 enum class SegmentEnd {
   whole,    // The file ends with the last byte of a frame.
   torn,     // The file ends within a frame: an unfinished write.
@@ -55,7 +58,7 @@ struct SegmentFrames {
 
 // Reads the frames of a segment up to the first that can't be read. `bytes` begin after the header; the
 // frames view them. The time is proportional to the size of `bytes`, whatever they contain.
-SegmentFrames read_frames(const InstanceId& instance, JournalPosition start, std::string_view bytes);
+SegmentFrames read_frames(const SegmentHeader& header, std::string_view bytes);
 
 // Whether `bytes` contain the header of a frame of this instance, at any offset.
 bool holds_frame(const InstanceId& instance, std::string_view bytes);
