@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/endian/conversion.hpp>
 #include <charconv>
 #include <fstream>
@@ -51,6 +49,11 @@ base::Result<> remove_beside(base::FileSystem& files, const std::filesystem::pat
 
 std::string checked(std::string_view text) { return fmt::format("{} {:016x}\n", text, base::checksum(text)); }
 
+bool is_empty_or_none(const std::filesystem::path& file) {
+  std::error_code failure;
+  return !is_there(file) || std::filesystem::file_size(file, failure) == 0;
+}
+
 // Links the file to FILE.corrupt, so that FILE exists until it is replaced; renames it if the file system has
 // no hard links. Moves its logs away: SQLite would apply them to the new file.
 base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& file) {
@@ -65,7 +68,7 @@ base::Result<> keep_aside(base::FileSystem& files, const std::filesystem::path& 
     }
   }
   for (const char* const log : {"-wal", "-journal"}) {
-    auto gone = is_log_empty(beside(file, log))
+    auto gone = is_empty_or_none(beside(file, log))
                     ? remove_beside(files, file, {log})
                     : rename_if_there(files, beside(file, log), beside(aside, log));
     if (!gone) return gone;
@@ -137,7 +140,7 @@ base::Result<> drop_rebuilt(const std::filesystem::path& file) {
 base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
   base::PosixFileSystem files;
   const std::filesystem::path rebuilt = rebuilt_of(file);
-  if (!is_log_empty(beside(rebuilt, "-wal"))) {
+  if (!is_empty_or_none(beside(rebuilt, "-wal"))) {
     return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
                        fmt::format("the log of {} could not be emptied; see whether another program reads it",
                                    rebuilt.native()));
@@ -153,15 +156,6 @@ base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
     return renamed;
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped;
   return files.sync_directory(file.parent_path());
-}
-
-// A log is emptied by its header (checksum_vfs.cpp): SQLite ignores one that begins with zeros.
-bool is_log_empty(const std::filesystem::path& log) {
-  std::ifstream stream(log, std::ios::binary);
-  if (!stream) return !is_there(log);
-  std::array<char, 4> magic{};
-  stream.read(magic.data(), magic.size());
-  return std::ranges::all_of(magic, [](char byte) { return byte == 0; });
 }
 
 base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark) {

@@ -30,9 +30,6 @@ base::Result<> put_rebuilt_in_place(const std::filesystem::path& file);
 // Removes FILE.new and the files beside it, if they exist.
 base::Result<> drop_rebuilt(const std::filesystem::path& file);
 
-// Whether a log of SQLite holds nothing, or does not exist.
-bool is_log_empty(const std::filesystem::path& log);
-
 // FILE.commit: the last commit. SQLite reads a damaged log only up to the damage. FILE.commit detects the
 // commits that are then missing, and an older copy in the place of FILE.
 struct CommitMark {

@@ -7,11 +7,9 @@
 
 namespace spoor::scanner {
 
-// Joins writes that follow each other in a file of SQLite: it writes a log in pieces of 24 and 4096 bytes,
-// and a database page by page. Functions return SQLite's codes, and fail where the write of the file does;
-// the bytes then stay in the buffer, and the next flush tries again.
-//
-// The owner flushes before whatever must see the bytes: a sync, a read of them, the size of the file.
+// Joins writes that follow each other in a file: SQLite writes a log in pieces of 24 and 4096 bytes.
+// Functions return SQLite's codes. After a write of the file has failed, all that would write fail with its
+// code: SQLite rolls back, and the bytes must not be written later.
 //
 // Not thread-safe, as a file of SQLite.
 class WriteBuffer {
@@ -23,9 +21,12 @@ class WriteBuffer {
   int flush_if_overlapping(sqlite3_file* file, int bytes, sqlite3_int64 offset);
 
  private:
+  int write_through(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 offset);
+
   std::unique_ptr<std::byte[]> bytes_;  // allocated by the first write
   int size_ = 0;
   sqlite3_int64 offset_ = 0;  // in the file
+  int failure_ = SQLITE_OK;
 };
 
 }  // namespace spoor::scanner

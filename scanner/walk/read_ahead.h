@@ -44,7 +44,7 @@ class ClosedDirectory {
   ClosedDirectory(Open above, std::string below, const DirectoryFacts& facts)
       : above_(std::move(above)), below_(std::move(below)), facts_(facts) {}
 
-  // Opens it, unless somebody has it open. Errc::way_lost if another directory, or none, is there.
+  // Opens it, unless it is open. Errc::way_lost if another directory, or none, is there.
   base::Result<Open> open(const DirectoryReader& reader);
 
   // An open directory on the way to its subdirectory of this name, and the path from there on.
@@ -133,9 +133,8 @@ class ReadAhead {
   // Whether take() would not wait: the directory was read, or no thread will read it before.
   bool is_ready(const Task& task) const;
 
-  // Returns what was read. Reads on this thread if no thread has begun; else waits, or with taker_reads reads
-  // others until that thread
-  // is done. Once for each ticket.
+  // Returns what was read. Reads on this thread if no thread has begun; else waits for that thread, and with
+  // taker_reads reads others meanwhile. Once for each ticket.
   base::Result<DirectoryRead> take(Task& task);
 
  private:

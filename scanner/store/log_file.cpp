@@ -1,0 +1,102 @@
+#include "scanner/store/log_file.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "scanner/store/write_buffer.h"
+
+namespace spoor::scanner {
+namespace {
+
+constexpr int frame_header_bytes = 24;
+constexpr std::size_t committed_size_at = 4;
+
+// It is followed by the file of the system's VFS, in the memory that SQLite allocates.
+struct LogFile {
+  sqlite3_file base;
+  WriteBuffer buffer;
+  bool is_in_commit_frame = false;  // the page of a frame that commits follows
+
+  sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
+};
+
+LogFile& log_of(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
+
+template <auto method, class... Args>
+int forward(sqlite3_file* file, Args... args) {
+  sqlite3_file* const below = log_of(file).below();
+  return (below->pMethods->*method)(below, args...);
+}
+
+template <auto method, class... Args>
+int flush_and_forward(sqlite3_file* file, Args... args) {
+  const int code = log_of(file).buffer.flush(log_of(file).below());
+  return code == SQLITE_OK ? forward<method, Args...>(file, args...) : code;
+}
+
+// What was not flushed is of no commit.
+int close(sqlite3_file* file) {
+  const int code = forward<&sqlite3_io_methods::xClose>(file);
+  std::destroy_at(&log_of(file).buffer);
+  return code;
+}
+
+int read(sqlite3_file* file, void* to, int bytes, sqlite3_int64 offset) {
+  LogFile& log = log_of(file);
+  const int code = log.buffer.flush_if_overlapping(log.below(), bytes, offset);
+  return code == SQLITE_OK ? forward<&sqlite3_io_methods::xRead>(file, to, bytes, offset) : code;
+}
+
+// Other connections read what was committed, whether it is synced or not. The header of a frame that commits
+// has the size of the database after it (https://sqlite.org/fileformat2.html#wal_file_format).
+int write(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 offset) {
+  LogFile& log = log_of(file);
+  const int code = log.buffer.write(log.below(), from, bytes, offset);
+  const bool is_end_of_commit = std::exchange(log.is_in_commit_frame, false);
+  if (bytes == frame_header_bytes) {
+    const std::span given(static_cast<const std::byte*>(from), frame_header_bytes);
+    const auto size = given.subspan<committed_size_at, 4>();
+    log.is_in_commit_frame = std::ranges::any_of(size, [](std::byte one) { return one != std::byte{}; });
+  }
+  return code == SQLITE_OK && is_end_of_commit ? log.buffer.flush(log.below()) : code;
+}
+
+constexpr sqlite3_io_methods make_methods() {
+  sqlite3_io_methods methods{};
+  methods.iVersion = 1;
+  methods.xClose = close;
+  methods.xRead = read;
+  methods.xWrite = write;
+  methods.xTruncate = flush_and_forward<&sqlite3_io_methods::xTruncate, sqlite3_int64>;
+  methods.xSync = flush_and_forward<&sqlite3_io_methods::xSync, int>;
+  methods.xFileSize = flush_and_forward<&sqlite3_io_methods::xFileSize, sqlite3_int64*>;
+  methods.xLock = forward<&sqlite3_io_methods::xLock, int>;
+  methods.xUnlock = forward<&sqlite3_io_methods::xUnlock, int>;
+  methods.xCheckReservedLock = forward<&sqlite3_io_methods::xCheckReservedLock, int*>;
+  methods.xFileControl = forward<&sqlite3_io_methods::xFileControl, int, void*>;
+  methods.xSectorSize = forward<&sqlite3_io_methods::xSectorSize>;
+  methods.xDeviceCharacteristics = forward<&sqlite3_io_methods::xDeviceCharacteristics>;
+  return methods;
+}
+
+constexpr sqlite3_io_methods methods = make_methods();
+
+}  // namespace
+
+const int log_file_bytes = static_cast<int>(sizeof(LogFile));
+
+int open_log_file(sqlite3_vfs& system, const char* name, sqlite3_file* file, int flags, int* flags_out) {
+  LogFile& log = log_of(file);
+  file->pMethods = nullptr;
+  const int code = system.xOpen(&system, name, log.below(), flags, flags_out);
+  // SQLite calls xClose only if pMethods is set.
+  if (log.below()->pMethods == nullptr) return code;
+  std::construct_at(&log);
+  file->pMethods = &methods;
+  return code;
+}
+
+}  // namespace spoor::scanner
