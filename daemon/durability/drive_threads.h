@@ -25,8 +25,8 @@ class DriveThreads {
 
   bool is_busy(std::size_t drive) const { return drives_[drive].jobs > 0; }
 
-  // The drive hangs until its jobs have ended: it is to get no further one.
-  void set_late(std::size_t drive) { drives_[drive].is_late = true; }
+  // The drive hangs until its jobs have ended, if some have not: it is to get no further one.
+  void set_late(std::size_t drive) { drives_[drive].is_late = is_busy(drive); }
   bool is_late(std::size_t drive) const { return drives_[drive].is_late; }
 
   // The number of drives with jobs that have not ended.

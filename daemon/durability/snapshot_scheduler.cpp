@@ -128,7 +128,8 @@ asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem:
   if (!threads_.is_late(drive)) {
     threads_.run(
         drive, [&persistence = persistence_, drive] { return persistence.accept_drive(drive); },
-        [this, done](base::Result<> result) {
+        [this, drive, done, late_at](base::Result<> result) {
+          if (until(late_at).count() <= 0) return finish_late_acceptance(drive, result);
           *done = std::move(result);
           drive_timer_->cancel();
         });
@@ -141,6 +142,17 @@ asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem:
   finish_save();
   if (accepted) co_await save();
   co_return accepted;
+}
+
+// The caller was told that the drive does not respond.
+void SnapshotScheduler::finish_late_acceptance(std::size_t drive, const base::Result<>& accepted) {
+  const std::string path = base::printable(persistence_.drives().failed_state(drive, {}).drive.native());
+  if (accepted) {
+    spdlog::warn("drive {} responds again, and is accepted", path);
+    save_soon();
+  } else {
+    spdlog::warn("drive {} responds again, and is not accepted: {}", path, accepted.error().message);
+  }
 }
 
 asio::awaitable<std::vector<tracker::DriveState>> SnapshotScheduler::check_drives() {

@@ -112,6 +112,7 @@ class SnapshotScheduler {
   std::optional<std::chrono::milliseconds> wait_left(const SaveRound& round) const;
   std::chrono::milliseconds until(base::SteadyTime time) const;
   tracker::DriveState hanging_state(std::size_t drive, std::chrono::seconds time) const;
+  void finish_late_acceptance(std::size_t drive, const base::Result<>& accepted);
   std::shared_ptr<CheckRound> begin_check();
   void end_check();
   boost::asio::awaitable<void> bound_check(std::shared_ptr<const CheckRound> round);

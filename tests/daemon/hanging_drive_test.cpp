@@ -136,6 +136,39 @@ TEST_F(HangingDriveTest, CheckDrives_DuringASave_DoesNotWaitForIt) {
   EXPECT_TRUE((*saved)->drives[1].ok);
 }
 
+TEST_F(HangingDriveTest, LateDriveRespondsDuringASave_TheNextOneIncludesIt) {
+  start();
+  hang_writes(1);
+  const auto first = save();
+  pass(SnapshotScheduler::response_max);
+  ASSERT_TRUE(*first);
+  hang_writes(0);
+  const auto second = save();
+  release(1);
+  release(0);
+  ASSERT_TRUE(*second);
+  EXPECT_FALSE((*second)->drives[1].ok);
+  const auto third = save();
+  ASSERT_TRUE(*third);
+  EXPECT_TRUE((*third)->drives[1].ok) << (*third)->drives[1].error;
+}
+
+TEST_F(HangingDriveTest, LateDriveRespondsDuringACheck_TheNextOneReadsIt) {
+  start();
+  hang_all(1);
+  const auto first = check();
+  pass(SnapshotScheduler::check_max);
+  ASSERT_TRUE(*first);
+  hang_all(0);
+  const auto second = check();
+  release(1);
+  release(0);
+  ASSERT_TRUE(*second);
+  const auto third = check();
+  ASSERT_TRUE(*third);
+  EXPECT_TRUE((**third)[1].ok) << (**third)[1].error;
+}
+
 TEST_F(HangingDriveTest, Save_EndsAfterTheBoundAndFreesTheJournal) {
   start();
   hang_writes(1);
