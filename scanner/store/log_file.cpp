@@ -16,7 +16,7 @@ constexpr std::size_t committed_size_at = 4;
 
 // It is followed by the file of the system's VFS, in the memory that SQLite allocates.
 struct LogFile {
-  sqlite3_file base;
+  sqlite3_file base = {};
   WriteBuffer buffer;
   bool is_in_commit_frame = false;  // the page of a frame that commits follows
 

@@ -1,6 +1,7 @@
 // Drives that hang hold up nothing: neither the others, nor the journal, nor a stop.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <filesystem>
 #include <future>
@@ -41,8 +42,33 @@ class HangingDriveTest : public SteppedNode {
   }
 
   // From now on the drive hangs when a snapshot is written to it, or when any file of it is read or written.
-  void hang_writes(std::size_t drive) { hang(drive, false); }
-  void hang_all(std::size_t drive) { hang(drive, true); }
+  void hang_writes(std::size_t drive) {
+    prepare(drive, false);
+    hang(drive);
+  }
+  void hang_all(std::size_t drive) {
+    prepare(drive, true);
+    hang(drive);
+  }
+
+  // In two steps where another drive hangs before: its thread uses what prepare() sets.
+  void prepare(std::size_t drive, bool is_for_reads) {
+    const auto wait = [path = drives_[drive], is_hanging = is_hanging_[drive],
+                       until = released_[drive].get_future().share()](const std::filesystem::path& file) {
+      if (*is_hanging && file.native().starts_with(path.native())) until.wait();
+    };
+    for (auto* const before : {&files_.before_create, &files_.before_read}) {
+      if (before == &files_.before_read && !is_for_reads) continue;
+      *before = [wait, earlier = *before](const std::filesystem::path& file) {
+        if (earlier) earlier(file);
+        wait(file);
+      };
+    }
+  }
+  void hang(std::size_t drive) {
+    ++hanging_;
+    *is_hanging_[drive] = true;
+  }
 
   // The drive responds again, if nothing else than time ends its jobs.
   void release(std::size_t drive) {
@@ -81,21 +107,8 @@ class HangingDriveTest : public SteppedNode {
   }
 
  private:
-  void hang(std::size_t drive, bool is_for_reads) {
-    ++hanging_;
-    const auto wait = [path = drives_[drive],
-                       until = released_[drive].get_future().share()](const std::filesystem::path& file) {
-      if (file.native().starts_with(path.native())) until.wait();
-    };
-    for (auto* const before : {&files_.before_create, &files_.before_read}) {
-      if (before == &files_.before_read && !is_for_reads) continue;
-      *before = [wait, earlier = *before](const std::filesystem::path& file) {
-        if (earlier) earlier(file);
-        wait(file);
-      };
-    }
-  }
-
+  std::vector<std::shared_ptr<std::atomic<bool>>> is_hanging_{std::make_shared<std::atomic<bool>>(false),
+                                                              std::make_shared<std::atomic<bool>>(false)};
   std::map<std::size_t, std::promise<void>> released_;
 };
 
@@ -138,11 +151,12 @@ TEST_F(HangingDriveTest, CheckDrives_DuringASave_DoesNotWaitForIt) {
 
 TEST_F(HangingDriveTest, LateDriveRespondsDuringASave_TheNextOneIncludesIt) {
   start();
+  prepare(0, false);
   hang_writes(1);
   const auto first = save();
   pass(SnapshotScheduler::response_max);
   ASSERT_TRUE(*first);
-  hang_writes(0);
+  hang(0);
   const auto second = save();
   release(1);
   release(0);
@@ -155,11 +169,12 @@ TEST_F(HangingDriveTest, LateDriveRespondsDuringASave_TheNextOneIncludesIt) {
 
 TEST_F(HangingDriveTest, LateDriveRespondsDuringACheck_TheNextOneReadsIt) {
   start();
+  prepare(0, true);
   hang_all(1);
   const auto first = check();
   pass(SnapshotScheduler::check_max);
   ASSERT_TRUE(*first);
-  hang_all(0);
+  hang(0);
   const auto second = check();
   release(1);
   release(0);
