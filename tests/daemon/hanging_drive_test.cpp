@@ -27,20 +27,8 @@ using testing::IsEmpty;
 
 tracker::Snapshot decoded(const std::string& bytes) { return tracker::decode_snapshot(bytes).value(); }
 
-class HangingDriveTest : public SteppedNode {
+class HangingDriveTest : public SavingNode {
  protected:
-  void start() {
-    snapshot_scheduler_.save_first();
-    snapshot_scheduler_.start();
-    settle();
-  }
-
-  void TearDown() override {
-    snapshot_scheduler_.stop();
-    settle();
-    EXPECT_THAT(timers_.waiting(), IsEmpty());
-  }
-
   // From now on the drive hangs when a snapshot is written to it, or when any file of it is read or written.
   void hang_writes(std::size_t drive) {
     prepare(drive, false);

@@ -15,20 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SnapshotSchedulerTest : public SteppedNode {
+class SnapshotSchedulerTest : public SavingNode {
  protected:
-  void start() {
-    snapshot_scheduler_.save_first();
-    snapshot_scheduler_.start();
-    settle();
-  }
-
-  void TearDown() override {
-    snapshot_scheduler_.stop();
-    settle();
-    EXPECT_THAT(timers_.waiting(), IsEmpty());
-  }
-
   std::uint64_t generation() const {
     return snapshot_scheduler_.last() ? snapshot_scheduler_.last()->generation : 0;
   }

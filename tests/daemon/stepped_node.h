@@ -1,6 +1,7 @@
 // A node on a file system in memory, whose time passes by hand.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -79,6 +80,22 @@ class SteppedNode : public ::testing::Test {
   std::unique_ptr<tracker::Persistence> persistence_ = start_persistence();
   SnapshotScheduler snapshot_scheduler_{context_, pool_, *persistence_, clock_, timers_, interval};
   std::size_t hanging_ = 0;  // drives
+};
+
+// One whose snapshots are saved on a schedule.
+class SavingNode : public SteppedNode {
+ protected:
+  void start() {
+    snapshot_scheduler_.save_first();
+    snapshot_scheduler_.start();
+    settle();
+  }
+
+  void TearDown() override {
+    snapshot_scheduler_.stop();
+    settle();
+    EXPECT_THAT(timers_.waiting(), testing::IsEmpty());
+  }
 };
 
 }  // namespace spoor::daemon
