@@ -215,14 +215,12 @@ asio::awaitable<void> SnapshotScheduler::bound_check(std::shared_ptr<const Check
   if (!round->is_over) end_check();
 }
 
+// Until no work is left, not only until the save is done: a thread of the pool that gives up the last work of
+// `context` after that would stop the next run of `context`.
 void SnapshotScheduler::save_first() {
-  bool is_done = false;
-  asio::co_spawn(context_, save(), [&](const std::exception_ptr& failure, const tracker::SavedSnapshot&) {
-    rethrow(failure);
-    is_done = true;
-  });
-  context_.restart();
-  while (!is_done) context_.run_one();
+  asio::co_spawn(context_, save(),
+                 [](const std::exception_ptr& failure, const tracker::SavedSnapshot&) { rethrow(failure); });
+  context_.run();
   context_.restart();
 }
 

@@ -83,7 +83,7 @@ class SnapshotScheduler {
   // Why marks may not reach the drives now; empty if they do.
   std::vector<std::string> health_error() const;
 
-  // The first save: runs `context` until it is done.
+  // The first save: runs `context`, which has no other work yet.
   void save_first();
 
  private:

@@ -455,6 +455,13 @@ TEST_F(PersistenceTest, UnsyncedJournalOfKilledProcess_IsSyncedByNextRun) {
   EXPECT_TRUE(node.is_dirty("bucket/a"));
 }
 
+// The next start does not read the journal.
+TEST_F(PersistenceTest, MarkAfterRecordedStop_IsNotAcknowledged) {
+  Node node = start();
+  node.stop();
+  EXPECT_FALSE(node.mark_durably(dir("bucket/a")));
+}
+
 // Two drives away by turns give the same generation twice; the one of the clean stop is not told by it.
 TEST_F(PersistenceTest, OtherSnapshotOfCleanStopGeneration_LosesNoMarks) {
   {

@@ -192,7 +192,13 @@ base::Result<SavedSnapshot> Persistence::stop() {
   return saved;
 }
 
+// A mark after the record would be lost without notice: the next start does not read the journal. So none is
+// acknowledged from here on.
 base::Result<> Persistence::record_stop(const SavedSnapshot& saved) {
+  {
+    const std::scoped_lock lock(writing_);
+    static_cast<void>(fail({Errc::not_durable, "spoord has stopped"}));
+  }
   auto done = write_record(CleanStop{saved.generation, tracker_->position()});
   if (done) return done;
   return base::wrap(
