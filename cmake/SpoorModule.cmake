@@ -6,6 +6,12 @@ target_compile_options(spoor_warnings INTERFACE
   # GCC 12 sees overlaps where a literal is assigned to a string (gcc.gnu.org bug 105651).
   -Wno-restrict)
 
+# How it ships: hardened, with what a backtrace needs, and the same bytes wherever the source lies.
+add_library(spoor_release INTERFACE)
+target_compile_options(spoor_release INTERFACE
+  "$<$<CONFIG:Release>:-g1;-fstack-protector-strong;-D_FORTIFY_SOURCE=2;-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.>")
+target_link_options(spoor_release INTERFACE "$<$<CONFIG:Release>:LINKER:-z,relro,-z,now>")
+
 # add_module(<folder> HEADERS ... SOURCES ... USES <modules> LIBRARIES <external targets>)
 #
 # One static library a folder. Its dependencies here are the complete list: the
@@ -16,5 +22,5 @@ function(add_module name)
   add_library(spoor::${name} ALIAS spoor_${name})
   target_include_directories(spoor_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   list(TRANSFORM ARG_USES PREPEND spoor::)
-  target_link_libraries(spoor_${name} PUBLIC ${ARG_USES} ${ARG_LIBRARIES} PRIVATE spoor_warnings)
+  target_link_libraries(spoor_${name} PUBLIC ${ARG_USES} ${ARG_LIBRARIES} PRIVATE spoor_warnings spoor_release)
 endfunction()

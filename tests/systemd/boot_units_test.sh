@@ -38,31 +38,7 @@ manifest=$build/install_manifest.txt  # of an installation that is none
 if [[ -e $manifest ]]; then cp -p "$manifest" "$scratch/manifest"; fi
 DESTDIR=$root cmake --install "$build" --prefix /usr >"$scratch/install.log"
 if [[ -e $scratch/manifest ]]; then mv "$scratch/manifest" "$manifest"; else rm -f "$manifest"; fi
-install -m 0755 "$here/under_systemd.sh" "$root/under_systemd"
-cat >"$root/etc/systemd/system/under-systemd.service" <<'END'
-[Unit]
-After=basic.target
-Requires=basic.target
-SuccessAction=exit
-FailureAction=exit
-[Service]
-Type=oneshot
-ExecStart=/under_systemd
-StandardOutput=append:/under_systemd.log
-StandardError=append:/under_systemd.log
-TimeoutStartSec=5min
-END
-
-# spoor-watch needs the three system calls, which systemd-nspawn refuses otherwise.
-failed=0
-timeout --foreground --kill-after=10 400 systemd-nspawn --quiet --register=no --keep-unit --private-network \
-  --machine="spoor-test-$$" --directory="$root" --link-journal=no --resolv-conf=off --timezone=off \
-  --system-call-filter='fanotify_init fanotify_mark open_by_handle_at' \
-  --console=pipe --boot systemd.unit=under-systemd.service </dev/null >"$scratch/boot.log" 2>&1 9>&- || failed=$?
-if [[ ! -e $root/under_systemd.log ]]; then
-  tail -n 20 "$scratch/boot.log"
-  skip 'systemd does not boot in a container here'
-fi
-cat "$root/under_systemd.log"
-((failed == 0)) || tail -n 20 "$scratch/boot.log"
-exit "$failed"
+status=0
+"$here/boot.sh" "$root" "$here/under_systemd.sh" 9>&- || status=$?
+((status != 77)) || skip 'systemd does not boot in a container here'
+exit "$status"

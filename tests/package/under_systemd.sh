@@ -1,0 +1,112 @@
+#!/bin/bash
+# The packages on a machine of their own, from the installation to the purge: package_test.sh runs this in a clean
+# Debian that may be thrown away. /packages/before and /packages/now hold two versions; the first is installed.
+set -euo pipefail
+
+socket=/run/spoor/spoor.sock
+
+step() { echo "--- $*"; }
+fail() {
+  echo "FAILED: $*"
+  systemctl status --no-pager --lines=0 spoord spoor-scan spoor-watch || true
+  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan -u spoor-watch | tail -n 40
+  exit 1
+}
+trap 'fail "line $LINENO"' ERR
+export DEBIAN_FRONTEND=noninteractive
+
+# until_true COMMAND...: waits for what has to come. The unit's time limit ends it where it does not.
+until_true() { until "$@"; do sleep 0.1; done; }
+has_usage() { spoor usage "$1" >/dev/null; }
+is_dirty() { curl -s --unix-socket "$socket" "http://spoor/v1/dirty?path=$1" | grep '"dirty":true' >/dev/null; }
+mark() { curl -sS -o /dev/null -w '%{http_code}\n' --unix-socket "$socket" --data-binary "$1" -H 'Content-Type: text/plain' http://spoor/v1/marks; }
+
+step 'installed: not started, not enabled'
+[[ $(systemctl is-active spoord spoor-watch spoor-scan.timer spoord.socket | sort -u) == inactive ]]
+[[ $(systemctl is-enabled spoord spoor-watch spoor-scan.timer spoord.socket | sort -u) == disabled ]]
+id spoor
+
+step 'the drive, which is one line, and the start'
+mkdir -p /srv/data
+mount -t tmpfs data /srv/data  # the kernel does not report changes on the root's file system
+mkdir -p /srv/data/photos/2026
+echo picture >/srv/data/photos/2026/1.jpg
+install -d -o spoor -g spoor -m 0750 /srv/data/.spoor
+spoord --check
+systemctl enable --now spoord.service spoor-scan.timer
+
+step 'a mark, and the scan of the timer'
+systemctl start spoor-scan
+has_usage photos/2026
+echo more >/srv/data/photos/2026/2.jpg
+spoor mark photos/2026
+sed -i 's/^OnCalendar=.*/OnCalendar=*:*:*/; s/^RandomizedDelaySec=.*//' /lib/systemd/system/spoor-scan.timer
+systemctl daemon-reload
+systemctl restart spoor-scan.timer
+two_files() { spoor usage --json photos/2026 | tr -d ' \n' | grep '"files":2,' >/dev/null; }
+until_true two_files
+systemctl stop spoor-scan.timer
+
+step 'what the kernel reports'
+sed -i 's#^  "drives".*#&,\n  "watch": {"drives": "all"}#' /etc/spoor/spoor.json
+spoord --check
+systemctl restart spoord
+systemctl enable --now spoor-watch
+mkdir -p /srv/data/watched/deep
+until_true is_dirty watched
+systemctl start spoor-scan
+has_usage watched/deep
+
+step 'what the daemon and the scans keep is not readable by others'
+open_to_others=$(find /var/lib/spoor /srv/data/.spoor ! -type l -perm /007)
+[[ -z $open_to_others ]] || fail "$open_to_others"
+
+step 'an upgrade under load, on sockets that systemd holds'
+systemctl stop spoord
+systemctl enable --now spoord.socket
+systemctl start spoord
+gaps() { journalctl --sync; journalctl --no-pager -u spoor-scan | grep -c 'walked in full' || true; }
+before=$(gaps)
+load() {
+  local number
+  for ((number = 1;; ++number)); do
+    [[ ! -e /end ]] || return 0
+    echo "$(mark "load/$number") load/$number"
+  done >/load 2>&1
+}
+load &
+until_true grep -q 'load/100$' /load
+apt-get install -y -q /packages/now/*.deb
+came=$(wc -l </load)
+until_true grep -q "load/$((came + 100))\$" /load
+touch /end
+wait
+grep -v '^200 ' /load && fail 'a request was refused'
+while read -r _ path; do is_dirty "$path" || fail "$path is lost"; done </load
+[[ $(dpkg-query -W -f '${Version}' spoor) == "$(cat /packages/now/version)" ]]
+[[ $(systemctl is-active spoord spoor-watch spoord.socket | sort -u) == active ]]
+[[ $(systemctl show --property=NRestarts --value spoord) == 0 ]]
+mkdir -p /srv/data/after-upgrade/deep
+until_true is_dirty after-upgrade
+systemctl start spoor-scan
+has_usage after-upgrade/deep
+[[ $(gaps) == "$before" ]] || fail 'the upgrade led to a walk of the whole drive'
+echo "$(wc -l </load) marks during it"
+
+step 'removed: it runs no more, and nothing is lost'
+apt-get remove -y -q spoor spoor-watch
+[[ $(pgrep -c spoor || true) == 0 ]]
+[[ -e /var/lib/spoor/scan.db && -e /etc/spoor/spoor.json ]]
+apt-get install -y -q /packages/now/*.deb
+systemctl start spoord
+systemctl start spoor-scan
+has_usage after-upgrade/deep
+[[ $(gaps) == "$before" ]] || fail 'the installation led to a walk of the whole drive'
+
+step 'purged: nothing is left but the user, and what is on the drives'
+apt-get purge -y -q spoor spoor-watch
+left=$(find / -xdev -name '*spoor*' ! -path '/packages/*' ! -path '/proc/*' ! -path '/sys/*' ! -path '/srv/data/*' \
+  ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/tmp/*')
+[[ -z $left ]] || fail "$left"
+id spoor
+[[ -e /srv/data/.spoor/.tracker.bin ]]
