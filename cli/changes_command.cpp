@@ -239,10 +239,12 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options) {
       "each one's own entries; with --files, each file that is new or changed instead. Exit codes: 0 done; 1 "
       "failed; 2 wrong usage or configuration; 4 what changed\n"
       "since then is not kept: nothing is printed, take everything.");
-  command->add_option("--since", flags->since, "Lists the changes after this scan");
-  command->add_option("--until", flags->until, "The last scan to list (default: the latest scan)");
-  command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet");
-  command->add_option("--drive", flags->drive, "Lists only changes on this drive");
+  command->add_option("--since", flags->since, "Lists the changes after this scan")->type_name("SCAN");
+  command->add_option("--until", flags->until, "The last scan to list (default: the latest scan)")
+      ->type_name("SCAN");
+  command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet")
+      ->type_name("NAME");
+  command->add_option("--drive", flags->drive, "Lists only changes on this drive")->type_name("DIR");
   command->add_flag("--latest", flags->latest,
                     "Prints only the number of the last scan (--json: also the id of the feed)");
   command->add_flag("--consumers", flags->consumers,

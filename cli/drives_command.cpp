@@ -43,7 +43,7 @@ void add_drives_command(CLI::App& program, const GlobalOptions& global) {
   CLI::App* command = program.add_subcommand("drives", "Shows the drives, their identity and state");
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* accept = command->add_subcommand("accept", "Accepts what is now at a drive's path as the drive");
-  accept->add_option("PATH", flags->path, "The drive, as in the configuration")->required();
+  accept->add_option("PATH", flags->path, "The drive, as in the configuration")->type_name("DIR")->required();
   accept->callback([flags, &global] {
     const auto path = boost::urls::encode(flags->path, boost::urls::unreserved_chars);
     ask(global, "POST", "/v1/drives/accept?path=" + path, flags->json);

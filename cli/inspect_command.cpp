@@ -186,10 +186,12 @@ void add_inspect_command(CLI::App& program, const GlobalOptions& global, int& co
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command =
       program.add_subcommand("inspect", "Shows what is in a .tracker.bin, Spoor's or MinIO's (version 7)");
-  command->add_option("FILE", options->file, "The file")->required();
+  command->add_option("FILE", options->file, "The file")->type_name("FILE")->required();
   command->add_option("--contains", options->contains, "Shows which cycles may contain this path; repeatable")
+      ->type_name("PATH")
       ->allow_extra_args(false);
-  command->add_option("--contains-from", options->contains_from, "The same for each line of a file");
+  command->add_option("--contains-from", options->contains_from, "The same for each line of a file")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Prints JSON");
   command->callback([options, &global, &code] {
     refuse_url(global, "inspect");

@@ -15,17 +15,25 @@ int run(int argc, char** argv) {
   CLI::App program("Change tracking for storage nodes: marks, scans, usage.", "spoor");
   GlobalOptions options;
   int code = exit_done;
-  program.add_option("--config", options.config_file, "The configuration (default: /etc/spoor/spoor.json)");
+  program.add_option("--config", options.config_file, "The configuration (default: /etc/spoor/spoor.json)")
+      ->type_name("FILE");
   program
       .add_option("--set", options.overrides, "Overrides a setting: key=value, the key dotted; repeatable")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  program.add_option(
-      "--url", options.url,
-      "The daemon to connect to: http(s)://host:port or unix:/path (default: from the configuration)");
-  program.add_option("--token-file", options.token_file,
-                     "File with the token to send to the daemon (default: peers.token_file)");
-  program.add_option("--ca", options.ca,
-                     "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)");
+  program
+      .add_option(
+          "--url", options.url,
+          "The daemon to connect to: http(s)://host:port or unix:/path (default: from the configuration)")
+      ->type_name("URL");
+  program
+      .add_option("--token-file", options.token_file,
+                  "File with the token to send to the daemon (default: peers.token_file)")
+      ->type_name("FILE");
+  program
+      .add_option("--ca", options.ca,
+                  "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)")
+      ->type_name("FILE");
   program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
   program.require_subcommand(0, 1);  // a missing command is reported below; CLI11 reports an unknown one
   program.fallthrough();             // accepts the options above after the command, too

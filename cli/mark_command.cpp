@@ -226,11 +226,13 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
                                              "Standard input is separated by NUL, not by newlines");
   command->add_option("--prefix", options->prefix, "Prepended to every path")->type_name("PATH");
   command->add_option("--timeout", options->timeout_s, "Seconds to retry until acknowledged")
+      ->type_name("SECONDS")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--json", options->json, "Prints the counters as JSON");
   CLI::Option* const paths =
-      command->add_option("PATH", options->paths, "Changed paths; - or none reads standard input");
+      command->add_option("PATH", options->paths, "Changed paths; - or none reads standard input")
+          ->type_name("PATH");
   command->add_option("--from", options->from, "Standard input is what rsync --out-format='%i %n' printed")
       ->check(CLI::IsMember({"rsync"}))
       ->excludes(kind, nul, paths);

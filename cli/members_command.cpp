@@ -208,7 +208,7 @@ void add_members_command(CLI::App& program, const GlobalOptions& global, int& co
       program.add_subcommand("members", "Lists the members of the cluster that a scan of this node requests");
   command->add_flag("--json", flags->json, "Prints JSON");
   CLI::App* removal = command->add_subcommand("remove", "Removes a member that does not come back from etcd");
-  removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->required();
+  removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->type_name("NAME")->required();
   removal->add_flag("--yes", flags->is_sure, "Does not ask for confirmation");
   removal->callback([flags, &global] {
     refuse_url(global, "members");

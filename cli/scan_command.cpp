@@ -302,6 +302,7 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
   command
       ->add_option("--exec", flags->exec,
                    "Runs this shell command after the scan, with the changed directories as arguments")
+      ->type_name("COMMAND")
       ->excludes(dry_run);
   command->callback([flags, &options, &code] { code = run(options, *flags); });
 }

@@ -44,6 +44,7 @@ void add_scans_command(CLI::App& program, const GlobalOptions& options) {
   auto flags = std::make_shared<ScansFlags>();
   CLI::App* command = program.add_subcommand("scans", "Shows the last scans of this node and their figures");
   command->add_option("--limit", flags->limit, "How many, the newest first")
+      ->type_name("N")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Prints one JSON object");

@@ -174,22 +174,26 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   auto flags = std::make_shared<UsageFlags>();
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
-  command->add_option("PATH", flags->path, "A logical path (default: everything)");
+  command->add_option("PATH", flags->path, "A logical path (default: everything)")->type_name("PATH");
   command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
   command->add_flag("--owner", flags->owner,
                     "Shows who owns the files in the directory and below it; needs usage.owners");
   command->add_option("--depth", flags->depth, "How many levels below it")
+      ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
       ->capture_default_str();
   command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
       ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();
-  command->add_option(
-      "--since", flags->since,
-      "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z");
-  command->add_option("--limit", flags->limit,
-                      "Directories to list in each, or owners; 0 is all (default: 20; all with --json or "
-                      "--csv). Sums up the others");
+  command
+      ->add_option("--since", flags->since,
+                   "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z")
+      ->type_name("TIME");
+  command
+      ->add_option("--limit", flags->limit,
+                   "Directories to list in each, or owners; 0 is all (default: 20; all with --json or "
+                   "--csv). Sums up the others")
+      ->type_name("N");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
   command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
   command->callback([flags, &options] { run(options, *flags); });

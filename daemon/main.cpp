@@ -23,8 +23,10 @@ int run(int argc, char** argv) {
   std::optional<std::filesystem::path> file;
   std::vector<std::string> overrides;
   bool check_only = false;
-  app.add_option("--config", file, "The configuration file (default: /etc/spoor/spoor.json)");
+  app.add_option("--config", file, "The configuration file (default: /etc/spoor/spoor.json)")
+      ->type_name("FILE");
   app.add_option("--set", overrides, "Overrides a setting: key=value with a dotted key; repeatable")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_flag("--check", check_only, "Validates the configuration and exits");
   app.set_version_flag("--version", std::string("spoord ") + SPOOR_VERSION);
