@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/version.h"
 #include "cli/commands.h"
 
 namespace {
@@ -34,7 +35,7 @@ int run(int argc, char** argv) {
       .add_option("--ca", options.ca,
                   "The trusted certificate authorities for https, in PEM (default: peers.tls.ca)")
       ->type_name("FILE");
-  program.set_version_flag("--version", std::string("spoor ") + SPOOR_VERSION);
+  program.set_version_flag("--version", spoor::base::version_text("spoor"));
   program.require_subcommand(0, 1);  // a missing command is reported below; CLI11 reports an unknown one
   program.fallthrough();             // accepts the options above after the command, too
   add_mark_command(program, options, code);

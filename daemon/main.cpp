@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/version.h"
 #include "config/load.h"
 #include "config/logging.h"
 #include "daemon/daemon.h"
@@ -29,7 +30,7 @@ int run(int argc, char** argv) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_flag("--check", check_only, "Validates the configuration and exits");
-  app.set_version_flag("--version", std::string("spoord ") + SPOOR_VERSION);
+  app.set_version_flag("--version", spoor::base::version_text("spoord"));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -52,7 +53,7 @@ int run(int argc, char** argv) {
     return exit_usage;
   }
   spoor::config::set_up_logging(config->log);
-  if (const auto done = spoor::daemon::run(*config, load, SPOOR_VERSION); !done) {
+  if (const auto done = spoor::daemon::run(*config, load, std::string(spoor::base::version())); !done) {
     spoor::config::print_failure("spoord", config->log, done.error().message);
     return exit_failed;
   }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "base/version.h"
 #include "config/derived.h"
 #include "config/load.h"
 #include "config/logging.h"
@@ -106,7 +107,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--check", check_only,
                "Validates the configuration, tries whether each drive can be watched, and exits");
-  app.set_version_flag("--version", std::string("spoor-watch ") + SPOOR_VERSION);
+  app.set_version_flag("--version", base::version_text(program));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
