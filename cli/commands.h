@@ -17,6 +17,7 @@ void add_scans_command(CLI::App& program, const GlobalOptions& options);
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_usage_command(CLI::App& program, const GlobalOptions& options);
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_doctor_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_drives_command(CLI::App& program, const GlobalOptions& options);
 void add_config_command(CLI::App& program, const GlobalOptions& options);
 

@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   add_inspect_command(program, options, code);
   add_members_command(program, options, code);
   add_drives_command(program, options);
+  add_doctor_command(program, options, code);
   add_config_command(program, options);
   try {
     program.parse(argc, argv);

@@ -304,6 +304,7 @@ class HttpTransport::Client {
     if (stays_open) keep_idle(request.endpoint, exchange);
     response.status = answer.result_int();
     response.content_type = answer[http::field::content_type];
+    response.date = answer[http::field::date];
     response.body = std::move(answer.body());
     const bool is_withheld =
         !options_.credentials.token.empty() && !options_.credentials.sends_token_to(request.endpoint);

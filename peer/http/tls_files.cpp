@@ -114,4 +114,23 @@ base::Result<> load_authorities(ssl::context& context, const char* what, const s
   return {};
 }
 
+base::Result<base::WallTime> certificate_valid_until(const std::filesystem::path& certificate,
+                                                     const std::filesystem::path& key) {
+  ssl::context context(ssl::context::tls);
+  if (!key.empty()) {
+    if (const auto loaded = load_certificate(context, certificate, key); !loaded) return loaded.error();
+  } else {
+    error_code error;
+    context.use_certificate_chain_file(certificate.native(), error);
+    if (error) return unusable("certificate", certificate, error);
+  }
+  return certificate_valid_until(context).value();  // it was loaded
+}
+
+base::Result<base::WallTime> authorities_valid_until(const std::filesystem::path& ca) {
+  ssl::context context(ssl::context::tls);
+  if (const auto loaded = load_authorities(context, "ca", ca); !loaded) return loaded.error();
+  return authorities_valid_until(context).value();  // a file without one is refused
+}
+
 }  // namespace spoor::peer

@@ -31,6 +31,11 @@ std::optional<base::WallTime> certificate_valid_until(const boost::asio::ssl::co
 // The latest end of validity among the authorities that load_authorities() loaded; nullopt if there are none.
 std::optional<base::WallTime> authorities_valid_until(const boost::asio::ssl::context& context);
 
+// The same for files. Without a `key`, only the certificate is read. Fail as the functions that load them.
+base::Result<base::WallTime> certificate_valid_until(const std::filesystem::path& certificate,
+                                                     const std::filesystem::path& key);
+base::Result<base::WallTime> authorities_valid_until(const std::filesystem::path& ca);
+
 // Loads the authorities that this end trusts. `what` names the file in messages.
 base::Result<> load_authorities(boost::asio::ssl::context& context, const char* what,
                                 const std::filesystem::path& ca);

@@ -32,6 +32,7 @@ struct HttpResponse {
   std::vector<std::string> certificate_names = {};
   bool is_own_authority =
       false;  // the certificate is verified by the operator's own authority, not one that the system trusts
+  std::string date = {};  // the clock of the other end: the field Date, as it is
 
   bool is_success() const { return status >= 200 && status < 300; }
 };

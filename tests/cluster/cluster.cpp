@@ -63,6 +63,14 @@ void Cluster::kill_hard(Node& node) {
   node.daemon->wait();
 }
 
+void Cluster::configure(Node& node, const std::function<void(json&)>& change) {
+  stop(node);
+  json config = json::parse(std::ifstream(config_of(node)));
+  change(config);
+  std::ofstream(config_of(node)) << config;
+  start(node);
+}
+
 support::CommandResult Cluster::spoor(const Node& node, std::vector<std::string> arguments,
                                       const std::string& input) {
   std::vector<std::string> command{SPOOR, "--config", config_of(node).native()};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,9 @@ class Cluster {
   void start(Node& node);
   int stop(Node& node);        // SIGTERM; gives the exit code
   void kill_hard(Node& node);  // SIGKILL
+
+  // Restarts the daemon with a configuration that this function has changed.
+  void configure(Node& node, const std::function<void(nlohmann::json& config)>& change);
 
   // `spoor --config <the node's> ARGUMENTS`
   support::CommandResult spoor(const Node& node, std::vector<std::string> arguments,

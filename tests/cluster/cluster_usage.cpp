@@ -98,11 +98,7 @@ void ClusterUsageTest::scan_all() {
 }
 
 void ClusterUsageTest::configure(Cluster::Node& node, const std::function<void(json&)>& change) {
-  cluster_.stop(node);
-  json config = json::parse(std::ifstream(cluster_.config_of(node)));
-  change(config);
-  std::ofstream(cluster_.config_of(node)) << config;
-  cluster_.start(node);
+  cluster_.configure(node, change);
 }
 
 void ClusterUsageTest::set_peers(Cluster::Node& node, const std::vector<std::string>& urls) {

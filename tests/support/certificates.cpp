@@ -18,10 +18,11 @@ void openssl(std::vector<std::string> arguments) {
 
 }  // namespace
 
-Certificates::Certificates(std::filesystem::path directory, std::string name)
+Certificates::Certificates(std::filesystem::path directory, std::string name, int days)
     : directory_(std::move(directory)), name_(std::move(name)) {
-  openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-           "-subj", "/CN=" + name_, "-keyout", key(name_).native(), "-out", ca().native()});
+  openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+           std::to_string(days), "-subj", "/CN=" + name_, "-keyout", key(name_).native(), "-out",
+           ca().native()});
 }
 
 void Certificates::issue(const std::string& name, const std::string& address, int days) const {

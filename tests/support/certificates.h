@@ -8,8 +8,8 @@ namespace spoor::support {
 
 class Certificates {
  public:
-  // An authority named `name`, kept in `directory`: <name>.pem and <name>.key.
-  Certificates(std::filesystem::path directory, std::string name);
+  // An authority named `name`, valid for so many days, kept in `directory`: <name>.pem and <name>.key.
+  Certificates(std::filesystem::path directory, std::string name, int days = 1);
 
   std::filesystem::path ca() const { return file(name_, ".pem"); }
 

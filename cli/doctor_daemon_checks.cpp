@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/printable.h"
+#include "cli/doctor_checks.h"
+#include "cli/format.h"
+#include "config/derived.h"
+#include "scanner/report_json.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using std::chrono::seconds;
+
+constexpr unsigned save_intervals_max = 3;
+constexpr seconds save_age_min{60};
+constexpr std::uint64_t empty_journal_bytes_max = 512;  // its header, and no mark
+constexpr seconds watch_report_age_max{60};             // spoor-watch reports every 10 s
+constexpr std::chrono::hours scan_age_max{26};          // a daily timer, with a delay
+constexpr std::size_t partial_scans_max = 3;            // as many as collect_facts() reads
+
+std::string age_text(const Facts& facts, base::WallTime time) { return human_duration(facts.now - time); }
+
+// The command that scans this node, as the user whose files a scan writes.
+std::string scan_command(const Facts& facts, const std::string& more = {}) {
+  if (facts.is_daemon_user) return facts.spoor + " scan" + more;
+  return more.empty() ? "systemctl start spoor-scan" : "run as the user of the daemon: spoor scan" + more;
+}
+
+std::vector<scanner::ScanRecord> last_scans(const Facts& facts) {
+  if (!facts.daemon.scans.is_ok()) return {};
+  auto scans = scanner::scans_from_json(facts.daemon.scans.body);
+  return scans ? *std::move(scans) : std::vector<scanner::ScanRecord>();
+}
+
+void check_watched_drive(const Facts& facts, const ordered_json& state, Findings& findings) {
+  const std::string path = base::printable(state.at("path").get<std::string>());
+  if (!state.at("ok").get<bool>()) {
+    findings.error(fmt::format("{} is not watched: {}", path, text_or(state.at("error"), "?")),
+                   "changes on it are not marked",
+                   "systemctl restart spoor-watch; journalctl -u spoor-watch");
+    return;
+  }
+  const auto scans = last_scans(facts);
+  if (!state.at("last_gap").is_object() || scans.empty()) return;
+  const auto at = base::parse_iso_time(state.at("last_gap").at("at").get<std::string>());
+  if (!at || *at <= scans.front().started_at) return;
+  findings.warning(fmt::format("changes on {} may have been missed at {}: {}", path, base::iso_time(*at),
+                               state.at("last_gap").at("reason").get<std::string>()),
+                   "totals lack them until a scan has walked all of the drive", scan_command(facts));
+}
+
+void check_damage(const Facts& facts, Findings& findings) {
+  const Answer& scans = facts.daemon.scans;
+  constexpr unsigned failed = 500;
+  if (scans.status != failed) return findings.not_checked(scans.error);
+  findings.error(fmt::format("scan.db can't be read: {}", scans.error),
+                 "there are no totals and no change feed until it is built anew",
+                 scan_command(facts, " --rebuild"));
+}
+
+}  // namespace
+
+void check_daemon(const Facts& facts, Findings& findings) {
+  const DaemonFacts& daemon = facts.daemon;
+  if (daemon.is_down) {
+    findings.error(fmt::format("the daemon does not respond at {}: {}", daemon.endpoint, daemon.error),
+                   "no mark is acknowledged, and scans of other nodes leave this one",
+                   "systemctl restart spoord; journalctl -u spoord");
+    return;
+  }
+  if (!daemon.status.is_ok()) {
+    findings.not_checked(
+        fmt::format("{}: {}; run it as root, or give --token-file", daemon.endpoint, daemon.error));
+    return;
+  }
+  const auto node = daemon.status.body.at("node").get<std::string>();
+  const auto cluster = daemon.status.body.at("cluster").get<std::string>();
+  if (node == facts.config.node.name && cluster == facts.config.node.cluster) return;
+  findings.error(
+      fmt::format("at {} is node {} of cluster {}, and the configuration is that of {} of {}",
+                  daemon.endpoint, node, cluster, facts.config.node.name, facts.config.node.cluster),
+      "another daemon runs there, or an older configuration", "systemctl restart spoord");
+}
+
+// What check_journal(), check_drives() and check_etcd() report is not repeated.
+void check_ready(const Facts& facts, Findings& findings) {
+  const Answer& ready = facts.daemon.ready;
+  if (ready.is_ok()) return;
+  if (!ready.body.is_object() || !ready.body.contains("reasons")) return findings.not_checked(ready.error);
+  const auto& etcd = facts.daemon.status.body.at("membership").at("etcd");
+  const bool is_etcd_reported =
+      etcd.is_object() && !(etcd.at("ok").get<bool>() && etcd.at("registered").get<bool>());
+  for (const auto& reason : ready.body.at("reasons")) {
+    const auto text = reason.get<std::string>();
+    const bool is_of_etcd = is_etcd_reported && text.find("etcd") != std::string::npos;
+    if (text.starts_with("journal: ") || text.starts_with("drive ") || is_of_etcd) continue;
+    findings.error(fmt::format("the daemon is not ready: {}", text), "marks may not be kept",
+                   "journalctl -u spoord -p warning");
+  }
+}
+
+void check_journal(const Facts& facts, Findings& findings) {
+  const auto& journal = facts.daemon.status.body.at("journal");
+  if (journal.at("ok").get<bool>()) return;
+  findings.error(fmt::format("the journal can't be written: {}", text_or(journal.at("error"), "?")),
+                 "no mark is acknowledged",
+                 fmt::format("make space on, or repair, the disk of {0}: df -h {0}; the daemon retries",
+                             shell_quoted(facts.config.node.data_dir.native())));
+}
+
+void check_snapshot(const Facts& facts, Findings& findings) {
+  const auto& snapshot = facts.daemon.status.body.at("snapshot");
+  const auto& journal = facts.daemon.status.body.at("journal");
+  if (!snapshot.is_object() || !snapshot.at("saved_at").is_string()) return;  // check_drives() has the reason
+  const auto saved_at = base::parse_iso_time(snapshot.at("saved_at").get<std::string>());
+  const auto age_max = std::max<std::chrono::nanoseconds>(
+      save_intervals_max * facts.config.tracker.save_interval, save_age_min);
+  if (!saved_at || facts.now - *saved_at <= age_max) return;
+  const auto waiting = journal.at("bytes").get<std::uint64_t>();
+  if (waiting <= empty_journal_bytes_max) return;  // nothing has changed since
+  findings.warning(fmt::format("the last snapshot was saved {} ago, and the journal has {} of newer marks",
+                               age_text(facts, *saved_at), human_bytes(waiting)),
+                   "a start takes longer; if the journal reaches 256 MiB, marks are not acknowledged",
+                   "journalctl -u spoord -p warning; systemctl restart spoord");
+}
+
+void check_filters(const Facts& facts, Findings& findings) {
+  const auto& cycles = facts.daemon.status.body.at("cycles");
+  if (cycles.empty() || !cycles.at(0).at("saturated").get<bool>()) return;
+  findings.warning(
+      fmt::format("the filter of the current cycle, {}, is saturated",
+                  cycles.at(0).at("cycle").get<std::uint64_t>()),
+      "scans walk directories that have not changed; no change is missed",
+      fmt::format("{}  # if it stays: scan more often, or raise tracker.memory_limit", scan_command(facts)));
+}
+
+void check_watch(const Facts& facts, Findings& findings) {
+  const auto wanted = config::watched_drives(facts.config);
+  if (wanted.empty()) return;
+  constexpr const char* why = "changes on the drives are not marked: scans miss them";
+  const auto& watch = facts.daemon.status.body.at("watch");
+  if (!watch.is_object()) {
+    findings.error("watch.drives is set, and spoor-watch has never run, or its record can't be read", why,
+                   "systemctl enable --now spoor-watch");
+    return;
+  }
+  const auto reported_at = base::parse_iso_time(watch.at("reported_at").get<std::string>());
+  if (!reported_at || facts.now - *reported_at > watch_report_age_max) {
+    findings.error(fmt::format("spoor-watch last reported at {}: it does not run, or hangs",
+                               watch.at("reported_at").get<std::string>()),
+                   why, "systemctl restart spoor-watch");
+    return;
+  }
+  for (const auto& drive : wanted) {
+    const auto path = base::printable(drive.native());
+    const auto& states = watch.at("drives");
+    const auto found =
+        std::ranges::find_if(states, [&](const ordered_json& state) { return state.at("path") == path; });
+    if (found != states.end()) {
+      check_watched_drive(facts, *found, findings);
+    } else {
+      findings.error(fmt::format("{} is in watch.drives, and spoor-watch does not know it", path), why,
+                     "systemctl restart spoor-watch");
+    }
+  }
+}
+
+void check_scan(const Facts& facts, Findings& findings) {
+  constexpr unsigned not_found = 404;
+  if (facts.daemon.scans.status == not_found) {
+    findings.warning("this node was never scanned", "there are no totals", scan_command(facts));
+    return;
+  }
+  if (!facts.daemon.scans.is_ok()) return check_damage(facts, findings);
+  const auto scans = last_scans(facts);
+  if (scans.empty()) return;
+  const scanner::ScanRecord& last = scans.front();
+  if (facts.now - last.finished_at > scan_age_max) {
+    findings.warning(
+        fmt::format("the last scan that succeeded ended {} ago", age_text(facts, last.finished_at)),
+        "the totals are old; a node that has not scanned for 16 cycles walks everything once",
+        fmt::format("{}; systemctl enable --now spoor-scan.timer", scan_command(facts)));
+  }
+  if (last.errors > 0) {
+    findings.warning(fmt::format("the last scan left {} directories or drives", last.errors),
+                     "they keep older totals", scan_command(facts));
+  }
+  const bool is_partial =
+      std::ranges::all_of(scans, [](const scanner::ScanRecord& scan) { return scan.partial; });
+  if (is_partial && scans.size() >= partial_scans_max) {
+    findings.warning(fmt::format("the last {} scans were partial: a peer did not respond", scans.size()),
+                     "changes that this peer knows are in no total", scan_command(facts));
+  }
+}
+
+}  // namespace spoor::cli

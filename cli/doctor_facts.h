@@ -1,0 +1,136 @@
+// What `spoor doctor` finds out about a node, before any of it is judged (doctor_checks.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/options.h"
+#include "config/config.h"
+
+namespace spoor::cli {
+
+// In node.data_dir. The daemon writes it at each start: its owner is the user of the daemon.
+inline constexpr const char* instance_file = "instance.json";
+
+struct FileFacts {
+  int error = 0;  // of stat(2); if not 0, the rest is not known
+  bool is_directory = false;
+  std::uint32_t user = 0;
+  std::uint32_t mode = 0;  // the permission bits
+};
+
+struct SpaceFacts {
+  int error = 0;                 // of statvfs(2)
+  std::uint64_t bytes_free = 0;  // for users other than root
+  std::uint64_t inodes = 0;      // 0: the file system has no fixed number
+  std::uint64_t inodes_free = 0;
+};
+
+// What is at the path of a drive, compared with the identity in drives.json.
+enum class DriveMatch { unknown, known, fresh, missing, foreign };
+
+struct DriveFacts {
+  FileFacts root = {};
+  FileFacts spoor_directory = {};
+  SpaceFacts space = {};
+  DriveMatch match = DriveMatch::unknown;
+  bool is_unmounted = false;  // it is in /etc/fstab, and nothing is mounted there
+};
+
+struct DataDirFacts {
+  FileFacts directory = {};
+  SpaceFacts space = {};
+  int list_error = 0;                           // why `files` is incomplete
+  std::map<std::string, FileFacts> files = {};  // by name; the first of them if there are very many
+};
+
+// A file that a setting names.
+struct SecretFacts {
+  std::string setting;
+  std::filesystem::path path;
+  FileFacts file;
+};
+
+struct CertificateFacts {
+  std::string setting;
+  std::filesystem::path path = {};
+  std::string error = {};                          // why it can't be used
+  std::optional<base::WallTime> valid_until = {};  // nothing: it can't be used
+};
+
+// A response of the own daemon.
+struct Answer {
+  unsigned status = 0;     // 0: no response
+  std::string error = {};  // why there is no success
+  nlohmann::ordered_json body = {};
+
+  bool is_ok() const { return error.empty() && body.is_object(); }
+};
+
+struct DaemonFacts {
+  std::string endpoint = {};
+  bool is_down = false;    // else a failure may be due to the rights of this user
+  std::string error = {};  // why it is down, or can't be asked
+  Answer ready = {};
+  Answer status = {};
+  Answer drives = {};
+  Answer scans = {};
+};
+
+struct PeerFacts {
+  std::string url;
+  std::string node = {};   // empty: not known
+  std::string error = {};  // why it does not respond
+  bool is_down = false;
+  bool is_of_other_cluster = false;
+  std::string not_asked = {};  // why some of the rest is not known
+  std::optional<std::uint64_t> run = {};
+  std::optional<std::uint64_t> rules_digest = {};
+  std::string version = {};
+  std::optional<std::chrono::seconds> clock_ahead = {};  // of the clock of this node
+};
+
+struct Facts {
+  config::Config config;
+  std::string config_file;
+  std::string spoor;                   // the command `spoor` with the options of this call, for a shell
+  base::WallTime now{};                // after all responses
+  std::uint64_t own_rules_digest = 0;  // of the configuration
+  bool is_daemon_user = false;         // this user runs the daemon, too
+
+  std::optional<std::vector<std::string>> overlaps;  // nothing: a drive hangs
+  std::vector<std::string> config_errors;
+  std::vector<std::string> not_checked;  // why some settings could not be
+  std::vector<SecretFacts> secrets;
+  std::vector<CertificateFacts> certificates;
+  std::optional<DataDirFacts> data_dir;           // nothing: it hangs
+  std::vector<std::optional<DriveFacts>> drives;  // as in the configuration; nothing: it hangs
+  DaemonFacts daemon;
+  std::optional<std::uint64_t> own_run;           // of the daemon
+  std::optional<std::uint64_t> own_daemon_rules;  // with which the daemon runs
+  std::vector<PeerFacts> peers;
+};
+
+// These complete the facts, from `config` on, in this order. Each takes some seconds at most, whatever hangs,
+// and writes nothing.
+
+// Reads the drives and node.data_dir, and the files that settings name (doctor_files.cpp). The process must
+// have one thread only.
+void collect_files(Facts& facts);
+void collect_settings(Facts& facts);
+
+// Sends requests to the daemon and then to the peers (doctor_requests.cpp). Fails if the configuration names
+// no daemon.
+base::Result<> ask_daemon(const GlobalOptions& global, Facts& facts);
+void ask_peers(const GlobalOptions& global, Facts& facts);
+
+// `text` as one word of a shell, without control characters.
+std::string shell_quoted(std::string_view text);
+
+}  // namespace spoor::cli
