@@ -278,7 +278,8 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   Facts facts = healthy();
   status(facts).erase("journal");
   const std::string text = examination_text(examine(facts));
-  EXPECT_THAT(text, HasSubstr("not checked: journal: the daemon's response is not of the expected form"));
+  EXPECT_THAT(text,
+              HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
   EXPECT_THAT(text, testing::EndsWith("no problem found\n"));
 }
 

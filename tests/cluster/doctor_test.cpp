@@ -240,12 +240,24 @@ TEST_F(DoctorTest, DaemonDownOrHanging_IsTheOnlyProblem) {
 
 TEST_F(DoctorTest, JournalThatCannotBeWritten_IsReported) {
   fs::rename(data_dir() / "journal", data_dir() / "aside");
+  std::ofstream(data_dir() / "journal") << "not a directory";
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/a"}).code, 0);
   request("POST", "/v1/snapshot");  // begins another file of the journal
   doctor_.find(node(), "journal", "the journal can't be written");
-  fs::remove_all(data_dir() / "journal");
+  fs::remove(data_dir() / "journal");
   fs::rename(data_dir() / "aside", data_dir() / "journal");
   ASSERT_EQ(request("POST", "/v1/snapshot").status, 200U);
   doctor_.expect_silence(node());
+}
+
+TEST_F(DoctorTest, SaturatedCycle_EndsWithAScan) {
+  cluster_.configure(node(), [](json& config) {
+    config["tracker"] = {{"items", 100}, {"history", 1}, {"memory_limit", "4KiB"}};
+  });
+  std::string paths;
+  for (int i = 0; i < 20'000; ++i) paths += "d" + std::to_string(i) + '\n';
+  ASSERT_EQ(cluster_.spoor(node(), {"mark"}, paths).code, 0);
+  doctor_.fix(node(), "filters", "is saturated");
 }
 
 TEST_F(DoctorTest, DamagedScanDatabase_IsRebuilt) {
@@ -301,10 +313,13 @@ TEST_F(DoctorTest, NameThatCannotBeLookedUp_IsReported) {
 
 TEST_F(DoctorTest, OtherUser_ChecksWhatItCan) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run a program as another user";
-  ASSERT_EQ(::chmod(data_dir().parent_path().c_str(), 0755), 0);
-  const auto result =
-      support::run_command({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", SPOOR, "--config",
-                            cluster_.config_of(node()).native(), "doctor"});
+  const fs::path folder = data_dir().parent_path();
+  const fs::path program = folder / "spoor";
+  fs::copy_file(SPOOR, program);
+  for (const fs::path& each : {folder, program, cluster_.config_of(node())})
+    ASSERT_EQ(::chmod(each.c_str(), 0755), 0);
+  const auto result = support::run_command({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                                            program, "--config", cluster_.config_of(node()), "doctor"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("not checked: daemon: unix:"));
   EXPECT_THAT(result.out, HasSubstr("not checked: permissions: "));
@@ -313,7 +328,7 @@ TEST_F(DoctorTest, OtherUser_ChecksWhatItCan) {
 
 TEST_F(DoctorClusterTest, PeerDownOrHanging_IsReported) {
   cluster_.stop(node(1));
-  doctor_.find(node(), "peers", "n1 (unix:");
+  doctor_.find(node(), "peers", "n1.sock");
   cluster_.start(node(1));
   doctor_.expect_silence(node());
   node(2).daemon->freeze();
@@ -355,7 +370,9 @@ TEST_F(DoctorClusterTest, ScansThatStayPartial_AreReported) {
 TEST_F(DoctorTest, PeerWithAnotherVersionAndClock_IsReported) {
   std::atomic<int> days_ago{0};
   std::string version = "0.0.1";
-  const peer::CycleFrame frame{{"test", "canned"}, 7, tracker::NamespaceRules().digest(), {}};
+  peer::CycleFrame frame{{"test", "canned"}, 7, tracker::NamespaceRules().digest(), {}};
+  frame.answer.instance = tracker::InstanceId::random();
+  frame.answer.current = {1};
   const support::CannedServer canned([&](const std::string& request, const auto& connection) {
     const bool is_probe = request.starts_with("POST");
     const std::string body = is_probe ? peer::encode_cycle_frame(frame) : json{{"version", version}}.dump();
