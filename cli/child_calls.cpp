@@ -68,6 +68,7 @@ void read_some(Child& child) {
 void read_results(std::vector<Child>& children, Clock::time_point deadline) {
   for (;;) {
     std::vector<pollfd> waiting;
+    waiting.reserve(children.size());
     for (const Child& child : children) {
       // A negative descriptor is ignored.
       waiting.push_back({.fd = child.is_over ? -1 : child.output.get(), .events = POLLIN, .revents = 0});
@@ -102,9 +103,11 @@ std::vector<std::optional<std::string>> call_in_children(
     const std::vector<std::function<std::string()>>& calls, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   std::vector<Child> children;
+  children.reserve(calls.size());
   for (const auto& call : calls) children.push_back(start(call));
   read_results(children, deadline);
   std::vector<std::optional<std::string>> results;
+  results.reserve(children.size());
   for (Child& child : children) results.push_back(finish(child));
   return results;
 }

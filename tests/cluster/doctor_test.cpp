@@ -9,12 +9,14 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/http/http_transport.h"
 #include "tests/cluster/etcd_fixture.h"
+#include "tests/faults/mounts.h"
 #include "tests/support/canned_server.h"
 #include "tests/support/certificates.h"
 #include "tests/support/file_times.h"
@@ -418,6 +420,41 @@ TEST_F(DoctorClusterTest, NodesWithTls_AreSilent_AndAWrongAuthorityIsReported) {
   const support::Certificates other(folder, "other", valid_days);
   set_ca(other.ca());
   doctor_.find(node(), "peers", "refuses the certificate");
+}
+
+// With file systems of its own.
+class DoctorMountTest : public DoctorDrivesTest {
+ protected:
+  static void SetUpTestSuite() { faults::why_no_mounts(); }  // before the daemon starts
+  void SetUp() override {
+    if (auto why = faults::why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_F(DoctorMountTest, DriveThatIsAlmostFull_IsReported) {
+  cluster_.stop(node());
+  std::stringstream identity_text;
+  identity_text << std::ifstream(identity()).rdbuf();
+  faults::MountPoint small(node().drives[1]);
+  small.mount_tmpfs("8m");
+  fs::create_directory(identity().parent_path());
+  fs::permissions(identity().parent_path(), fs::perms(0750));
+  std::ofstream(identity()) << identity_text.str();
+  cluster_.start(node());
+  EXPECT_EQ(doctor_.find(node(), "space", "-drive1 has ")["severity"], "warning");
+  cluster_.stop(node());
+  small.unmount();
+  cluster_.start(node());
+  doctor_.expect_silence(node());
+}
+
+TEST_F(DoctorMountTest, DriveThatHangs_IsReported) {
+  if (!faults::HangingDisk::is_possible()) GTEST_SKIP() << "the kernel has no FUSE";
+  {
+    const faults::HangingDisk hanging(node().drives[1]);
+    doctor_.find(node(), "drives", "does not respond: it hangs");
+  }
+  doctor_.expect_silence(node());
 }
 
 class DoctorEtcdTest : public EtcdTest {

@@ -177,4 +177,15 @@ FrozenDisk::FrozenDisk(fs::path mount_point) : mount_point_(std::move(mount_poin
 
 FrozenDisk::~FrozenDisk() { ::ioctl(File(mount_point_, O_RDONLY).get(), FITHAW, 0); }
 
+HangingDisk::HangingDisk(fs::path mount_point)
+    : mount_point_(std::move(mount_point)), device_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)) {
+  const std::string options = "fd=" + std::to_string(device_.get()) + ",rootmode=40000,user_id=0,group_id=0";
+  check(::mount("hanging", mount_point_.c_str(), "fuse", 0, options.c_str()), mount_point_.native());
+}
+
+// Closing the device ends the calls that hang.
+HangingDisk::~HangingDisk() { ::umount2(mount_point_.c_str(), MNT_DETACH); }
+
+bool HangingDisk::is_possible() { return ::access("/dev/fuse", R_OK | W_OK) == 0; }
+
 }  // namespace spoor::faults

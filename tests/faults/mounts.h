@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
+
 namespace spoor::faults {
 
 // Why nothing can be mounted here; empty where it can. The first call makes the namespace, for the thread
@@ -89,6 +91,21 @@ class FrozenDisk {
 
  private:
   std::filesystem::path mount_point_;
+};
+
+// A file system that responds to nothing, for as long as the object lives: FUSE without a program behind it.
+class HangingDisk {
+ public:
+  explicit HangingDisk(std::filesystem::path mount_point);
+  HangingDisk(const HangingDisk&) = delete;
+  HangingDisk& operator=(const HangingDisk&) = delete;
+  ~HangingDisk();
+
+  static bool is_possible();  // whether the kernel has FUSE
+
+ private:
+  std::filesystem::path mount_point_;
+  base::Descriptor device_;
 };
 
 }  // namespace spoor::faults
