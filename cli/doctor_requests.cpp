@@ -47,7 +47,9 @@ std::optional<std::chrono::seconds> clock_ahead(const std::string& date) {
   const char* const end = ::strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &there);
   if (end == nullptr || *end != '\0') return std::nullopt;
   const auto now = std::chrono::floor<std::chrono::seconds>(base::SystemClock().wall_now());
-  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&there))) - now;
+  const auto ahead = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&there))) - now;
+  constexpr std::chrono::seconds century = std::chrono::years(100);  // fits into nanoseconds
+  return std::clamp(ahead, -century, century);
 }
 
 base::Result<peer::CycleFrame> read_frame(const base::Result<peer::HttpResponse>& response) {
