@@ -47,7 +47,10 @@ base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::f
 ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
   base::PosixFileSystem files;
   auto watch = tracker::read_watch_record(files, database.parent_path());
-  return {load_scans(database), watch ? *std::move(watch) : std::nullopt};
+  std::error_code error;
+  const auto space = std::filesystem::space(database.parent_path(), error);
+  return {load_scans(database), watch ? *std::move(watch) : std::nullopt,
+          error ? std::nullopt : std::optional(space)};
 }
 
 asio::awaitable<void> ScanWatch::read() {
@@ -61,6 +64,7 @@ asio::awaitable<void> ScanWatch::read() {
 void ScanWatch::take(const Loaded& loaded) {
   const auto& scans = loaded.scans;
   figures_.watch = loaded.watch;
+  figures_.space = loaded.space;
   figures_.is_known = true;
   figures_.ok = scans.has_value();
   if (!scans) {

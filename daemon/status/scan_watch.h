@@ -18,8 +18,8 @@
 
 namespace spoor::daemon {
 
-// What other programs of this node wrote, as last read: the scans, from their database, and the record of
-// spoor-watch.
+// What is in node.data_dir, as last read: the scans, from their database, the record of spoor-watch, and the
+// space that is left there.
 struct ScanFigures {
   bool is_known = false;      // the database has been looked for
   bool has_database = false;  // false before the first scan
@@ -27,6 +27,7 @@ struct ScanFigures {
   std::optional<scanner::ScanRecord> last;
   std::vector<scanner::LimitState> limits;    // as it found them
   std::optional<tracker::WatchRecord> watch;  // none: spoor-watch never ran, or its record cannot be read
+  std::optional<std::filesystem::space_info> space;  // none: it is not known
 
   // Of scans that were committed after the database was read for the first time.
   std::uint64_t scans = 0;
@@ -35,7 +36,7 @@ struct ScanFigures {
   std::uint64_t errors = 0;
 };
 
-// Reads the last scans from the scanner's database, and the record beside it, on request. No caller waits
+// Reads the last scans from the scanner's database, and what is beside it, on request. No caller waits
 // long for a slow disk.
 //
 // Runs on the thread of `context`; reads on `pool`. All references must outlive it.
@@ -58,6 +59,7 @@ class ScanWatch {
   struct Loaded {
     base::Result<std::optional<Scans>> scans;  // none: no database
     std::optional<tracker::WatchRecord> watch;
+    std::optional<std::filesystem::space_info> space;
   };
 
   static base::Result<std::optional<Scans>> load_scans(const std::filesystem::path& database);

@@ -261,6 +261,12 @@ std::string scan_metrics(const ScanFigures& scans) {
   } else if (scans.is_known && scans.ok) {
     families.gauge(last_scan_finished, "When the last scan was done.", 0);
   }
+  if (scans.space) {
+    families.gauge("spoor_data_dir_available_bytes", "What the daemon may still write to node.data_dir.",
+                   number(scans.space->available));
+    families.gauge("spoor_data_dir_size_bytes", "Size of the file system of node.data_dir.",
+                   number(scans.space->capacity));
+  }
   if (scans.watch) return families.text() + watch_metrics(*scans.watch);
   return families.text();
 }

@@ -204,6 +204,8 @@ TEST_F(MetricsTest, MissingDriveAndPeerDown_AreShown) {
   EXPECT_EQ(found.at(away), 1);
   EXPECT_GE(found.at("spoor_snapshot_generation"), 2);
   EXPECT_GT(found.at("spoor_snapshot_bytes"), 0);
+  EXPECT_LE(found.at("spoor_data_dir_available_bytes"), found.at("spoor_data_dir_size_bytes"));
+  EXPECT_GT(found.at("spoor_data_dir_size_bytes"), 0);
 }
 
 TEST_F(MetricsTest, SnapshotFailed_NodeIsNotReady) {
