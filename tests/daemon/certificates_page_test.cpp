@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/daemon/spoord_fixture.h"
+#include "tests/support/page_blocks.h"
 
 namespace spoor::daemon {
 namespace {
@@ -12,22 +13,7 @@ using testing::HasSubstr;
 
 // The blocks of this section for bash.
 std::vector<std::string> commands_of(const std::string& section) {
-  std::ifstream page(DOCS "/certificates.md");
-  std::vector<std::string> blocks;
-  bool is_wanted = false;
-  bool is_inside = false;
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("## ")) is_wanted = line.substr(3) == section;
-    if (line.ends_with("```bash")) {
-      is_inside = is_wanted;
-      if (is_inside) blocks.emplace_back();
-    } else if (line.ends_with("```")) {
-      is_inside = false;
-    } else if (is_inside) {
-      blocks.back() += line + '\n';
-    }
-  }
-  return blocks;
+  return support::page_blocks(DOCS "/certificates.md", section, "bash");
 }
 
 class CertificatesPageTest : public SpoordTest {
