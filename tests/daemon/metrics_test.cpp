@@ -339,6 +339,7 @@ TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
   for (const std::string& name : shown) EXPECT_THAT(documented, Contains(name));
   // Only where there is what they tell of: a limit, etcd, a peer that was there, TLS.
   std::set<std::string> known = {"spoor_usage_limit_exceeded",
+                                 "spoor_dns_ok",
                                  "spoor_etcd_ok",
                                  "spoor_etcd_registered",
                                  "spoor_etcd_members",
@@ -346,7 +347,7 @@ TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
                                  "spoor_tls_certificate_expiry_timestamp_seconds",
                                  "spoor_peers_tls_certificate_expiry_timestamp_seconds"};
   known.insert(shown.begin(), shown.end());
-  for (const std::string& name : names_in(content(DOCS "/recipes/spoor.rules.yml"))) {
+  for (const std::string& name : names_in(content(DOCS "/monitoring/spoor.rules.yml"))) {
     EXPECT_THAT(known, Contains(name));
   }
 }

@@ -49,8 +49,10 @@ bool EtcdServer::start() {
                                    "--bcrypt-cost=4"};
   if (tls_) {
     command.insert(command.end(),
-                   {"--cert-file", tls_->certificate.native(), "--key-file", tls_->key.native(),
-                    "--client-cert-auth", "--trusted-ca-file", tls_->client_ca.native()});
+                   {"--cert-file", tls_->certificate.native(), "--key-file", tls_->key.native()});
+    if (!tls_->client_ca.empty()) {
+      command.insert(command.end(), {"--client-cert-auth", "--trusted-ca-file", tls_->client_ca.native()});
+    }
   }
   daemon_ = std::make_unique<Daemon>(command);
   return !daemon_->wait_for("serving client traffic").empty();
