@@ -254,8 +254,8 @@ UsageOwners read_owners(const ordered_json& json) {
 
 ScanRecord read_scan(const ordered_json& json) {
   ScanRecord scan;
-  json.at("scan").get_to(scan.id);
-  json.at("cycle").get_to(scan.cycle.value);
+  scan.id = read_count(json, "scan");
+  scan.cycle.value = read_count(json, "cycle");
   scan.walked_everything = json.at("mode").get<std::string>() == "full";
   json.at("reason").get_to(scan.reason);
   json.at("partial").get_to(scan.partial);
@@ -263,16 +263,16 @@ ScanRecord read_scan(const ordered_json& json) {
   constexpr double year_s = 365.0 * 86'400;
   const std::chrono::duration<double> took(std::clamp(json.at("duration_s").get<double>(), 0.0, year_s));
   scan.finished_at = scan.started_at + std::chrono::round<std::chrono::nanoseconds>(took);
-  json.at("dirs_walked").get_to(scan.figures.dirs_walked);
-  json.at("dirs_skipped").get_to(scan.figures.dirs_skipped);
-  json.at("dirs_changed").get_to(scan.figures.dirs_changed);
-  json.at("dirs_new").get_to(scan.figures.dirs_new);
-  json.at("dirs_deleted").get_to(scan.figures.dirs_deleted);
-  json.at("files").get_to(scan.files);
-  json.at("bytes").get_to(scan.bytes);
-  json.at("errors").get_to(scan.errors);
-  json.at("audited").get_to(scan.figures.audited);
-  json.at("missed_changes").get_to(scan.figures.missed);
+  scan.figures.dirs_walked = read_count(json, "dirs_walked");
+  scan.figures.dirs_skipped = read_count(json, "dirs_skipped");
+  scan.figures.dirs_changed = read_count(json, "dirs_changed");
+  scan.figures.dirs_new = read_count(json, "dirs_new");
+  scan.figures.dirs_deleted = read_count(json, "dirs_deleted");
+  scan.files = read_count(json, "files");
+  scan.bytes = read_count(json, "bytes");
+  scan.errors = read_count(json, "errors");
+  scan.figures.audited = read_count(json, "audited");
+  scan.figures.missed = read_count(json, "missed_changes");
   return scan;
 }
 

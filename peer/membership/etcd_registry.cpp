@@ -47,8 +47,8 @@ json to_json(const RegisteredMember& member) {
 }
 
 std::uint64_t count_of(const json& object, const char* name) {
-  const auto count = object.at(name).get<std::uint64_t>();
-  return object.at(name).is_number_unsigned() ? count : count_max + 1;
+  const json& count = object.at(name);
+  return count.is_number_unsigned() ? count.get<std::uint64_t>() : count_max + 1;
 }
 
 bool is_plausible(const MembershipLog& log) {

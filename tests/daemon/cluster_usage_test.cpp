@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "scanner/report_json.h"
+#include "tests/support/json_mutations.h"
 
 namespace spoor::daemon {
 namespace {
@@ -267,6 +268,21 @@ TEST_F(ClusterUsageTest, LargestResponseOfANode_IsAdded) {
 TEST_F(ClusterUsageTest, OlderSpoor_IsNamedAsSuch) {
   respond_with("a", {400, "application/problem+json", R"({"detail":"there is no parameter 'absent'"})"});
   EXPECT_EQ(error_of(ask(), 0), "it may run an older Spoor: there is no parameter 'absent'");
+}
+
+TEST_F(ClusterUsageTest, AnyMemberMissingOrOfAnotherType_IsAddedOrMissing) {
+  member("b", answer_of("n2", 100));
+  json answer = answer_of("n1", 10);
+  answer["children"] = json::array({answer_of("n1", 5, "a")});
+  member("a", answer);
+  support::for_each_mutation<json>(answer, [&](const json& mutated, const std::string& what) {
+    answers_.at("http://a:7420").value().body = mutated.dump();
+    SCOPED_TRACE(what);
+    const auto sum = ask();
+    const auto absent = missing(sum);
+    EXPECT_TRUE(absent.empty() || sum["bytes"] == 101) << "of the others";
+    EXPECT_TRUE(mutated.contains("node") || absent.size() == 1);
+  });
 }
 
 TEST_F(ClusterUsageTest, DirectoryThatNoNodeHas_IsNotFoundOnlyIfAllNodesAreThere) {

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "peer/membership/etcd_members.h"
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/manual_clock.h"
+#include "tests/support/json_mutations.h"
 
 namespace spoor::peer {
 namespace {
@@ -450,6 +452,18 @@ TEST_F(EtcdRegistrationTest, InvalidMemberEntry_IsAnErrorAndNotSkipped) {
   etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420",
             R"({"node":"x","url":"http://10.0.0.3:7420","later":{}})");
   EXPECT_EQ(in_registry().size(), 2U);
+}
+
+TEST_F(EtcdRegistrationTest, MembershipLogWithAnyMemberMissingOrOfAnotherType_IsReadOrAnError) {
+  using nlohmann::json;
+  const auto whole = json::parse(
+      R"({"id":"0123","entered":5,"left":2,"recent":[{"node":"x","url":"http://10.0.0.3:7420","instance":"i"}]})");
+  ASSERT_TRUE(MembershipLog::parse(whole.dump()));
+  support::for_each_mutation<json>(whole, [&](const json& mutated, const std::string& what) {
+    const auto log = MembershipLog::parse(mutated.dump());
+    EXPECT_TRUE(!log || log->left <= log->entered) << what;
+    EXPECT_FALSE(log && what.find("e+300") != std::string::npos) << what;
+  });
 }
 
 TEST_F(EtcdRegistrationTest, SimilarClusterAndNodeNames_AreKeptApart) {

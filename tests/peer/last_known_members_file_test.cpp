@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/fakes/memory_file_system.h"
+#include "tests/support/json_mutations.h"
 
 namespace spoor::peer {
 namespace {
@@ -70,6 +72,16 @@ TEST_F(LastKnownMembersFileTest, CorruptFile_IsAnError) {
     EXPECT_TRUE(loaded.is_damaged) << bad;
     EXPECT_THAT(loaded.problem, HasSubstr("/data/members.json is corrupt")) << bad;
   }
+}
+
+TEST_F(LastKnownMembersFileTest, AnyMemberMissingOrOfAnotherType_IsReadOrCorrupt) {
+  using nlohmann::json;
+  ASSERT_TRUE(store_last_known_members(files_, "/data", some, false));
+  const auto whole = json::parse(files_.content("/data/members.json").value());
+  support::for_each_mutation<json>(whole, [&](const json& mutated, const std::string& what) {
+    files_.put("/data/members.json", mutated.dump());
+    EXPECT_EQ(load().problem.empty(), !load().is_damaged) << what;
+  });
 }
 
 TEST_F(LastKnownMembersFileTest, CorruptFile_IsKeptAside) {

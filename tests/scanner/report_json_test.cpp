@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/json_mutations.h"
+
 namespace spoor::scanner {
 namespace {
 
@@ -92,6 +94,24 @@ TEST(UsageJsonTest, MalformedJson_IsAnError) {
     deep = std::move(above);
   }
   EXPECT_FALSE(usage_from_json(deep));
+}
+
+TEST(UsageJsonTest, AnyMemberMissingOrOfAnotherType_IsReadOrAnError) {
+  Usage usage;
+  usage.saw_everything = usage.has_copy_rules = usage.with_owners = true;
+  usage.as_of = usage.since = usage.history_since = base::WallTime(std::chrono::seconds(1'700'000'000));
+  usage.total = entry("a", true);
+  usage.total.copied[2] = 3;
+  usage.total.growth.emplace().from = "before";
+  usage.total.children = {entry("a/b")};
+  usage.total.rest = {{.files = 6, .dirs = 7, .bytes = 8, .allocated = 9}, 5};
+  usage.owners.emplace().list.push_back({Owner{1, 2}, {3, 4, 5}});
+  std::size_t refused = 0;
+  support::for_each_mutation<ordered_json>(usage_json(usage),
+                                           [&](const ordered_json& mutated, const std::string&) {
+                                             if (!usage_from_json(mutated)) ++refused;
+                                           });
+  EXPECT_GT(refused, 300U);
 }
 
 TEST(UsageJsonTest, PathThatIsNotUtf8_IsExactInBase64) {
@@ -195,6 +215,13 @@ TEST(ScansJsonTest, ScansJson_RoundTripsAndMalformedIsRefused) {
   for (const char* text : {"{}", R"({"scans":[{}]})", R"({"scans":{"a":1}})", "[]"}) {
     EXPECT_FALSE(scans_from_json(ordered_json::parse(text))) << text;
   }
+  support::for_each_mutation<ordered_json>(json, [](const ordered_json& mutated, const std::string& what) {
+    const auto scans = scans_from_json(mutated);
+    EXPECT_TRUE(!scans || what.find("e+300") == std::string::npos ||
+                what.starts_with("/scans/0/duration_s") || what.starts_with("/scans/1/duration_s") ||
+                what.find("false_positive") != std::string::npos)
+        << what;
+  });
 }
 
 TEST(UsageJsonTest, Owners_ComeBack) {

@@ -17,8 +17,8 @@ namespace spoor::support {
 // One member on own_loopback(). Its port and its data stay the same across restarts.
 class EtcdServer {
  public:
-  // PEM files. Clients must have a certificate of `client_ca`, unless it is empty. etcd is a client of itself,
-  // with `certificate`.
+  // PEM files. Clients must have a certificate of `client_ca`, unless it is empty. etcd is a client of
+  // itself, with `certificate`.
   struct Tls {
     std::filesystem::path certificate;
     std::filesystem::path key;

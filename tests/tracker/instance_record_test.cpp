@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "tests/fakes/memory_file_system.h"
+#include "tests/support/json_mutations.h"
 #include "tests/tracker/samples.h"
 #include "tracker/errors.h"
 
@@ -50,6 +52,24 @@ TEST_F(InstanceRecordTest, MalformedRecord_IsCorruptNotNone) {
     ASSERT_FALSE(record) << text;
     EXPECT_EQ(record.error().code, Errc::snapshot_corrupt) << text;
   }
+}
+
+TEST_F(InstanceRecordTest, AnyMemberMissingOrOfAnotherType_ProvesNoMore) {
+  using nlohmann::json;
+  ASSERT_TRUE(write_instance_record(files_, "/data", clean_));
+  const auto whole = json::parse(files_.read("/data/instance.json", 1U << 20U).value());
+  support::for_each_mutation<json>(whole, [&](const json& mutated, const std::string& what) {
+    files_.put("/data/instance.json", mutated.dump());
+    const auto record = read();
+    if (!record) return;
+    ASSERT_TRUE(*record) << what;
+    EXPECT_EQ((*record)->instance, clean_.instance) << what;
+    const bool is_clean =
+        mutated["clean_generation"].is_number_unsigned() && mutated["clean_position"].is_number_unsigned();
+    EXPECT_EQ((*record)->clean_stop.has_value(), is_clean) << what;
+    const Durability durability = (*record)->durability;
+    EXPECT_TRUE(durability == clean_.durability || durability == Durability::memory) << what;
+  });
 }
 
 TEST_F(InstanceRecordTest, DiskError_IsAnErrorNotNone) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "tests/fakes/memory_file_system.h"
+#include "tests/support/json_mutations.h"
 
 namespace spoor::tracker {
 namespace {
@@ -58,6 +60,20 @@ TEST_F(WatchRecordTest, CorruptRecord_IsAnErrorThatNamesTheFile) {
     ASSERT_FALSE(read()) << bytes;
     EXPECT_NE(read().error().message.find("watch.json is corrupt"), std::string::npos);
   }
+}
+
+TEST_F(WatchRecordTest, AnyMemberMissingOrOfAnotherType_IsReadOrCorrupt) {
+  using nlohmann::json;
+  ASSERT_TRUE(write_watch_record(files_, "/data", record_));
+  const auto whole = json::parse(files_.read("/data/watch.json", 1U << 20U).value());
+  support::for_each_mutation<json>(whole, [&](const json& mutated, const std::string& what) {
+    files_.put("/data/watch.json", mutated.dump());
+    const auto record = read();
+    EXPECT_TRUE(record || record.error().message.find("watch.json is corrupt") != std::string::npos) << what;
+    const bool is_no_count =
+        what.find("/path ") != std::string::npos || what.find("/lag_s ") != std::string::npos;
+    EXPECT_TRUE(!record || is_no_count || what.find("e+300") == std::string::npos) << what;
+  });
 }
 
 }  // namespace

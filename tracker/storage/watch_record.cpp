@@ -25,7 +25,7 @@ std::int64_t nanoseconds(base::WallTime time) {
 }
 
 base::WallTime wall_time(const json& value) {
-  return base::WallTime(std::chrono::nanoseconds(value.get<std::int64_t>()));
+  return base::WallTime(std::chrono::nanoseconds(value.get_ref<const json::number_integer_t&>()));
 }
 
 // The path is stored as base64, too: paths are bytes, JSON is UTF-8.
@@ -48,7 +48,11 @@ json to_json(const WatchedDrive& drive) {
           {"lag_s", figures.lag_seconds}};
 }
 
-// Throws json::exception.
+// Throws json::exception, as all below, also for a number with a fraction.
+std::uint64_t count(const json& object, const char* name) {
+  return object.at(name).get_ref<const json::number_unsigned_t&>();
+}
+
 WatchedDrive read_drive(const json& value) {
   WatchedDrive drive;
   drive.drive = base::from_base64(value.at("path_base64").get<std::string>()).value_or("");
@@ -57,12 +61,12 @@ WatchedDrive read_drive(const json& value) {
   drive.gap = {gap.at("id").get<std::string>(), gap.at("reason").get<std::string>(),
                wall_time(gap.at("at_ns"))};
   drive.error = value.at("error").get<std::string>();
-  drive.figures = {.events = value.at("events").get<std::uint64_t>(),
-                   .marks = value.at("marks").get<std::uint64_t>(),
-                   .coalesced = value.at("coalesced").get<std::uint64_t>(),
-                   .gaps = value.at("gaps").get<std::uint64_t>(),
-                   .queue_bytes_max = value.at("queue_bytes_max").get<std::uint64_t>(),
-                   .pending_marks = value.at("pending_marks").get<std::uint64_t>(),
+  drive.figures = {.events = count(value, "events"),
+                   .marks = count(value, "marks"),
+                   .coalesced = count(value, "coalesced"),
+                   .gaps = count(value, "gaps"),
+                   .queue_bytes_max = count(value, "queue_bytes_max"),
+                   .pending_marks = count(value, "pending_marks"),
                    .lag_seconds = value.at("lag_s").get<double>()};
   return drive;
 }

@@ -1,0 +1,175 @@
+#include "cli/status_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "cli/format.h"
+
+namespace spoor::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* unknown = "?";
+
+// Null if there is none.
+const ordered_json& member(const ordered_json& object, const char* name) {
+  static const ordered_json none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
+}
+
+// Empty unless the member is a list.
+const ordered_json& list(const ordered_json& object, const char* name) {
+  static const ordered_json none = ordered_json::array();
+  const ordered_json& found = member(object, name);
+  return found.is_array() ? found : none;
+}
+
+std::string text(const ordered_json& object, const char* name, const std::string& other = unknown) {
+  return text_or(member(object, name), other);
+}
+
+template <class Show>
+std::string number(const ordered_json& object, const char* name, Show show) {
+  const ordered_json& found = member(object, name);
+  return found.is_number_unsigned() ? show(found.get<std::uint64_t>()) : unknown;
+}
+
+std::string count(const ordered_json& object, const char* name) { return number(object, name, with_commas); }
+
+std::string share(const ordered_json& object, const char* name) {
+  const ordered_json& found = member(object, name);
+  return found.is_number() ? percent(found.get<double>()) : unknown;
+}
+
+std::string duration(const ordered_json& object, const char* name) {
+  constexpr double century_s = 100.0 * 365 * 86'400;  // fits into nanoseconds
+  const ordered_json& found = member(object, name);
+  if (!found.is_number()) return unknown;
+  return human_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::clamp(found.get<double>(), 0.0, century_s))));
+}
+
+// What is missing is neither.
+bool is_true(const ordered_json& object, const char* name) { return member(object, name) == true; }
+bool is_false(const ordered_json& object, const char* name) { return member(object, name) == false; }
+
+// Empty if it is well.
+std::string error_text(const ordered_json& object, const std::string& other) {
+  return is_true(object, "ok") ? "" : text(object, "error", is_false(object, "ok") ? other : unknown);
+}
+
+std::string snapshot_text(const ordered_json& snapshot) {
+  if (!snapshot.is_object()) return "none yet\n";
+  const ordered_json& saved_at = member(snapshot, "saved_at");
+  std::string lines = saved_at.is_null()
+                          ? "never saved\n"
+                          : fmt::format("saved {}, {}, generation {}\n", text_or(saved_at, unknown),
+                                        number(snapshot, "bytes", human_bytes),
+                                        number(snapshot, "generation",
+                                               [](std::uint64_t value) { return std::to_string(value); }));
+  for (const auto& drive : list(snapshot, "drives")) {
+    const std::string error = error_text(drive, "failed");
+    lines += fmt::format("           {}: {}\n", base::printable(text(drive, "path")),
+                         error.empty() ? "ok" : base::printable(error));
+  }
+  return lines;
+}
+
+std::string cycles_text(const ordered_json& cycles) {
+  Table table({"cycle", "items", "density", "false positives", "levels", "tree marks", ""}, {6});
+  for (const auto& cycle : cycles) {
+    table.add({count(cycle, "cycle"), count(cycle, "items"), share(cycle, "density"), share(cycle, "fp_rate"),
+               count(cycle, "levels"), count(cycle, "tree_marks"),
+               is_true(cycle, "saturated") ? "saturated" : ""});
+  }
+  return table.to_string();
+}
+
+std::string peers_text(const ordered_json& peers) {
+  if (peers.empty()) return {};
+  Table table({"peer", "url", "state", "last seen", ""}, {1, 2, 3, 4});
+  for (const auto& peer : peers) {
+    table.add({text(peer, "name"), text(peer, "url"), text(peer, "state"), text(peer, "last_seen", "never"),
+               text(peer, "error", "")});
+  }
+  return '\n' + table.to_string();
+}
+
+// How many members a source lists, and why the last request to it failed.
+std::string source_text(const std::string& heading, const ordered_json& source) {
+  const std::string members = count(source, "members");
+  std::string lines = fmt::format("{} {} member{} known\n", heading, members, members == "1" ? "" : "s");
+  if (is_false(source, "ok"))
+    lines += fmt::format("           failing: {}\n", base::printable(text(source, "error")));
+  return lines;
+}
+
+std::string membership_text(const ordered_json& membership) {
+  std::string lines;
+  if (const ordered_json& etcd = member(membership, "etcd"); etcd.is_object()) {
+    lines += source_text(is_true(etcd, "registered")    ? "etcd       registered,"
+                         : is_false(etcd, "registered") ? "etcd       NOT registered,"
+                                                        : "etcd      ",
+                         etcd);
+  }
+  for (const auto& name : list(membership, "dns"))
+    lines += source_text("dns        " + base::printable(text(name, "source")) + ":", name);
+  return lines;
+}
+
+std::string watch_text(const ordered_json& watch) {
+  if (!watch.is_object()) return {};
+  Table table({"watched drive", "events", "marks", "gaps", "last gap", ""}, {4, 5});
+  for (const auto& drive : list(watch, "drives")) {
+    const ordered_json& gap = member(drive, "last_gap");
+    table.add({text(drive, "path"), count(drive, "events"), count(drive, "marks"), count(drive, "gaps"),
+               gap.is_object() ? text(gap, "at") : "-", error_text(drive, unknown)});
+  }
+  return fmt::format("\n{}reported by spoor-watch at {}\n", table.to_string(),
+                     base::printable(text(watch, "reported_at")));
+}
+
+// With a single sender, the totals above are sufficient.
+std::string writers_text(const ordered_json& writers) {
+  if (writers.size() < 2) return {};
+  Table table({"marks from", "accepted", "last"}, {2});
+  for (const auto& writer : writers)
+    table.add({text(writer, "identity"), count(writer, "accepted"), text(writer, "last_at")});
+  return '\n' + table.to_string();
+}
+
+}  // namespace
+
+std::string status_text(const ordered_json& status) {
+  const ordered_json& marks = member(status, "marks");
+  const ordered_json& cycle = member(status, "cycle");
+  const ordered_json& journal = member(status, "journal");
+  std::string lines =
+      fmt::format("node       {} of cluster {}, version {}, up {}\n", text(status, "node"),
+                  text(status, "cluster"), text(status, "version"), duration(status, "uptime_s"));
+  lines += fmt::format("instance   {}\n", text(status, "instance"));
+  lines += fmt::format("cycle      {}, open for {}\n",
+                       number(cycle, "current", [](std::uint64_t value) { return std::to_string(value); }),
+                       duration(cycle, "age_s"));
+  lines += fmt::format("marks      {} accepted, {} of them new, {} ignored; {} requests rejected\n",
+                       count(marks, "accepted"), count(marks, "new"), count(marks, "ignored"),
+                       count(marks, "rejected"));
+  lines += "snapshot   " + snapshot_text(member(status, "snapshot"));
+  lines += fmt::format("durability {}, journal {}\n", text(journal, "durability"),
+                       number(journal, "bytes", human_bytes));
+  if (is_false(journal, "ok")) {
+    lines +=
+        fmt::format("           marks are NOT acknowledged: {}\n", base::printable(text(journal, "error")));
+  }
+  lines += membership_text(member(status, "membership"));
+  return lines + '\n' + cycles_text(list(status, "cycles")) + watch_text(member(status, "watch")) +
+         writers_text(list(status, "writers")) + peers_text(list(status, "peers"));
+}
+
+}  // namespace spoor::cli
