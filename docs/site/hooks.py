@@ -12,7 +12,7 @@ links = []  # of all pages: the page, its address, the target
 
 def on_files(files, config):
     for file in list(files):
-        if file.src_uri.startswith("site/") and not file.src_uri.endswith(".css"):
+        if file.src_uri.startswith(("site/", "man/")) and not file.src_uri.endswith(".css"):
             files.remove(file)
     return files
 
