@@ -24,7 +24,6 @@ constexpr const char* rules_key = "rules";
 // nanoseconds.
 constexpr const char* clock_key = "clock";
 constexpr std::chrono::minutes settled_for{1};
-constexpr const char* links_since_key = "links_since";
 
 std::int64_t ahead_of_steady_ns(const base::Clock& clock) {
   return clock.wall_now().time_since_epoch().count() - clock.steady_now().time_since_epoch().count();
@@ -118,10 +117,6 @@ class Scan {
     if (file_feed_begins) return std::string("scan.file_feed was switched on");
     if (owners_begin)
       return std::string("the owners of files are summed up from now on, and are not known yet");
-    const auto links_since = transaction_.setting(links_since_key);
-    if (!links_since) return links_since.error();
-    if (!*links_since)
-      return std::string("files with several names are counted once from now on, and are not known yet");
     const auto rules = transaction_.setting(rules_key);
     if (!rules) return rules.error();
     if (*rules != context_.options.rules.fingerprint())
@@ -187,7 +182,6 @@ class Scan {
       return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
     if (auto kept = keep_clock(); !kept) return kept;
-    if (auto kept = keep_links_since(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
       return kept;
     return transaction_.commit(report_.record);
@@ -232,13 +226,6 @@ class Scan {
     if (!limits) return limits.error();
     report_.limits = *std::move(limits);
     return {};
-  }
-
-  base::Result<> keep_links_since() {
-    const auto known = transaction_.setting(links_since_key);
-    if (!known) return known.error();
-    if (*known) return {};
-    return transaction_.set_setting(links_since_key, std::to_string(transaction_.scan_id()));
   }
 
   ScanTransaction& transaction_;

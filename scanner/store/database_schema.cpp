@@ -4,15 +4,19 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
+#include <array>
+#include <span>
+
 #include "scanner/errors.h"
+#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 3;
-// The version without link tables: the first scan that opens it for writing adds them.
-constexpr int version_without_links = 2;
+constexpr int version = 4;
+// A new database is made as one of this version, and migrated as older ones are.
+constexpr int version_oldest = 2;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.
 //
@@ -83,6 +87,30 @@ CREATE TABLE link_corrections(
 ) WITHOUT ROWID;
 )sql";
 
+// Rows that are there get the values for "not known" (directory_row.h, link_store.h).
+struct Column {
+  const char* table;
+  const char* name;
+  const char* type;
+};
+constexpr std::array<Column, 3> columns_of_4 = {
+    Column{"directories", "entries_signature", "INTEGER NOT NULL DEFAULT 0"},
+    Column{"directories", "owners", "BLOB NOT NULL DEFAULT x''"},
+    Column{"links", "owner", "INTEGER"},
+};
+
+// What a database of one version lacks of the next one. No step touches directories: its time and space do
+// not depend on their number. A column may be there already: databases of version 3 got them one by one.
+struct Step {
+  int from;
+  const char* sql;
+  std::span<const Column> columns;
+};
+constexpr std::array<Step, 2> steps = {
+    Step{2, link_tables, {}},
+    Step{3, "DELETE FROM settings WHERE key = 'links_since'", columns_of_4},
+};
+
 int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
 }
@@ -92,22 +120,39 @@ bool is_empty(SQLite::Database& database) {
          database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
 }
 
-bool lacks_links(SQLite::Database& database) {
-  return pragma(database, "application_id") == application_id &&
-         pragma(database, "user_version") == version_without_links;
+// An older database that the steps begin with.
+bool is_migratable(SQLite::Database& database) {
+  const int found = pragma(database, "user_version");
+  return pragma(database, "application_id") == application_id && found >= version_oldest && found < version;
+}
+
+void migrate(SQLite::Database& database, int from) {
+  for (const Step& step : steps) {
+    if (step.from < from) continue;
+    database.exec(step.sql);
+    for (const Column& column : step.columns) {
+      if (has_column(database, column.table, column.name)) continue;
+      database.exec(fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name, column.type));
+    }
+  }
+  database.exec(fmt::format("PRAGMA user_version = {}", version));
 }
 
 }  // namespace
 
+// The version is part of the transaction: after a kill or a failure, the file is the old or the new one.
 base::Result<> prepare_schema(SQLite::Database& database) {
-  if (!is_empty(database) && !lacks_links(database)) return check_schema(database);
+  if (!is_empty(database) && !is_migratable(database)) return check_schema(database);
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  const bool is_new = is_empty(database);
-  if (!is_new && !lacks_links(database)) return check_schema(database);  // another process was faster
-  if (is_new) database.exec(tables);
-  database.exec(link_tables);
-  database.exec(fmt::format("PRAGMA application_id = {}", application_id));
-  database.exec(fmt::format("PRAGMA user_version = {}", version));
+  if (is_empty(database)) {
+    database.exec(tables);
+    database.exec(fmt::format("PRAGMA application_id = {}", application_id));
+    migrate(database, version_oldest);
+  } else if (is_migratable(database)) {
+    migrate(database, pragma(database, "user_version"));
+  } else {
+    return check_schema(database);  // another process was faster
+  }
   transaction.commit();
   return {};
 }
@@ -119,7 +164,7 @@ base::Error foreign_error(std::string_view file) {
 base::Result<> check_schema(SQLite::Database& database) {
   if (pragma(database, "application_id") != application_id) return foreign_error(database.getFilename());
   const int found = pragma(database, "user_version");
-  if (found != version && found != version_without_links) {
+  if (found != version && !is_migratable(database)) {
     return base::Error(
         Errc::database_unusable,
         fmt::format(

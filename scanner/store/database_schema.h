@@ -11,9 +11,9 @@ namespace spoor::scanner {
 
 constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
 
-// Creates the tables in an empty file, adds the tables that the previous version lacks, or else checks that
-// it is a scan database of this version. Fails with Errc::database_unusable if another program or a newer
-// Spoor wrote it, and leaves it unchanged.
+// Creates the tables in an empty file, migrates a database of one of the last two versions in one
+// transaction, or else checks that it is a scan database of this version. Fails with Errc::database_unusable
+// if another program or a newer Spoor wrote it, and leaves it unchanged.
 //
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);
@@ -21,7 +21,8 @@ base::Result<> prepare_schema(SQLite::Database& database);
 // Errc::database_unusable: another program wrote the file.
 base::Error foreign_error(std::string_view file);
 
-// Only checks. Accepts this version and the previous one; an empty file is Errc::database_unusable.
+// Only checks. Accepts this version and those that prepare_schema() migrates: readers find the columns and
+// tables that are there. An empty file is Errc::database_unusable.
 base::Result<> check_schema(SQLite::Database& database);
 
 }  // namespace spoor::scanner

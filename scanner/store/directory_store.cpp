@@ -70,15 +70,6 @@ DirectoryRow read_directory_row(const SqliteStatement& statement) {
   return row;
 }
 
-void add_directory_columns(SQLite::Database& database) {
-  const auto add = [&](const char* column, const char* type) {
-    if (has_column(database, column)) return;
-    database.exec(fmt::format("ALTER TABLE directories ADD COLUMN {} {}", column, type));
-  };
-  add(entries_column, "INTEGER NOT NULL DEFAULT 0");
-  add(owners_column, "BLOB NOT NULL DEFAULT x''");
-}
-
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
       find_(database, select_directories(database, "parent = ?1 AND name = ?2")),

@@ -158,10 +158,6 @@ class StoredTree {
   std::string path_;
 };
 
-// Adds the columns that a database of an older version lacks: DirectoryRow::entries with 0 in all rows,
-// DirectoryRow::owners with none. Throws SQLite::Exception.
-void add_directory_columns(SQLite::Database& database);
-
 // A query for the rows that match `rest`, and the row that it returns.
 std::string select_directories(SQLite::Database& database, std::string_view rest);
 DirectoryRow read_directory_row(const SqliteStatement& row);

@@ -373,8 +373,4 @@ void LinkStore::account_many(std::int64_t drive, std::uint64_t inode, const Owne
   }
 }
 
-void add_link_columns(SQLite::Database& database) {
-  if (!has_column(database, "links", "owner")) database.exec("ALTER TABLE links ADD COLUMN owner INTEGER");
-}
-
 }  // namespace spoor::scanner

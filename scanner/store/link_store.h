@@ -152,7 +152,4 @@ class LinkStore {
   SqliteStatement holders_by_path_;
 };
 
-// Adds the column of LinkedFile::owner to a database that lacks it. Throws SQLite::Exception.
-void add_link_columns(SQLite::Database& database);
-
 }  // namespace spoor::scanner

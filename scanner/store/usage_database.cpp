@@ -128,8 +128,6 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
     reserve_checksums(*database);
     // Before anything is written: a newer Spoor's file must not be changed.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
-    add_directory_columns(*database);
-    add_link_columns(*database);
     configure_for_writing(*database);
     check_commits(*database, mark);
     return UsageDatabase(std::move(database));
@@ -355,6 +353,14 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
     erase_setting(database_, identity_key(drive.id));  // SQLite may reuse the id
     erase_setting(database_, gap_key(drive.id));
     erase_setting(database_, audit_key(drive.id));
+  });
+}
+
+base::Result<std::optional<base::WallTime>> ScanTransaction::start_of(std::uint64_t scan) {
+  return guarded("look up a scan", database_, [&]() -> std::optional<base::WallTime> {
+    SqliteStatement query(database_, "SELECT started_at_ns FROM scans WHERE id = ?", scan);
+    if (!query.step()) return std::nullopt;
+    return from_ns(query.number(0));
   });
 }
 

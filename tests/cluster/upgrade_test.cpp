@@ -1,13 +1,12 @@
-// The programs of this version on the files of an earlier one: data/b015b2a was written by those of commit
-// b015b2a.
+// The programs of this version on the files of earlier ones: each directory of data was written by those of
+// the commit of its name.
 //
 // scan.db holds inode numbers and times of creation, drives.json absolute paths. So the files are on a file
-// system image, which is mounted where it was when they were written, and used as they are. Only
-// know_no_hard_links() changes one.
-#include <SQLiteCpp/Database.h>
+// system image, which is mounted where it was when they were written, and used as they are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "scanner/store/usage_database.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/tree_totals.h"
@@ -48,7 +46,7 @@ class OldMachine {
 
   explicit OldMachine(const std::string& image) {
     const auto unpacked = support::run_command({"sh", "-c", R"(exec gzip --decompress --stdout "$1" > "$2")",
-                                                "sh", FILES_OF_B015B2A "/" + image, image_});
+                                                "sh", UPGRADE_IMAGES "/" + image, image_});
     if (unpacked.code != 0) throw std::runtime_error(unpacked.err);
     constexpr const char* script = R"(
         ip link set lo up
@@ -98,7 +96,7 @@ json state_of(const json& status) {
   return state;
 }
 
-// After a clean stop, and after kill -9.
+// The name of an image: the commit, and whether it was left by a clean stop or by kill -9.
 class UpgradeTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -172,22 +170,6 @@ class UpgradeTest : public testing::TestWithParam<const char*> {
                     ["silent_ms"];
   }
 
-  // Adds the setting that the full walk for hard links leaves; the drive has none. Without that walk, the
-  // scan depends on all other content of the old scan.db. On a copy, because SQLite resolves the link in
-  // file().
-  void know_no_hard_links() const {
-    const support::TempDirectory directory;
-    fs::copy_file(machine_->file("n0-data/scan.db"), directory / "scan.db");
-    {
-      auto database = scanner::UsageDatabase::open(directory / "scan.db");
-      ASSERT_TRUE(database) << database.error().message;
-      database->handle().exec("INSERT INTO settings VALUES('links_since', '1')");
-      database->handle().exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    }
-    const auto placed = fs::copy_options::overwrite_existing;
-    fs::copy_file(directory / "scan.db", machine_->file("n0-data/scan.db"), placed);
-  }
-
   // The cycles of n0's last snapshot that may contain the path.
   json cycles_with(const std::string& path) const {
     const auto found =
@@ -227,8 +209,13 @@ class UpgradeTest : public testing::TestWithParam<const char*> {
   std::map<std::string, std::unique_ptr<Daemon>> daemons_;
 };
 
-INSTANTIATE_TEST_SUITE_P(After, UpgradeTest, testing::Values("clean", "crash"),
-                         [](const auto& instance) { return std::string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(From, UpgradeTest,
+                         testing::Values("b015b2a/clean", "b015b2a/crash", "5f461af/clean"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::ranges::replace(name, '/', '_');
+                           return name;
+                         });
 
 TEST_P(UpgradeTest, Daemons_OfOldFiles_KeepInstancesCyclesAndDrives) {
   for (const std::string node : {"n0", "n1", "n2"}) {
@@ -247,7 +234,7 @@ TEST_P(UpgradeTest, Daemon_OtherDriveThanInOldFile_IsRefused) {
 
 TEST_P(UpgradeTest, Daemon_OfOldJournal_WritesItsMarksToTheSnapshot) {
   const json current = json::array({reported("status-n0")["cycle"]["current"]});
-  const bool is_in_journal_alone = GetParam() == std::string("crash");
+  const bool is_in_journal_alone = std::string(GetParam()).ends_with("crash");
   EXPECT_EQ(cycles_with("bucket/f/x"), is_in_journal_alone ? json::array() : current);
   start("n0");
   EXPECT_EQ(stop("n0"), 0) << daemons_["n0"]->log();
@@ -268,24 +255,7 @@ TEST_P(UpgradeTest, Queries_OfOldDatabases_PrintTheSame) {
   EXPECT_EQ(consumers["consumers"][0]["behind"], 4);
 }
 
-// The documented exception (docs/architecture.md, "How gaps arise"): the old scan.db does not record which
-// files have several names.
-TEST_P(UpgradeTest, Scan_OfOldDatabase_WalksOnceForHardLinksAndReportsChangesAlone) {
-  start_cluster({"n0", "n1", "n2"});
-  const json first = scan();
-  EXPECT_EQ(first["scan"], 6);
-  EXPECT_EQ(first["mode"], "full");
-  EXPECT_EQ(first["reason"], "files with several names are counted once from now on, and are not known yet");
-  EXPECT_EQ(first["dirs_walked"], 20);
-  expect_changes_found(first);
-  const json second = scan();
-  EXPECT_EQ(second["mode"], "incremental") << second["reason"];
-  EXPECT_EQ(second["gaps"], json::array());
-  EXPECT_EQ(second["dirs_changed"], 0);
-}
-
-TEST_P(UpgradeTest, Scan_OldDatabaseWithoutHardLinks_ReadsMarkedDirectoriesAlone) {
-  know_no_hard_links();
+TEST_P(UpgradeTest, Scan_OfOldDatabase_ReadsMarkedDirectoriesAlone) {
   start_cluster({"n0", "n1", "n2"});
   // The audit reads all others, and finds their signatures unchanged.
   const json incremental = scan(0, {"--set", "scan.audit_period=1s"});
@@ -296,10 +266,13 @@ TEST_P(UpgradeTest, Scan_OldDatabaseWithoutHardLinks_ReadsMarkedDirectoriesAlone
   EXPECT_EQ(incremental["dirs_skipped"], 12);
   expect_changes_found(incremental);
   EXPECT_EQ(silence(), nullptr) << "n2 is back";
+  const json idle = scan();
+  EXPECT_EQ(idle["mode"], "incremental") << idle["reason"];
+  EXPECT_EQ(idle["gaps"], json::array());
+  EXPECT_EQ(idle["dirs_changed"], 0);
 }
 
 TEST_P(UpgradeTest, DepartedMember_OfOldFile_IsStillReadAndItsSilenceGrows) {
-  know_no_hard_links();
   const json before = silence();
   ASSERT_TRUE(before.is_number_unsigned()) << members();
   start_cluster({"n0", "n1"});
@@ -314,7 +287,6 @@ TEST_P(UpgradeTest, DepartedMember_OfOldFile_IsStillReadAndItsSilenceGrows) {
 
 // A scan counts a quarter of forget_after at most: a member without its earlier silence would stay.
 TEST_P(UpgradeTest, DepartedMember_SilentLongEnoughInOldFile_IsEvicted) {
-  know_no_hard_links();
   const std::string forget_after = silence().dump() + "ms";
   start_cluster({"n0", "n1"});
   scan(3, {"--set", "peers.forget_after=" + forget_after});

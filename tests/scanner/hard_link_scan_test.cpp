@@ -19,7 +19,6 @@
 namespace spoor::scanner {
 namespace {
 
-using ::testing::HasSubstr;
 using tracker::MarkKind;
 
 class HardLinkScanTest : public ScannedNode {
@@ -238,28 +237,6 @@ TEST_F(HardLinkScanTest, FileGrowsWhileScanIsStopped_ScanAfterResumeHasNewSize) 
   scan();
   EXPECT_EQ(bytes(""), 5000U);
   EXPECT_EQ(bytes("a"), 5000U);
-}
-
-TEST_F(HardLinkScanTest, DatabaseOfPreviousVersion_IsMigratedByFullWalk) {
-  make_file("a/one", 1000);
-  make_link("a/one", "b/two");
-  scan();
-  // As it was: each name counts, and no links are known.
-  database->handle().exec(
-      "UPDATE directories SET bytes = 2000, allocated = 2 * allocated WHERE name = x''; "
-      "DROP TABLE links; DROP TABLE link_directories; DROP TABLE link_changes; DROP TABLE link_corrections; "
-      "DELETE FROM settings WHERE key = 'links_since'; PRAGMA user_version = 2");
-  const auto before = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
-  ASSERT_TRUE(before) << before.error().message;
-  reopen_database();
-  EXPECT_EQ(bytes(""), 2000U) << "until the next scan";
-  const ScanReport report = scan();
-  EXPECT_TRUE(report.record.walked_everything);
-  EXPECT_THAT(report.record.reason, HasSubstr("files with several names are counted once"));
-  EXPECT_EQ(report.record.id, 2U) << "the scans before are kept";
-  EXPECT_EQ(report.record.figures.dirs_changed, 0U);
-  expect_exact();
-  EXPECT_FALSE(scan().record.walked_everything);
 }
 
 TEST_F(HardLinkScanTest, LinkChangedElsewhere_AuditReportsNoMissedChange) {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes clean.img.gz and crash.img.gz here: the disk of four nodes, as the programs of commit b015b2a leave it.
+# Makes clean.img.gz and crash.img.gz in a directory: the disk of four nodes, as the programs of a commit leave it.
 #
-#   make.sh SPOORD SPOOR   (both of b015b2a; as root: it mounts, in namespaces of its own)
+#   make.sh DIRECTORY SPOORD SPOOR   (as root: it mounts, in namespaces of its own)
 #
 # The file system is kept, and not the files alone: scan.db has inode numbers and times of creation in it, which no
 # copy of a tree keeps. All paths and ports are fixed; the test has the same in namespaces of its own.
@@ -137,18 +137,18 @@ make_disk() { # make_disk NAME SIGNAL
   mount -o loop,discard "$scratch/image" "$disk"
   write_history "$2"
   umount "$disk"
-  gzip -9 --no-name < "$scratch/image" > "$here/$1.img.gz"
+  gzip -9 --no-name < "$scratch/image" > "$directory/$1.img.gz"
   rm -r "$scratch/image" "$scratch/etcd"
   pids=()
 }
 
 if [[ ${IN_NAMESPACES:-} != yes ]]; then
-  [[ $# == 2 ]] || die "usage: make.sh SPOORD SPOOR"
-  IN_NAMESPACES=yes exec unshare --mount --net "$0" "$(realpath "$1")" "$(realpath "$2")"
+  [[ $# == 3 ]] || die "usage: make.sh DIRECTORY SPOORD SPOOR"
+  IN_NAMESPACES=yes exec unshare --mount --net "$0" "$(realpath "$1")" "$(realpath "$2")" "$(realpath "$3")"
 fi
-spoord=$1
-spoor=$2
-here=$(cd "$(dirname "$0")" && pwd)
+directory=$1
+spoord=$2
+spoor=$3
 ip link set lo up
 scratch=$(mktemp -d)
 declare -A pids=()
