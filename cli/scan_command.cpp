@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_access.h"
 #include "base/file_system.h"
 #include "cli/commands.h"
 #include "cli/format.h"
@@ -79,8 +78,6 @@ class ScanCommand {
       const bool is_running = lock.error().code == scanner::Errc::scan_running;
       throw Failure{is_running ? exit_scan_running : exit_failed, lock.error().message};
     }
-    if (const auto closed = base::close_to_others(config_.node.data_dir); !closed)
-      print_error(closed.error().message + ": other users may read it");
     return flags_.dry_run ? run_dry() : run_and_rebuild();
   }
 

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_access.h"
 #include "base/file_system.h"
 #include "config/derived.h"
 #include "config/logging.h"
@@ -53,13 +52,6 @@ base::Result<base::FileLock> lock_data_dir(const std::filesystem::path& data_dir
                        fmt::format("another spoord runs on node.data_dir {}", data_dir.native()));
   }
   return std::move(*held);
-}
-
-void close_files_to_others(const std::filesystem::path& data_dir) {
-  for (const auto& folder : {data_dir, data_dir / "journal", data_dir / "unfinished"}) {
-    if (const auto closed = base::close_to_others(folder); !closed)
-      spdlog::warn("{}: other users may read it", closed.error().message);
-  }
 }
 
 // The state of the last run. Records on disk that a run has begun, so that a crash from here on is detected.
@@ -293,7 +285,6 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   spdlog::info("spoord {}: node '{}' of cluster '{}'", version, config.node.name, config.node.cluster);
   const auto lock = lock_data_dir(config.node.data_dir);
   if (!lock) return lock.error();
-  close_files_to_others(config.node.data_dir);
   asio::io_context context(1);
   asio::signal_set signals(context, SIGTERM, SIGINT, SIGHUP);  // from here on a stop is a clean one
   ServingThreads serving(config.limits.threads);

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/file_access.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/umask.h"
 
@@ -139,31 +138,6 @@ TEST_F(FileSystemTest, FileAndDirectoryModes_AreIndependentOfUmask) {
     ASSERT_TRUE(FileLock::try_acquire(folder / "lock"));
     EXPECT_EQ(fs::status(folder / "lock").permissions(), fs::perms(0640));
   }
-}
-
-TEST_F(FileSystemTest, FilesOpenToOthers_AreClosedToThemAlone) {
-  const fs::path other = directory_ / "other";
-  for (const fs::path& file : {file_, directory_ / "shared", other}) write_plainly(file, "");
-  fs::permissions(file_, fs::perms(0644));
-  fs::permissions(directory_ / "shared", fs::perms(0667));
-  fs::permissions(other, fs::perms(0644));
-  const fs::path folder = directory_ / "folder";
-  fs::create_directory(folder);
-  fs::permissions(folder, fs::perms(0755));
-  write_plainly(folder / "linked", "");
-  fs::permissions(folder / "linked", fs::perms(0644));
-  fs::create_symlink(folder / "linked", directory_ / "link");
-  const bool is_root = ::geteuid() == 0;
-  if (is_root) {
-    ASSERT_EQ(::chown(other.c_str(), 12345, 12345), 0);
-  }
-  ASSERT_TRUE(close_to_others(directory_.path()));
-  EXPECT_EQ(fs::status(file_).permissions(), fs::perms(0640));
-  EXPECT_EQ(fs::status(directory_ / "shared").permissions(), fs::perms(0660));
-  EXPECT_EQ(fs::status(other).permissions(), fs::perms(is_root ? 0644 : 0640)) << "of another owner";
-  EXPECT_EQ(fs::status(folder).permissions(), fs::perms(0755)) << "folders are not files";
-  EXPECT_EQ(fs::status(folder / "linked").permissions(), fs::perms(0644)) << "behind a symbolic link";
-  EXPECT_TRUE(close_to_others(directory_ / "none"));
 }
 
 TEST_F(FileSystemTest, DirectoryBelowSetgidDirectory_KeepsSetgid) {

@@ -48,39 +48,6 @@ TEST_F(SpoordTest, DataDirAndDrives_AnyUmask_AreClosedToOtherUsers) {
   EXPECT_GT(seen, 8U);
 }
 
-// As an older Spoor left them without a unit, or an administrator who restored them.
-TEST_F(SpoordTest, LooseFilesInDataDir_AreClosedByDaemonAndScan) {
-  namespace fs = std::filesystem;
-  start();
-  const auto scan = [this] {
-    return support::run_command(
-               {SPOOR, "--config", (directory_ / "spoor.json").native(), "--url", url_, "scan"})
-        .code;
-  };
-  ASSERT_EQ(scan(), 0);
-  const auto open_to_others = [this] {
-    std::vector<std::string> open;
-    for (const auto& entry : fs::recursive_directory_iterator(directory_ / "data")) {
-      if ((entry.status().permissions() & fs::perms::others_all) != fs::perms::none)
-        open.push_back(entry.path());
-    }
-    return open;
-  };
-  const auto loosen = [this] {
-    for (const auto& entry : fs::recursive_directory_iterator(directory_ / "data")) {
-      if (entry.is_regular_file()) fs::permissions(entry.path(), fs::perms(0666));
-    }
-  };
-  loosen();
-  ASSERT_FALSE(open_to_others().empty());
-  stop();
-  start();
-  EXPECT_EQ(open_to_others(), std::vector<std::string>());
-  fs::permissions(directory_ / "data" / "scan.db", fs::perms(0666));
-  ASSERT_EQ(scan(), 0);
-  EXPECT_EQ(open_to_others(), std::vector<std::string>());
-}
-
 // Side by side on several threads; what is counted is counted once.
 TEST_F(SpoordTest, ConcurrentMarks_AreAllKeptAndCounted) {
   config_["limits"]["threads"] = 4;

@@ -16,7 +16,7 @@ if [[ ${2:-} != unshared ]]; then
   exec unshare --mount --propagation private "$0" "$packages" unshared
 fi
 scratch=$(mktemp -d)
-trap 'umount -l "$scratch/root" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'umount -l "$scratch/root" 2>/dev/null || true; rm -rf --one-file-system "$scratch"' EXIT
 
 step 'lintian'
 lintian --fail-on error,warning --info "$packages"/spoor_*.changes
