@@ -17,10 +17,11 @@ using std::chrono::seconds;
 
 constexpr unsigned save_intervals_max = 3;
 constexpr seconds save_age_min{60};
-constexpr std::uint64_t empty_journal_bytes_max = 512;  // its header, and no mark
-constexpr seconds watch_report_age_max{60};             // spoor-watch reports every 10 s
-constexpr std::chrono::hours scan_age_max{26};          // a daily timer, with a delay
-constexpr std::size_t partial_scans_max = 3;            // as many as collect_facts() reads
+// At this size the daemon saves at once (Persistence::wants_save): it has only been idle if there is less.
+constexpr std::uint64_t journal_bytes_saved = std::uint64_t{128} << 20U;
+constexpr seconds watch_report_age_max{60};     // spoor-watch reports every 10 s
+constexpr std::chrono::hours scan_age_max{26};  // a daily timer, with a delay
+constexpr std::size_t partial_scans_max = 3;    // as many as collect_facts() reads
 
 std::string age_text(const Facts& facts, base::WallTime time) { return human_duration(facts.now - time); }
 
@@ -72,6 +73,12 @@ void check_daemon(const Facts& facts, Findings& findings) {
                    "systemctl restart spoord; journalctl -u spoord");
     return;
   }
+  constexpr unsigned failed = 500;
+  if (daemon.status.status >= failed) {
+    findings.error(fmt::format("the daemon fails at {}: {}", daemon.endpoint, daemon.error),
+                   "marks and the scans of other nodes may fail, too", "journalctl -u spoord -p warning");
+    return;
+  }
   if (!daemon.status.is_ok()) {
     findings.not_checked(
         fmt::format("{}: {}; run it as root, or give --token-file", daemon.endpoint, daemon.error));
@@ -121,7 +128,7 @@ void check_snapshot(const Facts& facts, Findings& findings) {
       save_intervals_max * facts.config.tracker.save_interval, save_age_min);
   if (!saved_at || facts.now - *saved_at <= age_max) return;
   const auto waiting = journal.at("bytes").get<std::uint64_t>();
-  if (waiting <= empty_journal_bytes_max) return;  // nothing has changed since
+  if (waiting <= journal_bytes_saved) return;
   findings.warning(fmt::format("the last snapshot was saved {} ago, and the journal has {} of newer marks",
                                age_text(facts, *saved_at), human_bytes(waiting)),
                    "a start takes longer; if the journal reaches 256 MiB, marks are not acknowledged",

@@ -79,22 +79,35 @@ void read_peer_probe(const base::Result<peer::HttpResponse>& response, PeerFacts
   facts.rules_digest = frame->rules_digest;
 }
 
-// The peers that the daemon knows, as it knows them; without it, those of the configuration.
-std::vector<PeerFacts> known_peers(const Facts& facts) {
+// Throws json::exception if the list is not of the expected form.
+std::vector<PeerFacts> peers_in(const ordered_json& status) {
   std::vector<PeerFacts> peers;
-  const ordered_json& status = facts.daemon.status.body;
-  if (facts.daemon.status.is_ok()) {
-    for (const auto& known : status.at("peers")) {
-      peers.push_back({.url = known.at("url").get<std::string>(),
-                       .node = text_or(known.at("name"), ""),
-                       .error = text_or(known.at("error"), ""),
-                       .is_down = known.at("state") == "down"});
-    }
-    return peers;
+  for (const auto& known : status.at("peers")) {
+    peers.push_back({.url = known.at("url").get<std::string>(),
+                     .node = text_or(known.at("name"), ""),
+                     .error = text_or(known.at("error"), ""),
+                     .is_down = known.at("state") == "down"});
   }
+  return peers;
+}
+
+// Without the daemon's list, the peers of the configuration.
+std::vector<PeerFacts> configured_peers(const Facts& facts) {
+  std::vector<PeerFacts> peers;
+  peers.reserve(facts.config.peers.static_endpoints.size());
   for (const auto& endpoint : facts.config.peers.static_endpoints)
     peers.push_back({.url = endpoint.to_string()});
   return peers;
+}
+
+// The peers that the daemon knows, as it knows them.
+std::vector<PeerFacts> known_peers(const Facts& facts) {
+  if (!facts.daemon.status.is_ok()) return configured_peers(facts);
+  try {
+    return peers_in(facts.daemon.status.body);
+  } catch (const ordered_json::exception&) {
+    return configured_peers(facts);  // the checks that read the rest report it
+  }
 }
 
 base::Result<peer::Credentials> credentials_for_peers(const GlobalOptions& global,

@@ -19,6 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+constexpr std::uint64_t mebibyte = 1U << 20U;
 const base::WallTime now = *base::parse_iso_time("2026-11-21T12:00:00Z");
 
 std::string ago(seconds time) { return base::iso_time(now - time); }
@@ -170,7 +171,6 @@ TEST(DoctorChecksTest, Secret_OpenToAll_IsAnError) {
 }
 
 TEST(DoctorChecksTest, Space_Low_IsAWarning_AndTooLow_AnError) {
-  constexpr std::uint64_t mebibyte = 1U << 20U;
   const auto low = problem_after([](Facts& facts) { facts.data_dir->space.bytes_free = 400 * mebibyte; });
   expect_problem(low, "space", Severity::warning, "/data has 400 MiB free", "du -xh -d 2 /data");
   const auto full = problem_after([](Facts& facts) { facts.data_dir->space.bytes_free = mebibyte; });
@@ -316,17 +316,30 @@ TEST(DoctorChecksTest, Dns_LookupFails_IsAnError) {
   expect_problem(problem, "dns", Severity::error, "no answer in time", "resolvectl");
 }
 
-TEST(DoctorChecksTest, Snapshot_OldWhileThereAreNewMarks_IsAWarning) {
+TEST(DoctorChecksTest, Snapshot_OldAlthoughTheJournalIsLong_IsAWarning) {
   const auto problem = problem_after([](Facts& facts) {
+    status(facts)["snapshot"]["saved_at"] = ago(seconds(16 * 60));
+    status(facts)["journal"]["bytes"] = 130 * mebibyte;
+  });
+  expect_problem(problem, "snapshot", Severity::warning, "16 min ago", "systemctl restart spoord");
+  expect_silence_after([](Facts& facts) {  // it was idle until now
     status(facts)["snapshot"]["saved_at"] = ago(seconds(16 * 60));
     status(facts)["journal"]["bytes"] = 100'000;
   });
-  expect_problem(problem, "snapshot", Severity::warning, "16 min ago", "systemctl restart spoord");
-  expect_silence_after([](Facts& facts) { status(facts)["snapshot"]["saved_at"] = ago(seconds(16 * 60)); });
   expect_silence_after([](Facts& facts) {
     status(facts)["snapshot"]["saved_at"] = ago(seconds(14 * 60));
-    status(facts)["journal"]["bytes"] = 100'000;
+    status(facts)["journal"]["bytes"] = 130 * mebibyte;
   });
+}
+
+TEST(DoctorChecksTest, DaemonThatFails_IsAnError) {
+  const auto problem = problem_after([](Facts& facts) {
+    for (Answer* answer :
+         {&facts.daemon.status, &facts.daemon.ready, &facts.daemon.drives, &facts.daemon.scans})
+      *answer = {503, "too many requests", {}};
+    facts.daemon.error = "too many requests";
+  });
+  expect_problem(problem, "daemon", Severity::error, "too many requests", "journalctl");
 }
 
 TEST(DoctorChecksTest, CurrentCycle_Saturated_IsAWarning) {
