@@ -86,7 +86,8 @@ class Persistence {
   // written: the next start is then one after a crash.
   base::Result<SavedSnapshot> stop();
 
-  // The second step of stop(): `saved` is a durable snapshot of all marks. commit() fails after it.
+  // The second step of stop(): `saved` is a durable snapshot of all marks. With a journal, commit()
+  // fails after it.
   base::Result<> record_stop(const SavedSnapshot& saved);
 
   // Whether the journal is so large that a save should free it. Never blocks.
