@@ -3,7 +3,7 @@
 // a full walk. The totals of the cluster are the sum of those that the nodes have which a host reaches, and
 // it reports the others.
 //
-// Runs for SPOOR_HOSTS_SECONDS (100). The seed decides the faults, not their timing.
+// Runs for SPOOR_HOSTS_SECONDS (40). The seed decides the faults, not their timing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr int last_scans_max = 50;  // each may be partial because of a slow res
 
 std::chrono::seconds duration() {
   const char* given = std::getenv("SPOOR_HOSTS_SECONDS");
-  return std::chrono::seconds(given == nullptr ? 100 : std::strtoll(given, nullptr, 10));
+  return std::chrono::seconds(given == nullptr ? 40 : std::strtoll(given, nullptr, 10));
 }
 
 Hosts make_hosts(const Network& network, const std::filesystem::path& directory, support::Random& random) {
