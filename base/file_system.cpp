@@ -21,6 +21,14 @@ Error failed(const char* what, const std::filesystem::path& path) {
 // the next one fails.
 bool sync_data(int fd) { return ::fdatasync(fd) == 0 && ::fdatasync(fd) == 0; }
 
+// Also tells a file that is created from one that was there, whose owner stays.
+Descriptor open_or_create(const std::filesystem::path& path, int flags) {
+  Descriptor fd(::open(path.c_str(), flags | O_CREAT | O_EXCL, file_mode));
+  if (fd.get() >= 0) give_to_owner_of_folder(fd.get(), path);
+  if (fd.get() >= 0 || errno != EEXIST) return fd;
+  return Descriptor(::open(path.c_str(), flags | O_CREAT, file_mode));
+}
+
 class PosixOutputFile final : public OutputFile {
  public:
   PosixOutputFile(Descriptor fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -71,6 +79,14 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+void give_to_owner_of_folder(int fd, const std::filesystem::path& file) {
+  struct stat folder{};
+  if (::geteuid() != 0) return;
+  const std::filesystem::path parent = file.has_parent_path() ? file.parent_path() : ".";
+  if (::stat(parent.c_str(), &folder) != 0) return;
+  [[maybe_unused]] const int ignored = ::fchown(fd, folder.st_uid, folder.st_gid);
+}
+
 Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std::uint64_t bytes_max) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -102,8 +118,7 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
 
 Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
-  Descriptor fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, file_mode));
+  Descriptor fd = open_or_create(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   struct stat status{};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return failed("create", path);
   if (!S_ISREG(status.st_mode)) {
@@ -194,7 +209,7 @@ Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std:
 }
 
 Result<std::optional<FileLock>> FileLock::try_acquire(const std::filesystem::path& file) {
-  Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, file_mode));
+  Descriptor fd = open_or_create(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd.get() < 0) return failed("open", file);
   static_cast<void>(::fchmod(fd.get(), file_mode));  // whatever the umask
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return std::optional(FileLock(std::move(fd)));

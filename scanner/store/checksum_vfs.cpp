@@ -106,17 +106,13 @@ constexpr sqlite3_io_methods methods{
 };
 
 // SQLite creates a database with the permissions of the umask, and files beside it with the mode of the
-// database. Root creates it for the owner of the folder.
+// database.
 void create_closed_to_others(const char* name) {
   const int fd = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, base::file_mode);
   if (fd < 0) return;  // it exists, or xOpen returns the error
-  struct stat folder{};
-  const std::filesystem::path path(name);
   // May fail on a file system without modes.
   static_cast<void>(::fchmod(fd, base::file_mode));
-  if (::geteuid() == 0 && ::stat(path.parent_path().c_str(), &folder) == 0) {
-    [[maybe_unused]] const int ignored = ::fchown(fd, folder.st_uid, folder.st_gid);
-  }
+  base::give_to_owner_of_folder(fd, name);
   ::close(fd);
 }
 

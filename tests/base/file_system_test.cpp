@@ -140,6 +140,23 @@ TEST_F(FileSystemTest, FileAndDirectoryModes_AreIndependentOfUmask) {
   }
 }
 
+TEST_F(FileSystemTest, FileThatRootCreates_BelongsToTheOwnerOfItsFolder) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  constexpr uid_t other = 12'345;
+  const auto owner_of = [](const fs::path& path) {
+    struct stat status{};
+    return ::stat(path.c_str(), &status) == 0 ? status.st_uid : ~uid_t{0};
+  };
+  write_plainly(directory_ / "old", "");  // another one may have a reason to own it
+  ASSERT_EQ(::chown((directory_ / ".").c_str(), other, other), 0);
+  ASSERT_TRUE(FileLock::try_acquire(directory_ / "lock"));
+  ASSERT_TRUE(FileLock::try_acquire(directory_ / "old"));
+  ASSERT_TRUE(replace_file(files_, file_, "new"));
+  EXPECT_EQ(owner_of(directory_ / "lock"), other);
+  EXPECT_EQ(owner_of(file_), other);
+  EXPECT_EQ(owner_of(directory_ / "old"), 0U);
+}
+
 TEST_F(FileSystemTest, DirectoryBelowSetgidDirectory_KeepsSetgid) {
   fs::permissions(directory_ / ".", fs::perms::set_gid, fs::perm_options::add);
   ASSERT_TRUE(files_.create_directory(directory_ / "folder"));
