@@ -77,6 +77,8 @@ void Findings::not_checked(std::string_view reason) {
   examination_.not_checked.emplace_back(check_, base::printable(reason, text_bytes_max));
 }
 
+bool Examination::is_whole() const { return checks.size() == cli::checks.size(); }
+
 Examination examine(const Facts& facts) {
   Examination examination;
   for (const NamedCheck& check : checks) {
@@ -105,7 +107,11 @@ std::string examination_text(const Examination& examination) {
                         problem.check, problem.what, problem.why, problem.fix);
   }
   text += not_checked_text(examination);
-  if (examination.problems.empty()) return text + "no problem found\n";
+  if (examination.problems.empty()) {
+    if (examination.is_whole()) return text + "no problem found\n";
+    return text + fmt::format("no problem found, but {} of {} checks did not run\n",
+                              checks.size() - examination.checks.size(), checks.size());
+  }
   return text + fmt::format("{}, {}\n", count_text(errors, "error"),
                             count_text(examination.problems.size() - errors, "warning"));
 }

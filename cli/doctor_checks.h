@@ -1,6 +1,8 @@
 // Judges the facts about a node: what is wrong, why it matters, and what fixes it. No I/O.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -26,6 +28,8 @@ struct Examination {
   std::vector<Problem> problems;
   std::vector<std::string> checks;                               // those that ran
   std::vector<std::pair<std::string, std::string>> not_checked;  // a check or a part of it, and the reason
+
+  bool is_whole() const;  // whether all checks ran
 };
 
 Examination examine(const Facts& facts);
@@ -51,6 +55,9 @@ class Findings {
   const std::string check_;
   Examination& examination_;
 };
+
+// The names of files in node.data_dir that the daemon or a scan opens, by the other user whose they are.
+std::map<std::uint32_t, std::vector<std::string>> files_of_others(const Facts& facts);
 
 using Check = void (*)(const Facts& facts, Findings& findings);
 

@@ -45,7 +45,8 @@ int run(const GlobalOptions& global, bool as_json) {
   } else {
     print_text(examination_text(examination));
   }
-  return examination.problems.empty() ? exit_done : exit_failed;
+  if (!examination.problems.empty()) return exit_failed;
+  return examination.is_whole() ? exit_done : exit_in_part;
 }
 
 }  // namespace

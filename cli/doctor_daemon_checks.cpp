@@ -25,10 +25,10 @@ constexpr std::size_t partial_scans_max = 3;    // as many as collect_facts() re
 
 std::string age_text(const Facts& facts, base::WallTime time) { return human_duration(facts.now - time); }
 
-// The command that scans this node, as the user whose files a scan writes.
+// The command that scans this node.
 std::string scan_command(const Facts& facts, const std::string& more = {}) {
   if (facts.is_daemon_user) return facts.spoor + " scan" + more;
-  return more.empty() ? "systemctl start spoor-scan" : "run as the user of the daemon: spoor scan" + more;
+  return more.empty() ? "systemctl start spoor-scan" : "run as root: " + facts.spoor + " scan" + more;
 }
 
 std::vector<scanner::ScanRecord> last_scans(const Facts& facts) {
@@ -58,6 +58,11 @@ void check_damage(const Facts& facts, Findings& findings) {
   const Answer& scans = facts.daemon.scans;
   constexpr unsigned failed = 500;
   if (scans.status != failed) return findings.not_checked(scans.error);
+  for (const auto& [user, names] : files_of_others(facts)) {
+    const auto is_database = [](const std::string& name) { return name.starts_with("scan.db"); };
+    if (std::ranges::any_of(names, is_database))
+      return findings.not_checked("another user owns scan.db: see permissions");
+  }
   findings.error(fmt::format("scan.db can't be read: {}", scans.error),
                  "there are no totals and no change feed until it is built anew",
                  scan_command(facts, " --rebuild"));

@@ -15,8 +15,11 @@
 
 namespace spoor::cli {
 
-// In node.data_dir. The daemon writes it at each start: its owner is the user of the daemon.
+// In node.data_dir. The daemon writes it at each start: its owner is the user of the daemon, unless all of
+// node.data_dir was given to root.
 inline constexpr const char* instance_file = "instance.json";
+// The user of the service, if the package made it.
+inline constexpr const char* service_user = "spoor";
 
 struct FileFacts {
   int error = 0;  // of stat(2); if not 0, the rest is not known
@@ -40,7 +43,8 @@ struct DriveFacts {
   FileFacts spoor_directory = {};
   SpaceFacts space = {};
   DriveMatch match = DriveMatch::unknown;
-  bool is_unmounted = false;  // it is in /etc/fstab, and nothing is mounted there
+  bool is_mount_point = false;
+  bool is_in_fstab = false;
 };
 
 struct DataDirFacts {
@@ -103,6 +107,7 @@ struct Facts {
   base::WallTime now{};                // after all responses
   std::uint64_t own_rules_digest = 0;  // of the configuration
   bool is_daemon_user = false;         // this user runs the daemon, too
+  std::optional<std::uint32_t> service_user_id = {};
 
   std::optional<std::vector<std::string>> overlaps;  // nothing: a drive hangs
   std::vector<std::string> config_errors;

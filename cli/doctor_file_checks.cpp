@@ -26,28 +26,47 @@ std::string system_message(int error) { return std::generic_category().message(e
 
 std::string in_words(const std::filesystem::path& path) { return base::printable(path.native()); }
 
-// The user of the daemon; nothing if it has never run.
 const FileFacts* instance_record(const Facts& facts) {
   if (!facts.data_dir) return nullptr;
   const auto found = facts.data_dir->files.find(instance_file);
   return found == facts.data_dir->files.end() || found->second.error != 0 ? nullptr : &found->second;
 }
 
-std::string chown_command(const Facts& facts, const std::filesystem::path& path) {
+// Where root owns node.data_dir, and the user of the service the directory on a drive, root was given the
+// first.
+bool was_given_to_root(const Facts& facts) {
+  const FileFacts* const record = instance_record(facts);
+  if (record == nullptr || record->user != 0 || !facts.service_user_id || facts.service_user_id == 0U)
+    return false;
+  return std::ranges::any_of(facts.drives, [&](const std::optional<DriveFacts>& drive) {
+    return drive && drive->spoor_directory.error == 0 &&
+           drive->spoor_directory.user == *facts.service_user_id;
+  });
+}
+
+// The user of the daemon; nothing if it has never run.
+std::optional<std::uint32_t> daemon_user(const Facts& facts) {
+  if (was_given_to_root(facts)) return facts.service_user_id;
+  const FileFacts* const record = instance_record(facts);
+  return record == nullptr ? std::nullopt : std::optional(record->user);
+}
+
+std::string chown_command(const Facts& facts, const std::string& paths) {
+  if (daemon_user(facts) == facts.service_user_id && facts.service_user_id)
+    return fmt::format("chown -R {}: {}", service_user, paths);
   return fmt::format("chown -R --reference={} {}",
-                     shell_quoted((facts.config.node.data_dir / instance_file).native()),
-                     shell_quoted(path.native()));
+                     shell_quoted((facts.config.node.data_dir / instance_file).native()), paths);
 }
 
 // A directory of Spoor's own, which exists.
 void check_directory(const Facts& facts, const std::filesystem::path& path, const FileFacts& directory,
                      Findings& findings) {
-  const FileFacts* const record = instance_record(facts);
-  if (record != nullptr && directory.user != record->user) {
+  const auto user = daemon_user(facts);
+  if (user && directory.user != *user) {
     findings.error(fmt::format("{} belongs to user {}, and the daemon runs as user {}", in_words(path),
-                               directory.user, record->user),
+                               directory.user, *user),
                    "the daemon can't write there, or another user can replace its files",
-                   chown_command(facts, path));
+                   chown_command(facts, shell_quoted(path.native())));
   }
   if ((directory.mode & others_mode) != 0) {
     findings.warning(fmt::format("{} is open to all users (mode {:04o})", in_words(path), directory.mode),
@@ -58,16 +77,19 @@ void check_directory(const Facts& facts, const std::filesystem::path& path, cons
 
 // A lock or database that another user created keeps the daemon or the scan from opening it.
 void check_owners(const Facts& facts, Findings& findings) {
-  const FileFacts* const record = instance_record(facts);
-  if (record == nullptr) return;
   const auto& data_dir = facts.config.node.data_dir;
-  for (const auto& [name, file] : facts.data_dir->files) {
-    const bool is_opened = name.ends_with(".lock") || name.ends_with(".db") || name == "journal";
-    if (!is_opened || file.error != 0 || file.user == record->user) continue;
-    findings.error(fmt::format("{} belongs to user {}, and the daemon runs as user {}",
-                               in_words(data_dir / name), file.user, record->user),
-                   "the daemon or the next scan can't open it: run scans as the user of the daemon",
-                   chown_command(facts, data_dir / name));
+  const auto user = daemon_user(facts);
+  if (!user || facts.data_dir->directory.user != *user) return;  // all of it is reported
+  for (const auto& [other, names] : files_of_others(facts)) {
+    std::string paths;
+    std::string quoted;
+    for (const std::string& name : names) {
+      paths += (paths.empty() ? "" : ", ") + in_words(data_dir / name);
+      quoted += (quoted.empty() ? "" : " ") + shell_quoted((data_dir / name).native());
+    }
+    findings.error(fmt::format("{} belong{} to user {}, and the daemon runs as user {}", paths,
+                               names.size() == 1 ? "s" : "", other, *user),
+                   "the daemon or the next scan can't open them", chown_command(facts, quoted));
   }
 }
 
@@ -95,13 +117,22 @@ const nlohmann::ordered_json* state_of(const Facts& facts, const std::filesystem
   return nullptr;
 }
 
+std::string make_directory_command(const Facts& facts, const std::filesystem::path& drive) {
+  const std::string quoted = shell_quoted((drive / ".spoor").native());
+  return fmt::format("mkdir -m 0750 {} && {}", quoted, chown_command(facts, quoted));
+}
+
 struct DriveProblem {
   std::string what;
   std::string fix;
 };
 
-std::string accept_command(const Facts& facts, const std::string& quoted) {
-  return fmt::format("{} drives accept {}", facts.spoor, quoted);
+// Takes the disk at this path as the drive; with the daemon's directory, if it has none.
+std::string accept_command(const Facts& facts, const std::filesystem::path& path, const DriveFacts& seen) {
+  std::string command = fmt::format("{} drives accept {}", facts.spoor, shell_quoted(path.native()));
+  if (seen.spoor_directory.error == ENOENT) command = make_directory_command(facts, path) + " && " + command;
+  return command + (seen.is_mount_point ? "  # if this is the disk that belongs there"
+                                        : "  # if it was replaced; if it is not mounted: mount it");
 }
 
 // Why a drive that can't be used can't be, by what is seen at its path.
@@ -109,35 +140,35 @@ std::optional<DriveProblem> find_cause(const Facts& facts, const std::filesystem
                                        const DriveFacts& seen) {
   const std::string quoted = shell_quoted(path.native());
   if (seen.root.error == ENOENT) {
-    return DriveProblem{"does not exist", seen.is_unmounted
-                                              ? fmt::format("mkdir -p {0} && mount {0}", quoted)
-                                              : fmt::format("mkdir -p {}, and mount the disk there", quoted)};
+    return DriveProblem{"does not exist",
+                        seen.is_in_fstab
+                            ? fmt::format("mkdir -p {0} && mount {0}", quoted)
+                            : fmt::format("correct the path in {}; or mkdir -p {}, and mount the disk there",
+                                          shell_quoted(facts.config_file), quoted)};
   }
   if (seen.root.error != 0) {
     return DriveProblem{"can't be read: " + system_message(seen.root.error),
                         "look for errors of the disk: journalctl -k -p err"};
   }
   if (!seen.root.is_directory) return DriveProblem{"is not a directory", "ls -ld " + quoted};
-  if (seen.match == DriveMatch::foreign) {
-    return DriveProblem{"has the identity of another drive: the disk was replaced or swapped",
-                        accept_command(facts, quoted)};
-  }
-  if (seen.match != DriveMatch::missing) return std::nullopt;
-  if (seen.is_unmounted) return DriveProblem{"is not mounted", "mount " + quoted};
-  return DriveProblem{"has no identity (.spoor/drive.json): it is not mounted, or was replaced",
-                      accept_command(facts, quoted) + "  # if what should be there is mounted"};
+  if (seen.match != DriveMatch::foreign && seen.match != DriveMatch::missing) return std::nullopt;
+  if (seen.is_in_fstab && !seen.is_mount_point) return DriveProblem{"is not mounted", "mount " + quoted};
+  const std::string cause =
+      seen.is_mount_point ? "the disk was replaced or swapped" : "the disk is not mounted, or was replaced";
+  const std::string what = seen.match == DriveMatch::foreign ? "has the identity of another drive: "
+                                                             : "has no identity (.spoor/drive.json): ";
+  return DriveProblem{what + cause, accept_command(facts, path, seen)};
 }
 
 std::string fix_of_failure(const Facts& facts, const std::filesystem::path& path, const DriveFacts* seen) {
-  const auto own = (path / ".spoor").native();
-  const std::string quoted = shell_quoted(own);
-  if (seen != nullptr && seen->spoor_directory.error == ENOENT)
-    return fmt::format("mkdir -m 0750 {} && {}", quoted, chown_command(facts, own));
-  return "look for errors of the disk and the rights: journalctl -k -p err; ls -la " + quoted;
+  if (seen != nullptr && seen->spoor_directory.error == ENOENT) return make_directory_command(facts, path);
+  return "look for errors of the disk and the rights: journalctl -k -p err; ls -la " +
+         shell_quoted((path / ".spoor").native());
 }
 
 void check_drive(const Facts& facts, std::size_t index, Findings& findings) {
-  constexpr const char* why = "the daemon saves no snapshot to it, and scans leave it: its totals are old";
+  constexpr const char* why =
+      "the daemon saves no snapshot to it, and scans leave it: it keeps its old totals";
   const auto& path = facts.config.drives[index];
   const auto& seen = facts.drives[index];
   const auto* const state = state_of(facts, path);
@@ -163,6 +194,20 @@ void check_drive(const Facts& facts, std::size_t index, Findings& findings) {
 }
 
 }  // namespace
+
+std::map<std::uint32_t, std::vector<std::string>> files_of_others(const Facts& facts) {
+  std::map<std::uint32_t, std::vector<std::string>> found;
+  const auto user = daemon_user(facts);
+  if (!user) return found;
+  constexpr std::array opened = {".lock", ".db", ".db-wal", ".db-shm", ".db.commit"};
+  for (const auto& file : facts.data_dir->files) {
+    const auto ends = [&](const char* end) { return file.first.ends_with(end); };
+    const bool is_opened = file.first == "journal" || std::ranges::any_of(opened, ends);
+    if (is_opened && file.second.error == 0 && file.second.user != *user)
+      found[file.second.user].push_back(file.first);
+  }
+  return found;
+}
 
 std::string shell_quoted(std::string_view text) {
   constexpr std::string_view plain =

@@ -28,7 +28,8 @@ namespace spoor::cli {
 // Children of this process send them through pipes.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileFacts, error, is_directory, user, mode)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpaceFacts, error, bytes_free, inodes, inodes_free)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DriveFacts, root, spoor_directory, space, match, is_unmounted)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DriveFacts, root, spoor_directory, space, match, is_mount_point,
+                                   is_in_fstab)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataDirFacts, directory, space, list_error, files)
 
 namespace {
@@ -89,7 +90,8 @@ DriveFacts look_at_drive(const fs::path& drive, const fs::path& data_dir,
           .spoor_directory = look_at(tracker::spoor_directory(drive)),
           .space = space_at(drive),
           .match = match_of(drive, data_dir, drives),
-          .is_unmounted = is_in_fstab(drive) && !is_mount_point(drive)};
+          .is_mount_point = is_mount_point(drive),
+          .is_in_fstab = is_in_fstab(drive)};
 }
 
 DataDirFacts look_at_data_dir(const fs::path& data_dir) {
@@ -160,6 +162,7 @@ base::Result<> try_token(const fs::path& file) {
 }
 
 void collect_accounts(Facts& facts) {
+  if (const passwd* const service = ::getpwnam(service_user)) facts.service_user_id = service->pw_uid;
   const auto check = [&](const std::string& setting, const std::string& user, const std::string& group) {
     if (!user.empty() && ::getpwnam(user.c_str()) == nullptr)
       facts.config_errors.push_back(fmt::format("{}: there is no user '{}' on this machine", setting, user));

@@ -164,6 +164,36 @@ TEST(DoctorChecksTest, Permissions_OtherOwnerOrOpenToAll_IsReported) {
   expect_silence_after([](Facts& facts) { facts.data_dir->files["usage.json"] = {.user = 0}; });
 }
 
+TEST(DoctorChecksTest, FilesOfAnotherUser_AreOneProblem_AndNoReasonForARebuild) {
+  const auto problem = problem_after([](Facts& facts) {
+    facts.data_dir->files["scan.db"] = {.user = 0};
+    facts.data_dir->files["scan.db-wal"] = {.user = 0};
+    facts.daemon.scans = {.status = 500, .error = "unable to open database file"};
+  });
+  expect_problem(problem, "permissions", Severity::error,
+                 "/data/scan.db, /data/scan.db-wal belong to user 0, and the daemon runs as user 100",
+                 "--reference=/data/instance.json /data/scan.db /data/scan.db-wal");
+}
+
+TEST(DoctorChecksTest, DataDirGivenToRoot_IsGivenBackToTheServiceUser) {
+  const auto problem = problem_after([](Facts& facts) {
+    facts.service_user_id = 100;
+    facts.data_dir->directory.user = 0;
+    for (auto& [name, file] : facts.data_dir->files) file.user = 0;
+  });
+  expect_problem(problem, "permissions", Severity::error,
+                 "/data belongs to user 0, and the daemon runs as user 100", "chown -R spoor: /data");
+}
+
+TEST(DoctorChecksTest, DaemonOfRoot_KeepsItsFiles_WhateverUserTheServiceHas) {
+  expect_silence_after([](Facts& facts) {
+    facts.service_user_id = 100;
+    facts.data_dir->directory.user = 0;
+    for (auto& [name, file] : facts.data_dir->files) file.user = 0;
+    facts.drives[0]->spoor_directory.user = 0;
+  });
+}
+
 TEST(DoctorChecksTest, Secret_OpenToAll_IsAnError) {
   const auto problem = problem_after([](Facts& facts) { facts.secrets[0].file.mode = 0644; });
   expect_problem(problem, "secrets", Severity::error, "(peers.token_file) is open to all users",
@@ -210,12 +240,19 @@ TEST(DoctorChecksTest, Drive_MissingOrForeign_NamesTheCommand) {
     fail(facts);
     facts.drives[0]->match = DriveMatch::foreign;
   });
-  expect_problem(foreign, "drives", Severity::error, "identity of another drive",
-                 "spoor drives accept '/mnt/disk 1'");
+  expect_problem(foreign, "drives", Severity::error, "identity of another drive: the disk is not mounted",
+                 "spoor drives accept '/mnt/disk 1'  # if it was replaced; if it is not mounted");
+  const auto swapped = problem_after([&](Facts& facts) {
+    fail(facts);
+    facts.drives[0]->match = DriveMatch::foreign;
+    facts.drives[0]->is_mount_point = true;
+  });
+  expect_problem(swapped, "drives", Severity::error, "the disk was replaced or swapped",
+                 "spoor drives accept '/mnt/disk 1'  # if this is the disk");
   const auto unmounted = problem_after([&](Facts& facts) {
     fail(facts);
     facts.drives[0]->match = DriveMatch::missing;
-    facts.drives[0]->is_unmounted = true;
+    facts.drives[0]->is_in_fstab = true;
   });
   expect_problem(unmounted, "drives", Severity::error, "is not mounted", "mount '/mnt/disk 1'");
   const auto emptied = problem_after([&](Facts& facts) {
@@ -224,13 +261,23 @@ TEST(DoctorChecksTest, Drive_MissingOrForeign_NamesTheCommand) {
   });
   expect_problem(emptied, "drives", Severity::error, "has no identity",
                  "spoor drives accept '/mnt/disk 1'  # if");
+  const auto fresh = problem_after([&](Facts& facts) {
+    fail(facts);
+    facts.drives[0]->match = DriveMatch::missing;
+    facts.drives[0]->is_mount_point = true;
+    facts.drives[0]->spoor_directory = {.error = ENOENT};
+  });
+  expect_problem(fresh, "drives", Severity::error, "has no identity",
+                 "mkdir -m 0750 '/mnt/disk 1/.spoor' && chown -R --reference=/data/instance.json "
+                 "'/mnt/disk 1/.spoor' && spoor drives accept '/mnt/disk 1'");
   const auto broken = problem_after(fail);
   expect_problem(broken, "drives", Severity::error, "Input/output error", "journalctl -k");
   const auto absent = problem_after([](Facts& facts) {
     facts.daemon.drives = {.error = "none"};
     facts.drives[0]->root = {.error = ENOENT};
   });
-  expect_problem(absent, "drives", Severity::error, "does not exist", "mkdir -p");
+  expect_problem(absent, "drives", Severity::error, "does not exist",
+                 "correct the path in /etc/spoor/spoor.json; or mkdir -p");
 }
 
 TEST(DoctorChecksTest, Drive_Hanging_IsAnError) {
@@ -266,7 +313,7 @@ TEST(DoctorChecksTest, Daemon_NotAllowedToAsk_IsNoProblem) {
   facts.daemon.status.error = "Permission denied";
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text, HasSubstr("not checked: daemon: unix:/s: Permission denied; run it as root"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 9 of 20 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, Daemon_OfAnotherNode_IsAnError) {
@@ -280,7 +327,7 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text,
               HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 20 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, NotReady_ReasonsThatOtherChecksReport_AreNotRepeated) {
