@@ -21,7 +21,7 @@ Error failed(const char* what, const std::filesystem::path& path) {
 // the next one fails.
 bool sync_data(int fd) { return ::fdatasync(fd) == 0 && ::fdatasync(fd) == 0; }
 
-// Also tells a file that is created from one that was there, whose owner stays.
+// A file that exists keeps its owner.
 Descriptor open_or_create(const std::filesystem::path& path, int flags) {
   Descriptor fd(::open(path.c_str(), flags | O_CREAT | O_EXCL, file_mode));
   if (fd.get() >= 0) give_to_owner_of_folder(fd.get(), path);

@@ -108,8 +108,8 @@ class Descriptor {
   int fd_;
 };
 
-// If root has created a file, it is the owner of the folder who opens it later: gives it to that user and
-// group. Best effort. For a file that this process has just created only.
+// Gives a file that this process, as root, has just created to the owner and group of its folder, who open it
+// later: a scan by hand, and then by the service. Best effort; without effect for other users.
 void give_to_owner_of_folder(int fd, const std::filesystem::path& file);
 
 // An exclusive lock on a file (flock(2)). The destructor releases it, and so does the kernel at the end of
