@@ -15,6 +15,7 @@ namespace {
 using nlohmann::ordered_json;
 using std::chrono::seconds;
 
+constexpr unsigned server_failed = 500;  // the first such status (RFC 9110, section 15.6)
 constexpr unsigned save_intervals_max = 3;
 constexpr seconds save_age_min{60};
 // At this size the daemon saves at once (Persistence::wants_save): it has only been idle if there is less.
@@ -56,8 +57,7 @@ void check_watched_drive(const Facts& facts, const ordered_json& state, Findings
 
 void check_damage(const Facts& facts, Findings& findings) {
   const Answer& scans = facts.daemon.scans;
-  constexpr unsigned failed = 500;
-  if (scans.status != failed) return findings.not_checked(scans.error);
+  if (scans.status != server_failed) return findings.not_checked(scans.error);
   for (const auto& [user, names] : files_of_others(facts)) {
     const auto is_database = [](const std::string& name) { return name.starts_with("scan.db"); };
     if (std::ranges::any_of(names, is_database))
@@ -78,8 +78,7 @@ void check_daemon(const Facts& facts, Findings& findings) {
                    "systemctl restart spoord; journalctl -u spoord");
     return;
   }
-  constexpr unsigned failed = 500;
-  if (daemon.status.status >= failed) {
+  if (daemon.status.status >= server_failed) {
     findings.error(fmt::format("the daemon fails at {}: {}", daemon.endpoint, daemon.error),
                    "marks and the scans of other nodes may fail, too", "journalctl -u spoord -p warning");
     return;
