@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/version.h"
 #include "config/load.h"
 #include "config/logging.h"
@@ -45,6 +48,13 @@ int run(int argc, char** argv) {
   }
   if (check_only) {
     const auto problems = spoor::daemon::check(*config);
+    for (const std::filesystem::path& drive : config->drives) {
+      std::error_code failure;
+      if (!std::filesystem::is_directory(drive, failure))
+        fmt::print(stderr,
+                   "spoord: warning: drives: there is no directory {} now: mount it, or correct the path\n",
+                   spoor::base::printable(drive.native()));
+    }
     if (problems.empty()) {
       fmt::print("the configuration is valid\n");
       return 0;

@@ -277,6 +277,11 @@ TEST_F(SpoordTest, CheckOrInvalidConfiguration_ExitsAtOnce) {
   EXPECT_EQ(
       support::run_command({SPOORD, "--config", file.native(), "--set", "tracker.item=1", "--check"}).code,
       2);
+  const auto missing_drive = support::run_command(
+      {SPOORD, "--config", file.native(), "--set", R"(drives=["/no/such/drive"])", "--check"});
+  EXPECT_EQ(missing_drive.code, 0) << missing_drive.err;
+  EXPECT_NE(missing_drive.err.find("there is no directory /no/such/drive"), std::string::npos)
+      << missing_drive.err;
   EXPECT_EQ(support::run_command({SPOORD, "--config", (directory_ / "none.json").native()}).code, 2);
   EXPECT_EQ(support::run_command({SPOORD, "--version"}).code, 0);
 }
