@@ -28,6 +28,14 @@ json inspect(const std::vector<std::string>& more) {
   return json::parse(result.out);
 }
 
+TEST(NoDaemonTest, Status_SaysWhatToDo) {
+  const support::TempDirectory directory;
+  const auto result = run_command(
+      {SPOOR, "--url", "unix:" + (directory / "none.sock").native(), "--set", "node.name=n", "status"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find("does spoord run? systemctl status spoord"), std::string::npos) << result.err;
+}
+
 TEST(InspectTest, MinioFile_ShowsSixteenCycles) {
   const auto inspected = inspect({});
   EXPECT_EQ(inspected["format"], "minio");
