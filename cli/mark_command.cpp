@@ -4,17 +4,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/rsync_lines.h"
+#include "client/mark_queue.h"
 #include "peer/http/http_transport.h"
 #include "peer/http/send_marks.h"
 #include "tracker/paths/drive_paths.h"
@@ -26,8 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
-constexpr milliseconds first_pause{100};
-constexpr milliseconds pause_max{5'000};
+constexpr double timeout_max_s = 1e9;
 
 struct MarkOptions {
   std::string kind = "dir";
@@ -45,14 +43,7 @@ milliseconds exchange_timeout(const MarkOptions& options) {
   return std::chrono::duration_cast<milliseconds>(all);
 }
 
-struct MarkTotals {
-  std::uint64_t marked = 0;
-  std::uint64_t ignored = 0;
-  std::uint64_t refused = 0;
-  std::uint64_t cycle = 0;
-};
-
-// Sends marks in batches and repeats each until the daemon has acknowledged it.
+// Sends marks in batches, and repeats each until the daemon has acknowledged it.
 class Marker {
  public:
   // `config` is that of the node, or the default one if it could not be loaded.
@@ -61,11 +52,16 @@ class Marker {
       : endpoint_(std::move(endpoint)),
         options_(options),
         drive_paths_(config.drives),
-        batch_bytes_(std::min(batch_bytes_max, config.limits.max_body_bytes)),
-        transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}) {}
+        transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}),
+        queue_(
+            {.batch_bytes_max = std::min(batch_bytes_max, config.limits.max_body_bytes)},
+            [this](const client::MarkBatch& batch, client::Deadline) {
+              return peer::send_marks(transport_, endpoint_, client::kind_name(batch.kind), batch.paths);
+            },
+            [this](const std::string& problem) { print_refusal(problem); }) {}
 
   // Reports and skips an invalid path.
-  base::Result<> add(std::string_view raw) { return add(raw, options_.kind); }
+  base::Result<> add(std::string_view raw) { return add(raw, *tracker::parse_mark_kind(options_.kind)); }
 
   // Adds an item of standard input, without its separator; `is_whole`: the separator was read.
   base::Result<> add_input(std::string_view line, bool is_whole) {
@@ -77,78 +73,55 @@ class Marker {
     }
     // Changes in the top directory have lines of their own.
     if (mark->path == "./" && options_.prefix.empty()) return {};
-    return add(mark->path, mark->kind == tracker::MarkKind::dir ? "dir" : "file");
+    return add(mark->path, mark->kind);
   }
 
-  base::Result<> flush() {
-    for (auto& [kind, batch] : batches_) {
-      if (auto done = send(kind, batch); !done) return done;
-    }
-    return {};
-  }
+  base::Result<> flush() { return result_of(queue_.flush(deadline())); }
 
-  const MarkTotals& totals() const { return totals_; }
+  client::QueueFigures totals() const {
+    auto totals = queue_.figures();
+    totals.refused += refused_;
+    return totals;
+  }
 
  private:
-  base::Result<> add(std::string_view raw, const std::string& kind) {
+  base::Result<> add(std::string_view raw, tracker::MarkKind kind) {
     const std::string full =
         options_.prefix.empty() ? std::string(raw) : fmt::format("{}/{}", options_.prefix, raw);
-    const auto path = tracker::normalise_path(full);
+    auto path = tracker::normalise_path(full);
     const std::string problem = path ? drive_paths_.refusal(full, *path) : path.error().message;
     if (!problem.empty()) {
       refuse(problem);
       return {};
     }
-    std::string& batch = batches_[kind];
-    if (batch.size() + path->size() + 2 > batch_bytes_) {
-      if (auto done = send(kind, batch); !done) return done;
-    }
-    if (full.starts_with('/')) batch += '/';  // the daemon may have other drives than this machine
-    batch += *path;
-    batch += '\0';
-    return {};
+    if (full.starts_with('/')) path->insert(0, 1, '/');  // the daemon may have other drives than this machine
+    return result_of(queue_.add(kind, *path, deadline()));
   }
+
+  // Of one call: of all its attempts, and at least one.
+  client::Deadline deadline() const {
+    const std::chrono::duration<double> timeout(std::clamp(options_.timeout_s, 0.1, timeout_max_s));
+    return std::chrono::steady_clock::now() + std::chrono::duration_cast<milliseconds>(timeout);
+  }
+
+  base::Result<> result_of(client::Outcome outcome) const {
+    if (outcome == client::Outcome::done || outcome == client::Outcome::refused) return {};
+    return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + queue_.problem());
+  }
+
+  static void print_refusal(std::string_view problem) { print_error(fmt::format("not marked: {}", problem)); }
 
   void refuse(std::string_view problem) {
-    print_error(fmt::format("not marked: {}", problem));
-    ++totals_.refused;
-  }
-
-  // Sends the batch, retries until the timeout, and empties it. A path that the daemon refuses is reported
-  // and left out.
-  base::Result<> send(const std::string& kind, std::string& batch) {
-    std::string paths = std::exchange(batch, {});
-    const auto give_up_at =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.timeout_s);
-    milliseconds pause = first_pause;
-    while (!paths.empty()) {
-      const auto reply = peer::send_marks(transport_, endpoint_, kind, paths);
-      if (reply.is_acknowledged) {
-        totals_.marked += reply.marked;
-        totals_.ignored += reply.ignored;
-        totals_.cycle = reply.cycle;
-        return {};
-      }
-      if (reply.refused) {
-        peer::remove_path(paths, *reply.refused);
-        refuse(reply.problem);
-        continue;
-      }
-      if (!reply.may_retry || std::chrono::steady_clock::now() + pause > give_up_at)
-        return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + reply.problem);
-      std::this_thread::sleep_for(pause);  // back-off before the next attempt
-      pause = std::min(2 * pause, pause_max);
-    }
-    return {};
+    print_refusal(problem);
+    ++refused_;
   }
 
   base::Endpoint endpoint_;
   const MarkOptions& options_;
   const tracker::DrivePaths drive_paths_;
-  const std::uint64_t batch_bytes_;
   peer::HttpTransport transport_;
-  std::map<std::string, std::string> batches_;  // by kind
-  MarkTotals totals_;
+  client::MarkQueue queue_;
+  std::uint64_t refused_ = 0;  // here, not by the daemon
 };
 
 // Marks the paths of standard input as they arrive: the daemon acknowledges each read before the next one, so
@@ -193,16 +166,17 @@ int run(const GlobalOptions& global, const MarkOptions& options) {
   const auto config = global.load_config();
   Marker marker(endpoint, credentials, options, config ? *config : config::Config());
   const auto done = mark_all(marker, options);
-  const MarkTotals& totals = marker.totals();
+  const client::QueueFigures totals = marker.totals();
+  const std::uint64_t marked = totals.acknowledged - totals.ignored;
   if (options.json) {
-    print_json({{"marked", totals.marked},
+    print_json({{"marked", marked},
                 {"ignored", totals.ignored},
                 {"refused", totals.refused},
                 {"cycle", totals.cycle}},
                -1);
   } else if (done) {
     const std::string cycle = totals.cycle == 0 ? "" : fmt::format(", cycle {}", totals.cycle);
-    print_text(fmt::format("{} marked, {} ignored{}\n", totals.marked, totals.ignored, cycle));
+    print_text(fmt::format("{} marked, {} ignored{}\n", marked, totals.ignored, cycle));
   }
   if (!done) return fail(exit_failed, done.error().message);
   return totals.refused == 0 ? exit_done : exit_failed;

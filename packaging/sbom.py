@@ -13,7 +13,7 @@ import subprocess
 import sys
 import uuid
 
-PROGRAMS = ["spoord", "spoor", "spoor-watch"]
+PROGRAMS = ["spoord", "spoor", "spoor-watch", "libspoor.so"]
 
 
 def output_of(*command):

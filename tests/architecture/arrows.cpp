@@ -76,7 +76,8 @@ const Rules& rules() {
                   {"scanner", {"tracker", "base"}},
                   {"config", {"tracker", "base"}},
                   {"daemon", {"config", "peer", "scanner", "tracker", "base"}},
-                  {"cli", {"config", "peer", "scanner", "tracker", "base"}},
+                  {"client", {"peer", "tracker", "base"}},
+                  {"cli", {"client", "config", "peer", "scanner", "tracker", "base"}},
                   {"watch", {"config", "peer", "tracker", "base"}}},
       .may_use_within = {{"tracker/paths", {}},
                          {"tracker/filter", {"tracker/paths"}},
@@ -99,9 +100,10 @@ const Rules& rules() {
                          {"daemon/api",
                           {"daemon/status", "daemon/durability", "daemon/membership", "daemon/http",
                            "daemon/process"}}},
-      .beast_files = {"peer/http/http_transport.cpp", "daemon/http/http_header.cpp",
-                      "daemon/http/http_header.h", "daemon/http/http_session.cpp",
-                      "daemon/http/http_stream.cpp", "daemon/http/http_stream.h"},
+      .beast_files = {"client/daemon_socket.cpp", "peer/http/http_transport.cpp",
+                      "daemon/http/http_header.cpp", "daemon/http/http_header.h",
+                      "daemon/http/http_session.cpp", "daemon/http/http_stream.cpp",
+                      "daemon/http/http_stream.h"},
   };
   return rules;
 }

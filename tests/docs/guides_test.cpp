@@ -55,6 +55,25 @@ TEST_F(GuidesTest, MonitoringToken_MayRead) {
   EXPECT_THAT(scraped.out, HasSubstr("spoor_ready 1"));
 }
 
+TEST_F(GuidesTest, ClientLibrary_MarksFromCAndPython) {
+  const std::string socket = file("spoor.sock");
+  config_["listen"].push_back({{"unix", socket}});
+  start();
+  run("client-library.md",
+      {{"/run/spoor/spoor.sock", socket},
+       {"docs/examples", DOCS "/examples"},
+       {"$(pkg-config --cflags --libs spoor)", "-I" CLIENT " " LIBSPOOR " -Wl,-rpath," LIBSPOOR_FOLDER}});
+  EXPECT_TRUE(get("/v1/dirty?path=bucket/object")["dirty"].get<bool>());
+  const std::string script =
+      replace_all(support::page_blocks(DOCS "/client-library.md", "Python", "python").at(0),
+                  {{"Client()", "Client('" + socket + "')"}});
+  const auto result =
+      support::run_command({"env", "LD_LIBRARY_PATH=" LIBSPOOR_FOLDER, "PYTHONPATH=" CLIENT "/python",
+                            "PYTHONDONTWRITEBYTECODE=1", "/usr/bin/python3", "-c", script});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(get("/v1/dirty?path=bucket/prefix/object")["dirty"].get<bool>());
+}
+
 TEST_F(GuidesTest, EventsOfAQueue_AreMarkedOnceTheyAreAcknowledged) {
   // Stands for the program of the same name: one message in the queue, until it is deleted.
   fs::create_directory(directory_ / "bin");

@@ -47,6 +47,15 @@ two_files() { spoor usage --json photos/2026 | tr -d ' \n' | grep '"files":2,' >
 until_true two_files
 systemctl stop spoor-scan.timer
 
+step 'a mark by the client library'
+python3 -c '
+import spoor
+with spoor.Client() as client:
+    client.mark("by/python")
+    assert client.flush() is spoor.Result.OK
+'
+is_dirty by/python
+
 step 'what the kernel reports'
 sed -i 's#^  "drives".*#&,\n  "watch": {"drives": "all"}#' /etc/spoor/spoor.json
 spoord --check

@@ -1,0 +1,181 @@
+"""Marks changed paths at the spoord of this machine: libspoor for Python.
+
+    with spoor.Client() as client:
+        client.mark("bucket/prefix/object")
+        client.flush()  # returns once the daemon has acknowledged it
+
+Make a change visible, mark it, flush, and only then report the change as done. All methods of a client may be called by
+several threads, and release the interpreter lock while they wait. A client does not survive a fork.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import TracebackType
+
+__all__ = ["Client", "Error", "Kind", "Result", "Stats", "version"]
+
+
+class Kind(enum.IntEnum):
+    """What a path is."""
+
+    DIR = 0  # it may be a directory: marks it and its parents
+    FILE = 1  # a file: marks its parents
+    TREE = 2  # all below it may have changed
+
+
+class Result(enum.IntEnum):
+    """What a call ended with; those below 0 are raised as an Error."""
+
+    OK = 0
+    SPOOLED = 1
+    INVALID = -1
+    TIMEOUT = -2
+    FULL = -3
+    REFUSED = -4
+    DENIED = -5
+    SPOOL_FAILED = -6
+    NO_RESOURCES = -7
+
+
+class Error(Exception):
+    """A call that failed: `result` says how, the message why."""
+
+    def __init__(self, result: int, message: str) -> None:
+        super().__init__(message)
+        self.result = Result(result)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts of paths since the client was opened; `cycle` is the daemon's at its last response, 0 before it."""
+
+    acknowledged: int
+    ignored: int
+    refused: int
+    held: int
+    spooled: int
+    cycle: int
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("socket", ctypes.c_char_p),
+        ("token", ctypes.c_char_p),
+        ("spool", ctypes.c_char_p),
+        ("buffer_max", ctypes.c_uint64),
+        ("spool_max", ctypes.c_uint64),
+    ]
+
+
+class _Stats(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("acknowledged", ctypes.c_uint64),
+        ("ignored", ctypes.c_uint64),
+        ("refused", ctypes.c_uint64),
+        ("held", ctypes.c_uint64),
+        ("spooled", ctypes.c_uint64),
+        ("cycle", ctypes.c_uint64),
+    ]
+
+
+def _load() -> ctypes.CDLL:
+    library = ctypes.CDLL("libspoor.so.1")
+    pointer = ctypes.c_void_p
+    library.spoor_open.argtypes = [ctypes.POINTER(_Options), ctypes.POINTER(pointer)]
+    library.spoor_mark.argtypes = [pointer, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int]
+    library.spoor_flush.argtypes = [pointer, ctypes.c_int]
+    library.spoor_close.argtypes = [pointer, ctypes.c_int]
+    library.spoor_get_stats.argtypes = [pointer, ctypes.POINTER(_Stats)]
+    library.spoor_last_error.restype = ctypes.c_char_p
+    library.spoor_version.restype = ctypes.c_char_p
+    return library
+
+
+_library = _load()
+
+
+def version() -> str:
+    """The version of the library."""
+    return str(_library.spoor_version().decode())
+
+
+def _checked(result: int) -> Result:
+    if result < 0:
+        raise Error(result, _library.spoor_last_error().decode(errors="replace"))
+    return Result(result)
+
+
+def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
+    return None if text is None else os.fsencode(text)
+
+
+class Client:
+    """Marks paths, which are relative to the top of a drive. Timeouts are in seconds; what is None has its default."""
+
+    def __init__(
+        self,
+        socket: str | os.PathLike[str] | None = None,
+        *,
+        token: str | None = None,
+        spool: str | os.PathLike[str] | None = None,
+        buffer_max: int = 0,
+        spool_max: int = 0,
+    ) -> None:
+        self._client: ctypes.c_void_p | None = None
+        options = _Options(
+            ctypes.sizeof(_Options), _bytes(socket), _bytes(token), _bytes(spool), buffer_max, spool_max
+        )
+        client = ctypes.c_void_p()
+        _checked(_library.spoor_open(ctypes.byref(options), ctypes.byref(client)))
+        self._client = client
+
+    def mark(self, path: str | bytes | os.PathLike[str], kind: Kind = Kind.DIR, timeout: float = 10) -> None:
+        """Holds a mark; flush() sends it, if its batch is not full before."""
+        name = os.fsencode(path)
+        _checked(_library.spoor_mark(self._open(), name, len(name), kind, _milliseconds(timeout)))
+
+    def mark_many(
+        self, paths: Iterable[str | bytes | os.PathLike[str]], kind: Kind = Kind.DIR, timeout: float = 10
+    ) -> None:
+        """Like mark(), for each path; the timeout is that of each."""
+        for path in paths:
+            self.mark(path, kind, timeout)
+
+    def flush(self, timeout: float = 10) -> Result:
+        """Waits until all marks are acknowledged (OK), or, with a spool, on its disk (SPOOLED)."""
+        return _checked(_library.spoor_flush(self._open(), _milliseconds(timeout)))
+
+    def stats(self) -> Stats:
+        """What has happened to the marks of this client."""
+        stats = _Stats(ctypes.sizeof(_Stats))
+        _checked(_library.spoor_get_stats(self._open(), ctypes.byref(stats)))
+        return Stats(stats.acknowledged, stats.ignored, stats.refused, stats.held, stats.spooled, stats.cycle)
+
+    def close(self, timeout: float = 10) -> Result:
+        """Flushes and closes; raises an Error if marks are lost. Closing again does nothing."""
+        client, self._client = self._client, None
+        return Result.OK if client is None else _checked(_library.spoor_close(client, _milliseconds(timeout)))
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> ctypes.c_void_p:
+        if self._client is None:
+            raise Error(Result.INVALID, "the client is closed")
+        return self._client
+
+
+def _milliseconds(seconds: float) -> int:
+    return min(max(int(seconds * 1000), 0), 2**31 - 1)

@@ -1,0 +1,132 @@
+// Responses that no proper daemon sends, and connections that end.
+#include "client/daemon_socket.h"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/listening_socket.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::client {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+
+// Takes one connection after the other, and plays a list of responses on each: one whenever a header has
+// arrived.
+class PlayedServer {
+ public:
+  PlayedServer(const std::filesystem::path& path, std::vector<std::vector<std::string>> connections)
+      : listening_(path), thread_([this, connections = std::move(connections)] {
+          for (const auto& responses : connections) play(responses);
+        }) {}
+
+  PlayedServer(const PlayedServer&) = delete;
+  PlayedServer& operator=(const PlayedServer&) = delete;
+  ~PlayedServer() { ::shutdown(listening_.fd(), SHUT_RDWR); }  // no client may come
+
+ private:
+  void play(const std::vector<std::string>& responses) const {
+    const int fd = ::accept(listening_.fd(), nullptr, nullptr);
+    if (fd < 0) return;
+    for (const std::string& response : responses) {
+      std::string request;
+      std::array<char, 4096> chunk{};
+      while (request.find("\r\n\r\n") == std::string::npos) {
+        const ssize_t got = ::read(fd, chunk.data(), chunk.size());
+        if (got <= 0) break;
+        request.append(chunk.data(), static_cast<std::size_t>(got));
+      }
+      ::send(fd, response.data(), response.size(), MSG_NOSIGNAL);
+    }
+    ::close(fd);
+  }
+
+  const support::ListeningSocket listening_;
+  std::jthread thread_;
+};
+
+class DaemonSocketTest : public testing::Test {
+ protected:
+  base::Result<peer::HttpResponse> request(const std::string& body = "a") {
+    socket_.set_deadline(steady_clock::now() + minutes(2));
+    base::Endpoint daemon;
+    daemon.unix_path = path_;
+    return peer::exchange(socket_, {daemon, "POST", "/v1/marks", "text/plain", body});
+  }
+
+  // The error of a request that is answered so, and then closed.
+  base::Error error_after(const std::string& response) {
+    const PlayedServer server(path_, {{response}});
+    auto result = request();
+    EXPECT_FALSE(result);
+    ::unlink(path_.c_str());
+    return result ? base::Error() : result.error();
+  }
+
+  support::TempDirectory directory_;
+  const std::string path_ = directory_ / "socket";
+  DaemonSocket socket_{path_, ""};
+};
+
+TEST_F(DaemonSocketTest, Connection_ServesSeveralRequests) {
+  const PlayedServer server(path_, {{ok, ok}});
+  EXPECT_EQ(request().value().body, "{}");
+  EXPECT_EQ(request().value().status, 200U);
+}
+
+TEST_F(DaemonSocketTest, ClosedConnection_IsMadeAnew) {
+  const PlayedServer server(path_, {{ok}, {ok}});
+  EXPECT_TRUE(request());
+  EXPECT_TRUE(request());
+}
+
+TEST_F(DaemonSocketTest, ConnectionClose_IsRespected) {
+  const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+  const PlayedServer server(path_, {{last}, {last}});
+  EXPECT_TRUE(request());
+  EXPECT_TRUE(request());
+}
+
+TEST_F(DaemonSocketTest, ChunkedResponse_OrOneThatEndsWithTheConnection_IsWhole) {
+  const PlayedServer server(path_,
+                            {{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"},
+                             {"HTTP/1.0 503 No\r\n\r\nnot now"}});
+  EXPECT_EQ(request().value().body, "{}");
+  const auto response = request();
+  EXPECT_EQ(response.value().status, 503U);
+  EXPECT_EQ(response.value().body, "not now");
+}
+
+TEST_F(DaemonSocketTest, ResponseBeforeTheEndOfTheRequest_IsRead) {
+  const PlayedServer server(path_,
+                            {{"HTTP/1.1 413 Too large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"}});
+  EXPECT_EQ(request(std::string(std::size_t{8} << 20U, 'a')).value().status, 413U);
+}
+
+TEST_F(DaemonSocketTest, InvalidResponses_AreErrors) {
+  EXPECT_EQ(error_after("SSH-2.0-OpenSSH\r\n\r\n").code, std::errc::protocol_error);
+  EXPECT_EQ(error_after("").code, std::errc::connection_aborted);
+  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{").code, std::errc::connection_aborted);
+  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n").code, std::errc::protocol_error);
+  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'a')).code, std::errc::protocol_error);
+  EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'a')).code,
+            std::errc::protocol_error);
+}
+
+TEST_F(DaemonSocketTest, NoSocket_IsAnErrorThatNamesIt) {
+  EXPECT_THAT(request().error().message, HasSubstr("cannot connect to " + path_));
+}
+
+}  // namespace
+}  // namespace spoor::client

@@ -1,0 +1,313 @@
+// The shared library, as programs use it: against a real spoord.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+#include "client/spoor.h"
+#include "tests/daemon/spoord_fixture.h"
+#include "tests/support/sanitizer.h"
+
+namespace spoor::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The numbers are those of all programs that were compiled with an earlier header.
+static_assert(SPOOR_OK == 0 && SPOOR_SPOOLED == 1 && SPOOR_INVALID == -1 && SPOOR_TIMEOUT == -2 &&
+              SPOOR_FULL == -3);
+static_assert(SPOOR_REFUSED == -4 && SPOOR_DENIED == -5 && SPOOR_SPOOL_FAILED == -6 &&
+              SPOOR_NO_RESOURCES == -7);
+static_assert(SPOOR_DIR == 0 && SPOOR_FILE == 1 && SPOOR_TREE == 2);
+
+constexpr int long_ms = 120'000;  // a busy machine takes its time
+constexpr int short_ms = 30;
+
+spoor_options default_options() {
+  spoor_options options{};
+  options.size = sizeof(options);
+  return options;
+}
+
+class LibspoorTest : public daemon::SpoordTest {
+ protected:
+  LibspoorTest() { config_["listen"].push_back({{"unix", directory_ / "spoor.sock"}}); }
+
+  ~LibspoorTest() override { spoor_close(client_, 0); }
+
+  // Opens client_.
+  int open(const char* spool = nullptr, const char* token = nullptr) {
+    const std::string socket = directory_ / "spoor.sock";
+    spoor_options options = default_options();
+    options.socket = socket.c_str();
+    options.token = token;
+    options.spool = spool;
+    return spoor_open(&options, &client_);
+  }
+
+  int mark(const std::string& path, spoor_kind kind = SPOOR_DIR) {
+    return spoor_mark(client_, path.data(), path.size(), kind, long_ms);
+  }
+
+  spoor_stats stats() {
+    spoor_stats stats{};
+    stats.size = sizeof(stats);
+    EXPECT_EQ(spoor_get_stats(client_, &stats), SPOOR_OK);
+    return stats;
+  }
+
+  bool is_dirty(const std::string& path) { return get("/v1/dirty?path=" + path)["dirty"].get<bool>(); }
+
+  void kill_hard() {
+    daemon_->signal(SIGKILL);
+    daemon_->wait();
+  }
+
+  spoor_client* client_ = nullptr;
+};
+
+TEST_F(LibspoorTest, FlushedMarks_AreAtTheDaemon) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK) << spoor_last_error();
+  EXPECT_EQ(mark("bucket/a"), SPOOR_OK);
+  EXPECT_EQ(mark("files/name", SPOOR_FILE), SPOOR_OK);
+  EXPECT_EQ(mark("tree", SPOOR_TREE), SPOOR_OK);
+  const char* const more[] = {"bucket/b", "/bucket/c/"};
+  std::size_t marked = 0;
+  EXPECT_EQ(spoor_mark_many(client_, more, 2, SPOOR_DIR, long_ms, &marked), SPOOR_OK);
+  EXPECT_EQ(marked, 2U);
+  EXPECT_EQ(stats().held, 5U);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+  for (const char* path : {"bucket/a", "bucket/b", "bucket/c", "files", "tree/below"})
+    EXPECT_TRUE(is_dirty(path)) << path;
+  EXPECT_FALSE(is_dirty("files/name"));
+  EXPECT_EQ(stats().acknowledged, 5U);
+  EXPECT_EQ(stats().held, 0U);
+  EXPECT_EQ(stats().cycle, 1U);
+}
+
+TEST_F(LibspoorTest, PathsThatTheDaemonRefuses_AreReported_AndTheOthersMarked) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark("a/../b"), SPOOR_OK);
+  EXPECT_EQ(mark("good"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_REFUSED);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("a/../b"));
+  EXPECT_TRUE(is_dirty("good"));
+  EXPECT_EQ(stats().refused, 1U);
+}
+
+TEST_F(LibspoorTest, InvalidArguments_AreRefused_WithNothingMarked) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark(""), SPOOR_INVALID);
+  EXPECT_EQ(mark(std::string("a\0b", 3)), SPOOR_INVALID);
+  EXPECT_EQ(mark(std::string(5'000, 'a')), SPOOR_INVALID);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("1 to 4096 bytes"));
+  EXPECT_EQ(mark("a", static_cast<spoor_kind>(3)), SPOOR_INVALID);
+  EXPECT_EQ(spoor_mark(nullptr, "a", 1, SPOOR_DIR, 0), SPOOR_INVALID);
+  EXPECT_EQ(spoor_flush(nullptr, 0), SPOOR_INVALID);
+  EXPECT_EQ(spoor_close(nullptr, 0), SPOOR_OK);
+  EXPECT_EQ(spoor_open(nullptr, nullptr), SPOOR_INVALID);
+  EXPECT_EQ(stats().held, 0U);
+  spoor_client* other = nullptr;
+  const spoor_options no_size{};
+  EXPECT_EQ(spoor_open(&no_size, &other), SPOOR_INVALID);
+  spoor_options relative = default_options();
+  relative.socket = "spoor.sock";
+  EXPECT_EQ(spoor_open(&relative, &other), SPOOR_INVALID);
+  spoor_options small = default_options();
+  small.buffer_max = 1;
+  EXPECT_EQ(spoor_open(&small, &other), SPOOR_INVALID);
+  spoor_options header_in_token = default_options();
+  header_in_token.token = "a\r\nX: y";
+  EXPECT_EQ(spoor_open(&header_in_token, &other), SPOOR_INVALID);
+  spoor_options no_spool = default_options();
+  no_spool.spool = "/no/such/directory";
+  EXPECT_EQ(spoor_open(&no_spool, &other), SPOOR_SPOOL_FAILED);
+  EXPECT_EQ(other, nullptr);
+}
+
+// A program that was compiled with an older header passes a shorter structure.
+TEST_F(LibspoorTest, ShorterOptions_HaveDefaultsForTheRest) {
+  start();
+  const std::string socket = directory_ / "spoor.sock";
+  spoor_options options = default_options();
+  options.size = offsetof(spoor_options, token);
+  options.socket = socket.c_str();
+  options.token = "not a token";
+  ASSERT_EQ(spoor_open(&options, &client_), SPOOR_OK) << spoor_last_error();
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+}
+
+TEST_F(LibspoorTest, NoDaemon_TimesOut_AndSendsOnceItRuns) {
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, short_ms), SPOOR_TIMEOUT);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("cannot connect to"));
+  EXPECT_EQ(stats().held, 1U);
+  start();
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+  EXPECT_TRUE(is_dirty("a"));
+}
+
+TEST_F(LibspoorTest, FrozenDaemon_TimesOut_AndTheConnectionIsMadeAnew) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK);
+  daemon_->freeze();
+  EXPECT_EQ(mark("b"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, short_ms), SPOOR_TIMEOUT);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("not responded in time"));
+  daemon_->signal(SIGCONT);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+  EXPECT_TRUE(is_dirty("b"));
+}
+
+TEST_F(LibspoorTest, RequestThatTheDaemonRefuses_IsDenied_AndTheMarksAreKept) {
+  config_["limits"]["max_body"] = "1KiB";
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark(std::string(200, 'a') + '/' + std::string(200, 'b')), SPOOR_OK);
+  for (char name = 'a'; name < 'f'; ++name) EXPECT_EQ(mark(std::string(200, name)), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_DENIED);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("limits.max_body"));
+  EXPECT_EQ(stats().held, 6U);
+  EXPECT_EQ(spoor_close(std::exchange(client_, nullptr), long_ms), SPOOR_DENIED) << "the marks are lost";
+}
+
+TEST_F(LibspoorTest, Token_GivesItsRole) {
+  std::ofstream(directory_ / "token") << "a-token-for-marks-only\n";
+  config_["auth"]["tokens"] = {{{"name", "m"}, {"role", "mark"}, {"file", directory_ / "token"}}};
+  start();
+  ASSERT_EQ(open(nullptr, "a-token-for-marks-only"), SPOOR_OK);
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+}
+
+TEST_F(LibspoorTest, Spool_OutlivesTheClient_AndIsSentByTheNext) {
+  const std::string spool = directory_ / "spool";
+  std::filesystem::create_directory(spool);
+  ASSERT_EQ(open(spool.c_str()), SPOOR_OK) << spoor_last_error();
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  EXPECT_EQ(spoor_close(std::exchange(client_, nullptr), short_ms), SPOOR_SPOOLED);
+  EXPECT_THAT(spoor_last_error(), HasSubstr("cannot connect to"));
+  start();
+  EXPECT_FALSE(is_dirty("a"));
+  ASSERT_EQ(open(spool.c_str()), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+  EXPECT_TRUE(is_dirty("a"));
+  EXPECT_TRUE(std::filesystem::is_empty(spool));
+}
+
+// Threads that mark and flush while the daemon is killed and started again.
+TEST_F(LibspoorTest, DaemonKilledAtRandom_LosesNoAcknowledgedMark) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  std::atomic<bool> is_over = false;
+  std::atomic<int> flushed = 0;
+  std::vector<std::vector<std::string>> acknowledged(3);
+  std::vector<std::thread> writers;
+  for (std::size_t writer = 0; writer < acknowledged.size(); ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; !is_over; ++i) {
+        const std::string path = "w" + std::to_string(writer) + "/d" + std::to_string(i) + "/f";
+        if (mark(path) != SPOOR_OK || spoor_flush(client_, long_ms) != SPOOR_OK) {
+          ADD_FAILURE() << spoor_last_error();
+          return;
+        }
+        acknowledged[writer].push_back(path);
+        ++flushed;
+        flushed.notify_all();
+      }
+    });
+  }
+  for (int round = 0; round < 6 && !HasFailure(); ++round) {
+    for (const int before = flushed; flushed < before + 20 && !HasFailure();) flushed.wait(before);
+    kill_hard();
+    start();
+  }
+  is_over = true;
+  for (std::thread& writer : writers) writer.join();
+  for (const auto& paths : acknowledged) {
+    EXPECT_FALSE(paths.empty());
+    for (const std::string& path : paths) EXPECT_TRUE(is_dirty(path)) << path;
+  }
+}
+
+TEST_F(LibspoorTest, Header_IsC99_AndTheExampleWorks) {
+  start();
+  const std::string program = directory_ / "example";
+  const auto compiled =
+      support::run_command({"cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", CLIENT,
+                            EXAMPLES "/mark.c", "-o", program, LIBSPOOR, "-Wl,-rpath," LIBSPOOR_FOLDER});
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  const auto run = support::run_command({program, directory_ / "spoor.sock", "from/c"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(is_dirty("from/c"));
+}
+
+TEST_F(LibspoorTest, Python_MarksAndReportsErrors) {
+  start();
+  const char* const script = R"(
+import sys, spoor
+socket, spool = sys.argv[1:]
+with spoor.Client(socket, spool=spool) as client:
+    client.mark("from/python")
+    client.mark_many([b"bytes/\xff", "t"], spoor.Kind.TREE)
+    assert client.stats().held == 3
+    assert client.flush() is spoor.Result.OK
+    assert client.stats().acknowledged == 3, client.stats()
+    client.mark("a/..")
+    try:
+        client.flush()
+        sys.exit("no error")
+    except spoor.Error as error:
+        assert error.result is spoor.Result.REFUSED and "a/.." in str(error), error
+    try:
+        client.mark("")
+        sys.exit("no error")
+    except spoor.Error as error:
+        assert error.result is spoor.Result.INVALID
+assert client.close() is spoor.Result.OK
+try:
+    client.flush()
+    sys.exit("no error")
+except spoor.Error as error:
+    assert "closed" in str(error)
+down = spoor.Client(socket + ".none", spool=spool)
+down.mark("later")
+assert down.close(timeout=0.01) is spoor.Result.SPOOLED
+assert spoor.version()
+)";
+  std::filesystem::create_directory(directory_ / "spool");
+  const auto run = support::run_command(
+      {"env", "LD_LIBRARY_PATH=" LIBSPOOR_FOLDER, "PYTHONPATH=" CLIENT "/python", "PYTHONDONTWRITEBYTECODE=1",
+       "/usr/bin/python3", "-W", "error", "-c", script, directory_ / "spoor.sock", directory_ / "spool"});
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_TRUE(is_dirty("from/python"));
+}
+
+#if !SPOOR_IS_SANITIZED  // which adds some
+TEST(LibspoorFileTest, Library_ExportsItsFunctionsOnly_AndNeedsTheCLibraryOnly) {
+  const auto symbols =
+      support::run_command({"nm", "--dynamic", "--defined-only", "--format=just-symbols", LIBSPOOR});
+  EXPECT_EQ(symbols.out,
+            "SPOOR_1.0\nspoor_close@@SPOOR_1.0\nspoor_flush@@SPOOR_1.0\nspoor_get_stats@@SPOOR_1.0\n"
+            "spoor_last_error@@SPOOR_1.0\nspoor_mark@@SPOOR_1.0\nspoor_mark_many@@SPOOR_1.0\nspoor_open@@"
+            "SPOOR_1.0\n"
+            "spoor_version@@SPOOR_1.0\n");
+  const auto needed = support::run_command(
+      {"sh", "-c", "readelf -d " LIBSPOOR " | sed -n 's/.*(NEEDED).*\\[\\(.*\\)\\]/\\1/p' | sort"});
+  EXPECT_THAT(needed.out, testing::AnyOf("libc.so.6\n", "ld-linux-x86-64.so.2\nlibc.so.6\n"));
+}
+#endif
+
+}  // namespace
+}  // namespace spoor::client

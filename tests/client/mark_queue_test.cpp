@@ -1,0 +1,364 @@
+// Batches, repetition and the spool, with a daemon that is a function.
+#include "client/mark_queue.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <new>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/fakes/memory_file_system.h"
+
+namespace spoor::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto never = Deadline::max();
+constexpr auto past = Deadline::min();
+// Of calls that are to run into it.
+Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(30); }
+
+std::vector<std::string> split(const std::string& paths) {
+  std::vector<std::string> split;
+  for (std::size_t begin = 0; begin < paths.size();) {
+    const std::size_t end = paths.find('\0', begin);
+    split.push_back(paths.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return split;
+}
+
+// Acknowledges what it is sent; or fails.
+class FakeDaemon {
+ public:
+  peer::MarkReply respond(const MarkBatch& batch) {
+    const std::lock_guard lock(mutex_);
+    ++requests;
+    if (failures > 0) {
+      --failures;
+      return {.problem = "it is down", .may_retry = true};
+    }
+    if (denies) return {.problem = "no right"};
+    const auto paths = split(batch.paths);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (paths[i] == "bad") return {.problem = "bad path", .refused = i};
+    }
+    EXPECT_EQ(batch.count, paths.size());
+    batch_bytes.push_back(batch.paths.size());
+    for (const auto& path : paths) marked[kind_name(batch.kind)].insert(path);
+    return {.is_acknowledged = true, .marked = paths.size(), .cycle = 7};
+  }
+
+  int failures = 0;
+  bool denies = false;
+  int requests = 0;
+  std::vector<std::size_t> batch_bytes;
+  std::map<std::string, std::set<std::string>> marked;  // by kind
+
+ private:
+  std::mutex mutex_;
+};
+
+class MarkQueueTest : public testing::Test {
+ protected:
+  MarkQueueTest() { files_.make_directory("/spool"); }
+
+  Spool open_spool(std::uint64_t bytes_max = 1'000'000) {
+    return std::move(*Spool::open(files_, "/spool", bytes_max));
+  }
+
+  MarkQueue make_queue(Spool* spool = nullptr) {
+    return MarkQueue(
+        {.batch_bytes_max = 40, .held_bytes_max = 100, .spool = spool},
+        [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); },
+        [this](const std::string& problem) { refusals_.push_back(problem); });
+  }
+
+  std::set<std::string>& marked() { return daemon_.marked["dir"]; }
+
+  fakes::MemoryFileSystem files_;
+  FakeDaemon daemon_;
+  std::vector<std::string> refusals_;
+};
+
+TEST_F(MarkQueueTest, Flush_SendsAllKinds_EachInItsBatch) {
+  auto queue = make_queue();
+  EXPECT_EQ(queue.add(MarkKind::dir, "a", past), Outcome::done);
+  EXPECT_EQ(queue.add(MarkKind::tree, "t", past), Outcome::done);
+  EXPECT_EQ(queue.add(MarkKind::file, "f", past), Outcome::done);
+  EXPECT_EQ(queue.add(MarkKind::dir, "b", past), Outcome::done);
+  EXPECT_EQ(queue.figures().held, 4U);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(daemon_.marked["dir"], ElementsAre("a", "b"));
+  EXPECT_THAT(daemon_.marked["file"], ElementsAre("f"));
+  EXPECT_THAT(daemon_.marked["tree"], ElementsAre("t"));
+  EXPECT_EQ(daemon_.requests, 3);
+  const auto figures = queue.figures();
+  EXPECT_EQ(figures.held, 0U);
+  EXPECT_EQ(figures.acknowledged, 4U);
+  EXPECT_EQ(figures.cycle, 7U);
+}
+
+TEST_F(MarkQueueTest, Flush_OfNothing_SendsNothing) {
+  auto queue = make_queue();
+  EXPECT_EQ(queue.flush(past), Outcome::done);
+  EXPECT_EQ(daemon_.requests, 0);
+}
+
+TEST_F(MarkQueueTest, FullBatch_IsSentByAdd_UnlessItMayNotWait) {
+  auto queue = make_queue();
+  const std::string long_path(30, 'a');
+  queue.add(MarkKind::dir, long_path, past);
+  queue.add(MarkKind::dir, "not in the same", past);
+  EXPECT_EQ(daemon_.requests, 0);
+  queue.add(MarkKind::dir, "c", never);
+  EXPECT_THAT(daemon_.batch_bytes, ElementsAre(31U));
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), testing::SizeIs(3));
+}
+
+TEST_F(MarkQueueTest, Batches_AreNeverLargerThanAllowed) {
+  auto queue = make_queue();
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(queue.add(MarkKind::dir, "path-" + std::to_string(i), never), Outcome::done);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(marked().size(), 200U);
+  EXPECT_THAT(daemon_.batch_bytes, testing::Each(testing::Le(40U)));
+}
+
+TEST_F(MarkQueueTest, Failures_AreRepeated_UntilAcknowledged) {
+  auto queue = make_queue();
+  daemon_.failures = 4;
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(daemon_.requests, 5);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, DeadlinePasses_MarksAreKept_AndSentLater) {
+  auto queue = make_queue();
+  daemon_.failures = 1'000'000;
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(soon()), Outcome::timed_out);
+  EXPECT_EQ(queue.problem(), "it is down");
+  EXPECT_EQ(queue.figures().held, 1U);
+  daemon_.failures = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, FullBuffer_RefusesTheMark_AndTakesItOnceThereIsRoom) {
+  auto queue = make_queue();
+  const std::string path(24, 'a');
+  for (char last = 'a'; last < 'e'; ++last)
+    EXPECT_EQ(queue.add(MarkKind::dir, path.substr(1) + last, past), Outcome::done);
+  EXPECT_EQ(queue.add(MarkKind::dir, "one more", past), Outcome::full);
+  EXPECT_EQ(queue.figures().held, 4U);
+  EXPECT_EQ(queue.add(MarkKind::dir, "one more", never), Outcome::done);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(marked().size(), 5U);
+}
+
+TEST_F(MarkQueueTest, RefusedPaths_AreLeftOut_AndToldOnce) {
+  auto queue = make_queue();
+  for (const char* path : {"a", "bad", "b", "bad"}) queue.add(MarkKind::dir, path, past);
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_THAT(marked(), ElementsAre("a", "b"));
+  EXPECT_THAT(refusals_, ElementsAre("bad path", "bad path"));
+  EXPECT_EQ(queue.figures().refused, 2U);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+}
+
+TEST_F(MarkQueueTest, DeniedRequest_EndsTheFlush_AndKeepsTheMarks) {
+  auto queue = make_queue();
+  daemon_.denies = true;
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::denied);
+  EXPECT_EQ(queue.problem(), "no right");
+  daemon_.denies = false;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, Exception_LosesNothing_AndTheNextFlushSends) {
+  bool throws = true;
+  MarkQueue queue(
+      {},
+      [&](const MarkBatch& batch, Deadline) {
+        auto reply = daemon_.respond(batch);
+        if (!reply.refused && throws) throw std::bad_alloc();
+        return reply;
+      },
+      [](const std::string&) {});
+  for (const char* path : {"bad", "a"}) queue.add(MarkKind::dir, path, past);
+  EXPECT_THROW(queue.flush(never), std::bad_alloc);
+  EXPECT_EQ(queue.figures().held, 1U);
+  throws = false;
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+// What is added while a batch is being sent is not in it.
+TEST_F(MarkQueueTest, MarksAddedDuringARequest_AreSentByTheNext) {
+  std::function<void()> meanwhile;
+  MarkQueue queue(
+      {},
+      [&](const MarkBatch& batch, Deadline) {
+        if (const auto call = std::exchange(meanwhile, nullptr)) call();
+        return daemon_.respond(batch);
+      },
+      [](const std::string&) {});
+  meanwhile = [&] { EXPECT_EQ(queue.add(MarkKind::dir, "b", past), Outcome::done); };
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(queue.figures().held, 1U);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a", "b"));
+}
+
+TEST_F(MarkQueueTest, ManyThreads_EachFlushSeesItsOwnMarksAcknowledged) {
+  auto queue = make_queue();
+  daemon_.failures = 3;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(queue.add(MarkKind::dir, std::to_string(t) + "/" + std::to_string(i), never),
+                  Outcome::done);
+        if (i % 10 == 0) {
+          EXPECT_EQ(queue.flush(never), Outcome::done);
+        }
+      }
+      EXPECT_EQ(queue.flush(never), Outcome::done);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(marked().size(), 400U);
+  EXPECT_EQ(queue.figures().held, 0U);
+}
+
+TEST_F(MarkQueueTest, Spool_TakesWhatCantBeSent_AndTheNextFlushSendsIt) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  daemon_.failures = 1'000'000;
+  queue.add(MarkKind::dir, "a", past);
+  queue.add(MarkKind::tree, "t", past);
+  EXPECT_EQ(queue.flush(soon()), Outcome::spooled);
+  EXPECT_EQ(queue.figures().held, 0U);
+  EXPECT_EQ(queue.figures().spooled, 2U);
+  EXPECT_EQ(files_.names_in("/spool").size(), 1U);
+  EXPECT_EQ(queue.flush(soon()), Outcome::spooled) << "it is not empty";
+  daemon_.failures = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+  EXPECT_THAT(daemon_.marked["tree"], ElementsAre("t"));
+  EXPECT_THAT(files_.names_in("/spool"), IsEmpty());
+}
+
+TEST_F(MarkQueueTest, Spool_TakesTheBuffer_WhereItIsFull) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  daemon_.failures = 1'000'000;
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(queue.add(MarkKind::dir, "path-" + std::to_string(i), past), Outcome::done) << i;
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  daemon_.failures = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(marked().size(), 50U);
+}
+
+TEST_F(MarkQueueTest, Spool_OfAnEarlierClient_IsSentAfterAPowerCut) {
+  {
+    auto spool = open_spool();
+    auto queue = make_queue(&spool);
+    daemon_.failures = 1'000'000;
+    queue.add(MarkKind::dir, "a", past);
+    EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  }
+  files_.crash();
+  daemon_.failures = 0;
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, SpoolFull_MarksStayInMemory) {
+  auto spool = open_spool(10);
+  auto queue = make_queue(&spool);
+  daemon_.failures = 1'000'000;
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("the spool /spool is full"));
+  EXPECT_EQ(queue.figures().held, 1U);
+  daemon_.failures = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
+  {
+    auto spool = open_spool();
+    auto queue = make_queue(&spool);
+    daemon_.failures = 1'000'000;
+    for (const char* path : {"a", "b"}) {
+      queue.add(MarkKind::dir, path, past);
+      EXPECT_EQ(queue.flush(past), Outcome::spooled);
+    }
+  }
+  const auto file = "/spool/" + files_.names_in("/spool")[0];
+  std::string content = *files_.content(file);
+  content[20] ^= 1;
+  files_.put(file, content);
+  daemon_.failures = 0;
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr(".damaged is damaged, and its marks are lost"));
+  EXPECT_THAT(marked(), ElementsAre("b"));
+  EXPECT_EQ(queue.flush(never), Outcome::done) << "it is reported once";
+  EXPECT_EQ(files_.names_in("/spool").size(), 1U);
+}
+
+// Whatever call to the disk fails: what a flush calls spooled is there after a power cut, and is sent.
+TEST_F(MarkQueueTest, SpoolOnAFailingDisk_LosesNothingThatItReportedAsSpooled) {
+  for (std::size_t failing = 1; failing < 16; ++failing) {
+    fakes::MemoryFileSystem files;
+    files.make_directory("/spool");
+    FakeDaemon daemon;
+    const auto send = [&](const MarkBatch& batch, Deadline) { return daemon.respond(batch); };
+    daemon.failures = 1'000'000;
+    std::set<std::string> promised;
+    {
+      auto spool = *Spool::open(files, "/spool", 1'000'000);
+      MarkQueue queue({.spool = &spool}, send, [](const std::string&) {});
+      files.stop_at_call(failing);
+      for (const char* path : {"a", "b"}) {
+        queue.add(MarkKind::dir, path, past);
+        const Outcome outcome = queue.flush(past);
+        ASSERT_TRUE(outcome == Outcome::spooled || outcome == Outcome::spool_failed);
+        // The second one has what the first could not store.
+        if (outcome == Outcome::spooled)
+          promised = path[0] == 'b' ? std::set<std::string>{"a", "b"} : std::set<std::string>{"a"};
+      }
+    }
+    files.crash();
+    daemon.failures = 0;
+    auto spool = *Spool::open(files, "/spool", 1'000'000);
+    MarkQueue queue({.spool = &spool}, send, [](const std::string&) {});
+    EXPECT_EQ(queue.flush(never), Outcome::done) << queue.problem();
+    EXPECT_TRUE(std::ranges::includes(daemon.marked["dir"], promised)) << "call " << failing;
+  }
+}
+
+}  // namespace
+}  // namespace spoor::client
