@@ -58,7 +58,7 @@ class Marker {
             [this](const client::MarkBatch& batch, client::Deadline) {
               return peer::send_marks(transport_, endpoint_, client::kind_name(batch.kind), batch.paths);
             },
-            [this](const std::string& problem) { print_refusal(problem); }) {}
+            [](const std::string& problem) { print_refusal(problem); }) {}
 
   // Reports and skips an invalid path.
   base::Result<> add(std::string_view raw) { return add(raw, *tracker::parse_mark_kind(options_.kind)); }
