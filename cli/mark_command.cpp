@@ -76,7 +76,14 @@ class Marker {
     return add(mark->path, mark->kind);
   }
 
-  base::Result<> flush() { return result_of(queue_.flush(deadline())); }
+  // The timeout is that of each batch.
+  base::Result<> flush() {
+    for (;;) {
+      const std::uint64_t before = queue_.figures().held;
+      const auto outcome = queue_.flush(deadline());
+      if (outcome != client::Outcome::timed_out || queue_.figures().held == before) return result_of(outcome);
+    }
+  }
 
   client::QueueFigures totals() const {
     auto totals = queue_.figures();
@@ -98,7 +105,7 @@ class Marker {
     return result_of(queue_.add(kind, *path, deadline()));
   }
 
-  // Of one call: of all its attempts, and at least one.
+  // Of all attempts, and at least one.
   client::Deadline deadline() const {
     const std::chrono::duration<double> timeout(std::clamp(options_.timeout_s, 0.1, timeout_max_s));
     return std::chrono::steady_clock::now() + std::chrono::duration_cast<milliseconds>(timeout);

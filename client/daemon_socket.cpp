@@ -45,20 +45,19 @@ base::Result<peer::HttpResponse> DaemonSocket::exchange_one(const peer::HttpRequ
   header += "\r\n";
   const bool may_be_stale = connection_.has_value();
   auto response = try_once(header, request.body);
-  if (response) return response;
-  connection_.reset();
   // The daemon may have closed an idle connection, or started anew.
-  const bool is_stale = may_be_stale && !has_response_begun_ && response.error().code != std::errc::timed_out;
-  if (!is_stale) return response;
-  response = try_once(header, request.body);
-  if (!response) connection_.reset();
-  return response;
+  const bool is_stale =
+      !response && may_be_stale && !has_response_begun_ && response.error().code != std::errc::timed_out;
+  return is_stale ? try_once(header, request.body) : response;
 }
 
 base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& header, const std::string& body) {
   has_response_begun_ = false;
-  if (!connection_) {
-    if (auto done = connect(); !done) return done.error();
+  auto connection = std::exchange(connection_, std::nullopt);  // kept only after a whole exchange
+  if (!connection) {
+    auto connected = connect();
+    if (!connected) return connected.error();
+    connection.emplace(*std::move(connected));
   }
   std::array<iovec, 2> parts{iovec{const_cast<char*>(header.data()), header.size()},
                              iovec{const_cast<char*>(body.data()), body.size()}};
@@ -74,9 +73,10 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   std::size_t left = header.size() + body.size();
   // Both ways at a time: the daemon responds before the end of a request that it refuses.
   while (!parser.is_done()) {
-    if (auto done = wait_for(left > 0 ? POLLIN | POLLOUT : POLLIN); !done) return done.error();
+    if (auto done = wait_for(connection->get(), left > 0 ? POLLIN | POLLOUT : POLLIN); !done)
+      return done.error();
     if (left > 0) {
-      ssize_t sent = ::sendmsg(connection_->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+      ssize_t sent = ::sendmsg(connection->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
       const bool is_closed = sent < 0 && (errno == EPIPE || errno == ECONNRESET);
       if (sent < 0 && !is_closed && errno != EAGAIN && errno != EINTR)
         return base::system_error(errno, "cannot send to the daemon");
@@ -90,7 +90,7 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
         left -= std::min(left, taken);
       }
     }
-    const ssize_t got = ::recv(connection_->get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+    const ssize_t got = ::recv(connection->get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got < 0) return base::system_error(errno, "cannot read from the daemon");
     boost::system::error_code error;
@@ -112,29 +112,30 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   peer::HttpResponse response{.status = parsed.result_int(),
                               .content_type = std::string(parsed[http::field::content_type]),
                               .body = std::move(parsed.body())};
-  if (!parser.keep_alive() || left > 0) connection_.reset();
+  if (response.status < 200)
+    return base::Error(std::make_error_code(std::errc::protocol_error),
+                       "the response is none to this request");
+  if (parser.keep_alive() && left == 0 && received.empty()) connection_.emplace(*std::move(connection));
   return response;
 }
 
-base::Result<> DaemonSocket::connect() {
+base::Result<base::Descriptor> DaemonSocket::connect() const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socket_.native().copy(static_cast<char*>(address.sun_path), sizeof(address.sun_path) - 1);
-  connection_.emplace(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  base::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // If all places in the queue of the socket are taken: EAGAIN.
-  if (connection_->get() >= 0 &&
-      ::connect(connection_->get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
-    return {};
-  const int error = errno;
-  connection_.reset();
-  return base::system_error(error, fmt::format("cannot connect to {}", socket_.native()));
+  if (connection.get() >= 0 &&
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)
+    return connection;
+  return base::system_error(errno, fmt::format("cannot connect to {}", socket_.native()));
 }
 
-base::Result<> DaemonSocket::wait_for(short events) {
+base::Result<> DaemonSocket::wait_for(int connection, short events) const {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - steady_clock::now());
     if (left.count() <= 0) return timed_out();
-    pollfd poll{.fd = connection_->get(), .events = events, .revents = 0};
+    pollfd poll{.fd = connection, .events = events, .revents = 0};
     const int ready = ::poll(&poll, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
     if (ready > 0) return {};
     if (ready < 0 && errno != EINTR) return base::system_error(errno, "cannot wait for the daemon");

@@ -27,14 +27,14 @@ class DaemonSocket final : public peer::Transport {
  private:
   base::Result<peer::HttpResponse> exchange_one(const peer::HttpRequest& request);
   base::Result<peer::HttpResponse> try_once(const std::string& header, const std::string& body);
-  base::Result<> connect();
-  base::Result<> wait_for(short events);
+  base::Result<base::Descriptor> connect() const;
+  base::Result<> wait_for(int connection, short events) const;
 
   const std::filesystem::path socket_;
   const std::string token_;
   std::chrono::steady_clock::time_point deadline_{};
-  std::optional<base::Descriptor> connection_;
-  bool has_response_begun_ = false;  // of the last request
+  std::optional<base::Descriptor> connection_;  // idle: no request or response is on its way
+  bool has_response_begun_ = false;             // of the last request
 };
 
 }  // namespace spoor::client

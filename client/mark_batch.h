@@ -10,13 +10,11 @@
 
 namespace spoor::client {
 
-using tracker::MarkKind;  // no code of the tracker is needed
-
-inline constexpr std::size_t mark_kinds = 3;
+using tracker::MarkKind;
 
 // The value of the parameter `kind`.
 constexpr const char* kind_name(MarkKind kind) {
-  constexpr std::array<const char*, mark_kinds> names = {"dir", "file", "tree"};
+  constexpr std::array<const char*, 3> names = {"dir", "file", "tree"};
   return names.at(static_cast<std::size_t>(kind));
 }
 

@@ -1,6 +1,8 @@
 #include "client/mark_queue.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace spoor::client {
@@ -12,50 +14,61 @@ using std::chrono::steady_clock;
 constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
 
-std::size_t index(MarkKind kind) { return static_cast<std::size_t>(kind); }
-
 }  // namespace
 
 MarkQueue::MarkQueue(QueueOptions options, Send send, OnRefused on_refused)
-    : options_(options),
-      send_(std::move(send)),
-      on_refused_(std::move(on_refused)),
-      is_spool_empty_(options.spool == nullptr || options.spool->is_empty()) {}
+    : options_(options), send_(std::move(send)), on_refused_(std::move(on_refused)) {}
 
 Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) {
   const std::uint64_t bytes = path.size() + 1;
   Lock lock(mutex_);
+  bool may_try_at_once = false;
   while (held_bytes_ + bytes > options_.held_bytes_max) {
-    Outcome outcome = progress(lock, deadline);
+    const Outcome outcome = progress(lock, deadline, may_try_at_once);
     if (outcome == Outcome::done) continue;
-    outcome = spool_all(outcome);
-    if (outcome == Outcome::spool_failed) return outcome;
-    if (outcome != Outcome::spooled) return Outcome::full;
+    if (options_.spool == nullptr) return outcome == Outcome::timed_out ? Outcome::full : outcome;
+    if (spool_all() == Outcome::spool_failed) return Outcome::spool_failed;
   }
   const auto end =
-      batches_.rend() - (is_sending_ && !batches_.empty() ? 1 : 0);  // not that which is being sent
+      batches_.rend() - (is_sending_ && !batches_.empty() ? 1 : 0);  // the oldest may be on its way
   const auto newest =
-      std::find_if(batches_.rbegin(), end, [&](const MarkBatch& batch) { return batch.kind == kind; });
+      std::find_if(batches_.rbegin(), end, [&](const Held& batch) { return batch.kind == kind; });
   const bool has_room = newest != end && newest->paths.size() + bytes <= options_.batch_bytes_max;
-  MarkBatch& batch = has_room ? *newest : batches_.emplace_back(MarkBatch{.kind = kind});
+  if (!has_room) {
+    Held batch;
+    batch.kind = kind;
+    batch.number = last_number_ + 1;
+    batch.paths.reserve(bytes);
+    batches_.push_back(std::move(batch));
+    ++last_number_;
+  }
+  MarkBatch& batch = has_room ? *newest : batches_.back();
+  batch.paths.reserve(batch.paths.size() + bytes);  // whatever fails, fails before the path is in it
   batch.paths.append(path);
   batch.paths.push_back('\0');
   ++batch.count;
   held_bytes_ += bytes;
-  ++added_[index(kind)];
   if (is_sending_ || held_bytes_ < options_.batch_bytes_max) return Outcome::done;
   const auto now = steady_clock::now();
-  if (now < deadline && now >= retry_at_) send_oldest(lock, deadline);  // if it fails, flush() reports it
+  try {
+    if (now < deadline && now >= retry_at_) send_oldest(lock, deadline);
+  } catch (const std::exception&) {  // the mark is held; a failure is for flush() to report
+  }
   return Outcome::done;
 }
 
 Outcome MarkQueue::flush(Deadline deadline) {
   Lock lock(mutex_);
-  const Counts added = added_;
+  const std::uint64_t last = last_number_;
+  bool may_try_at_once = true;
   Outcome outcome = Outcome::done;
-  while (outcome == Outcome::done && !is_settled(added)) outcome = progress(lock, deadline);
-  while (outcome == Outcome::done && !is_spool_empty_) outcome = deliver_spool(lock, deadline);
-  if (outcome == Outcome::timed_out || outcome == Outcome::denied) outcome = spool_all(outcome);
+  while (outcome == Outcome::done && !is_settled(last)) outcome = progress(lock, deadline, may_try_at_once);
+  if (outcome == Outcome::done && options_.spool != nullptr)
+    outcome = deliver_spool(lock, deadline, may_try_at_once);
+  if (options_.spool != nullptr && (outcome == Outcome::timed_out || outcome == Outcome::denied)) {
+    const Outcome stored = spool_all();
+    if (outcome == Outcome::timed_out || stored == Outcome::spool_failed) outcome = stored;
+  }
   if (outcome != Outcome::done || !has_untold_refusals_) return outcome;
   has_untold_refusals_ = false;
   return Outcome::refused;
@@ -64,141 +77,150 @@ Outcome MarkQueue::flush(Deadline deadline) {
 QueueFigures MarkQueue::figures() const {
   const Lock lock(mutex_);
   QueueFigures figures = figures_;
-  for (std::size_t kind = 0; kind < mark_kinds; ++kind) figures.held += added_[kind] - settled_[kind];
+  for (const Held& batch : batches_) figures.held += batch.count;
   return figures;
 }
 
 std::string MarkQueue::problem() const {
   const Lock lock(mutex_);
-  return problem_;
+  return problem_.empty() ? "the daemon has not acknowledged all marks in time" : problem_;
 }
 
-bool MarkQueue::is_settled(const Counts& added) const {
-  return std::ranges::equal(added, settled_, [](auto wanted, auto settled) { return settled >= wanted; });
+// Whether this batch, and all before it, are acknowledged or in the spool.
+bool MarkQueue::is_settled(std::uint64_t number) const {
+  return batches_.empty() || batches_.front().number > number;
 }
 
 // Sends the oldest batch, or waits for what another thread sends or for the time of the next attempt. done:
 // there may be progress. The lock is released meanwhile.
-Outcome MarkQueue::progress(Lock& lock, Deadline deadline) {
-  if (steady_clock::now() >= deadline) return Outcome::timed_out;
+Outcome MarkQueue::progress(Lock& lock, Deadline deadline, bool& may_try_at_once) {
+  const auto now = steady_clock::now();
+  if (now >= deadline || batches_.empty()) return Outcome::timed_out;
   if (is_sending_) {
     changed_.wait_until(lock, deadline);
-  } else if (steady_clock::now() < retry_at_) {
+    return Outcome::done;
+  }
+  if (now < retry_at_ && !may_try_at_once) {
     changed_.wait_until(lock, std::min(deadline, retry_at_));
-  } else if (!batches_.empty()) {
-    const Outcome outcome = send_oldest(lock, deadline);
-    if (outcome == Outcome::denied) return outcome;
+    return Outcome::done;
   }
-  return Outcome::done;
-}
-
-// Without the lock. An exception leaves all that is not settled where it is.
-template <class Call>
-void MarkQueue::while_sending(Lock& lock, const Call& call, const std::function<void()>& settle) {
-  const auto end = [&] {
-    lock.lock();
-    is_sending_ = false;
-    settle();
-    changed_.notify_all();
-  };
-  is_sending_ = true;
-  lock.unlock();
-  try {
-    call();
-  } catch (...) {
-    end();
-    throw;
-  }
-  end();
+  may_try_at_once = false;
+  return send_oldest(lock, deadline) == Outcome::denied ? Outcome::denied : Outcome::done;
 }
 
 Outcome MarkQueue::send_oldest(Lock& lock, Deadline deadline) {
-  MarkBatch& batch = batches_.front();  // stays: others only add behind it
-  const std::uint64_t bytes = batch.paths.size();
-  const std::uint64_t count = batch.count;
-  Outcome outcome = Outcome::done;
-  while_sending(
-      lock, [&] { outcome = send(batch, deadline); },
-      [&] {
-        held_bytes_ -= bytes - batch.paths.size();
-        settled_[index(batch.kind)] += count - batch.count;
-        if (batch.paths.empty()) batches_.pop_front();
-      });
-  return outcome;
+  const std::uint64_t number = batches_.front().number;
+  MarkBatch batch = batches_.front();  // the spool may take the other meanwhile
+  const auto settle = [&] {
+    if (batches_.empty() || batches_.front().number != number) return;
+    Held& oldest = batches_.front();
+    held_bytes_ -= oldest.paths.size() - batch.paths.size();
+    static_cast<MarkBatch&>(oldest) = std::move(batch);  // without the paths that are refused
+    if (oldest.paths.empty()) batches_.pop_front();
+  };
+  try {
+    const Outcome outcome = send(lock, batch, deadline);
+    settle();
+    return outcome;
+  } catch (...) {
+    settle();
+    throw;
+  }
 }
 
-// Sends the batch once, and again without the paths that are refused. Removes from it what is settled: all of
-// it if done.
-Outcome MarkQueue::send(MarkBatch& batch, Deadline deadline) {
+// Sends the batch once, and again without the paths that are refused. Removes from it what needs no more
+// sending: all of it if done.
+Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
   while (!batch.paths.empty()) {
-    const peer::MarkReply reply = send_(batch, deadline);
+    peer::MarkReply reply;
+    is_sending_ = true;
+    lock.unlock();
+    try {
+      reply = send_(batch, deadline);
+      if (reply.refused) on_refused_(reply.problem);
+    } catch (...) {
+      lock.lock();
+      is_sending_ = false;
+      changed_.notify_all();
+      throw;
+    }
+    lock.lock();
+    is_sending_ = false;
+    changed_.notify_all();
+    if (reply.is_acknowledged && reply.marked + reply.ignored != batch.count) {
+      reply = {};
+      reply.problem = "the daemon has acknowledged another number of marks than it was sent";
+      reply.may_retry = true;
+    }
+    if (reply.is_acknowledged) {
+      pause_ = milliseconds::zero();
+      retry_at_ = {};
+      problem_.clear();
+      figures_.acknowledged += batch.count;
+      figures_.ignored += reply.ignored;
+      figures_.cycle = reply.cycle;
+      batch = {};
+      return Outcome::done;
+    }
+    problem_ = std::move(reply.problem);
     if (reply.refused) {
       peer::remove_path(batch.paths, *reply.refused);
       --batch.count;
-      on_refused_(reply.problem);
-    }
-    const Lock lock(mutex_);
-    if (!reply.is_acknowledged) problem_ = reply.problem;
-    if (reply.refused) {
       ++figures_.refused;
       has_untold_refusals_ = true;
       continue;
     }
-    if (!reply.is_acknowledged) {
-      pause_ = std::clamp(2 * pause_, first_pause, pause_max);
-      retry_at_ = steady_clock::now() + pause_;
-      return reply.may_retry ? Outcome::timed_out : Outcome::denied;
-    }
-    pause_ = milliseconds::zero();
-    figures_.acknowledged += reply.marked + reply.ignored;
-    figures_.ignored += reply.ignored;
-    figures_.cycle = reply.cycle;
-    batch = {.kind = batch.kind};
+    pause_ = std::clamp(2 * pause_, first_pause, pause_max);
+    retry_at_ = steady_clock::now() + pause_;
+    return reply.may_retry ? Outcome::timed_out : Outcome::denied;
   }
   return Outcome::done;
 }
 
-// Moves all that is held into the spool, with the lock: what is added waits for the disk. `reason` if there
-// is no spool, or another thread is sending.
-Outcome MarkQueue::spool_all(Outcome reason) {
-  if (options_.spool == nullptr || is_sending_) return reason;
-  if (batches_.empty()) return is_spool_empty_ ? reason : Outcome::spooled;
-  if (const auto stored = options_.spool->append(batches_); !stored) {
-    problem_ = stored.error().message;
-    return Outcome::spool_failed;
-  }
-  is_spool_empty_ = false;
-  for (const MarkBatch& batch : batches_) {
-    settled_[index(batch.kind)] += batch.count;
+// Moves all that is held into the spool.
+Outcome MarkQueue::spool_all() {
+  while (!batches_.empty()) {
+    const MarkBatch& batch = batches_.front();
+    if (const auto stored = options_.spool->append(batch); !stored) {
+      problem_ = stored.error().message;
+      return Outcome::spool_failed;
+    }
     figures_.spooled += batch.count;
+    held_bytes_ -= batch.paths.size();
+    batches_.pop_front();
   }
-  batches_.clear();
-  held_bytes_ = 0;
   changed_.notify_all();
   return Outcome::spooled;
 }
 
-// Sends what is in the spool. done: it may be empty now.
-Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline) {
-  if (steady_clock::now() >= deadline) return Outcome::timed_out;
-  if (is_sending_ || steady_clock::now() < retry_at_) {
-    changed_.wait_until(lock, is_sending_ ? deadline : std::min(deadline, retry_at_));
-    return Outcome::done;
+// Sends the files that are in the spool now, each once; those that can't be read stay, and do not stop the
+// others.
+Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at_once) {
+  std::optional<std::string> failure;
+  std::size_t failed = 0;
+  while (failed < options_.spool->size()) {
+    const auto now = steady_clock::now();
+    if (now >= deadline) return Outcome::timed_out;
+    if (is_sending_ || (now < retry_at_ && !may_try_at_once)) {
+      changed_.wait_until(lock, is_sending_ ? deadline : std::min(deadline, retry_at_));
+      continue;
+    }
+    may_try_at_once = false;
+    auto batch = options_.spool->first();
+    if (batch && !*batch) continue;  // another client has sent it
+    const Outcome outcome = batch ? send(lock, **batch, deadline) : Outcome::spool_failed;
+    if (outcome == Outcome::denied) return outcome;
+    if (outcome == Outcome::timed_out) continue;
+    const auto removed = batch ? options_.spool->remove_first() : base::Result<>(batch.error());
+    if (removed) continue;
+    failure = removed.error().message;
+    if (removed.error().code == std::errc::bad_message) continue;  // it is set aside
+    options_.spool->skip_first();
+    ++failed;
   }
-  Outcome outcome = Outcome::done;
-  base::Result<> delivered;
-  const auto send_batch = [&](MarkBatch& batch) {
-    outcome = send(batch, deadline);
-    return outcome == Outcome::done;
-  };
-  while_sending(
-      lock, [&] { delivered = options_.spool->deliver(send_batch); },
-      [&] { is_spool_empty_ = options_.spool->is_empty(); });
-  if (!delivered) {
-    problem_ = delivered.error().message;
-    return Outcome::spool_failed;
-  }
-  return outcome == Outcome::denied ? outcome : Outcome::done;
+  if (!failure) return Outcome::done;
+  problem_ = *failure;
+  return Outcome::spool_failed;
 }
 
 }  // namespace spoor::client

@@ -1,7 +1,6 @@
 // Marks that wait for the daemon's acknowledgement: batches of them, sent again until it arrives.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -45,7 +44,7 @@ struct QueueOptions {
 };
 
 // Thread-safe: one thread sends at a time, on behalf of all that wait. No thread of its own, and no
-// destructor that sends.
+// destructor that sends. An exception of a call, of lacking memory, loses no mark that is held.
 class MarkQueue {
  public:
   // Sends a batch once, and returns by the deadline. Called by one thread at a time.
@@ -55,11 +54,13 @@ class MarkQueue {
 
   MarkQueue(QueueOptions options, Send send, OnRefused on_refused);
 
-  // Holds a mark (done), or does not (full, spool_failed). Sends the oldest batch if one is full. `path` has
-  // no NUL and fits into a batch.
+  // Holds a mark (done), or does not (full, denied, spool_failed). Sends the oldest batch if one is full.
+  // `path` has no NUL and fits into a batch.
   Outcome add(MarkKind kind, std::string_view path, Deadline deadline);
 
-  // Sends what is held and what is in the spool. done: all that was added before is acknowledged.
+  // Sends what is held and what is in the spool. done: all that was added before is acknowledged. timed_out,
+  // denied, spool_failed: what is not acknowledged is still held, or in the spool. With a deadline in the
+  // past it sends nothing.
   Outcome flush(Deadline deadline);
 
   QueueFigures figures() const;
@@ -69,32 +70,31 @@ class MarkQueue {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  using Counts = std::array<std::uint64_t, mark_kinds>;
 
-  bool is_settled(const Counts& added) const;
-  Outcome progress(Lock& lock, Deadline deadline);
+  struct Held : MarkBatch {
+    std::uint64_t number = 0;  // grows with each batch
+  };
+
+  bool is_settled(std::uint64_t number) const;
+  Outcome progress(Lock& lock, Deadline deadline, bool& may_try_at_once);
   Outcome send_oldest(Lock& lock, Deadline deadline);
-  Outcome send(MarkBatch& batch, Deadline deadline);
-  Outcome spool_all(Outcome reason);
-  Outcome deliver_spool(Lock& lock, Deadline deadline);
-  template <class Call>
-  void while_sending(Lock& lock, const Call& call, const std::function<void()>& settle);
+  Outcome deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at_once);
+  Outcome send(Lock& lock, MarkBatch& batch, Deadline deadline);
+  Outcome spool_all();
 
   const QueueOptions options_;
   const Send send_;
   const OnRefused on_refused_;
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // also of the spool
   std::condition_variable changed_;
-  std::deque<MarkBatch> batches_;  // the oldest first; that one is being sent, if any
-  std::uint64_t held_bytes_ = 0;   // of batches_ and of the one that is being sent
-  Counts added_{};                 // by kind
-  Counts settled_{};               // acknowledged, refused or spooled; in the order of adding, by kind
-  bool is_sending_ = false;        // a thread uses send_ or the spool
-  bool is_spool_empty_ = true;
+  std::deque<Held> batches_;      // the oldest first, which is the one that is sent
+  std::uint64_t held_bytes_ = 0;  // of batches_
+  std::uint64_t last_number_ = 0;
+  bool is_sending_ = false;  // a thread uses send_
   bool has_untold_refusals_ = false;
   std::chrono::milliseconds pause_{};
-  Deadline retry_at_{};  // after a failure: not before
+  Deadline retry_at_{};  // after a failure
   QueueFigures figures_;
   std::string problem_;
 };

@@ -1,10 +1,10 @@
-// Marks on disk that the daemon has not acknowledged: a directory with a file for each time they were stored.
+// Marks on disk that the daemon has not acknowledged: a directory with a file for each batch.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <filesystem>
-#include <functional>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -13,38 +13,51 @@
 
 namespace spoor::client {
 
-// A file is written whole or not at all: spoormk1, the number of batches (u32), for each its kind (u8),
-// length (u32) and paths, and the checksum of all that (u64). Several clients may share a directory: marks
-// that two of them send have the effect of one.
+// A file is written whole or not at all: spoormk1, the kind (u8), the paths, and the checksum of all that
+// (u64). Several clients may share a directory: marks that two of them send have the effect of one.
 //
 // Not thread-safe.
 class Spool {
  public:
-  // Fails if the directory can't be read. `files` must outlive the spool. `bytes_max`: of what this client
-  // stores.
-  static base::Result<Spool> open(base::FileSystem& files, std::filesystem::path directory,
+  // Fails if the directory can't be read. `files` must outlive the spool. `bytes_max`: of all files in it.
+  static base::Result<Spool> open(base::FileSystem& files, const std::filesystem::path& directory,
                                   std::uint64_t bytes_max);
 
-  // What this client knows of; it looks for files of others once, when it is opened.
-  bool is_empty() const { return names_.empty(); }
+  // What this client knows of: it looks for the files of others once, when it is opened.
+  bool is_empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
 
-  // On success the marks survive a power cut. Fails if there is no room, with nothing stored.
-  base::Result<> append(const std::deque<MarkBatch>& batches);
+  // On success the batch survives a power cut. Fails if there is no room.
+  base::Result<> append(const MarkBatch& batch);
 
-  // Sends the marks, and removes each file whose marks are sent; ends with the first batch that could not be.
-  // A file that is damaged is kept under another name, and reported once all others are sent.
-  base::Result<> deliver(const std::function<bool(MarkBatch& batch)>& send);
+  // The batch of the first file; nothing if another client has sent it. Fails if the file can't be read, or
+  // is damaged: it is renamed then, and its marks are lost.
+  base::Result<std::optional<MarkBatch>> first();
+
+  // Removes the first file: its marks are acknowledged.
+  base::Result<> remove_first();
+
+  // Puts the first file behind the others.
+  void skip_first();
 
  private:
+  struct Entry {
+    std::string name;
+    std::uint64_t bytes;
+  };
+
   Spool(base::FileSystem& files, std::filesystem::path directory, std::uint64_t bytes_max);
+
+  std::filesystem::path first_file() const { return directory_ / entries_.front().name; }
+  void forget_first();
 
   base::FileSystem* files_;
   std::filesystem::path directory_;
   std::uint64_t bytes_max_;
   std::string own_name_;       // the beginning of the names of its files: of no other client
-  std::uint64_t written_ = 0;  // files
-  std::uint64_t bytes_ = 0;    // since it was last empty
-  std::deque<std::string> names_;
+  std::uint64_t written_ = 0;  // files, or attempts
+  std::uint64_t bytes_ = 0;    // of all entries
+  std::deque<Entry> entries_;
 };
 
 }  // namespace spoor::client

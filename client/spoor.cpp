@@ -14,10 +14,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/printable.h"
 #include "client/daemon_socket.h"
 #include "client/mark_queue.h"
 #include "client/spool.h"
+#include "tracker/paths/path.h"
 
 namespace {
 
@@ -31,13 +31,12 @@ using spoor::client::Spool;
 constexpr std::uint64_t buffer_bytes_min = std::uint64_t{512} << 10U;
 constexpr std::uint64_t buffer_bytes_max = std::uint64_t{64} << 20U;
 constexpr std::uint64_t spool_bytes_default = std::uint64_t{256} << 20U;
-constexpr std::size_t path_bytes_max = 4096;
 constexpr std::size_t message_bytes_max = 500;
 
 // Without a destructor: a call at the exit of a thread finds it.
 constinit thread_local std::array<char, message_bytes_max> last_error{};
 
-int fail(int result, const std::string& message) noexcept {
+int fail(int result, std::string_view message) noexcept {
   const std::size_t length = std::min(message.size(), last_error.size() - 1);
   std::copy_n(message.data(), length, last_error.data());
   last_error[length] = '\0';
@@ -72,9 +71,20 @@ Member member(const Options* options, Member Options::* at) {
              : options->*at;
 }
 
+// Whether the caller's structure is longer than ours, and has more than zeros there.
+bool has_unknown(const spoor_options& options) {
+  const auto* const bytes = reinterpret_cast<const char*>(&options);
+  const auto is_set = [](char byte) { return byte != 0; };
+  return options.size > sizeof(options) && std::any_of(bytes + sizeof(options), bytes + options.size, is_set);
+}
+
 std::string text_or(const char* text, const char* otherwise) {
   return text != nullptr && *text != '\0' ? text : otherwise;
 }
+
+static_assert(static_cast<int>(MarkKind::dir) == SPOOR_DIR &&
+              static_cast<int>(MarkKind::file) == SPOOR_FILE &&
+              static_cast<int>(MarkKind::tree) == SPOOR_TREE);
 
 }  // namespace
 
@@ -119,10 +129,10 @@ struct spoor_client {
   }
 
   int mark(std::string_view path, spoor_kind kind, Deadline deadline) {
-    if (path.empty() || path.size() > path_bytes_max || path.find('\0') != std::string_view::npos)
-      return fail(SPOOR_INVALID,
-                  "a path has 1 to 4096 bytes, and none of them is NUL: " + spoor::base::printable(path));
-    return result_of(queue.add(static_cast<MarkKind>(kind), path, deadline));
+    auto normalised = spoor::tracker::normalise_path(path);
+    if (!normalised) return fail(SPOOR_INVALID, normalised.error().message);
+    if (path.front() == '/') normalised->insert(0, 1, '/');  // the daemon looks whether it is that of a drive
+    return result_of(queue.add(static_cast<MarkKind>(kind), *normalised, deadline));
   }
 
   const spoor::base::Endpoint endpoint;
@@ -150,6 +160,8 @@ int open_client(const spoor_options* options, spoor_client** client) {
   if (!endpoint) return fail(SPOOR_INVALID, endpoint.error().message);
   if (buffer_bytes < buffer_bytes_min || buffer_bytes > buffer_bytes_max)
     return fail(SPOOR_INVALID, "buffer_max is 512 KiB to 64 MiB");
+  if (options != nullptr && has_unknown(*options))
+    return fail(SPOOR_INVALID, "the options have members that this library does not know");
   if (std::ranges::any_of(token, [](unsigned char byte) { return byte <= ' ' || byte > '~'; }))
     return fail(SPOOR_INVALID, "the token has characters that no token has");
   auto files = std::make_unique<spoor::base::PosixFileSystem>();
@@ -217,7 +229,7 @@ int spoor_get_stats(spoor_client* client, spoor_stats* stats) {
   return guarded([&] {
     const auto figures = client->queue.figures();
     const size_t size = std::min(stats->size, sizeof(spoor_stats));
-    const spoor_stats all{.size = stats->size,
+    const spoor_stats all{.size = size,
                           .acknowledged = figures.acknowledged,
                           .ignored = figures.ignored,
                           .refused = figures.refused,

@@ -34,20 +34,26 @@ enum {
   /* All marks are acknowledged or on stable storage in the spool. A scan before their delivery misses them.
    */
   SPOOR_SPOOLED = 1,
-  /* An argument, or a path that is empty, holds a NUL byte or has over 4096 bytes: nothing was marked. */
+  /* An argument is invalid; or a path, by itself: empty, with a NUL byte or "..", or too long. Nothing was
+     marked. */
   SPOOR_INVALID = -1,
-  /* The daemon has not acknowledged all marks in time. They are kept, and sent by a later call. */
+  /* The daemon has not acknowledged all marks in time. They are held, and sent by a later call. */
   SPOOR_TIMEOUT = -2,
   /* The buffer is full, and the daemon has not acknowledged enough in time: the path was not marked. */
   SPOOR_FULL = -3,
-  /* spoor_flush(): the daemon refused paths, as invalid ones; all others are acknowledged. Told once. */
+  /*
+   * spoor_flush(): the daemon refused paths, such as those that begin with the path of a drive; all others
+   * are acknowledged. One flush of the client returns it, the first after the refusal.
+   */
   SPOOR_REFUSED = -4,
   /*
    * The daemon refuses the requests of this process: its rights, its token, or limits.max_body is below 256
-   * KiB. The marks are kept.
+   * KiB. The marks are held; or in the spool, if there is one. Of spoor_mark(): the buffer is full, and the
+   * path was not marked.
    */
   SPOOR_DENIED = -5,
-  /* The spool can't be used: the disk fails or is full, or marks in it were damaged. */
+  /* The spool can't be used: the disk fails or is full, or marks in it were damaged. Others are held, or stay
+     in it. */
   SPOOR_SPOOL_FAILED = -6,
   /* The system lacks memory or another resource. Of spoor_mark(): the path was not marked. */
   SPOOR_NO_RESOURCES = -7
@@ -66,11 +72,11 @@ typedef struct {
   const char* token;   /* for the Authorization field; default: none */
   const char* spool;   /* an existing directory for marks that can't be sent; default: none are stored */
   uint64_t buffer_max; /* bytes of paths that are held in memory; default: 8 MiB, at least 512 KiB */
-  uint64_t spool_max;  /* bytes in the spool of this client; default: 256 MiB */
+  uint64_t spool_max;  /* bytes in the spool, of all its clients; default: 256 MiB */
 } spoor_options;
 
 typedef struct {
-  size_t size;           /* sizeof(spoor_stats), set by the caller */
+  size_t size;           /* sizeof(spoor_stats), set by the caller; after the call, the bytes that are set */
   uint64_t acknowledged; /* paths; more than once if a response was lost */
   uint64_t ignored;      /* of these, by the namespace rules of the daemon */
   uint64_t refused;      /* by the daemon, as invalid */

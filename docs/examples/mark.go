@@ -2,13 +2,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -31,11 +31,9 @@ func main() {
 
 // mark returns once the daemon has acknowledged the paths. After an error, mark them again.
 func mark(client *http.Client, paths []string) error {
-	body, err := json.Marshal(map[string]any{"paths": paths})
-	if err != nil {
-		return err
-	}
-	response, err := client.Post("http://localhost/v1/marks", "application/json", bytes.NewReader(body))
+	// NUL-separated, since a name need not be UTF-8 and may hold a newline.
+	body := strings.Join(paths, "\x00") + "\x00"
+	response, err := client.Post("http://localhost/v1/marks?delimiter=nul", "text/plain", strings.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -124,6 +124,18 @@ TEST_F(DaemonSocketTest, InvalidResponses_AreErrors) {
             std::errc::protocol_error);
 }
 
+// What comes after a response is not taken for the response to the next request.
+TEST_F(DaemonSocketTest, BytesAfterAResponse_EndTheConnection) {
+  const std::string other = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
+  const PlayedServer server(path_, {{ok + other}, {ok}});
+  EXPECT_EQ(request().value().status, 200U);
+  EXPECT_EQ(request().value().status, 200U);
+}
+
+TEST_F(DaemonSocketTest, InterimResponse_IsNoResponse) {
+  EXPECT_EQ(error_after("HTTP/1.1 100 Continue\r\n\r\n" + ok).code, std::errc::protocol_error);
+}
+
 TEST_F(DaemonSocketTest, NoSocket_IsAnErrorThatNamesIt) {
   EXPECT_THAT(request().error().message, HasSubstr("cannot connect to " + path_));
 }

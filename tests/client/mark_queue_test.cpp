@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -46,6 +47,7 @@ class FakeDaemon {
       --failures;
       return {.problem = "it is down", .may_retry = true};
     }
+    if (requests > allowed) return {.problem = "it is slow", .may_retry = true};
     if (denies) return {.problem = "no right"};
     const auto paths = split(batch.paths);
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -60,6 +62,7 @@ class FakeDaemon {
   int failures = 0;
   bool denies = false;
   int requests = 0;
+  int allowed = 1'000'000;
   std::vector<std::size_t> batch_bytes;
   std::map<std::string, std::set<std::string>> marked;  // by kind
 
@@ -177,6 +180,47 @@ TEST_F(MarkQueueTest, RefusedPaths_AreLeftOut_AndToldOnce) {
   EXPECT_EQ(queue.flush(never), Outcome::done);
 }
 
+// A path that is refused does not stand for another one that is not acknowledged.
+TEST_F(MarkQueueTest, RefusedPath_SettlesNoOther) {
+  int requests = 0;
+  MarkQueue queue(
+      {},
+      [&](const MarkBatch& batch, Deadline) {
+        if (++requests == 2) return peer::MarkReply{.problem = "it is down", .may_retry = true};
+        if (requests == 3) throw std::bad_alloc();  // before its second attempt
+        return daemon_.respond(batch);
+      },
+      [](const std::string&) {});
+  for (const char* path : {"a", "bad"}) queue.add(MarkKind::dir, path, past);
+  EXPECT_THROW(queue.flush(never), std::bad_alloc);
+  EXPECT_EQ(queue.figures().held, 1U);
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, AcknowledgementOfAnotherNumber_IsNone) {
+  int requests = 0;
+  MarkQueue queue(
+      {},
+      [&](const MarkBatch& batch, Deadline) {
+        auto reply = daemon_.respond(batch);
+        if (++requests == 1) reply.marked = 2;
+        return reply;
+      },
+      [](const std::string&) {});
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(requests, 2);
+}
+
+TEST_F(MarkQueueTest, FullBuffer_OfADeniedClient_IsDenied) {
+  auto queue = make_queue();
+  daemon_.denies = true;
+  const std::string path(30, 'a');
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(queue.add(MarkKind::dir, path, never), Outcome::done);
+  EXPECT_EQ(queue.add(MarkKind::dir, path, never), Outcome::denied);
+}
+
 TEST_F(MarkQueueTest, DeniedRequest_EndsTheFlush_AndKeepsTheMarks) {
   auto queue = make_queue();
   daemon_.denies = true;
@@ -255,7 +299,7 @@ TEST_F(MarkQueueTest, Spool_TakesWhatCantBeSent_AndTheNextFlushSendsIt) {
   EXPECT_EQ(queue.flush(soon()), Outcome::spooled);
   EXPECT_EQ(queue.figures().held, 0U);
   EXPECT_EQ(queue.figures().spooled, 2U);
-  EXPECT_EQ(files_.names_in("/spool").size(), 1U);
+  EXPECT_EQ(files_.names_in("/spool").size(), 2U);
   EXPECT_EQ(queue.flush(soon()), Outcome::spooled) << "it is not empty";
   daemon_.failures = 0;
   EXPECT_EQ(queue.flush(never), Outcome::done);
@@ -292,6 +336,82 @@ TEST_F(MarkQueueTest, Spool_OfAnEarlierClient_IsSentAfterAPowerCut) {
   EXPECT_THAT(marked(), ElementsAre("a"));
 }
 
+TEST_F(MarkQueueTest, Spool_TakesTheMarksOfADeniedClient_WhichIsStillDenied) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  daemon_.denies = true;
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::denied);
+  EXPECT_EQ(queue.figures().held, 0U);
+  daemon_.denies = false;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+// Also those that are on their way.
+TEST_F(MarkQueueTest, Spool_TakesAllMarks_WhileAnotherThreadSends) {
+  auto spool = open_spool();
+  std::function<void()> meanwhile;
+  MarkQueue queue(
+      {.spool = &spool},
+      [&](const MarkBatch& batch, Deadline) {
+        if (const auto call = std::exchange(meanwhile, nullptr)) call();
+        return daemon_.respond(batch);
+      },
+      [](const std::string&) {});
+  meanwhile = [&] {
+    queue.add(MarkKind::dir, "b", past);
+    EXPECT_EQ(queue.flush(past), Outcome::spooled);
+    EXPECT_EQ(files_.names_in("/spool").size(), 2U);
+  };
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a", "b"));
+  EXPECT_THAT(files_.names_in("/spool"), IsEmpty());
+  EXPECT_EQ(queue.figures().held, 0U);
+}
+
+TEST_F(MarkQueueTest, SpoolFileThatCantBeRead_StaysAndDoesNotStopTheOthers) {
+  files_.make_directory("/spool/0.marks");  // as one of another user
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("/spool/0.marks"));
+  EXPECT_THAT(marked(), ElementsAre("a"));
+  EXPECT_THAT(files_.names_in("/spool"), ElementsAre("0.marks"));
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed) << "until it is gone";
+}
+
+TEST_F(MarkQueueTest, SpoolThatIsGone_IsNotTakenForSent) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  files_.fail_below("/spool", ENOENT);
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  files_.heal("/spool");
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, Spool_OfManyBatches_IsSentBitByBit) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  for (int i = 0; i < 50; ++i) queue.add(MarkKind::dir, "path-" + std::to_string(i), past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  const std::size_t files = files_.names_in("/spool").size();
+  EXPECT_GT(files, 5U);
+  for (std::size_t left = files; left > 0; --left) {
+    EXPECT_EQ(files_.names_in("/spool").size(), left);
+    daemon_.requests = 0;
+    daemon_.allowed = 1;
+    EXPECT_EQ(queue.flush(left == 1 ? never : soon()), left == 1 ? Outcome::done : Outcome::spooled);
+  }
+  EXPECT_EQ(marked().size(), 50U);
+}
+
 TEST_F(MarkQueueTest, SpoolFull_MarksStayInMemory) {
   auto spool = open_spool(10);
   auto queue = make_queue(&spool);
@@ -317,7 +437,7 @@ TEST_F(MarkQueueTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
   }
   const auto file = "/spool/" + files_.names_in("/spool")[0];
   std::string content = *files_.content(file);
-  content[20] ^= 1;
+  content[9] ^= 1;
   files_.put(file, content);
   daemon_.failures = 0;
   auto spool = open_spool();

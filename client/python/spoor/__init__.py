@@ -13,7 +13,10 @@ from __future__ import annotations
 import ctypes
 import enum
 import os
-from collections.abc import Iterable
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -129,6 +132,8 @@ class Client:
         spool_max: int = 0,
     ) -> None:
         self._client: ctypes.c_void_p | None = None
+        self._calls = 0  # in progress
+        self._changed = threading.Condition()
         options = _Options(
             ctypes.sizeof(_Options), _bytes(socket), _bytes(token), _bytes(spool), buffer_max, spool_max
         )
@@ -139,7 +144,8 @@ class Client:
     def mark(self, path: str | bytes | os.PathLike[str], kind: Kind = Kind.DIR, timeout: float = 10) -> None:
         """Holds a mark; flush() sends it, if its batch is not full before."""
         name = os.fsencode(path)
-        _checked(_library.spoor_mark(self._open(), name, len(name), kind, _milliseconds(timeout)))
+        with self._call() as client:
+            _checked(_library.spoor_mark(client, name, len(name), kind, _milliseconds(timeout)))
 
     def mark_many(
         self, paths: Iterable[str | bytes | os.PathLike[str]], kind: Kind = Kind.DIR, timeout: float = 10
@@ -150,17 +156,22 @@ class Client:
 
     def flush(self, timeout: float = 10) -> Result:
         """Waits until all marks are acknowledged (OK), or, with a spool, on its disk (SPOOLED)."""
-        return _checked(_library.spoor_flush(self._open(), _milliseconds(timeout)))
+        with self._call() as client:
+            return _checked(_library.spoor_flush(client, _milliseconds(timeout)))
 
     def stats(self) -> Stats:
         """What has happened to the marks of this client."""
         stats = _Stats(ctypes.sizeof(_Stats))
-        _checked(_library.spoor_get_stats(self._open(), ctypes.byref(stats)))
+        with self._call() as client:
+            _checked(_library.spoor_get_stats(client, ctypes.byref(stats)))
         return Stats(stats.acknowledged, stats.ignored, stats.refused, stats.held, stats.spooled, stats.cycle)
 
     def close(self, timeout: float = 10) -> Result:
-        """Flushes and closes; raises an Error if marks are lost. Closing again does nothing."""
-        client, self._client = self._client, None
+        """Waits for the calls of other threads to end, flushes and closes; raises an Error if marks are lost. Closing
+        again does nothing."""
+        with self._changed:
+            client, self._client = self._client, None
+            self._changed.wait_for(lambda: self._calls == 0)
         return Result.OK if client is None else _checked(_library.spoor_close(client, _milliseconds(timeout)))
 
     def __enter__(self) -> Client:
@@ -171,11 +182,25 @@ class Client:
     ) -> None:
         self.close()
 
-    def _open(self) -> ctypes.c_void_p:
-        if self._client is None:
-            raise Error(Result.INVALID, "the client is closed")
-        return self._client
+    def __del__(self) -> None:
+        if getattr(self, "_client", None) is not None:
+            warnings.warn("a spoor.Client was not closed", ResourceWarning, source=self)
+            _library.spoor_close(self._client, 0)
+
+    @contextmanager
+    def _call(self) -> Iterator[ctypes.c_void_p]:
+        with self._changed:
+            if self._client is None:
+                raise Error(Result.INVALID, "the client is closed")
+            client = self._client
+            self._calls += 1
+        try:
+            yield client
+        finally:
+            with self._changed:
+                self._calls -= 1
+                self._changed.notify_all()
 
 
 def _milliseconds(seconds: float) -> int:
-    return min(max(int(seconds * 1000), 0), 2**31 - 1)
+    return int(min(max(seconds, 0), 2_000_000) * 1000)  # an int of C
