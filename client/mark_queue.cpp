@@ -1,7 +1,7 @@
 #include "client/mark_queue.h"
 
 #include <algorithm>
-#include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -52,7 +52,8 @@ Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) 
   const auto now = steady_clock::now();
   try {
     if (now < deadline && now >= retry_at_) send_oldest(lock, deadline);
-  } catch (const std::exception&) {  // the mark is held; a failure is for flush() to report
+  } catch (const std::bad_alloc&) {
+    problem_ = "no memory";  // the mark is held all the same
   }
   return Outcome::done;
 }

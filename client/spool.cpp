@@ -91,7 +91,7 @@ base::Result<std::optional<MarkBatch>> Spool::first() {
     forget_first();
     return std::optional<MarkBatch>();
   }
-  if (auto batch = decode(**bytes)) return std::optional(*std::move(batch));
+  if (auto batch = decode(**bytes)) return batch;
   auto kept = file;
   kept += ".damaged";
   const auto renamed = files_->rename(file, kept);

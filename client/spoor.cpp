@@ -38,7 +38,7 @@ constinit thread_local std::array<char, message_bytes_max> last_error{};
 
 int fail(int result, std::string_view message) noexcept {
   const std::size_t length = std::min(message.size(), last_error.size() - 1);
-  std::copy_n(message.data(), length, last_error.data());
+  message.copy(last_error.data(), length);
   last_error[length] = '\0';
   return result;
 }
