@@ -263,6 +263,7 @@ TEST_F(LibspoorTest, DaemonKilledAtRandom_LosesNoAcknowledgedMark) {
   }
 }
 
+#if !SPOOR_IS_SANITIZED  // these programs have no sanitizer's runtime, and a library that has adds symbols
 TEST_F(LibspoorTest, Header_IsC99_AndTheExampleWorks) {
   start();
   const std::string program = directory_ / "example";
@@ -310,7 +311,6 @@ assert spoor.version()
   EXPECT_TRUE(is_dirty("from/python"));
 }
 
-#if !SPOOR_IS_SANITIZED  // which adds some
 TEST(LibspoorFileTest, Library_ExportsItsFunctionsOnly_AndNeedsTheCLibraryOnly) {
   const auto symbols =
       support::run_command({"nm", "--dynamic", "--defined-only", "--format=just-symbols", LIBSPOOR});

@@ -75,7 +75,7 @@ class MarkQueueTest : public testing::Test {
   MarkQueueTest() { files_.make_directory("/spool"); }
 
   Spool open_spool(std::uint64_t bytes_max = 1'000'000) {
-    return std::move(*Spool::open(files_, "/spool", bytes_max));
+    return Spool::open(files_, "/spool", bytes_max).value();
   }
 
   MarkQueue make_queue(Spool* spool = nullptr) {
