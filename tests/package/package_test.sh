@@ -36,7 +36,7 @@ done
 echo "$version" >"$scratch/packages/now/version"
 for package in "$scratch"/packages/now/*.deb; do
   dpkg-deb --raw-extract "$package" "$scratch/unpacked"
-  sed -i "s/^Version: .*/Version: $version~before/; s/(= $version)/(= $version~before)/" "$scratch/unpacked/DEBIAN/control"
+  sed -i "s/^Version: .*/Version: $version~before/; s/(\(>\?=\) $version)/(\1 $version~before)/g" "$scratch/unpacked/DEBIAN/control"
   dpkg-deb --root-owner-group --build "$scratch/unpacked" "$scratch/packages/before" >/dev/null
   rm -r "$scratch/unpacked"
 done
