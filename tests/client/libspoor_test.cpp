@@ -76,16 +76,17 @@ TEST_F(LibspoorTest, FlushedMarks_AreAtTheDaemon) {
   EXPECT_EQ(mark("bucket/a"), SPOOR_OK);
   EXPECT_EQ(mark("files/name", SPOOR_FILE), SPOOR_OK);
   EXPECT_EQ(mark("tree", SPOOR_TREE), SPOOR_OK);
-  const char* const more[] = {"bucket/b", "/bucket/c/"};
+  const char* const more[] = {"bucket/b", "/bucket/c/", "bucket/b", ".spoor/ignored"};
   std::size_t marked = 0;
-  EXPECT_EQ(spoor_mark_many(client_, more, 2, SPOOR_DIR, long_ms, &marked), SPOOR_OK);
-  EXPECT_EQ(marked, 2U);
-  EXPECT_EQ(stats().held, 5U);
+  EXPECT_EQ(spoor_mark_many(client_, more, 4, SPOOR_DIR, long_ms, &marked), SPOOR_OK);
+  EXPECT_EQ(marked, 4U);
+  EXPECT_EQ(stats().held, 7U);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
   for (const char* path : {"bucket/a", "bucket/b", "bucket/c", "files", "tree/below"})
     EXPECT_TRUE(is_dirty(path)) << path;
   EXPECT_FALSE(is_dirty("files/name"));
-  EXPECT_EQ(stats().acknowledged, 5U);
+  EXPECT_EQ(stats().acknowledged, 7U);
+  EXPECT_EQ(stats().ignored, 1U);
   EXPECT_EQ(stats().held, 0U);
   EXPECT_EQ(stats().cycle, 1U);
 }
