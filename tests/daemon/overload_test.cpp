@@ -49,7 +49,7 @@ TEST_F(OverloadTest, NoFileDescriptorsLeft_IsLoggedOnceAndRecovers) {
   start();
   Connection served(port());
   ASSERT_EQ(served.send("GET", "/livez").value().status, 200U);  // it is accepted
-  allow_files(3);  // fewer than it has open
+  allow_files(3);                                                // fewer than it has open
   support::RawClient waiting(port());
   waiting.send("GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(daemon_->wait_for("cannot accept connections: "), HasSubstr("Too many open files"));
