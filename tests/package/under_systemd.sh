@@ -113,7 +113,7 @@ has_usage after-upgrade/deep
 [[ $(gaps) == "$before" ]] || fail 'the installation led to a walk of the whole drive'
 
 step 'purged: nothing is left but the user, and what is on the drives'
-apt-get purge -y -q spoor spoor-watch
+apt-get purge -y -q spoor spoor-watch libspoor1 libspoor-dev python3-spoor
 left=$(find / -xdev -name '*spoor*' ! -path '/packages/*' ! -path '/proc/*' ! -path '/sys/*' ! -path '/srv/data/*' \
   ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/tmp/*')
 [[ -z $left ]] || fail "$left"
