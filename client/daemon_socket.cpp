@@ -12,7 +12,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace spoor::client {

@@ -1,6 +1,7 @@
 // Marks on disk that the daemon has not acknowledged: a directory with a file for each batch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -23,8 +24,7 @@ class Spool {
   static base::Result<Spool> open(base::FileSystem& files, const std::filesystem::path& directory,
                                   std::uint64_t bytes_max);
 
-  // What this client knows of: it looks for the files of others once, when it is opened.
-  bool is_empty() const { return entries_.empty(); }
+  // The files that this client knows of: it looks for those of others once, when it is opened.
   std::size_t size() const { return entries_.size(); }
 
   // On success the batch survives a power cut. Fails if there is no room.

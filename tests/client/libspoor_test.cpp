@@ -53,6 +53,16 @@ class LibspoorTest : public daemon::SpoordTest {
     return spoor_mark(client_, path.data(), path.size(), kind, long_ms);
   }
 
+  // Flushes in vain until the reason is this one: on a busy machine the time can be over before the first
+  // attempt.
+  int flush_until_error(const std::string& reason) {
+    int result = SPOOR_OK;
+    do {
+      result = spoor_flush(client_, short_ms);
+    } while (result != SPOOR_OK && std::string(spoor_last_error()).find(reason) == std::string::npos);
+    return result;
+  }
+
   spoor_stats stats() {
     spoor_stats stats{};
     stats.size = sizeof(stats);
@@ -171,8 +181,7 @@ TEST_F(LibspoorTest, ShorterOptions_HaveDefaultsForTheRest) {
 TEST_F(LibspoorTest, NoDaemon_TimesOut_AndSendsOnceItRuns) {
   ASSERT_EQ(open(), SPOOR_OK);
   EXPECT_EQ(mark("a"), SPOOR_OK);
-  EXPECT_EQ(spoor_flush(client_, short_ms), SPOOR_TIMEOUT);
-  EXPECT_THAT(spoor_last_error(), HasSubstr("cannot connect to"));
+  EXPECT_EQ(flush_until_error("cannot connect to"), SPOOR_TIMEOUT);
   EXPECT_EQ(stats().held, 1U);
   start();
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
@@ -186,8 +195,7 @@ TEST_F(LibspoorTest, FrozenDaemon_TimesOut_AndTheConnectionIsMadeAnew) {
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK);
   daemon_->freeze();
   EXPECT_EQ(mark("b"), SPOOR_OK);
-  EXPECT_EQ(spoor_flush(client_, short_ms), SPOOR_TIMEOUT);
-  EXPECT_THAT(spoor_last_error(), HasSubstr("not responded in time"));
+  EXPECT_EQ(flush_until_error("not responded in time"), SPOOR_TIMEOUT);
   daemon_->signal(SIGCONT);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
   EXPECT_TRUE(is_dirty("b"));
@@ -219,8 +227,8 @@ TEST_F(LibspoorTest, Spool_OutlivesTheClient_AndIsSentByTheNext) {
   std::filesystem::create_directory(spool);
   ASSERT_EQ(open(spool.c_str()), SPOOR_OK) << spoor_last_error();
   EXPECT_EQ(mark("a"), SPOOR_OK);
-  EXPECT_EQ(spoor_close(std::exchange(client_, nullptr), short_ms), SPOOR_SPOOLED);
-  EXPECT_THAT(spoor_last_error(), HasSubstr("cannot connect to"));
+  EXPECT_EQ(flush_until_error("cannot connect to"), SPOOR_SPOOLED);
+  EXPECT_EQ(spoor_close(std::exchange(client_, nullptr), 0), SPOOR_SPOOLED);
   start();
   EXPECT_FALSE(is_dirty("a"));
   ASSERT_EQ(open(spool.c_str()), SPOOR_OK);

@@ -85,6 +85,15 @@ class MarkQueueTest : public testing::Test {
         [this](const std::string& problem) { refusals_.push_back(problem); });
   }
 
+  // Until there was an attempt: on a busy machine the time can be over before.
+  Outcome flush_in_vain(MarkQueue& queue) {
+    daemon_.requests = 0;
+    for (;;) {
+      const Outcome outcome = queue.flush(soon());
+      if (daemon_.requests > 0) return outcome;
+    }
+  }
+
   std::set<std::string>& marked() { return daemon_.marked["dir"]; }
 
   fakes::MemoryFileSystem files_;
@@ -150,7 +159,7 @@ TEST_F(MarkQueueTest, DeadlinePasses_MarksAreKept_AndSentLater) {
   auto queue = make_queue();
   daemon_.failures = 1'000'000;
   queue.add(MarkKind::dir, "a", past);
-  EXPECT_EQ(queue.flush(soon()), Outcome::timed_out);
+  EXPECT_EQ(flush_in_vain(queue), Outcome::timed_out);
   EXPECT_EQ(queue.problem(), "it is down");
   EXPECT_EQ(queue.figures().held, 1U);
   daemon_.failures = 0;
@@ -405,10 +414,12 @@ TEST_F(MarkQueueTest, Spool_OfManyBatches_IsSentBitByBit) {
   EXPECT_GT(files, 5U);
   for (std::size_t left = files; left > 0; --left) {
     EXPECT_EQ(files_.names_in("/spool").size(), left);
-    daemon_.requests = 0;
+    if (left == 1) break;
     daemon_.allowed = 1;
-    EXPECT_EQ(queue.flush(left == 1 ? never : soon()), left == 1 ? Outcome::done : Outcome::spooled);
+    EXPECT_EQ(flush_in_vain(queue), Outcome::spooled);
   }
+  daemon_.requests = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_EQ(marked().size(), 50U);
 }
 
