@@ -53,6 +53,9 @@ base::Result<peer::HttpResponse> DaemonSocket::exchange_one(const peer::HttpRequ
 base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& header, const std::string& body) {
   has_response_begun_ = false;
   auto connection = std::exchange(connection_, std::nullopt);  // kept only after a whole exchange
+  // Bytes that no request has asked for are no response to this one; nor does one follow the end.
+  char unasked = 0;
+  if (connection && ::recv(connection->get(), &unasked, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) connection.reset();
   if (!connection) {
     auto connected = connect();
     if (!connected) return connected.error();
@@ -70,6 +73,7 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   std::string received;
   std::array<char, 16384> chunk{};
   std::size_t left = header.size() + body.size();
+  bool is_cut = false;  // the daemon does not read the rest
   // Both ways at a time: the daemon responds before the end of a request that it refuses.
   while (!parser.is_done()) {
     if (auto done = wait_for(connection->get(), left > 0 ? POLLIN | POLLOUT : POLLIN); !done)
@@ -79,7 +83,10 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
       const bool is_closed = sent < 0 && (errno == EPIPE || errno == ECONNRESET);
       if (sent < 0 && !is_closed && errno != EAGAIN && errno != EINTR)
         return base::system_error(errno, "cannot send to the daemon");
-      if (is_closed) left = 0;  // there may be a response all the same
+      if (is_closed) {  // there may be a response all the same
+        is_cut = true;
+        left = 0;
+      }
       for (iovec& part : parts) {
         const auto taken =
             std::min<std::size_t>(part.iov_len, static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
@@ -111,7 +118,7 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   peer::HttpResponse response{.status = parsed.result_int(),
                               .content_type = std::string(parsed[http::field::content_type]),
                               .body = std::move(parsed.body())};
-  if (response.status < 200)
+  if (response.status < 200 || (response.is_success() && (left > 0 || is_cut)))
     return base::Error(std::make_error_code(std::errc::protocol_error),
                        "the response is none to this request");
   if (parser.keep_alive() && left == 0 && received.empty()) connection_.emplace(*std::move(connection));

@@ -13,6 +13,15 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
+constexpr std::size_t part_bytes_min = std::size_t{4} << 10U;
+
+// The first paths of the batch, of about so many bytes.
+MarkBatch beginning(const MarkBatch& batch, std::size_t bytes) {
+  if (bytes >= batch.paths.size()) return batch;
+  MarkBatch part{.kind = batch.kind, .paths = batch.paths.substr(0, batch.paths.find('\0', bytes) + 1)};
+  part.count = static_cast<std::uint64_t>(std::ranges::count(part.paths, '\0'));
+  return part;
+}
 
 }  // namespace
 
@@ -22,6 +31,7 @@ MarkQueue::MarkQueue(QueueOptions options, Send send, OnRefused on_refused)
 Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) {
   const std::uint64_t bytes = path.size() + 1;
   Lock lock(mutex_);
+  refused_before_.try_emplace(std::this_thread::get_id(), figures_.refused);
   bool may_try_at_once = false;
   while (held_bytes_ + bytes > options_.held_bytes_max) {
     const Outcome outcome = progress(lock, deadline, may_try_at_once);
@@ -60,6 +70,8 @@ Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) 
 
 Outcome MarkQueue::flush(Deadline deadline) {
   Lock lock(mutex_);
+  const std::uint64_t refused_before =
+      refused_before_.try_emplace(std::this_thread::get_id(), figures_.refused).first->second;
   const std::uint64_t last = last_number_;
   bool may_try_at_once = true;
   Outcome outcome = Outcome::done;
@@ -70,9 +82,13 @@ Outcome MarkQueue::flush(Deadline deadline) {
     const Outcome stored = spool_all();
     if (outcome == Outcome::timed_out || stored == Outcome::spool_failed) outcome = stored;
   }
-  if (outcome != Outcome::done || !has_untold_refusals_) return outcome;
-  has_untold_refusals_ = false;
-  return Outcome::refused;
+  if (outcome != Outcome::done && outcome != Outcome::spooled) return outcome;
+  if (!damage_.empty()) {
+    problem_ = std::exchange(damage_, {});
+    return Outcome::spool_failed;
+  }
+  refused_before_.erase(std::this_thread::get_id());
+  return figures_.refused == refused_before ? outcome : Outcome::refused;
 }
 
 QueueFigures MarkQueue::figures() const {
@@ -129,15 +145,18 @@ Outcome MarkQueue::send_oldest(Lock& lock, Deadline deadline) {
   }
 }
 
-// Sends the batch once, and again without the paths that are refused. Removes from it what needs no more
+// Sends the batch once, and again without the paths that are refused; in parts then, since the daemon marks
+// none of the paths that it receives with one that it refuses. Removes from the batch what needs no more
 // sending: all of it if done.
 Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
+  std::size_t part_bytes = batch.paths.size();
   while (!batch.paths.empty()) {
+    const MarkBatch part = beginning(batch, part_bytes);
     peer::MarkReply reply;
     is_sending_ = true;
     lock.unlock();
     try {
-      reply = send_(batch, deadline);
+      reply = send_(part, deadline);
       if (reply.refused) on_refused_(reply.problem);
     } catch (...) {
       lock.lock();
@@ -148,7 +167,7 @@ Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
     lock.lock();
     is_sending_ = false;
     changed_.notify_all();
-    if (reply.is_acknowledged && reply.marked + reply.ignored != batch.count) {
+    if (reply.is_acknowledged && reply.marked + reply.ignored != part.count) {
       reply = {};
       reply.problem = "the daemon has acknowledged another number of marks than it was sent";
       reply.may_retry = true;
@@ -157,18 +176,20 @@ Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
       pause_ = milliseconds::zero();
       retry_at_ = {};
       problem_.clear();
-      figures_.acknowledged += batch.count;
+      figures_.acknowledged += part.count;
       figures_.ignored += reply.ignored;
       figures_.cycle = reply.cycle;
-      batch = {};
-      return Outcome::done;
+      batch.paths.erase(0, part.paths.size());
+      batch.count -= part.count;
+      part_bytes = 2 * part.paths.size();
+      continue;
     }
     problem_ = std::move(reply.problem);
     if (reply.refused) {
       peer::remove_path(batch.paths, *reply.refused);
       --batch.count;
       ++figures_.refused;
-      has_untold_refusals_ = true;
+      part_bytes = std::max(part.paths.size() / 2, part_bytes_min);
       continue;
     }
     pause_ = std::clamp(2 * pause_, first_pause, pause_max);
@@ -209,13 +230,18 @@ Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at
     may_try_at_once = false;
     auto batch = options_.spool->first();
     if (batch && !*batch) continue;  // another client has sent it
+    const std::uint64_t count = batch ? (*batch)->count : 0;
     const Outcome outcome = batch ? send(lock, **batch, deadline) : Outcome::spool_failed;
+    if (outcome != Outcome::done && batch && (*batch)->count < count) options_.spool->shorten_first(**batch);
     if (outcome == Outcome::denied) return outcome;
     if (outcome == Outcome::timed_out) continue;
     const auto removed = batch ? options_.spool->remove_first() : base::Result<>(batch.error());
     if (removed) continue;
+    if (removed.error().code == std::errc::bad_message) {  // it is set aside
+      damage_ = removed.error().message;
+      continue;
+    }
     failure = removed.error().message;
-    if (removed.error().code == std::errc::bad_message) continue;  // it is set aside
     options_.spool->skip_first();
     ++failed;
   }

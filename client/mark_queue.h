@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <unordered_map>
 
 #include "client/mark_batch.h"
 #include "client/spool.h"
@@ -23,7 +25,7 @@ enum class Outcome {
   spooled,  // all is acknowledged or in the spool
   timed_out,
   full,
-  refused,  // some paths, by the daemon; all others are acknowledged
+  refused,  // some paths, by the daemon; all others are acknowledged, or in the spool
   denied,   // the request
   spool_failed
 };
@@ -59,8 +61,9 @@ class MarkQueue {
   Outcome add(MarkKind kind, std::string_view path, Deadline deadline);
 
   // Sends what is held and what is in the spool. done: all that was added before is acknowledged. timed_out,
-  // denied, spool_failed: what is not acknowledged is still held, or in the spool. With a deadline in the
-  // past it sends nothing.
+  // denied, spool_failed: what is not acknowledged is still held, or in the spool. refused: since this thread
+  // first marked a path after its last flush; other threads are told, too. With a deadline in the past it
+  // sends nothing.
   Outcome flush(Deadline deadline);
 
   QueueFigures figures() const;
@@ -92,7 +95,9 @@ class MarkQueue {
   std::uint64_t held_bytes_ = 0;  // of batches_
   std::uint64_t last_number_ = 0;
   bool is_sending_ = false;  // a thread uses send_
-  bool has_untold_refusals_ = false;
+  // How many paths were refused before the first mark of a thread that it has not flushed.
+  std::unordered_map<std::thread::id, std::uint64_t> refused_before_;
+  std::string damage_;  // of the spool, which no flush has reported
   std::chrono::milliseconds pause_{};
   Deadline retry_at_{};  // after a failure
   QueueFigures figures_;

@@ -10,6 +10,7 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
+#include "base/printable.h"
 
 namespace spoor::client {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::string_view magic = "spoormk1";
 constexpr std::size_t header_bytes = magic.size() + sizeof(std::uint8_t);
 constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 constexpr const char* name_end = ".marks";
+constexpr const char* socket_file = "socket";
+constexpr std::uint64_t socket_bytes_max = 4096;
 constexpr std::uint64_t file_bytes_max = std::uint64_t{1} << 20U;
 constexpr std::size_t files_max = 100'000;
 
@@ -46,25 +49,51 @@ std::optional<MarkBatch> decode(std::string_view bytes) {
 
 }  // namespace
 
-Spool::Spool(base::FileSystem& files, std::filesystem::path directory, std::uint64_t bytes_max)
-    : files_(&files), directory_(std::move(directory)), bytes_max_(bytes_max) {
+Spool::Spool(base::FileSystem& files, std::filesystem::path directory, std::string socket,
+             std::uint64_t bytes_max)
+    : files_(&files), directory_(std::move(directory)), socket_(std::move(socket)), bytes_max_(bytes_max) {
   std::random_device random;
   own_name_ = fmt::format("{:08x}{:08x}", random(), random());
 }
 
 base::Result<Spool> Spool::open(base::FileSystem& files, const std::filesystem::path& directory,
-                                std::uint64_t bytes_max) {
-  Spool spool(files, std::filesystem::absolute(directory), bytes_max);  // a program may change its directory
+                                const std::filesystem::path& socket, std::uint64_t bytes_max) {
+  // A program may change its directory.
+  Spool spool(files, std::filesystem::absolute(directory), std::filesystem::absolute(socket), bytes_max);
   const auto names = files.list_directory(spool.directory_);
   if (!names) return names.error();
+  if (!std::ranges::binary_search(*names, socket_file)) {
+    // Several clients may do it at a time.
+    const auto own_file = spool.directory_ / (spool.own_name_ + '.' + socket_file);
+    auto done = base::replace_file(files, own_file, spool.socket_);
+    if (done) done = files.rename(own_file, spool.directory_ / socket_file);
+    if (!done) return done.error();
+  }
+  if (auto done = spool.check_directory(); !done) return done.error();
   for (const std::string& name : *names) {
-    if (!name.ends_with(name_end)) continue;
     std::error_code unknown;
-    const auto bytes = std::filesystem::file_size(spool.directory_ / name, unknown);
-    spool.entries_.push_back({name, unknown ? 0 : bytes});
-    spool.bytes_ += spool.entries_.back().bytes;
+    const auto size = std::filesystem::file_size(spool.directory_ / name, unknown);
+    const std::uint64_t bytes = unknown ? 0 : size;
+    if (name.ends_with(name_end)) spool.entries_.push_back({name, bytes});
+    spool.bytes_ += bytes;
   }
   return spool;
+}
+
+base::Result<> Spool::check_directory() const {
+  const auto socket = base::read_if_there(*files_, directory_ / socket_file, socket_bytes_max);
+  if (!socket) return socket.error();
+  if (*socket == socket_) return {};
+  if (!*socket) {
+    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                       fmt::format("the spool {0} is not the directory that was opened: {0}/{1} is missing",
+                                   directory_.native(), socket_file));
+  }
+  return base::Error(
+      std::make_error_code(std::errc::invalid_argument),
+      fmt::format("the spool {0} has marks for the daemon at {1}, not {2}: use another directory, "
+                  "or remove {0}/{3} if the socket was moved",
+                  directory_.native(), base::printable(**socket), socket_, socket_file));
 }
 
 base::Result<> Spool::append(const MarkBatch& batch) {
@@ -73,6 +102,7 @@ base::Result<> Spool::append(const MarkBatch& batch) {
     return base::Error(std::make_error_code(std::errc::no_space_on_device),
                        fmt::format("the spool {} is full", directory_.native()));
   }
+  if (auto done = check_directory(); !done) return done;
   // A name is used once, also if the file may be there after a failure.
   Entry entry{fmt::format("{}-{}{}", own_name_, written_++, name_end), bytes.size()};
   if (auto done = base::replace_file(*files_, directory_ / entry.name, bytes); !done) return done;
@@ -87,7 +117,7 @@ base::Result<std::optional<MarkBatch>> Spool::first() {
   if (!bytes) return bytes.error();
   if (!*bytes) {
     // The directory may be the one that is gone.
-    if (const auto names = files_->list_directory(directory_); !names) return names.error();
+    if (auto done = check_directory(); !done) return done.error();
     forget_first();
     return std::optional<MarkBatch>();
   }
@@ -108,6 +138,11 @@ base::Result<> Spool::remove_first() {
   if (!removed && removed.error().code != std::errc::no_such_file_or_directory) return removed;
   forget_first();
   return {};
+}
+
+void Spool::shorten_first(const MarkBatch& rest) {
+  // By another file: several clients may shorten the same one at a time.
+  if (append(rest)) (void)remove_first();
 }
 
 void Spool::skip_first() {

@@ -1,6 +1,10 @@
 // The C boundary: checks arguments, and turns outcomes into results.
 #include "client/spoor.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -43,9 +47,43 @@ int fail(int result, std::string_view message) noexcept {
   return result;
 }
 
+// Cancelling a thread would end the program: it unwinds the stack, and no exception leaves the library.
+class Uncancelled {
+ public:
+  Uncancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancelled() { ::pthread_setcancelstate(before_, nullptr); }
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// Tells a process from its children, without a system call: a page that is zero in these.
+class Process {
+ public:
+  Process() {
+    const auto bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    page_ = static_cast<char*>(
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (page_ == MAP_FAILED) throw std::bad_alloc();
+    ::madvise(page_, bytes, MADV_WIPEONFORK);
+    *page_ = 1;
+  }
+  ~Process() { ::munmap(page_, static_cast<size_t>(::sysconf(_SC_PAGESIZE))); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  bool is_this() const { return *page_ == 1; }
+
+ private:
+  char* page_;
+};
+
 // No exception leaves the library.
 template <class Call>
 int guarded(const Call& call) noexcept {
+  const Uncancelled uncancelled;
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -135,6 +173,7 @@ struct spoor_client {
     return result_of(queue.add(static_cast<MarkKind>(kind), *normalised, deadline));
   }
 
+  const Process process;
   const spoor::base::Endpoint endpoint;
   spoor::client::DaemonSocket daemon;
   const std::unique_ptr<spoor::base::FileSystem> files;  // that of the spool
@@ -145,6 +184,14 @@ struct spoor_client {
 };
 
 namespace {
+
+// In a child of its process, a client must not be touched: another thread may have held its locks.
+template <class Call>
+int guarded(spoor_client* client, const Call& call) noexcept {
+  if (!client->process.is_this())
+    return fail(SPOOR_INVALID, "the client is that of the parent process: open one after a fork");
+  return guarded(call);
+}
 
 bool is_kind(spoor_kind kind) { return kind >= SPOOR_DIR && kind <= SPOOR_TREE; }
 
@@ -167,7 +214,7 @@ int open_client(const spoor_options* options, spoor_client** client) {
   auto files = std::make_unique<spoor::base::PosixFileSystem>();
   std::optional<Spool> opened;
   if (!spool.empty()) {
-    auto found = Spool::open(*files, spool, spool_bytes);
+    auto found = Spool::open(*files, spool, socket, spool_bytes);
     if (!found) return fail(SPOOR_SPOOL_FAILED, found.error().message);
     opened.emplace(std::move(*found));
   }
@@ -192,7 +239,7 @@ int spoor_open(const spoor_options* options, spoor_client** client) {
 int spoor_mark(spoor_client* client, const char* path, size_t length, spoor_kind kind, int timeout_ms) {
   if (client == nullptr || path == nullptr || !is_kind(kind))
     return fail(SPOOR_INVALID, "the client or the path is null, or there is no such kind");
-  return guarded([&] { return client->mark({path, length}, kind, deadline_after(timeout_ms)); });
+  return guarded(client, [&] { return client->mark({path, length}, kind, deadline_after(timeout_ms)); });
 }
 
 int spoor_mark_many(spoor_client* client, const char* const* paths, size_t count, spoor_kind kind,
@@ -200,7 +247,7 @@ int spoor_mark_many(spoor_client* client, const char* const* paths, size_t count
   if (marked != nullptr) *marked = 0;
   if (client == nullptr || (paths == nullptr && count > 0) || !is_kind(kind))
     return fail(SPOOR_INVALID, "the client or the paths are null, or there is no such kind");
-  return guarded([&] {
+  return guarded(client, [&] {
     const Deadline deadline = deadline_after(timeout_ms);
     for (size_t i = 0; i < count; ++i) {
       if (paths[i] == nullptr) return fail(SPOOR_INVALID, "a path is null");
@@ -214,19 +261,22 @@ int spoor_mark_many(spoor_client* client, const char* const* paths, size_t count
 
 int spoor_flush(spoor_client* client, int timeout_ms) {
   if (client == nullptr) return fail(SPOOR_INVALID, "the client is null");
-  return guarded([&] { return client->result_of(client->queue.flush(deadline_after(timeout_ms))); });
+  return guarded(client, [&] { return client->result_of(client->queue.flush(deadline_after(timeout_ms))); });
 }
 
 int spoor_close(spoor_client* client, int timeout_ms) {
   if (client == nullptr) return SPOOR_OK;
+  const int result = spoor_flush(client, timeout_ms);
+  if (!client->process.is_this()) return result;
+  const Uncancelled uncancelled;
   const std::unique_ptr<spoor_client> owned(client);
-  return spoor_flush(client, timeout_ms);
+  return result;
 }
 
 int spoor_get_stats(spoor_client* client, spoor_stats* stats) {
   if (client == nullptr || stats == nullptr || stats->size < sizeof(stats->size))
     return fail(SPOOR_INVALID, "the client or the stats are null, or stats->size is not set");
-  return guarded([&] {
+  return guarded(client, [&] {
     const auto figures = client->queue.figures();
     const size_t size = std::min(stats->size, sizeof(spoor_stats));
     const spoor_stats all{.size = size,

@@ -7,10 +7,12 @@
  *
  * All functions are thread-safe, except that a client must not be used during or after its spoor_close().
  * Threads that flush at the same time share requests. The library starts no thread and installs no signal
- * handler. A client does not survive a fork: open it in the child.
+ * handler. A client belongs to the process that opened it: after a fork, the child's calls return
+ * SPOOR_INVALID.
  *
- * No call takes longer than its timeout, in milliseconds (writing to the spool excepted: that takes as long
- * as its disk does). 0 does not wait.
+ * No call takes longer than its timeout, in milliseconds. 0 does not wait. Only the spool may take longer: a
+ * call, with or without a timeout, that writes to it or waits for another that does takes as long as its
+ * disk.
  *
  * ABI: functions and members of structures are only ever added, at the end; a structure begins with its size.
  */
@@ -43,7 +45,8 @@ enum {
   SPOOR_FULL = -3,
   /*
    * spoor_flush(): the daemon refused paths, such as those that begin with the path of a drive; all others
-   * are acknowledged. One flush of the client returns it, the first after the refusal.
+   * are acknowledged, or in the spool. Returned by the flush of the thread that marked such a path, and of
+   * those that flushed meanwhile. A program that flushes for other threads compares spoor_stats.refused.
    */
   SPOOR_REFUSED = -4,
   /*
@@ -67,10 +70,11 @@ typedef enum {
 
 /* What is 0 or null has its default. The strings are copied. */
 typedef struct {
-  size_t size;         /* sizeof(spoor_options) */
-  const char* socket;  /* of the daemon; default: /run/spoor/spoor.sock */
-  const char* token;   /* for the Authorization field; default: none */
-  const char* spool;   /* an existing directory for marks that can't be sent; default: none are stored */
+  size_t size;        /* sizeof(spoor_options) */
+  const char* socket; /* of the daemon; default: /run/spoor/spoor.sock */
+  const char* token;  /* for the Authorization field; default: none */
+  /* An existing directory for marks that can't be sent, of this daemon alone; default: none are stored. */
+  const char* spool;
   uint64_t buffer_max; /* bytes of paths that are held in memory; default: 8 MiB, at least 512 KiB */
   uint64_t spool_max;  /* bytes in the spool, of all its clients; default: 256 MiB */
 } spoor_options;

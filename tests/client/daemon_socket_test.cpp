@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@ using std::chrono::steady_clock;
 using testing::HasSubstr;
 
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+const std::string not_now = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
 
 // Takes one connection after the other, and plays a list of responses on each: one whenever a header has
 // arrived.
@@ -126,10 +128,41 @@ TEST_F(DaemonSocketTest, InvalidResponses_AreErrors) {
 
 // What comes after a response is not taken for the response to the next request.
 TEST_F(DaemonSocketTest, BytesAfterAResponse_EndTheConnection) {
-  const std::string other = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
-  const PlayedServer server(path_, {{ok + other}, {ok}});
+  const PlayedServer server(path_, {{ok + not_now}, {ok}});
   EXPECT_EQ(request().value().status, 200U);
   EXPECT_EQ(request().value().status, 200U);
+}
+
+// Also if it arrives when the exchange is over.
+TEST_F(DaemonSocketTest, BytesThatNoRequestAskedFor_EndTheConnection) {
+  const support::ListeningSocket listening(path_);
+  std::promise<void> is_over;
+  std::promise<void> is_sent;
+  const std::jthread server([&] {
+    std::array<char, 4096> request{};
+    const int first = ::accept(listening.fd(), nullptr, nullptr);
+    EXPECT_GT(::read(first, request.data(), request.size()), 0);
+    EXPECT_GT(::send(first, ok.data(), ok.size(), MSG_NOSIGNAL), 0);
+    is_over.get_future().wait();
+    EXPECT_GT(::send(first, ok.data(), ok.size(), MSG_NOSIGNAL), 0);
+    is_sent.set_value();
+    const int second = ::accept(listening.fd(), nullptr, nullptr);
+    EXPECT_GT(::read(second, request.data(), request.size()), 0);
+    EXPECT_GT(::send(second, not_now.data(), not_now.size(), MSG_NOSIGNAL), 0);
+    ::close(first);
+    ::close(second);
+  });
+  EXPECT_EQ(request().value().status, 200U);
+  is_over.set_value();
+  is_sent.get_future().wait();
+  EXPECT_EQ(request().value().status, 503U);
+}
+
+TEST_F(DaemonSocketTest, SuccessBeforeTheEndOfTheRequest_IsNone) {
+  const PlayedServer server(path_, {{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"}});
+  const auto response = request(std::string(std::size_t{8} << 20U, 'a'));
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code, std::errc::protocol_error);
 }
 
 TEST_F(DaemonSocketTest, InterimResponse_IsNoResponse) {

@@ -1,5 +1,7 @@
 // The shared library, as programs use it: against a real spoord.
 #include <gmock/gmock.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -234,10 +236,51 @@ TEST_F(LibspoorTest, Spool_OutlivesTheClient_AndIsSentByTheNext) {
   ASSERT_EQ(open(spool.c_str()), SPOOR_OK);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
   EXPECT_TRUE(is_dirty("a"));
+  EXPECT_TRUE(std::filesystem::remove(spool + "/socket"));
   EXPECT_TRUE(std::filesystem::is_empty(spool));
 }
 
 // Threads that mark and flush while the daemon is killed and started again.
+// Another thread of the parent may have held the client's locks.
+TEST_F(LibspoorTest, ForkedChild_IsRefused_AndTheParentGoesOn) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    spoor_stats stats{};
+    stats.size = sizeof(stats);
+    const bool are_refused = mark("b") == SPOOR_INVALID && spoor_flush(client_, 0) == SPOOR_INVALID &&
+                             spoor_get_stats(client_, &stats) == SPOOR_INVALID &&
+                             spoor_close(client_, 0) == SPOOR_INVALID;
+    ::_exit(are_refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
+  EXPECT_TRUE(is_dirty("a"));
+  EXPECT_FALSE(is_dirty("b"));
+}
+
+TEST_F(LibspoorTest, CancelledThread_EndsItsCallFirst) {
+  start();
+  ASSERT_EQ(open(), SPOOR_OK);
+  EXPECT_EQ(mark("a"), SPOOR_OK);
+  pthread_t thread{};
+  const auto flush = [](void* client) -> void* {
+    ::pthread_cancel(::pthread_self());  // at the next point that allows it
+    spoor_flush(static_cast<spoor_client*>(client), long_ms);
+    ::pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(::pthread_create(&thread, nullptr, flush, client_), 0);
+  void* result = nullptr;
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_TRUE(is_dirty("a"));
+}
+
 TEST_F(LibspoorTest, DaemonKilledAtRandom_LosesNoAcknowledgedMark) {
   start();
   ASSERT_EQ(open(), SPOOR_OK);
@@ -288,7 +331,7 @@ TEST_F(LibspoorTest, Header_IsC99_AndTheExampleWorks) {
 TEST_F(LibspoorTest, Python_MarksAndReportsErrors) {
   start();
   const char* const script = R"(
-import sys, spoor
+import os, signal, sys, spoor
 socket, spool = sys.argv[1:]
 with spoor.Client(socket, spool=spool) as client:
     client.mark("from/python")
@@ -307,9 +350,40 @@ try:
     sys.exit("no error")
 except spoor.Error as error:
     assert "closed" in str(error)
-down = spoor.Client(socket + ".none", spool=spool)
+try:
+    spoor.Client(socket + ".none", spool=spool)
+    sys.exit("no error")
+except spoor.Error as error:
+    assert "has marks for the daemon at " + socket in str(error), error
+try:
+    spoor.Client(socket + "\0")
+    sys.exit("no error")
+except ValueError:
+    pass
+os.mkdir(spool + ".none")
+down = spoor.Client(socket + ".none", spool=spool + ".none")
 down.mark("later")
+if os.fork() == 0:
+    try:
+        down.close()
+    except spoor.Error as error:
+        os._exit(0 if "parent" in str(error) else 1)
+    os._exit(2)
+assert os.wait()[1] == 0
+down._calls += 1  # another thread's, which takes its time
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    down.close()
+    sys.exit("no interrupt")
+except KeyboardInterrupt:
+    down._calls -= 1
 assert down.close(timeout=0.01) is spoor.Result.SPOOLED
+forgotten = spoor.Client(socket + ".none", spool=spool + ".none")
+forgotten.mark("also later")
+sys.unraisablehook = lambda _: None  # the warning is an error here
+del forgotten
+assert len(os.listdir(spool + ".none")) == 3
 assert spoor.version()
 )";
   std::filesystem::create_directory(directory_ / "spool");

@@ -75,7 +75,7 @@ class MarkQueueTest : public testing::Test {
   MarkQueueTest() { files_.make_directory("/spool"); }
 
   Spool open_spool(std::uint64_t bytes_max = 1'000'000) {
-    return Spool::open(files_, "/spool", bytes_max).value();
+    return Spool::open(files_, "/spool", "/spoor.sock", bytes_max).value();
   }
 
   MarkQueue make_queue(Spool* spool = nullptr) {
@@ -92,6 +92,13 @@ class MarkQueueTest : public testing::Test {
       const Outcome outcome = queue.flush(soon());
       if (daemon_.requests > 0) return outcome;
     }
+  }
+
+  // The files of marks in the spool.
+  std::vector<std::string> spooled() {
+    auto names = files_.names_in("/spool");
+    std::erase(names, "socket");
+    return names;
   }
 
   std::set<std::string>& marked() { return daemon_.marked["dir"]; }
@@ -299,6 +306,38 @@ TEST_F(MarkQueueTest, ManyThreads_EachFlushSeesItsOwnMarksAcknowledged) {
   EXPECT_EQ(queue.figures().held, 0U);
 }
 
+// Each on its own, not the first that asks.
+TEST_F(MarkQueueTest, ThreadWhosePathIsRefused_IsTold_AfterAnotherThreadWas) {
+  auto queue = make_queue();
+  queue.add(MarkKind::dir, "bad", past);
+  Outcome of_other = Outcome::done;
+  std::thread([&] { of_other = queue.flush(never); }).join();
+  EXPECT_EQ(of_other, Outcome::refused);
+  std::thread([&] { of_other = queue.flush(never); }).join();
+  EXPECT_EQ(of_other, Outcome::done) << "it was before its flush";
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_EQ(queue.flush(never), Outcome::done) << "it is told once";
+}
+
+// The bytes that are sent do not grow with the square of the refused paths.
+TEST_F(MarkQueueTest, BatchOfRefusedPaths_IsSentInSmallParts) {
+  constexpr int count = 20'000;
+  std::uint64_t sent_bytes = 0;
+  MarkQueue queue(
+      {},
+      [&](const MarkBatch& batch, Deadline) {
+        sent_bytes += batch.paths.size();
+        return daemon_.respond(batch);
+      },
+      [](const std::string&) {});
+  for (int i = 0; i < count; ++i) queue.add(MarkKind::dir, "bad", past);
+  queue.add(MarkKind::dir, "good", past);
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_EQ(queue.figures().refused, std::uint64_t{count});
+  EXPECT_THAT(marked(), ElementsAre("good"));
+  EXPECT_LT(sent_bytes, std::uint64_t{count} * 5000);
+}
+
 TEST_F(MarkQueueTest, Spool_TakesWhatCantBeSent_AndTheNextFlushSendsIt) {
   auto spool = open_spool();
   auto queue = make_queue(&spool);
@@ -308,13 +347,13 @@ TEST_F(MarkQueueTest, Spool_TakesWhatCantBeSent_AndTheNextFlushSendsIt) {
   EXPECT_EQ(queue.flush(soon()), Outcome::spooled);
   EXPECT_EQ(queue.figures().held, 0U);
   EXPECT_EQ(queue.figures().spooled, 2U);
-  EXPECT_EQ(files_.names_in("/spool").size(), 2U);
+  EXPECT_EQ(spooled().size(), 2U);
   EXPECT_EQ(queue.flush(soon()), Outcome::spooled) << "it is not empty";
   daemon_.failures = 0;
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_THAT(marked(), ElementsAre("a"));
   EXPECT_THAT(daemon_.marked["tree"], ElementsAre("t"));
-  EXPECT_THAT(files_.names_in("/spool"), IsEmpty());
+  EXPECT_THAT(spooled(), IsEmpty());
 }
 
 TEST_F(MarkQueueTest, Spool_TakesTheBuffer_WhereItIsFull) {
@@ -371,12 +410,12 @@ TEST_F(MarkQueueTest, Spool_TakesAllMarks_WhileAnotherThreadSends) {
   meanwhile = [&] {
     queue.add(MarkKind::dir, "b", past);
     EXPECT_EQ(queue.flush(past), Outcome::spooled);
-    EXPECT_EQ(files_.names_in("/spool").size(), 2U);
+    EXPECT_EQ(spooled().size(), 2U);
   };
   queue.add(MarkKind::dir, "a", past);
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_THAT(marked(), ElementsAre("a", "b"));
-  EXPECT_THAT(files_.names_in("/spool"), IsEmpty());
+  EXPECT_THAT(spooled(), IsEmpty());
   EXPECT_EQ(queue.figures().held, 0U);
 }
 
@@ -389,7 +428,7 @@ TEST_F(MarkQueueTest, SpoolFileThatCantBeRead_StaysAndDoesNotStopTheOthers) {
   EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
   EXPECT_THAT(queue.problem(), HasSubstr("/spool/0.marks"));
   EXPECT_THAT(marked(), ElementsAre("a"));
-  EXPECT_THAT(files_.names_in("/spool"), ElementsAre("0.marks"));
+  EXPECT_THAT(spooled(), ElementsAre("0.marks"));
   EXPECT_EQ(queue.flush(never), Outcome::spool_failed) << "until it is gone";
 }
 
@@ -410,10 +449,10 @@ TEST_F(MarkQueueTest, Spool_OfManyBatches_IsSentBitByBit) {
   auto queue = make_queue(&spool);
   for (int i = 0; i < 50; ++i) queue.add(MarkKind::dir, "path-" + std::to_string(i), past);
   EXPECT_EQ(queue.flush(past), Outcome::spooled);
-  const std::size_t files = files_.names_in("/spool").size();
+  const std::size_t files = spooled().size();
   EXPECT_GT(files, 5U);
   for (std::size_t left = files; left > 0; --left) {
-    EXPECT_EQ(files_.names_in("/spool").size(), left);
+    EXPECT_EQ(spooled().size(), left);
     if (left == 1) break;
     daemon_.allowed = 1;
     EXPECT_EQ(flush_in_vain(queue), Outcome::spooled);
@@ -446,7 +485,7 @@ TEST_F(MarkQueueTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
       EXPECT_EQ(queue.flush(past), Outcome::spooled);
     }
   }
-  const auto file = "/spool/" + files_.names_in("/spool")[0];
+  const auto file = "/spool/" + spooled()[0];
   std::string content = *files_.content(file);
   content[9] ^= 1;
   files_.put(file, content);
@@ -457,7 +496,91 @@ TEST_F(MarkQueueTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
   EXPECT_THAT(queue.problem(), HasSubstr(".damaged is damaged, and its marks are lost"));
   EXPECT_THAT(marked(), ElementsAre("b"));
   EXPECT_EQ(queue.flush(never), Outcome::done) << "it is reported once";
-  EXPECT_EQ(files_.names_in("/spool").size(), 1U);
+  EXPECT_EQ(spooled().size(), 1U);
+}
+
+// Another thread may read the damaged file, and the flush that finds it may not succeed.
+TEST_F(MarkQueueTest, DamagedSpoolFile_IsReported_AlsoIfTheFlushTimesOut) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  files_.put("/spool/" + spooled()[0], "spoormk1 and no more");
+  queue.add(MarkKind::dir, "b", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  daemon_.failures = 1'000'000;
+  EXPECT_EQ(flush_in_vain(queue), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("its marks are lost"));
+  daemon_.failures = 0;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("b"));
+}
+
+// As if the spool's file system were not mounted: the directory is there, and empty.
+TEST_F(MarkQueueTest, OtherDirectoryInPlaceOfTheSpool_IsNotTakenForSent_AndTakesNothing) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  const std::string file = "/spool/" + spooled()[0];
+  const std::string content = *files_.content(file);
+  ASSERT_TRUE(files_.remove(file));
+  ASSERT_TRUE(files_.remove("/spool/socket"));
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("/spool is not the directory that was opened"));
+  queue.add(MarkKind::dir, "b", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spool_failed);
+  EXPECT_THAT(spooled(), IsEmpty());
+  files_.put(file, content);
+  files_.put("/spool/socket", "/spoor.sock");
+  EXPECT_EQ(queue.flush(never), Outcome::done) << queue.problem();
+  EXPECT_THAT(marked(), ElementsAre("a", "b"));
+}
+
+TEST_F(MarkQueueTest, SpoolOfAnotherDaemon_IsNotOpened) {
+  ASSERT_TRUE(Spool::open(files_, "/spool", "/a.sock", 1000));
+  ASSERT_TRUE(Spool::open(files_, "/spool", "/a.sock", 1000));
+  const auto other = Spool::open(files_, "/spool", "/b.sock", 1000);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("/spool has marks for the daemon at /a.sock, not /b.sock"));
+}
+
+TEST_F(MarkQueueTest, RefusalAndSpool_TheRefusalIsTold) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "bad", past);
+  queue.add(MarkKind::dir, "good", past);
+  daemon_.allowed = 1;
+  EXPECT_EQ(flush_in_vain(queue), Outcome::refused);
+  EXPECT_EQ(spooled().size(), 1U);
+  daemon_.allowed = 1'000'000;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("good"));
+}
+
+// A flush that times out over it keeps what it has done.
+TEST_F(MarkQueueTest, SpoolFileWithManyRefusedPaths_Drains) {
+  auto spool = open_spool();
+  MarkQueue queue(
+      {.spool = &spool}, [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); },
+      [](const std::string&) {});
+  for (int i = 0; i < 50; ++i) {
+    queue.add(MarkKind::dir, "bad", past);
+    queue.add(MarkKind::dir, "path-" + std::to_string(i), past);
+  }
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  ASSERT_EQ(spooled().size(), 1U);
+  daemon_.allowed = 10;
+  for (std::uint64_t refused = 0; refused < 50; refused = queue.figures().refused) {
+    EXPECT_EQ(queue.figures().refused, refused);
+    EXPECT_EQ(flush_in_vain(queue), Outcome::refused);
+    ASSERT_GT(queue.figures().refused, refused) << "no progress";
+  }
+  EXPECT_EQ(queue.figures().refused, 50U) << "none twice";
+  daemon_.allowed = 1'000'000;
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_EQ(marked().size(), 50U);
+  EXPECT_THAT(spooled(), IsEmpty());
 }
 
 // Whatever call to the disk fails: what a flush calls spooled is there after a power cut, and is sent.
@@ -470,7 +593,7 @@ TEST_F(MarkQueueTest, SpoolOnAFailingDisk_LosesNothingThatItReportedAsSpooled) {
     daemon.failures = 1'000'000;
     std::set<std::string> promised;
     {
-      auto spool = *Spool::open(files, "/spool", 1'000'000);
+      auto spool = *Spool::open(files, "/spool", "/spoor.sock", 1'000'000);
       MarkQueue queue({.spool = &spool}, send, [](const std::string&) {});
       files.stop_at_call(failing);
       for (const char* path : {"a", "b"}) {
@@ -484,7 +607,7 @@ TEST_F(MarkQueueTest, SpoolOnAFailingDisk_LosesNothingThatItReportedAsSpooled) {
     }
     files.crash();
     daemon.failures = 0;
-    auto spool = *Spool::open(files, "/spool", 1'000'000);
+    auto spool = *Spool::open(files, "/spool", "/spoor.sock", 1'000'000);
     MarkQueue queue({.spool = &spool}, send, [](const std::string&) {});
     EXPECT_EQ(queue.flush(never), Outcome::done) << queue.problem();
     EXPECT_TRUE(std::ranges::includes(daemon.marked["dir"], promised)) << "call " << failing;

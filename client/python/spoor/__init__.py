@@ -5,7 +5,7 @@
         client.flush()  # returns once the daemon has acknowledged it
 
 Make a change visible, mark it, flush, and only then report the change as done. All methods of a client may be called by
-several threads, and release the interpreter lock while they wait. A client does not survive a fork.
+several threads, and release the interpreter lock while they wait. A client belongs to the process that opened it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,12 @@ def _checked(result: int) -> Result:
 
 
 def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
-    return None if text is None else os.fsencode(text)
+    if text is None:
+        return None
+    name = os.fsencode(text)
+    if b"\0" in name:
+        raise ValueError("an embedded NUL character")
+    return name
 
 
 class Client:
@@ -133,7 +138,9 @@ class Client:
     ) -> None:
         self._client: ctypes.c_void_p | None = None
         self._calls = 0  # in progress
+        self._is_closing = False
         self._changed = threading.Condition()
+        self._process = os.getpid()
         options = _Options(
             ctypes.sizeof(_Options), _bytes(socket), _bytes(token), _bytes(spool), buffer_max, spool_max
         )
@@ -169,9 +176,11 @@ class Client:
     def close(self, timeout: float = 10) -> Result:
         """Waits for the calls of other threads to end, flushes and closes; raises an Error if marks are lost. Closing
         again does nothing."""
+        self._check_process()
         with self._changed:
+            self._is_closing = True
+            self._changed.wait_for(lambda: self._calls == 0)  # interrupted, the client is still there to be closed
             client, self._client = self._client, None
-            self._changed.wait_for(lambda: self._calls == 0)
         return Result.OK if client is None else _checked(_library.spoor_close(client, _milliseconds(timeout)))
 
     def __enter__(self) -> Client:
@@ -183,14 +192,18 @@ class Client:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_client", None) is not None:
+        if getattr(self, "_client", None) is None or self._process != os.getpid():
+            return
+        try:
             warnings.warn("a spoor.Client was not closed", ResourceWarning, source=self)
+        finally:
             _library.spoor_close(self._client, 0)
 
     @contextmanager
     def _call(self) -> Iterator[ctypes.c_void_p]:
+        self._check_process()
         with self._changed:
-            if self._client is None:
+            if self._client is None or self._is_closing:
                 raise Error(Result.INVALID, "the client is closed")
             client = self._client
             self._calls += 1
@@ -200,6 +213,10 @@ class Client:
             with self._changed:
                 self._calls -= 1
                 self._changed.notify_all()
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():  # where another thread of the parent may have held the lock
+            raise Error(Result.INVALID, "the client is that of the parent process: open one after a fork")
 
 
 def _milliseconds(seconds: float) -> int:
