@@ -32,6 +32,7 @@ struct ChangesFlags {
   std::optional<std::uint64_t> until;
   std::string consumer;
   std::string drive;
+  bool everything = false;
   bool commit = false;
   bool forget = false;
   bool latest = false;
@@ -100,8 +101,12 @@ class ChangesCommand {
     const auto since = find_since(database);
     if (!since) return start_over(database, latest);
     Printer printer(flags_);
-    const scanner::FeedRange range{
-        .since = *since, .until = flags_.until, .after = {}, .files = flags_.files, .drive = flags_.drive};
+    const scanner::FeedRange range{.since = *since,
+                                   .until = flags_.until,
+                                   .after = {},
+                                   .files = flags_.files,
+                                   .drive = flags_.drive,
+                                   .everything = flags_.everything};
     const auto until = or_fail(scanner::read_changes_in_pages(
         database, range, page_bytes, [&](const FeedEntry& entry) { return printer.print(entry); }));
     if (!until) return start_over(database, latest);
@@ -124,7 +129,9 @@ class ChangesCommand {
 
   // How many scans a consumer has still to read; nothing if it has to start over.
   static std::optional<std::uint64_t> lag_of(scanner::UsageDatabase& database,
-                                             const scanner::Consumer& consumer, std::uint64_t latest) {
+                                             const scanner::Consumer& consumer, std::uint64_t latest,
+                                             bool starts_over) {
+    if (starts_over) return std::nullopt;
     const auto id = or_fail(scanner::feed_id(database));
     if (consumer.feed_id != id || consumer.scan > latest) return std::nullopt;
     const auto until =
@@ -134,18 +141,23 @@ class ChangesCommand {
   }
 
   void print_consumers(scanner::UsageDatabase& database, std::uint64_t latest) const {
-    const auto list = or_fail(open_consumers().list());
+    auto consumers = open_consumers();
+    const auto list = or_fail(consumers.list());
     auto json = nlohmann::ordered_json{{"latest", latest}, {"consumers", nlohmann::ordered_json::array()}};
     Table table({"consumer", "scan", "behind", "committed", ""}, {3, 4});
     for (const scanner::Consumer& consumer : list) {
-      const auto behind = lag_of(database, consumer, latest);
+      const auto found = or_fail(consumers.find(consumer.name));
+      const bool starts_over = found && found->progress && !found->progress->start_over_id.empty();
+      const auto behind = lag_of(database, consumer, latest, starts_over);
       const std::string committed = base::iso_time(consumer.committed_at);
       json["consumers"].push_back({{"consumer", consumer.name},
                                    {"scan", consumer.scan},
                                    {"behind", behind ? nlohmann::ordered_json(*behind) : nullptr},
                                    {"committed_at", committed}});
       table.add({consumer.name, std::to_string(consumer.scan), behind ? with_commas(*behind) : "-", committed,
-                 behind ? "" : "starts over: its changes are no longer kept"});
+                 behind        ? ""
+                 : starts_over ? "starts over: reads everything"
+                               : "starts over: its changes are no longer kept"});
     }
     if (flags_.json) return print_json(json);
     print_text(list.empty() ? "no consumer has committed yet\n" : table.to_string());
@@ -161,6 +173,7 @@ class ChangesCommand {
   // Nothing for a consumer that has no position yet.
   std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database) const {
     if (flags_.since) return flags_.since;
+    if (flags_.everything) return 0;
     const auto id = or_fail(scanner::feed_id(database));
     return or_fail(open_consumers().position(flags_.consumer, id));
   }
@@ -204,8 +217,9 @@ std::string find_drive(const config::Config& config, const std::string& path) {
 
 void run(const GlobalOptions& global, ChangesFlags& flags) {
   refuse_url(global, "changes");
-  if (!flags.latest && !flags.consumers && flags.since.has_value() != flags.consumer.empty()) {
-    throw Failure{exit_usage, "give either --since SCAN or --consumer NAME"};
+  const int sources = int{flags.since.has_value()} + int{!flags.consumer.empty()} + int{flags.everything};
+  if (!flags.latest && !flags.consumers && sources != 1) {
+    throw Failure{exit_usage, "give either --since SCAN, --consumer NAME or --everything"};
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
     throw Failure{exit_usage, "--commit and --forget need --consumer NAME"};
@@ -244,6 +258,8 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options) {
       ->type_name("SCAN");
   command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet")
       ->type_name("NAME");
+  command->add_flag("--everything", flags->everything,
+                    "Lists all that the last scan found, not only what changed");
   command->add_option("--drive", flags->drive, "Lists only changes on this drive")->type_name("DIR");
   command->add_flag("--latest", flags->latest,
                     "Prints only the number of the last scan (--json: also the id of the feed)");

@@ -1,4 +1,5 @@
 // The recipes of docs/recipes, with real scans and the programs that they are for.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -80,17 +81,29 @@ TEST_F(BackupTest, Rsync_DirectoryVanishedAfterScan_Succeeds) {
   const auto copied = rsync();
   EXPECT_EQ(copied.code, 0) << copied.err;
   expect_same();
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/above"}).code, 0);
+  cluster_.scan(node());
+  EXPECT_EQ(rsync().code, 0);
   EXPECT_EQ(changes({"--consumer", "rsync"}).out, "") << "it was read";
 }
 
 // It is the same directory in the scans before and after the copy, which needs no second look.
 TEST_F(BackupTest, Rsync_DirectoryMovedAwayAndBack_StaysInTheCopy) {
   change("moving/deep/file");
-  cluster_.scan(node());
+  scan_settled();
   ASSERT_EQ(rsync().code, 0);
+  change("moving/deep/new");
   change("moving/new");
+  // More names than a pipe holds.
+  for (int i = 0; i < 2'000; ++i) {
+    const fs::path each = drive() / "moving" / (std::to_string(i) + std::string(200, 'x'));
+    fs::create_directory(each);
+    std::ofstream(each / "new") << i;
+  }
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "--kind", "tree", "moving"}).code, 0);
+  scan_settled();
   change("top");
-  cluster_.scan(node());
+  scan_settled();
   fs::rename(drive() / "moving", drive() / "elsewhere");
   ASSERT_EQ(rsync().code, 0);
   fs::rename(drive() / "elsewhere", drive() / "moving");
@@ -215,9 +228,28 @@ TEST_F(BackupTest, ChangesCommand_PathWithNewline_NeedsNulOrJsonOutput) {
             "{\"scan\":2,\"path\":\"bucket/line\\nbreak\",\"change\":\"new\"}\n");
 }
 
+TEST_F(BackupTest, ChangesCommand_Everything_ListsWhatTheLastScanFound) {
+  change("bucket/a/file");
+  cluster_.scan(node());
+  change("bucket/b/file");
+  fs::remove_all(drive() / "bucket" / "a");
+  ASSERT_EQ(cluster_.spoor(node(), {"mark", "bucket/a"}).code, 0);
+  cluster_.scan(node());
+  fs::create_directory(drive() / "later");
+  const std::string all = "bucket/\nbucket/b/\n";
+  EXPECT_EQ(changes({"--everything"}).out, all);
+  EXPECT_EQ(changes({"--everything", "--drive", drive().native()}).out, all);
+  EXPECT_EQ(changes({"--everything", "--deleted"}).out, "");
+}
+
 TEST_F(BackupTest, ChangesCommand_WrongArguments_AreRefused) {
-  for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
-           {}, {"--since", "1", "--consumer", "c"}, {"--since", "1", "--commit"}, {"--since", "x"}}) {
+  for (const std::vector<std::string>& bad :
+       std::vector<std::vector<std::string>>{{},
+                                             {"--since", "1", "--consumer", "c"},
+                                             {"--since", "1", "--everything"},
+                                             {"--everything", "--commit"},
+                                             {"--since", "1", "--commit"},
+                                             {"--since", "x"}}) {
     EXPECT_EQ(changes(bad).code, 2);
   }
   EXPECT_EQ(changes({"--since", "1"}).code, 1) << "there was no scan yet";

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,12 @@
 #include "tests/support/tree_totals.h"
 
 namespace spoor::cluster {
+
+// Of a file; empty if there is none.
+inline std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 // Nodes reach each other over Unix sockets in one temporary directory, so that no port can be taken;
 // each also listens on a free TCP port.

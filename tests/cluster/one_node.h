@@ -43,13 +43,19 @@ class OneNodeTest : public testing::Test {
   support::CommandResult recipe(const std::string& name, const std::vector<std::string>& arguments,
                                 const std::vector<std::string>& environment = {},
                                 const std::vector<std::string>& options = {}) {
+    return support::run_command(recipe_command(name, arguments, environment, options));
+  }
+
+  std::vector<std::string> recipe_command(const std::string& name, const std::vector<std::string>& arguments,
+                                          const std::vector<std::string>& environment = {},
+                                          const std::vector<std::string>& options = {}) {
     std::string program = std::string("SPOOR=") + SPOOR + " --config " + cluster_.config_of(node()).native();
     for (const std::string& each : options) program += ' ' + each;
     std::vector<std::string> command{"env", program};
     command.insert(command.end(), environment.begin(), environment.end());
     command.push_back(std::string(RECIPES "/") + name);
     command.insert(command.end(), arguments.begin(), arguments.end());
-    return support::run_command(command);
+    return command;
   }
 
   Cluster cluster_;

@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "tests/cluster/one_node.h"
 #include "tests/support/locales.h"
@@ -49,13 +51,21 @@ class RecipeRoundsTest : public OneNodeTest, public testing::WithParamInterface<
 
   void scan() { cluster_.scan(node(), 0, settings()); }
 
+  std::vector<std::string> environment() {
+    auto variables = locales_.environment(GetParam());
+    for (const auto& [name, file] : std::map<std::string, std::string>{{"RESTIC_REPOSITORY", "repository"},
+                                                                       {"RESTIC_PASSWORD_FILE", "password"},
+                                                                       {"RESTIC_CACHE_DIR", "cache"},
+                                                                       {"BORG_REPO", "repository"},
+                                                                       {"BORG_BASE_DIR", "borg"},
+                                                                       {"RCLONE_CONFIG", "rclone"}})
+      variables.push_back(name + '=' + (work_ / file).native());
+    variables.emplace_back("BORG_PASSPHRASE=secret");
+    return variables;
+  }
+
   support::CommandResult run_recipe(const std::string& name, const std::vector<std::string>& arguments) {
-    auto environment = locales_.environment(GetParam());
-    for (const std::string& each : {"RESTIC_REPOSITORY=" + (work_ / "repository").native(),
-                                    "RESTIC_PASSWORD_FILE=" + (work_ / "password").native(),
-                                    "RESTIC_CACHE_DIR=" + (work_ / "cache").native()})
-      environment.push_back(each);
-    return recipe(name, arguments, environment, settings());
+    return recipe(name, arguments, environment(), settings());
   }
 
   // What differs in names, types, sizes, times, rights and bytes.
@@ -66,9 +76,23 @@ class RecipeRoundsTest : public OneNodeTest, public testing::WithParamInterface<
     return found.out;
   }
 
-  // restic does not restore the attributes of the top directory and, before 0.17, damages the target of a
-  // symbolic link that is no UTF-8.
-  static std::string without_limits_of_restic(const std::string& differences) {
+  // What rclone copies: regular files by path, with their bytes and, if wanted, their mtime.
+  static std::map<std::string, std::string> files_of(const fs::path& top, bool with_time) {
+    std::map<std::string, std::string> files;
+    for (auto at = fs::recursive_directory_iterator(top); at != fs::recursive_directory_iterator(); ++at) {
+      if (at->path() == top / ".spoor") at.disable_recursion_pending();
+      if (at->is_symlink() || !at->is_regular_file()) continue;
+      std::stringstream text;
+      text << std::ifstream(at->path(), std::ios::binary).rdbuf();
+      if (with_time) text << ' ' << at->last_write_time().time_since_epoch().count();
+      files[at->path().lexically_relative(top).native()] = text.str();
+    }
+    return files;
+  }
+
+  // The attributes of the top directory are not restored. restic before 0.17 damages the target of a symbolic
+  // link that is no UTF-8.
+  static std::string without_limits_of_backups(const std::string& differences) {
     std::string rest;
     std::istringstream lines(differences);
     for (std::string line; std::getline(lines, line);) {
@@ -130,6 +154,55 @@ TEST_P(RecipeRoundsTest, RsyncFromFeed_EveryRound_CopiesEqualTheDrives) {
   }
 }
 
+// One copy is a local directory, which has checksums; the other is behind WebDAV, which has none.
+TEST_P(RecipeRoundsTest, RcloneFromFeed_EveryRound_CopiesEqualTheDrives) {
+  SCOPED_TRACE(random_.trace());
+  support::Daemon server({"rclone", "serve", "webdav", "--addr", "127.0.0.1:0", (work_ / "served").native()});
+  const std::string url = "http://" + server.wait_for("WebDav Server started on http://");
+  std::ofstream(work_ / "rclone") << "[served]\ntype = webdav\nvendor = other\nurl = " << url << '\n';
+  const std::vector<std::pair<fs::path, std::string>> copies{{work_ / "local", (work_ / "local").native()},
+                                                             {work_ / "served" / "copy", "served:copy"}};
+  const int last = rounds(support::is_sanitized ? 0 : 3);
+  for (int round = 0; round <= last && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (round > 0) change_and_scan();
+    for (std::size_t at = 0; at < 2; ++at) {
+      const std::string drive = node().drives[at].native();
+      const auto copied =
+          run_recipe("rclone-from-feed", {drive, copies[at].second, "copy" + std::to_string(at)});
+      EXPECT_EQ(copied.code, 0) << copied.err;
+      EXPECT_EQ(
+          copied.out,
+          round > 0 ? "" : "copies all of " + drive + ": what changed since the last copy is not known\n");
+      EXPECT_EQ(files_of(drive, at == 0), files_of(copies[at].first, at == 0));
+    }
+  }
+}
+
+TEST_P(RecipeRoundsTest, BorgFromFeed_EveryRound_RestoresEqualTheDrives) {
+  SCOPED_TRACE(random_.trace());
+  std::vector<std::string> init{"env"};
+  for (const std::string& each : environment()) init.push_back(each);
+  init.insert(init.end(), {"borg", "init", "--encryption", "repokey"});
+  ASSERT_EQ(support::run_command(init).code, 0);
+  const int last = rounds(support::is_sanitized ? 0 : 1);
+  for (int round = 0; round <= last && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (round > 0) change_and_scan();
+    for (std::size_t at = 0; at < 2; ++at) {
+      const std::string name = "disk" + std::to_string(at);
+      const auto made = run_recipe("borg-from-feed", {"backup", node().drives[at].native(), name});
+      EXPECT_EQ(made.code, 0) << made.err;
+      EXPECT_EQ(made.out.find("backs up all of") != std::string::npos, round == 0) << made.out;
+      if (round < last && !random_.one_in(4)) continue;
+      const fs::path restored = work_ / (name + '-' + std::to_string(round));
+      const auto done = run_recipe("borg-from-feed", {"restore", restored.native(), name});
+      EXPECT_EQ(done.code, 0) << done.err;
+      EXPECT_EQ(without_limits_of_backups(differences(node().drives[at], restored)), "");
+    }
+  }
+}
+
 TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
   SCOPED_TRACE(random_.trace());
   std::ofstream(work_ / "password") << "secret";
@@ -150,7 +223,7 @@ TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
       const fs::path restored = work_ / (name + '-' + std::to_string(round));
       const auto done = run_recipe("restic-from-feed", {"restore", restored.native(), name});
       EXPECT_EQ(done.code, 0) << done.err;
-      EXPECT_EQ(without_limits_of_restic(differences(node().drives[at], restored)), "");
+      EXPECT_EQ(without_limits_of_backups(differences(node().drives[at], restored)), "");
     }
   }
 }

@@ -79,11 +79,6 @@ class OldMachine {
   std::unique_ptr<Daemon> holder_;
 };
 
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // What scans and peers see of a status.
 json state_of(const json& status) {
   json state{{"instance", status["instance"]}, {"current", status["cycle"]["current"]}};
@@ -210,10 +205,12 @@ class UpgradeTest : public testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(From, UpgradeTest,
-                         testing::Values("b015b2a/clean", "b015b2a/crash", "5f461af/clean"),
+                         testing::Values("b015b2a/clean", "b015b2a/crash", "5f461af/clean", "1.0.0/clean",
+                                         "1.0.0/crash"),
                          [](const auto& instance) {
                            std::string name = instance.param;
-                           std::ranges::replace(name, '/', '_');
+                           std::ranges::replace_if(
+                               name, [](char each) { return each == '/' || each == '.'; }, '_');
                            return name;
                          });
 

@@ -1,0 +1,300 @@
+"""What the recipes in Python share: the change feed of one drive, and its directories without symbolic links."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import stat
+import subprocess
+import sys
+import urllib.parse
+
+SPOOR = os.environ.get("SPOOR", "spoor").split()
+NAMES_NOT_STORED = 2  # exit codes of `spoor changes`
+NOT_KEPT = 4
+
+
+class Failure(Exception):
+    pass
+
+
+def text_of(path):
+    return path.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(path):
+    return path.encode("utf-8", "surrogateescape")
+
+
+def call(command, **options):
+    """The command inherits the lock of the feed: another run waits for it, too, even if this one is killed."""
+    return subprocess.run(command, close_fds=False, **options)
+
+
+def start(command, **options):
+    return subprocess.Popen(command, close_fds=False, **options)
+
+
+def run(command, **options):
+    done = call(command, stdout=subprocess.PIPE, **options)
+    if done.returncode != 0:
+        words = command[1:]
+        while words[0].startswith("--"):  # options of SPOOR
+            words = words[2:]
+        raise Failure(f"{command[0]} {words[0]} failed with code {done.returncode}")
+    return done.stdout
+
+
+def make_durable(directory):
+    """Returns when a local copy is on its disk."""
+    if os.path.exists(directory):
+        run(["sync", "-f", "--", directory])
+
+
+class Feed:
+    """What scans found on a drive and the consumer has not read, up to the last scan. A directory is named as
+    b"bucket/a", the top as b".".
+
+    One run of a consumer at a time has it, until its end and that of the commands that it calls: another consumer has
+    other copies. The lock, and what a run leaves to the next one, are in node.data_dir."""
+
+    def __init__(self, drive, consumer):
+        self.drive = os.path.abspath(drive)
+        self.consumer = consumer
+        data_dir = json.loads(run([*SPOOR, "config", "show"]))["node"]["data_dir"]
+        self._file = os.path.join(data_dir, "recipe-" + urllib.parse.quote(consumer, safe=" "))
+        self._lock()
+        latest = self.check_drive()
+        self.id, self.until = latest["feed"], latest["scan"]
+        self.since = None  # a scan, for a consumer that stores its position by itself
+
+    def _lock(self):
+        lock = os.open(self._file + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        os.set_inheritable(lock, True)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waits for the end of another run of '{self.consumer}'", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+    def check_drive(self):
+        """Fails if the drive is not at its path, as after it was unmounted. Returns the last scan."""
+        return json.loads(run([*SPOOR, "changes", "--drive", self.drive, "--latest", "--json"]))
+
+    def read(self, *options, also_without=()):
+        """A list; None if the changes are not kept, or for another exit code in `also_without`."""
+        since = ["--consumer", self.consumer] if self.since is None else ["--since", str(self.since)]
+        return self._list(*since, "--until", str(self.until), *options, also_without=also_without)
+
+    def directories(self, *options):
+        found = self.read(*options)
+        return None if found is None else [os.path.normpath(each) for each in found]
+
+    def files(self):
+        """None also if scans do not store the names of files."""
+        found = self.read("--files", also_without=[NAMES_NOT_STORED])
+        return None if found is None else [os.path.normpath(each) for each in found]
+
+    def deleted(self, *options):
+        """Deleted directories; with "--files" also files, which have no "/" at the end."""
+        found = self.read("--deleted", *options)
+        if found is None:
+            raise Failure("a scan has removed what changed: run it again")
+        return [each.removeprefix(b"./") for each in found]
+
+    def start_all(self, consumer=None):
+        """Before a copy of everything, which takes long: keeps the changes after the last scan until `commit_all`, or
+        for that consumer. Returns the directories that this scan found; None if it has not read the drive."""
+        while True:
+            self.set_position(consumer or self._copies(), self.until)
+            known = self._list("--everything")
+            latest = self.check_drive()
+            if (latest["feed"], latest["scan"]) == (self.id, self.until):
+                return None if known is None else {os.path.normpath(each) for each in known}
+            self.id, self.until = latest["feed"], latest["scan"]
+
+    def commit_all(self, left):
+        self.commit(left)
+        run([*SPOOR, "changes", "--consumer", self._copies(), "--forget"])
+
+    def left(self):
+        """What the last run has left to this one."""
+        try:
+            with open(self._file + ".left", encoding="ascii") as file:
+                return Left.from_json(json.load(file))
+        except FileNotFoundError:
+            return Left()
+
+    def commit(self, left):
+        """The changes are read, but for what is left to the next run."""
+        with open(self._file + ".new", "w", encoding="ascii") as file:
+            json.dump(left.to_json(), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, self._file + ".left")
+        position = ["--consumer", self.consumer, "--until", str(self.until)]
+        if self._changes(*position, "--commit", "--quiet").returncode == 0:
+            return
+        # The drive may have been unmounted while it was read.
+        if call([*SPOOR, "changes", "--consumer", self.consumer, "--forget"]).returncode == 0:
+            raise Failure("the next run copies everything")
+        raise Failure(
+            f"once the cause is removed, run 'spoor changes --consumer {self.consumer} --forget': the next run then"
+            " copies everything"
+        )
+
+    def set_position(self, consumer, scan):
+        """Keeps all changes after that scan."""
+        run([*SPOOR, "changes", "--consumer", consumer, "--until", str(scan), "--commit", "--quiet"])
+
+    def _copies(self):
+        return f"{self.consumer} (copies)"
+
+    def _list(self, *options, also_without=()):
+        done = self._changes("-0", *options, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode == NOT_KEPT or done.returncode in also_without:
+            return None
+        if done.returncode != 0:
+            raise Failure(done.stderr.decode(errors="replace").strip())
+        return done.stdout.split(b"\0")[:-1]
+
+    def _changes(self, *options, **keywords):
+        return call([*SPOOR, "changes", "--drive", self.drive, *options], **keywords)
+
+
+class Left:
+    """Directories that a run has left to the next one.
+
+    missing: those that the scan found and the program did not. A later scan finds them deleted, or they were moved away
+             for a moment and are back: then no scan lists what is below them again.
+    unknown: those that the copy has and the scan did not find. A later scan finds them new, or they are gone again.
+    """
+
+    def __init__(self, missing=(), unknown=()):
+        self.missing, self.unknown = set(missing), set(unknown)
+
+    @classmethod
+    def by_comparison(cls, feed, known, copied, gone):
+        """After a copy of everything: of the directories that the scan found and those that the copy has. `gone` are
+        paths that the program did not find."""
+        if known is None:
+            return cls()
+        return cls((known - copied) | missing(feed.drive, known, gone), copied - known - {b"."})
+
+    def to_copy(self, directories, deleted):
+        """The missing ones that are not listed since, neither themselves nor as deleted with one above."""
+        listed, gone = set(directories), set(deleted)
+        return sorted(each for each in self.missing - listed if gone.isdisjoint(with_parents(each)))
+
+    def to_delete(self, feed, directories):
+        """The unknown ones that are not listed since, and gone. Takes them out."""
+        self.unknown.difference_update(directories)
+        found = missing(feed.drive, self.unknown)
+        self.unknown -= found
+        return sorted(found)
+
+    def next(self, missing):
+        """What is left after the run that has read this."""
+        return Left(missing, self.unknown)
+
+    def to_json(self):
+        return {name: [text_of(path) for path in sorted(paths)] for name, paths in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, value):
+        return cls(**{name: map(bytes_of, paths) for name, paths in value.items()})
+
+
+def with_parents(path):
+    while path:
+        yield path
+        path = os.path.dirname(path)
+
+
+def missing(drive, directories, gone=()):
+    """After a copy, those of these directories that it may lack: they are not there, or among `gone`, paths that a
+    program did not find, or above one that is back. If a file was removed, a later scan finds its directory changed."""
+    directories = set(directories)
+    found = {path for path in directories if path in gone or not has(drive, path)}
+    for path in gone:
+        parent, name = os.path.split(path)
+        with directory(drive, parent or b".") as at:
+            if at is not None and mode_of(name, at):
+                found.add(parent or b".")
+    return found & directories
+
+
+def open_directory(top, path):
+    """Without following symbolic links; `path` is relative, b"." the top itself."""
+    at = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    for name in path.split(b"/"):
+        try:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+@contextlib.contextmanager
+def directory(top, path):
+    """Its descriptor; None if there is no such directory (any more)."""
+    try:
+        at = open_directory(top, path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        yield None
+        return
+    try:
+        yield at
+    finally:
+        os.close(at)
+
+
+def has(drive, path):
+    """Whether there may be such a directory: an error, as of lacking rights, proves nothing."""
+    try:
+        with directory(drive, path) as at:
+            return at is not None
+    except OSError:
+        return True
+
+
+def mode_of(name, at):
+    """The mode of an entry of the directory; 0 if there is none."""
+    try:
+        return os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def is_there(path):
+    """Whether there may be such an entry: an error, as of lacking rights, proves nothing."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def topmost(directories):
+    """Those that are not below another one."""
+    kept = []
+    for each in sorted(directories, key=lambda path: path.split(b"/")):
+        if not kept or not each.startswith(kept[-1] + b"/"):
+            kept.append(each)
+    return kept
+
+
+def run_recipe(main):
+    """Calls `main` with the arguments of the command line; prints a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace", line_buffering=True)
+    try:
+        main(*sys.argv[1:])
+    except (Failure, OSError) as failure:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
