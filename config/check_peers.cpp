@@ -21,7 +21,8 @@ constexpr std::chrono::milliseconds ttl_most = std::chrono::minutes(10);
 constexpr std::size_t sha256_digits = 64;
 constexpr std::string_view roles = "expected \"mark\", \"read\", \"peer\" or \"admin\"";
 
-// Checks a file, which may be empty.
+}  // namespace
+
 void check_secret_file(const std::string& key, const std::filesystem::path& file, Problems& problems) {
   if (file.empty()) return;
   if (const auto why = secret_file_problem(file)) add(problems, key, *why);
@@ -35,6 +36,13 @@ void check_tls_client(const std::string& key, const PeerTls& tls, Problems& prob
     add(problems, key, "a 'certificate' and its 'key' are needed, or neither");
   }
 }
+
+bool is_name(const std::string& text) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !text.empty() && text.size() <= 64 && text.find_first_not_of(allowed) == std::string::npos;
+}
+
+namespace {
 
 void check_etcd_endpoints(const Etcd& etcd, Problems& problems) {
   const std::string list = "peers.etcd.endpoints";
@@ -110,11 +118,6 @@ void check_etcd(const Config& config, const Etcd& etcd, Problems& problems) {
   }
   check_times(etcd, problems);
   check_url(config, problems);
-}
-
-bool is_name(const std::string& text) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-  return !text.empty() && text.size() <= 64 && text.find_first_not_of(allowed) == std::string::npos;
 }
 
 bool is_sha256(const std::string& text) {

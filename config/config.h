@@ -18,6 +18,7 @@ enum class Durability { disk, os, memory };
 enum class BucketNames { any, s3 };
 enum class Require { any, all };
 enum class NewPeers { walk, trust };
+enum class EventFormat { structured, batched };
 enum class LogLevel { trace, debug, info, warn, error };
 enum class LogFormat { text, json };
 
@@ -102,6 +103,21 @@ struct UsageLimit {
   bool operator==(const UsageLimit&) const = default;
 };
 
+// Where spoor-publish publishes the change feed.
+struct Sink {
+  std::string name = {};  // For metrics and logs; the consumer "publish:NAME" of the feed has its position.
+  std::string url = {};   // sink_url.h
+  std::string topic = "spoor.changes";        // Of Kafka; the subject of NATS.
+  EventFormat format = EventFormat::batched;  // Of HTTP.
+  std::uint32_t batch = 10'000;               // Events that are published before one waits, at most.
+  bool existing = true;                       // At its start, and after a reset: publishes all that exists.
+  std::string user = {};                      // Empty: none.
+  std::filesystem::path password_file = {};   // Of this user: a path or "credential:NAME".
+  std::filesystem::path token_file = {};      // Of HTTP and NATS: a path or "credential:NAME".
+  std::optional<PeerTls> tls = {};
+  bool operator==(const Sink&) const = default;
+};
+
 struct Config {
   struct Node {
     std::string name;
@@ -182,6 +198,13 @@ struct Config {
     bool operator==(const Watch&) const = default;
   };
 
+  // What spoor-publish does.
+  struct Publish {
+    std::chrono::milliseconds interval = std::chrono::seconds(5);  // Of looking for new scans.
+    std::vector<Sink> sinks;
+    bool operator==(const Publish&) const = default;
+  };
+
   struct Limits {
     std::uint64_t max_body_bytes = 8ULL << 20U;
     std::uint64_t max_bodies_bytes = 24ULL << 20U;  // Of all concurrent requests together.
@@ -208,6 +231,7 @@ struct Config {
   Usage usage;
   History history;
   Watch watch;
+  Publish publish;
   Auth auth;
   Limits limits;
   Log log;

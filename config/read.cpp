@@ -132,6 +132,7 @@ std::string_view example_of(const CertificateRule&) {
 }
 std::string_view example_of(const UsageCopies&) { return R"({"path": "bucket*", "factor": 3})"; }
 std::string_view example_of(const UsageLimit&) { return R"({"path": "bucket", "bytes": "10TiB"})"; }
+std::string_view example_of(const Sink&) { return R"({"name": "bus", "url": "nats://HOST"})"; }
 std::string_view example_of(const Etcd&) { return R"({"endpoints": ["http://HOST:2379"]})"; }
 
 template <class T>

@@ -142,4 +142,9 @@ base::Result<ClientSecrets> etcd_secrets(const Etcd& etcd) {
                         etcd.tls);
 }
 
+base::Result<ClientSecrets> sink_secrets(const Sink& sink) {
+  if (!sink.password_file.empty()) return client_secrets(read_password(sink.password_file), sink.tls);
+  return client_secrets(sink.token_file.empty() ? std::string() : read_token(sink.token_file), sink.tls);
+}
+
 }  // namespace spoor::config

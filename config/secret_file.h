@@ -33,5 +33,6 @@ struct ClientSecrets {
 // secret_file() do.
 base::Result<ClientSecrets> peer_secrets(const Config::Peers& peers);
 base::Result<ClientSecrets> etcd_secrets(const Etcd& etcd);
+base::Result<ClientSecrets> sink_secrets(const Sink& sink);
 
 }  // namespace spoor::config

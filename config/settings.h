@@ -71,6 +71,9 @@ constexpr std::array<EnumName<Require>, 2> names_of(Require) {
 constexpr std::array<EnumName<NewPeers>, 2> names_of(NewPeers) {
   return {{{"walk", NewPeers::walk}, {"trust", NewPeers::trust}}};
 }
+constexpr std::array<EnumName<EventFormat>, 2> names_of(EventFormat) {
+  return {{{"structured", EventFormat::structured}, {"batched", EventFormat::batched}}};
+}
 constexpr std::array<EnumName<LogLevel>, 6> names_of(LogLevel) {
   return {{{"trace", LogLevel::trace},
            {"debug", LogLevel::debug},
@@ -154,6 +157,20 @@ void visit_parts(T& limit, Visit&& visit) {
   visit("growth_per_day", ByteSize{limit.growth_per_day_bytes, 0, 1ULL << 62U});
 }
 
+template <MaybeConst<Sink> T, class Visit>
+void visit_parts(T& sink, Visit&& visit) {
+  visit("name", sink.name);
+  visit("url", sink.url);
+  visit("topic", sink.topic);
+  visit("format", sink.format);
+  visit("batch", Whole{sink.batch, 1, 100'000});
+  visit("existing", sink.existing);
+  visit("user", sink.user);
+  visit("password_file", sink.password_file);
+  visit("token_file", sink.token_file);
+  visit("tls", sink.tls);
+}
+
 template <MaybeConst<Etcd> T, class Visit>
 void visit_parts(T& etcd, Visit&& visit) {
   visit("endpoints", Urls{etcd.endpoints, base::etcd_port});
@@ -220,6 +237,8 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("history.prefixes", config.history.prefixes);
   visit("watch.drives", AllOr{config.watch.all_drives, config.watch.drives});
   visit("watch.batch", Duration{config.watch.batch, milliseconds(1)});
+  visit("publish.interval", Duration{config.publish.interval, milliseconds(100)});
+  visit("publish.sinks", config.publish.sinks);
   visit("auth.tokens", config.auth.tokens);
   visit("auth.unix", config.auth.unix_peers);
   visit("auth.certificates", config.auth.certificates);

@@ -20,6 +20,7 @@ Problems find_problems(const Config& config) {
   check_ranges(config, problems);
   check_endpoints(config, problems);
   check_peers_and_auth(config, problems);
+  check_publish(config, problems);
   return problems;
 }
 

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "base/stop_signals.h"
 #include "base/version.h"
 #include "config/derived.h"
 #include "config/load.h"
@@ -32,29 +32,9 @@ constexpr int exit_usage = 2;
 constexpr const char* program = "spoor-watch";
 constexpr std::chrono::seconds record_interval{10};
 
-// SIGTERM and SIGINT are blocked in all threads, and waited for here.
-class StopSignals {
- public:
-  StopSignals() {
-    ::sigemptyset(&signals_);
-    ::sigaddset(&signals_, SIGTERM);
-    ::sigaddset(&signals_, SIGINT);
-    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-
-  // Returns whether a signal arrived.
-  bool wait(std::chrono::seconds time) const {
-    const timespec timeout{time.count(), 0};
-    return ::sigtimedwait(&signals_, nullptr, &timeout) > 0;
-  }
-
- private:
-  sigset_t signals_{};
-};
-
 void notify(const std::string& state) { static_cast<void>(::sd_notify(0, state.c_str())); }
 
-void serve(watch::Watcher& watcher, const StopSignals& signals) {
+void serve(watch::Watcher& watcher, const base::StopSignals& signals) {
   std::string status = watcher.status_line();
   spdlog::info("{}", status);
   notify("READY=1\nSTATUS=" + status);
@@ -76,7 +56,7 @@ base::Result<> watch_drives(const config::Config& config) {
     return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
                        fmt::format("another spoor-watch runs on {}: stop it first",
                                    base::printable(config.node.data_dir.native())));
-  const StopSignals signals;
+  const base::StopSignals signals;
   base::PosixFileSystem files;
   const base::SystemClock clock;
   watch::Watcher watcher(config, files, clock);

@@ -103,10 +103,12 @@ base::Result<std::optional<std::uint64_t>> read_changes(UsageDatabase& database,
         number(handle, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'feed_since'");
     if (range.files) kept_since = std::max(kept_since, files_since(handle));
     const std::uint64_t until = std::min(range.until.value_or(latest), latest);
-    if (latest == 0 || range.since < kept_since || range.since > until) return std::optional<std::uint64_t>();
+    const std::uint64_t since = range.everything ? until : range.since;
+    if (latest == 0 || (since < kept_since && !range.everything) || since > until)
+      return std::optional<std::uint64_t>();
     auto drives = drives_of(handle, range);
     if (drives.empty() && !range.drive.empty()) return std::optional<std::uint64_t>();
-    const FeedScope scope{range.since, until, std::move(drives)};
+    const FeedScope scope{since, until, std::move(drives)};
     if (const auto reported = read_feed(handle, scope, range, on_entry); !reported) return reported.error();
     return std::optional(until);
   });

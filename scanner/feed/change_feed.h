@@ -24,6 +24,8 @@ struct FeedEntry {
   // another drive still has it. Then everything below the old one is deleted, and everything below the new
   // one is reported, too.
   bool is_deleted = false;
+  // A deleted directory whose name is a file's now. Only with FeedRange::files.
+  bool is_file_now = false;
 };
 
 struct FeedRange {
@@ -33,6 +35,8 @@ struct FeedRange {
   bool files = false;                  // reports files, too
   std::string drive = {};              // only changes on the drive of this path; empty: all drives
   std::string after_file = {};         // in `after`, starts after this file; empty: at its first file
+  // Instead of the changes: all that is below the root, as new, with `until` as the scan.
+  bool everything = false;
 
   // Makes the range start after this entry, which belongs to it.
   void go_on_behind(const FeedEntry& entry);
@@ -49,10 +53,10 @@ base::Result<bool> keeps_files(UsageDatabase& database);
 
 // Calls `on_entry` for each directory once, in the order of a walk, until it returns false: a directory, then
 // its files, if `range.files`, then what is below it, by name. Files are reported for existing directories
-// only. Returns the last scan of the range. Returns nothing, without a call, if the changes since then are no
-// longer kept, or never were, as for a drive that no scan has read: then the consumer has to read everything.
-// `since` must be a scan number of this database. `should_stop` is called repeatedly: true ends the function
-// with Errc::interrupted.
+// only; a file is not deleted if another drive has an older directory at its path. Returns the last scan of
+// the range. Returns nothing, without a call, if the changes since then are no longer kept, or never were, as
+// for a drive that no scan has read: then the consumer has to read everything. `since` must be a scan number
+// of this database. `should_stop` is called repeatedly: true ends the function with Errc::interrupted.
 //
 // A range may be read in parts while scans commit. What these scans change, and all that is found after
 // `until`, belongs to later ranges.

@@ -32,14 +32,40 @@ base::Result<> check_name(const std::string& name) {
   return {};
 }
 
+// A row of `progress` belongs to the consumer of the same name, feed and scan: a Spoor that does not know the
+// table moves the consumer, and the row no longer counts.
+constexpr const char* tables = R"sql(
+CREATE TABLE IF NOT EXISTS consumers(
+  name TEXT PRIMARY KEY, feed_id TEXT NOT NULL, scan INTEGER NOT NULL, committed_at_ns INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS progress(
+  name TEXT PRIMARY KEY, feed_id TEXT NOT NULL, scan INTEGER NOT NULL, until INTEGER NOT NULL,
+  after BLOB, after_file BLOB NOT NULL, files INTEGER NOT NULL, start_over_id TEXT NOT NULL
+) WITHOUT ROWID;
+)sql";
+
 void prepare(SQLite::Database& database) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  database.exec(
-      "CREATE TABLE IF NOT EXISTS consumers(name TEXT PRIMARY KEY, feed_id TEXT NOT NULL, scan INTEGER NOT "
-      "NULL, "
-      "committed_at_ns INTEGER NOT NULL) WITHOUT ROWID");
+  database.exec(tables);
   database.exec(fmt::format("PRAGMA application_id = {}", application_id));
   transaction.commit();
+}
+
+void write_progress(SQLite::Database& database, const Consumer& consumer) {
+  if (!consumer.progress) {
+    SqliteStatement(database, "DELETE FROM progress WHERE name = ?", SqliteText{consumer.name}).run();
+    return;
+  }
+  const ConsumerProgress& progress = *consumer.progress;
+  SqliteStatement insert(database, "REPLACE INTO progress VALUES(?1, ?2, ?3, ?4, NULL, ?5, ?6, ?7)",
+                         SqliteText{consumer.name}, SqliteText{consumer.feed_id}, consumer.scan,
+                         progress.until, progress.after_file, progress.files,
+                         SqliteText{progress.start_over_id});
+  insert.run();
+  if (!progress.after) return;
+  SqliteStatement(database, "UPDATE progress SET after = ?1 WHERE name = ?2", *progress.after,
+                  SqliteText{consumer.name})
+      .run();
 }
 
 }  // namespace
@@ -70,18 +96,36 @@ base::Result<Consumers> Consumers::open_file(const std::filesystem::path& file) 
     const std::uint32_t found = database->execAndGet("PRAGMA application_id").getUInt();
     const bool is_empty = database->execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
     if (found != application_id && !is_empty) return foreign_error();
-    if (is_empty) prepare(*database);
+    if (is_empty || !database->tableExists("progress")) prepare(*database);
     return Consumers(std::move(database));
   });
 }
 
 base::Result<std::optional<std::uint64_t>> Consumers::position(const std::string& name,
                                                                const std::string& feed_id) {
-  return guarded("look up a consumer", *database_, [&]() -> std::optional<std::uint64_t> {
-    SqliteStatement query(*database_, "SELECT scan FROM consumers WHERE name = ? AND feed_id = ?",
-                          SqliteText{name}, SqliteText{feed_id});
+  const auto found = find(name);
+  if (!found) return found.error();
+  if (!*found || (*found)->feed_id != feed_id) return std::optional<std::uint64_t>();
+  return std::optional((*found)->scan);
+}
+
+base::Result<std::optional<Consumer>> Consumers::find(const std::string& name) {
+  return guarded("look up a consumer", *database_, [&]() -> std::optional<Consumer> {
+    SqliteStatement query(
+        *database_,
+        "SELECT c.feed_id, c.scan, committed_at_ns, until, after, after_file, files, start_over_id "
+        "FROM consumers AS c "
+        "LEFT JOIN progress AS p ON p.name = c.name AND p.feed_id = c.feed_id AND p.scan = "
+        "c.scan WHERE c.name = ?",
+        SqliteText{name});
     if (!query.step()) return std::nullopt;
-    return query.number<std::uint64_t>(0);
+    Consumer found{name, std::string(query.blob(0)), query.number<std::uint64_t>(1),
+                   base::WallTime(std::chrono::nanoseconds(query.number(2)))};
+    if (query.is_null(3)) return found;
+    found.progress = {query.number<std::uint64_t>(3), std::nullopt, std::string(query.blob(5)),
+                      query.number(6) != 0, std::string(query.blob(7))};
+    if (!query.is_null(4)) found.progress->after = std::string(query.blob(4));
+    return found;
   });
 }
 
@@ -93,6 +137,7 @@ base::Result<> Consumers::commit(const Consumer& consumer) {
                     SqliteText{consumer.feed_id}, consumer.scan,
                     consumer.committed_at.time_since_epoch().count())
         .run();
+    write_progress(*database_, consumer);
     const auto count = database_->execAndGet("SELECT count(*) FROM consumers").getInt64();
     if (static_cast<std::size_t>(count) > count_max) {
       return base::Error(std::make_error_code(std::errc::invalid_argument),
@@ -105,7 +150,12 @@ base::Result<> Consumers::commit(const Consumer& consumer) {
 
 base::Result<bool> Consumers::forget(const std::string& name) {
   return guarded("forget a consumer", *database_, [&] {
-    return SqliteStatement(*database_, "DELETE FROM consumers WHERE name = ?", SqliteText{name}).run() > 0;
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    SqliteStatement(*database_, "DELETE FROM progress WHERE name = ?", SqliteText{name}).run();
+    const bool was_there =
+        SqliteStatement(*database_, "DELETE FROM consumers WHERE name = ?", SqliteText{name}).run() > 0;
+    transaction.commit();
+    return was_there;
   });
 }
 

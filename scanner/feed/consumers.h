@@ -15,11 +15,21 @@
 
 namespace spoor::scanner {
 
+// How far a consumer has read what follows its scan: for consumers that read a range in parts.
+struct ConsumerProgress {
+  std::uint64_t until = 0;             // the last scan of the range
+  std::optional<std::string> after{};  // FeedRange::after
+  std::string after_file{};            // FeedRange::after_file
+  bool files = false;                  // FeedRange::files, of what it has read last
+  std::string start_over_id{};         // not empty: it reads everything; random, another one each time
+};
+
 struct Consumer {
   std::string name;
   std::string feed_id;     // of the database to which `scan` belongs
   std::uint64_t scan = 0;  // the last one whose changes it has read
   base::WallTime committed_at{};
+  std::optional<ConsumerProgress> progress = {};
 };
 
 // A separate file, because a scan locks the scan database for writing until its end. Failures are
@@ -37,11 +47,14 @@ class Consumers {
   // Nothing if it never committed, or committed for another database than `feed_id`.
   base::Result<std::optional<std::uint64_t>> position(const std::string& name, const std::string& feed_id);
 
-  // Durable when it returns. Fails with std::errc::invalid_argument for an invalid name, and for more than
-  // `count_max` consumers.
+  // The consumer with its progress; nothing if it never committed. list() leaves the progress out.
+  base::Result<std::optional<Consumer>> find(const std::string& name);
+
+  // Durable when it returns; ends the progress if there is none in `consumer`. Fails with
+  // std::errc::invalid_argument for an invalid name, and for more than `count_max` consumers.
   base::Result<> commit(const Consumer& consumer);
 
-  // Removes the consumer. Returns whether it existed.
+  // Removes the consumer and its progress. Returns whether it existed.
   base::Result<bool> forget(const std::string& name);
 
   // By name.

@@ -96,6 +96,17 @@ class FeedReader {
     if (files) files_.emplace(database, scope.since, scope.until);
   }
 
+  // All that is below the root, or only what follows this path and this file in it.
+  base::Result<> read_everything(const std::string& after, const std::string& after_file) {
+    Rows roots;
+    for (const std::int64_t drive : scope_.drives) {
+      const auto row = find(drive, "");
+      if (!row) return row.error();
+      if (*row) roots.push_back({(*row)->id, true});
+    }
+    return report_whole("", scope_.until, std::move(roots), after, after_file);
+  }
+
   // Starts at the beginning, or after this path and this file in it.
   base::Result<> read(const std::optional<std::string>& after, const std::string& after_file) {
     if (after) {
@@ -169,6 +180,11 @@ class FeedReader {
     const auto is_whole = judge(found, entry, rows);
     if (!is_whole) return is_whole.error();
     if (!entry.is_there && !entry.is_deleted) return {};
+    if (!entry.is_there && files_) {
+      const auto is_file = is_file_now(path);
+      if (!is_file) return is_file.error();
+      entry.is_file_now = *is_file;
+    }
     is_over_ = !on_entry_(entry);
     if (is_over_) return {};
     if (*is_whole) return report_whole(path, found.scan, std::move(rows), {}, {});
@@ -177,10 +193,34 @@ class FeedReader {
 
   base::Result<> report_files(const FeedEntry& directory, const Rows& rows, const std::string& after) {
     if (!files_ || is_over_) return {};
-    const auto reported = files_->read(directory, rows, after, on_entry_);
+    base::Result<> looked;
+    const auto on_file = [&](const FeedEntry& file) {
+      if (scope_.drives.size() > 1 && file.is_deleted && !file.is_there) {
+        const auto is_kept = is_kept_directory(file.path);
+        if (!is_kept) looked = is_kept.error();
+        if (!is_kept || *is_kept) return is_kept.has_value();
+      }
+      return on_entry_(file);
+    };
+    const auto reported = files_->read(directory, rows, after, on_file);
+    if (!looked) return looked;
     if (!reported) return reported.error();
     is_over_ = !*reported;
     return {};
+  }
+
+  // Whether a drive has a directory there that is not new: the deletion of a file that another drive had at
+  // the same path would delete it.
+  base::Result<bool> is_kept_directory(const std::string& path) {
+    const Found found = look_up(path);
+    for (const std::int64_t drive : scope_.drives) {
+      const auto row = find(drive, path);
+      if (!row) return row.error();
+      const auto its = found.bits.find(drive);
+      const bool is_new = its != found.bits.end() && has(its->second, Change::created);
+      if (*row && !is_new) return true;
+    }
+    return false;
   }
 
   // Fills the entry and its rows. Returns whether everything below it has to be reported: it was deleted from
@@ -204,6 +244,17 @@ class FeedReader {
     const bool is_whole = entry.is_deleted && is_kept;
     entry.is_new = entry.is_there && (entry.is_new || is_whole);
     return is_whole;
+  }
+
+  base::Result<bool> is_file_now(const std::string& path) {
+    for (const std::int64_t drive : scope_.drives) {
+      const auto parent = find(drive, tracker::parent_path(path));
+      if (!parent) return parent.error();
+      if (!*parent) continue;
+      const auto has = files_->has((*parent)->id, path.substr(path.rfind('/') + 1));
+      if (!has || *has) return has;
+    }
+    return false;
   }
 
   // Reports everything below `top` as new; with `after`, the top or a path below it, only what follows it.
@@ -272,7 +323,9 @@ class FeedReader {
 
 base::Result<> read_feed(SQLite::Database& database, const FeedScope& scope, const FeedRange& range,
                          const std::function<bool(const FeedEntry&)>& on_entry) {
-  return FeedReader(database, scope, range.files, on_entry).read(range.after, range.after_file);
+  FeedReader reader(database, scope, range.files, on_entry);
+  if (range.everything) return reader.read_everything(range.after.value_or(""), range.after_file);
+  return reader.read(range.after, range.after_file);
 }
 
 }  // namespace spoor::scanner

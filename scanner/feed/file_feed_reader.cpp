@@ -115,6 +115,10 @@ class OnDrive {
 FileFeedReader::FileFeedReader(SQLite::Database& database, std::uint64_t since, std::uint64_t until)
     : database_(database), since_(since), until_(until), store_(database) {}
 
+base::Result<bool> FileFeedReader::has(std::int64_t directory, const std::string& name) {
+  return StoredFiles(store_, directory).go_to(name);
+}
+
 base::Result<bool> FileFeedReader::read(const FeedEntry& directory,
                                         const std::vector<DirectoryOnDrive>& on_drives,
                                         const std::string& after,

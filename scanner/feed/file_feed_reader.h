@@ -33,6 +33,9 @@ class FileFeedReader {
   base::Result<bool> read(const FeedEntry& directory, const std::vector<DirectoryOnDrive>& on_drives,
                           const std::string& after, const std::function<bool(const FeedEntry&)>& on_entry);
 
+  // Whether the directory has a file of this name.
+  base::Result<bool> has(std::int64_t directory, const std::string& name);
+
  private:
   SQLite::Database& database_;
   const std::uint64_t since_;

@@ -5,7 +5,7 @@
 #include "config/print.h"
 #include "tests/config/support.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 using ::testing::AllOf;
@@ -127,4 +127,4 @@ TEST(EtcdConfigTest, NoReachableListener_UrlIsRequired) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -8,7 +8,7 @@
 #include "tests/config/support.h"
 #include "tests/support/temp_directory.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 using ::testing::ElementsAre;
@@ -321,4 +321,4 @@ TEST(ExampleFileTest, ExampleFile_LoadsAndShowsDefaults) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -2,7 +2,7 @@
 
 #include "tests/config/support.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(OverrideTest, InvalidSecret_IsNotShown) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -4,7 +4,7 @@
 
 #include "tests/config/support.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 // What loading the printed configuration gives; `listen` was then given, which is no difference.
@@ -95,4 +95,4 @@ TEST(PrintTest, PrintedConfig_HasLayoutAndUnitsOfFile) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

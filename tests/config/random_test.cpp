@@ -9,7 +9,7 @@
 #include "config/validate.h"
 #include "tests/config/support.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 class RandomTest : public ::testing::Test {
@@ -130,4 +130,4 @@ TEST_F(RandomTest, RandomOverrides_LoadOrFailWithError) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 constexpr std::array<std::string_view, 6> known = {"node",          "node.name",    "tracker",
@@ -27,4 +27,4 @@ TEST(SuggestTest, EmptyOrHugeKey_StillGetsSuggestion) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

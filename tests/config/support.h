@@ -8,7 +8,7 @@
 
 #include "config/load.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 
 inline constexpr std::string_view minimal = R"({"node":{"name":"x"},"drives":["/srv/data"]})";
 
@@ -41,4 +41,4 @@ inline std::string error_of_text(std::string_view text) {
   return error_of(load_text(text, "spoor.json", {}));
 }
 
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 using std::chrono::milliseconds;
@@ -107,4 +107,4 @@ TEST(UnitsTest, Since_IsADurationBackOrATime) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

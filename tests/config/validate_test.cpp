@@ -11,7 +11,7 @@
 #include "tests/config/support.h"
 #include "tests/support/temp_directory.h"
 
-namespace spoor::config::testing {
+namespace spoor::config {
 namespace {
 
 using ::testing::AllOf;
@@ -479,4 +479,4 @@ TEST(ValidateTest, ExcludeGlobs_MustBeRelative) {
 }
 
 }  // namespace
-}  // namespace spoor::config::testing
+}  // namespace spoor::config

@@ -384,6 +384,42 @@ TEST_F(ConsumersTest, PositionInAnotherDatabase_IsNone) {
   EXPECT_EQ(consumers().oldest_unread("another").value(), std::nullopt);
 }
 
+TEST_F(ConsumersTest, Progress_IsKeptUntilTheConsumerMoves) {
+  EXPECT_FALSE(consumers().find("sink").value());
+  const ConsumerProgress progress{
+      .until = 9, .after = "a\xFF/b", .after_file = "file", .files = true, .start_over_id = "0123"};
+  ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}, progress}));
+  auto found = consumers().find("sink").value();
+  ASSERT_TRUE(found && found->progress);
+  EXPECT_EQ(found->scan, 7U);
+  EXPECT_EQ(found->progress->until, 9U);
+  EXPECT_EQ(found->progress->after, "a\xFF/b");
+  EXPECT_EQ(found->progress->after_file, "file");
+  EXPECT_TRUE(found->progress->files);
+  EXPECT_EQ(found->progress->start_over_id, "0123");
+  ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}, ConsumerProgress{.until = 9}}));
+  found = consumers().find("sink").value();
+  EXPECT_EQ(found->progress->after, std::nullopt) << "at the beginning, not after the root";
+  ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}}));
+  found = consumers().find("sink").value();
+  EXPECT_FALSE(found->progress);
+  ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}, progress}));
+  EXPECT_TRUE(consumers().forget("sink").value());
+  ASSERT_TRUE(consumers().commit({"sink", "id", 9, {}}));
+  EXPECT_FALSE(consumers().find("sink").value()->progress) << "of a forgotten one";
+}
+
+// A Spoor before this table moves the consumer, and leaves the row.
+TEST_F(ConsumersTest, FileWithoutProgress_GetsTheTableAndAnOldRowDoesNotCount) {
+  ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}, ConsumerProgress{.until = 9, .after = "a"}}));
+  SQLite::Database file(temp_ / "consumers.db", SQLite::OPEN_READWRITE, 0, checksum_vfs());
+  file.exec("UPDATE consumers SET scan = 8");
+  EXPECT_FALSE(consumers().find("sink").value()->progress);
+  file.exec("DROP TABLE progress");
+  ASSERT_TRUE(consumers().commit({"sink", "id", 8, {}, ConsumerProgress{.until = 9, .after = "a"}}));
+  EXPECT_EQ(consumers().find("sink").value()->progress->after, "a");
+}
+
 TEST_F(ConsumersTest, InvalidNamesAndTooManyConsumers_AreRefused) {
   auto all = consumers();
   for (const std::string& bad : {std::string(), std::string("a\nb"), std::string(256, 'x')}) {
@@ -402,7 +438,7 @@ TEST_F(ConsumersTest, DamagedFile_IsSetAsideAndStartsOver) {
   ASSERT_TRUE(consumers().commit({"rsync", "id", 7, {}}));
   {
     std::fstream file(temp_ / "consumers.db", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-100, std::ios::end);
+    file.seekp(2 * 4096 - 100);  // the page of the consumers
     file << '!';
   }
   Consumers opened = consumers();

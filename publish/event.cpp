@@ -1,0 +1,138 @@
+#include "publish/event.h"
+
+#include <fmt/core.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/printable.h"
+
+namespace spoor::publish {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A hash that no writer can make collide: events with the same id count as one.
+std::string digest(std::string_view bytes) {
+  constexpr std::size_t bytes_kept = 16;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  std::size_t size = 0;
+  EVP_Q_digest(nullptr, "SHA256", nullptr, bytes.data(), bytes.size(), hash.data(), &size);
+  std::string text;
+  for (const unsigned char byte : std::span(hash).first(bytes_kept)) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
+
+// The numbers of scans alone would not do: a scan that commits while a range is read moves entries to the
+// next range.
+std::string id_of(const Source& source, const Event& event, const std::string& start_over_id) {
+  std::string id = fmt::format("{}/{}/{}{}{}/{}", source.node, source.feed, event.scan,
+                               start_over_id.empty() ? "" : ".", start_over_id, name_of(event.kind));
+  if (event.kind == Event::Kind::reset || event.kind == Event::Kind::scan) return id;
+  return id + '/' + digest((event.is_file ? "f" : "d") + event.path);
+}
+
+Event::Kind kind_of(const scanner::FeedEntry& entry) {
+  if (entry.is_file_now) return Event::Kind::replaced;
+  if (!entry.is_there) return Event::Kind::deleted;
+  if (entry.is_deleted) return Event::Kind::replaced;
+  return entry.is_new ? Event::Kind::created : Event::Kind::changed;
+}
+
+// A string of CloudEvents has no control characters; an attribute is not empty.
+bool is_cloud_events_string(std::string_view text) {
+  return !text.empty() && base::printable(text, text.size()) == text;
+}
+
+// A path that is not UTF-8 gets replacements. Most paths need no escape at all.
+void append_string(std::string& json, std::string_view text) {
+  const auto is_plain = [](char each) { return each >= ' ' && each < '\x7F' && each != '"' && each != '\\'; };
+  if (std::ranges::all_of(text, is_plain)) {
+    json += '"';
+    json += text;
+    json += '"';
+  } else {
+    json += ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
+}
+
+void append_data(std::string& json, const Event& event) {
+  fmt::format_to(std::back_inserter(json), R"({{"scan":{})", event.scan);
+  json += event.totals;
+  if (event.kind != Event::Kind::scan && event.kind != Event::Kind::reset) {
+    json += event.is_file ? R"(,"kind":"file","path":)" : R"(,"kind":"dir","path":)";
+    append_string(json, event.path);
+    if (!base::is_utf8(event.path)) json += R"(,"path_base64":")" + base::to_base64(event.path) + '"';
+  }
+  json += '}';
+}
+
+}  // namespace
+
+const char* name_of(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::created:
+      return "new";
+    case Event::Kind::changed:
+      return "changed";
+    case Event::Kind::replaced:
+      return "replaced";
+    case Event::Kind::deleted:
+      return "deleted";
+    case Event::Kind::reset:
+      return "reset";
+    case Event::Kind::scan:
+      break;
+  }
+  return "scan";
+}
+
+Event make_event(const Source& source, const scanner::FeedEntry& entry, const std::string& start_over_id) {
+  const bool is_file = entry.is_file || entry.is_file_now;
+  Event event{.kind = kind_of(entry), .is_file = is_file, .path = entry.path, .scan = entry.scan};
+  event.id = id_of(source, event, start_over_id);
+  return event;
+}
+
+Event make_reset(const Source& source, std::uint64_t scan, const std::string& start_over_id) {
+  Event event{.kind = Event::Kind::reset, .scan = scan};
+  event.id = id_of(source, event, start_over_id);
+  return event;
+}
+
+Event make_scan_end(const Source& source, const scanner::ScanRecord& scan, const std::string& start_over_id) {
+  Event event{.kind = Event::Kind::scan, .scan = scan.id};
+  event.id = id_of(source, event, start_over_id);
+  event.totals = fmt::format(R"(,"started_at":"{}","finished_at":"{}","partial":{},"files":{},"bytes":{})",
+                             base::iso_time(scan.started_at), base::iso_time(scan.finished_at), scan.partial,
+                             scan.files, scan.bytes);
+  return event;
+}
+
+std::string to_json(const Source& source, const Event& event) {
+  std::string json = R"({"specversion":"1.0","id":)";
+  append_string(json, event.id);
+  // Names of clusters and nodes need no escape (config/check_paths.cpp).
+  fmt::format_to(std::back_inserter(json), R"(,"source":"/spoor/{}/{}","type":"spoor.{}",)", source.cluster,
+                 source.node, name_of(event.kind));
+  json += R"("datacontenttype":"application/json")";
+  if (is_cloud_events_string(event.path)) {
+    json += R"(,"subject":)";
+    append_string(json, event.path);
+  }
+  json += R"(,"data":)";
+  append_data(json, event);
+  json += '}';
+  return json;
+}
+
+}  // namespace spoor::publish

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <nats/nats.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "publish/sink.h"
+
+namespace spoor::publish {
+
+// Publishes to a JetStream stream of NATS: each event is a message whose Nats-Msg-Id is the event's id, so
+// that the stream drops repetitions within its duplicate window. The acknowledgements of a batch are read
+// together (https://docs.nats.io/reference/reference-protocols/nats_api_reference).
+class NatsSink final : public Sink {
+ public:
+  struct Options {
+    std::vector<std::string> servers;  // HOST[:PORT]
+    std::string subject = "spoor.changes";
+    std::string user = {};
+    std::string password = {};
+    std::string token = {};
+    bool is_tls = false;
+    std::optional<base::TlsClientFiles> tls = {};
+    std::chrono::milliseconds timeout{10'000};  // of connecting, of a write, and between two acknowledgements
+    std::chrono::milliseconds batch_timeout{60'000};  // of all acknowledgements of a batch
+  };
+
+  explicit NatsSink(Options options) : options_(std::move(options)) {}
+  NatsSink(const NatsSink&) = delete;
+  NatsSink& operator=(const NatsSink&) = delete;
+  ~NatsSink() override = default;
+
+  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+
+ private:
+  struct Destroy {
+    void operator()(natsConnection* connection) const { natsConnection_Destroy(connection); }
+    void operator()(natsSubscription* subscription) const { natsSubscription_Destroy(subscription); }
+  };
+
+  base::Result<> connect();
+  base::Result<> open_inbox();
+  base::Result<> send(const Source& source, const Event& event, std::uint64_t number);
+  // Reads the acknowledgements of the messages from `first` to before `end`.
+  base::Result<> await(std::uint64_t first, std::uint64_t end);
+  base::Result<> read_acknowledgement(natsMsg* message) const;
+  base::Error failure(const char* what, natsStatus status) const;
+  base::Error no_stream() const;
+
+  const Options options_;
+  std::unique_ptr<natsConnection, Destroy> connection_;      // null: not connected
+  std::unique_ptr<natsSubscription, Destroy> subscription_;  // to the acknowledgements
+  std::string inbox_ = {};
+  std::uint64_t sent_ = 0;  // messages over this connection
+};
+
+}  // namespace spoor::publish

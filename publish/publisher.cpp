@@ -1,0 +1,226 @@
+#include "publish/publisher.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "scanner/errors.h"
+#include "scanner/store/usage_query.h"
+#include "tracker/cycles/ids.h"
+
+namespace spoor::publish {
+namespace {
+
+constexpr std::size_t scans_max = 1000;
+constexpr std::size_t totals_max = 10'000;
+
+// The record of a scan; only with its number if it is not kept.
+base::Result<scanner::ScanRecord> find_scan(scanner::UsageDatabase& database, std::uint64_t id) {
+  const auto scans = database.scans(scans_max, 0);
+  if (!scans) return scans.error();
+  const auto found = std::ranges::find(*scans, id, &scanner::ScanRecord::id);
+  if (found != scans->end()) return *found;
+  scanner::ScanRecord only_number;
+  only_number.id = id;
+  return only_number;
+}
+
+}  // namespace
+
+Publisher::Publisher(Options options, Sink& sink, const base::Clock& clock)
+    : options_(std::move(options)),
+      sink_(sink),
+      clock_(clock),
+      source_{options_.cluster, options_.node, {}},
+      figures_{.name = options_.name} {}
+
+scanner::SinkFigures Publisher::figures() const {
+  const std::scoped_lock lock(mutex_);
+  return figures_;
+}
+
+base::Result<> Publisher::publish_all(const std::function<bool()>& should_stop) {
+  auto outcome = publish_feed(should_stop);
+  const std::scoped_lock lock(mutex_);
+  figures_.error = outcome ? "" : outcome.error().message;
+  if (outcome) figures_.last_success = clock_.wall_now();
+  return outcome;
+}
+
+base::Result<> Publisher::publish_feed(const std::function<bool()>& should_stop) {
+  const auto file = scanner::UsageDatabase::file_in(options_.data_dir);
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database && database.error().code == std::errc::no_such_file_or_directory) return {};  // no scan yet
+  if (!database) return database.error();
+  auto consumers = scanner::Consumers::open(options_.data_dir);
+  if (!consumers) return consumers.error();
+  auto feed = scanner::feed_id(*database);
+  if (!feed) return feed.error();
+  source_.feed = *std::move(feed);
+  while (!should_stop()) {
+    const auto latest = scanner::latest_scan(*database);
+    if (!latest) return latest.error();
+    if (*latest == 0) return {};
+    auto found = consumers->find(consumer_of(options_.name));
+    if (!found) return found.error();
+    if (!*found || (*found)->feed_id != source_.feed || (*found)->scan > *latest) {
+      if (auto started = start_over(*database, *consumers); !started) return started;
+    } else {
+      consumer_ = **std::move(found);
+    }
+    note_position();
+    if (!is_within_a_range() && consumer_.scan == *latest) return {};
+    if (!is_within_a_range()) consumer_.progress = {.until = *latest, .files = has_files()};
+    if (auto published = publish_range(*database, *consumers, should_stop); !published) return published;
+  }
+  return {};
+}
+
+bool Publisher::is_within_a_range() const {
+  const auto& progress = consumer_.progress;
+  return progress && (progress->until > consumer_.scan || !progress->start_over_id.empty());
+}
+
+bool Publisher::has_files() const { return consumer_.progress && consumer_.progress->files; }
+
+base::Result<> Publisher::start_over(scanner::UsageDatabase& database, scanner::Consumers& consumers) {
+  const auto latest = scanner::latest_scan(database);
+  if (!latest) return latest.error();
+  consumer_ = {.name = consumer_of(options_.name), .feed_id = source_.feed, .scan = *latest};
+  consumer_.progress = {.until = *latest, .start_over_id = tracker::InstanceId::random().to_string()};
+  {
+    const std::scoped_lock lock(mutex_);
+    ++figures_.resets;
+  }
+  return commit(consumers);
+}
+
+// A reset is published and passed by itself: what follows it depends on it.
+base::Result<> Publisher::publish_reset(scanner::Consumers& consumers) {
+  scanner::ConsumerProgress& progress = *consumer_.progress;
+  const Event reset = make_reset(source_, progress.until, progress.start_over_id);
+  if (auto published = publish({&reset, 1}); !published) return published;
+  progress.after = "";
+  return commit(consumers);
+}
+
+base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
+                                        const std::function<bool()>& should_stop) {
+  scanner::ConsumerProgress& progress = *consumer_.progress;
+  const bool everything = !progress.start_over_id.empty();
+  if (everything && !progress.after) {
+    if (auto published = publish_reset(consumers); !published) return published;
+  }
+  if (everything && !options_.publishes_existing) return finish_range(database, consumers);
+  const auto files = scanner::keeps_files(database);
+  if (!files) return files.error();
+  // What happened to files since then is not known: those that were deleted must not stay.
+  if (progress.files && !*files) return start_over(database, consumers);
+  progress.files = *files;
+  const scanner::FeedRange range{.since = consumer_.scan,
+                                 .until = progress.until,
+                                 .after = progress.after,
+                                 .files = *files,
+                                 .after_file = progress.after_file,
+                                 .everything = everything};
+  Reading reading{Batch(options_.batch_events_max), {}, false, {}};
+  std::optional<base::SteadyTime> end;  // not of the query, which may take long before its first entry
+  const auto on_entry = [&](const scanner::FeedEntry& entry) {
+    if (!end) end = clock_.steady_now() + options_.read_max;
+    Event event = make_event(source_, entry, progress.start_over_id);
+    if (reading.batch.ends_before(event)) {
+      if (!pass(reading, consumers)) return false;
+      reading.is_partial = should_stop();  // read_changes() asks only while it reads
+      if (reading.is_partial) return false;
+    }
+    reading.batch.add(std::move(event));
+    reading.last = entry;
+    reading.is_partial = clock_.steady_now() >= *end;
+    return !reading.is_partial;
+  };
+  const auto read = scanner::read_changes(database, range, on_entry, should_stop);
+  if (!reading.outcome) return reading.outcome;
+  if (!read && read.error().code == scanner::Errc::interrupted) return {};
+  if (!read) return read.error();
+  if (!*read) return start_over(database, consumers);
+  if (!reading.batch.empty() && !pass(reading, consumers)) return reading.outcome;
+  return reading.is_partial ? base::Result<>() : finish_range(database, consumers);
+}
+
+bool Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
+  reading.outcome = publish(reading.batch.events());
+  if (!reading.outcome) return false;
+  scanner::FeedRange position;
+  position.go_on_behind(reading.last);
+  consumer_.progress->after = position.after;
+  consumer_.progress->after_file = position.after_file;
+  reading.batch.clear();
+  reading.outcome = commit(consumers);
+  return reading.outcome.has_value();
+}
+
+base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers) {
+  const scanner::ConsumerProgress progress = *consumer_.progress;
+  if (progress.after) {
+    const auto scan = find_scan(database, progress.until);
+    if (!scan) return scan.error();
+    const Event end = make_scan_end(source_, *scan, progress.start_over_id);
+    if (auto published = publish({&end, 1}); !published) return published;
+  }
+  consumer_.scan = progress.until;
+  consumer_.progress = {.until = progress.until, .files = progress.files};
+  if (auto committed = commit(consumers); !committed) return committed;
+  // After the cursor: what is wrong with totals must not hold up changes.
+  return progress.after ? store_totals(database) : base::Result<>();
+}
+
+// The totals are those of the last scan, which may be a later one than that whose changes were published.
+base::Result<> Publisher::store_totals(scanner::UsageDatabase& database) {
+  if (!sink_.takes_totals()) return {};
+  for (;;) {
+    const auto before = scanner::latest_scan(database);
+    if (!before) return before.error();
+    const auto usage = scanner::query_usage(
+        database, "", {.depth = options_.totals_depth, .entries_max = totals_max, .absent_is_empty = true});
+    if (!usage) return usage.error();
+    const auto after = scanner::latest_scan(database);
+    if (!after) return after.error();
+    if (*before != *after) continue;
+    const auto scan = find_scan(database, *after);
+    if (!scan) return scan.error();
+    std::vector<DirectoryTotals> totals;
+    scanner::for_each_entry((*usage)->total, [&](const scanner::UsageEntry& entry) {
+      totals.push_back(
+          {entry.path, entry.files, entry.dirs, entry.bytes, entry.allocated, (*usage)->is_complete(entry)});
+    });
+    return sink_.store_totals(source_, *scan, totals, !(*usage)->truncated);
+  }
+}
+
+base::Result<> Publisher::publish(std::span<const Event> events) {
+  auto published = sink_.publish(source_, events);
+  const std::scoped_lock lock(mutex_);
+  if (published) {
+    figures_.events += events.size();
+    figures_.last_success = clock_.wall_now();
+  } else {
+    ++figures_.failures;
+  }
+  return published;
+}
+
+// While it starts over, it is behind by everything.
+void Publisher::note_position() {
+  const bool starts_over = consumer_.progress && !consumer_.progress->start_over_id.empty();
+  const std::scoped_lock lock(mutex_);
+  figures_.scan = starts_over ? 0 : consumer_.scan;
+}
+
+base::Result<> Publisher::commit(scanner::Consumers& consumers) {
+  consumer_.committed_at = clock_.wall_now();
+  return consumers.commit(consumer_);
+}
+
+}  // namespace spoor::publish

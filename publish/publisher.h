@@ -1,0 +1,82 @@
+// Publishes the change feed of one node to one sink: a consumer of the feed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "publish/batch.h"
+#include "publish/sink.h"
+#include "scanner/feed/consumers.h"
+#include "scanner/feed/publish_record.h"
+#include "scanner/store/usage_database.h"
+
+namespace spoor::publish {
+
+// A batch is published, acknowledged by the sink, and then the consumer moves past it, durably. After a crash
+// at any moment, at most the last batch is published again, with the same ids.
+//
+// Not thread-safe, but for figures().
+class Publisher {
+ public:
+  struct Options {
+    std::string name;  // of the sink
+    std::string cluster;
+    std::string node;
+    std::filesystem::path data_dir;
+    std::size_t batch_events_max = 10'000;
+    bool publishes_existing = true;  // after a reset
+    std::uint64_t totals_depth = 2;  // of directories whose totals are stored, if the sink takes them
+    // While it is read, the database log grows: the changes are read in transactions of this length.
+    std::chrono::seconds read_max{60};
+  };
+
+  static std::string consumer_of(const std::string& sink) { return "publish:" + sink; }
+
+  // The sink and the clock must outlive it.
+  Publisher(Options options, Sink& sink, const base::Clock& clock);
+
+  // Publishes all that scans have found up to now. Returns at the first failure, and soon, with success, once
+  // `should_stop` returns true. May be called again after either.
+  base::Result<> publish_all(const std::function<bool()>& should_stop);
+
+  scanner::SinkFigures figures() const;
+
+ private:
+  // A range, or a part of it, that is being read.
+  struct Reading {
+    Batch batch;
+    scanner::FeedEntry last;  // of the batch
+    bool is_partial = false;
+    base::Result<> outcome;  // of the last batch that was published
+  };
+
+  base::Result<> publish_feed(const std::function<bool()>& should_stop);
+  bool is_within_a_range() const;
+  bool has_files() const;
+  base::Result<> start_over(scanner::UsageDatabase& database, scanner::Consumers& consumers);
+  base::Result<> publish_reset(scanner::Consumers& consumers);
+  base::Result<> publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
+                               const std::function<bool()>& should_stop);
+  bool pass(Reading& reading, scanner::Consumers& consumers);
+  base::Result<> finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers);
+  base::Result<> store_totals(scanner::UsageDatabase& database);
+  base::Result<> publish(std::span<const Event> events);
+  base::Result<> commit(scanner::Consumers& consumers);
+  void note_position();
+
+  const Options options_;
+  Sink& sink_;
+  const base::Clock& clock_;
+  Source source_;
+  scanner::Consumer consumer_;
+  mutable std::mutex mutex_;  // of the figures
+  scanner::SinkFigures figures_;
+};
+
+}  // namespace spoor::publish

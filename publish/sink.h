@@ -1,0 +1,42 @@
+// What events are published to.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "publish/event.h"
+
+namespace spoor::publish {
+
+// The totals of a directory after a scan.
+struct DirectoryTotals {
+  std::string path;  // "" is the root
+  std::uint64_t files = 0;
+  std::uint64_t dirs = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocated = 0;
+  bool complete = true;
+};
+
+// Not thread-safe. Every call ends in bounded time.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+
+  // Publishes the events in this order, and waits until the other end has stored all of them. After an error,
+  // any of them may be stored: the caller publishes all of them again.
+  virtual base::Result<> publish(const Source& source, std::span<const Event> events) = 0;
+
+  // Whether totals are stored, too. `are_all`: the other directories of the same depth do not exist.
+  virtual bool takes_totals() const { return false; }
+  virtual base::Result<> store_totals(const Source& /*source*/, const scanner::ScanRecord& /*scan*/,
+                                      std::span<const DirectoryTotals> /*totals*/, bool /*are_all*/) {
+    return {};
+  }
+};
+
+}  // namespace spoor::publish

@@ -1,0 +1,145 @@
+#!/bin/bash
+# How fast spoor-publish publishes everything that exists to a NATS server with a stream on disk and to a PostgreSQL
+# server, both on this machine, and the memory that it takes; beside a COPY of as many rows by psql into a table of the
+# same columns. Runs of the three alternate. Figures are medians, and the slowest and the fastest run.
+#   publish_bench.sh SPOORD SPOOR SPOOR_PUBLISH [DIRECTORIES], of 1,000 files each, or ... --short: a small tree, once:
+#   these figures do not measure speed
+set -euo pipefail
+shopt -s inherit_errexit
+export LC_ALL=C  # a decimal point in $EPOCHREALTIME and in what awk reads
+
+readonly spoord=$1 spoor=$2 publish=$3
+if [[ ${4:-} == --short ]]; then
+  directories=10 rounds=1
+else
+  directories=${4:-1000} rounds=5
+fi
+readonly directories rounds files_in_each=1000
+work=$(mktemp -d "${TMPDIR:-/tmp}/spoor-bench-XXXXXX")
+readonly work drive=$work/drive
+postgres_programs=$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V | tail -n 1)
+readonly postgres_programs
+pids=()
+
+clean_up() {
+  # In braces: bash reports what it kills.
+  { ((${#pids[@]} == 0)) || kill -KILL "${pids[@]}"; wait; } 2>/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+fail() {  # message log
+  echo "publish_bench: $1" >&2
+  tail -n 20 "$2" >&2
+  exit 1
+}
+
+# await COMMAND...: until it succeeds, while the process started last runs
+await() {
+  until "$@" 2>/dev/null; do
+    kill -0 "${pids[-1]}" 2>/dev/null || fail "$1: the server does not start" "$work/log"
+    sleep 0.05
+  done
+}
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+sql() { psql --quiet --no-psqlrc --tuples-only --no-align --host="$work/postgres" --username=postgres "$@"; }
+
+start_node() {
+  mkdir -p "$drive" "$work/data"
+  cat >"$work/spoor.json" <<JSON
+{"node": {"name": "node", "data_dir": "$work/data"}, "drives": ["$drive"], "listen": [{"unix": "$work/sock"}],
+ "scan": {"min_cycle_age": "0s", "file_feed": true},
+ "publish": {"sinks": [{"name": "nats", "url": "nats://127.0.0.1:$nats_port"}]}}
+JSON
+  sed 's#nats://[^"]*#postgresql:///postgres?host='"$work"'/postgres#; s#"name": "nats"#"name": "postgres", "user": "postgres"#' \
+    "$work/spoor.json" >"$work/spoor-postgres.json"
+  mv "$work/spoor.json" "$work/spoor-nats.json"
+  "$spoord" --config "$work/spoor-nats.json" >"$work/log" 2>&1 &
+  pids+=($!)
+  await test -S "$work/sock"
+  perl -e '
+    my ($top, $directories, $files) = @ARGV;
+    for my $d (0 .. $directories - 1) {
+      mkdir sprintf("%s/bucket-%d", $top, $d) or die $!;
+      for my $f (1 .. $files) { open(my $file, ">", sprintf("%s/bucket-%d/object-%05d.dat", $top, $d, $f)) or die $!; }
+    }' "$drive" "$directories" "$files_in_each"
+  "$spoor" --config "$work/spoor-nats.json" scan --json >"$work/scan.json"
+}
+
+start_nats() {
+  mkdir "$work/nats"
+  cat >"$work/nats.conf" <<CONF
+listen: "127.0.0.1:-1"
+jetstream: {store_dir: "$work/nats"}
+ports_file_dir: "$work/nats"
+CONF
+  nats-server -c "$work/nats.conf" >"$work/log" 2>&1 &
+  pids+=($!)
+  await test -s "$work/nats/nats-server_${pids[-1]}.ports"
+  nats_port=$(jq -r '.nats[0]' "$work/nats/nats-server_${pids[-1]}.ports")
+  nats_port=${nats_port##*:}
+  local request='{"name":"bench","subjects":["spoor.changes"],"storage":"file"}'
+  exec 3<>"/dev/tcp/127.0.0.1/$nats_port"
+  # shellcheck disable=SC2016  # a subject of NATS
+  printf 'CONNECT {"verbose":false}\r\nSUB reply 1\r\nPUB $JS.API.STREAM.CREATE.bench reply %d\r\n%s\r\n' \
+    ${#request} "$request" >&3
+  local line=
+  until [[ $line == *stream_create_response* ]]; do IFS= read -r -u 3 -t 30 line || fail 'no stream' "$work/log"; done
+  exec 3>&-
+}
+
+start_postgres() {
+  install -d -o postgres "$work/postgres"
+  chmod o+x "$work"
+  as_postgres "$postgres_programs/initdb" --auth=trust --encoding=UTF8 --no-sync "$work/postgres/data" >"$work/log"
+  as_postgres "$postgres_programs/postgres" -D "$work/postgres/data" -k "$work/postgres" -h '' >"$work/log" 2>&1 &
+  pids+=($!)
+  await sql -c 'SELECT 1' >/dev/null
+}
+
+# publish_to SINK: adds the events a second to figures/SINK, and the memory in MiB to figures/SINK-memory
+publish_to() {
+  local began=$EPOCHREALTIME events
+  command time --format=%M --output="$work/memory" "$publish" --config "$work/spoor-$1.json" --once >"$work/log" 2>&1 ||
+    fail "spoor-publish fails" "$work/log"
+  local ended=$EPOCHREALTIME
+  events=$(jq '.sinks[0].events' "$work/data/publish.json")
+  ((events > directories * files_in_each)) || fail "only $events events" "$work/log"
+  awk -v n="$events" -v s="$began" -v e="$ended" 'BEGIN {print n / (e - s)}' >>"$work/figures/$1"
+  awk '{print $1 / 1024}' "$work/memory" >>"$work/figures/$1-memory"
+  "$spoor" --config "$work/spoor-$1.json" changes --consumer "publish:$1" --forget
+}
+
+copy() {
+  local began=$EPOCHREALTIME
+  sql -c 'CREATE TABLE copied (LIKE spoor.changes INCLUDING ALL)' -c '\copy copied FROM '"'$work/rows'"
+  awk -v n="$rows" -v s="$began" -v e="$EPOCHREALTIME" 'BEGIN {print n / (e - s)}' >>"$work/figures/copy"
+  sql -c 'DROP TABLE copied'
+}
+
+# figure NAME UNIT: the median of the lines of figures/NAME, the least and the largest
+figure() {
+  sort -g "$work/figures/$1" | awk -v name="$1" -v unit="$2" \
+    '{v[NR] = $1} END {printf "%-18s %10.0f %s (%.0f..%.0f)\n", name, v[int((NR + 1) / 2)], unit, v[1], v[NR]}'
+}
+
+mkdir "$work/figures"
+start_nats
+start_postgres
+start_node
+for ((round = 0; round < rounds; ++round)); do
+  publish_to nats
+  publish_to postgres
+  if ((round == 0)); then
+    sql -c '\copy spoor.changes TO '"'$work/rows'"
+    rows=$(wc -l <"$work/rows")
+  fi
+  copy
+done
+figure nats 'events/s; wanted 100,000'
+figure nats-memory 'MiB; wanted 64 at most'
+figure postgres 'events/s; wanted 20,000'
+figure postgres-memory 'MiB; wanted 64 at most'
+figure copy 'rows/s by psql'

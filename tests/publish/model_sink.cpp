@@ -1,0 +1,40 @@
+#include "tests/publish/model_sink.h"
+
+#include <algorithm>
+
+namespace spoor::publish {
+
+void Copy::remove(const std::string& path) {
+  std::erase_if(tree_, [&](const auto& entry) {
+    return path.empty() || entry.first == path || entry.first.starts_with(path + '/');
+  });
+}
+
+// As simple as a consumer may be: it does not compare what is deleted with what is there.
+void Copy::apply(const Event& event) {
+  if (event.kind == Event::Kind::scan) return;
+  if (event.kind == Event::Kind::reset) return remove("");
+  if (event.kind == Event::Kind::deleted || event.kind == Event::Kind::replaced) remove(event.path);
+  if (event.kind == Event::Kind::deleted || event.path.empty()) return;
+  if (event.is_file && tree_.contains(event.path) && !tree_[event.path]) remove(event.path);
+  tree_[event.path] = event.is_file;
+}
+
+void ModelSink::store(const Event& event) {
+  if (!ids_.insert(event.id).second && drops_repetitions) return;
+  stored.push_back(event);
+  copy.apply(event);
+}
+
+base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Event> events) {
+  on_publish();
+  largest_batch = std::max(largest_batch, events.size());
+  const bool fails = fails_one_in != 0 && random_.one_in(fails_one_in);
+  for (const Event& event : events) {
+    if (!fails || random_.one_in(2)) store(event);
+  }
+  if (!fails) return {};
+  return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
+}
+
+}  // namespace spoor::publish

@@ -1,0 +1,51 @@
+// A sink that fails as servers do, and a consumer that builds a copy of the tree from the events alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "publish/sink.h"
+#include "tests/support/random.h"
+
+namespace spoor::publish {
+
+// Paths, and whether each is a file.
+using Tree = std::map<std::string, bool>;
+
+class Copy {
+ public:
+  void apply(const Event& event);
+  const Tree& tree() const { return tree_; }
+
+ private:
+  void remove(const std::string& path);
+
+  Tree tree_;
+};
+
+class ModelSink final : public Sink {
+ public:
+  explicit ModelSink(support::Random random) : random_(random) {}
+
+  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+
+  // One attempt in this many fails, with any part of the batch stored; 0: none.
+  std::uint64_t fails_one_in = 0;
+  bool drops_repetitions = false;            // whose id was stored before
+  std::function<void()> on_publish = [] {};  // before a batch is stored
+  std::size_t largest_batch = 0;
+
+  Copy copy;
+  std::vector<Event> stored;
+
+ private:
+  void store(const Event& event);
+
+  support::Random random_;
+  std::set<std::string> ids_;
+};
+
+}  // namespace spoor::publish

@@ -1,0 +1,235 @@
+// What spoor-publish does while a server is down, or lacks what it needs, and when it is stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/publish/http_collector.h"
+#include "tests/publish/nats_server.h"
+#include "tests/publish/postgres_server.h"
+#include "tests/publish/published_node.h"
+#include "tests/support/listening_socket.h"
+#include "tests/support/loopback.h"
+#include "tests/support/page_blocks.h"
+#include "tests/watch/eventually.h"
+
+namespace spoor::publish {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int files = 60;  // several batches
+
+class PublishOutageTest : public testing::Test {
+ protected:
+  PublishOutageTest() { node_.write_and_scan("bucket", files); }
+
+  // Each event once.
+  void expect_equal_copy(const std::vector<StoredEvent>& events) {
+    EXPECT_EQ(differences(node_.tree(), copy_from(events).tree()), "");
+    EXPECT_EQ(without_repeats(events).size(), events.size());
+  }
+
+  // Waits until the server has everything.
+  bool is_copied_to(EventServer& server) {
+    return watch::eventually(
+        [&] { return differences(node_.tree(), copy_from(server.events()).tree()).empty(); });
+  }
+
+  void publish_all_once() {
+    const auto published = node_.publish_once();
+    ASSERT_EQ(published.code, 0) << published.err;
+  }
+
+  PublishedNode node_;
+};
+
+TEST_F(PublishOutageTest, ServerComesLater_PublishesEverything) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  collector.refuse_connections();
+  node_.start();
+  EXPECT_THAT(node_.publisher().wait_for("the sink 's0' fails: "), HasSubstr("; retries"));
+  collector.restore();
+  EXPECT_TRUE(is_copied_to(collector));
+  expect_equal_copy(collector.events());
+  EXPECT_EQ(node_.stop(), 0);
+}
+
+// The first server accepts connections and does not respond: the timeout of its sink is 30 s.
+TEST_F(PublishOutageTest, OneServerHangs_TheOtherSinkIsNotDelayed) {
+  const support::ListeningSocket hangs;
+  HttpCollector collector("batched");
+  node_.set_sinks({{{"url", "http://" + support::own_loopback() + ":" + std::to_string(hangs.port())}},
+                   collector.sink()});
+  node_.start();
+  EXPECT_TRUE(collector.wait_for_events(files));
+  EXPECT_TRUE(is_copied_to(collector));
+  node_.write_and_scan("later", files);
+  EXPECT_TRUE(is_copied_to(collector));
+  EXPECT_THAT(node_.publisher().log(), testing::Not(HasSubstr("'s1' fails")));
+}
+
+// The response to some batches is lost, and then the process: exactly these are there twice, in their places.
+TEST_F(PublishOutageTest, KilledAfterABatchWasStored_RepeatsExactlyThisBatch) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  constexpr std::size_t kills = 5;
+  for (std::size_t kill = 1; kill <= kills; ++kill) {
+    collector.drop_response(1);
+    node_.start();
+    ASSERT_TRUE(collector.wait_for_dropped_response());
+    node_.kill();
+    collector.restore();
+  }
+  publish_all_once();
+  auto batches = collector.batches();
+  for (const auto& batch : batches) EXPECT_LE(batch.size(), PublishedNode::batch);
+  const auto is_same = [](const auto& one, const auto& other) {
+    return std::ranges::equal(one, other, {}, &StoredEvent::id, &StoredEvent::id);
+  };
+  const std::size_t stored = batches.size();
+  batches.erase(std::ranges::unique(batches, is_same).begin(), batches.end());
+  EXPECT_EQ(stored - batches.size(), kills);
+  std::vector<StoredEvent> events;
+  for (const auto& batch : batches) events.insert(events.end(), batch.begin(), batch.end());
+  expect_equal_copy(events);
+}
+
+// The directory changes again before its replacement is published once more: the event of the file in it must
+// not come before it.
+TEST_F(PublishOutageTest, KilledAfterAReplacementWasStored_ConsumersThatDropRepeatsLoseNothing) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  publish_all_once();
+  std::filesystem::remove_all(node_.drive() / "bucket");
+  node_.write_and_scan("bucket/below", 2);
+  collector.drop_response();
+  node_.start();
+  ASSERT_TRUE(collector.wait_for_dropped_response());
+  node_.kill();
+  collector.restore();
+  node_.write_and_scan("bucket", 1);
+  publish_all_once();
+  EXPECT_EQ(differences(node_.tree(), copy_from(collector.events()).tree()), "");
+  expect_equal_copy(without_repeats(collector.events()));
+}
+
+TEST_F(PublishOutageTest, Sigterm_FinishesTheBatchAndRepeatsNothing) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  node_.write_and_scan("more", 20 * files);
+  for (int stops = 5; stops > 0; --stops) {
+    const std::size_t before = collector.events().size();
+    node_.start();
+    ASSERT_TRUE(collector.wait_for_events(before + PublishedNode::batch));
+    EXPECT_EQ(node_.stop(), 0);
+  }
+  EXPECT_LT(collector.events().size(), std::size_t{20} * files) << "it was not stopped while it published";
+  publish_all_once();
+  expect_equal_copy(collector.events());
+}
+
+TEST_F(PublishOutageTest, Once_PublishesWhatIsThereAndReportsFailures) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  collector.refuse_connections();
+  const auto failed = node_.publish_once();
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("s0: "));
+  collector.restore();
+  publish_all_once();
+  expect_equal_copy(collector.events());
+  const std::size_t requests = collector.batches().size();
+  publish_all_once();
+  EXPECT_EQ(collector.batches().size(), requests) << "nothing is new";
+}
+
+TEST_F(PublishOutageTest, ConsumerForgottenInTheMiddle_StartsOverWithAReset) {
+  HttpCollector collector("batched");
+  node_.set_sinks({collector.sink()});
+  node_.start();
+  ASSERT_TRUE(collector.wait_for_events(20));
+  EXPECT_EQ(node_.stop(), 0);
+  node_.forget();
+  std::filesystem::remove_all(node_.drive() / "bucket");
+  node_.write_and_scan("other", files);
+  node_.scan({"--full"});
+  publish_all_once();
+  const auto events = collector.events();
+  EXPECT_EQ(std::ranges::count(events, "reset", &StoredEvent::change), 2) << "one is that of the start";
+  expect_equal_copy(events);
+}
+
+TEST_F(PublishOutageTest, NatsWithoutStream_ReportsTheSubjectAndWorksOnceThereIsOne) {
+  NatsServer server;
+  node_.set_sinks({server.sink()});
+  node_.start();
+  EXPECT_THAT(
+      node_.publisher().wait_for("the sink 's0' fails: "),
+      HasSubstr("no stream stores the subject spoor.changes: create one, for example by 'nats stream add "
+                "--subjects spoor.changes'"));
+  server.create_stream();
+  EXPECT_TRUE(is_copied_to(server));
+  expect_equal_copy(server.events());
+  EXPECT_EQ(node_.stop(), 0);
+}
+
+TEST_F(PublishOutageTest, NatsKilledBeforeItReadsABatch_LosesNothing) {
+  NatsServer server;
+  server.create_stream();
+  node_.set_sinks({server.sink()});
+  node_.start();
+  ASSERT_TRUE(is_copied_to(server));
+  server.freeze();
+  node_.write_and_scan("later", files);
+  ASSERT_TRUE(watch::eventually([&] { return server.has_unread_input(); }));
+  server.kill();
+  server.start();
+  EXPECT_TRUE(is_copied_to(server));
+  publish_all_once();
+  expect_equal_copy(server.events());
+}
+
+TEST_F(PublishOutageTest, PostgresWithAnotherEncoding_ReportsIt) {
+  const PostgresServer server("SQL_ASCII");
+  node_.set_sinks({server.sink()});
+  const auto failed = node_.publish_once();
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err,
+              HasSubstr("the database has the encoding SQL_ASCII: create one with ENCODING 'UTF8'"));
+}
+
+// The publisher waits for the server when the signal arrives.
+TEST_F(PublishOutageTest, SigtermWhilePostgresHangs_EndsAndLosesNothing) {
+  PostgresServer server;
+  node_.set_sinks({server.sink()});
+  server.freeze();
+  node_.start();
+  EXPECT_NE(node_.publisher().wait_for("publishes to "), "");
+  node_.publisher().signal(SIGTERM);
+  server.thaw();
+  EXPECT_EQ(node_.stop(), 0);
+  publish_all_once();
+  expect_equal_copy(server.events());
+}
+
+TEST_F(PublishOutageTest, StatementsOfThePage_Work) {
+  PostgresServer server;
+  node_.set_sinks({server.sink()});
+  publish_all_once();
+  std::vector<std::string> statements;
+  for (std::string text : support::page_blocks(DOCS "/publish.md", "PostgreSQL", "sql")) {
+    for (std::size_t end = text.find(";\n"); end != std::string::npos; end = text.find(";\n")) {
+      statements.push_back(text.substr(0, end));
+      text.erase(0, end + 2);
+    }
+  }
+  ASSERT_EQ(statements.size(), 4U);
+  for (const std::string& statement : statements) EXPECT_NO_THROW(server.query(statement)) << statement;
+  EXPECT_EQ(server.query(statements[2]).size(), static_cast<std::size_t>(files)) << "the files of the bucket";
+  EXPECT_EQ(server.query(statements[3]).size(), 2U) << "the root, and the bucket";
+}
+
+}  // namespace
+}  // namespace spoor::publish

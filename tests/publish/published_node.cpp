@@ -1,0 +1,111 @@
+#include "tests/publish/published_node.h"
+
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <set>
+
+namespace spoor::publish {
+
+using nlohmann::json;
+
+PublishedNode::PublishedNode(bool file_feed) {
+  configure("scan", {{"min_cycle_age", "1ms"}, {"file_feed", file_feed}});
+}
+
+void PublishedNode::configure(const std::string& section, const json& value) {
+  const auto file = cluster_.config_of(node());
+  json config = json::parse(std::ifstream(file));
+  config[section] = value;
+  std::ofstream(file) << config;
+}
+
+void PublishedNode::set_sinks(const std::vector<json>& sinks) {
+  json named = json::array();
+  for (json sink : sinks) {
+    sink.update({{"name", "s" + std::to_string(named.size())}, {"batch", batch}});
+    named.push_back(sink);
+  }
+  configure("publish", {{"interval", "100ms"}, {"sinks", named}});
+}
+
+void PublishedNode::mark(const std::string& kind, const std::string& paths) {
+  if (paths.empty()) return;
+  const auto marked = cluster_.spoor(node(), {"mark", "--kind", kind, "-0"}, paths);
+  ASSERT_EQ(marked.code, 0) << marked.err;
+}
+
+std::uint64_t PublishedNode::scan(const std::vector<std::string>& options) {
+  return cluster_.scan(node(), 0, options).at("scan");
+}
+
+void PublishedNode::change_and_scan(DriveChanges& changes, support::Random& random) {
+  for (std::uint64_t count = random.between(2, 10); count > 0; --count) changes.change();
+  mark("dir", changes.take_changed());
+  mark("tree", changes.take_moved());
+  changes.found_by(random.one_in(10) ? scan({"--full"}) : scan());
+}
+
+void PublishedNode::write_and_scan(const std::string& directory, int files) {
+  std::filesystem::create_directories(drive() / directory);
+  for (int each = 0; each < files; ++each)
+    std::ofstream(drive() / directory / ("file" + std::to_string(each))) << each;
+  mark("dir", directory + '\0');
+  scan();
+}
+
+void PublishedNode::start() {
+  publisher_ = std::make_unique<support::Daemon>(
+      std::vector<std::string>{SPOOR_PUBLISH, "--config", cluster_.config_of(node()).native()});
+}
+
+void PublishedNode::kill() { publisher_.reset(); }
+
+int PublishedNode::stop() {
+  publisher_->signal(SIGTERM);
+  const int code = publisher_->wait();
+  publisher_.reset();
+  return code;
+}
+
+support::CommandResult PublishedNode::publish_once() {
+  kill();
+  return support::run_command({SPOOR_PUBLISH, "--config", cluster_.config_of(node()).native(), "--once"});
+}
+
+void PublishedNode::forget() {
+  const auto forgotten = cluster_.spoor(node(), {"changes", "--consumer", "publish:s0", "--forget"});
+  const bool was_unknown = forgotten.err.find("there is no consumer") != std::string::npos;
+  ASSERT_TRUE(forgotten.code == 0 || was_unknown) << forgotten.err;
+}
+
+TreeCopy copy_from(const std::vector<StoredEvent>& events) {
+  TreeCopy copy;
+  for (const StoredEvent& event : events) copy.apply(event);
+  return copy;
+}
+
+std::vector<StoredEvent> without_repeats(const std::vector<StoredEvent>& events) {
+  std::set<std::string> ids;
+  std::vector<StoredEvent> first;
+  for (const StoredEvent& event : events) {
+    if (ids.insert(event.id).second) first.push_back(event);
+  }
+  return first;
+}
+
+std::string disorder_in(const std::vector<StoredEvent>& events) {
+  std::map<std::string, std::uint64_t> scans;
+  std::string lines;
+  for (const StoredEvent& event : events) {
+    // Follows the events of the file that took the place of a directory, with the scan that missed the
+    // directory.
+    if (event.change == "replaced" && event.is_file) continue;
+    std::uint64_t& last = scans[event.path];
+    if (event.scan < last) lines += event.id + " follows scan " + std::to_string(last) + '\n';
+    last = event.scan;
+  }
+  return lines;
+}
+
+}  // namespace spoor::publish

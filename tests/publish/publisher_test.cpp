@@ -1,0 +1,372 @@
+#include "publish/publisher.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "scanner/errors.h"
+#include "tests/publish/model_sink.h"
+#include "tests/scanner/scanned_node.h"
+#include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
+#include "tracker/paths/path.h"
+
+namespace spoor::publish {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class PublisherTest : public scanner::ScannedNode {
+ protected:
+  explicit PublisherTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
+    options.file_feed = true;
+  }
+
+  // As after a restart of the process.
+  base::Result<> publish(std::size_t batch = 3, std::chrono::seconds read_max = std::chrono::seconds(60)) {
+    Publisher publisher({.name = "bus",
+                         .cluster = "cluster",
+                         .node = "node",
+                         .data_dir = temp.path(),
+                         .batch_events_max = batch,
+                         .publishes_existing = publishes_existing_,
+                         .read_max = read_max},
+                        sink_, clock);
+    auto published = publisher.publish_all([this] { return stops_; });
+    figures_ = publisher.figures();
+    return published;
+  }
+
+  void forget() { scanner::Consumers::open(temp.path())->forget(Publisher::consumer_of("bus")).value(); }
+
+  // What is on the drive.
+  Tree source_tree() const {
+    Tree tree;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(drive())) {
+      const std::string path = entry.path().lexically_relative(drive()).native();
+      if (!path.starts_with(".spoor")) tree[path] = !entry.is_directory();
+    }
+    return tree;
+  }
+
+  // "new dir a", of what was stored since the last call.
+  std::vector<std::string> events() {
+    std::vector<std::string> lines;
+    for (const Event& event : sink_.stored) {
+      std::string line = name_of(event.kind);
+      if (event.kind != Event::Kind::reset && event.kind != Event::Kind::scan)
+        line += (event.is_file ? " file " : " dir ") + event.path;
+      lines.push_back(line);
+    }
+    sink_.stored.clear();
+    return lines;
+  }
+
+  support::Random random_;
+  ModelSink sink_{random_.fork()};
+  scanner::SinkFigures figures_;
+  bool publishes_existing_ = true;
+  bool stops_ = false;
+};
+
+TEST_F(PublisherTest, BeforeTheFirstScan_NothingIsPublished) {
+  EXPECT_TRUE(publish());
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+TEST_F(PublisherTest, FirstTime_IsAResetAndAllThatExists) {
+  make_file("a/f");
+  make_directory("b");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "new dir b", "scan"));
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), IsEmpty()) << "nothing is published twice";
+}
+
+TEST_F(PublisherTest, WithoutExisting_OnlyTheResetIsPublished) {
+  publishes_existing_ = false;
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
+  make_file("a/g");
+  mark("a");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("changed dir a", "new file a/g", "scan"));
+}
+
+TEST_F(PublisherTest, Changes_FollowEachScan) {
+  make_file("a/f");
+  make_directory("a/d");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  remove("a/d");
+  make_file("a/f", 20);
+  make_file("c");
+  mark("a");
+  mark("c");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("changed dir ", "new file c", "changed dir a", "changed file a/f",
+                                    "deleted dir a/d", "scan"));
+}
+
+TEST_F(PublisherTest, ScanWithoutChanges_IsPassedSilently) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), IsEmpty());
+  const auto at = scanner::Consumers::open(temp.path())->find(Publisher::consumer_of("bus"));
+  EXPECT_EQ((*at)->scan, 2U);
+  EXPECT_EQ((*at)->progress->until, 2U);
+}
+
+// A deleted directory whose name is a file's: a consumer that deletes after the file was made would lose it.
+TEST_F(PublisherTest, FileInThePlaceOfADirectory_IsReplaced) {
+  make_file("a/x/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  remove("a/x");
+  make_file("a/x");
+  mark("a/x");
+  scan();
+  ASSERT_TRUE(publish(100));
+  EXPECT_THAT(events(), ElementsAre("changed dir a", "new file a/x", "replaced file a/x", "scan"));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+TEST_F(PublisherTest, FailedBatch_IsPublishedAgainFromItsBeginning) {
+  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5"}) make_file(path);
+  scan();
+  int batches = 0;
+  sink_.on_publish = [&] { sink_.fails_one_in = ++batches == 3 ? 1 : 0; };
+  const auto published = publish();
+  ASSERT_FALSE(published);
+  EXPECT_THAT(published.error().message, HasSubstr("the sink fails"));
+  EXPECT_EQ(figures_.failures, 1U);
+  EXPECT_EQ(figures_.error, published.error().message);
+  events();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("new file a/3", "new file a/4", "new file a/5", "scan"));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+TEST_F(PublisherTest, ChangesThatAreNotKept_AreAReset) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  remove("a");
+  make_file("b/f");
+  forget();
+  mark("a");
+  mark("b");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir b", "new file b/f", "scan"));
+  EXPECT_EQ(figures_.resets, 1U);
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+// Each read of the feed holds a transaction open.
+TEST_F(PublisherTest, LongRange_IsReadInSeveralTransactions) {
+  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  scan();
+  sink_.on_publish = [&] { clock.advance(std::chrono::seconds(1)); };
+  ASSERT_TRUE(publish(3, std::chrono::seconds(2)));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+  EXPECT_EQ(sink_.stored.size(), 1U + 100U + 1U) << "none twice";
+}
+
+TEST_F(PublisherTest, Stop_EndsSoonAndLosesNothing) {
+  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  scan();
+  stops_ = true;
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), IsEmpty());
+  stops_ = false;
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+TEST_F(PublisherTest, StopDuringABatch_EndsAfterIt) {
+  for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+  scan();
+  sink_.on_publish = [&] { stops_ = sink_.stored.size() > 1; };
+  ASSERT_TRUE(publish());
+  EXPECT_LE(sink_.stored.size(), 1U + 3U + 3U);
+  stops_ = false;
+  sink_.on_publish = [] {};
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+// Directories alone.
+TEST_F(PublisherTest, WithoutFiles_DirectoriesArePublished) {
+  options.file_feed = false;
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "scan"));
+  make_file("a/g");
+  mark("a");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("changed dir a", "scan"));
+}
+
+TEST_F(PublisherTest, FileFeedTurnedOn_IsAReset) {
+  options.file_feed = false;
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  options.file_feed = true;
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "scan"));
+}
+
+// What was deleted meanwhile is not known.
+TEST_F(PublisherTest, FileFeedTurnedOff_IsAReset) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  remove("a/f");
+  mark("a");
+  scan();
+  options.file_feed = false;
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "scan"));
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+class TwoDrivesPublisherTest : public PublisherTest {
+ protected:
+  TwoDrivesPublisherTest() : PublisherTest({"one", "two"}) {}
+};
+
+// The deletion, "with all that was below it", would delete the directory.
+TEST_F(TwoDrivesPublisherTest, DeletedFileWhereAnotherDriveHasADirectory_IsNotDeleted) {
+  make_file("a/x");
+  std::filesystem::create_directories(on_drive("a/x", 1));
+  scanner::write_file(on_drive("a/x/f", 1), 1);
+  scan();
+  ASSERT_TRUE(publish(100));
+  events();
+  remove("a/x");
+  mark("a");
+  scan();
+  ASSERT_TRUE(publish(100));
+  EXPECT_THAT(events(), testing::Not(testing::Contains("deleted file a/x")));
+  EXPECT_TRUE(sink_.copy.tree().contains("a/x/f"));
+}
+
+// Any changes, any failures of the sink and the process, scans in between: a consumer that applies the events
+// in the order in which the sink stored them has the tree.
+class RandomPublisherTest : public PublisherTest, public testing::WithParamInterface<bool> {
+ protected:
+  static constexpr int rounds = support::is_sanitized ? 40 : 150;
+
+  std::string any_path() {
+    std::string path = random_.letters(1, 'c');
+    while (path.size() < 5 && !random_.one_in(3)) path += '/' + random_.letters(1, 'c');
+    return path;
+  }
+
+  void remove_if_there(const std::string& path) {
+    std::error_code error;
+    if (!std::filesystem::remove(on_drive(path), error)) std::filesystem::remove_all(on_drive(path), error);
+  }
+
+  // A path whose parents are directories.
+  void make(const std::string& path, bool is_file) {
+    const auto parent = on_drive(std::string(tracker::parent_path(path)));
+    for (auto at = on_drive(path); at != drive(); at = at.parent_path())
+      if (std::error_code error; std::filesystem::is_regular_file(at, error)) std::filesystem::remove(at);
+    std::filesystem::create_directories(parent);
+    if (is_file) {
+      remove_if_there(path);
+      make_file(path, random_.below(100));
+    } else {
+      if (random_.one_in(2)) remove_if_there(path);
+      make_directory(path);
+    }
+  }
+
+  void change() {
+    const std::string path = any_path();
+    switch (random_.below(4)) {
+      case 0:
+        remove_if_there(path);
+        break;
+      case 1:
+        make(path, false);
+        break;
+      default:
+        make(path, true);
+    }
+    mark(path);
+    if (!random_.one_in(4)) return;
+    const std::string other = any_path();
+    if (other.starts_with(path) || path.starts_with(other)) return;
+    make(other, false);
+    remove_if_there(other);
+    mark(other);
+    if (!std::filesystem::exists(on_drive(path))) return;
+    rename(path, other);
+    mark(other, tracker::MarkKind::tree);
+    mark(path);
+  }
+
+  void change_and_scan() {
+    for (std::uint64_t count = random_.below(8); count > 0; --count) change();
+    scan();
+  }
+};
+
+TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
+  sink_.drops_repetitions = GetParam();
+  sink_.fails_one_in = 4;
+  int scans_between = 5;  // each waits a second for the reader of the feed
+  for (int round = 0; round < rounds; ++round) {
+    change_and_scan();
+    sink_.on_publish = [&] {
+      if (scans_between == 0 || !random_.one_in(10)) return;
+      --scans_between;
+      change_and_scan();
+    };
+    if (random_.one_in(15)) forget();
+    const std::size_t batch = random_.between(1, 12);
+    const auto published = publish(batch, std::chrono::seconds(random_.below(3)));
+    if (published || random_.one_in(3)) {
+      sink_.on_publish = [] {};
+      while (!publish(batch)) continue;
+      ASSERT_EQ(sink_.copy.tree(), source_tree()) << "round " << round;
+      // Of the same scan: what was published is published again, as other events.
+      if (random_.one_in(10)) forget();
+      while (!publish(batch)) continue;
+      ASSERT_EQ(sink_.copy.tree(), source_tree()) << "round " << round;
+    }
+    sink_.stored.clear();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sinks, RandomPublisherTest, testing::Bool(), [](const auto& test) {
+  return std::string(test.param ? "WithoutRepetitions" : "WithRepetitions");
+});
+
+}  // namespace
+}  // namespace spoor::publish
