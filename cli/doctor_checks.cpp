@@ -31,6 +31,7 @@ constexpr std::array checks{
     NamedCheck{"space", Needs::nothing, check_space},
     NamedCheck{"tls", Needs::nothing, check_tls},
     NamedCheck{"drives", Needs::nothing, check_drives},
+    NamedCheck{"publish", Needs::nothing, check_publish},
     NamedCheck{"daemon", Needs::nothing, check_daemon},
     NamedCheck{"journal", Needs::daemon, check_journal},
     NamedCheck{"etcd", Needs::daemon, check_etcd},

@@ -68,6 +68,7 @@ void check_secrets(const Facts& facts, Findings& findings);
 void check_space(const Facts& facts, Findings& findings);
 void check_tls(const Facts& facts, Findings& findings);
 void check_drives(const Facts& facts, Findings& findings);
+void check_publish(const Facts& facts, Findings& findings);
 
 // Of what the daemon responds (doctor_daemon_checks.cpp). They may throw a json::exception.
 void check_daemon(const Facts& facts, Findings& findings);

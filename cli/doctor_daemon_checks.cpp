@@ -151,6 +151,13 @@ void check_filters(const Facts& facts, Findings& findings) {
 
 void check_watch(const Facts& facts, Findings& findings) {
   const auto wanted = config::watched_drives(facts.config);
+  if (wanted.empty() && facts.is_watch_enabled) {
+    findings.error(
+        "spoor-watch is enabled, and watch.drives names no drive: it does not start",
+        "changes that no application marks are missed until the audit reads them",
+        fmt::format("set \"watch\": {{\"drives\": \"all\"}} in {}, then: systemctl restart spoor-watch",
+                    shell_quoted(facts.config_file)));
+  }
   if (wanted.empty()) return;
   constexpr const char* why = "changes on the drives are not marked: scans miss them";
   const auto& watch = facts.daemon.status.body.at("watch");

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/options.h"
 #include "config/config.h"
+#include "scanner/feed/publish_record.h"
 
 namespace spoor::cli {
 
@@ -114,6 +115,9 @@ struct Facts {
   std::vector<std::string> not_checked;  // why some settings could not be
   std::vector<SecretFacts> secrets;
   std::vector<CertificateFacts> certificates;
+  bool is_watch_enabled = false;                  // its unit starts with the machine
+  FileFacts config_path = {};                     // config_file
+  std::optional<scanner::PublishRecord> publish;  // nothing: spoor-publish never ran, or it can't be read
   std::optional<DataDirFacts> data_dir;           // nothing: it hangs
   std::vector<std::optional<DriveFacts>> drives;  // as in the configuration; nothing: it hangs
   DaemonFacts daemon;

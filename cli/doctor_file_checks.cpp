@@ -21,6 +21,7 @@ constexpr std::uint64_t data_dir_bytes_min = 16 * mebibyte;
 constexpr std::uint64_t drive_bytes_low = 64 * mebibyte;
 constexpr std::uint64_t inodes_min = 100;
 constexpr std::chrono::days expires_soon{30};
+constexpr std::chrono::seconds publish_report_age_max{60};  // spoor-publish reports every 10 s
 
 std::string system_message(int error) { return std::generic_category().message(error); }
 
@@ -239,7 +240,22 @@ void check_configuration(const Facts& facts, Findings& findings) {
     findings.error(wrong, "the next start or reload of the daemon fails", fix);
 }
 
+// The daemon reads it at its next start or reload. Group and access lists are not looked at.
+void check_config_file(const Facts& facts, Findings& findings) {
+  constexpr std::uint32_t readable_by_others = 044;
+  const FileFacts& file = facts.config_path;
+  if (file.error != 0 || !facts.data_dir || facts.data_dir->directory.error != 0) return;
+  const std::uint32_t user = facts.data_dir->directory.user;
+  if (user == 0 || user == file.user || (file.mode & readable_by_others) != 0) return;
+  const std::string quoted = shell_quoted(facts.config_file);
+  findings.error(fmt::format("only its owner can read {} (mode {:04o}), and the daemon runs as another user",
+                             base::printable(facts.config_file), file.mode),
+                 "the next start or reload of the daemon fails",
+                 fmt::format("chgrp {} {} && chmod g+r {}", service_user, quoted, quoted));
+}
+
 void check_permissions(const Facts& facts, Findings& findings) {
+  check_config_file(facts, findings);
   const auto& data_dir = facts.config.node.data_dir;
   if (!facts.data_dir) return findings.not_checked(in_words(data_dir) + " does not respond");
   if (facts.data_dir->directory.error == ENOENT) {
@@ -266,6 +282,37 @@ void check_secrets(const Facts& facts, Findings& findings) {
                                secret.setting, secret.file.mode),
                    "every user of this machine can act with it",
                    fmt::format("chmod o= {}", shell_quoted(secret.path.native())));
+  }
+}
+
+void check_publish(const Facts& facts, Findings& findings) {
+  constexpr const char* why = "a sink receives no changes; the feed keeps them";
+  constexpr const char* log = "journalctl -u spoor-publish -n 20";
+  if (facts.config.publish.sinks.empty()) return;
+  if (!facts.data_dir || facts.data_dir->list_error != 0)
+    return findings.not_checked(in_words(facts.config.node.data_dir) + " can't be read");
+  if (!facts.publish) {
+    return findings.error(
+        "publish.sinks is set, and spoor-publish has never run, or its record can't be read", why,
+        "systemctl enable --now spoor-publish");
+  }
+  if (facts.now - facts.publish->written_at > publish_report_age_max) {
+    return findings.error(fmt::format("spoor-publish last reported at {}: it does not run, or hangs",
+                                      base::iso_time(facts.publish->written_at)),
+                          why, "systemctl restart spoor-publish");
+  }
+  for (const config::Sink& sink : facts.config.publish.sinks) {
+    if (std::ranges::find(facts.publish->sinks, sink.name, &scanner::SinkFigures::name) ==
+        facts.publish->sinks.end())
+      findings.error(fmt::format("the sink '{}' is in publish.sinks, and spoor-publish does not know it",
+                                 base::printable(sink.name)),
+                     why, "systemctl restart spoor-publish");
+  }
+  for (const scanner::SinkFigures& sink : facts.publish->sinks) {
+    if (!sink.error.empty())
+      findings.error(
+          fmt::format("the sink '{}' fails: {}", base::printable(sink.name), base::printable(sink.error)),
+          why, log);
   }
 }
 

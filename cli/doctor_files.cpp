@@ -216,7 +216,24 @@ void collect_settings(Facts& facts) {
              [&] { return try_token(config.peers.token_file); });
   for (const auto& token : config.auth.tokens)
     try_secret(facts, "auth.tokens", token.file, [&] { return try_token(token.file); });
+  for (const config::Sink& sink : config.publish.sinks) {
+    const std::string setting = fmt::format("the sink '{}' of publish.sinks", sink.name);
+    const fs::path& file = sink.password_file.empty() ? sink.token_file : sink.password_file;
+    config::Sink without_tls = sink;
+    without_tls.tls.reset();
+    try_secret(facts, setting, file, [&] {
+      const auto secrets = config::sink_secrets(without_tls);
+      return secrets ? base::Result<>() : base::Result<>(secrets.error());
+    });
+  }
   collect_accounts(facts);
+  facts.config_path = look_at(facts.config_file);
+  std::error_code error;
+  facts.is_watch_enabled =
+      fs::exists("/etc/systemd/system/multi-user.target.wants/spoor-watch.service", error);
+  base::PosixFileSystem files;
+  if (auto publish = scanner::read_publish_record(files, config.node.data_dir); facts.data_dir && publish)
+    facts.publish = *std::move(publish);
   if (!config.peers.etcd) return;
   const config::Etcd& etcd = *config.peers.etcd;
   add_client("peers.etcd.tls", etcd.tls);

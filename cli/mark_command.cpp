@@ -37,9 +37,9 @@ struct MarkOptions {
   std::vector<std::string> paths;
 };
 
-// The timeout of one attempt: that of all attempts, limited to 1..10 s.
+// The timeout of one attempt: that of all attempts, limited to 0.1..10 s.
 milliseconds exchange_timeout(const MarkOptions& options) {
-  const std::chrono::duration<double> all(std::clamp(options.timeout_s, 1.0, 10.0));
+  const std::chrono::duration<double> all(std::clamp(options.timeout_s, 0.1, 10.0));
   return std::chrono::duration_cast<milliseconds>(all);
 }
 

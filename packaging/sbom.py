@@ -13,7 +13,7 @@ import subprocess
 import sys
 import uuid
 
-PROGRAMS = ["spoord", "spoor", "spoor-watch", "libspoor.so"]
+PROGRAMS = ["spoord", "spoor", "spoor-watch", "spoor-publish", "libspoor.so"]
 
 
 def output_of(*command):

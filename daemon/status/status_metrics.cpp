@@ -228,6 +228,33 @@ std::string watch_metrics(const tracker::WatchRecord& watch) {
   return families.text();
 }
 
+std::string publish_metrics(const scanner::PublishRecord& publish,
+                            const std::optional<scanner::ScanRecord>& last) {
+  MetricFamilies families;
+  families.gauge("spoor_publish_last_report_timestamp_seconds", "When spoor-publish last wrote its figures.",
+                 seconds(publish.written_at));
+  const auto add_each = [&](auto figure) {
+    for (const scanner::SinkFigures& sink : publish.sinks) families.add(figure(sink), {{"sink", sink.name}});
+  };
+  families.begin_gauge("spoor_publish_sink_ok", "Whether the last attempt to publish to the sink succeeded.");
+  add_each([](const scanner::SinkFigures& sink) { return flag(sink.error.empty()); });
+  families.begin_gauge("spoor_publish_lag_scans", "Scans whose changes are not published yet.");
+  add_each([&](const scanner::SinkFigures& sink) {
+    return number(last ? last->id - std::min(last->id, sink.scan) : 0);
+  });
+  families.begin_gauge("spoor_publish_last_success_timestamp_seconds",
+                       "When the sink last acknowledged events, or nothing was left to publish.");
+  add_each(
+      [](const scanner::SinkFigures& sink) { return sink.last_success ? seconds(*sink.last_success) : 0; });
+  families.begin_counter("spoor_publish_events_total", "Events that the sink acknowledged.");
+  add_each([](const scanner::SinkFigures& sink) { return number(sink.events); });
+  families.begin_counter("spoor_publish_failures_total", "Batches that the sink did not acknowledge.");
+  add_each([](const scanner::SinkFigures& sink) { return number(sink.failures); });
+  families.begin_counter("spoor_publish_resets_total", "Times in which changes were no longer kept.");
+  add_each([](const scanner::SinkFigures& sink) { return number(sink.resets); });
+  return families.text();
+}
+
 }  // namespace
 
 std::string status_metrics(const StatusInput& status, bool is_ready) {
@@ -267,8 +294,10 @@ std::string scan_metrics(const ScanFigures& scans) {
     families.gauge("spoor_data_dir_size_bytes", "Size of the file system of node.data_dir.",
                    number(scans.space->capacity));
   }
-  if (scans.watch) return families.text() + watch_metrics(*scans.watch);
-  return families.text();
+  std::string text = families.text();
+  if (scans.watch) text += watch_metrics(*scans.watch);
+  if (scans.publish) text += publish_metrics(*scans.publish, scans.last);
+  return text;
 }
 
 }  // namespace spoor::daemon

@@ -10,7 +10,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Folders everything = {"base", "tracker", "peer", "scanner", "config", "daemon", "cli", "watch"};
+const Folders everything = {"base",   "tracker", "peer",  "scanner", "config",
+                            "daemon", "cli",     "watch", "publish"};
 
 std::vector<std::string> check(std::string_view file, std::string_view text,
                                const Folders& declared = everything) {

@@ -24,6 +24,7 @@ const std::set<std::string> writers{
     "config/logging.cpp",  // print_failure(), which escapes
     "daemon/main.cpp",     // one fixed sentence
     "watch/main.cpp",      // the same
+    "publish/main.cpp",    // figures only
 };
 
 // Who may print as it is, and why.
@@ -45,7 +46,8 @@ std::string without_comments(const fs::path& path) {
 // By name, of the folders that make programs.
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> found;
-  for (const char* folder : {"base", "cli", "config", "daemon", "peer", "scanner", "tracker", "watch"}) {
+  for (const char* folder :
+       {"base", "cli", "config", "daemon", "peer", "scanner", "tracker", "watch", "publish"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const fs::path extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".h") continue;

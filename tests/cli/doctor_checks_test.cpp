@@ -50,7 +50,7 @@ PeerFacts peer(const std::string& node, std::uint64_t run) {
   PeerFacts facts{.url = "http://10.0.0.2:7420", .node = node};
   facts.run = run;
   facts.rules_digest = 7;
-  facts.version = "0.1.0";
+  facts.version = "1.0.0";
   facts.clock_ahead = seconds(1);
   return facts;
 }
@@ -65,6 +65,7 @@ Facts healthy() {
   facts.config.drives = {"/mnt/disk 1"};
   facts.config.watch.all_drives = true;
   facts.config_file = "/etc/spoor/spoor.json";
+  facts.config_path = file;
   facts.spoor = "spoor";
   facts.now = now;
   facts.own_rules_digest = 7;
@@ -86,7 +87,7 @@ Facts healthy() {
   facts.daemon.status =
       answer({{"node", "n1"},
               {"cluster", "c"},
-              {"version", "0.1.0"},
+              {"version", "1.0.0"},
               {"cycles", {{{"cycle", 9}, {"saturated", false}}}},
               {"snapshot", {{"saved_at", ago(seconds(100))}, {"bytes", 1000}}},
               {"journal", {{"bytes", 200}, {"ok", true}, {"error", nullptr}}},
@@ -136,7 +137,7 @@ void expect_problem(const Problem& problem, const std::string& check, Severity s
 TEST(DoctorChecksTest, HealthyNode_HasNoProblem) {
   const Examination examination = examine(healthy());
   EXPECT_EQ(examination_text(examination), "no problem found\n");
-  EXPECT_EQ(examination.checks.size(), 20U);
+  EXPECT_EQ(examination.checks.size(), 21U);
 }
 
 TEST(DoctorChecksTest, Configuration_OverlapOrUnusableSecret_IsAnError) {
@@ -162,6 +163,36 @@ TEST(DoctorChecksTest, Permissions_OtherOwnerOrOpenToAll_IsReported) {
   expect_problem(lock, "permissions", Severity::error, "/data/scan.lock belongs to user 0",
                  "/data/scan.lock");
   expect_silence_after([](Facts& facts) { facts.data_dir->files["usage.json"] = {.user = 0}; });
+}
+
+TEST(DoctorChecksTest, ConfigurationThatTheDaemonCannotRead_IsAnError) {
+  const auto unreadable = problem_after([](Facts& facts) { facts.config_path = {.user = 0, .mode = 0600}; });
+  expect_problem(unreadable, "permissions", Severity::error, "only its owner can read /etc/spoor/spoor.json",
+                 "chgrp spoor /etc/spoor/spoor.json && chmod g+r");
+  expect_silence_after([](Facts& facts) { facts.config_path = {.user = 0, .mode = 0640}; });
+  expect_silence_after([](Facts& facts) { facts.config_path = {.user = 100, .mode = 0600}; });
+}
+
+TEST(DoctorChecksTest, Publish_MissingOldOrFailing_IsAnError) {
+  const auto with = [](const std::optional<scanner::PublishRecord>& record) {
+    return problem_after([&](Facts& facts) {
+      facts.config.publish.sinks = {{.name = "bus", .url = "nats://h"}};
+      facts.publish = record;
+    });
+  };
+  expect_problem(with(std::nullopt), "publish", Severity::error, "has never run",
+                 "systemctl enable --now spoor-publish");
+  expect_problem(with(scanner::PublishRecord{.written_at = now - seconds(61)}), "publish", Severity::error,
+                 "does not run", "systemctl restart spoor-publish");
+  expect_problem(
+      with(scanner::PublishRecord{.written_at = now, .sinks = {{.name = "bus", .error = "no\nroute"}}}),
+      "publish", Severity::error, "the sink 'bus' fails: no\\x0aroute", "journalctl -u spoor-publish");
+  expect_problem(with(scanner::PublishRecord{.written_at = now, .sinks = {{.name = "old"}}}), "publish",
+                 Severity::error, "the sink 'bus' is in publish.sinks", "systemctl restart spoor-publish");
+  expect_silence_after([](Facts& facts) {
+    facts.config.publish.sinks = {{.name = "bus", .url = "nats://h"}};
+    facts.publish = scanner::PublishRecord{.written_at = now, .sinks = {{.name = "bus"}}};
+  });
 }
 
 TEST(DoctorChecksTest, FilesOfAnotherUser_AreOneProblem_AndNoReasonForARebuild) {
@@ -313,7 +344,7 @@ TEST(DoctorChecksTest, Daemon_NotAllowedToAsk_IsNoProblem) {
   facts.daemon.status.error = "Permission denied";
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text, HasSubstr("not checked: daemon: unix:/s: Permission denied; run it as root"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 9 of 20 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 9 of 21 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, Daemon_OfAnotherNode_IsAnError) {
@@ -327,7 +358,7 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text,
               HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 20 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 21 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, NotReady_ReasonsThatOtherChecksReport_AreNotRepeated) {
@@ -412,6 +443,15 @@ TEST(DoctorChecksTest, Watch_MissingOldOrFailing_IsAnError) {
     facts.config.watch.all_drives = false;
     status(facts)["watch"] = nullptr;
   });
+}
+
+TEST(DoctorChecksTest, WatchEnabledWithoutDrives_IsAnError) {
+  const auto idle = problem_after([](Facts& facts) {
+    facts.config.watch.all_drives = false;
+    facts.is_watch_enabled = true;
+  });
+  expect_problem(idle, "watch", Severity::error, "watch.drives names no drive",
+                 "systemctl restart spoor-watch");
 }
 
 TEST(DoctorChecksTest, Watch_GapAfterTheLastScan_IsAWarning) {
@@ -511,7 +551,7 @@ TEST(DoctorChecksTest, Rules_OfAPeerOrOfTheDaemon_Other_IsAnError) {
 
 TEST(DoctorChecksTest, Version_OfAPeer_Other_IsAWarning) {
   const auto problem = problem_after([](Facts& facts) { facts.peers[0].version = "0.0.9"; });
-  expect_problem(problem, "versions", Severity::warning, "runs version 0.0.9, and this node 0.1.0",
+  expect_problem(problem, "versions", Severity::warning, "runs version 0.0.9, and this node 1.0.0",
                  "upgrade");
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/file_system.h"
+#include "scanner/feed/publish_record.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
@@ -98,6 +99,9 @@ class MetricsTest : public SpoordTest {
     tracker::WatchRecord watch;
     watch.drives.emplace_back().drive = "/watched";
     EXPECT_TRUE(tracker::write_watch_record(files, directory_ / "data", watch));
+    scanner::PublishRecord publish;
+    publish.sinks.push_back({.name = "bus", .events = 7, .error = "the sink fails"});
+    EXPECT_TRUE(scanner::write_publish_record(files, directory_ / "data", publish));
   }
 };
 

@@ -74,6 +74,23 @@ TEST_F(GuidesTest, ClientLibrary_MarksFromCAndPython) {
   EXPECT_TRUE(get("/v1/dirty?path=bucket/prefix/object")["dirty"].get<bool>());
 }
 
+TEST_F(GuidesTest, Publish_ConfigurationIsValid) {
+  config_["publish"] = settings("publish.md", "Set-up")["publish"];
+  for (json& sink : config_["publish"]["sinks"]) {
+    for (const char* secret : {"token_file", "password_file"}) {
+      if (!sink.contains(secret)) continue;
+      sink[secret] = file(sink["name"]);
+      std::ofstream(file(sink["name"])) << "0123456789abcdef";
+    }
+  }
+  start();
+  const auto runs =
+      run("publish.md", {{"spoor-publish --check", "spoor-publish --config spoor.json --check"},
+                         {"systemctl enable --now spoor-publish", "spoor --config spoor.json scan"},
+                         {"spoor changes", "spoor --config spoor.json changes"}});
+  EXPECT_THAT(runs.at(0).printed, HasSubstr("the configuration is valid, with 4 sinks"));
+}
+
 TEST_F(GuidesTest, EventsOfAQueue_AreMarkedOnceTheyAreAcknowledged) {
   // Stands for the program of the same name: one message in the queue, until it is deleted.
   fs::create_directory(directory_ / "bin");

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file_system.h"
+#include "scanner/feed/publish_record.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/docs/pages.h"
 #include "tests/docs/prometheus.h"
@@ -204,6 +205,9 @@ class MonitoringTest : public daemon::SpoordTest {
     tracker::WatchRecord watch;
     watch.drives.emplace_back().drive = directory_ / "drive";
     EXPECT_TRUE(tracker::write_watch_record(files, directory_ / "data", watch));
+    scanner::PublishRecord publish;
+    publish.sinks.push_back({.name = "bus", .events = 7, .error = "the sink fails"});
+    EXPECT_TRUE(scanner::write_publish_record(files, directory_ / "data", publish));
   }
 
   // docs/monitoring/prometheus.yml with this node, its token and these rules, and faster.

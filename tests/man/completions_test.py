@@ -12,7 +12,7 @@ import program_help
 
 BUILD = pathlib.Path(os.environ["SPOOR_BUILD_DIR"])
 COMPLETIONS = BUILD / "cli/completions"
-PROGRAMS = ["spoor", "spoord", "spoor-watch"]
+PROGRAMS = ["spoor", "spoord", "spoor-watch", "spoor-publish"]
 SECONDS_MAX = 20  # for a shell that hangs
 
 # Fish loads completions only for a program that it finds.

@@ -42,17 +42,18 @@ def help_of(words):
 
 
 def programs():
-    return [program_help.read_command(BUILD / name, [name]) for name in ("spoor", "spoord", "spoor-watch")]
+    return [program_help.read_command(BUILD / name, [name]) for name in ("spoor", "spoord", "spoor-watch", "spoor-publish")]
 
 
 def pages_of_programs():
     """The name of each page of a program or of a command, and what it is about."""
-    spoor, spoord, watch = programs()
+    spoor, spoord, watch, publish = programs()
     yield "spoor.1", [spoor]
     for command in spoor.commands:
         yield f"{'-'.join(command.words)}.1", list(command.with_all_below())
     yield "spoord.8", [spoord]
     yield "spoor-watch.8", [watch]
+    yield "spoor-publish.8", [publish]
 
 
 class PagesTest(unittest.TestCase):

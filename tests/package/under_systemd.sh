@@ -22,8 +22,8 @@ is_dirty() { curl -s --unix-socket "$socket" "http://spoor/v1/dirty?path=$1" | g
 mark() { curl -sS -o /dev/null -w '%{http_code}\n' --unix-socket "$socket" --data-binary "$1" -H 'Content-Type: text/plain' http://spoor/v1/marks; }
 
 step 'installed: not started, not enabled'
-[[ $(systemctl is-active spoord spoor-watch spoor-scan.timer spoord.socket | sort -u) == inactive ]]
-[[ $(systemctl is-enabled spoord spoor-watch spoor-scan.timer spoord.socket | sort -u) == disabled ]]
+[[ $(systemctl is-active spoord spoor-watch spoor-publish spoor-scan.timer spoord.socket | sort -u) == inactive ]]
+[[ $(systemctl is-enabled spoord spoor-watch spoor-publish spoor-scan.timer spoord.socket | sort -u) == disabled ]]
 id spoor
 
 step 'the drive, which is one line, and the start'
@@ -66,6 +66,27 @@ until_true is_dirty watched
 systemctl start spoor-scan
 has_usage watched/deep
 
+step 'what scans find is published, by a service without rights'
+python3 - <<'END' >/collector.log 2>&1 &
+import http.server
+class Collector(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        with open("/collected", "ab") as file:
+            file.write(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", 8080), Collector).serve_forever()
+END
+collector=$!
+sed -i 's#^  "drives"#  "publish": {"interval": "100ms", "sinks": [{"name": "hook", "url": "http://127.0.0.1:8080/"}]},\n&#' /etc/spoor/spoor.json
+spoor-publish --check
+systemctl enable --now spoor-publish
+until_true grep -qs 'spoor.scan' /collected
+grep -q '"type":"spoor.reset"' /collected
+grep -q '"path":"watched/deep"' /collected
+spoor changes --consumers | grep -q '^publish:hook .* 0 '
+kill "$collector"
+
 step 'what the daemon and the scans keep is not readable by others'
 open_to_others=$(find /var/lib/spoor /srv/data/.spoor ! -type l -perm /007)
 [[ -z $open_to_others ]] || fail "$open_to_others"
@@ -93,7 +114,7 @@ wait
 grep -v '^200 ' /load && fail 'a request was refused'
 while read -r _ path; do is_dirty "$path" || fail "$path is lost"; done </load
 [[ $(dpkg-query -W -f '${Version}' spoor) == "$(cat /packages/now/version)" ]]
-[[ $(systemctl is-active spoord spoor-watch spoord.socket | sort -u) == active ]]
+[[ $(systemctl is-active spoord spoor-watch spoor-publish spoord.socket | sort -u) == active ]]
 [[ $(systemctl show --property=NRestarts --value spoord) == 0 ]]
 mkdir -p /srv/data/after-upgrade/deep
 until_true is_dirty after-upgrade
@@ -103,7 +124,7 @@ has_usage after-upgrade/deep
 echo "$(wc -l </load) marks during it"
 
 step 'removed: it runs no more, and nothing is lost'
-apt-get remove -y -q spoor spoor-watch
+apt-get remove -y -q spoor spoor-watch spoor-publish
 [[ $(pgrep -c spoor || true) == 0 ]]
 [[ -e /var/lib/spoor/scan.db && -e /etc/spoor/spoor.json ]]
 apt-get install -y -q /packages/now/*.deb
@@ -113,7 +134,7 @@ has_usage after-upgrade/deep
 [[ $(gaps) == "$before" ]] || fail 'the installation led to a walk of the whole drive'
 
 step 'purged: nothing is left but the user, and what is on the drives'
-apt-get purge -y -q spoor spoor-watch libspoor1 libspoor-dev python3-spoor
+apt-get purge -y -q spoor spoor-watch spoor-publish libspoor1 libspoor-dev python3-spoor
 left=$(find / -xdev -name '*spoor*' ! -path '/packages/*' ! -path '/proc/*' ! -path '/sys/*' ! -path '/srv/data/*' \
   ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/tmp/*')
 [[ -z $left ]] || fail "$left"
