@@ -79,6 +79,11 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+Descriptor above_standard(Descriptor fd) {
+  if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
+  return Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
 void give_to_owner_of_folder(int fd, const std::filesystem::path& file) {
   struct stat folder{};
   if (::geteuid() != 0) return;
@@ -118,7 +123,8 @@ Result<std::string> PosixFileSystem::read(const std::filesystem::path& path, std
 
 Result<std::unique_ptr<OutputFile>> PosixFileSystem::create(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO put in the place of the file must not hang the daemon.
-  Descriptor fd = open_or_create(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  Descriptor fd =
+      above_standard(open_or_create(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return failed("create", path);
   if (!S_ISREG(status.st_mode)) {

@@ -108,6 +108,10 @@ class Descriptor {
   int fd_;
 };
 
+// The same file under another number, if its number is one of the three standard streams': a program that has
+// closed them may still write to them. Without a number: errno is that of the failure.
+Descriptor above_standard(Descriptor fd);
+
 // Gives a file that this process, as root, has just created to the owner and group of its folder, who open it
 // later: a scan by hand, and then by the service. Best effort; without effect for other users.
 void give_to_owner_of_folder(int fd, const std::filesystem::path& file);

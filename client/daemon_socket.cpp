@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
@@ -27,10 +28,25 @@ base::Error timed_out() {
   return {std::make_error_code(std::errc::timed_out), "the daemon has not responded in time"};
 }
 
+// 0 for what is no socket. No two sockets have the same.
+ino_t inode_of_socket(int descriptor) {
+  struct stat status{};
+  return ::fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
 }  // namespace
 
 DaemonSocket::DaemonSocket(std::filesystem::path socket, std::string token)
     : socket_(std::move(socket)), token_(std::move(token)) {}
+
+DaemonSocket::~DaemonSocket() { drop_connection_of_others(); }
+
+// A program may have closed the descriptor, as it becomes a daemon, and use its number for a file of its own.
+void DaemonSocket::drop_connection_of_others() {
+  if (!connection_ || inode_of_socket(connection_->get()) == inode_) return;
+  connection_->release();
+  connection_.reset();
+}
 
 void DaemonSocket::exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) {
   for (std::size_t i = 0; i < requests.size(); ++i) on_response(i, exchange_one(requests[i]));
@@ -42,6 +58,7 @@ base::Result<peer::HttpResponse> DaemonSocket::exchange_one(const peer::HttpRequ
                   request.method, request.target, request.content_type, request.body.size());
   if (!token_.empty()) header += fmt::format("Authorization: Bearer {}\r\n", token_);
   header += "\r\n";
+  drop_connection_of_others();
   const bool may_be_stale = connection_.has_value();
   auto response = try_once(header, request.body);
   // The daemon may have closed an idle connection, or started anew.
@@ -110,6 +127,8 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
     received.append(chunk.data(), static_cast<std::size_t>(got));
     const std::size_t used = parser.put(boost::asio::buffer(received), error);
     received.erase(0, used);
+    const bool is_too_long = received.size() > header_bytes_max;  // a line that does not end
+    if (is_too_long) error = http::error::header_limit;
     if (error && error != http::error::need_more)
       return base::Error(std::make_error_code(std::errc::protocol_error),
                          "the response is no HTTP response: " + error.message());
@@ -121,7 +140,10 @@ base::Result<peer::HttpResponse> DaemonSocket::try_once(const std::string& heade
   if (response.status < 200 || (response.is_success() && (left > 0 || is_cut)))
     return base::Error(std::make_error_code(std::errc::protocol_error),
                        "the response is none to this request");
-  if (parser.keep_alive() && left == 0 && received.empty()) connection_.emplace(*std::move(connection));
+  if (parser.keep_alive() && left == 0 && received.empty()) {
+    inode_ = inode_of_socket(connection->get());
+    connection_.emplace(*std::move(connection));
+  }
   return response;
 }
 
@@ -129,7 +151,8 @@ base::Result<base::Descriptor> DaemonSocket::connect() const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socket_.native().copy(static_cast<char*>(address.sun_path), sizeof(address.sun_path) - 1);
-  base::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  base::Descriptor connection = base::above_standard(
+      base::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   // If all places in the queue of the socket are taken: EAGAIN.
   if (connection.get() >= 0 &&
       ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0)

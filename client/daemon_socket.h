@@ -1,6 +1,8 @@
 // HTTP requests to the daemon of this machine over its Unix socket, one at a time, each by a deadline.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -17,6 +19,9 @@ class DaemonSocket final : public peer::Transport {
  public:
   // `token` is for the Authorization field; empty: none.
   DaemonSocket(std::filesystem::path socket, std::string token);
+  ~DaemonSocket() override;
+  DaemonSocket(const DaemonSocket&) = delete;
+  DaemonSocket& operator=(const DaemonSocket&) = delete;
 
   // Of the requests that follow: they fail with std::errc::timed_out then.
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
@@ -28,12 +33,14 @@ class DaemonSocket final : public peer::Transport {
   base::Result<peer::HttpResponse> exchange_one(const peer::HttpRequest& request);
   base::Result<peer::HttpResponse> try_once(const std::string& header, const std::string& body);
   base::Result<base::Descriptor> connect() const;
+  void drop_connection_of_others();
   base::Result<> wait_for(int connection, short events) const;
 
   const std::filesystem::path socket_;
   const std::string token_;
   std::chrono::steady_clock::time_point deadline_{};
   std::optional<base::Descriptor> connection_;  // idle: no request or response is on its way
+  ino_t inode_ = 0;                             // of connection_
   bool has_response_begun_ = false;             // of the last request
 };
 

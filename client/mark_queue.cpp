@@ -82,12 +82,18 @@ Outcome MarkQueue::flush(Deadline deadline) {
     const Outcome stored = spool_all();
     if (outcome == Outcome::timed_out || stored == Outcome::spool_failed) outcome = stored;
   }
-  if (outcome != Outcome::done && outcome != Outcome::spooled) return outcome;
-  if (!damage_.empty()) {
-    problem_ = std::exchange(damage_, {});
+  if (outcome == Outcome::timed_out || outcome == Outcome::denied) return outcome;
+  if (auto lost = options_.spool == nullptr ? std::nullopt : options_.spool->set_damaged_aside()) {
+    problem_ = *std::move(lost);
     return Outcome::spool_failed;
   }
-  refused_before_.erase(std::this_thread::get_id());
+  if (outcome == Outcome::spool_failed) return outcome;
+  // What is in the spool may still be refused.
+  if (outcome == Outcome::done) {
+    refused_before_.erase(std::this_thread::get_id());
+  } else {
+    refused_before_[std::this_thread::get_id()] = figures_.refused;
+  }
   return figures_.refused == refused_before ? outcome : Outcome::refused;
 }
 
@@ -228,21 +234,25 @@ Outcome MarkQueue::deliver_spool(Lock& lock, Deadline deadline, bool& may_try_at
       continue;
     }
     may_try_at_once = false;
-    auto batch = options_.spool->first();
-    if (batch && !*batch) continue;  // another client has sent it
-    const std::uint64_t count = batch ? (*batch)->count : 0;
-    const Outcome outcome = batch ? send(lock, **batch, deadline) : Outcome::spool_failed;
-    if (outcome != Outcome::done && batch && (*batch)->count < count) options_.spool->shorten_first(**batch);
-    if (outcome == Outcome::denied) return outcome;
-    if (outcome == Outcome::timed_out) continue;
-    const auto removed = batch ? options_.spool->remove_first() : base::Result<>(batch.error());
-    if (removed) continue;
-    if (removed.error().code == std::errc::bad_message) {  // it is set aside
-      damage_ = removed.error().message;
-      continue;
+    const std::string name = options_.spool->first_name();
+    auto file = options_.spool->first();
+    if (file && !*file) continue;                                        // another client has sent it
+    if (!file && file.error().code == std::errc::bad_message) continue;  // flush() reports it
+    base::Result<> removed;
+    if (file) {
+      MarkBatch& batch = (*file)->batch;
+      const std::uint64_t count = batch.count;
+      const Outcome outcome = send(lock, batch, deadline);
+      if (outcome != Outcome::done && batch.count < count) options_.spool->shorten(**file);
+      if (outcome == Outcome::denied) return outcome;
+      if (outcome == Outcome::timed_out) continue;
+      removed = options_.spool->remove(name);
+    } else {
+      removed = file.error();
     }
+    if (removed) continue;
     failure = removed.error().message;
-    options_.spool->skip_first();
+    options_.spool->put_last(name);
     ++failed;
   }
   if (!failure) return Outcome::done;

@@ -97,7 +97,6 @@ class MarkQueue {
   bool is_sending_ = false;  // a thread uses send_
   // How many paths were refused before the first mark of a thread that it has not flushed.
   std::unordered_map<std::thread::id, std::uint64_t> refused_before_;
-  std::string damage_;  // of the spool, which no flush has reported
   std::chrono::milliseconds pause_{};
   Deadline retry_at_{};  // after a failure
   QueueFigures figures_;

@@ -6,6 +6,7 @@
 #include <random>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "base/byte_codec.h"
@@ -19,7 +20,8 @@ constexpr std::string_view magic = "spoormk1";
 constexpr std::size_t header_bytes = magic.size() + sizeof(std::uint8_t);
 constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 constexpr const char* name_end = ".marks";
-constexpr const char* socket_file = "socket";
+constexpr const char* damaged_end = ".damaged";
+constexpr const char* socket_end = ".socket";
 constexpr std::uint64_t socket_bytes_max = 4096;
 constexpr std::uint64_t file_bytes_max = std::uint64_t{1} << 20U;
 constexpr std::size_t files_max = 100'000;
@@ -60,45 +62,105 @@ base::Result<Spool> Spool::open(base::FileSystem& files, const std::filesystem::
                                 const std::filesystem::path& socket, std::uint64_t bytes_max) {
   // A program may change its directory.
   Spool spool(files, std::filesystem::absolute(directory), std::filesystem::absolute(socket), bytes_max);
-  const auto names = files.list_directory(spool.directory_);
-  if (!names) return names.error();
-  if (!std::ranges::binary_search(*names, socket_file)) {
-    // Several clients may do it at a time.
-    const auto own_file = spool.directory_ / (spool.own_name_ + '.' + socket_file);
-    auto done = base::replace_file(files, own_file, spool.socket_);
-    if (done) done = files.rename(own_file, spool.directory_ / socket_file);
-    if (!done) return done.error();
-  }
-  if (auto done = spool.check_directory(); !done) return done.error();
-  for (const std::string& name : *names) {
-    std::error_code unknown;
-    const auto size = std::filesystem::file_size(spool.directory_ / name, unknown);
-    const std::uint64_t bytes = unknown ? 0 : size;
-    if (name.ends_with(name_end)) spool.entries_.push_back({name, bytes});
-    spool.bytes_ += bytes;
-  }
+  if (auto done = spool.identify(); !done) return done.error();
+  if (auto done = spool.look(); !done) return done.error();
   return spool;
 }
 
-base::Result<> Spool::check_directory() const {
-  const auto socket = base::read_if_there(*files_, directory_ / socket_file, socket_bytes_max);
-  if (!socket) return socket.error();
-  if (*socket == socket_) return {};
-  if (!*socket) {
-    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                       fmt::format("the spool {0} is not the directory that was opened: {0}/{1} is missing",
-                                   directory_.native(), socket_file));
+// Several clients may do it at a time, for several daemons: each writes a file of its own, and then looks for
+// those of others.
+base::Result<> Spool::identify() {
+  auto names = files_->list_directory(directory_);
+  if (!names) return names.error();
+  auto found = has_identity(*names);
+  if (!found) return found.error();
+  if (*found) return {};
+  const auto own_file = directory_ / (own_name_ + socket_end);
+  if (auto done = base::replace_file(*files_, own_file, socket_); !done) return done;
+  names = files_->list_directory(directory_);
+  if (!names) return names.error();
+  found = has_identity(*names);
+  if (!found) {
+    (void)files_->remove(own_file);
+    return found.error();
   }
-  return base::Error(
-      std::make_error_code(std::errc::invalid_argument),
-      fmt::format("the spool {0} has marks for the daemon at {1}, not {2}: use another directory, "
-                  "or remove {0}/{3} if the socket was moved",
-                  directory_.native(), base::printable(**socket), socket_, socket_file));
+  return *found ? base::Result<>() : other_directory();
+}
+
+base::Result<bool> Spool::has_identity(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!name.ends_with(socket_end)) continue;
+    const auto socket = files_->read(directory_ / name, socket_bytes_max);
+    if (!socket) return socket.error();
+    if (*socket != socket_) {
+      return base::Error(
+          std::make_error_code(std::errc::invalid_argument),
+          fmt::format("the spool {0} has marks for the daemon at {1}, not {2}: use another directory, "
+                      "or remove {0}/{3} if the socket was moved",
+                      directory_.native(), base::printable(*socket), socket_, base::printable(name)));
+    }
+    if (identity_.empty()) identity_ = name;
+  }
+  return !identity_.empty();
+}
+
+base::Result<> Spool::check_directory() const {
+  const auto socket = base::read_if_there(*files_, directory_ / identity_, socket_bytes_max);
+  if (!socket) return socket.error();
+  return *socket ? base::Result<>() : other_directory();
+}
+
+base::Error Spool::other_directory() const {
+  return {std::make_error_code(std::errc::no_such_file_or_directory),
+          fmt::format("the spool {0} is not the directory that was opened: {0}/{1} is missing",
+                      directory_.native(), identity_)};
+}
+
+// Learns what is in the directory: the entries that are known stay in their order.
+base::Result<> Spool::look() {
+  const auto names = files_->list_directory(directory_);
+  if (!names) return names.error();
+  const auto is_there = [&](const std::string& name) { return std::ranges::binary_search(*names, name); };
+  if (!is_there(identity_)) return other_directory();
+  std::deque<Entry> entries;
+  std::vector<std::string> damaged = damaged_;
+  std::unordered_map<std::string, std::uint64_t> known;
+  for (const Entry& entry : entries_) {
+    known.emplace(entry.name, entry.bytes);
+    if (is_there(entry.name)) entries.push_back(entry);
+    // Another client has set it aside.
+    else if (is_there(entry.name + damaged_end))
+      damaged.push_back(entry.name);
+  }
+  std::uint64_t all_bytes = 0;
+  for (const std::string& name : *names) {
+    const auto it = known.find(name);
+    std::error_code unknown;
+    std::uint64_t bytes =
+        it != known.end() ? it->second : std::filesystem::file_size(directory_ / name, unknown);
+    if (unknown) bytes = 0;
+    all_bytes += bytes;
+    if (it == known.end() && name.ends_with(name_end) && std::ranges::find(damaged, name) == damaged.end())
+      entries.push_back({name, bytes});
+  }
+  entries_.swap(entries);
+  damaged_.swap(damaged);
+  bytes_ = all_bytes;
+  bytes_since_look_ = 0;
+  return {};
+}
+
+bool Spool::has_room(std::uint64_t bytes) const {
+  return bytes_ + bytes <= bytes_max_ && entries_.size() < files_max;
 }
 
 base::Result<> Spool::append(const MarkBatch& batch) {
   const std::string bytes = encode(batch);
-  if (bytes_ + bytes.size() > bytes_max_ || entries_.size() >= files_max) {
+  // Others write and send, too.
+  if (!has_room(bytes.size()) || bytes_since_look_ > bytes_max_ / 16) {
+    if (auto done = look(); !done) return done;
+  }
+  if (!has_room(bytes.size())) {
     return base::Error(std::make_error_code(std::errc::no_space_on_device),
                        fmt::format("the spool {} is full", directory_.native()));
   }
@@ -107,52 +169,64 @@ base::Result<> Spool::append(const MarkBatch& batch) {
   Entry entry{fmt::format("{}-{}{}", own_name_, written_++, name_end), bytes.size()};
   if (auto done = base::replace_file(*files_, directory_ / entry.name, bytes); !done) return done;
   bytes_ += bytes.size();
+  bytes_since_look_ += bytes.size();
   entries_.push_back(std::move(entry));
   return {};
 }
 
-base::Result<std::optional<MarkBatch>> Spool::first() {
-  const auto file = first_file();
-  const auto bytes = base::read_if_there(*files_, file, file_bytes_max);
+base::Result<std::optional<Spool::File>> Spool::first() {
+  const std::string name = first_name();
+  const auto bytes = base::read_if_there(*files_, directory_ / name, file_bytes_max);
   if (!bytes) return bytes.error();
   if (!*bytes) {
-    // The directory may be the one that is gone.
-    if (auto done = check_directory(); !done) return done.error();
-    forget_first();
-    return std::optional<MarkBatch>();
+    // Another client has sent it, or put another file with the rest of its marks in its place.
+    if (auto done = look(); !done) return done.error();
+    if (entries_.empty() || first_name() != name) return std::optional<File>();
+    return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                       fmt::format("{} is not a regular file", (directory_ / name).native()));
   }
-  if (auto batch = decode(**bytes)) return batch;
-  auto kept = file;
-  kept += ".damaged";
-  const auto renamed = files_->rename(file, kept);
-  if (!renamed && renamed.error().code != std::errc::no_such_file_or_directory) return renamed.error();
-  forget_first();
-  return base::Error(
-      std::make_error_code(std::errc::bad_message),
-      fmt::format("{} is damaged, and its marks are lost: run `spoor scan --full`", kept.native()));
+  if (auto batch = decode(**bytes)) return File{name, *std::move(batch)};
+  damaged_.push_back(name);
+  forget(name);
+  return base::Error(std::make_error_code(std::errc::bad_message), "a file of the spool is damaged");
 }
 
-base::Result<> Spool::remove_first() {
+std::optional<std::string> Spool::set_damaged_aside() {
+  if (damaged_.empty()) return std::nullopt;
+  const auto first = directory_ / (damaged_.front() + damaged_end);
+  const std::string others = damaged_.size() == 1 ? "" : fmt::format(" and {} more", damaged_.size() - 1);
+  std::string lost = fmt::format("damaged, and its marks are lost: {}{}; run `spoor scan --full`",
+                                 base::printable(first.native()), others);
+  // One that keeps its name is found again.
+  for (const std::string& name : damaged_)
+    (void)files_->rename(directory_ / name, directory_ / (name + damaged_end));
+  damaged_.clear();
+  return lost;
+}
+
+base::Result<> Spool::remove(const std::string& name) {
   // If the removal does not survive a power cut, the marks are sent again.
-  auto removed = files_->remove(first_file());
+  auto removed = files_->remove(directory_ / name);
   if (!removed && removed.error().code != std::errc::no_such_file_or_directory) return removed;
-  forget_first();
+  forget(name);
   return {};
 }
 
-void Spool::shorten_first(const MarkBatch& rest) {
+void Spool::shorten(const File& rest) {
   // By another file: several clients may shorten the same one at a time.
-  if (append(rest)) (void)remove_first();
+  if (append(rest.batch)) (void)remove(rest.name);
 }
 
-void Spool::skip_first() {
-  entries_.push_back(std::move(entries_.front()));
-  entries_.pop_front();
+void Spool::put_last(const std::string& name) {
+  const auto entry = std::ranges::find(entries_, name, &Entry::name);
+  if (entry != entries_.end()) std::rotate(entry, entry + 1, entries_.end());
 }
 
-void Spool::forget_first() {
-  bytes_ -= entries_.front().bytes;
-  entries_.pop_front();
+void Spool::forget(const std::string& name) {
+  const auto entry = std::ranges::find(entries_, name, &Entry::name);
+  if (entry == entries_.end()) return;
+  bytes_ -= entry->bytes;
+  entries_.erase(entry);
 }
 
 }  // namespace spoor::client

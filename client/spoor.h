@@ -46,7 +46,8 @@ enum {
   /*
    * spoor_flush(): the daemon refused paths, such as those that begin with the path of a drive; all others
    * are acknowledged, or in the spool. Returned by the flush of the thread that marked such a path, and of
-   * those that flushed meanwhile. A program that flushes for other threads compares spoor_stats.refused.
+   * those that flushed meanwhile; for a path in the spool, by that of the program that delivers it. A program
+   * that flushes for other threads compares spoor_stats.refused.
    */
   SPOOR_REFUSED = -4,
   /*
@@ -55,8 +56,10 @@ enum {
    * path was not marked.
    */
   SPOOR_DENIED = -5,
-  /* The spool can't be used: the disk fails or is full, or marks in it were damaged. Others are held, or stay
-     in it. */
+  /*
+   * The spool can't be used: the disk fails or is full, it is another directory than was opened, or marks in
+   * it were damaged, and are lost. Others are held, or stay in it. Of spoor_mark(): the path was not marked.
+   */
   SPOOR_SPOOL_FAILED = -6,
   /* The system lacks memory or another resource. Of spoor_mark(): the path was not marked. */
   SPOOR_NO_RESOURCES = -7

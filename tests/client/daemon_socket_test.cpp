@@ -1,12 +1,16 @@
 // Responses that no proper daemon sends, and connections that end.
 #include "client/daemon_socket.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <future>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,10 +65,14 @@ class PlayedServer {
 class DaemonSocketTest : public testing::Test {
  protected:
   base::Result<peer::HttpResponse> request(const std::string& body = "a") {
-    socket_.set_deadline(steady_clock::now() + minutes(2));
+    return request_of(socket_, body);
+  }
+
+  base::Result<peer::HttpResponse> request_of(DaemonSocket& socket, const std::string& body = "a") const {
+    socket.set_deadline(steady_clock::now() + minutes(2));
     base::Endpoint daemon;
     daemon.unix_path = path_;
-    return peer::exchange(socket_, {daemon, "POST", "/v1/marks", "text/plain", body});
+    return peer::exchange(socket, {daemon, "POST", "/v1/marks", "text/plain", body});
   }
 
   // The error of a request that is answered so, and then closed.
@@ -122,6 +130,11 @@ TEST_F(DaemonSocketTest, InvalidResponses_AreErrors) {
   EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{").code, std::errc::connection_aborted);
   EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n").code, std::errc::protocol_error);
   EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'a')).code, std::errc::protocol_error);
+  EXPECT_EQ(
+      error_after("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(1 << 20U, 'a'))
+          .code,
+      std::errc::protocol_error)
+      << "a line without an end";
   EXPECT_EQ(error_after("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'a')).code,
             std::errc::protocol_error);
 }
@@ -156,6 +169,33 @@ TEST_F(DaemonSocketTest, BytesThatNoRequestAskedFor_EndTheConnection) {
   is_over.set_value();
   is_sent.get_future().wait();
   EXPECT_EQ(request().value().status, 503U);
+}
+
+// The number of its descriptor is that of a file of the program, which has closed all of them as it became a
+// daemon.
+TEST_F(DaemonSocketTest, DescriptorThatIsNoLongerItsConnection_IsNeitherUsedNorClosed) {
+  const auto inode_of = [](int fd) {
+    struct stat status{};
+    return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+  };
+  for (const bool is_used_again : {true, false}) {
+    const PlayedServer server(path_, {{ok}, {ok}});
+    std::optional<DaemonSocket> client(std::in_place, path_, "");
+    const int lowest =
+        ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the next number is that of the connection
+    ::close(lowest);
+    ASSERT_EQ(request_of(*client).value().status, 200U);
+    const base::Descriptor own(::memfd_create("of the program", MFD_CLOEXEC));
+    ASSERT_EQ(::dup3(own.get(), lowest, O_CLOEXEC), lowest);
+    if (is_used_again) {
+      EXPECT_EQ(request_of(*client).value().status, 200U);
+    } else {
+      client.reset();
+    }
+    EXPECT_EQ(inode_of(lowest), inode_of(own.get()));
+    ::close(lowest);
+    ::unlink(path_.c_str());
+  }
 }
 
 TEST_F(DaemonSocketTest, SuccessBeforeTheEndOfTheRequest_IsNone) {

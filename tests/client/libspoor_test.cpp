@@ -236,8 +236,8 @@ TEST_F(LibspoorTest, Spool_OutlivesTheClient_AndIsSentByTheNext) {
   ASSERT_EQ(open(spool.c_str()), SPOOR_OK);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << spoor_last_error();
   EXPECT_TRUE(is_dirty("a"));
-  EXPECT_TRUE(std::filesystem::remove(spool + "/socket"));
-  EXPECT_TRUE(std::filesystem::is_empty(spool));
+  for (const auto& file : std::filesystem::directory_iterator(spool))
+    EXPECT_EQ(file.path().extension(), ".socket");
 }
 
 // Threads that mark and flush while the daemon is killed and started again.
@@ -331,7 +331,7 @@ TEST_F(LibspoorTest, Header_IsC99_AndTheExampleWorks) {
 TEST_F(LibspoorTest, Python_MarksAndReportsErrors) {
   start();
   const char* const script = R"(
-import os, signal, sys, spoor
+import os, signal, sys, threading, spoor
 socket, spool = sys.argv[1:]
 with spoor.Client(socket, spool=spool) as client:
     client.mark("from/python")
@@ -370,15 +370,26 @@ if os.fork() == 0:
         os._exit(0 if "parent" in str(error) else 1)
     os._exit(2)
 assert os.wait()[1] == 0
-down._calls += 1  # another thread's, which takes its time
+def fails(call, error, text=""):
+    try:
+        call()
+    except error as raised:
+        assert text in str(raised), raised
+    else:
+        sys.exit("no error")
+down._calls["another thread's, which takes its time"] = 0
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-try:
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    down.close()
-    sys.exit("no interrupt")
-except KeyboardInterrupt:
-    down._calls -= 1
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+fails(down.close, KeyboardInterrupt)
+fails(lambda: down.close(timeout=0.01), spoor.Error, "other threads")
+down._calls.clear()
+fails(lambda: down.close(timeout=None), TypeError)
+# As by a signal handler during a call.
+down._calls["this thread's"] = threading.get_ident()
+fails(lambda: down.close(timeout=0.01), spoor.Error, "of this thread")
+down._calls.clear()
 assert down.close(timeout=0.01) is spoor.Result.SPOOLED
+assert down.close() is spoor.Result.OK
 forgotten = spoor.Client(socket + ".none", spool=spool + ".none")
 forgotten.mark("also later")
 sys.unraisablehook = lambda _: None  # the warning is an error here

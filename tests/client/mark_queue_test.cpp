@@ -8,12 +8,14 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "tests/fakes/memory_file_system.h"
+#include "tests/support/temp_directory.h"
 
 namespace spoor::client {
 namespace {
@@ -97,8 +99,15 @@ class MarkQueueTest : public testing::Test {
   // The files of marks in the spool.
   std::vector<std::string> spooled() {
     auto names = files_.names_in("/spool");
-    std::erase(names, "socket");
+    std::erase_if(names, [](const std::string& name) { return name.ends_with(".socket"); });
     return names;
+  }
+
+  // The file that tells the spool from other directories.
+  std::string identity() {
+    for (const std::string& name : files_.names_in("/spool"))
+      if (name.ends_with(".socket")) return "/spool/" + name;
+    return {};
   }
 
   std::set<std::string>& marked() { return daemon_.marked["dir"]; }
@@ -493,10 +502,44 @@ TEST_F(MarkQueueTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
   auto spool = open_spool();
   auto queue = make_queue(&spool);
   EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
-  EXPECT_THAT(queue.problem(), HasSubstr(".damaged is damaged, and its marks are lost"));
+  EXPECT_THAT(queue.problem(), HasSubstr("damaged, and its marks are lost: " + file + ".damaged;"));
   EXPECT_THAT(marked(), ElementsAre("b"));
   EXPECT_EQ(queue.flush(never), Outcome::done) << "it is reported once";
   EXPECT_EQ(spooled().size(), 1U);
+}
+
+// A flush that fails over something else says nothing of it.
+TEST_F(MarkQueueTest, DamagedSpoolFile_IsReportedByTheNextClient_IfTheFlushIsDenied) {
+  {
+    auto spool = open_spool();
+    auto queue = make_queue(&spool);
+    for (const char* path : {"a", "b"}) {
+      queue.add(MarkKind::dir, path, past);
+      EXPECT_EQ(queue.flush(past), Outcome::spooled);
+    }
+    files_.put("/spool/" + spooled()[0], "spoormk1 and no more");
+    daemon_.denies = true;
+    EXPECT_EQ(queue.flush(never), Outcome::denied);
+  }
+  daemon_.denies = false;
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("its marks are lost"));
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+}
+
+TEST_F(MarkQueueTest, DamagedSpoolFile_OfTwoClients_IsReportedByBoth) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "a", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  files_.put("/spool/" + spooled()[0], "spoormk1 and no more");
+  auto other_spool = open_spool();
+  auto other = make_queue(&other_spool);
+  EXPECT_EQ(other.flush(never), Outcome::spool_failed);
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("its marks are lost"));
 }
 
 // Another thread may read the damaged file, and the flush that finds it may not succeed.
@@ -524,15 +567,24 @@ TEST_F(MarkQueueTest, OtherDirectoryInPlaceOfTheSpool_IsNotTakenForSent_AndTakes
   EXPECT_EQ(queue.flush(past), Outcome::spooled);
   const std::string file = "/spool/" + spooled()[0];
   const std::string content = *files_.content(file);
+  const std::string of_spool = identity();
   ASSERT_TRUE(files_.remove(file));
-  ASSERT_TRUE(files_.remove("/spool/socket"));
+  ASSERT_TRUE(files_.remove(of_spool));
   EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
   EXPECT_THAT(queue.problem(), HasSubstr("/spool is not the directory that was opened"));
+  // Another client of the daemon opens it.
+  ASSERT_TRUE(open_spool().append({.paths = std::string("c\0", 2), .count = 1}));
+  const std::string of_other = identity();
+  ASSERT_FALSE(of_other.empty());
+  EXPECT_EQ(queue.flush(never), Outcome::spool_failed);
+  EXPECT_THAT(queue.problem(), HasSubstr("/spool is not the directory that was opened"));
+  ASSERT_TRUE(files_.remove("/spool/" + spooled()[0]));
   queue.add(MarkKind::dir, "b", past);
   EXPECT_EQ(queue.flush(past), Outcome::spool_failed);
   EXPECT_THAT(spooled(), IsEmpty());
+  ASSERT_TRUE(files_.remove(of_other));
   files_.put(file, content);
-  files_.put("/spool/socket", "/spoor.sock");
+  files_.put(of_spool, "/spoor.sock");
   EXPECT_EQ(queue.flush(never), Outcome::done) << queue.problem();
   EXPECT_THAT(marked(), ElementsAre("a", "b"));
 }
@@ -543,6 +595,98 @@ TEST_F(MarkQueueTest, SpoolOfAnotherDaemon_IsNotOpened) {
   const auto other = Spool::open(files_, "/spool", "/b.sock", 1000);
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("/spool has marks for the daemon at /a.sock, not /b.sock"));
+}
+
+TEST_F(MarkQueueTest, NewSpoolOpenedByTwoAtOnce_IsThatOfBoth_OrOfNeitherIfTheyDiffer) {
+  for (const std::string of_other : {"/a.sock", "/b.sock"}) {
+    std::optional<base::Result<Spool>> other;
+    bool is_first = true;
+    files_.before_create = [&](const std::filesystem::path&) {
+      if (std::exchange(is_first, false)) other.emplace(Spool::open(files_, "/spool", of_other, 1000));
+    };
+    auto spool = Spool::open(files_, "/spool", "/a.sock", 1000);
+    ASSERT_TRUE(other);
+    EXPECT_TRUE(*other) << "it was the first to write";
+    EXPECT_EQ(spool.has_value(), of_other == "/a.sock");
+    if (spool) {
+      EXPECT_TRUE((*other)->append({.paths = std::string("a\0", 2), .count = 1}));
+      EXPECT_TRUE(spool->append({.paths = std::string("b\0", 2), .count = 1}));
+    }
+    EXPECT_TRUE(Spool::open(files_, "/spool", of_other, 1000));
+    for (const std::string& name : files_.names_in("/spool")) ASSERT_TRUE(files_.remove("/spool/" + name));
+  }
+}
+
+// The other client has sent a part of it, and has put another file in its place.
+TEST_F(MarkQueueTest, SpoolFileShortenedByAnotherClient_IsNotTakenForSent) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  for (const char* path : {"bad", "a"}) queue.add(MarkKind::dir, path, past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  {
+    auto other_spool = open_spool();
+    auto other = make_queue(&other_spool);
+    daemon_.allowed = 1;
+    EXPECT_EQ(flush_in_vain(other), Outcome::refused);
+  }
+  daemon_.allowed = 1'000'000;
+  EXPECT_THAT(marked(), IsEmpty());
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+TEST_F(MarkQueueTest, SpoolWithoutRoomForTheRestOfAFile_KeepsIt) {
+  auto spool = open_spool(30);
+  auto queue = make_queue(&spool);
+  for (const char* path : {"bad", "a"}) queue.add(MarkKind::dir, path, past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  const auto files = spooled();
+  daemon_.allowed = 1;
+  EXPECT_EQ(flush_in_vain(queue), Outcome::refused);
+  EXPECT_EQ(spooled(), files);
+  daemon_.allowed = 1'000'000;
+  EXPECT_EQ(queue.flush(never), Outcome::refused) << "again";
+  EXPECT_THAT(marked(), ElementsAre("a"));
+}
+
+// While this client sends a file, another client does, too, and another thread writes to the spool.
+TEST_F(MarkQueueTest, SpoolFileThatTwoClientsSend_IsTheOnlyOneRemoved) {
+  auto spool = open_spool(200);  // few bytes until it looks again
+  std::function<void()> meanwhile;
+  MarkQueue queue(
+      {.spool = &spool},
+      [&](const MarkBatch& batch, Deadline) {
+        if (const auto call = std::exchange(meanwhile, nullptr)) call();
+        return daemon_.respond(batch);
+      },
+      [](const std::string&) {});
+  for (const char* path : {"a", "b"}) {
+    queue.add(MarkKind::dir, path, past);
+    EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  }
+  const auto files = spooled();
+  ASSERT_EQ(files.size(), 2U);
+  meanwhile = [&] {
+    EXPECT_TRUE(files_.remove("/spool/" + files[0]));
+    queue.add(MarkKind::dir, "c", past);
+    EXPECT_EQ(queue.flush(past), Outcome::spooled);
+    EXPECT_EQ(spooled().size(), 2U);
+  };
+  EXPECT_EQ(queue.flush(never), Outcome::done);
+  EXPECT_THAT(marked(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(spooled(), IsEmpty());
+}
+
+TEST_F(MarkQueueTest, PathRefusedWhenTheSpoolIsSent_IsToldToTheThreadThatMarkedIt) {
+  auto spool = open_spool();
+  auto queue = make_queue(&spool);
+  queue.add(MarkKind::dir, "bad", past);
+  EXPECT_EQ(queue.flush(past), Outcome::spooled);
+  Outcome of_other = Outcome::done;
+  std::thread([&] { of_other = queue.flush(never); }).join();
+  EXPECT_EQ(of_other, Outcome::refused);
+  EXPECT_EQ(queue.flush(never), Outcome::refused);
+  EXPECT_EQ(queue.flush(never), Outcome::done);
 }
 
 TEST_F(MarkQueueTest, RefusalAndSpool_TheRefusalIsTold) {
@@ -581,6 +725,30 @@ TEST_F(MarkQueueTest, SpoolFileWithManyRefusedPaths_Drains) {
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_EQ(marked().size(), 50U);
   EXPECT_THAT(spooled(), IsEmpty());
+}
+
+TEST(SpoolTest, Limit_IsThatOfAllClientsTogether) {
+  const support::TempDirectory directory;
+  base::PosixFileSystem files;
+  constexpr std::uint64_t bytes_max = 6'000;
+  std::vector<Spool> spools;
+  for (int i = 0; i < 4; ++i)
+    spools.push_back(Spool::open(files, directory.path(), "/spoor.sock", bytes_max).value());
+  const MarkBatch batch{.paths = std::string(99, 'a') + '\0', .count = 1};
+  std::size_t full = 0;
+  while (full < spools.size()) {
+    full = 0;
+    for (Spool& spool : spools) full += spool.append(batch) ? 0U : 1U;
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory.path())) bytes += file.file_size();
+  EXPECT_LE(bytes, bytes_max * 5 / 4);
+  EXPECT_GE(bytes, bytes_max - 1000);
+  std::uint64_t removed = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory.path()))
+    if (file.path().extension() == ".marks") removed += std::filesystem::remove(file.path()) ? 1U : 0U;
+  EXPECT_GT(removed, 30U);
+  EXPECT_TRUE(spools[0].append(batch)) << "others have sent theirs";
 }
 
 // Whatever call to the disk fails: what a flush calls spooled is there after a power cut, and is sent.

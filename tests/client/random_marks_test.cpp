@@ -59,11 +59,18 @@ class UnreliableDaemon {
 struct Client {
   Client(fakes::MemoryFileSystem& files, UnreliableDaemon& daemon, bool has_spool)
       : spools(has_spool),
-        spool(*Spool::open(files, "/spool", "/spoor.sock", 2'000)),
+        spool(open(files)),
         queue(
             {.batch_bytes_max = 40, .held_bytes_max = 100, .spool = spools ? &spool : nullptr},
             [&](const MarkBatch& batch, Deadline) { return daemon.respond(batch); },
             [](const std::string&) {}) {}
+
+  // Whatever call fails now.
+  static Spool open(fakes::MemoryFileSystem& files) {
+    for (;;) {
+      if (auto spool = Spool::open(files, "/spool", "/spoor.sock", 2'000)) return *std::move(spool);
+    }
+  }
 
   const bool spools;
   Spool spool;
@@ -90,6 +97,7 @@ class RandomMarks {
         return;
       case 2:
         if (random_.one_in(8)) end_all();
+        if (random_.one_in(4)) start_again(clients_.at(random_.below(clients_.size())));
         return;
       case 3:
       case 4:
@@ -158,8 +166,12 @@ class RandomMarks {
         return random_.pick(std::vector{lost, torn, reordered, kept});
       });
     }
-    for (auto& client : clients_)
-      client = std::make_unique<Client>(files_, daemon_, spools || !random_.one_in(4));
+    for (auto& client : clients_) start_again(client, spools);
+  }
+
+  void start_again(std::unique_ptr<Client>& client, bool spools = false) {
+    client.reset();
+    client = std::make_unique<Client>(files_, daemon_, spools || !random_.one_in(4));
   }
 
   void expect_marked(const Marks& marks) {

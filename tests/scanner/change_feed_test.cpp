@@ -2,12 +2,14 @@
 
 #include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 
 #include <fstream>
 
 #include "scanner/errors.h"
 #include "scanner/feed/consumers.h"
 #include "scanner/store/checksum_vfs.h"
+#include "scanner/store/sqlite.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -352,6 +354,31 @@ TEST_F(ChangeFeedTest, ChangesDroppedBetweenPages_IsAnErrorThenNotKept) {
                             [&](const FeedEntry&) { return ++calls < 0; });
   ASSERT_TRUE(again);
   EXPECT_FALSE(*again);
+}
+
+// A range is sorted before its first entry: in files, not in memory.
+TEST_F(ChangeFeedTest, LargeRange_IsReadInBoundedMemory) {
+  make_directory("a");
+  scan();
+  change_and_scan();
+  constexpr std::int64_t count = 200'000;
+  SqliteStatement(database->handle(),
+                  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) "
+                  "INSERT INTO changes SELECT 2, 1, CAST(printf('a/%0200d', i) AS BLOB), 4 FROM n",
+                  count)
+      .run();
+  auto reader = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
+  ASSERT_TRUE(reader) << reader.error().message;
+  const std::int64_t before = sqlite3_memory_used();
+  sqlite3_memory_highwater(1);
+  std::int64_t deleted = 0;
+  const auto read = read_changes(*reader, {.since = 1}, [&](const FeedEntry& entry) {
+    deleted += entry.is_deleted ? 1 : 0;
+    return true;
+  });
+  EXPECT_TRUE(read && *read);
+  EXPECT_EQ(deleted, count);
+  EXPECT_LT(sqlite3_memory_highwater(0) - before, std::int64_t{8} << 20U);
 }
 
 class ConsumersTest : public testing::Test {

@@ -109,9 +109,9 @@ def version() -> str:
     return str(_library.spoor_version().decode())
 
 
-def _checked(result: int) -> Result:
+def _checked(result: int, reason: bytes | None = None) -> Result:
     if result < 0:
-        raise Error(result, _library.spoor_last_error().decode(errors="replace"))
+        raise Error(result, (reason or _library.spoor_last_error()).decode(errors="replace"))
     return Result(result)
 
 
@@ -137,7 +137,7 @@ class Client:
         spool_max: int = 0,
     ) -> None:
         self._client: ctypes.c_void_p | None = None
-        self._calls = 0  # in progress
+        self._calls: dict[object, int] = {}  # in progress: the thread of each
         self._is_closing = False
         self._changed = threading.Condition()
         self._process = os.getpid()
@@ -174,14 +174,24 @@ class Client:
         return Stats(stats.acknowledged, stats.ignored, stats.refused, stats.held, stats.spooled, stats.cycle)
 
     def close(self, timeout: float = 10) -> Result:
-        """Waits for the calls of other threads to end, flushes and closes; raises an Error if marks are lost. Closing
-        again does nothing."""
+        """Waits for the calls of other threads to end, flushes and closes; raises an Error if marks are lost. Each takes
+        the timeout at most. Closing again does nothing."""
         self._check_process()
+        milliseconds = _milliseconds(timeout)
         with self._changed:
             self._is_closing = True
-            self._changed.wait_for(lambda: self._calls == 0)  # interrupted, the client is still there to be closed
+            if threading.get_ident() in self._calls.values():  # in a signal handler
+                raise Error(Result.INVALID, "a call of this thread is in progress: close the client after it")
+            # Interrupted, or too early: the client is still there to be closed.
+            if not self._changed.wait_for(lambda: not self._calls, milliseconds / 1000):
+                raise Error(Result.TIMEOUT, "calls of other threads are in progress: close the client again")
+            if self._client is None:
+                return Result.OK
+            result = _library.spoor_flush(self._client, milliseconds)
+            reason = _library.spoor_last_error()
             client, self._client = self._client, None
-        return Result.OK if client is None else _checked(_library.spoor_close(client, _milliseconds(timeout)))
+            _library.spoor_close(client, 0)
+        return _checked(result, reason)
 
     def __enter__(self) -> Client:
         return self
@@ -202,16 +212,16 @@ class Client:
     @contextmanager
     def _call(self) -> Iterator[ctypes.c_void_p]:
         self._check_process()
-        with self._changed:
-            if self._client is None or self._is_closing:
-                raise Error(Result.INVALID, "the client is closed")
-            client = self._client
-            self._calls += 1
+        call = object()
         try:
-            yield client
+            with self._changed:
+                if self._client is None or self._is_closing:
+                    raise Error(Result.INVALID, "the client is closed")
+                self._calls[call] = threading.get_ident()
+            yield self._client
         finally:
             with self._changed:
-                self._calls -= 1
+                self._calls.pop(call, None)
                 self._changed.notify_all()
 
     def _check_process(self) -> None:
