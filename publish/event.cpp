@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 
 #include "base/base64.h"
@@ -17,13 +18,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Each byte may become six, and servers refuse messages over 1 MiB by default.
+constexpr std::size_t path_bytes_max = std::size_t{64} << 10U;
+
 // A hash that no writer can make collide: events with the same id count as one.
 std::string digest(std::string_view bytes) {
   constexpr std::size_t bytes_kept = 16;
   constexpr std::string_view digits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
   std::size_t size = 0;
-  EVP_Q_digest(nullptr, "SHA256", nullptr, bytes.data(), bytes.size(), hash.data(), &size);
+  // Events that all have the same id would count as one.
+  if (EVP_Q_digest(nullptr, "SHA256", nullptr, bytes.data(), bytes.size(), hash.data(), &size) != 1)
+    throw std::runtime_error("OpenSSL cannot compute SHA-256");
   std::string text;
   for (const unsigned char byte : std::span(hash).first(bytes_kept)) {
     text += digits[byte >> 4U];
@@ -71,6 +77,7 @@ void append_data(std::string& json, const Event& event) {
   if (event.kind != Event::Kind::scan && event.kind != Event::Kind::reset) {
     json += event.is_file ? R"(,"kind":"file","path":)" : R"(,"kind":"dir","path":)";
     append_string(json, event.path);
+    if (event.is_deeper) json += R"(,"deeper":true)";
     if (!base::is_utf8(event.path)) json += R"(,"path_base64":")" + base::to_base64(event.path) + '"';
   }
   json += '}';
@@ -99,6 +106,12 @@ const char* name_of(Event::Kind kind) {
 Event make_event(const Source& source, const scanner::FeedEntry& entry, const std::string& start_over_id) {
   const bool is_file = entry.is_file || entry.is_file_now;
   Event event{.kind = kind_of(entry), .is_file = is_file, .path = entry.path, .scan = entry.scan};
+  if (event.path.size() > path_bytes_max) {
+    event.path.resize(event.path.rfind('/', path_bytes_max));
+    event.kind = Event::Kind::changed;
+    event.is_file = false;
+    event.is_deeper = true;
+  }
   event.id = id_of(source, event, start_over_id);
   return event;
 }
@@ -109,12 +122,15 @@ Event make_reset(const Source& source, std::uint64_t scan, const std::string& st
   return event;
 }
 
-Event make_scan_end(const Source& source, const scanner::ScanRecord& scan, const std::string& start_over_id) {
-  Event event{.kind = Event::Kind::scan, .scan = scan.id};
+Event make_scan_end(const Source& source, std::uint64_t scan,
+                    const std::optional<scanner::ScanRecord>& record, const std::string& start_over_id) {
+  Event event{.kind = Event::Kind::scan, .scan = scan};
   event.id = id_of(source, event, start_over_id);
-  event.totals = fmt::format(R"(,"started_at":"{}","finished_at":"{}","partial":{},"files":{},"bytes":{})",
-                             base::iso_time(scan.started_at), base::iso_time(scan.finished_at), scan.partial,
-                             scan.files, scan.bytes);
+  if (record) {
+    event.totals = fmt::format(R"(,"started_at":"{}","finished_at":"{}","partial":{},"files":{},"bytes":{})",
+                               base::iso_time(record->started_at), base::iso_time(record->finished_at),
+                               record->partial, record->files, record->bytes);
+  }
   return event;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "scanner/feed/change_feed.h"
@@ -29,6 +30,7 @@ struct Event {
 
   Kind kind = Kind::changed;
   bool is_file = false;
+  bool is_deeper = false;  // something below the path changed, whose own path is too long for an event
   std::string path = {};   // "" is the root
   std::uint64_t scan = 0;  // the last one that found it
   // The same for the same change, however often it is published; another one for another change, also of the
@@ -40,7 +42,9 @@ struct Event {
 // `start_over_id`: that of scanner::ConsumerProgress, or empty.
 Event make_event(const Source& source, const scanner::FeedEntry& entry, const std::string& start_over_id);
 Event make_reset(const Source& source, std::uint64_t scan, const std::string& start_over_id);
-Event make_scan_end(const Source& source, const scanner::ScanRecord& scan, const std::string& start_over_id);
+// `record`: of the scan, if it is kept.
+Event make_scan_end(const Source& source, std::uint64_t scan,
+                    const std::optional<scanner::ScanRecord>& record, const std::string& start_over_id);
 
 // "new", "changed", "replaced", "deleted", "reset" or "scan"; the type of the event is "spoor." and this.
 const char* name_of(Event::Kind kind);

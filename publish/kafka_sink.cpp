@@ -84,6 +84,7 @@ base::Result<> KafkaSink::connect() {
     set("sasl.username", options_.user);
     set("sasl.password", options_.password);
   }
+  set("ssl.endpoint.identification.algorithm", "https");  // the name in the certificate
   if (options_.tls && !options_.tls->ca.empty()) set("ssl.ca.location", options_.tls->ca.native());
   if (options_.tls && !options_.tls->certificate.empty()) {
     set("ssl.certificate.location", options_.tls->certificate.native());

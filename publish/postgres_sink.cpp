@@ -28,6 +28,10 @@ CREATE TABLE spoor.changes(
   change text NOT NULL, kind text, path text, path_bytes bytea
 );
 CREATE INDEX ON spoor.changes(node, scan);
+CREATE TABLE spoor.sources(
+  cluster text NOT NULL, node text NOT NULL, reset_at timestamptz NOT NULL,
+  PRIMARY KEY(cluster, node)
+);
 CREATE TABLE spoor.scans(
   id text PRIMARY KEY,
   cluster text NOT NULL, node text NOT NULL, feed text NOT NULL, scan bigint NOT NULL, totals jsonb NOT NULL
@@ -57,6 +61,10 @@ CREATE TEMPORARY TABLE measured(
   files numeric, dirs numeric, bytes numeric, allocated numeric, complete boolean, are_all boolean
 ) ON COMMIT DELETE ROWS;
 )sql";
+
+constexpr const char* server_timeouts =
+    "SET idle_in_transaction_session_timeout = '20s'; SET lock_timeout = '20s'; SET statement_timeout = "
+    "'30s'";
 
 constexpr const char* copy_incoming =
     "COPY incoming(id, cluster, node, feed, scan, change, kind, path, path_bytes, totals) FROM STDIN";
@@ -151,7 +159,7 @@ void add_event(std::string& rows, const Source& source, const Event& event) {
     add_path(rows, event.path);
   }
   if (event.kind == Event::Kind::scan)
-    add_column(rows, '{' + event.totals.substr(1) + '}');
+    add_column(rows, '{' + (event.totals.empty() ? "" : event.totals.substr(1)) + '}');
   else
     add_null(rows);
   end_row(rows);
@@ -170,11 +178,34 @@ base::Error PostgresSink::failure(const std::string& why) const {
 base::Result<> PostgresSink::publish(const Source& source, std::span<const Event> events) {
   std::string rows;
   for (const Event& event : events) add_event(rows, source, event);
+  needs_reset_ = false;
   return run([&]() -> base::Result<> {
-    if (auto begun = execute("BEGIN"); !begun) return begun;
+    if (auto begun = begin(source, events.front()); !begun) return begun;
     if (auto copied = copy(copy_incoming, rows); !copied) return copied;
     return execute(store_incoming);
   });
+}
+
+// The row of the source is locked: an attempt that was given up, whose last statements may still arrive, ends
+// before a later one begins.
+base::Result<> PostgresSink::begin(const Source& source, const Event& first) {
+  if (auto begun = execute("BEGIN"); !begun) return begun;
+  // Names of clusters and nodes need no escape (config/check_paths.cpp).
+  if (first.kind == Event::Kind::reset) {
+    return execute(
+        fmt::format("INSERT INTO spoor.sources VALUES('{}', '{}', now()) ON CONFLICT (cluster, node) "
+                    "DO UPDATE SET reset_at = excluded.reset_at",
+                    source.cluster, source.node)
+            .c_str());
+  }
+  const auto found =
+      ask(fmt::format("SELECT node FROM spoor.sources WHERE cluster = '{}' AND node = '{}' FOR UPDATE",
+                      source.cluster, source.node)
+              .c_str());
+  if (!found) return found.error();
+  if (!found->empty()) return {};
+  needs_reset_ = true;
+  return failure(fmt::format("it has no changes of the node {}: all of it is published anew", source.node));
 }
 
 base::Result<> PostgresSink::store_totals(const Source& source, const scanner::ScanRecord& scan,
@@ -207,8 +238,9 @@ base::Result<> PostgresSink::run(const std::function<base::Result<>()>& work) {
 
 base::Result<> PostgresSink::connect() {
   const base::SteadyTime limit = end();
-  std::vector<const char*> names = {"dbname", "application_name", "client_encoding"};
-  std::vector<const char*> values = {options_.url.c_str(), "spoor-publish", "UTF8"};
+  // Of several servers, the one that is no standby.
+  std::vector<const char*> names = {"target_session_attrs", "dbname", "application_name", "client_encoding"};
+  std::vector<const char*> values = {"read-write", options_.url.c_str(), "spoor-publish", "UTF8"};
   const auto add = [&](const char* name, const std::string& value) {
     if (value.empty()) return;
     names.push_back(name);
@@ -248,6 +280,8 @@ base::Result<> PostgresSink::prepare() {
       ask("SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' "
           "THEN 'on' ELSE current_setting('synchronous_commit') END, false)");
   if (!safe) return safe.error();
+  // What was given up here must not go on there, with its locks, while the next attempt waits for these.
+  if (auto set = execute(server_timeouts); !set) return set;
   // The lock ends with the transaction.
   if (auto begun = execute("BEGIN; SELECT pg_advisory_xact_lock(7420742074207420)"); !begun) return begun;
   const auto exists = ask("SELECT count(*) FROM pg_namespace WHERE nspname = 'spoor'");

@@ -34,6 +34,7 @@ class PostgresSink final : public Sink {
   ~PostgresSink() override = default;
 
   base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  bool needs_reset() const override { return needs_reset_; }
   bool takes_totals() const override { return true; }
   base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,
                               std::span<const DirectoryTotals> totals, bool are_all) override;
@@ -47,6 +48,7 @@ class PostgresSink final : public Sink {
   base::Result<> prepare();
   // Runs `work` on a connection; one that failed is not used again.
   base::Result<> run(const std::function<base::Result<>()>& work);
+  base::Result<> begin(const Source& source, const Event& first);  // a transaction that stores events
   base::Result<> execute(const char* statements);
   base::Result<std::string> ask(const char* query);  // the first value
   base::Result<> copy(const char* statement, std::string_view rows);
@@ -60,6 +62,7 @@ class PostgresSink final : public Sink {
   const Options options_;
   const base::Clock& clock_;
   std::unique_ptr<PGconn, Finish> connection_;  // null: not connected
+  bool needs_reset_ = false;
 };
 
 }  // namespace spoor::publish

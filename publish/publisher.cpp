@@ -13,19 +13,7 @@
 namespace spoor::publish {
 namespace {
 
-constexpr std::size_t scans_max = 1000;
 constexpr std::size_t totals_max = 10'000;
-
-// The record of a scan; only with its number if it is not kept.
-base::Result<scanner::ScanRecord> find_scan(scanner::UsageDatabase& database, std::uint64_t id) {
-  const auto scans = database.scans(scans_max, 0);
-  if (!scans) return scans.error();
-  const auto found = std::ranges::find(*scans, id, &scanner::ScanRecord::id);
-  if (found != scans->end()) return *found;
-  scanner::ScanRecord only_number;
-  only_number.id = id;
-  return only_number;
-}
 
 }  // namespace
 
@@ -71,9 +59,15 @@ base::Result<> Publisher::publish_feed(const std::function<bool()>& should_stop)
       consumer_ = **std::move(found);
     }
     note_position();
-    if (!is_within_a_range() && consumer_.scan == *latest) return {};
-    if (!is_within_a_range()) consumer_.progress = {.until = *latest, .files = has_files()};
-    if (auto published = publish_range(*database, *consumers, should_stop); !published) return published;
+    if (!is_within_a_range() && consumer_.scan == *latest) return store_totals(*database, *latest);
+    if (!is_within_a_range()) {
+      // Durably: after a crash the same changes make the same events.
+      consumer_.progress = {.until = *latest, .files = has_files()};
+      if (auto begun = commit(*consumers); !begun) return begun;
+    }
+    auto published = publish_range(*database, *consumers, should_stop);
+    if (!published && sink_.needs_reset()) published = start_over(*database, *consumers);
+    if (!published) return published;
   }
   return {};
 }
@@ -113,12 +107,12 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
   if (everything && !progress.after) {
     if (auto published = publish_reset(consumers); !published) return published;
   }
-  if (everything && !options_.publishes_existing) return finish_range(database, consumers);
   const auto files = scanner::keeps_files(database);
   if (!files) return files.error();
   // What happened to files since then is not known: those that were deleted must not stay.
   if (progress.files && !*files) return start_over(database, consumers);
   progress.files = *files;
+  if (everything && !options_.publishes_existing) return finish_range(database, consumers);
   const scanner::FeedRange range{.since = consumer_.scan,
                                  .until = progress.until,
                                  .after = progress.after,
@@ -164,21 +158,20 @@ bool Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
 base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers) {
   const scanner::ConsumerProgress progress = *consumer_.progress;
   if (progress.after) {
-    const auto scan = find_scan(database, progress.until);
+    const auto scan = database.scan(progress.until);
     if (!scan) return scan.error();
-    const Event end = make_scan_end(source_, *scan, progress.start_over_id);
+    const Event end = make_scan_end(source_, progress.until, *scan, progress.start_over_id);
     if (auto published = publish({&end, 1}); !published) return published;
   }
   consumer_.scan = progress.until;
   consumer_.progress = {.until = progress.until, .files = progress.files};
-  if (auto committed = commit(consumers); !committed) return committed;
-  // After the cursor: what is wrong with totals must not hold up changes.
-  return progress.after ? store_totals(database) : base::Result<>();
+  return commit(consumers);
 }
 
-// The totals are those of the last scan, which may be a later one than that whose changes were published.
-base::Result<> Publisher::store_totals(scanner::UsageDatabase& database) {
-  if (!sink_.takes_totals()) return {};
+// After the changes: what is wrong with totals must not hold these up. The totals may be those of a later
+// scan.
+base::Result<> Publisher::store_totals(scanner::UsageDatabase& database, std::uint64_t latest) {
+  if (!sink_.takes_totals() || totals_scan_ == latest) return {};
   for (;;) {
     const auto before = scanner::latest_scan(database);
     if (!before) return before.error();
@@ -188,14 +181,17 @@ base::Result<> Publisher::store_totals(scanner::UsageDatabase& database) {
     const auto after = scanner::latest_scan(database);
     if (!after) return after.error();
     if (*before != *after) continue;
-    const auto scan = find_scan(database, *after);
+    const auto scan = database.scan(*after);
     if (!scan) return scan.error();
+    if (!*scan) return {};  // it is the last one: always there
     std::vector<DirectoryTotals> totals;
     scanner::for_each_entry((*usage)->total, [&](const scanner::UsageEntry& entry) {
       totals.push_back(
           {entry.path, entry.files, entry.dirs, entry.bytes, entry.allocated, (*usage)->is_complete(entry)});
     });
-    return sink_.store_totals(source_, *scan, totals, !(*usage)->truncated);
+    auto stored = sink_.store_totals(source_, **scan, totals, !(*usage)->truncated);
+    if (stored) totals_scan_ = latest;
+    return stored;
   }
 }
 

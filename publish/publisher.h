@@ -65,7 +65,7 @@ class Publisher {
                                const std::function<bool()>& should_stop);
   bool pass(Reading& reading, scanner::Consumers& consumers);
   base::Result<> finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers);
-  base::Result<> store_totals(scanner::UsageDatabase& database);
+  base::Result<> store_totals(scanner::UsageDatabase& database, std::uint64_t latest);
   base::Result<> publish(std::span<const Event> events);
   base::Result<> commit(scanner::Consumers& consumers);
   void note_position();
@@ -75,7 +75,8 @@ class Publisher {
   const base::Clock& clock_;
   Source source_;
   scanner::Consumer consumer_;
-  mutable std::mutex mutex_;  // of the figures
+  std::uint64_t totals_scan_ = 0;  // whose totals are stored
+  mutable std::mutex mutex_;       // of the figures
   scanner::SinkFigures figures_;
 };
 

@@ -31,6 +31,10 @@ class Sink {
   // any of them may be stored: the caller publishes all of them again.
   virtual base::Result<> publish(const Source& source, std::span<const Event> events) = 0;
 
+  // Whether the last failure was that the other end has nothing of this source, and the events do not begin
+  // with a reset.
+  virtual bool needs_reset() const { return false; }
+
   // Whether totals are stored, too. `are_all`: the other directories of the same depth do not exist.
   virtual bool takes_totals() const { return false; }
   virtual base::Result<> store_totals(const Source& /*source*/, const scanner::ScanRecord& /*scan*/,

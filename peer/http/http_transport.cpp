@@ -276,9 +276,14 @@ class HttpTransport::Client {
     // Read the response even if the write failed: a server may respond and close before it has read
     // everything.
     beast::flat_buffer buffer(buffer_bytes_max);
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(options_.body_bytes_max);
-    const error_code read_error = co_await read(stream, buffer, parser);
+    std::optional<http::response_parser<http::string_body>> whole;
+    error_code read_error;
+    do {  // the final response may follow interim ones (RFC 9110, 15.2)
+      whole.emplace();
+      whole->body_limit(options_.body_bytes_max);
+      read_error = co_await read(stream, buffer, *whole);
+    } while (!read_error && whole->get().result_int() < 200);
+    auto& parser = *whole;
     if (read_error) {
       // After too_much_at_once() a retry can succeed, once other responses are complete.
       const bool is_unanswered =
@@ -293,6 +298,9 @@ class HttpTransport::Client {
       co_return Attempt{std::move(error), is_unanswered};
     }
     auto& answer = parser.get();
+    // A server that has not read the whole request can't have done it.
+    if (write_error && answer.result_int() < 300)
+      co_return Attempt{failure(exchange, "send the request", write_error), false};
     const bool stays_open = !write_error && answer.keep_alive() && buffer.size() == 0;
     HttpResponse response;
     if (exchange.tls) {

@@ -90,6 +90,10 @@ std::string older_text(const std::filesystem::path& file) {
   return fmt::format("the scan database {} has the format of an older Spoor", file.native());
 }
 
+constexpr std::string_view select_scans =
+    "SELECT id, started_at_ns, finished_at_ns, cycle, walked_everything, partial, reason, dirs_walked, "
+    "dirs_skipped, dirs_changed, dirs_new, dirs_deleted, files, bytes, errors, audited, missed FROM scans ";
+
 ScanRecord read_record(const SqliteStatement& row) {
   const auto number = [&](int column) { return row.number<std::uint64_t>(column); };
   ScanRecord record;
@@ -237,16 +241,17 @@ base::Result<std::size_t> UsageDatabase::start_level() {
   });
 }
 
+base::Result<std::optional<ScanRecord>> UsageDatabase::scan(std::uint64_t id) {
+  return guarded("look up a scan", *database_, [&] {
+    SqliteStatement query(*database_, std::string(select_scans) + "WHERE id = ?", id);
+    return query.step() ? std::optional(read_record(query)) : std::nullopt;
+  });
+}
+
 base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max,
                                                            std::size_t reason_bytes_max) {
   return guarded("list the scans", *database_, [&] {
-    SqliteStatement query(
-        *database_,
-        "SELECT id, started_at_ns, finished_at_ns, cycle, walked_everything, partial, reason, "
-        "dirs_walked, dirs_skipped, dirs_changed, dirs_new, dirs_deleted, files, bytes, errors, audited, "
-        "missed "
-        "FROM scans ORDER BY id DESC LIMIT ?",
-        count_max);
+    SqliteStatement query(*database_, std::string(select_scans) + "ORDER BY id DESC LIMIT ?", count_max);
     std::vector<ScanRecord> records;
     while (query.step()) {
       records.push_back(read_record(query));

@@ -94,6 +94,9 @@ class UsageDatabase {
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
                                               std::size_t reason_bytes_max = std::string::npos);
 
+  // Nothing if the record of this scan is not kept.
+  base::Result<std::optional<ScanRecord>> scan(std::uint64_t id);
+
   // Opens the transaction of a scan. Fails if another one is open, in this or another process. The database
   // must outlive it.
   base::Result<std::unique_ptr<ScanTransaction>> begin_scan();

@@ -219,6 +219,17 @@ TEST(HttpTransportTest, KeepAliveConnection_IsReused) {
   }
 }
 
+// An interim response is not the response, and the one to this request not that to the next.
+TEST(HttpTransportTest, InterimResponses_AreSkipped) {
+  const Listener listener;
+  const std::string interim = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n";
+  const std::jthread server(
+      [&] { listener.answer_on_one_connection({interim + ok, interim + unavailable}); });
+  HttpTransport transport({.attempts_max = 1});
+  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).value().status, 200U);
+  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).value().status, 503U);
+}
+
 TEST(HttpTransportTest, ConnectionClosedByServer_IsReplaced) {
   const Listener listener;
   const std::jthread server([&] {

@@ -99,7 +99,7 @@ TEST(EventTest, EndOfScan_HasItsFigures) {
   scan.finished_at = base::WallTime(std::chrono::hours(25));
   scan.files = 3;
   scan.bytes = 10;
-  const json event = json::parse(to_json(source, make_scan_end(source, scan, "")));
+  const json event = json::parse(to_json(source, make_scan_end(source, 7, scan, "")));
   EXPECT_EQ(event["type"], "spoor.scan");
   EXPECT_EQ(event["id"], "node1/feed/7/scan");
   EXPECT_EQ(event["data"], (json{{"scan", 7},
@@ -108,6 +108,31 @@ TEST(EventTest, EndOfScan_HasItsFigures) {
                                  {"partial", false},
                                  {"files", 3},
                                  {"bytes", 10}}));
+}
+
+TEST(EventTest, EndOfScan_WithoutItsRecord_HasNoFigures) {
+  EXPECT_EQ(json::parse(to_json(source, make_scan_end(source, 7, std::nullopt, "")))["data"],
+            (json{{"scan", 7}}));
+}
+
+// Servers refuse larger messages, and would refuse it again and again.
+TEST(EventTest, PathThatIsTooLong_IsAChangeOfADirectoryAboveIt) {
+  std::string path = "a";
+  while (path.size() < 200'000) path += '/' + std::string(255, '\x01');
+  for (const bool is_file : {true, false}) {
+    const Event event =
+        make_event(source, {.path = path, .scan = 7, .is_file = is_file, .is_deleted = true}, "");
+    EXPECT_EQ(event.kind, Event::Kind::changed);
+    EXPECT_EQ(event.id, make_event(source, {.path = path + "/b", .scan = 7, .is_there = true}, "").id);
+    const std::string text = to_json(source, event);
+    EXPECT_LT(text.size(), 600'000U);
+    const json data = json::parse(text)["data"];
+    EXPECT_EQ(data["deeper"], true);
+    EXPECT_EQ(data["kind"], "dir");
+    const auto above = data["path"].get<std::string>();
+    EXPECT_GT(above.size(), 65'000U);
+    EXPECT_TRUE(path.starts_with(above + '/'));
+  }
 }
 
 TEST(EventTest, Reset_HasAnIdOfItsOwnEachTime) {

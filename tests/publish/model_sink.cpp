@@ -28,6 +28,9 @@ void ModelSink::store(const Event& event) {
 
 base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Event> events) {
   on_publish();
+  needs_reset_ = is_empty_ && events.front().kind != Event::Kind::reset;
+  if (needs_reset_) return base::Error(std::make_error_code(std::errc::io_error), "the sink is empty");
+  is_empty_ = false;
   largest_batch = std::max(largest_batch, events.size());
   const bool fails = fails_one_in != 0 && random_.one_in(fails_one_in);
   for (const Event& event : events) {
@@ -35,6 +38,19 @@ base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Even
   }
   if (!fails) return {};
   return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
+}
+
+base::Result<> ModelSink::store_totals(const Source& /*source*/, const scanner::ScanRecord& scan,
+                                       std::span<const DirectoryTotals> /*totals*/, bool /*are_all*/) {
+  if (fails_totals) return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
+  totals_of.push_back(scan.id);
+  return {};
+}
+
+void ModelSink::lose_everything() {
+  copy = {};
+  ids_.clear();
+  is_empty_ = true;
 }
 
 }  // namespace spoor::publish

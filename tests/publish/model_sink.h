@@ -31,12 +31,22 @@ class ModelSink final : public Sink {
   explicit ModelSink(support::Random random) : random_(random) {}
 
   base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  bool needs_reset() const override { return needs_reset_; }
+  bool takes_totals() const override { return has_totals; }
+  base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,
+                              std::span<const DirectoryTotals> totals, bool are_all) override;
+
+  void lose_everything();
 
   // One attempt in this many fails, with any part of the batch stored; 0: none.
   std::uint64_t fails_one_in = 0;
   bool drops_repetitions = false;            // whose id was stored before
   std::function<void()> on_publish = [] {};  // before a batch is stored
   std::size_t largest_batch = 0;
+
+  bool has_totals = false;
+  bool fails_totals = false;
+  std::vector<std::uint64_t> totals_of;  // scans
 
   Copy copy;
   std::vector<Event> stored;
@@ -46,6 +56,8 @@ class ModelSink final : public Sink {
 
   support::Random random_;
   std::set<std::string> ids_;
+  bool is_empty_ = false;  // and takes only a reset
+  bool needs_reset_ = false;
 };
 
 }  // namespace spoor::publish

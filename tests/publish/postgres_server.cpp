@@ -62,9 +62,13 @@ nlohmann::json PostgresServer::sink() const {
   return {{"url", "postgresql:///postgres?host=" + (directory_ / "own").native()}, {"user", "postgres"}};
 }
 
-std::vector<std::vector<std::string>> PostgresServer::query(const std::string& statement) const {
+std::unique_ptr<PGconn, PostgresServer::Finish> PostgresServer::connect() const {
   const std::string url = sink()["url"].get<std::string>() + "&user=postgres";
-  const std::unique_ptr<PGconn, Finish> connection(PQconnectdb(url.c_str()));
+  return std::unique_ptr<PGconn, Finish>(PQconnectdb(url.c_str()));
+}
+
+std::vector<std::vector<std::string>> PostgresServer::query(const std::string& statement) const {
+  const auto connection = connect();
   const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection.get(), statement.c_str()),
                                                              PQclear);
   const ExecStatusType status = PQresultStatus(result.get());

@@ -28,14 +28,15 @@ class PostgresServer final : public EventServer {
   void freeze() { daemon_->freeze(); }
   void thaw() { daemon_->signal(SIGCONT); }
 
+  struct Finish {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+  std::unique_ptr<PGconn, Finish> connect() const;
+
   // The rows of a query, as text; throws on a failure.
   std::vector<std::vector<std::string>> query(const std::string& statement) const;
 
  private:
-  struct Finish {
-    void operator()(PGconn* connection) const { PQfinish(connection); }
-  };
-
   void start();
   bool try_start();
 

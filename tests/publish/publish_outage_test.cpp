@@ -214,6 +214,39 @@ TEST_F(PublishOutageTest, SigtermWhilePostgresHangs_EndsAndLosesNothing) {
   expect_equal_copy(server.events());
 }
 
+TEST_F(PublishOutageTest, PostgresSchemaIsGone_StartsOver) {
+  PostgresServer server;
+  node_.set_sinks({server.sink()});
+  publish_all_once();
+  server.query("DROP SCHEMA spoor CASCADE");
+  node_.write_and_scan("later", 1);
+  publish_all_once();
+  expect_equal_copy(server.events());
+}
+
+// Its last statements may still arrive: they must not be stored after those of a later attempt.
+TEST_F(PublishOutageTest, AttemptThatWasGivenUp_EndsBeforeTheNextBegins) {
+  PostgresServer server;
+  node_.set_sinks({server.sink()});
+  publish_all_once();
+  const auto given_up = server.connect();
+  ASSERT_EQ(server.query("SELECT * FROM spoor.sources").size(), 1U);
+  PQclear(PQexec(given_up.get(), "BEGIN; SELECT * FROM spoor.sources FOR UPDATE"));
+  node_.write_and_scan("later", files);
+  node_.start();
+  EXPECT_TRUE(watch::eventually([&] {
+    return !server
+                .query(
+                    "SELECT pid FROM pg_stat_activity WHERE application_name = 'spoor-publish' AND "
+                    "wait_event_type = 'Lock'")
+                .empty();
+  }));
+  EXPECT_NE(differences(node_.tree(), copy_from(server.events()).tree()), "");
+  PQclear(PQexec(given_up.get(), "ROLLBACK"));
+  EXPECT_TRUE(is_copied_to(server));
+  EXPECT_EQ(node_.stop(), 0);
+}
+
 TEST_F(PublishOutageTest, StatementsOfThePage_Work) {
   PostgresServer server;
   node_.set_sinks({server.sink()});

@@ -129,6 +129,83 @@ TEST_F(PublisherTest, ScanWithoutChanges_IsPassedSilently) {
   EXPECT_EQ((*at)->progress->until, 2U);
 }
 
+// A crash before the first batch is acknowledged, and another scan.
+TEST_F(PublisherTest, EndOfARange_IsKeptBeforeItsFirstBatch) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  make_file("a/g");
+  mark("a");
+  scan();
+  sink_.fails_one_in = 1;
+  EXPECT_FALSE(publish(100));
+  sink_.fails_one_in = 0;
+  events();
+  remove("a/g");
+  mark("a");
+  scan();
+  ASSERT_TRUE(publish(100));
+  std::vector<std::uint64_t> scans;
+  for (const Event& event : sink_.stored)
+    if (event.kind == Event::Kind::scan) scans.push_back(event.scan);
+  EXPECT_THAT(scans, ElementsAre(2U, 3U));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+TEST_F(PublisherTest, SinkThatHasNothingOfTheNode_StartsOver) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  events();
+  make_file("a/g");
+  mark("a");
+  scan();
+  sink_.lose_everything();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f", "new file a/g", "scan"));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
+TEST_F(PublisherTest, TotalsThatCouldNotBeStored_AreStoredByTheNextAttempt) {
+  sink_.has_totals = true;
+  make_file("a/f");
+  scan();
+  Publisher publisher({.name = "bus", .cluster = "cluster", .node = "node", .data_dir = temp.path()}, sink_,
+                      clock);
+  const auto attempt = [&] { return publisher.publish_all([] { return false; }); };
+  sink_.fails_totals = true;
+  EXPECT_FALSE(attempt());
+  EXPECT_EQ(events().back(), "scan") << "changes do not wait for totals";
+  EXPECT_FALSE(attempt());
+  sink_.fails_totals = false;
+  EXPECT_TRUE(attempt());
+  EXPECT_THAT(sink_.totals_of, ElementsAre(1U));
+  EXPECT_TRUE(attempt());
+  EXPECT_THAT(sink_.totals_of, ElementsAre(1U));
+  scan();
+  EXPECT_TRUE(attempt());
+  EXPECT_THAT(sink_.totals_of, ElementsAre(1U, 2U)) << "also after a scan without changes";
+}
+
+TEST_F(PublisherTest, ScanWhoseRecordIsNotKept_EndsWithoutFigures) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  make_file("a/g");
+  mark("a");
+  scan();
+  sink_.fails_one_in = 1;
+  EXPECT_FALSE(publish());
+  sink_.fails_one_in = 0;
+  scan();
+  database->handle().exec("DELETE FROM scans WHERE id = 2");
+  ASSERT_TRUE(publish());
+  EXPECT_EQ(sink_.stored.back().scan, 2U);
+  EXPECT_EQ(sink_.stored.back().totals, "");
+  scan();
+}
+
 // A deleted directory whose name is a file's: a consumer that deletes after the file was made would lose it.
 TEST_F(PublisherTest, FileInThePlaceOfADirectory_IsReplaced) {
   make_file("a/x/f");
@@ -251,6 +328,22 @@ TEST_F(PublisherTest, FileFeedTurnedOff_IsAReset) {
   EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "scan"));
   ASSERT_TRUE(publish());
   EXPECT_THAT(events(), IsEmpty());
+}
+
+// Between a reset without what exists and the first changes after it.
+TEST_F(PublisherTest, FileFeedTurnedOff_AfterAResetWithoutExisting_IsAReset) {
+  publishes_existing_ = false;
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
+  remove("a/f");
+  mark("a");
+  scan();
+  options.file_feed = false;
+  scan();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(), ElementsAre("reset", "scan"));
 }
 
 class TwoDrivesPublisherTest : public PublisherTest {

@@ -372,10 +372,11 @@ TEST_F(ChangeFeedTest, LargeRange_IsReadInBoundedMemory) {
   const std::int64_t before = sqlite3_memory_used();
   sqlite3_memory_highwater(1);
   std::int64_t deleted = 0;
-  const auto read = read_changes(*reader, {.since = 1}, [&](const FeedEntry& entry) {
-    deleted += entry.is_deleted ? 1 : 0;
-    return true;
-  });
+  const auto read =
+      read_changes(*reader, {.since = 1, .until = {}, .after = {}}, [&](const FeedEntry& entry) {
+        deleted += entry.is_deleted ? 1 : 0;
+        return true;
+      });
   EXPECT_TRUE(read && *read);
   EXPECT_EQ(deleted, count);
   EXPECT_LT(sqlite3_memory_highwater(0) - before, std::int64_t{8} << 20U);
