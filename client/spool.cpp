@@ -72,22 +72,19 @@ base::Result<Spool> Spool::open(base::FileSystem& files, const std::filesystem::
 base::Result<> Spool::identify() {
   auto names = files_->list_directory(directory_);
   if (!names) return names.error();
-  auto found = has_identity(*names);
-  if (!found) return found.error();
-  if (*found) return {};
+  if (auto found = find_identity(*names); !found || !identity_.empty()) return found;
   const auto own_file = directory_ / (own_name_ + socket_end);
   if (auto done = base::replace_file(*files_, own_file, socket_); !done) return done;
   names = files_->list_directory(directory_);
   if (!names) return names.error();
-  found = has_identity(*names);
-  if (!found) {
-    (void)files_->remove(own_file);
-    return found.error();
-  }
-  return *found ? base::Result<>() : other_directory();
+  auto found = find_identity(*names);
+  if (!found) (void)files_->remove(own_file);
+  if (found && identity_.empty()) return other_directory();
+  return found;
 }
 
-base::Result<bool> Spool::has_identity(const std::vector<std::string>& names) {
+// Fails if the directory has marks for another daemon.
+base::Result<> Spool::find_identity(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (!name.ends_with(socket_end)) continue;
     const auto socket = files_->read(directory_ / name, socket_bytes_max);
@@ -101,7 +98,7 @@ base::Result<bool> Spool::has_identity(const std::vector<std::string>& names) {
     }
     if (identity_.empty()) identity_ = name;
   }
-  return !identity_.empty();
+  return {};
 }
 
 base::Result<> Spool::check_directory() const {

@@ -69,7 +69,7 @@ class Spool {
         std::uint64_t bytes_max);
 
   base::Result<> identify();
-  base::Result<bool> has_identity(const std::vector<std::string>& names);
+  base::Result<> find_identity(const std::vector<std::string>& names);
   base::Result<> check_directory() const;
   base::Error other_directory() const;
   base::Result<> look();
