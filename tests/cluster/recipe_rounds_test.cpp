@@ -12,7 +12,6 @@
 #include "tests/cluster/one_node.h"
 #include "tests/support/locales.h"
 #include "tests/support/random.h"
-#include "tests/support/sanitizer.h"
 #include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
@@ -136,7 +135,7 @@ class RecipeRoundsTest : public OneNodeTest, public testing::WithParamInterface<
 
 TEST_P(RecipeRoundsTest, RsyncFromFeed_EveryRound_CopiesEqualTheDrives) {
   SCOPED_TRACE(random_.trace());
-  const int last = rounds(support::is_sanitized ? 3 : 8);
+  const int last = rounds(8);
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();
@@ -162,7 +161,7 @@ TEST_P(RecipeRoundsTest, RcloneFromFeed_EveryRound_CopiesEqualTheDrives) {
   std::ofstream(work_ / "rclone") << "[served]\ntype = webdav\nvendor = other\nurl = " << url << '\n';
   const std::vector<std::pair<fs::path, std::string>> copies{{work_ / "local", (work_ / "local").native()},
                                                              {work_ / "served" / "copy", "served:copy"}};
-  const int last = rounds(support::is_sanitized ? 0 : 3);
+  const int last = rounds(3);
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();
@@ -185,7 +184,7 @@ TEST_P(RecipeRoundsTest, BorgFromFeed_EveryRound_RestoresEqualTheDrives) {
   for (const std::string& each : environment()) init.push_back(each);
   init.insert(init.end(), {"borg", "init", "--encryption", "repokey"});
   ASSERT_EQ(support::run_command(init).code, 0);
-  const int last = rounds(support::is_sanitized ? 0 : 1);
+  const int last = rounds(1);
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();
@@ -206,11 +205,8 @@ TEST_P(RecipeRoundsTest, BorgFromFeed_EveryRound_RestoresEqualTheDrives) {
 TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
   SCOPED_TRACE(random_.trace());
   std::ofstream(work_ / "password") << "secret";
-  ASSERT_EQ(support::run_command({"restic", "init", "--repo", (work_ / "repository").native(),
-                                  "--password-file", (work_ / "password").native()})
-                .code,
-            0);
-  const int last = rounds(support::is_sanitized ? 0 : 2);  // each call of restic takes a second
+  make_restic_repository(work_ / "repository");
+  const int last = rounds(2);
   for (int round = 0; round <= last && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (round > 0) change_and_scan();

@@ -25,8 +25,7 @@ class ResticTest : public OneNodeTest {
  protected:
   void SetUp() override {
     std::ofstream(work_ / "password") << "secret";
-    const auto made = restic({"init"});
-    ASSERT_EQ(made.code, 0) << made.err;
+    make_restic_repository(work_ / "repository");
   }
 
   std::vector<std::string> environment() {
