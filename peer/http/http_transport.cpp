@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -33,6 +34,7 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
+using asio::experimental::awaitable_operators::operator||;
 using boost::system::error_code;
 using Socket = asio::generic::stream_protocol::socket;
 using TlsStream = asio::ssl::stream<Socket>;
@@ -65,7 +67,7 @@ struct Exchange : Connection {
 
   tcp::resolver resolver;
   asio::steady_timer deadline;
-  asio::steady_timer pause;  // between two attempts
+  asio::steady_timer pause;  // between two attempts, or the end of one
   bool timed_out = false;
 };
 
@@ -77,7 +79,8 @@ base::Error failure(const Exchange& exchange, std::string_view what, const error
           fmt::format("cannot {}: {}", what, timed_out ? "no answer in time" : error.message())};
 }
 
-// Connects the socket to the first of the host's addresses that accepts.
+// Connects the socket to the first of the host's addresses that accepts. Each gets its share of the time that
+// is left: behind one that swallows packets there may be one that responds.
 asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& endpoint) {
   std::vector<Socket::endpoint_type> addresses;
   error_code error;
@@ -100,7 +103,11 @@ asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& e
   for (std::size_t i = 0; error && i < addresses.size() && !exchange.timed_out; ++i) {
     error_code ignored;
     exchange.socket.close(ignored);
-    error = std::get<0>(co_await exchange.socket.async_connect(addresses[i], as_result));
+    exchange.pause.expires_after((exchange.deadline.expiry() - std::chrono::steady_clock::now()) /
+                                 static_cast<int>(addresses.size() - i));
+    const auto first = co_await (exchange.socket.async_connect(addresses[i], as_result) ||
+                                 exchange.pause.async_wait(as_result));
+    error = first.index() == 0 ? std::get<0>(std::get<0>(first)) : asio::error::timed_out;
   }
   if (error) co_return failure(exchange, "connect", error);
   co_return base::Result<>();

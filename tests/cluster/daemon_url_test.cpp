@@ -1,14 +1,41 @@
 // `spoor --url`: what the daemon there knows, not what this machine does.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <sys/socket.h>
 
 #include <fstream>
 
+#include "base/file_system.h"
 #include "tests/cluster/cluster.h"
+#include "tests/support/loopback.h"
 
 namespace spoor::cluster {
 namespace {
 
 using testing::HasSubstr;
+
+// A port of 127.0.0.1 that swallows what is sent to it: it takes one connection more than its backlog, and
+// drops the packets of others.
+class SwallowingPort {
+ public:
+  SwallowingPort() {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const plain = reinterpret_cast<sockaddr*>(&address_);
+    socklen_t size = sizeof(address_);
+    EXPECT_EQ(::bind(listening_.get(), plain, size), 0);
+    EXPECT_EQ(::listen(listening_.get(), 0), 0);
+    EXPECT_EQ(::getsockname(listening_.get(), plain, &size), 0);
+    EXPECT_EQ(::connect(taken_.get(), plain, size), 0);
+  }
+
+  std::uint16_t number() const { return ntohs(address_.sin_port); }
+
+ private:
+  sockaddr_in address_{};
+  const base::Descriptor listening_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  const base::Descriptor taken_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
 
 class DaemonUrlTest : public testing::Test {
  protected:
@@ -60,6 +87,18 @@ TEST_F(DaemonUrlTest, CommandsOnLocalFiles_WithUrl_AreRefused) {
     EXPECT_EQ(refused.out, "");
     EXPECT_THAT(refused.err, HasSubstr("--url: 'spoor " + command[0] + "' does not ask a daemon"));
   }
+}
+
+TEST_F(DaemonUrlTest, FirstAddressOfTheHostSwallowsPackets_NextOneIsTried) {
+  const SwallowingPort swallowing;
+  cluster_.configure(here(),
+                     [&](nlohmann::json& config) { config["listen"][0]["port"] = swallowing.number(); });
+  const auto hosts = cluster_.data_dir_of(here()) / "hosts";
+  std::ofstream(hosts) << "127.0.0.1 n0\n" << support::own_loopback() << " n0\n";
+  const auto marked = support::run_command(
+      {"unshare", "--mount", "sh", "-ec", "mount --bind \"$1\" /etc/hosts; shift; exec \"$@\"", "sh", hosts,
+       SPOOR, "--url", "http://n0:" + std::to_string(swallowing.number()), "mark", "--timeout", "6", "a"});
+  EXPECT_EQ(marked.code, 0) << marked.err;
 }
 
 TEST_F(DaemonUrlTest, Mark_PathOnADriveOfTheDaemon_IsRefused) {
