@@ -15,7 +15,7 @@ file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 string(REGEX REPLACE "/$" "" source_from_build ${source_from_build})
 add_library(spoor_release INTERFACE)
 target_compile_options(spoor_release INTERFACE
-  "$<$<CONFIG:Release>:-g1;-fstack-protector-strong;-D_FORTIFY_SOURCE=2;-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.;-ffile-prefix-map=${source_from_build}=.>")
+  "$<$<CONFIG:Release>:-g1;-fstack-protector-strong;-D_FORTIFY_SOURCE=2;-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.;-ffile-prefix-map=${source_from_build}=.;-ffile-prefix-map=${CMAKE_BINARY_DIR}/=>")
 target_link_options(spoor_release INTERFACE "$<$<CONFIG:Release>:LINKER:-z,relro,-z,now>")
 
 # add_module(<folder> HEADERS ... SOURCES ... [APART <sources>] USES <modules> LIBRARIES <external targets>)
