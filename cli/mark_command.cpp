@@ -24,7 +24,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
 constexpr double timeout_max_s = 1e9;
 
 struct MarkOptions {
@@ -54,7 +53,7 @@ class Marker {
         drive_paths_(config.drives),
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}),
         queue_(
-            {.batch_bytes_max = std::min(batch_bytes_max, config.limits.max_body_bytes)},
+            {},
             [this](const client::MarkBatch& batch, client::Deadline) {
               return peer::send_marks(transport_, endpoint_, client::kind_name(batch.kind), batch.paths);
             },

@@ -13,12 +13,15 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
-constexpr std::size_t part_bytes_min = std::size_t{4} << 10U;
+constexpr std::size_t request_bytes_min = std::size_t{4} << 10U;  // but for a daemon that takes less
 
-// The first paths of the batch, of about so many bytes.
+// The first paths of the batch, of at most so many bytes; at least one.
 MarkBatch beginning(const MarkBatch& batch, std::size_t bytes) {
   if (bytes >= batch.paths.size()) return batch;
-  MarkBatch part{.kind = batch.kind, .paths = batch.paths.substr(0, batch.paths.find('\0', bytes) + 1)};
+  const std::size_t end = bytes == 0 ? std::string::npos : batch.paths.rfind('\0', bytes - 1);
+  MarkBatch part{
+      .kind = batch.kind,
+      .paths = batch.paths.substr(0, (end == std::string::npos ? batch.paths.find('\0') : end) + 1)};
   part.count = static_cast<std::uint64_t>(std::ranges::count(part.paths, '\0'));
   return part;
 }
@@ -26,7 +29,11 @@ MarkBatch beginning(const MarkBatch& batch, std::size_t bytes) {
 }  // namespace
 
 MarkQueue::MarkQueue(QueueOptions options, Send send, OnRefused on_refused)
-    : options_(options), send_(std::move(send)), on_refused_(std::move(on_refused)) {}
+    : options_(options),
+      send_(std::move(send)),
+      on_refused_(std::move(on_refused)),
+      request_bytes_max_(options.batch_bytes_max),
+      request_bytes_(request_bytes_max_) {}
 
 Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) {
   const std::uint64_t bytes = path.size() + 1;
@@ -151,13 +158,12 @@ Outcome MarkQueue::send_oldest(Lock& lock, Deadline deadline) {
   }
 }
 
-// Sends the batch once, and again without the paths that are refused; in parts then, since the daemon marks
-// none of the paths that it receives with one that it refuses. Removes from the batch what needs no more
-// sending: all of it if done.
+// Sends the batch once, and again without the paths that are refused; in smaller parts then, since the daemon
+// marks none of the paths that it receives with one that it refuses. So it does after a failure: the time may
+// suffice for less. Removes from the batch what needs no more sending: all of it if done.
 Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
-  std::size_t part_bytes = batch.paths.size();
   while (!batch.paths.empty()) {
-    const MarkBatch part = beginning(batch, part_bytes);
+    const MarkBatch part = beginning(batch, request_bytes_);
     peer::MarkReply reply;
     is_sending_ = true;
     lock.unlock();
@@ -187,15 +193,19 @@ Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
       figures_.cycle = reply.cycle;
       batch.paths.erase(0, part.paths.size());
       batch.count -= part.count;
-      part_bytes = 2 * part.paths.size();
+      request_bytes_ = std::min(2 * request_bytes_, request_bytes_max_);
       continue;
     }
     problem_ = std::move(reply.problem);
+    if (reply.is_too_large && part.count > 1) {
+      request_bytes_ = request_bytes_max_ = part.paths.size() / 2;
+      continue;
+    }
+    request_bytes_ = std::min(std::max(part.paths.size() / 2, request_bytes_min), request_bytes_max_);
     if (reply.refused) {
       peer::remove_path(batch.paths, *reply.refused);
       --batch.count;
       ++figures_.refused;
-      part_bytes = std::max(part.paths.size() / 2, part_bytes_min);
       continue;
     }
     pause_ = std::clamp(2 * pause_, first_pause, pause_max);

@@ -136,7 +136,9 @@ struct spoor_client {
         files(std::move(of_spool)),
         spool(std::move(opened_spool)),
         queue(
-            {.held_bytes_max = buffer_bytes, .spool = spool ? &*spool : nullptr},
+            {.batch_bytes_max = std::min(spoor::client::QueueOptions().batch_bytes_max, buffer_bytes / 2),
+             .held_bytes_max = buffer_bytes,
+             .spool = spool ? &*spool : nullptr},
             [this](const MarkBatch& batch, Deadline deadline) {
               daemon.set_deadline(deadline);
               return spoor::peer::send_marks(daemon, endpoint, spoor::client::kind_name(batch.kind),
@@ -169,10 +171,14 @@ struct spoor_client {
   }
 
   int mark(std::string_view path, spoor_kind kind, Deadline deadline) {
-    auto normalised = spoor::tracker::normalise_path(path);
-    if (!normalised) return fail(SPOOR_INVALID, normalised.error().message);
-    if (path.front() == '/') normalised->insert(0, 1, '/');  // the daemon looks whether it is that of a drive
-    return result_of(queue.add(static_cast<MarkKind>(kind), *normalised, deadline));
+    std::string normalised;
+    if (!spoor::tracker::is_normalised(path)) {  // most paths are
+      auto made = spoor::tracker::normalise_path(path);
+      if (!made) return fail(SPOOR_INVALID, made.error().message);
+      if (path.front() == '/') made->insert(0, 1, '/');  // the daemon looks whether it is that of a drive
+      path = normalised = *std::move(made);
+    }
+    return result_of(queue.add(static_cast<MarkKind>(kind), path, deadline));
   }
 
   const Process process;

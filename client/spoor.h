@@ -51,9 +51,9 @@ enum {
    */
   SPOOR_REFUSED = -4,
   /*
-   * The daemon refuses the requests of this process: its rights, its token, or limits.max_body is below 256
-   * KiB. The marks are held; or in the spool, if there is one. Of spoor_mark(): the buffer is full, and the
-   * path was not marked.
+   * The daemon refuses the requests of this process: its rights, its token, or limits.max_body is below the
+   * length of a path. The marks are held; or in the spool, if there is one. Of spoor_mark(): the buffer is
+   * full, and the path was not marked.
    */
   SPOOR_DENIED = -5,
   /*

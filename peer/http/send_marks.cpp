@@ -46,6 +46,7 @@ MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::st
     reply.problem = problem_detail(*response);
     reply.may_retry = response->status >= 500 || response->status == 408;
     reply.refused = refused_path(*response, request.body);
+    reply.is_too_large = response->status == 413;
     return reply;
   }
   const auto json = nlohmann::json::parse(response->body, nullptr, false);

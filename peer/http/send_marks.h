@@ -18,6 +18,7 @@ struct MarkReply {
   std::string problem = {};
   bool may_retry = false;                // the same batch may succeed later
   std::optional<std::size_t> refused{};  // this path of the batch is invalid; the others were not marked
+  bool is_too_large = false;             // a smaller batch may succeed
 
   // If it is:
   std::uint64_t marked = 0;

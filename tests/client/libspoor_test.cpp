@@ -207,11 +207,14 @@ TEST_F(LibspoorTest, RequestThatTheDaemonRefuses_IsDenied_AndTheMarksAreKept) {
   config_["limits"]["max_body"] = "1KiB";
   start();
   ASSERT_EQ(open(), SPOOR_OK);
-  EXPECT_EQ(mark(std::string(200, 'a') + '/' + std::string(200, 'b')), SPOOR_OK);
   for (char name = 'a'; name < 'f'; ++name) EXPECT_EQ(mark(std::string(200, name)), SPOOR_OK);
+  EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_OK) << "in several requests";
+  std::string path = "a";
+  for (int depth = 0; depth < 6; ++depth) path += '/' + std::string(200, 'b');
+  EXPECT_EQ(mark(path), SPOOR_OK);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_DENIED);
   EXPECT_THAT(spoor_last_error(), HasSubstr("limits.max_body"));
-  EXPECT_EQ(stats().held, 6U);
+  EXPECT_EQ(stats().held, 1U);
   EXPECT_EQ(spoor_close(std::exchange(client_, nullptr), long_ms), SPOOR_DENIED) << "the marks are lost";
 }
 
