@@ -196,13 +196,11 @@ void World::add(std::uint32_t choice) {
   hosts_.back()->joined_at = moment_;
 }
 
-// Whether every scanner has had the node in its list: a scanner that never knew the node cannot report its
-// absence.
+// Whether every scanner has had the node in its list, also those that are away and may return: a scanner that
+// never knew the node cannot report its absence.
 bool World::was_seen_by_all(const Host& host, std::uint64_t since) const {
-  const auto all = members();
-  return std::all_of(all.begin(), all.end(), [&](std::size_t at) {
-    return hosts_[at].get() == &host || hosts_[at]->oracle.has_scanned_since(since);
-  });
+  return std::ranges::all_of(
+      hosts_, [&](const auto& each) { return each.get() == &host || each->oracle.has_scanned_since(since); });
 }
 
 void World::remove(std::size_t at) {
