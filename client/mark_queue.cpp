@@ -13,10 +13,10 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
-constexpr std::size_t request_bytes_min = std::size_t{4} << 10U;  // but for a daemon that takes less
+constexpr std::uint64_t request_bytes_min = std::size_t{4} << 10U;  // but for a daemon that takes less
 
 // The first paths of the batch, of at most so many bytes; at least one.
-MarkBatch beginning(const MarkBatch& batch, std::size_t bytes) {
+MarkBatch beginning(const MarkBatch& batch, std::uint64_t bytes) {
   if (bytes >= batch.paths.size()) return batch;
   const std::size_t end = bytes == 0 ? std::string::npos : batch.paths.rfind('\0', bytes - 1);
   MarkBatch part{
@@ -32,8 +32,7 @@ MarkQueue::MarkQueue(QueueOptions options, Send send, OnRefused on_refused)
     : options_(options),
       send_(std::move(send)),
       on_refused_(std::move(on_refused)),
-      request_bytes_max_(options.batch_bytes_max),
-      request_bytes_(request_bytes_max_) {}
+      request_bytes_(options.batch_bytes_max) {}
 
 Outcome MarkQueue::add(MarkKind kind, std::string_view path, Deadline deadline) {
   const std::uint64_t bytes = path.size() + 1;
@@ -193,15 +192,15 @@ Outcome MarkQueue::send(Lock& lock, MarkBatch& batch, Deadline deadline) {
       figures_.cycle = reply.cycle;
       batch.paths.erase(0, part.paths.size());
       batch.count -= part.count;
-      request_bytes_ = std::min(2 * request_bytes_, request_bytes_max_);
+      request_bytes_ = std::min(request_bytes_ + request_bytes_ / 8 + 1, options_.batch_bytes_max);
       continue;
     }
     problem_ = std::move(reply.problem);
     if (reply.is_too_large && part.count > 1) {
-      request_bytes_ = request_bytes_max_ = part.paths.size() / 2;
+      request_bytes_ = part.paths.size() / 2;
       continue;
     }
-    request_bytes_ = std::min(std::max(part.paths.size() / 2, request_bytes_min), request_bytes_max_);
+    request_bytes_ = std::max(part.paths.size() / 2, request_bytes_min);
     if (reply.refused) {
       peer::remove_path(batch.paths, *reply.refused);
       --batch.count;

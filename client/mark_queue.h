@@ -40,8 +40,8 @@ struct QueueFigures {
 };
 
 struct QueueOptions {
-  // The daemon syncs its disk for each: 1 MiB takes it longer to mark than to sync.
-  std::uint64_t batch_bytes_max = std::uint64_t{1} << 20U;
+  std::uint64_t batch_bytes_max = std::uint64_t{256}
+                                  << 10U;                  // larger bodies wait for each other in the daemon
   std::uint64_t held_bytes_max = std::uint64_t{8} << 20U;  // at least two batches
   Spool* spool = nullptr;                                  // must outlive the queue
 };
@@ -98,8 +98,7 @@ class MarkQueue {
   bool is_sending_ = false;  // a thread uses send_
   // How many paths were refused before the first mark of a thread that it has not flushed.
   std::unordered_map<std::thread::id, std::uint64_t> refused_before_;
-  std::size_t request_bytes_max_;  // less than what the daemon found too large
-  std::size_t request_bytes_;      // less after a failure, more after a success
+  std::uint64_t request_bytes_;  // less after a failure, more after a success
   std::chrono::milliseconds pause_{};
   Deadline retry_at_{};  // after a failure
   QueueFigures figures_;

@@ -153,6 +153,9 @@ bool Spool::has_room(std::uint64_t bytes) const {
 
 base::Result<> Spool::append(const MarkBatch& batch) {
   const std::string bytes = encode(batch);
+  if (bytes.size() > file_bytes_max)  // first() would not read it
+    return base::Error(std::make_error_code(std::errc::file_too_large),
+                       "the batch is too large for the spool");
   // Others write and send, too.
   if (!has_room(bytes.size()) || bytes_since_look_ > bytes_max_ / 16) {
     if (auto done = look(); !done) return done;

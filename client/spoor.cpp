@@ -136,9 +136,7 @@ struct spoor_client {
         files(std::move(of_spool)),
         spool(std::move(opened_spool)),
         queue(
-            {.batch_bytes_max = std::min(spoor::client::QueueOptions().batch_bytes_max, buffer_bytes / 2),
-             .held_bytes_max = buffer_bytes,
-             .spool = spool ? &*spool : nullptr},
+            {.held_bytes_max = buffer_bytes, .spool = spool ? &*spool : nullptr},
             [this](const MarkBatch& batch, Deadline deadline) {
               daemon.set_deadline(deadline);
               return spoor::peer::send_marks(daemon, endpoint, spoor::client::kind_name(batch.kind),

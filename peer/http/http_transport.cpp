@@ -44,6 +44,7 @@ using tcp = asio::ip::tcp;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
+constexpr std::chrono::seconds share_min{1};
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // does not hold the body
 
 struct Connection {
@@ -80,7 +81,7 @@ base::Error failure(const Exchange& exchange, std::string_view what, const error
 }
 
 // Connects the socket to the first of the host's addresses that accepts. Each gets its share of the time that
-// is left: behind one that swallows packets there may be one that responds.
+// is left, but a second at least: behind one that swallows packets there may be one that responds.
 asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& endpoint) {
   std::vector<Socket::endpoint_type> addresses;
   error_code error;
@@ -103,8 +104,9 @@ asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& e
   for (std::size_t i = 0; error && i < addresses.size() && !exchange.timed_out; ++i) {
     error_code ignored;
     exchange.socket.close(ignored);
-    exchange.pause.expires_after((exchange.deadline.expiry() - std::chrono::steady_clock::now()) /
-                                 static_cast<int>(addresses.size() - i));
+    const auto left = exchange.deadline.expiry() - std::chrono::steady_clock::now();
+    exchange.pause.expires_after(
+        std::max<asio::steady_timer::duration>(left / static_cast<int>(addresses.size() - i), share_min));
     const auto first = co_await (exchange.socket.async_connect(addresses[i], as_result) ||
                                  exchange.pause.async_wait(as_result));
     error = first.index() == 0 ? std::get<0>(std::get<0>(first)) : asio::error::timed_out;

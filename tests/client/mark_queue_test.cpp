@@ -119,17 +119,28 @@ TEST_F(MarkQueueTest, RefusedPath_SettlesNoOther) {
   EXPECT_THAT(marked(), ElementsAre("a"));
 }
 
-// A program has other limits than the daemon's configuration: its requests get smaller, and stay so.
 TEST_F(MarkQueueTest, DaemonWithASmallerLimit_GetsSmallerRequests) {
   daemon_.bytes_max = 7;
   auto queue = make_queue();
   for (const char* path : {"a", "b", "cdefg", "h", "i"}) queue.add(MarkKind::dir, path, past);
   EXPECT_EQ(queue.flush(never), Outcome::done);
   EXPECT_THAT(marked(), ElementsAre("a", "b", "cdefg", "h", "i"));
-  const int refused = daemon_.requests - static_cast<int>(daemon_.batch_bytes.size());
-  for (int i = 0; i < 20; ++i) queue.add(MarkKind::dir, std::to_string(i), past);
-  EXPECT_EQ(queue.flush(never), Outcome::done);
-  EXPECT_EQ(daemon_.requests - static_cast<int>(daemon_.batch_bytes.size()), refused);
+}
+
+// Few requests are refused, and all of the room is used again once the limit is higher.
+TEST_F(MarkQueueTest, RequestsFollowTheLimitOfTheDaemon) {
+  daemon_.bytes_max = 20'000;
+  MarkQueue queue({}, [this](const MarkBatch& batch, Deadline) { return daemon_.respond(batch); }, {});
+  const auto send_all = [&] {
+    for (int i = 0; i < 60'000; ++i) queue.add(MarkKind::dir, std::to_string(i), past);
+    EXPECT_EQ(queue.flush(never), Outcome::done);
+  };
+  send_all();
+  const std::size_t acknowledged = daemon_.batch_bytes.size();
+  EXPECT_LT(static_cast<std::size_t>(daemon_.requests), 2 * acknowledged);
+  daemon_.bytes_max = 1'000'000;
+  for (int times = 0; times < 3; ++times) send_all();
+  EXPECT_GT(daemon_.batch_bytes.back() + *std::prev(daemon_.batch_bytes.end(), 2), 200'000U);
 }
 
 TEST_F(MarkQueueTest, PathThatIsTooLargeByItself_IsDenied) {

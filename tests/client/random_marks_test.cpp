@@ -36,6 +36,7 @@ class UnreliableDaemon {
     const bool fails = !is_healthy && random_.one_in(2);
     if (fails && random_.one_in(3)) throw std::bad_alloc();
     if (fails && random_.one_in(3)) return {.problem = "no right"};
+    if (fails && random_.one_in(3)) return {.problem = "too large", .is_too_large = true};
     const auto refused = std::ranges::find_if(paths, [](const std::string& path) { return path[0] == '!'; });
     if (refused != paths.end()) {
       return {.problem = "bad path", .refused = static_cast<std::size_t>(refused - paths.begin())};
