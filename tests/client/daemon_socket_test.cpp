@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -171,6 +172,19 @@ TEST_F(DaemonSocketTest, BytesThatNoRequestAskedFor_EndTheConnection) {
   EXPECT_EQ(request().value().status, 503U);
 }
 
+// The descriptor of this process that is connected to the socket.
+int connection_to(const std::string& socket) {
+  constexpr int descriptors_max = 1024;
+  for (int fd = 0; fd < descriptors_max; ++fd) {
+    sockaddr_un peer{};
+    socklen_t size = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+        static_cast<const char*>(peer.sun_path) == socket)
+      return fd;
+  }
+  return -1;
+}
+
 // The number of its descriptor is that of a file of the program, which has closed all of them as it became a
 // daemon.
 TEST_F(DaemonSocketTest, DescriptorThatIsNoLongerItsConnection_IsNeitherUsedNorClosed) {
@@ -181,19 +195,17 @@ TEST_F(DaemonSocketTest, DescriptorThatIsNoLongerItsConnection_IsNeitherUsedNorC
   for (const bool is_used_again : {true, false}) {
     const PlayedServer server(path_, {{ok}, {ok}});
     std::optional<DaemonSocket> client(std::in_place, path_, "");
-    const int lowest =
-        ::open("/dev/null", O_RDONLY | O_CLOEXEC);  // the next number is that of the connection
-    ::close(lowest);
     ASSERT_EQ(request_of(*client).value().status, 200U);
+    const int connection = connection_to(path_);
     const base::Descriptor own(::memfd_create("of the program", MFD_CLOEXEC));
-    ASSERT_EQ(::dup3(own.get(), lowest, O_CLOEXEC), lowest);
+    ASSERT_EQ(::dup3(own.get(), connection, O_CLOEXEC), connection);
     if (is_used_again) {
       EXPECT_EQ(request_of(*client).value().status, 200U);
     } else {
       client.reset();
     }
-    EXPECT_EQ(inode_of(lowest), inode_of(own.get()));
-    ::close(lowest);
+    EXPECT_EQ(inode_of(connection), inode_of(own.get()));
+    ::close(connection);
     ::unlink(path_.c_str());
   }
 }

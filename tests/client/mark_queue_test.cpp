@@ -270,7 +270,7 @@ TEST_F(MarkQueueTest, ThreadWhosePathIsRefused_IsTold_AfterAnotherThreadWas) {
 
 // The bytes that are sent do not grow with the square of the refused paths.
 TEST_F(MarkQueueTest, BatchOfRefusedPaths_IsSentInSmallParts) {
-  constexpr int count = 20'000;
+  constexpr int count = 5'000;
   std::uint64_t sent_bytes = 0;
   MarkQueue queue(
       {},
