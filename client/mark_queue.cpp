@@ -13,7 +13,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds first_pause{10};
 constexpr milliseconds pause_max{1'000};
-constexpr std::uint64_t request_bytes_min = std::size_t{4} << 10U;  // but for a daemon that takes less
+constexpr std::uint64_t request_bytes_min = std::uint64_t{4} << 10U;  // but for a daemon that takes less
 
 // The first paths of the batch, of at most so many bytes; at least one.
 MarkBatch beginning(const MarkBatch& batch, std::uint64_t bytes) {

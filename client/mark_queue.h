@@ -40,8 +40,8 @@ struct QueueFigures {
 };
 
 struct QueueOptions {
-  std::uint64_t batch_bytes_max = std::uint64_t{256}
-                                  << 10U;                  // larger bodies wait for each other in the daemon
+  // Larger bodies wait for each other in the daemon.
+  std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
   std::uint64_t held_bytes_max = std::uint64_t{8} << 20U;  // at least two batches
   Spool* spool = nullptr;                                  // must outlive the queue
 };

@@ -44,8 +44,8 @@ using tcp = asio::ip::tcp;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 
 constexpr std::size_t header_bytes_max = std::size_t{64} << 10U;
-constexpr std::chrono::seconds share_min{1};
 constexpr std::size_t buffer_bytes_max = std::size_t{128} << 10U;  // does not hold the body
+constexpr std::chrono::seconds connect_share_min{1};               // of the time to connect, for each address
 
 struct Connection {
   Socket socket;                   // moved into `tls` for a TLS connection
@@ -68,7 +68,7 @@ struct Exchange : Connection {
 
   tcp::resolver resolver;
   asio::steady_timer deadline;
-  asio::steady_timer pause;  // between two attempts, or the end of one
+  asio::steady_timer pause;  // between two attempts, and before the next address is tried
   bool timed_out = false;
 };
 
@@ -105,8 +105,8 @@ asio::awaitable<base::Result<>> open(Exchange& exchange, const base::Endpoint& e
     error_code ignored;
     exchange.socket.close(ignored);
     const auto left = exchange.deadline.expiry() - std::chrono::steady_clock::now();
-    exchange.pause.expires_after(
-        std::max<asio::steady_timer::duration>(left / static_cast<int>(addresses.size() - i), share_min));
+    exchange.pause.expires_after(std::max<asio::steady_timer::duration>(
+        left / static_cast<int>(addresses.size() - i), connect_share_min));
     const auto first = co_await (exchange.socket.async_connect(addresses[i], as_result) ||
                                  exchange.pause.async_wait(as_result));
     error = first.index() == 0 ? std::get<0>(std::get<0>(first)) : asio::error::timed_out;

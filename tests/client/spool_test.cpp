@@ -156,6 +156,13 @@ TEST_F(SpooledMarksTest, SpoolFull_MarksStayInMemory) {
   EXPECT_THAT(marked(), ElementsAre("a"));
 }
 
+// It could not be read again.
+TEST_F(SpooledMarksTest, BatchTooLargeForAFile_IsNotTaken) {
+  auto spool = open_spool(10'000'000);
+  EXPECT_FALSE(spool.append({.paths = std::string(std::size_t{1} << 20U, 'a') + '\0', .count = 1}));
+  EXPECT_THAT(spooled(), IsEmpty());
+}
+
 TEST_F(SpooledMarksTest, DamagedSpoolFile_IsKeptAndReported_TheOthersAreSent) {
   {
     auto spool = open_spool();
