@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -20,15 +21,29 @@ using nlohmann::ordered_json;
 
 // Each byte may become six, and servers refuse messages over 1 MiB by default.
 constexpr std::size_t path_bytes_max = std::size_t{64} << 10U;
+// Enough for most, so that a string is allocated once.
+constexpr std::size_t id_bytes = 160;
+constexpr std::size_t json_bytes = 480;  // without the path, which is there twice
+
+struct FreeAlgorithm {
+  void operator()(EVP_MD* algorithm) const { EVP_MD_free(algorithm); }
+};
+
+std::unique_ptr<EVP_MD, FreeAlgorithm> fetch_sha256() {
+  std::unique_ptr<EVP_MD, FreeAlgorithm> sha256(EVP_MD_fetch(nullptr, "SHA256", nullptr));
+  if (!sha256) throw std::runtime_error("OpenSSL has no SHA-256");
+  return sha256;
+}
 
 // A hash that no writer can make collide: events with the same id count as one.
 std::string digest(std::string_view bytes) {
   constexpr std::size_t bytes_kept = 16;
   constexpr std::string_view digits = "0123456789abcdef";
+  // To fetch it takes as long as to hash a path.
+  static const std::unique_ptr<EVP_MD, FreeAlgorithm> sha256 = fetch_sha256();
   std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  std::size_t size = 0;
   // Events that all have the same id would count as one.
-  if (EVP_Q_digest(nullptr, "SHA256", nullptr, bytes.data(), bytes.size(), hash.data(), &size) != 1)
+  if (EVP_Digest(bytes.data(), bytes.size(), hash.data(), nullptr, sha256.get(), nullptr) != 1)
     throw std::runtime_error("OpenSSL cannot compute SHA-256");
   std::string text;
   for (const unsigned char byte : std::span(hash).first(bytes_kept)) {
@@ -41,10 +56,14 @@ std::string digest(std::string_view bytes) {
 // The numbers of scans alone would not do: a scan that commits while a range is read moves entries to the
 // next range.
 std::string id_of(const Source& source, const Event& event, const std::string& start_over_id) {
-  std::string id = fmt::format("{}/{}/{}{}{}/{}", source.node, source.feed, event.scan,
-                               start_over_id.empty() ? "" : ".", start_over_id, name_of(event.kind));
-  if (event.kind == Event::Kind::reset || event.kind == Event::Kind::scan) return id;
-  return id + '/' + digest((event.is_file ? "f" : "d") + event.path);
+  std::string id;
+  id.reserve(id_bytes);
+  id.append(source.node).append("/").append(source.feed).append("/").append(std::to_string(event.scan));
+  if (!start_over_id.empty()) id.append(".").append(start_over_id);
+  id.append("/").append(name_of(event.kind));
+  if (event.kind != Event::Kind::reset && event.kind != Event::Kind::scan)
+    id.append("/").append(digest((event.is_file ? "f" : "d") + event.path));
+  return id;
 }
 
 Event::Kind kind_of(const scanner::FeedEntry& entry) {
@@ -54,15 +73,20 @@ Event::Kind kind_of(const scanner::FeedEntry& entry) {
   return entry.is_new ? Event::Kind::created : Event::Kind::changed;
 }
 
-// A string of CloudEvents has no control characters; an attribute is not empty.
-bool is_cloud_events_string(std::string_view text) {
-  return !text.empty() && base::printable(text, text.size()) == text;
+// Most paths need no escape at all.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char each) { return each >= ' ' && each < '\x7F' && each != '"' && each != '\\'; });
 }
 
-// A path that is not UTF-8 gets replacements. Most paths need no escape at all.
+// A string of CloudEvents has no control characters; an attribute is not empty.
+bool is_cloud_events_string(std::string_view text) {
+  return !text.empty() && (is_plain(text) || base::printable(text, text.size()) == text);
+}
+
+// A path that is not UTF-8 gets replacements.
 void append_string(std::string& json, std::string_view text) {
-  const auto is_plain = [](char each) { return each >= ' ' && each < '\x7F' && each != '"' && each != '\\'; };
-  if (std::ranges::all_of(text, is_plain)) {
+  if (is_plain(text)) {
     json += '"';
     json += text;
     json += '"';
@@ -72,8 +96,7 @@ void append_string(std::string& json, std::string_view text) {
 }
 
 void append_data(std::string& json, const Event& event) {
-  fmt::format_to(std::back_inserter(json), R"({{"scan":{})", event.scan);
-  json += event.totals;
+  json.append(R"({"scan":)").append(std::to_string(event.scan)).append(event.totals);
   if (event.kind != Event::Kind::scan && event.kind != Event::Kind::reset) {
     json += event.is_file ? R"(,"kind":"file","path":)" : R"(,"kind":"dir","path":)";
     append_string(json, event.path);
@@ -135,12 +158,14 @@ Event make_scan_end(const Source& source, std::uint64_t scan,
 }
 
 std::string to_json(const Source& source, const Event& event) {
-  std::string json = R"({"specversion":"1.0","id":)";
+  std::string json;
+  json.reserve(json_bytes + 2 * event.path.size());
+  json += R"({"specversion":"1.0","id":)";
   append_string(json, event.id);
   // Names of clusters and nodes need no escape (config/check_paths.cpp).
-  fmt::format_to(std::back_inserter(json), R"(,"source":"/spoor/{}/{}","type":"spoor.{}",)", source.cluster,
-                 source.node, name_of(event.kind));
-  json += R"("datacontenttype":"application/json")";
+  json.append(R"(,"source":"/spoor/)").append(source.cluster).append("/").append(source.node);
+  json.append(R"(","type":"spoor.)").append(name_of(event.kind));
+  json += R"(","datacontenttype":"application/json")";
   if (is_cloud_events_string(event.path)) {
     json += R"(,"subject":)";
     append_string(json, event.path);

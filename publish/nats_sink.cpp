@@ -17,11 +17,8 @@ namespace {
 
 constexpr int io_buffer_bytes = 256 << 10;
 constexpr std::size_t depth_max = 16;  // of the JSON of an acknowledgement
-
-struct DestroyMessage {
-  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
-};
-using Message = std::unique_ptr<natsMsg, DestroyMessage>;
+constexpr std::size_t to_destroy_max = 4096;
+constexpr std::size_t to_destroy_bytes_max = std::size_t{1} << 20U;
 
 struct DestroyOptions {
   void operator()(natsOptions* options) const { natsOptions_Destroy(options); }
@@ -66,9 +63,10 @@ base::Result<> NatsSink::publish(const Source& source, std::span<const Event> ev
     ++sent_;
   }
   if (outcome) outcome = await(first, sent_);
+  destroy_all();
   if (!outcome) {
-    subscription_.reset();
     connection_.reset();
+    subscription_.reset();
   }
   return outcome;
 }
@@ -131,12 +129,13 @@ base::Result<> NatsSink::open_inbox() {
 
 base::Result<> NatsSink::send(const Source& source, const Event& event, std::uint64_t number) {
   const std::string body = to_json(source, event);
-  const std::string reply = fmt::format("{}.{}", inbox_, number);
+  // A subject for each message: replies with one would not tell which message has none, if two streams reply.
+  const std::string reply = inbox_ + '.' + std::to_string(number);
   natsMsg* raw = nullptr;
   Calls call;
   call(natsMsg_Create(&raw, options_.subject.c_str(), reply.c_str(), body.data(),
                       static_cast<int>(body.size())));
-  const Message message(raw);
+  destroy_later(raw);
   if (call.status() == NATS_OK) {
     // A stream may store several subjects, and drops repetitions over all of them.
     call(natsMsgHeader_Set(raw, "Nats-Msg-Id", (options_.subject + '/' + event.id).c_str()));
@@ -152,14 +151,14 @@ base::Result<> NatsSink::await(std::uint64_t first, std::uint64_t end) {
   const auto limit = std::chrono::steady_clock::now() + options_.batch_timeout;
   for (std::uint64_t left = end - first; left > 0;) {
     if (std::chrono::steady_clock::now() > limit) return failure("too slow", NATS_TIMEOUT);
-    natsMsg* raw = nullptr;
-    const auto status = natsSubscription_NextMsg(&raw, subscription_.get(), options_.timeout.count());
-    const Message message(raw);
-    if (status == NATS_NO_RESPONDERS || (status == NATS_OK && natsMsg_IsNoResponders(raw)))
+    natsMsg* message = nullptr;
+    const auto status = natsSubscription_NextMsg(&message, subscription_.get(), options_.timeout.count());
+    destroy_later(message);
+    if (status == NATS_NO_RESPONDERS || (status == NATS_OK && natsMsg_IsNoResponders(message)))
       return no_stream();
     if (status != NATS_OK) return failure("no acknowledgement", status);
-    if (auto read = read_acknowledgement(raw); !read) return read;
-    const std::string_view reply = natsMsg_GetSubject(raw);
+    if (auto read = read_acknowledgement(message); !read) return read;
+    const std::string_view reply = natsMsg_GetSubject(message);
     const auto number =
         base::parse_number<std::uint64_t>(reply.substr(std::min(reply.size(), inbox_.size() + 1)));
     if (!number || *number < first || *number >= end || !is_open[*number - first]) continue;
@@ -169,17 +168,45 @@ base::Result<> NatsSink::await(std::uint64_t first, std::uint64_t end) {
   return {};
 }
 
-base::Result<> NatsSink::read_acknowledgement(natsMsg* message) const {
+base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {
   const std::string_view body(natsMsg_GetData(message),
                               static_cast<std::size_t>(natsMsg_GetDataLength(message)));
+  // Most are {"stream":"NAME", "seq":N}, and differ by the number only: one of them is parsed.
+  const std::string_view start = body.substr(0, body.rfind(':') + 1);
+  const auto last_number =
+      body.ends_with('}')
+          ? base::parse_number<std::uint64_t>(body.substr(start.size(), body.size() - start.size() - 1))
+          : std::nullopt;
+  if (last_number && *last_number > 0 && start == acknowledgement_start_) return {};
+
   const auto json = base::is_nested_deeper(body, depth_max) ? nlohmann::json()
                                                             : nlohmann::json::parse(body, nullptr, false);
-  const auto error = json.is_object() ? json.find("error") : json.end();
-  if (json.is_object() && error == json.end() && json.contains("seq")) return {};
-  const std::string why = json.is_object() && error != json.end() ? error->dump() : std::string(body);
-  return base::Error(
-      std::make_error_code(std::errc::io_error),
-      fmt::format("NATS at {} did not store an event: {}", options_.servers.front(), base::printable(why)));
+  const auto error = json.find("error");
+  const auto sequence = json.find("seq");
+  const bool is_stored = error == json.end() && sequence != json.end() && sequence->is_number_unsigned() &&
+                         sequence->get<std::uint64_t>() > 0;
+  if (!is_stored) {
+    const std::string why = error != json.end() ? error->dump() : std::string(body);
+    return base::Error(
+        std::make_error_code(std::errc::io_error),
+        fmt::format("NATS at {} did not store an event: {}", options_.servers.front(), base::printable(why)));
+  }
+  if (last_number) acknowledgement_start_ = start;
+  return {};
+}
+
+// The library passes each message to a thread that destroys it, and wakes the thread: many cost as much as
+// one.
+void NatsSink::destroy_later(natsMsg* message) {
+  if (message == nullptr) return;
+  if (to_destroy_.size() >= to_destroy_max || to_destroy_bytes_ >= to_destroy_bytes_max) destroy_all();
+  to_destroy_.emplace_back(message);
+  to_destroy_bytes_ += static_cast<std::size_t>(natsMsg_GetDataLength(message));
+}
+
+void NatsSink::destroy_all() {
+  to_destroy_.clear();
+  to_destroy_bytes_ = 0;
 }
 
 }  // namespace spoor::publish

@@ -42,6 +42,7 @@ class NatsSink final : public Sink {
   struct Destroy {
     void operator()(natsConnection* connection) const { natsConnection_Destroy(connection); }
     void operator()(natsSubscription* subscription) const { natsSubscription_Destroy(subscription); }
+    void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
   };
 
   base::Result<> connect();
@@ -49,15 +50,22 @@ class NatsSink final : public Sink {
   base::Result<> send(const Source& source, const Event& event, std::uint64_t number);
   // Reads the acknowledgements of the messages from `first` to before `end`.
   base::Result<> await(std::uint64_t first, std::uint64_t end);
-  base::Result<> read_acknowledgement(natsMsg* message) const;
+  base::Result<> read_acknowledgement(natsMsg* message);
+  // It exists until the next call, at least.
+  void destroy_later(natsMsg* message);
+  void destroy_all();
   base::Error failure(const char* what, natsStatus status) const;
   base::Error no_stream() const;
 
   const Options options_;
-  std::unique_ptr<natsConnection, Destroy> connection_;      // null: not connected
-  std::unique_ptr<natsSubscription, Destroy> subscription_;  // to the acknowledgements
+  // To the acknowledgements. Destroyed after the connection, whose thread may be about to deliver one.
+  std::unique_ptr<natsSubscription, Destroy> subscription_;
+  std::unique_ptr<natsConnection, Destroy> connection_;  // null: not connected
   std::string inbox_ = {};
-  std::uint64_t sent_ = 0;  // messages over this connection
+  std::uint64_t sent_ = 0;                  // messages over this connection
+  std::string acknowledgement_start_ = {};  // of those that end with the number: the text before it
+  std::vector<std::unique_ptr<natsMsg, Destroy>> to_destroy_;
+  std::size_t to_destroy_bytes_ = 0;  // of their bodies
 };
 
 }  // namespace spoor::publish

@@ -1,0 +1,197 @@
+// A real nats-server without a stream: the test acknowledges in its place.
+#include "publish/nats_sink.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/publish/nats_server.h"
+
+namespace spoor::publish {
+namespace {
+
+using testing::HasSubstr;
+
+const Source published_by{"cluster", "node1", "feed"};
+
+struct Reply {
+  std::string body;
+  std::size_t to = 0;  // the message, counted from 1; 0: the one that was published last
+};
+
+Reply acknowledgement(std::size_t number, std::size_t to = 0) {
+  return {R"({"stream":"A", "seq":)" + std::to_string(number) + "}", to};
+}
+
+// An error, read after all that was sent before it.
+const Reply end{R"({"error":"the end"})"};
+
+// Replies to all that is published.
+class Responder {
+ public:
+  // What follows the message with this number, counted from 1.
+  using Replies = std::function<std::vector<Reply>(std::size_t)>;
+
+  Responder(const std::string& url, Replies replies) : replies_(std::move(replies)) {
+    if (natsConnection_ConnectTo(&connection_, url.c_str()) != NATS_OK ||
+        natsConnection_SubscribeSync(&subscription_, connection_, "spoor.changes") != NATS_OK ||
+        natsConnection_Flush(connection_) != NATS_OK)
+      throw std::runtime_error("cannot subscribe at " + url);
+    thread_ = std::thread([this] { reply_to_all(); });
+  }
+  Responder(const Responder&) = delete;
+  Responder& operator=(const Responder&) = delete;
+  ~Responder() {
+    natsConnection_Close(connection_);
+    thread_.join();
+    natsSubscription_Destroy(subscription_);
+    natsConnection_Destroy(connection_);
+  }
+
+ private:
+  void reply_to_all() {
+    constexpr std::int64_t timeout_ms = 60'000;
+    std::vector<std::string> subjects;  // of the replies to each message
+    natsMsg* message = nullptr;
+    while (natsSubscription_NextMsg(&message, subscription_, timeout_ms) == NATS_OK) {
+      subjects.emplace_back(natsMsg_GetReply(message));
+      natsMsg_Destroy(message);
+      for (const Reply& reply : replies_(subjects.size())) {
+        const std::string& subject = reply.to == 0 ? subjects.back() : subjects[reply.to - 1];
+        natsConnection_PublishString(connection_, subject.c_str(), reply.body.c_str());
+      }
+    }
+  }
+
+  const Replies replies_;
+  natsConnection* connection_ = nullptr;
+  natsSubscription* subscription_ = nullptr;
+  std::thread thread_;
+};
+
+class NatsSinkTest : public testing::Test {
+ protected:
+  std::string url() const { return server_.sink()["url"]; }
+
+  NatsSink make_sink() const {
+    return NatsSink({.servers = {url().substr(url().rfind('/') + 1)}, .timeout = std::chrono::seconds(30)});
+  }
+
+  static base::Result<> publish_three(NatsSink& sink) {
+    std::vector<Event> events;
+    for (const char* path : {"a", "b", "c"})
+      events.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
+    return sink.publish(published_by, events);
+  }
+
+  // Three events a batch.
+  base::Result<> publish(const Responder::Replies& replies, int batches = 1) {
+    const Responder responder(url(), replies);
+    NatsSink sink = make_sink();
+    base::Result<> published;
+    for (int batch = 0; published && batch < batches; ++batch) published = publish_three(sink);
+    return published;
+  }
+
+  std::string failure(const Responder::Replies& replies, int batches = 1) {
+    const auto published = publish(replies, batches);
+    return published ? "" : published.error().message;
+  }
+
+  NatsServer server_;
+};
+
+TEST_F(NatsSinkTest, EachMessageIsAcknowledged_ArePublished) {
+  EXPECT_TRUE(publish([](std::size_t number) { return std::vector{acknowledgement(number)}; }, 3));
+}
+
+TEST_F(NatsSinkTest, AcknowledgementOfAnotherMessage_DoesNotCount) {
+  EXPECT_THAT(failure([](std::size_t number) {
+                if (number < 3) return std::vector{acknowledgement(number)};
+                return std::vector{acknowledgement(103, 1), acknowledgement(203, 2), end};
+              }),
+              HasSubstr("the end"));
+}
+
+TEST_F(NatsSinkTest, AcknowledgementOfABatchBefore_DoesNotCount) {
+  EXPECT_THAT(failure(
+                  [](std::size_t number) {
+                    if (number < 6) return std::vector{acknowledgement(number)};
+                    return std::vector{acknowledgement(6, 1), acknowledgement(6, 3), end};
+                  },
+                  2),
+              HasSubstr("the end"));
+}
+
+TEST_F(NatsSinkTest, StoredBefore_IsAnAcknowledgement) {
+  EXPECT_TRUE(publish([](std::size_t number) {
+    return std::vector{number == 2 ? Reply{R"({"stream":"A", "seq":9, "duplicate": true})"}
+                                   : acknowledgement(number)};
+  }));
+}
+
+// A number that ends the text is not always that of the message.
+TEST_F(NatsSinkTest, OtherMembers_AreAccepted) {
+  EXPECT_TRUE(publish([](std::size_t number) {
+    return std::vector{Reply{R"({"seq":)" + std::to_string(number) + R"(,"stream":"A","code":-7})"}};
+  }));
+  EXPECT_TRUE(publish([](std::size_t number) {
+    return std::vector{Reply{R"({"seq":5,"stream":"A","code":)" + std::to_string(number - 1) + "}"}};
+  }));
+}
+
+TEST_F(NatsSinkTest, SequenceNumberZero_IsNotStored) {
+  EXPECT_THAT(failure([](std::size_t number) { return std::vector{acknowledgement(3 - number)}; }),
+              HasSubstr(R"(did not store an event: {"stream":"A", "seq":0})"));
+}
+
+TEST_F(NatsSinkTest, FailureAmongManyReplies_ConnectsAnew) {
+  std::atomic<bool> fails = true;
+  const Responder responder(url(), [&](std::size_t number) {
+    std::vector<Reply> replies(fails ? 200 : 1, acknowledgement(number));
+    if (fails) replies.front() = end;
+    return replies;
+  });
+  NatsSink sink = make_sink();
+  for (int round = 0; round < 20; ++round) {
+    fails = true;
+    EXPECT_FALSE(publish_three(sink));
+    fails = false;
+    EXPECT_TRUE(publish_three(sink));
+  }
+}
+
+TEST_F(NatsSinkTest, OneThatIsNotStored_IsNamed) {
+  EXPECT_THAT(
+      failure([](std::size_t number) {
+        return std::vector{
+            number == 2
+                ? Reply{R"({"error":{"code":503,"description":"maximum bytes\n"},"stream":"A","seq":7})"}
+                : acknowledgement(number)};
+      }),
+      HasSubstr(R"(did not store an event: {"code":503,"description":"maximum bytes\n"})"));
+}
+
+TEST_F(NatsSinkTest, OtherReplies_AreNamed) {
+  for (const char* reply :
+       {"", "yes", "7", "}", ":}", "null", "[1]", R"({"stream":"A"})", R"({"stream":"A","seq":-1})",
+        R"({"stream":"A","seq":"1"})", R"({"stream":"A","seq":1.5})", R"({"stream":"A","seq":1)", "\xff"})
+    EXPECT_THAT(failure([&](std::size_t) { return std::vector{Reply{reply}}; }),
+                HasSubstr("did not store an event"))
+        << reply;
+}
+
+// Only one: libnats 3.4 leaks the part of a message that it has read when the connection ends.
+TEST_F(NatsSinkTest, DeepReply_IsRefused) {
+  EXPECT_THAT(failure([](std::size_t number) {
+                return number == 1 ? std::vector{Reply{std::string(100'000, '[')}} : std::vector<Reply>();
+              }),
+              HasSubstr("did not store an event: [[["));
+}
+
+}  // namespace
+}  // namespace spoor::publish
