@@ -48,10 +48,10 @@ void publish(jsCtx* context, const std::string& id) {
 }
 
 void run(const std::string& url, std::uint64_t count, const std::string& run) {
+  bool has_failed = false;
   natsConnection* connection = nullptr;
   check(natsConnection_ConnectTo(&connection, url.c_str()));
   const std::unique_ptr<natsConnection, Destroy> own_connection(connection);
-  bool has_failed = false;
   jsOptions options;
   check(jsOptions_Init(&options));
   options.PublishAsync.MaxPending = pending_max;

@@ -1,18 +1,19 @@
 #!/bin/bash
-# How fast spoor-publish publishes everything that exists to a NATS server with a stream on disk and to a PostgreSQL
-# server, both on this machine, and the memory that it takes; beside a COPY of as many rows by psql into a table of the
-# same columns. Runs of the three alternate. Figures are medians, and the slowest and the fastest run.
-#   publish_bench.sh SPOORD SPOOR SPOOR_PUBLISH [DIRECTORIES], of 1,000 files each, or ... --short: a small tree, once:
-#   these figures do not measure speed
+# How fast spoor-publish publishes everything that exists to a NATS server with an empty stream on disk and to a
+# PostgreSQL server, both on this machine, and the memory that it takes; beside a program that publishes as many messages
+# by the asynchronous calls of the NATS library, and a COPY of as many rows by psql into a table of the same columns. Runs
+# of the four alternate. Figures are medians, and the slowest and the fastest run.
+#   publish_bench.sh SPOORD SPOOR SPOOR_PUBLISH NATS_PEER [DIRECTORIES], of 1,000 files each, or ... --short: a small
+#   tree, once: these figures do not measure speed
 set -euo pipefail
 shopt -s inherit_errexit
 export LC_ALL=C  # a decimal point in $EPOCHREALTIME and in what awk reads
 
-readonly spoord=$1 spoor=$2 publish=$3
-if [[ ${4:-} == --short ]]; then
+readonly spoord=$1 spoor=$2 publish=$3 nats_peer=$4
+if [[ ${5:-} == --short ]]; then
   directories=10 rounds=1
 else
-  directories=${4:-1000} rounds=5
+  directories=${5:-1000} rounds=5
 fi
 readonly directories rounds files_in_each=1000
 work=$(mktemp -d "${TMPDIR:-/tmp}/spoor-bench-XXXXXX")
@@ -22,7 +23,9 @@ readonly postgres_programs
 pids=()
 
 clean_up() {
-  # In braces: bash reports what it kills.
+  # PostgreSQL ends its processes itself. In braces: bash reports what it kills.
+  [[ ! -s $work/postgres/data/postmaster.pid ]] ||
+    as_postgres "$postgres_programs/pg_ctl" stop -D "$work/postgres/data" --mode=immediate >/dev/null || true
   { ((${#pids[@]} == 0)) || kill -KILL "${pids[@]}"; wait; } 2>/dev/null || true
   rm -rf "$work"
 }
@@ -80,15 +83,20 @@ CONF
   await test -s "$work/nats/nats-server_${pids[-1]}.ports"
   nats_port=$(jq -r '.nats[0]' "$work/nats/nats-server_${pids[-1]}.ports")
   nats_port=${nats_port##*:}
-  local request='{"name":"bench","subjects":["spoor.changes"],"storage":"file"}'
+}
+
+# change_stream VERB BODY
+change_stream() {
+  local line=
   exec 3<>"/dev/tcp/127.0.0.1/$nats_port"
   # shellcheck disable=SC2016  # a subject of NATS
-  printf 'CONNECT {"verbose":false}\r\nSUB reply 1\r\nPUB $JS.API.STREAM.CREATE.bench reply %d\r\n%s\r\n' \
-    ${#request} "$request" >&3
-  local line=
-  until [[ $line == *stream_create_response* ]]; do IFS= read -r -u 3 -t 30 line || fail 'no stream' "$work/log"; done
+  printf 'CONNECT {"verbose":false}\r\nSUB reply 1\r\nPUB $JS.API.STREAM.%s.bench reply %d\r\n%s\r\n' "$1" ${#2} "$2" >&3
+  until [[ $line == *'"type":'* ]]; do IFS= read -r -u 3 -t 30 line || fail 'no stream' "$work/log"; done
   exec 3>&-
+  [[ $line != *'"error":'* ]] || fail "no stream: $line" "$work/log"
 }
+
+create_stream() { change_stream CREATE '{"name":"bench","subjects":["spoor.changes"],"storage":"file"}'; }
 
 start_postgres() {
   install -d -o postgres "$work/postgres"
@@ -112,6 +120,12 @@ publish_to() {
   "$spoor" --config "$work/spoor-$1.json" changes --consumer "publish:$1" --forget
 }
 
+publish_by_peer() {
+  local began=$EPOCHREALTIME count=$((directories * files_in_each))
+  "$nats_peer" "nats://127.0.0.1:$nats_port" "$count" "$round" >"$work/log" 2>&1 || fail "nats_peer fails" "$work/log"
+  awk -v n="$count" -v s="$began" -v e="$EPOCHREALTIME" 'BEGIN {print n / (e - s)}' >>"$work/figures/nats-peer"
+}
+
 copy() {
   local began=$EPOCHREALTIME
   sql -c 'CREATE TABLE copied (LIKE spoor.changes INCLUDING ALL)' -c '\copy copied FROM '"'$work/rows'"
@@ -130,7 +144,12 @@ start_nats
 start_postgres
 start_node
 for ((round = 0; round < rounds; ++round)); do
+  create_stream
   publish_to nats
+  change_stream DELETE ''
+  create_stream
+  publish_by_peer
+  change_stream DELETE ''
   publish_to postgres
   if ((round == 0)); then
     sql -c '\copy spoor.changes TO '"'$work/rows'"
@@ -139,6 +158,7 @@ for ((round = 0; round < rounds; ++round)); do
   copy
 done
 figure nats 'events/s; wanted 100,000'
+figure nats-peer 'messages/s by the library'
 figure nats-memory 'MiB; wanted 64 at most'
 figure postgres 'events/s; wanted 20,000'
 figure postgres-memory 'MiB; wanted 64 at most'
