@@ -4,13 +4,12 @@
 
 namespace spoor::publish {
 
-bool Batch::ends_before(const Event& event) const {
-  if (events_.empty()) return false;
-  if (events_.size() >= events_max_ || bytes_ >= bytes_max) return true;
-  if (events_.back().kind == Event::Kind::reset || event.kind == Event::Kind::scan) return true;
-  if (deleted_.contains(event.path)) return true;
-  return replaced_ &&
-         (replaced_->empty() || (event.path.starts_with(*replaced_) && event.path[replaced_->size()] == '/'));
+bool Batch::permits(const Event& event) const {
+  if (events_.empty()) return true;
+  if (events_.back().kind == Event::Kind::reset || event.kind == Event::Kind::scan) return false;
+  if (deleted_.contains(event.path)) return false;
+  return !replaced_ || (!replaced_->empty() &&
+                        !(event.path.starts_with(*replaced_) && event.path[replaced_->size()] == '/'));
 }
 
 void Batch::add(Event event) {

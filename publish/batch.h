@@ -26,7 +26,9 @@ class Batch {
   explicit Batch(std::size_t events_max) : events_max_(events_max) {}
 
   // Whether the batch has to be published before this event is added.
-  bool ends_before(const Event& event) const;
+  bool ends_before(const Event& event) const { return is_full() || !permits(event); }
+  // Whether the event depends on none of the batch.
+  bool permits(const Event& event) const;
   void add(Event event);
 
   std::span<const Event> events() const { return events_; }
@@ -34,7 +36,9 @@ class Batch {
   void clear();
 
  private:
-  const std::size_t events_max_;
+  bool is_full() const { return events_.size() >= events_max_ || bytes_ >= bytes_max; }
+
+  std::size_t events_max_;
   std::vector<Event> events_;
   std::size_t bytes_ = 0;
   std::unordered_set<std::string> deleted_;  // paths that an event of the batch deletes

@@ -55,20 +55,28 @@ base::Result<> NatsSink::publish(const Source& source, std::span<const Event> ev
   if (!connection_) {
     if (auto connected = connect(); !connected) return connected;
   }
-  const std::uint64_t first = sent_;
+  const std::uint64_t first = end();
   base::Result<> outcome;
   for (const Event& event : events) {
-    outcome = send(source, event, sent_);
+    outcome = send(source, event);
     if (!outcome) break;
-    ++sent_;
   }
-  if (outcome) outcome = await(first, sent_);
-  destroy_all();
-  if (!outcome) {
-    connection_.reset();
-    subscription_.reset();
-  }
+  if (outcome) outcome = await(first);
+  if (!outcome) disconnect();
   return outcome;
+}
+
+base::Result<> NatsSink::settle() {
+  if (!connection_) return failure("no acknowledgement", NATS_CONNECTION_CLOSED);
+  auto outcome = await(end());
+  if (!outcome) disconnect();
+  return outcome;
+}
+
+void NatsSink::disconnect() {
+  destroy_all();
+  connection_.reset();
+  subscription_.reset();
 }
 
 base::Result<> NatsSink::connect() {
@@ -103,7 +111,8 @@ base::Result<> NatsSink::connect() {
   if (const auto status = natsConnection_Connect(&connection, raw); status != NATS_OK)
     return failure("cannot connect", status);
   connection_.reset(connection);
-  sent_ = 0;
+  first_open_ = 0;
+  is_open_.clear();
   auto opened = open_inbox();
   if (!opened) connection_.reset();
   return opened;
@@ -127,10 +136,10 @@ base::Result<> NatsSink::open_inbox() {
   return {};
 }
 
-base::Result<> NatsSink::send(const Source& source, const Event& event, std::uint64_t number) {
+base::Result<> NatsSink::send(const Source& source, const Event& event) {
   const std::string body = to_json(source, event);
   // A subject for each message: replies with one would not tell which message has none, if two streams reply.
-  const std::string reply = inbox_ + '.' + std::to_string(number);
+  const std::string reply = inbox_ + '.' + std::to_string(end());
   natsMsg* raw = nullptr;
   Calls call;
   call(natsMsg_Create(&raw, options_.subject.c_str(), reply.c_str(), body.data(),
@@ -143,13 +152,13 @@ base::Result<> NatsSink::send(const Source& source, const Event& event, std::uin
     call(natsConnection_PublishMsg(connection_.get(), raw));
   }
   if (call.status() != NATS_OK) return failure("cannot publish", call.status());
+  is_open_.push_back(true);
   return {};
 }
 
-base::Result<> NatsSink::await(std::uint64_t first, std::uint64_t end) {
-  std::vector<bool> is_open(end - first, true);
+base::Result<> NatsSink::await(std::uint64_t end) {
   const auto limit = std::chrono::steady_clock::now() + options_.batch_timeout;
-  for (std::uint64_t left = end - first; left > 0;) {
+  while (first_open_ < end) {
     if (std::chrono::steady_clock::now() > limit) return failure("too slow", NATS_TIMEOUT);
     natsMsg* message = nullptr;
     const auto status = natsSubscription_NextMsg(&message, subscription_.get(), options_.timeout.count());
@@ -161,11 +170,16 @@ base::Result<> NatsSink::await(std::uint64_t first, std::uint64_t end) {
     const std::string_view reply = natsMsg_GetSubject(message);
     const auto number =
         base::parse_number<std::uint64_t>(reply.substr(std::min(reply.size(), inbox_.size() + 1)));
-    if (!number || *number < first || *number >= end || !is_open[*number - first]) continue;
-    is_open[*number - first] = false;
-    --left;
+    if (number) close(*number);
   }
+  destroy_all();
   return {};
+}
+
+void NatsSink::close(std::uint64_t number) {
+  if (number < first_open_ || number >= end()) return;
+  is_open_[number - first_open_] = false;
+  for (; !is_open_.empty() && !is_open_.front(); ++first_open_) is_open_.pop_front();
 }
 
 base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {

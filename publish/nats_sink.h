@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,9 @@
 namespace spoor::publish {
 
 // Publishes to a JetStream stream of NATS: each event is a message whose Nats-Msg-Id is the event's id, so
-// that the stream drops repetitions within its duplicate window. The acknowledgements of a batch are read
-// together (https://docs.nats.io/reference/reference-protocols/nats_api_reference).
+// that the stream drops repetitions within its duplicate window. Each message has a reply subject of its own
+// for its acknowledgement (https://docs.nats.io/reference/reference-protocols/nats_api_reference). Those of a
+// batch are awaited once the next one is sent, so that the server always has something to do.
 class NatsSink final : public Sink {
  public:
   struct Options {
@@ -28,7 +30,7 @@ class NatsSink final : public Sink {
     bool is_tls = false;
     std::optional<base::TlsClientFiles> tls = {};
     std::chrono::milliseconds timeout{10'000};  // of connecting, of a write, and between two acknowledgements
-    std::chrono::milliseconds batch_timeout{60'000};  // of all acknowledgements of a batch
+    std::chrono::milliseconds batch_timeout{60'000};  // of all acknowledgements that a call waits for
   };
 
   explicit NatsSink(Options options) : options_(std::move(options)) {}
@@ -37,6 +39,8 @@ class NatsSink final : public Sink {
   ~NatsSink() override = default;
 
   base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  bool defers() const override { return true; }
+  base::Result<> settle() override;
 
  private:
   struct Destroy {
@@ -47,10 +51,14 @@ class NatsSink final : public Sink {
 
   base::Result<> connect();
   base::Result<> open_inbox();
-  base::Result<> send(const Source& source, const Event& event, std::uint64_t number);
-  // Reads the acknowledgements of the messages from `first` to before `end`.
-  base::Result<> await(std::uint64_t first, std::uint64_t end);
+  base::Result<> send(const Source& source, const Event& event);
+  // The number of the next message over this connection.
+  std::uint64_t end() const { return first_open_ + is_open_.size(); }
+  // Reads acknowledgements until the messages before `end` have theirs.
+  base::Result<> await(std::uint64_t end);
   base::Result<> read_acknowledgement(natsMsg* message);
+  void close(std::uint64_t number);
+  void disconnect();
   // It exists until the next call, at least.
   void destroy_later(natsMsg* message);
   void destroy_all();
@@ -62,7 +70,8 @@ class NatsSink final : public Sink {
   std::unique_ptr<natsSubscription, Destroy> subscription_;
   std::unique_ptr<natsConnection, Destroy> connection_;  // null: not connected
   std::string inbox_ = {};
-  std::uint64_t sent_ = 0;                  // messages over this connection
+  std::uint64_t first_open_ = 0;            // the number of the first message that is not acknowledged
+  std::deque<bool> is_open_;                // not acknowledged, from that one on
   std::string acknowledgement_start_ = {};  // of those that end with the number: the text before it
   std::vector<std::unique_ptr<natsMsg, Destroy>> to_destroy_;
   std::size_t to_destroy_bytes_ = 0;  // of their bodies

@@ -95,7 +95,7 @@ base::Result<> Publisher::start_over(scanner::UsageDatabase& database, scanner::
 base::Result<> Publisher::publish_reset(scanner::Consumers& consumers) {
   scanner::ConsumerProgress& progress = *consumer_.progress;
   const Event reset = make_reset(source_, progress.until, progress.start_over_id);
-  if (auto published = publish({&reset, 1}); !published) return published;
+  if (auto published = publish(reset); !published) return published;
   progress.after = "";
   return commit(consumers);
 }
@@ -119,40 +119,63 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
                                  .files = *files,
                                  .after_file = progress.after_file,
                                  .everything = everything};
-  Reading reading{Batch(options_.batch_events_max), {}, false, {}};
+  const std::size_t events_max =
+      sink_.defers() ? std::max<std::size_t>(options_.batch_events_max / 2, 1) : options_.batch_events_max;
+  Reading reading{{Batch(events_max), {}}, {Batch(events_max), {}}, false, {}};
   std::optional<base::SteadyTime> end;  // not of the query, which may take long before its first entry
   const auto on_entry = [&](const scanner::FeedEntry& entry) {
     if (!end) end = clock_.steady_now() + options_.read_max;
     Event event = make_event(source_, entry, progress.start_over_id);
-    if (reading.batch.ends_before(event)) {
-      if (!pass(reading, consumers)) return false;
+    if (reading.part.batch.ends_before(event)) {
+      reading.outcome = pass(reading, consumers);
       reading.is_partial = should_stop();  // read_changes() asks only while it reads
-      if (reading.is_partial) return false;
+      if (!reading.outcome || reading.is_partial) return false;
     }
-    reading.batch.add(std::move(event));
-    reading.last = entry;
+    if (!reading.deferred.batch.permits(event)) {
+      reading.outcome = settle(reading, consumers);
+      if (!reading.outcome) return false;
+    }
+    reading.part.batch.add(std::move(event));
+    reading.part.last = entry;
     reading.is_partial = clock_.steady_now() >= *end;
     return !reading.is_partial;
   };
   const auto read = scanner::read_changes(database, range, on_entry, should_stop);
+  if (reading.outcome && read && *read && !reading.part.batch.empty())
+    reading.outcome = pass(reading, consumers);
+  if (reading.outcome) reading.outcome = settle(reading, consumers);
   if (!reading.outcome) return reading.outcome;
   if (!read && read.error().code == scanner::Errc::interrupted) return {};
   if (!read) return read.error();
   if (!*read) return start_over(database, consumers);
-  if (!reading.batch.empty() && !pass(reading, consumers)) return reading.outcome;
   return reading.is_partial ? base::Result<>() : finish_range(database, consumers);
 }
 
-bool Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
-  reading.outcome = publish(reading.batch.events());
-  if (!reading.outcome) return false;
+// Once it is published, the part before it is stored.
+base::Result<> Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
+  if (auto published = note(sink_.publish(source_, reading.part.batch.events()), 0); !published)
+    return published;
+  if (auto moved = move_past(reading.deferred, consumers); !moved) return moved;
+  std::swap(reading.part, reading.deferred);
+  return sink_.defers() && options_.batch_events_max > 1 ? base::Result<>() : settle(reading, consumers);
+}
+
+base::Result<> Publisher::settle(Reading& reading, scanner::Consumers& consumers) {
+  if (reading.deferred.batch.empty()) return {};
+  if (auto settled = note(sink_.settle(), 0); !settled) return settled;
+  return move_past(reading.deferred, consumers);
+}
+
+base::Result<> Publisher::move_past(Part& stored, scanner::Consumers& consumers) {
+  if (stored.batch.empty()) return {};
   scanner::FeedRange position;
-  position.go_on_behind(reading.last);
+  position.go_on_behind(stored.last);
   consumer_.progress->after = position.after;
   consumer_.progress->after_file = position.after_file;
-  reading.batch.clear();
-  reading.outcome = commit(consumers);
-  return reading.outcome.has_value();
+  const std::size_t events = stored.batch.events().size();
+  stored.batch.clear();
+  static_cast<void>(note({}, events));
+  return commit(consumers);
 }
 
 base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers) {
@@ -161,7 +184,7 @@ base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner
     const auto scan = database.scan(progress.until);
     if (!scan) return scan.error();
     const Event end = make_scan_end(source_, progress.until, *scan, progress.start_over_id);
-    if (auto published = publish({&end, 1}); !published) return published;
+    if (auto published = publish(end); !published) return published;
   }
   consumer_.scan = progress.until;
   consumer_.progress = {.until = progress.until, .files = progress.files};
@@ -195,16 +218,21 @@ base::Result<> Publisher::store_totals(scanner::UsageDatabase& database, std::ui
   }
 }
 
-base::Result<> Publisher::publish(std::span<const Event> events) {
-  auto published = sink_.publish(source_, events);
+base::Result<> Publisher::publish(const Event& event) {
+  auto outcome = sink_.publish(source_, {&event, 1});
+  if (outcome) outcome = sink_.settle();
+  return note(std::move(outcome), 1);
+}
+
+base::Result<> Publisher::note(base::Result<> outcome, std::size_t stored) {
   const std::scoped_lock lock(mutex_);
-  if (published) {
-    figures_.events += events.size();
+  if (outcome) {
+    figures_.events += stored;
     figures_.last_success = clock_.wall_now();
   } else {
     ++figures_.failures;
   }
-  return published;
+  return outcome;
 }
 
 // While it starts over, it is behind by everything.

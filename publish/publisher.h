@@ -19,7 +19,8 @@
 namespace spoor::publish {
 
 // A batch is published, acknowledged by the sink, and then the consumer moves past it, durably. After a crash
-// at any moment, at most the last batch is published again, with the same ids.
+// at any moment, at most the last batch is published again, with the same ids. To a sink that defers, half a
+// batch is published while the other half is acknowledged.
 //
 // Not thread-safe, but for figures().
 class Publisher {
@@ -29,9 +30,9 @@ class Publisher {
     std::string cluster;
     std::string node;
     std::filesystem::path data_dir;
-    std::size_t batch_events_max = 10'000;
-    bool publishes_existing = true;  // after a reset
-    std::uint64_t totals_depth = 2;  // of directories whose totals are stored, if the sink takes them
+    std::size_t batch_events_max = 10'000;  // that are not known to be stored
+    bool publishes_existing = true;         // after a reset
+    std::uint64_t totals_depth = 2;         // of directories whose totals are stored, if the sink takes them
     // While it is read, the database log grows: the changes are read in transactions of this length.
     std::chrono::seconds read_max{60};
   };
@@ -48,10 +49,14 @@ class Publisher {
   scanner::SinkFigures figures() const;
 
  private:
-  // A range, or a part of it, that is being read.
-  struct Reading {
+  struct Part {
     Batch batch;
     scanner::FeedEntry last;  // of the batch
+  };
+  // A range, or a part of it, that is being read.
+  struct Reading {
+    Part part;
+    Part deferred;  // published before it, and perhaps not stored yet; none of `part` depends on it
     bool is_partial = false;
     base::Result<> outcome;  // of the last batch that was published
   };
@@ -63,10 +68,14 @@ class Publisher {
   base::Result<> publish_reset(scanner::Consumers& consumers);
   base::Result<> publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
                                const std::function<bool()>& should_stop);
-  bool pass(Reading& reading, scanner::Consumers& consumers);
+  base::Result<> pass(Reading& reading, scanner::Consumers& consumers);
+  base::Result<> settle(Reading& reading, scanner::Consumers& consumers);
+  base::Result<> move_past(Part& stored, scanner::Consumers& consumers);
   base::Result<> finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers);
   base::Result<> store_totals(scanner::UsageDatabase& database, std::uint64_t latest);
-  base::Result<> publish(std::span<const Event> events);
+  // A single event, on which others depend.
+  base::Result<> publish(const Event& event);
+  base::Result<> note(base::Result<> outcome, std::size_t stored);
   base::Result<> commit(scanner::Consumers& consumers);
   void note_position();
 

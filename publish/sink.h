@@ -27,9 +27,14 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Publishes the events in this order, and waits until the other end has stored all of them. After an error,
-  // any of them may be stored: the caller publishes all of them again.
+  // Publishes the events in this order, and waits until the other end has stored all of them; a sink that
+  // defers waits for those of the calls before only. After an error, any of them may be stored: the caller
+  // publishes all of them again.
   virtual base::Result<> publish(const Source& source, std::span<const Event> events) = 0;
+
+  virtual bool defers() const { return false; }
+  // Waits until the other end has stored all that was published.
+  virtual base::Result<> settle() { return {}; }
 
   // Whether the last failure was that the other end has nothing of this source, and the events do not begin
   // with a reset.

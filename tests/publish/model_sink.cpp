@@ -31,13 +31,25 @@ base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Even
   needs_reset_ = is_empty_ && events.front().kind != Event::Kind::reset;
   if (needs_reset_) return base::Error(std::make_error_code(std::errc::io_error), "the sink is empty");
   is_empty_ = false;
-  largest_batch = std::max(largest_batch, events.size());
-  const bool fails = fails_one_in != 0 && random_.one_in(fails_one_in);
-  for (const Event& event : events) {
-    if (!fails || random_.one_in(2)) store(event);
+  const std::size_t before = deferred_.size();
+  deferred_.insert(deferred_.end(), events.begin(), events.end());
+  largest_batch = std::max(largest_batch, deferred_.size());
+  return store_deferred(is_deferring ? before : deferred_.size());
+}
+
+base::Result<> ModelSink::settle() { return store_deferred(deferred_.size()); }
+
+base::Result<> ModelSink::store_deferred(std::size_t count) {
+  if (fails_one_in != 0 && !deferred_.empty() && random_.one_in(fails_one_in)) {
+    for (const Event& event : deferred_) {
+      if (random_.one_in(2)) store(event);
+    }
+    deferred_.clear();
+    return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
   }
-  if (!fails) return {};
-  return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
+  for (std::size_t each = 0; each < count; ++each) store(deferred_[each]);
+  deferred_.erase(deferred_.begin(), deferred_.begin() + static_cast<std::ptrdiff_t>(count));
+  return {};
 }
 
 base::Result<> ModelSink::store_totals(const Source& /*source*/, const scanner::ScanRecord& scan,

@@ -31,6 +31,8 @@ class ModelSink final : public Sink {
   explicit ModelSink(support::Random random) : random_(random) {}
 
   base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  bool defers() const override { return is_deferring; }
+  base::Result<> settle() override;
   bool needs_reset() const override { return needs_reset_; }
   bool takes_totals() const override { return has_totals; }
   base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,
@@ -41,8 +43,9 @@ class ModelSink final : public Sink {
   // One attempt in this many fails, with any part of the batch stored; 0: none.
   std::uint64_t fails_one_in = 0;
   bool drops_repetitions = false;            // whose id was stored before
+  bool is_deferring = false;                 // stores what is published with the next call
   std::function<void()> on_publish = [] {};  // before a batch is stored
-  std::size_t largest_batch = 0;
+  std::size_t largest_batch = 0;             // of events that are not known to be stored
 
   bool has_totals = false;
   bool fails_totals = false;
@@ -53,9 +56,12 @@ class ModelSink final : public Sink {
 
  private:
   void store(const Event& event);
+  // The first ones; if it fails, any part of all.
+  base::Result<> store_deferred(std::size_t count);
 
   support::Random random_;
   std::set<std::string> ids_;
+  std::vector<Event> deferred_;
   bool is_empty_ = false;  // and takes only a reset
   bool needs_reset_ = false;
 };

@@ -94,7 +94,7 @@ class NatsSinkTest : public testing::Test {
     NatsSink sink = make_sink();
     base::Result<> published;
     for (int batch = 0; published && batch < batches; ++batch) published = publish_three(sink);
-    return published;
+    return published ? sink.settle() : published;
   }
 
   std::string failure(const Responder::Replies& replies, int batches = 1) {
@@ -125,6 +125,27 @@ TEST_F(NatsSinkTest, AcknowledgementOfABatchBefore_DoesNotCount) {
                   },
                   2),
               HasSubstr("the end"));
+}
+
+TEST_F(NatsSinkTest, EachBatch_WaitsForTheOneBefore) {
+  NatsSink sink = make_sink();
+  EXPECT_FALSE(sink.settle());
+  {
+    const Responder first(url(), [](std::size_t number) {
+      if (number <= 3) return std::vector{acknowledgement(number)};
+      return number < 6 ? std::vector<Reply>() : std::vector{end};
+    });
+    EXPECT_TRUE(publish_three(sink));
+    EXPECT_TRUE(publish_three(sink));
+    EXPECT_FALSE(sink.settle());
+    EXPECT_FALSE(sink.settle());
+  }
+  const Responder second(url(), [](std::size_t number) {
+    if (number == 2) return std::vector<Reply>();
+    return number < 6 ? std::vector{acknowledgement(number)} : std::vector{acknowledgement(number), end};
+  });
+  EXPECT_TRUE(publish_three(sink));
+  EXPECT_FALSE(publish_three(sink));
 }
 
 TEST_F(NatsSinkTest, StoredBefore_IsAnAcknowledgement) {
@@ -159,9 +180,11 @@ TEST_F(NatsSinkTest, FailureAmongManyReplies_ConnectsAnew) {
   NatsSink sink = make_sink();
   for (int round = 0; round < 20; ++round) {
     fails = true;
-    EXPECT_FALSE(publish_three(sink));
+    EXPECT_TRUE(publish_three(sink));
+    EXPECT_FALSE(sink.settle());
     fails = false;
     EXPECT_TRUE(publish_three(sink));
+    EXPECT_TRUE(sink.settle());
   }
 }
 

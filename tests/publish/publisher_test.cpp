@@ -237,6 +237,34 @@ TEST_F(PublisherTest, FailedBatch_IsPublishedAgainFromItsBeginning) {
   EXPECT_EQ(sink_.copy.tree(), source_tree());
 }
 
+TEST_F(PublisherTest, SinkThatDefers_HasHalfABatchThatIsNotStored) {
+  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"}) make_file(path);
+  scan();
+  sink_.is_deferring = true;
+  std::vector<std::size_t> stored;
+  sink_.on_publish = [&] { stored.push_back(sink_.stored.size()); };
+  ASSERT_TRUE(publish(4));
+  // The reset by itself, two parts that wait for nothing, the others for the part before the last, the end
+  // for all.
+  EXPECT_THAT(stored, ElementsAre(0U, 1U, 1U, 3U, 5U, 8U));
+  EXPECT_EQ(figures_.events, 9U);
+  EXPECT_EQ(sink_.largest_batch, 4U);
+}
+
+TEST_F(PublisherTest, SinkThatDefers_AfterAFailure_GetsBothHalvesAgain) {
+  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5", "a/6"}) make_file(path);
+  scan();
+  sink_.is_deferring = true;
+  int calls = 0;
+  sink_.on_publish = [&] { sink_.fails_one_in = ++calls == 4 ? 1 : 0; };
+  EXPECT_FALSE(publish(4));
+  events();
+  ASSERT_TRUE(publish(4));
+  EXPECT_THAT(events(), ElementsAre("new file a/2", "new file a/3", "new file a/4", "new file a/5",
+                                    "new file a/6", "scan"));
+  EXPECT_EQ(sink_.copy.tree(), source_tree());
+}
+
 TEST_F(PublisherTest, ChangesThatAreNotKept_AreAReset) {
   make_file("a/f");
   scan();
@@ -443,6 +471,8 @@ TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
     };
     if (random_.one_in(15)) forget();
     const std::size_t batch = random_.between(1, 12);
+    sink_.is_deferring = random_.one_in(2);
+    sink_.largest_batch = 0;
     const auto published = publish(batch, std::chrono::seconds(random_.below(3)));
     if (published || random_.one_in(3)) {
       sink_.on_publish = [] {};
@@ -453,6 +483,7 @@ TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
       while (!publish(batch)) continue;
       ASSERT_EQ(sink_.copy.tree(), source_tree()) << "round " << round;
     }
+    ASSERT_LE(sink_.largest_batch, batch);
     sink_.stored.clear();
   }
 }
