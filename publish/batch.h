@@ -23,7 +23,9 @@ class Batch {
  public:
   static constexpr std::size_t bytes_max = std::size_t{4} << 20U;  // of paths and ids
 
-  explicit Batch(std::size_t events_max) : events_max_(events_max) {}
+  // `events_max`: at least 1.
+  explicit Batch(std::size_t events_max, std::size_t bytes = bytes_max)
+      : events_max_(events_max), bytes_max_(bytes) {}
 
   // Whether the batch has to be published before this event is added.
   bool ends_before(const Event& event) const { return is_full() || !permits(event); }
@@ -36,9 +38,10 @@ class Batch {
   void clear();
 
  private:
-  bool is_full() const { return events_.size() >= events_max_ || bytes_ >= bytes_max; }
+  bool is_full() const { return events_.size() >= events_max_ || bytes_ >= bytes_max_; }
 
   std::size_t events_max_;
+  std::size_t bytes_max_;
   std::vector<Event> events_;
   std::size_t bytes_ = 0;
   std::unordered_set<std::string> deleted_;  // paths that an event of the batch deletes

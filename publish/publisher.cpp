@@ -119,9 +119,9 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
                                  .files = *files,
                                  .after_file = progress.after_file,
                                  .everything = everything};
-  const std::size_t events_max =
-      sink_.defers() ? std::max<std::size_t>(options_.batch_events_max / 2, 1) : options_.batch_events_max;
-  Reading reading{{Batch(events_max), {}}, {Batch(events_max), {}}, false, {}};
+  const std::size_t parts = sink_.defers() ? 2 : 1;
+  const Batch empty(std::max<std::size_t>(options_.batch_events_max / parts, 1), Batch::bytes_max / parts);
+  Reading reading{{empty, {}}, {empty, {}}, false, {}};
   std::optional<base::SteadyTime> end;  // not of the query, which may take long before its first entry
   const auto on_entry = [&](const scanner::FeedEntry& entry) {
     if (!end) end = clock_.steady_now() + options_.read_max;
@@ -228,7 +228,7 @@ base::Result<> Publisher::note(base::Result<> outcome, std::size_t stored) {
   const std::scoped_lock lock(mutex_);
   if (outcome) {
     figures_.events += stored;
-    figures_.last_success = clock_.wall_now();
+    if (stored > 0) figures_.last_success = clock_.wall_now();
   } else {
     ++figures_.failures;
   }

@@ -28,12 +28,12 @@ class Sink {
   virtual ~Sink() = default;
 
   // Publishes the events in this order, and waits until the other end has stored all of them; a sink that
-  // defers waits for those of the calls before only. After an error, any of them may be stored: the caller
-  // publishes all of them again.
+  // defers waits for those of the calls before only. After an error, any of those that no call has waited for
+  // may be stored: the caller publishes all of them again.
   virtual base::Result<> publish(const Source& source, std::span<const Event> events) = 0;
 
   virtual bool defers() const { return false; }
-  // Waits until the other end has stored all that was published.
+  // Waits until the other end has stored all that was published. Called after publish().
   virtual base::Result<> settle() { return {}; }
 
   // Whether the last failure was that the other end has nothing of this source, and the events do not begin

@@ -37,7 +37,10 @@ base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Even
   return store_deferred(is_deferring ? before : deferred_.size());
 }
 
-base::Result<> ModelSink::settle() { return store_deferred(deferred_.size()); }
+base::Result<> ModelSink::settle() {
+  if (fails_settling) return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
+  return store_deferred(deferred_.size());
+}
 
 base::Result<> ModelSink::store_deferred(std::size_t count) {
   if (fails_one_in != 0 && !deferred_.empty() && random_.one_in(fails_one_in)) {

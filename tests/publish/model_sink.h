@@ -42,8 +42,9 @@ class ModelSink final : public Sink {
 
   // One attempt in this many fails, with any part of the batch stored; 0: none.
   std::uint64_t fails_one_in = 0;
-  bool drops_repetitions = false;            // whose id was stored before
-  bool is_deferring = false;                 // stores what is published with the next call
+  bool drops_repetitions = false;  // whose id was stored before
+  bool is_deferring = false;       // stores what is published with the next call
+  bool fails_settling = false;
   std::function<void()> on_publish = [] {};  // before a batch is stored
   std::size_t largest_batch = 0;             // of events that are not known to be stored
 

@@ -265,6 +265,37 @@ TEST_F(PublisherTest, SinkThatDefers_AfterAFailure_GetsBothHalvesAgain) {
   EXPECT_EQ(sink_.copy.tree(), source_tree());
 }
 
+TEST_F(PublisherTest, SinkThatDefers_HasNoSuccessBeforeItHasStored) {
+  make_file("a/1");
+  scan();
+  sink_.is_deferring = true;
+  const auto reset_at = clock.wall_now();
+  int calls = 0;
+  sink_.on_publish = [&] {
+    if (++calls == 1) return;
+    sink_.fails_settling = true;
+    clock.advance(std::chrono::seconds(1));
+  };
+  EXPECT_FALSE(publish(100));
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(figures_.last_success, reset_at);
+  EXPECT_EQ(figures_.events, 1U);
+}
+
+TEST_F(PublisherTest, SinkThatDefers_StopsWithNothingOnItsWay) {
+  for (const char* path : {"a/1", "a/2", "a/3", "a/4", "a/5"}) make_file(path);
+  scan();
+  sink_.is_deferring = true;
+  int calls = 0;
+  sink_.on_publish = [&] { stops_ = ++calls == 3; };
+  ASSERT_TRUE(publish(4));
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/1", "new file a/2", "new file a/3"));
+  stops_ = false;
+  sink_.on_publish = [] {};
+  ASSERT_TRUE(publish(4));
+  EXPECT_THAT(events(), ElementsAre("new file a/4", "new file a/5", "scan"));
+}
+
 TEST_F(PublisherTest, ChangesThatAreNotKept_AreAReset) {
   make_file("a/f");
   scan();
