@@ -191,7 +191,7 @@ base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {
       body.ends_with('}')
           ? base::parse_number<std::uint64_t>(body.substr(start.size(), body.size() - start.size() - 1))
           : std::nullopt;
-  if (last_number && *last_number > 0 && start == acknowledgement_start_) return {};
+  if (last_number && *last_number > 0 && !start.empty() && start == acknowledgement_start_) return {};
 
   const auto json = base::is_nested_deeper(body, depth_max) ? nlohmann::json()
                                                             : nlohmann::json::parse(body, nullptr, false);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -119,8 +118,7 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
                                  .files = *files,
                                  .after_file = progress.after_file,
                                  .everything = everything};
-  const std::size_t parts = sink_.defers() ? 2 : 1;
-  const Batch empty(std::max<std::size_t>(options_.batch_events_max / parts, 1), Batch::bytes_max / parts);
+  const Batch empty(options_.batch_events_max / parts(), Batch::bytes_max / parts());
   Reading reading{{empty, {}}, {empty, {}}, false, {}};
   std::optional<base::SteadyTime> end;  // not of the query, which may take long before its first entry
   const auto on_entry = [&](const scanner::FeedEntry& entry) {
@@ -153,16 +151,16 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
 
 // Once it is published, the part before it is stored.
 base::Result<> Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
-  if (auto published = note(sink_.publish(source_, reading.part.batch.events()), 0); !published)
+  if (auto published = count_failure(sink_.publish(source_, reading.part.batch.events())); !published)
     return published;
   if (auto moved = move_past(reading.deferred, consumers); !moved) return moved;
   std::swap(reading.part, reading.deferred);
-  return sink_.defers() && options_.batch_events_max > 1 ? base::Result<>() : settle(reading, consumers);
+  return parts() > 1 ? base::Result<>() : settle(reading, consumers);
 }
 
 base::Result<> Publisher::settle(Reading& reading, scanner::Consumers& consumers) {
   if (reading.deferred.batch.empty()) return {};
-  if (auto settled = note(sink_.settle(), 0); !settled) return settled;
+  if (auto settled = count_failure(sink_.settle()); !settled) return settled;
   return move_past(reading.deferred, consumers);
 }
 
@@ -172,9 +170,8 @@ base::Result<> Publisher::move_past(Part& stored, scanner::Consumers& consumers)
   position.go_on_behind(stored.last);
   consumer_.progress->after = position.after;
   consumer_.progress->after_file = position.after_file;
-  const std::size_t events = stored.batch.events().size();
+  count_stored(stored.batch.events().size());
   stored.batch.clear();
-  static_cast<void>(note({}, events));
   return commit(consumers);
 }
 
@@ -221,18 +218,20 @@ base::Result<> Publisher::store_totals(scanner::UsageDatabase& database, std::ui
 base::Result<> Publisher::publish(const Event& event) {
   auto outcome = sink_.publish(source_, {&event, 1});
   if (outcome) outcome = sink_.settle();
-  return note(std::move(outcome), 1);
+  if (outcome) count_stored(1);
+  return count_failure(std::move(outcome));
 }
 
-base::Result<> Publisher::note(base::Result<> outcome, std::size_t stored) {
+base::Result<> Publisher::count_failure(base::Result<> outcome) {
   const std::scoped_lock lock(mutex_);
-  if (outcome) {
-    figures_.events += stored;
-    if (stored > 0) figures_.last_success = clock_.wall_now();
-  } else {
-    ++figures_.failures;
-  }
+  if (!outcome) ++figures_.failures;
   return outcome;
+}
+
+void Publisher::count_stored(std::size_t events) {
+  const std::scoped_lock lock(mutex_);
+  figures_.events += events;
+  figures_.last_success = clock_.wall_now();
 }
 
 // While it starts over, it is behind by everything.

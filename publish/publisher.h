@@ -75,7 +75,10 @@ class Publisher {
   base::Result<> store_totals(scanner::UsageDatabase& database, std::uint64_t latest);
   // A single event, on which others depend.
   base::Result<> publish(const Event& event);
-  base::Result<> note(base::Result<> outcome, std::size_t stored);
+  base::Result<> count_failure(base::Result<> outcome);
+  void count_stored(std::size_t events);
+  // In which a batch is published.
+  std::size_t parts() const { return sink_.defers() && options_.batch_events_max > 1 ? 2 : 1; }
   base::Result<> commit(scanner::Consumers& consumers);
   void note_position();
 

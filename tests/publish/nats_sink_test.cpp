@@ -173,7 +173,7 @@ TEST_F(NatsSinkTest, SequenceNumberZero_IsNotStored) {
 TEST_F(NatsSinkTest, FailureAmongManyReplies_ConnectsAnew) {
   std::atomic<bool> fails = true;
   const Responder responder(url(), [&](std::size_t number) {
-    std::vector<Reply> replies(fails ? 200 : 1, acknowledgement(number));
+    std::vector<Reply> replies(fails ? 50 : 1, acknowledgement(number));
     if (fails) replies.front() = end;
     return replies;
   });
@@ -200,9 +200,9 @@ TEST_F(NatsSinkTest, OneThatIsNotStored_IsNamed) {
 }
 
 TEST_F(NatsSinkTest, OtherReplies_AreNamed) {
-  for (const char* reply :
-       {"", "yes", "7", "}", ":}", "null", "[1]", R"({"stream":"A"})", R"({"stream":"A","seq":-1})",
-        R"({"stream":"A","seq":"1"})", R"({"stream":"A","seq":1.5})", R"({"stream":"A","seq":1)", "\xff"})
+  for (const char* reply : {"", "yes", "7", "7}", "}", ":}", ":7}", "null", "[1]", R"({"stream":"A"})",
+                            R"({"stream":"A","seq":-1})", R"({"stream":"A","seq":"1"})",
+                            R"({"stream":"A","seq":1.5})", R"({"stream":"A","seq":1)", "\xff"})
     EXPECT_THAT(failure([&](std::size_t) { return std::vector{Reply{reply}}; }),
                 HasSubstr("did not store an event"))
         << reply;
