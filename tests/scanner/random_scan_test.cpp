@@ -360,6 +360,16 @@ class RandomScanTest : public ScannedNode, public ::testing::WithParamInterface<
     if (is_whole) one_drive_.files.expect_same({drive});
   }
 
+  // After a scan without faults; it is not one that goes on with another.
+  void expect_all_exact() {
+    EXPECT_EQ(scan().record.errors, 0U);
+    expect_exact();
+    EXPECT_TRUE(is_complete(""));
+    follow(copies_, true);
+    if (options.file_feed) follow(file_copy_, true);
+    follow_one_drive(true);
+  }
+
   std::vector<std::filesystem::path> drives() const {
     std::vector<std::filesystem::path> paths;
     for (const Drive& each : options.drives) paths.push_back(each.path);
@@ -389,21 +399,18 @@ TEST_P(RandomScanTest, RandomChanges_TotalsMatchIndependentWalk) {
   reader.repair();
   options.full = false;
   static_cast<void>(scan());
-  EXPECT_EQ(scan().record.errors, 0U);
-  expect_exact();
-  EXPECT_TRUE(is_complete(""));
-  copies_.follow(*database, drives());
-  copies_.expect_same(drives());
-  EXPECT_EQ(copies_.from_scratch, 1) << "with the first scan";
-  EXPECT_GT(copies_.entries, rounds / 8);
-  follow_one_drive(true);
+  expect_all_exact();
+  // However the rounds went, the copies have begun now: the feed alone tells them of one more change.
+  write_file(drives().back() / "last" / "file", 1);
+  mark("last");
+  expect_all_exact();
+  EXPECT_EQ(copies_.from_scratch, 1);
+  EXPECT_GT(copies_.entries, 0);
   EXPECT_EQ(one_drive_.directories.from_scratch, 1);
   EXPECT_GT(one_drive_.directories.entries, 0);
   if (!options.file_feed) return;
-  file_copy_.follow(*database, drives());
-  file_copy_.expect_same(drives());
   EXPECT_EQ(file_copy_.from_scratch, 1);
-  EXPECT_GT(file_copy_.files_told, rounds / 8);
+  EXPECT_GT(file_copy_.files_told, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
