@@ -33,6 +33,7 @@ class ModelSink final : public Sink {
   base::Result<> publish(const Source& source, std::span<const Event> events) override;
   bool defers() const override { return is_deferring; }
   base::Result<> settle() override;
+  bool has_deferred() const { return !deferred_.empty(); }
   bool needs_reset() const override { return needs_reset_; }
   bool takes_totals() const override { return has_totals; }
   base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,

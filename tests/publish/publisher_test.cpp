@@ -1,10 +1,12 @@
 #include "publish/publisher.h"
 
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
 
 #include "scanner/errors.h"
+#include "scanner/store/checksum_vfs.h"
 #include "tests/publish/model_sink.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/random.h"
@@ -40,6 +42,15 @@ class PublisherTest : public scanner::ScannedNode {
   }
 
   void forget() { scanner::Consumers::open(temp.path())->forget(Publisher::consumer_of("bus")).value(); }
+
+  // Of the cursor.
+  void fail_commits(bool fail) {
+    SQLite::Database database(temp / "consumers.db", SQLite::OPEN_READWRITE, 0, scanner::checksum_vfs());
+    database.exec("DROP TRIGGER IF EXISTS fail");
+    if (fail)
+      database.exec(
+          "CREATE TRIGGER fail BEFORE INSERT ON progress BEGIN SELECT RAISE(ABORT, 'no commit'); END");
+  }
 
   // What is on the drive.
   Tree source_tree() const {
@@ -492,19 +503,24 @@ class RandomPublisherTest : public PublisherTest, public testing::WithParamInter
 TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
   sink_.drops_repetitions = GetParam();
   sink_.fails_one_in = 4;
+  std::size_t batch = 0;
   int scans_between = 5;  // each waits a second for the reader of the feed
   for (int round = 0; round < rounds; ++round) {
     change_and_scan();
     sink_.on_publish = [&] {
+      if (random_.one_in(20)) fail_commits(true);
       if (scans_between == 0 || !random_.one_in(10)) return;
       --scans_between;
       change_and_scan();
     };
     if (random_.one_in(15)) forget();
-    const std::size_t batch = random_.between(1, 12);
-    sink_.is_deferring = random_.one_in(2);
+    if (!sink_.has_deferred()) {
+      batch = random_.between(1, 12);
+      sink_.is_deferring = random_.one_in(2);
+    }
     sink_.largest_batch = 0;
     const auto published = publish(batch, std::chrono::seconds(random_.below(3)));
+    fail_commits(false);
     if (published || random_.one_in(3)) {
       sink_.on_publish = [] {};
       while (!publish(batch)) continue;
