@@ -11,8 +11,8 @@
 #include "base/printable.h"
 #include "cli/doctor_facts.h"
 #include "cli/format.h"
+#include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
-#include "peer/gather/probe.h"
 #include "peer/http/http_transport.h"
 
 namespace spoor::cli {
@@ -52,12 +52,6 @@ std::optional<std::chrono::seconds> clock_ahead(const std::string& date) {
   return std::clamp(ahead, -century, century);
 }
 
-base::Result<peer::CycleFrame> read_frame(const base::Result<peer::HttpResponse>& response) {
-  if (!response) return response.error();
-  if (response->is_success()) return peer::decode_cycle_frame(response->body);
-  return base::Error(std::make_error_code(std::errc::protocol_error), peer::problem_detail(*response));
-}
-
 void read_peer_probe(const base::Result<peer::HttpResponse>& response, PeerFacts& facts) {
   constexpr unsigned conflict = 409;  // wrong_cluster: nothing else is wrong with such a request
   if (!response) {
@@ -67,7 +61,7 @@ void read_peer_probe(const base::Result<peer::HttpResponse>& response, PeerFacts
   }
   facts.is_of_other_cluster = response->status == conflict;
   facts.clock_ahead = clock_ahead(response->date);
-  const auto frame = read_frame(response);
+  const auto frame = peer::read_frame(response);
   if (!frame) {
     facts.not_asked = frame.error().message;
     return;
@@ -142,7 +136,7 @@ base::Result<> ask_daemon(const GlobalOptions& global, Facts& facts) {
   transport.exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
     if (index > 0) *targets.at(index - 1).second = read_answer(response);
     if (index == 2 && !response) daemon.is_down = is_down(response.error());
-    const auto frame = read_frame(response);
+    const auto frame = peer::read_frame(response);
     if (index > 0 || !frame) return;
     facts.own_run = frame->run;
     facts.own_daemon_rules = frame->rules_digest;

@@ -17,7 +17,7 @@
 #include "cli/etcd_connection.h"
 #include "cli/format.h"
 #include "config/derived.h"
-#include "peer/gather/probe.h"
+#include "peer/gather/cycle_exchange.h"
 #include "peer/http/http_transport.h"
 #include "peer/membership/etcd_registry.h"
 #include "peer/membership/last_known_members_file.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "daemon/process/task.h"
-#include "peer/gather/probe.h"
+#include "peer/gather/cycle_exchange.h"
 
 namespace spoor::daemon {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "daemon/process/task.h"
-#include "peer/gather/probe.h"
+#include "peer/gather/cycle_exchange.h"
 #include "peer/http/tls_files.h"
 
 namespace spoor::daemon {
@@ -163,12 +163,12 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
                     .state = "down",
                     .error = {},
                     .last_seen = {}};
-    if (const auto probed = peer::read_probe(response)) {
-      if (probed->run == options_.run) own_urls.insert(state.url);
+    if (const auto frame = peer::read_frame(response)) {
+      if (frame->run == options_.run) own_urls.insert(state.url);
       state.state = "up";
-      state.name = probed->node;
+      state.name = frame->sender.node;
     } else {
-      state.error = probed.error().message;
+      state.error = frame.error().message;
     }
     round.states.push_back(std::move(state));
   });

@@ -1,0 +1,34 @@
+// One exchange with a peer: POST /v1/peer/cycle.
+#pragma once
+
+#include <string>
+
+#include "base/endpoint.h"
+#include "base/error.h"
+#include "peer/gather/cycle_frame.h"
+#include "peer/http/transport.h"
+#include "tracker/cycles/tracker.h"
+
+namespace spoor::peer {
+
+HttpRequest cycle_request(const base::Endpoint& endpoint, const std::string& cluster,
+                          const tracker::CycleRequest& request);
+
+// Asks for the head of the frame alone, which is cheap for the daemon.
+HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster);
+
+// The failure of the exchange, the daemon's own words where it refuses (std::errc::protocol_error), or that
+// of decode_cycle_frame().
+base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response);
+
+// The frame of a member of the cluster; one that presents a certificate of a node presents that of its own
+// name.
+base::Result<CycleFrame> read_member_frame(const base::Result<HttpResponse>& response,
+                                           const std::string& cluster);
+
+// Whether the daemon of this node runs at the endpoint: it responds under its name, or refuses the
+// credentials.
+bool is_running(Transport& transport, const base::Endpoint& endpoint, const std::string& cluster,
+                const std::string& node);
+
+}  // namespace spoor::peer
