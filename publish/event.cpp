@@ -128,7 +128,11 @@ const char* name_of(Event::Kind kind) {
 
 Event make_event(const Source& source, const scanner::FeedEntry& entry, const std::string& start_over_id) {
   const bool is_file = entry.is_file || entry.is_file_now;
-  Event event{.kind = kind_of(entry), .is_file = is_file, .path = entry.path, .scan = entry.scan};
+  Event event{.kind = kind_of(entry),
+              .is_file = is_file,
+              .is_file_entry = entry.is_file,
+              .path = entry.path,
+              .scan = entry.scan};
   if (event.path.size() > path_bytes_max) {
     event.path.resize(event.path.rfind('/', path_bytes_max));
     event.kind = Event::Kind::changed;

@@ -30,9 +30,10 @@ struct Event {
 
   Kind kind = Kind::changed;
   bool is_file = false;
-  bool is_deeper = false;  // something below the path changed, whose own path is too long for an event
-  std::string path = {};   // "" is the root
-  std::uint64_t scan = 0;  // the last one that found it
+  bool is_file_entry = false;  // of the feed, which tells a file in a directory's place twice
+  bool is_deeper = false;      // something below the path changed, whose own path is too long for an event
+  std::string path = {};       // "" is the root
+  std::uint64_t scan = 0;      // the last one that found it
   // The same for the same change, however often it is published; another one for another change, also of the
   // same path.
   std::string id = {};

@@ -10,34 +10,26 @@ namespace {
 // Of a body with several events: servers refuse larger ones by default (nginx: 1 MiB).
 constexpr std::size_t body_bytes_max = std::size_t{512} << 10U;
 
+constexpr const char* event_type = "application/cloudevents+json; charset=utf-8";
 constexpr const char* batch_type = "application/cloudevents-batch+json; charset=utf-8";
 
 }  // namespace
 
-base::Result<> HttpSink::publish(const Source& source, std::span<const Event> events) {
-  if (options_.is_batched) return publish_batched(source, events);
-  for (const Event& event : events) {
-    auto posted = post("application/cloudevents+json; charset=utf-8", to_json(source, event));
-    if (!posted) return posted;
-  }
-  return {};
-}
-
-base::Result<> HttpSink::publish_batched(const Source& source, std::span<const Event> events) {
+base::Result<std::size_t> HttpSink::publish(const Source& source, std::span<const Event> events) {
+  if (!options_.is_batched) return post(event_type, to_json(source, events.front()), 1);
+  std::size_t count = 0;
   std::string body;
   for (const Event& event : events) {
     const std::string json = to_json(source, event);
-    if (!body.empty() && body.size() + json.size() + 2 > body_bytes_max) {
-      if (auto posted = post(batch_type, std::move(body) + ']'); !posted) return posted;
-      body.clear();
-    }
-    body += body.empty() ? '[' : ',';
+    if (count > 0 && body.size() + json.size() + 2 > body_bytes_max) break;
+    body += count == 0 ? '[' : ',';
     body += json;
+    ++count;
   }
-  return body.empty() ? base::Result<>() : post(batch_type, std::move(body) + ']');
+  return post(batch_type, std::move(body) + ']', count);
 }
 
-base::Result<> HttpSink::post(const char* content_type, std::string body) {
+base::Result<std::size_t> HttpSink::post(const char* content_type, std::string body, std::size_t events) {
   const auto response = peer::exchange(
       *transport_, {.endpoint = options_.endpoint,
                     .method = "POST",
@@ -46,7 +38,7 @@ base::Result<> HttpSink::post(const char* content_type, std::string body) {
                     .body = std::move(body),
                     .authorization = options_.token.empty() ? "" : "Bearer " + options_.token});
   if (!response) return response.error();
-  if (response->is_success()) return {};
+  if (response->is_success()) return events;
   return base::Error(std::make_error_code(std::errc::protocol_error),
                      fmt::format("{} refused the events: {}", options_.endpoint.to_string(),
                                  peer::problem_detail(*response)));

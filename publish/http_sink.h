@@ -24,11 +24,11 @@ class HttpSink final : public Sink {
   HttpSink(Options options, std::unique_ptr<peer::Transport> transport)
       : options_(std::move(options)), transport_(std::move(transport)) {}
 
-  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
 
  private:
-  base::Result<> post(const char* content_type, std::string body);
-  base::Result<> publish_batched(const Source& source, std::span<const Event> events);
+  // Returns the number of events in the body, once they are stored.
+  base::Result<std::size_t> post(const char* content_type, std::string body, std::size_t events);
 
   const Options options_;
   const std::unique_ptr<peer::Transport> transport_;

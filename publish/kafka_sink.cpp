@@ -54,13 +54,15 @@ base::Result<> KafkaSink::check(const char* what, rd_kafka_error_t* error) const
   return failure(what, rd_kafka_error_string(error));
 }
 
-base::Result<> KafkaSink::publish(const Source& source, std::span<const Event> events) {
+base::Result<std::size_t> KafkaSink::publish(const Source& source, std::span<const Event> events) {
   if (!producer_) {
-    if (auto connected = connect(); !connected) return connected;
+    if (auto connected = connect(); !connected) return connected.error();
   }
-  auto published = publish_batch(source, events);
-  if (!published) producer_.reset();
-  return published;
+  if (auto published = publish_batch(source, events); !published) {
+    producer_.reset();
+    return published.error();
+  }
+  return events.size();
 }
 
 base::Result<> KafkaSink::connect() {

@@ -33,7 +33,7 @@ class KafkaSink final : public Sink {
   KafkaSink& operator=(const KafkaSink&) = delete;
   ~KafkaSink() override = default;
 
-  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
 
  private:
   struct Destroy {

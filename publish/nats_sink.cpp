@@ -51,9 +51,9 @@ base::Error NatsSink::no_stream() const {
 }
 
 // A connection that failed is not used again: what was on its way must not be confused with what follows.
-base::Result<> NatsSink::publish(const Source& source, std::span<const Event> events) {
+base::Result<std::size_t> NatsSink::publish(const Source& source, std::span<const Event> events) {
   if (!connection_) {
-    if (auto connected = connect(); !connected) return connected;
+    if (auto connected = connect(); !connected) return connected.error();
   }
   const std::uint64_t first = end();
   base::Result<> outcome;
@@ -62,8 +62,9 @@ base::Result<> NatsSink::publish(const Source& source, std::span<const Event> ev
     if (!outcome) break;
   }
   if (outcome) outcome = await(first);
-  if (!outcome) disconnect();
-  return outcome;
+  if (outcome) return events.size();
+  disconnect();
+  return outcome.error();
 }
 
 base::Result<> NatsSink::settle() {

@@ -38,7 +38,7 @@ class NatsSink final : public Sink {
   NatsSink& operator=(const NatsSink&) = delete;
   ~NatsSink() override = default;
 
-  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
   bool defers() const override { return true; }
   base::Result<> settle() override;
 

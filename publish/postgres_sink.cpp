@@ -175,15 +175,17 @@ base::Error PostgresSink::failure(const std::string& why) const {
                       base::printable(text, message_bytes_max))};
 }
 
-base::Result<> PostgresSink::publish(const Source& source, std::span<const Event> events) {
+base::Result<std::size_t> PostgresSink::publish(const Source& source, std::span<const Event> events) {
   std::string rows;
   for (const Event& event : events) add_event(rows, source, event);
   needs_reset_ = false;
-  return run([&]() -> base::Result<> {
+  auto stored = run([&]() -> base::Result<> {
     if (auto begun = begin(source, events.front()); !begun) return begun;
     if (auto copied = copy(copy_incoming, rows); !copied) return copied;
     return execute(store_incoming);
   });
+  if (!stored) return stored.error();
+  return events.size();
 }
 
 // The row of the source is locked: an attempt that was given up, whose last statements may still arrive, ends

@@ -33,7 +33,7 @@ class PostgresSink final : public Sink {
   PostgresSink& operator=(const PostgresSink&) = delete;
   ~PostgresSink() override = default;
 
-  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
   bool needs_reset() const override { return needs_reset_; }
   bool takes_totals() const override { return true; }
   base::Result<> store_totals(const Source& source, const scanner::ScanRecord& scan,

@@ -119,14 +119,13 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
                                  .after_file = progress.after_file,
                                  .everything = everything};
   const Batch empty(options_.batch_events_max / parts(), Batch::bytes_max / parts());
-  Reading reading{{empty, {}}, {empty, {}}, false, {}};
-  std::optional<base::SteadyTime> end;  // not of the query, which may take long before its first entry
+  Reading reading{{empty, {}}, {empty, {}}};
   const auto on_entry = [&](const scanner::FeedEntry& entry) {
-    if (!end) end = clock_.steady_now() + options_.read_max;
+    if (!reading.ends_at) reading.ends_at = clock_.steady_now() + options_.read_max;
     Event event = make_event(source_, entry, progress.start_over_id);
     if (reading.part.batch.ends_before(event)) {
-      reading.outcome = pass(reading, consumers);
-      reading.is_partial = should_stop();  // read_changes() asks only while it reads
+      reading.outcome = pass(reading, consumers, should_stop);
+      reading.is_partial = reading.is_partial || should_stop();  // read_changes() asks only while it reads
       if (!reading.outcome || reading.is_partial) return false;
     }
     if (!reading.deferred.batch.permits(event)) {
@@ -135,12 +134,12 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
     }
     reading.part.batch.add(std::move(event));
     reading.part.last = entry;
-    reading.is_partial = clock_.steady_now() >= *end;
+    reading.is_partial = clock_.steady_now() >= *reading.ends_at;
     return !reading.is_partial;
   };
   const auto read = scanner::read_changes(database, range, on_entry, should_stop);
   if (reading.outcome && read && *read && !reading.part.batch.empty())
-    reading.outcome = pass(reading, consumers);
+    reading.outcome = pass(reading, consumers, should_stop);
   if (reading.outcome) reading.outcome = settle(reading, consumers);
   if (!reading.outcome) return reading.outcome;
   if (!read && read.error().code == scanner::Errc::interrupted) return {};
@@ -149,10 +148,26 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
   return reading.is_partial ? base::Result<>() : finish_range(database, consumers);
 }
 
-// Once it is published, the part before it is stored.
-base::Result<> Publisher::pass(Reading& reading, scanner::Consumers& consumers) {
-  if (auto published = count_failure(sink_.publish(source_, reading.part.batch.events())); !published)
-    return published;
+// Once it is published, the part before it is stored. Between two requests of a batch the read may end.
+base::Result<> Publisher::pass(Reading& reading, scanner::Consumers& consumers,
+                               const std::function<bool()>& should_stop) {
+  const auto events = reading.part.batch.events();
+  std::size_t count = 0;
+  base::Result<> outcome;
+  const auto goes_on = [&] {
+    return count == 0 || (!should_stop() && clock_.steady_now() < *reading.ends_at);
+  };
+  while (outcome && count < events.size() && goes_on()) {
+    const auto published = sink_.publish(source_, events.subspan(count));
+    if (published) count += *published;
+    if (!published) outcome = count_failure(published.error());
+  }
+  if (count < events.size()) {
+    const auto moved = move_past_first(reading.part, count, consumers);
+    reading.part.batch.clear();
+    reading.is_partial = true;
+    return outcome ? moved : outcome;
+  }
   if (auto moved = move_past(reading.deferred, consumers); !moved) return moved;
   std::swap(reading.part, reading.deferred);
   return parts() > 1 ? base::Result<>() : settle(reading, consumers);
@@ -166,12 +181,29 @@ base::Result<> Publisher::settle(Reading& reading, scanner::Consumers& consumers
 
 base::Result<> Publisher::move_past(Part& stored, scanner::Consumers& consumers) {
   if (stored.batch.empty()) return {};
+  const std::size_t count = stored.batch.events().size();
+  stored.batch.clear();
+  return move_behind(stored.last, count, consumers);
+}
+
+// Of a batch whose other events are not stored. No read goes on behind an event whose path is not that of its
+// entry.
+base::Result<> Publisher::move_past_first(const Part& part, std::size_t count,
+                                          scanner::Consumers& consumers) {
+  const auto events = part.batch.events();
+  while (count > 0 && events[count - 1].is_deeper) --count;
+  if (count == 0) return {};
+  const Event& last = events[count - 1];
+  return move_behind({.path = last.path, .is_file = last.is_file_entry}, count, consumers);
+}
+
+base::Result<> Publisher::move_behind(const scanner::FeedEntry& last, std::size_t events,
+                                      scanner::Consumers& consumers) {
   scanner::FeedRange position;
-  position.go_on_behind(stored.last);
+  position.go_on_behind(last);
   consumer_.progress->after = position.after;
   consumer_.progress->after_file = position.after_file;
-  count_stored(stored.batch.events().size());
-  stored.batch.clear();
+  count_stored(events);
   return commit(consumers);
 }
 
@@ -216,8 +248,8 @@ base::Result<> Publisher::store_totals(scanner::UsageDatabase& database, std::ui
 }
 
 base::Result<> Publisher::publish(const Event& event) {
-  auto outcome = sink_.publish(source_, {&event, 1});
-  if (outcome) outcome = sink_.settle();
+  const auto published = sink_.publish(source_, {&event, 1});
+  base::Result<> outcome = published ? sink_.settle() : published.error();
   if (outcome) count_stored(1);
   return count_failure(std::move(outcome));
 }

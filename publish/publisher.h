@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@ namespace spoor::publish {
 
 // A batch is published, acknowledged by the sink, and then the consumer moves past it, durably. After a crash
 // at any moment, at most the last batch is published again, with the same ids. To a sink that defers, half a
-// batch is published while the other half is acknowledged.
+// batch is published while the other half is acknowledged. To one that takes several requests for a batch,
+// only the requests that are not acknowledged are repeated after a failure.
 //
 // Not thread-safe, but for figures().
 class Publisher {
@@ -58,7 +60,9 @@ class Publisher {
     Part part;
     Part deferred;  // published before it, and perhaps not stored yet; none of `part` depends on it
     bool is_partial = false;
-    base::Result<> outcome;  // of the last batch that was published
+    base::Result<> outcome = {};  // of the last batch that was published
+    std::optional<base::SteadyTime> ends_at =
+        {};  // not of the query, which may take long before its first entry
   };
 
   base::Result<> publish_feed(const std::function<bool()>& should_stop);
@@ -68,9 +72,13 @@ class Publisher {
   base::Result<> publish_reset(scanner::Consumers& consumers);
   base::Result<> publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
                                const std::function<bool()>& should_stop);
-  base::Result<> pass(Reading& reading, scanner::Consumers& consumers);
+  base::Result<> pass(Reading& reading, scanner::Consumers& consumers,
+                      const std::function<bool()>& should_stop);
   base::Result<> settle(Reading& reading, scanner::Consumers& consumers);
   base::Result<> move_past(Part& stored, scanner::Consumers& consumers);
+  base::Result<> move_past_first(const Part& part, std::size_t count, scanner::Consumers& consumers);
+  base::Result<> move_behind(const scanner::FeedEntry& last, std::size_t events,
+                             scanner::Consumers& consumers);
   base::Result<> finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers);
   base::Result<> store_totals(scanner::UsageDatabase& database, std::uint64_t latest);
   // A single event, on which others depend.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_first{1'000};
 constexpr std::chrono::milliseconds pause_max{60'000};
-constexpr std::size_t requests_max = 100;  // one for each event: a batch takes no longer than others
+constexpr std::size_t requests_max = 100;  // one for each event: a crash repeats no more than these
 
 std::size_t batch_of(const config::Sink& sink) {
   const bool is_http = sink.url.starts_with("http");
@@ -23,6 +23,10 @@ std::size_t batch_of(const config::Sink& sink) {
 }
 
 }  // namespace
+
+std::chrono::milliseconds next_pause(std::chrono::milliseconds last, bool has_stored) {
+  return has_stored ? pause_first : std::clamp(2 * last, pause_first, pause_max);
+}
 
 base::Result<std::unique_ptr<Service>> Service::make(const config::Config& config, const base::Clock& clock) {
   std::unique_ptr<Service> service(new Service(config.publish.interval, clock));
@@ -65,8 +69,9 @@ std::vector<std::string> Service::publish_once() {
 // A failure is logged when it begins, or becomes another one, and when it ends.
 void Service::run(Worker& worker, const std::stop_token& stop) {
   std::string failure;
-  std::chrono::milliseconds pause = pause_first;
+  std::chrono::milliseconds pause{0};
   while (!stop.stop_requested()) {
+    const std::uint64_t stored = worker.publisher->figures().events;
     const auto published = worker.publisher->publish_all([&] { return stop.stop_requested(); });
     if (!published && published.error().message != failure) {
       spdlog::error("the sink '{}' fails: {}; retries", worker.name, published.error().message);
@@ -74,8 +79,9 @@ void Service::run(Worker& worker, const std::stop_token& stop) {
       spdlog::info("the sink '{}' works again", worker.name);
     }
     failure = published ? "" : published.error().message;
+    const bool has_stored = worker.publisher->figures().events > stored;
+    pause = published ? std::chrono::milliseconds(0) : next_pause(pause, has_stored);
     wait(published ? interval_ : pause, stop);
-    pause = published ? pause_first : std::min(2 * pause, pause_max);
   }
 }
 

@@ -1,6 +1,7 @@
 // What spoor-publish runs: a thread for each sink, so that one that does not respond delays no other.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,10 @@
 
 namespace spoor::publish {
 
+// How long after a failure a sink is tried again: twice as long after each one, up to a minute, as long as it
+// stores nothing. `last`: the pause before this attempt; zero after a success.
+std::chrono::milliseconds next_pause(std::chrono::milliseconds last, bool has_stored);
+
 // Not thread-safe.
 class Service {
  public:
@@ -29,7 +34,7 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   // Publishes until it is destroyed: what is there, and then what each new scan finds. A sink that fails is
-  // tried again after a pause that doubles, up to a minute.
+  // tried again.
   void start();
 
   // Publishes what is there, without start(). Returns the failures, each with the name of the sink.

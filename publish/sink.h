@@ -27,11 +27,13 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // Publishes the events in this order, and waits until the other end has stored all of them; a sink that
-  // defers waits for those of the calls before only. After an error, any of those that no call has waited for
-  // may be stored: the caller publishes all of them again.
-  virtual base::Result<> publish(const Source& source, std::span<const Event> events) = 0;
+  // Publishes as many of the events, in this order, as one request takes, and waits until the other end has
+  // stored them. Returns how many: at least one. After an error, any of the events may be stored: the caller
+  // publishes all of them again.
+  virtual base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) = 0;
 
+  // Whether publish() takes all events, and waits for those of the calls before only. After an error, any of
+  // those that no call has waited for may be stored.
   virtual bool defers() const { return false; }
   // Waits until the other end has stored all that was published. Called after publish().
   virtual base::Result<> settle() { return {}; }

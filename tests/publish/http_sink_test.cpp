@@ -46,7 +46,13 @@ class HttpSinkTest : public testing::Test {
                    .is_batched = is_batched,
                    .token = "secret"},
                   std::make_unique<ScriptedTransport>(requests_, std::move(statuses)));
-    return sink.publish(published_by, events);
+    std::span<const Event> rest = events;
+    while (!rest.empty()) {
+      const auto published = sink.publish(published_by, rest);
+      if (!published) return published.error();
+      rest = rest.subspan(*published);
+    }
+    return {};
   }
 
   std::vector<peer::HttpRequest> requests_;

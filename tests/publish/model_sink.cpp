@@ -26,15 +26,17 @@ void ModelSink::store(const Event& event) {
   copy.apply(event);
 }
 
-base::Result<> ModelSink::publish(const Source& /*source*/, std::span<const Event> events) {
+base::Result<std::size_t> ModelSink::publish(const Source& /*source*/, std::span<const Event> events) {
   on_publish();
+  if (!is_deferring) events = events.first(std::min(events.size(), request_max));
   needs_reset_ = is_empty_ && events.front().kind != Event::Kind::reset;
   if (needs_reset_) return base::Error(std::make_error_code(std::errc::io_error), "the sink is empty");
   is_empty_ = false;
   const std::size_t before = deferred_.size();
   deferred_.insert(deferred_.end(), events.begin(), events.end());
   largest_batch = std::max(largest_batch, deferred_.size());
-  return store_deferred(is_deferring ? before : deferred_.size());
+  if (auto kept = store_deferred(is_deferring ? before : deferred_.size()); !kept) return kept.error();
+  return events.size();
 }
 
 base::Result<> ModelSink::settle() {

@@ -30,7 +30,7 @@ class ModelSink final : public Sink {
  public:
   explicit ModelSink(support::Random random) : random_(random) {}
 
-  base::Result<> publish(const Source& source, std::span<const Event> events) override;
+  base::Result<std::size_t> publish(const Source& source, std::span<const Event> events) override;
   bool defers() const override { return is_deferring; }
   base::Result<> settle() override;
   bool has_deferred() const { return !deferred_.empty(); }
@@ -46,6 +46,7 @@ class ModelSink final : public Sink {
   bool drops_repetitions = false;  // whose id was stored before
   bool is_deferring = false;       // stores what is published with the next call
   bool fails_settling = false;
+  std::size_t request_max = 1'000'000;       // of events; one that does not defer stores these
   std::function<void()> on_publish = [] {};  // before a batch is stored
   std::size_t largest_batch = 0;             // of events that are not known to be stored
 

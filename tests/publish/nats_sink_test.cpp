@@ -85,7 +85,8 @@ class NatsSinkTest : public testing::Test {
     std::vector<Event> events;
     for (const char* path : {"a", "b", "c"})
       events.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
-    return sink.publish(published_by, events);
+    const auto published = sink.publish(published_by, events);
+    return published ? base::Result<>() : published.error();
   }
 
   // Three events a batch.

@@ -357,6 +357,52 @@ TEST_F(PublisherTest, StopDuringABatch_EndsAfterIt) {
   EXPECT_EQ(sink_.copy.tree(), source_tree());
 }
 
+// A sink that takes a request for each event, as many webhooks do.
+class RequestsPublisherTest : public PublisherTest {
+ protected:
+  RequestsPublisherTest() {
+    for (int i = 0; i < 50; ++i) make_file("a" + std::to_string(i) + "/f");
+    scan();
+    sink_.request_max = 1;
+  }
+
+  void expect_the_rest_follows(std::size_t repetitions) {
+    stops_ = false;
+    sink_.fails_one_in = 0;
+    sink_.on_publish = [] {};
+    ASSERT_TRUE(publish(100));
+    EXPECT_EQ(sink_.copy.tree(), source_tree());
+    EXPECT_LE(sink_.stored.size(), 1U + 100U + 1U + repetitions);
+  }
+};
+
+TEST_F(RequestsPublisherTest, FailedRequest_AloneIsRepeated) {
+  sink_.on_publish = [&] { sink_.fails_one_in = sink_.stored.size() > 30 ? 1 : 0; };
+  ASSERT_FALSE(publish(100));
+  EXPECT_GT(figures_.events, 30U);
+  expect_the_rest_follows(1);
+}
+
+TEST_F(RequestsPublisherTest, Stop_EndsAfterTheRequest) {
+  sink_.on_publish = [&] { stops_ = sink_.stored.size() == 30; };
+  ASSERT_TRUE(publish(60));
+  EXPECT_EQ(sink_.stored.size(), 31U);
+  expect_the_rest_follows(0);
+}
+
+TEST_F(RequestsPublisherTest, LongRead_EndsAfterTheRequest) {
+  std::optional<std::string> passed;
+  sink_.on_publish = [&] {
+    clock.advance(std::chrono::seconds(1));
+    if (sink_.stored.size() != 20) return;
+    passed =
+        scanner::Consumers::open(temp.path())->find(Publisher::consumer_of("bus")).value()->progress->after;
+  };
+  ASSERT_TRUE(publish(100, std::chrono::seconds(7)));
+  EXPECT_THAT(passed, testing::Optional(testing::Ne("")));
+  expect_the_rest_follows(0);
+}
+
 // Directories alone.
 TEST_F(PublisherTest, WithoutFiles_DirectoriesArePublished) {
   options.file_feed = false;
@@ -517,6 +563,7 @@ TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
     if (!sink_.has_deferred()) {
       batch = random_.between(1, 12);
       sink_.is_deferring = random_.one_in(2);
+      sink_.request_max = random_.between(1, batch);
     }
     sink_.largest_batch = 0;
     const auto published = publish(batch, std::chrono::seconds(random_.below(3)));
