@@ -87,7 +87,8 @@ base::Result<> Publisher::start_over(scanner::UsageDatabase& database, scanner::
     const std::scoped_lock lock(mutex_);
     ++figures_.resets;
   }
-  return commit(consumers);
+  consumer_.committed_at = clock_.wall_now();
+  return consumers.commit(consumer_);
 }
 
 // A reset is published and passed by itself: what follows it depends on it.
@@ -275,7 +276,7 @@ void Publisher::note_position() {
 
 base::Result<> Publisher::commit(scanner::Consumers& consumers) {
   consumer_.committed_at = clock_.wall_now();
-  return consumers.commit(consumer_);
+  return consumers.move(consumer_);
 }
 
 }  // namespace spoor::publish

@@ -93,6 +93,8 @@ base::Result<Consumers> Consumers::open_file(const std::filesystem::path& file) 
     auto database = std::make_unique<SQLite::Database>(
         file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms, checksum_vfs());
     reserve_checksums(*database);
+    // The end of the journal, too: after a power cut, it would take back the last commit.
+    database->exec("PRAGMA synchronous = EXTRA");
     const std::uint32_t found = database->execAndGet("PRAGMA application_id").getUInt();
     const bool is_empty = database->execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
     if (found != application_id && !is_empty) return foreign_error();
@@ -129,10 +131,20 @@ base::Result<std::optional<Consumer>> Consumers::find(const std::string& name) {
   });
 }
 
-base::Result<> Consumers::commit(const Consumer& consumer) {
+base::Result<> Consumers::commit(const Consumer& consumer) { return write(consumer, false); }
+
+base::Result<> Consumers::move(const Consumer& consumer) { return write(consumer, true); }
+
+base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
   if (auto fine = check_name(consumer.name); !fine) return fine;
   return guarded("write a consumer position", *database_, [&]() -> base::Result<> {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    if (has_to_exist &&
+        !SqliteStatement(*database_, "SELECT 1 FROM consumers WHERE name = ?", SqliteText{consumer.name})
+             .step()) {
+      return base::Error(std::make_error_code(std::errc::operation_canceled),
+                         fmt::format("the consumer '{}' was forgotten: it starts over", consumer.name));
+    }
     SqliteStatement(*database_, "REPLACE INTO consumers VALUES(?, ?, ?, ?)", SqliteText{consumer.name},
                     SqliteText{consumer.feed_id}, consumer.scan,
                     consumer.committed_at.time_since_epoch().count())

@@ -54,6 +54,10 @@ class Consumers {
   // std::errc::invalid_argument for an invalid name, and for more than `count_max` consumers.
   base::Result<> commit(const Consumer& consumer);
 
+  // commit() for one that has a position: else it was forgotten meanwhile, which must not be undone
+  // (std::errc::operation_canceled).
+  base::Result<> move(const Consumer& consumer);
+
   // Removes the consumer and its progress. Returns whether it existed.
   base::Result<bool> forget(const std::string& name);
 
@@ -67,6 +71,7 @@ class Consumers {
   static base::Result<Consumers> open_file(const std::filesystem::path& file);
 
   explicit Consumers(std::unique_ptr<SQLite::Database> database);
+  base::Result<> write(const Consumer& consumer, bool has_to_exist);
 
   std::unique_ptr<SQLite::Database> database_;
 };

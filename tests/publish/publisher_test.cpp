@@ -357,6 +357,23 @@ TEST_F(PublisherTest, StopDuringABatch_EndsAfterIt) {
   EXPECT_EQ(sink_.copy.tree(), source_tree());
 }
 
+// What was set up anew is told everything.
+TEST_F(PublisherTest, ForgottenDuringABatch_StartsOver) {
+  make_file("a/f");
+  scan();
+  ASSERT_TRUE(publish());
+  make_file("b/f");
+  mark("b");
+  scan();
+  sink_.on_publish = [this] { forget(); };
+  EXPECT_FALSE(publish());
+  sink_.on_publish = [] {};
+  events();
+  ASSERT_TRUE(publish());
+  EXPECT_THAT(events(),
+              ElementsAre("reset", "new dir a", "new file a/f", "new dir b", "new file b/f", "scan"));
+}
+
 // A sink that takes a request for each event, as many webhooks do.
 class RequestsPublisherTest : public PublisherTest {
  protected:

@@ -437,6 +437,17 @@ TEST_F(ConsumersTest, Progress_IsKeptUntilTheConsumerMoves) {
   EXPECT_FALSE(consumers().find("sink").value()->progress) << "of a forgotten one";
 }
 
+TEST_F(ConsumersTest, Move_DoesNotUndoForget) {
+  ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}}));
+  ASSERT_TRUE(consumers().move({"sink", "id", 8, {}}));
+  EXPECT_EQ(consumers().position("sink", "id").value(), 8U);
+  EXPECT_TRUE(consumers().forget("sink").value());
+  const auto moved = consumers().move({"sink", "id", 9, {}});
+  ASSERT_FALSE(moved);
+  EXPECT_THAT(moved.error().message, HasSubstr("the consumer 'sink' was forgotten"));
+  EXPECT_FALSE(consumers().find("sink").value());
+}
+
 // A Spoor before this table moves the consumer, and leaves the row.
 TEST_F(ConsumersTest, FileWithoutProgress_GetsTheTableAndAnOldRowDoesNotCount) {
   ASSERT_TRUE(consumers().commit({"sink", "id", 7, {}, ConsumerProgress{.until = 9, .after = "a"}}));
