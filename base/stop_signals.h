@@ -6,13 +6,15 @@
 
 namespace spoor::base {
 
-// SIGTERM and SIGINT are blocked in this thread and in those that it starts afterwards, and waited for here.
+// SIGTERM, SIGINT and SIGHUP are blocked in this thread and in those that it starts afterwards, and waited
+// for here.
 class StopSignals {
  public:
   StopSignals() {
     ::sigemptyset(&signals_);
     ::sigaddset(&signals_, SIGTERM);
     ::sigaddset(&signals_, SIGINT);
+    ::sigaddset(&signals_, SIGHUP);
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
 

@@ -48,6 +48,14 @@ class RangeCheck {
     });
   }
 
+  void operator()(std::string_view key, const std::vector<Sink>& sinks) {
+    for (std::size_t at = 0; at < sinks.size(); ++at) {
+      visit_parts(sinks[at], [&](std::string_view name, const auto& part) {
+        (*this)(fmt::format("{}[{}].{}", key, at, name), part);
+      });
+    }
+  }
+
   template <class T>
   void operator()(std::string_view /*key*/, const T& /*setting*/) {}
 

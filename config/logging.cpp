@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <boost/algorithm/string/replace.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -104,6 +105,8 @@ class JournalFormatter final : public spdlog::formatter {
 }  // namespace
 
 void set_up_logging(const Config::Log& log) {
+  // A runtime of containers that restarts closes the pipe: that must not end the process.
+  std::signal(SIGPIPE, SIG_IGN);
   auto logger = std::make_shared<spdlog::logger>("spoor", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   const bool is_journal = stderr_is_journal();
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);

@@ -79,9 +79,24 @@ bool is_plain(std::string_view text) {
       text, [](char each) { return each >= ' ' && each < '\x7F' && each != '"' && each != '\\'; });
 }
 
+// U+FDD0 to U+FDEF, and the last two of each plane, in UTF-8.
+bool has_noncharacter(std::string_view text) {
+  for (std::size_t at = text.find('\xEF'); at != std::string_view::npos; at = text.find('\xEF', at + 1)) {
+    const std::string_view code = text.substr(at, 3);
+    if (code >= "\xEF\xB7\x90" && code <= "\xEF\xB7\xAF") return true;
+  }
+  for (std::size_t at = text.find('\xBF'); at != std::string_view::npos; at = text.find('\xBF', at + 1)) {
+    const bool is_last = at > 0 && at + 1 < text.size() && (text[at - 1] & 0x0F) == 0x0F &&
+                         (text[at + 1] == '\xBE' || text[at + 1] == '\xBF');
+    if (is_last) return true;
+  }
+  return false;
+}
+
 // A string of CloudEvents has no control characters; an attribute is not empty.
 bool is_cloud_events_string(std::string_view text) {
-  return !text.empty() && (is_plain(text) || base::printable(text, text.size()) == text);
+  return !text.empty() &&
+         (is_plain(text) || (base::printable(text, text.size()) == text && !has_noncharacter(text)));
 }
 
 // A path that is not UTF-8 gets replacements.

@@ -13,6 +13,11 @@ constexpr std::size_t body_bytes_max = std::size_t{512} << 10U;
 constexpr const char* event_type = "application/cloudevents+json; charset=utf-8";
 constexpr const char* batch_type = "application/cloudevents-batch+json; charset=utf-8";
 
+const char* remedy(unsigned status) {
+  if (status >= 300 && status < 400) return ": it is a redirection; set the URL to which it leads";
+  return status == 413 ? ": the request is too large; set a smaller 'batch'" : "";
+}
+
 }  // namespace
 
 base::Result<std::size_t> HttpSink::publish(const Source& source, std::span<const Event> events) {
@@ -40,8 +45,8 @@ base::Result<std::size_t> HttpSink::post(const char* content_type, std::string b
   if (!response) return response.error();
   if (response->is_success()) return events;
   return base::Error(std::make_error_code(std::errc::protocol_error),
-                     fmt::format("{} refused the events: {}", options_.endpoint.to_string(),
-                                 peer::problem_detail(*response)));
+                     fmt::format("{} refused the events: {}{}", options_.endpoint.to_string(),
+                                 peer::problem_detail(*response), remedy(response->status)));
 }
 
 }  // namespace spoor::publish

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace spoor::publish {
 namespace {
 
 constexpr int io_buffer_bytes = 256 << 10;
+constexpr std::size_t url_bytes = 512;
 constexpr std::size_t depth_max = 16;  // of the JSON of an acknowledgement
 constexpr std::size_t to_destroy_max = 4096;
 constexpr std::size_t to_destroy_bytes_max = std::size_t{1} << 20U;
@@ -38,16 +40,25 @@ class Calls {
 
 }  // namespace
 
+// The one that is connected; else the first.
+std::string NatsSink::server() const {
+  std::array<char, url_bytes> url{};
+  const bool is_connected =
+      connection_ && natsConnection_GetConnectedUrl(connection_.get(), url.data(), url.size()) == NATS_OK;
+  const std::string_view connected(url.data());
+  return is_connected ? std::string(connected.substr(connected.rfind('/') + 1)) : options_.servers.front();
+}
+
 base::Error NatsSink::failure(const char* what, natsStatus status) const {
   return {std::make_error_code(std::errc::io_error),
-          fmt::format("NATS at {}: {}: {}", options_.servers.front(), what, natsStatus_GetText(status))};
+          fmt::format("NATS at {}: {}: {}", server(), what, natsStatus_GetText(status))};
 }
 
 base::Error NatsSink::no_stream() const {
   return {std::make_error_code(std::errc::io_error),
           fmt::format("NATS at {}: no stream stores the subject {}: create one, for example by 'nats stream "
-                      "add --subjects {}'",
-                      options_.servers.front(), options_.subject, options_.subject)};
+                      "add --subjects {}'; if there is one, its servers elect a leader or are down",
+                      server(), options_.subject, options_.subject)};
 }
 
 // A connection that failed is not used again: what was on its way must not be confused with what follows.
@@ -202,9 +213,8 @@ base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {
                          sequence->get<std::uint64_t>() > 0;
   if (!is_stored) {
     const std::string why = error != json.end() ? error->dump() : std::string(body);
-    return base::Error(
-        std::make_error_code(std::errc::io_error),
-        fmt::format("NATS at {} did not store an event: {}", options_.servers.front(), base::printable(why)));
+    return base::Error(std::make_error_code(std::errc::io_error),
+                       fmt::format("NATS at {} did not store an event: {}", server(), base::printable(why)));
   }
   if (last_number) acknowledgement_start_ = start;
   return {};

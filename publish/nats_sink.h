@@ -62,6 +62,7 @@ class NatsSink final : public Sink {
   // It exists until the next call, at least.
   void destroy_later(natsMsg* message);
   void destroy_all();
+  std::string server() const;
   base::Error failure(const char* what, natsStatus status) const;
   base::Error no_stream() const;
 

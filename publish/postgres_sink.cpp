@@ -180,8 +180,10 @@ base::Result<std::size_t> PostgresSink::publish(const Source& source, std::span<
   for (const Event& event : events) add_event(rows, source, event);
   needs_reset_ = false;
   auto stored = run([&]() -> base::Result<> {
-    if (auto begun = begin(source, events.front()); !begun) return begun;
+    if (auto begun = execute("BEGIN"); !begun) return begun;
+    // Before the lock: no timeout of the server ends a COPY whose rest does not arrive.
     if (auto copied = copy(copy_incoming, rows); !copied) return copied;
+    if (auto locked = lock(source, events.front()); !locked) return locked;
     return execute(store_incoming);
   });
   if (!stored) return stored.error();
@@ -190,8 +192,7 @@ base::Result<std::size_t> PostgresSink::publish(const Source& source, std::span<
 
 // The row of the source is locked: an attempt that was given up, whose last statements may still arrive, ends
 // before a later one begins.
-base::Result<> PostgresSink::begin(const Source& source, const Event& first) {
-  if (auto begun = execute("BEGIN"); !begun) return begun;
+base::Result<> PostgresSink::lock(const Source& source, const Event& first) {
   // Names of clusters and nodes need no escape (config/check_paths.cpp).
   if (first.kind == Event::Kind::reset) {
     return execute(

@@ -48,7 +48,7 @@ class PostgresSink final : public Sink {
   base::Result<> prepare();
   // Runs `work` on a connection; one that failed is not used again.
   base::Result<> run(const std::function<base::Result<>()>& work);
-  base::Result<> begin(const Source& source, const Event& first);  // a transaction that stores events
+  base::Result<> lock(const Source& source, const Event& first);  // the source, in a transaction
   base::Result<> execute(const char* statements);
   base::Result<std::string> ask(const char* query);  // the first value
   base::Result<> copy(const char* statement, std::string_view rows);

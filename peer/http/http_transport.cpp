@@ -289,6 +289,7 @@ class HttpTransport::Client {
     error_code read_error;
     do {  // the final response may follow interim ones (RFC 9110, 15.2)
       whole.emplace();
+      whole->header_limit(header_bytes_max);
       whole->body_limit(options_.body_bytes_max);
       read_error = co_await read(stream, buffer, *whole);
     } while (!read_error && whole->get().result_int() < 200);
@@ -345,7 +346,7 @@ class HttpTransport::Client {
       const auto [failed, bytes] = co_await http::async_read_some(stream, buffer, parser, as_result);
       error = failed;
       header_bytes += bytes;
-      // Beast bounds only the bytes of one read.
+      // Beast bounds only what it has not parsed yet.
       if (!error && header_bytes > header_bytes_max) error = http::error::header_limit;
     }
     const std::uint64_t declared = error ? 0 : parser.content_length().value_or(0);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,21 @@ TEST(LoggingTest, TextFormat_NewlineAndEscapeInMessage_ForgeNoEvent) {
 TEST(LoggingTest, JsonFormat_MessageIsExact) {
   const auto event = nlohmann::json::parse(logged(config::LogFormat::json, evil));
   EXPECT_EQ(event["message"], evil);
+}
+
+// As long as nobody reads standard error, events are lost, and the program goes on.
+TEST(LoggingTest, ClosedPipe_DoesNotEndTheProcess) {
+  EXPECT_EXIT(
+      {
+        int pipe[2];
+        if (::pipe(pipe) != 0 || ::dup2(pipe[1], STDERR_FILENO) < 0) ::_exit(1);
+        ::close(pipe[0]);
+        ::close(pipe[1]);
+        set_up_logging({});
+        spdlog::warn("nobody reads this");
+        ::_exit(7);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

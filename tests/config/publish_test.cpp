@@ -89,6 +89,19 @@ TEST(SinkTest, Topic_HasNoWildcards) {
   }
 }
 
+TEST(SinkTest, Batch_HasARange) {
+  for (const std::uint32_t batch : {0U, 1U, 100'000U, 100'001U}) {
+    Sink one = sink("nats://h");
+    one.batch = batch;
+    const bool is_valid = batch == 1 || batch == 100'000;
+    EXPECT_EQ(problems({one}).empty(), is_valid) << batch;
+    if (is_valid) continue;
+    EXPECT_THAT(problems({one}),
+                ElementsAre(HasSubstr("publish.sinks[0].batch: " + std::to_string(batch) +
+                                      " is out of range: expected a whole number from 1 to")));
+  }
+}
+
 TEST(SinkTest, Credentials_BelongToTheKind) {
   Sink one = sink("kafka://h");
   one.token_file = "/token";

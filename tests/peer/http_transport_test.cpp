@@ -114,6 +114,19 @@ TEST(HttpTransportTest, BodyOverLimit_IsAnError) {
   EXPECT_NE(response.error().message.find("larger than the limit of 1000 bytes"), std::string::npos);
 }
 
+// Some proxies add much.
+TEST(HttpTransportTest, LongHead_IsReadUpToTheLimit) {
+  for (const auto& [bytes, is_read] : {std::pair{60'000U, true}, {70'000U, false}}) {
+    const Listener listener;
+    const std::jthread server([&] {
+      listener.answer_once("HTTP/1.1 200 OK\r\nX: " + std::string(bytes, 'x') +
+                           "\r\nContent-Length: 2\r\n\r\nok");
+    });
+    HttpTransport transport({.timeout = std::chrono::seconds(60)});
+    EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).has_value(), is_read) << bytes;
+  }
+}
+
 TEST(ProblemDetailTest, UntrustedText_IsEscapedAndTruncated) {
   EXPECT_EQ(problem_detail({400, {}, R"({"detail":"a\n2026-01-01 \u001b[2J"})"}),
             "a\\x0a2026-01-01 \\x1b[2J");

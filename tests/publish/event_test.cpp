@@ -81,15 +81,17 @@ TEST(EventTest, PathThatIsNotUtf8_IsExactInBase64) {
   EXPECT_EQ(event["data"]["path"], "a\uFFFD");
 }
 
-// The strings of CloudEvents have no control characters.
-TEST(EventTest, PathWithControlCharacters_IsNoSubject) {
-  for (const char* path : {"a\nb", "a\x7F", "a\u0085b", "a\u202Eb"}) {
+// The strings of CloudEvents have no control characters, and no code points that are not characters.
+TEST(EventTest, PathWithControlOrNoncharacters_IsNoSubject) {
+  for (const char* path : {"a\nb", "a\x7F", "a\u0085b", "a\u202Eb", "a\uFDD0", "\uFDEFb", "\uFFFE",
+                           "a\uFFFFb", "\U0001FFFE", "\U0010FFFF"}) {
     const json event = json_of(entry(path));
     EXPECT_FALSE(event.contains("subject")) << path;
     EXPECT_EQ(event["data"]["path"], path);
   }
   EXPECT_FALSE(json_of(entry("")).contains("subject")) << "the root";
-  EXPECT_EQ(json_of(entry("ünïcode \"quoted\""))["subject"], "ünïcode \"quoted\"");
+  for (const char* path : {"ünïcode \"quoted\"", "\uFDCF\uFDF0", "\uFFFD", "\u07FF\u00E9", "\U0001FFFD"})
+    EXPECT_EQ(json_of(entry(path))["subject"], path);
 }
 
 TEST(EventTest, EndOfScan_HasItsFigures) {

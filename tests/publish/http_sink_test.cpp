@@ -99,5 +99,10 @@ TEST_F(HttpSinkTest, AnyOtherStatusThanSuccess_IsAFailure) {
   }
 }
 
+TEST_F(HttpSinkTest, StatusThatHasARemedy_NamesIt) {
+  EXPECT_THAT(publish(1, true, {301}).error().message, HasSubstr("set the URL to which it leads"));
+  EXPECT_THAT(publish(1, true, {200, 413}).error().message, HasSubstr("set a smaller 'batch'"));
+}
+
 }  // namespace
 }  // namespace spoor::publish

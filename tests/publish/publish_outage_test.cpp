@@ -172,7 +172,7 @@ TEST_F(PublishOutageTest, NatsWithoutStream_ReportsTheSubjectAndWorksOnceThereIs
   server.create_stream();
   EXPECT_TRUE(is_copied_to(server));
   expect_equal_copy(server.events());
-  EXPECT_EQ(node_.stop(), 0);
+  EXPECT_EQ(node_.stop(SIGHUP), 0);
 }
 
 TEST_F(PublishOutageTest, NatsKilledBeforeItReadsABatch_LosesNothing) {

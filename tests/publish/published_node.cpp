@@ -61,8 +61,8 @@ void PublishedNode::start() {
 
 void PublishedNode::kill() { publisher_.reset(); }
 
-int PublishedNode::stop() {
-  publisher_->signal(SIGTERM);
+int PublishedNode::stop(int signal) {
+  publisher_->signal(signal);
   const int code = publisher_->wait();
   publisher_.reset();
   return code;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,9 +34,9 @@ class PublishedNode {
   // Writes this many files into a directory, and scans.
   void write_and_scan(const std::string& directory, int files);
 
-  void start();  // spoor-publish
-  void kill();   // kill -9
-  int stop();    // SIGTERM; returns the exit code
+  void start();                    // spoor-publish
+  void kill();                     // kill -9
+  int stop(int signal = SIGTERM);  // returns the exit code
   bool is_running() const { return publisher_ != nullptr; }
   support::Daemon& publisher() { return *publisher_; }
   // spoor-publish --once; ends a running one before.
