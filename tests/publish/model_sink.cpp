@@ -20,10 +20,25 @@ void Copy::apply(const Event& event) {
   tree_[event.path] = event.is_file;
 }
 
+void LateProofCopy::apply(const Event& event) {
+  const bool is_reset = event.kind == Event::Kind::reset;
+  if (is_reset ? !resets_.insert(event.id).second : event.scan <= scan_) return;
+  if (is_reset) scan_ = 0;
+  if (event.kind == Event::Kind::scan) scan_ = event.scan;
+  copy_.apply(event);
+}
+
 void ModelSink::store(const Event& event) {
   if (!ids_.insert(event.id).second && drops_repetitions) return;
   stored.push_back(event);
   copy.apply(event);
+  late_proof.apply(event);
+  if (event.kind != Event::Kind::scan) return;
+  for (const Event& late : given_up_) {
+    // One that nobody has seen arrive is that of a sink that was forgotten.
+    if (late.kind != Event::Kind::reset || late_proof.has_reset(late.id)) late_proof.apply(late);
+  }
+  given_up_.clear();
 }
 
 base::Result<std::size_t> ModelSink::publish(const Source& /*source*/, std::span<const Event> events) {
@@ -49,6 +64,7 @@ base::Result<> ModelSink::store_deferred(std::size_t count) {
     for (const Event& event : deferred_) {
       if (random_.one_in(2)) store(event);
     }
+    given_up_.insert(given_up_.end(), deferred_.begin(), deferred_.end());
     deferred_.clear();
     return base::Error(std::make_error_code(std::errc::io_error), "the sink fails");
   }

@@ -26,6 +26,20 @@ class Copy {
   Tree tree_;
 };
 
+// The copy of a consumer to which requests that were given up may arrive late (docs/publish.md, "Late
+// requests").
+class LateProofCopy {
+ public:
+  void apply(const Event& event);
+  bool has_reset(const std::string& id) const { return resets_.contains(id); }
+  const Tree& tree() const { return copy_.tree(); }
+
+ private:
+  Copy copy_;
+  std::uint64_t scan_ = 0;  // all its changes are applied
+  std::set<std::string> resets_;
+};
+
 class ModelSink final : public Sink {
  public:
   explicit ModelSink(support::Random random) : random_(random) {}
@@ -55,6 +69,7 @@ class ModelSink final : public Sink {
   std::vector<std::uint64_t> totals_of;  // scans
 
   Copy copy;
+  LateProofCopy late_proof;  // to it, what was given up arrives again after the next end of a scan
   std::vector<Event> stored;
 
  private:
@@ -65,6 +80,7 @@ class ModelSink final : public Sink {
   support::Random random_;
   std::set<std::string> ids_;
   std::vector<Event> deferred_;
+  std::vector<Event> given_up_;
   bool is_empty_ = false;  // and takes only a reset
   bool needs_reset_ = false;
 };

@@ -589,10 +589,12 @@ TEST_P(RandomPublisherTest, CopyMadeOfTheEvents_IsTheSource) {
       sink_.on_publish = [] {};
       while (!publish(batch)) continue;
       ASSERT_EQ(sink_.copy.tree(), source_tree()) << "round " << round;
+      ASSERT_EQ(sink_.late_proof.tree(), source_tree()) << "round " << round;
       // Of the same scan: what was published is published again, as other events.
       if (random_.one_in(10)) forget();
       while (!publish(batch)) continue;
       ASSERT_EQ(sink_.copy.tree(), source_tree()) << "round " << round;
+      ASSERT_EQ(sink_.late_proof.tree(), source_tree()) << "round " << round;
     }
     ASSERT_LE(sink_.largest_batch, batch);
     sink_.stored.clear();
