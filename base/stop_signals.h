@@ -7,14 +7,16 @@
 namespace spoor::base {
 
 // SIGTERM, SIGINT and SIGHUP are blocked in this thread and in those that it starts afterwards, and waited
-// for here.
+// for here; not SIGHUP if it is ignored, as by nohup.
 class StopSignals {
  public:
   StopSignals() {
     ::sigemptyset(&signals_);
     ::sigaddset(&signals_, SIGTERM);
     ::sigaddset(&signals_, SIGINT);
-    ::sigaddset(&signals_, SIGHUP);
+    struct sigaction hangup{};
+    ::sigaction(SIGHUP, nullptr, &hangup);
+    if (hangup.sa_handler != SIG_IGN) ::sigaddset(&signals_, SIGHUP);
     ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
 

@@ -38,7 +38,11 @@ class Batch {
   void clear();
 
  private:
-  bool is_full() const { return events_.size() >= events_max_ || bytes_ >= bytes_max_; }
+  // An event with a part of its entry's path is the last: a read does not go on behind that path.
+  bool is_full() const {
+    return events_.size() >= events_max_ || bytes_ >= bytes_max_ ||
+           (!events_.empty() && events_.back().is_deeper);
+  }
 
   std::size_t events_max_;
   std::size_t bytes_max_;

@@ -13,9 +13,9 @@ constexpr std::size_t body_bytes_max = std::size_t{512} << 10U;
 constexpr const char* event_type = "application/cloudevents+json; charset=utf-8";
 constexpr const char* batch_type = "application/cloudevents-batch+json; charset=utf-8";
 
-const char* remedy(unsigned status) {
+const char* remedy(unsigned status, std::size_t events) {
   if (status >= 300 && status < 400) return ": it is a redirection; set the URL to which it leads";
-  return status == 413 ? ": the request is too large; set a smaller 'batch'" : "";
+  return status == 413 && events > 1 ? ": the request is too large; set a smaller 'batch'" : "";
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ base::Result<std::size_t> HttpSink::post(const char* content_type, std::string b
   if (response->is_success()) return events;
   return base::Error(std::make_error_code(std::errc::protocol_error),
                      fmt::format("{} refused the events: {}{}", options_.endpoint.to_string(),
-                                 peer::problem_detail(*response), remedy(response->status)));
+                                 peer::problem_detail(*response), remedy(response->status, events)));
 }
 
 }  // namespace spoor::publish

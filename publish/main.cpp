@@ -50,7 +50,7 @@ void serve(publish::Service& service, const config::Config& config, const base::
     if (now != status) notify("STATUS=" + now);
     status = now;
   } while (!signals.wait(record_interval));
-  spdlog::info("stops: finishes the batch of each sink");
+  spdlog::info("stops: waits for the last request of each sink");
   notify("STOPPING=1");
 }
 

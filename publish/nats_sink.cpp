@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>

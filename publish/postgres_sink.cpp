@@ -191,7 +191,7 @@ base::Result<std::size_t> PostgresSink::publish(const Source& source, std::span<
 }
 
 // The row of the source is locked: an attempt that was given up, whose last statements may still arrive, ends
-// before a later one begins.
+// before a later one stores anything.
 base::Result<> PostgresSink::lock(const Source& source, const Event& first) {
   // Names of clusters and nodes need no escape (config/check_paths.cpp).
   if (first.kind == Event::Kind::reset) {

@@ -59,14 +59,15 @@ base::Result<> Publisher::publish_feed(const std::function<bool()>& should_stop)
     }
     note_position();
     if (!is_within_a_range() && consumer_.scan == *latest) return store_totals(*database, *latest);
+    base::Result<> published;
     if (!is_within_a_range()) {
       // Durably: after a crash the same changes make the same events.
       consumer_.progress = {.until = *latest, .files = has_files()};
-      if (auto begun = commit(*consumers); !begun) return begun;
+      published = commit(*consumers);
     }
-    auto published = publish_range(*database, *consumers, should_stop);
+    if (published) published = publish_range(*database, *consumers, should_stop);
     if (!published && sink_.needs_reset()) published = start_over(*database, *consumers);
-    if (!published) return published;
+    if (!published && published.error().code != scanner::Errc::consumer_forgotten) return published;
   }
   return {};
 }
@@ -97,7 +98,7 @@ base::Result<> Publisher::publish_reset(scanner::Consumers& consumers) {
   const Event reset = make_reset(source_, progress.until, progress.start_over_id);
   if (auto published = publish(reset); !published) return published;
   progress.after = "";
-  return commit(consumers);
+  return commit(consumers, 1);
 }
 
 base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers,
@@ -146,7 +147,7 @@ base::Result<> Publisher::publish_range(scanner::UsageDatabase& database, scanne
   if (!read && read.error().code == scanner::Errc::interrupted) return {};
   if (!read) return read.error();
   if (!*read) return start_over(database, consumers);
-  return reading.is_partial ? base::Result<>() : finish_range(database, consumers);
+  return reading.is_partial || should_stop() ? base::Result<>() : finish_range(database, consumers);
 }
 
 // Once it is published, the part before it is stored. Between two requests of a batch the read may end.
@@ -187,14 +188,11 @@ base::Result<> Publisher::move_past(Part& stored, scanner::Consumers& consumers)
   return move_behind(stored.last, count, consumers);
 }
 
-// Of a batch whose other events are not stored. No read goes on behind an event whose path is not that of its
-// entry.
+// Of a batch whose other events are not stored.
 base::Result<> Publisher::move_past_first(const Part& part, std::size_t count,
                                           scanner::Consumers& consumers) {
-  const auto events = part.batch.events();
-  while (count > 0 && events[count - 1].is_deeper) --count;
   if (count == 0) return {};
-  const Event& last = events[count - 1];
+  const Event& last = part.batch.events()[count - 1];
   return move_behind({.path = last.path, .is_file = last.is_file_entry}, count, consumers);
 }
 
@@ -204,8 +202,7 @@ base::Result<> Publisher::move_behind(const scanner::FeedEntry& last, std::size_
   position.go_on_behind(last);
   consumer_.progress->after = position.after;
   consumer_.progress->after_file = position.after_file;
-  count_stored(events);
-  return commit(consumers);
+  return commit(consumers, events);
 }
 
 base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner::Consumers& consumers) {
@@ -218,7 +215,7 @@ base::Result<> Publisher::finish_range(scanner::UsageDatabase& database, scanner
   }
   consumer_.scan = progress.until;
   consumer_.progress = {.until = progress.until, .files = progress.files};
-  return commit(consumers);
+  return commit(consumers, progress.after ? 1 : 0);
 }
 
 // After the changes: what is wrong with totals must not hold these up. The totals may be those of a later
@@ -250,21 +247,13 @@ base::Result<> Publisher::store_totals(scanner::UsageDatabase& database, std::ui
 
 base::Result<> Publisher::publish(const Event& event) {
   const auto published = sink_.publish(source_, {&event, 1});
-  base::Result<> outcome = published ? sink_.settle() : published.error();
-  if (outcome) count_stored(1);
-  return count_failure(std::move(outcome));
+  return count_failure(published ? sink_.settle() : published.error());
 }
 
 base::Result<> Publisher::count_failure(base::Result<> outcome) {
   const std::scoped_lock lock(mutex_);
   if (!outcome) ++figures_.failures;
   return outcome;
-}
-
-void Publisher::count_stored(std::size_t events) {
-  const std::scoped_lock lock(mutex_);
-  figures_.events += events;
-  figures_.last_success = clock_.wall_now();
 }
 
 // While it starts over, it is behind by everything.
@@ -274,9 +263,14 @@ void Publisher::note_position() {
   figures_.scan = starts_over ? 0 : consumer_.scan;
 }
 
-base::Result<> Publisher::commit(scanner::Consumers& consumers) {
+// A batch counts once it is not published again.
+base::Result<> Publisher::commit(scanner::Consumers& consumers, std::size_t events) {
   consumer_.committed_at = clock_.wall_now();
-  return consumers.move(consumer_);
+  if (auto moved = consumers.move(consumer_); !moved || events == 0) return moved;
+  const std::scoped_lock lock(mutex_);
+  figures_.events += events;
+  figures_.last_success = consumer_.committed_at;
+  return {};
 }
 
 }  // namespace spoor::publish

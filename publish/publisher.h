@@ -61,8 +61,8 @@ class Publisher {
     Part deferred;  // published before it, and perhaps not stored yet; none of `part` depends on it
     bool is_partial = false;
     base::Result<> outcome = {};  // of the last batch that was published
-    std::optional<base::SteadyTime> ends_at =
-        {};  // not of the query, which may take long before its first entry
+    // Not of the query, which may take long before its first entry.
+    std::optional<base::SteadyTime> ends_at = {};
   };
 
   base::Result<> publish_feed(const std::function<bool()>& should_stop);
@@ -84,10 +84,10 @@ class Publisher {
   // A single event, on which others depend.
   base::Result<> publish(const Event& event);
   base::Result<> count_failure(base::Result<> outcome);
-  void count_stored(std::size_t events);
   // In which a batch is published.
   std::size_t parts() const { return sink_.defers() && options_.batch_events_max > 1 ? 2 : 1; }
-  base::Result<> commit(scanner::Consumers& consumers);
+  // After these events of the sink.
+  base::Result<> commit(scanner::Consumers& consumers, std::size_t events = 0);
   void note_position();
 
   const Options options_;

@@ -23,6 +23,8 @@ class Category final : public std::error_category {
         return "not a scan database of this version";
       case Errc::database_damaged:
         return "the scan database is damaged";
+      case Errc::consumer_forgotten:
+        return "the consumer was forgotten";
     }
     return "unknown error";
   }

@@ -248,7 +248,7 @@ std::string publish_metrics(const scanner::PublishRecord& publish,
       [](const scanner::SinkFigures& sink) { return sink.last_success ? seconds(*sink.last_success) : 0; });
   families.begin_counter("spoor_publish_events_total", "Events that the sink acknowledged.");
   add_each([](const scanner::SinkFigures& sink) { return number(sink.events); });
-  families.begin_counter("spoor_publish_failures_total", "Batches that the sink did not acknowledge.");
+  families.begin_counter("spoor_publish_failures_total", "Requests that the sink did not acknowledge.");
   add_each([](const scanner::SinkFigures& sink) { return number(sink.failures); });
   families.begin_counter("spoor_publish_resets_total", "Times in which changes were no longer kept.");
   add_each([](const scanner::SinkFigures& sink) { return number(sink.resets); });

@@ -93,7 +93,7 @@ base::Result<Consumers> Consumers::open_file(const std::filesystem::path& file) 
     auto database = std::make_unique<SQLite::Database>(
         file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms, checksum_vfs());
     reserve_checksums(*database);
-    // The end of the journal, too: after a power cut, it would take back the last commit.
+    // Also syncs the removal of the journal, which would else roll back the last commit after a power cut.
     database->exec("PRAGMA synchronous = EXTRA");
     const std::uint32_t found = database->execAndGet("PRAGMA application_id").getUInt();
     const bool is_empty = database->execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
@@ -142,8 +142,8 @@ base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
     if (has_to_exist &&
         !SqliteStatement(*database_, "SELECT 1 FROM consumers WHERE name = ?", SqliteText{consumer.name})
              .step()) {
-      return base::Error(std::make_error_code(std::errc::operation_canceled),
-                         fmt::format("the consumer '{}' was forgotten: it starts over", consumer.name));
+      return base::Error(Errc::consumer_forgotten,
+                         fmt::format("the consumer '{}' was forgotten meanwhile", consumer.name));
     }
     SqliteStatement(*database_, "REPLACE INTO consumers VALUES(?, ?, ?, ?)", SqliteText{consumer.name},
                     SqliteText{consumer.feed_id}, consumer.scan,

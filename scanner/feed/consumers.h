@@ -54,8 +54,8 @@ class Consumers {
   // std::errc::invalid_argument for an invalid name, and for more than `count_max` consumers.
   base::Result<> commit(const Consumer& consumer);
 
-  // commit() for one that has a position: else it was forgotten meanwhile, which must not be undone
-  // (std::errc::operation_canceled).
+  // commit() for one that has a position. Fails with Errc::consumer_forgotten if it has none: a forget()
+  // while its changes were read is not undone.
   base::Result<> move(const Consumer& consumer);
 
   // Removes the consumer and its progress. Returns whether it existed.

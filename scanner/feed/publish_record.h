@@ -18,7 +18,7 @@ struct SinkFigures {
   std::string name = {};
   std::uint64_t scan = 0;                           // up to which all changes are published; 0: not known yet
   std::uint64_t events = 0;                         // acknowledged by the sink
-  std::uint64_t failures = 0;                       // batches that were not
+  std::uint64_t failures = 0;                       // requests that were not
   std::uint64_t resets = 0;                         // of the feed
   std::optional<base::WallTime> last_success = {};  // when it last had nothing left to publish, or published
   std::string error = {};                           // of the last attempt; empty: it succeeded

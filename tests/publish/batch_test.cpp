@@ -63,6 +63,15 @@ TEST_F(BatchTest, AnotherEventOfADeletedPath_IsAnotherBatch) {
   EXPECT_FALSE(batch_.ends_before(event(Event::Kind::created, "b")));
 }
 
+TEST_F(BatchTest, PathThatIsCut_EndsTheBatch) {
+  batch_.add(event(Event::Kind::created, "a"));
+  Event cut = event(Event::Kind::changed, "b");
+  cut.is_deeper = true;
+  EXPECT_FALSE(batch_.ends_before(cut));
+  batch_.add(cut);
+  EXPECT_TRUE(batch_.ends_before(event(Event::Kind::created, "c")));
+}
+
 TEST_F(BatchTest, ResetAndEndOfScan_AreBatchesOfTheirOwn) {
   batch_.add(event(Event::Kind::created, "a"));
   EXPECT_TRUE(batch_.ends_before(event(Event::Kind::scan, "")));

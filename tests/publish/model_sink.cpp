@@ -21,9 +21,14 @@ void Copy::apply(const Event& event) {
 }
 
 void LateProofCopy::apply(const Event& event) {
+  const std::size_t feed_at = event.id.find('/') + 1;
+  const std::string feed = event.id.substr(feed_at, event.id.find('/', feed_at) - feed_at);
   const bool is_reset = event.kind == Event::Kind::reset;
-  if (is_reset ? !resets_.insert(event.id).second : event.scan <= scan_) return;
-  if (is_reset) scan_ = 0;
+  if (is_reset ? !resets_.insert(event.id).second : feed != feed_ || event.scan <= scan_) return;
+  if (is_reset) {
+    feed_ = feed;
+    scan_ = 0;
+  }
   if (event.kind == Event::Kind::scan) scan_ = event.scan;
   copy_.apply(event);
 }

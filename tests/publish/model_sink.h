@@ -36,6 +36,7 @@ class LateProofCopy {
 
  private:
   Copy copy_;
+  std::string feed_;
   std::uint64_t scan_ = 0;  // all its changes are applied
   std::set<std::string> resets_;
 };

@@ -365,13 +365,35 @@ TEST_F(PublisherTest, ForgottenDuringABatch_StartsOver) {
   make_file("b/f");
   mark("b");
   scan();
-  sink_.on_publish = [this] { forget(); };
-  EXPECT_FALSE(publish());
-  sink_.on_publish = [] {};
   events();
+  sink_.on_publish = [this] {
+    forget();
+    sink_.on_publish = [] {};
+  };
   ASSERT_TRUE(publish());
-  EXPECT_THAT(events(),
-              ElementsAre("reset", "new dir a", "new file a/f", "new dir b", "new file b/f", "scan"));
+  EXPECT_THAT(events(), ElementsAre("changed dir ", "new dir b", "new file b/f", "reset", "new dir a",
+                                    "new file a/f", "new dir b", "new file b/f", "scan"));
+}
+
+TEST_F(PublisherTest, StopDuringTheLastBatch_EndsBeforeTheEndOfTheScan) {
+  make_file("a/f");
+  scan();
+  sink_.on_publish = [&] { stops_ = !sink_.stored.empty(); };
+  ASSERT_TRUE(publish(100));
+  EXPECT_THAT(events(), ElementsAre("reset", "new dir a", "new file a/f"));
+  stops_ = false;
+  sink_.on_publish = [] {};
+  ASSERT_TRUE(publish(100));
+  EXPECT_THAT(events(), ElementsAre("scan"));
+}
+
+// What is published again does not count.
+TEST_F(PublisherTest, CursorNotStored_EventsAreNotCounted) {
+  for (int i = 0; i < 10; ++i) make_file("a" + std::to_string(i) + "/f");
+  scan();
+  sink_.on_publish = [this] { fail_commits(sink_.stored.size() > 1); };
+  EXPECT_FALSE(publish());
+  EXPECT_EQ(figures_.events, 1U + 3U) << "the reset and a batch";
 }
 
 // A sink that takes a request for each event, as many webhooks do.
@@ -419,6 +441,68 @@ TEST_F(RequestsPublisherTest, LongRead_EndsAfterTheRequest) {
   EXPECT_THAT(passed, testing::Optional(testing::Ne("")));
   expect_the_rest_follows(0);
 }
+
+class CutPublisherTest : public PublisherTest, public testing::WithParamInterface<std::vector<std::string>> {
+ protected:
+  CutPublisherTest() : PublisherTest(GetParam()) {
+    for (const char* path : {"a/f", "b/x/f", "b/y/z/f", "c/q/f", "e/1", "e/s/2", "m.d/f", "m/f", "top"})
+      write(path);
+    scan();
+  }
+
+  // On the last drive, so that of two, one keeps what the other loses.
+  void write(const std::string& path, std::size_t bytes = 10) {
+    scanner::write_file(on_drive(path, GetParam().size() - 1), bytes);
+  }
+  void remove_from_last(const std::string& path) {
+    std::filesystem::remove_all(on_drive(path, GetParam().size() - 1));
+  }
+
+  // The read ends behind each request, of any size, and goes on: as if it had not ended.
+  void expect_same_events_if_cut_anywhere() {
+    const auto cursor = temp / "consumers.db";
+    std::filesystem::copy_file(cursor, temp / "before");
+    events();
+    ASSERT_TRUE(publish(100));
+    const auto whole = events();
+    ASSERT_GT(whole.size(), 9U);
+    for (std::size_t cut = 1; cut <= 3 * whole.size(); ++cut) {
+      std::filesystem::copy_file(temp / "before", cursor, std::filesystem::copy_options::overwrite_existing);
+      sink_.request_max = 1 + cut % 3;
+      sink_.on_publish = [&] { stops_ = sink_.stored.size() + sink_.request_max > cut / 3; };
+      ASSERT_TRUE(publish(100));
+      stops_ = false;
+      sink_.on_publish = [] {};
+      ASSERT_TRUE(publish(100));
+      EXPECT_EQ(events(), whole) << cut;
+    }
+  }
+};
+
+TEST_P(CutPublisherTest, Changes_GoOnBehindAnyRequest) {
+  ASSERT_TRUE(publish());
+  for (const char* path : {"b", "c", "e/s", "m/f"}) remove_from_last(path);
+  for (const char* path : {"a-/f", "a/g", "b", "c/v", "c/w/f", "e/3", "e/s", "m/f/g", "zoo"}) write(path);
+  write("e/1", 20);
+  write("top", 20);
+  make_file("e/first");
+  for (const char* path : {"", "a", "a-", "b", "c", "c/w", "e", "m"}) mark(path, tracker::MarkKind::tree);
+  scan();
+  expect_same_events_if_cut_anywhere();
+}
+
+TEST_P(CutPublisherTest, EverythingAfterAReset_GoesOnBehindAnyRequest) {
+  sink_.on_publish = [&] { stops_ = true; };
+  ASSERT_TRUE(publish(100));
+  stops_ = false;
+  sink_.on_publish = [] {};
+  expect_same_events_if_cut_anywhere();
+}
+
+INSTANTIATE_TEST_SUITE_P(Drives, CutPublisherTest,
+                         testing::Values(std::vector<std::string>{"one"},
+                                         std::vector<std::string>{"one", "two"}),
+                         [](const auto& test) { return test.param.back(); });
 
 // Directories alone.
 TEST_F(PublisherTest, WithoutFiles_DirectoriesArePublished) {
