@@ -1,0 +1,82 @@
+// A publisher over the feed of a scanned node, with a sink that fails as servers do.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "publish/publisher.h"
+#include "scanner/store/checksum_vfs.h"
+#include "tests/publish/model_sink.h"
+#include "tests/scanner/scanned_node.h"
+#include "tests/support/random.h"
+
+namespace spoor::publish {
+
+class PublisherTest : public scanner::ScannedNode {
+ protected:
+  explicit PublisherTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
+    options.file_feed = true;
+  }
+
+  // As after a restart of the process.
+  base::Result<> publish(std::size_t batch = 3, std::chrono::seconds read_max = std::chrono::seconds(60)) {
+    Publisher publisher({.name = "bus",
+                         .cluster = "cluster",
+                         .node = "node",
+                         .data_dir = temp.path(),
+                         .batch_events_max = batch,
+                         .publishes_existing = publishes_existing_,
+                         .read_max = read_max},
+                        sink_, clock);
+    auto published = publisher.publish_all([this] { return stops_; });
+    figures_ = publisher.figures();
+    return published;
+  }
+
+  void forget() { scanner::Consumers::open(temp.path())->forget(Publisher::consumer_of("bus")).value(); }
+
+  // Of the cursor.
+  void fail_commits(bool fail) {
+    SQLite::Database database(temp / "consumers.db", SQLite::OPEN_READWRITE, 0, scanner::checksum_vfs());
+    database.exec("DROP TRIGGER IF EXISTS fail");
+    if (fail)
+      database.exec(
+          "CREATE TRIGGER fail BEFORE INSERT ON progress BEGIN SELECT RAISE(ABORT, 'no commit'); END");
+  }
+
+  // What is on the drive.
+  Tree source_tree() const {
+    Tree tree;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(drive())) {
+      const std::string path = entry.path().lexically_relative(drive()).native();
+      if (!path.starts_with(".spoor")) tree[path] = !entry.is_directory();
+    }
+    return tree;
+  }
+
+  // "new dir a", of what was stored since the last call.
+  std::vector<std::string> events() {
+    std::vector<std::string> lines;
+    for (const Event& event : sink_.stored) {
+      std::string line = name_of(event.kind);
+      if (event.kind != Event::Kind::reset && event.kind != Event::Kind::scan)
+        line += (event.is_file ? " file " : " dir ") + event.path;
+      lines.push_back(line);
+    }
+    sink_.stored.clear();
+    return lines;
+  }
+
+  support::Random random_;
+  ModelSink sink_{random_.fork()};
+  scanner::SinkFigures figures_;
+  bool publishes_existing_ = true;
+  bool stops_ = false;
+};
+
+}  // namespace spoor::publish
