@@ -24,6 +24,9 @@ class DaemonClient {
   // problem document if it has one.
   base::Result<nlohmann::ordered_json> exchange(const std::string& method, const std::string& target);
 
+  const base::Endpoint& endpoint() const { return endpoint_; }
+  peer::Transport& transport() { return *transport_; }
+
  private:
   DaemonClient(base::Endpoint endpoint, std::unique_ptr<peer::Transport> transport)
       : endpoint_(std::move(endpoint)), transport_(std::move(transport)) {}

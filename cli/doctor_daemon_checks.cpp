@@ -20,7 +20,6 @@ constexpr unsigned save_intervals_max = 3;
 constexpr seconds save_age_min{60};
 // At this size the daemon saves at once (Persistence::wants_save): it has only been idle if there is less.
 constexpr std::uint64_t journal_bytes_saved = std::uint64_t{128} << 20U;
-constexpr seconds watch_report_age_max{60};     // spoor-watch reports every 10 s
 constexpr std::chrono::hours scan_age_max{26};  // a daily timer, with a delay
 constexpr std::size_t partial_scans_max = 3;    // as many as collect_facts() reads
 
@@ -41,9 +40,12 @@ std::vector<scanner::ScanRecord> last_scans(const Facts& facts) {
 void check_watched_drive(const Facts& facts, const ordered_json& state, Findings& findings) {
   const std::string path = base::printable(state.at("path").get<std::string>());
   if (!state.at("ok").get<bool>()) {
-    findings.error(fmt::format("{} is not watched: {}", path, text_or(state.at("error"), "?")),
-                   "changes on it are not marked",
-                   "systemctl restart spoor-watch; journalctl -u spoor-watch");
+    const bool is_partial = facts.config.watch.unwatched == config::Unwatched::partial;
+    findings.error(
+        fmt::format("{} is not watched since {}: {}", path, text_or(state.at("failing_since"), "?"),
+                    text_or(state.at("error"), "?")),
+        is_partial ? "scans are partial: they miss what changes on it" : "each scan walks all of it",
+        "systemctl restart spoor-watch; journalctl -u spoor-watch");
     return;
   }
   const auto scans = last_scans(facts);
@@ -97,7 +99,7 @@ void check_daemon(const Facts& facts, Findings& findings) {
       "another daemon runs there, or an older configuration", "systemctl restart spoord");
 }
 
-// What check_journal(), check_drives() and check_etcd() report is not repeated.
+// What check_journal(), check_drives(), check_watch() and check_etcd() report is not repeated.
 void check_ready(const Facts& facts, Findings& findings) {
   const Answer& ready = facts.daemon.ready;
   if (ready.is_ok()) return;
@@ -108,7 +110,8 @@ void check_ready(const Facts& facts, Findings& findings) {
   for (const auto& reason : ready.body.at("reasons")) {
     const auto text = reason.get<std::string>();
     const bool is_of_etcd = is_etcd_reported && text.find("etcd") != std::string::npos;
-    if (text.starts_with("journal: ") || text.starts_with("drive ") || is_of_etcd) continue;
+    const bool is_of_watch = text.find(" is not watched: ") != std::string::npos;
+    if (text.starts_with("journal: ") || text.starts_with("drive ") || is_of_watch || is_of_etcd) continue;
     findings.error(fmt::format("the daemon is not ready: {}", text), "marks may not be kept",
                    "journalctl -u spoord -p warning");
   }
@@ -159,30 +162,17 @@ void check_watch(const Facts& facts, Findings& findings) {
                     shell_quoted(facts.config_file)));
   }
   if (wanted.empty()) return;
-  constexpr const char* why = "changes on the drives are not marked: scans miss them";
   const auto& watch = facts.daemon.status.body.at("watch");
-  if (!watch.is_object()) {
-    findings.error("watch.drives is set, and spoor-watch has never run, or its record can't be read", why,
-                   "systemctl enable --now spoor-watch");
-    return;
-  }
-  const auto reported_at = base::parse_iso_time(watch.at("reported_at").get<std::string>());
-  if (!reported_at || facts.now - *reported_at > watch_report_age_max) {
-    findings.error(fmt::format("spoor-watch last reported at {}: it does not run, or hangs",
-                               watch.at("reported_at").get<std::string>()),
-                   why, "systemctl restart spoor-watch");
-    return;
-  }
   for (const auto& drive : wanted) {
     const auto path = base::printable(drive.native());
-    const auto& states = watch.at("drives");
+    const auto& states = watch.is_object() ? watch.at("drives") : ordered_json::array();
     const auto found =
         std::ranges::find_if(states, [&](const ordered_json& state) { return state.at("path") == path; });
     if (found != states.end()) {
       check_watched_drive(facts, *found, findings);
     } else {
-      findings.error(fmt::format("{} is in watch.drives, and spoor-watch does not know it", path), why,
-                     "systemctl restart spoor-watch");
+      findings.error(fmt::format("{} is in watch.drives, and spoord does not know that", path),
+                     "/readyz does not report whether it is watched", "systemctl reload spoord");
     }
   }
 }

@@ -131,6 +131,7 @@ class ScanCommand {
     const auto code = [&] {
       Target target{std::move(database), true};
       ScanWalk walk(config_, clock_, target.database, walk_options());
+      if (const auto done = walk.synchronise(global_); !done) return base::Result<int>(done.error());
       return scan(walk, target, {}, answer, nullptr);
     }();
     return rebuilt(code);
@@ -174,6 +175,10 @@ class ScanCommand {
       has_asked = true;
       return resumed.error();
     }
+    // A scan that was resumed may have taken hours.
+    if (*resumed) {
+      if (const auto done = walk.synchronise(global_); !done) return done.error();
+    }
     const auto stored = read_stored(target.database);
     if (!stored) return stored.error();
     const auto answer = ask(*stored);
@@ -184,7 +189,8 @@ class ScanCommand {
 
   base::Result<int> scan(ScanWalk& walk, Target& target, const StoredScan& stored,
                          const GatheredMarks& answer, const scanner::ScanReport* resumed) const {
-    const scanner::ScanInput input = input_of(answer, stored);
+    scanner::ScanInput input = input_of(answer, stored);
+    input.partial = input.partial || !walk.unwatched().empty();
     const auto report = commit(walk, target, input);
     if (!report) return report.error();
     const peer::Gathered& gathered = answer.gathered;
@@ -195,12 +201,13 @@ class ScanCommand {
            .resumed = resumed,
            .start_level = input.start_level,
            .full = flags_.full,
-           .note = joined(joined(joined(answer.note, walk.watch_note()), report->log), written)});
+           .unwatched = walk.unwatched(),
+           .note = joined(joined(answer.note, report->log), written)});
     for (const std::string& warning : limit_warnings(report->limits)) print_error(warning);
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }
-    return static_cast<int>(gathered.complete() && !report->left_something() ? exit_done : exit_in_part);
+    return static_cast<int>(!input.partial && !report->left_something() ? exit_done : exit_in_part);
   }
 
   base::Result<scanner::ScanReport> commit(ScanWalk& walk, Target& target,
@@ -213,9 +220,10 @@ class ScanCommand {
     return report;
   }
 
-  // Resumes the scan that was killed last time, if there is one, and commits it. Marks made since then are
-  // gathered by the scan that follows.
+  // Synchronises with spoor-watch, and resumes the scan that was killed last time, if there is one, and
+  // commits it. Marks made since then are gathered by the scan that follows.
   base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk, Target& target) const {
+    if (const auto done = walk.synchronise(global_); !done) return done.error();
     const auto input = walk.find_unfinished();
     if (!input) return input.error();
     if (!*input) return std::optional<scanner::ScanReport>();

@@ -193,12 +193,13 @@ ordered_json scan_json(const ScanOutcome& outcome) {
                     {"mode", outcome.is_full() ? "full" : "incremental"},
                     {"reason", outcome.reason()},
                     {"dry_run", outcome.report == nullptr},
-                    {"partial", !gathered.complete()},
+                    {"partial", outcome.is_partial()},
                     {"resumed", resumed_json(outcome.resumed)},
                     {"peers", peers_json(gathered)},
                     {"unknown_sources", gathered.unknown_sources},
                     {"gaps", gathered.gaps}};
   json["drive_gaps"] = drive_gaps_json(report.drive_gaps);
+  json["unwatched"] = outcome.unwatched;
   json["filter"] = filter_json(outcome);
   json["dirs_walked"] = record.figures.dirs_walked;
   json["dirs_skipped"] = record.figures.dirs_skipped;
@@ -224,6 +225,8 @@ ordered_json scan_json(const ScanOutcome& outcome) {
 
 std::string scan_text(const ScanOutcome& outcome) {
   std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
+  for (const std::string& drive : outcome.unwatched)
+    gathered += fmt::format("partial    {}\n", printable(drive, reason_bytes_max));
   if (!outcome.note.empty())
     gathered += fmt::format("note       {}\n", printable(outcome.note, reason_bytes_max));
   if (outcome.resumed != nullptr) {

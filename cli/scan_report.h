@@ -20,12 +20,14 @@ struct ScanOutcome {
   const scanner::ScanReport* report = nullptr;  // a dry run has none
   // Of an earlier scan that was killed; it was resumed and finished before this one.
   const scanner::ScanReport* resumed = nullptr;
-  std::size_t start_level = 0;  // requested for the next cycle
-  bool full = false;            // requested by the user
-  std::string note = {};        // an error outside the scan itself
+  std::size_t start_level = 0;              // requested for the next cycle
+  bool full = false;                        // requested by the user
+  std::vector<std::string> unwatched = {};  // drives, of which changes may not be marked, and why
+  std::string note = {};                    // an error outside the scan itself
 
   // Why everything is walked, or would be in a dry run; empty for an incremental scan.
   std::string reason() const;
+  bool is_partial() const { return !gathered.complete() || !unwatched.empty(); }
   bool is_full() const { return report != nullptr ? report->record.walked_everything : !reason().empty(); }
 };
 

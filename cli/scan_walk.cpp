@@ -1,5 +1,6 @@
 #include "cli/scan_walk.h"
 
+#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,20 +11,22 @@
 #include <thread>
 #include <utility>
 
+#include "base/printable.h"
+#include "cli/daemon_client.h"
 #include "cli/stop_on_signal.h"
 #include "config/derived.h"
+#include "peer/http/watch_report.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/storage/drive_registry.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::cli {
 namespace {
 
 constexpr std::size_t threads_max = 32;
 constexpr std::size_t open_directories_wanted = 2048;
-constexpr std::chrono::seconds watch_silence_max{60};  // it writes its record every 10 s
+constexpr std::chrono::seconds response_margin{20};  // of the daemon, beyond `watch.timeout`
 
 // A walk keeps many directories open. The soft limit protects programs that use select(2), so it is restored
 // for the command of a hook.
@@ -51,16 +54,6 @@ class RaisedDescriptorLimit {
   rlimit before_{};
   bool is_raised_ = false;
 };
-
-// The last gap in what spoor-watch marked on the drive; an empty one if there is none. A record that cannot
-// be read may hold another gap in each scan.
-tracker::DriveGap last_gap(const base::Result<std::optional<tracker::WatchRecord>>& record,
-                           const std::filesystem::path& drive, bool is_watched) {
-  if (!record && !is_watched) return {};
-  if (!record) return {tracker::InstanceId::random().to_string(), record.error().message, {}};
-  const auto* watched = *record ? (*record)->find(drive) : nullptr;
-  return watched == nullptr ? tracker::DriveGap() : watched->gap;
-}
 
 }  // namespace
 
@@ -116,12 +109,27 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
   return report;
 }
 
-std::string ScanWalk::watch_note() const {
-  if (config::watched_drives(config_).empty()) return {};
-  base::PosixFileSystem files;
-  const auto record = tracker::read_watch_record(files, config_.node.data_dir);
-  const bool is_reported = record && *record && clock_.wall_now() - (*record)->written_at < watch_silence_max;
-  return is_reported ? "" : "spoor-watch does not run: what changes on the watched drives is not marked";
+base::Result<> ScanWalk::synchronise(const GlobalOptions& global) {
+  const auto watched = config::watched_drives(config_);
+  if (watched.empty()) return {};
+  auto daemon = DaemonClient::create(global, config_.watch.timeout + response_margin);
+  if (!daemon) return daemon.error();
+  peer::SyncRequest request{.timeout = config_.watch.timeout};
+  for (const auto& path : watched) request.drives.push_back(path.native());
+  unwatched_.clear();
+  for (const peer::DriveSync& sync : peer::synchronise(daemon->transport(), daemon->endpoint(), request)) {
+    scanner::Drive& drive =
+        *std::ranges::find(options_.drives, std::filesystem::path(sync.drive), &scanner::Drive::path);
+    const bool is_walked =
+        sync.error.empty() || options_.full || config_.watch.unwatched == config::Unwatched::walk;
+    drive.gap = sync.gap.id;
+    drive.gap_reason = sync.error.empty() ? sync.gap.reason
+                       : is_walked        ? "it is not watched: " + sync.error
+                                          : "";
+    if (!is_walked)
+      unwatched_.push_back(fmt::format("{} is not watched: {}", base::printable(sync.drive), sync.error));
+  }
+  return {};
 }
 
 // A drive whose identity differs from the one that the daemon registered for its path is not walked.
@@ -130,8 +138,6 @@ std::vector<scanner::Drive> ScanWalk::drives() const {
   tracker::DriveRegistry registry(files, config_.node.data_dir);
   // The daemon also reports a damaged registry. check() refuses drives that carry no identity of their own.
   static_cast<void>(registry.load(config_.drives));
-  const auto record = tracker::read_watch_record(files, config_.node.data_dir);
-  const auto watched_drives = config::watched_drives(config_);
   std::vector<scanner::Drive> drives;
   drives.reserve(config_.drives.size());
   for (const auto& path : config_.drives) {
@@ -139,10 +145,6 @@ std::vector<scanner::Drive> ScanWalk::drives() const {
     drive.path = path;
     drive.refused = registry.check(path).error;
     drive.identity = registry.id_of(path);
-    const bool is_watched = std::ranges::find(watched_drives, path) != watched_drives.end();
-    const tracker::DriveGap gap = last_gap(record, path, is_watched);
-    drive.gap = gap.id;
-    drive.gap_reason = gap.reason;
   }
   return drives;
 }

@@ -2,10 +2,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file_system.h"
+#include "cli/options.h"
 #include "cli/scan_progress.h"
 #include "config/config.h"
 #include "scanner/scan.h"
@@ -34,8 +36,10 @@ class ScanWalk {
   base::Result<scanner::ScanReport> run(const scanner::ScanInput& input);
   bool was_stopped() const { return was_stopped_; }
 
-  // That spoor-watch does not run although it is to watch drives; empty otherwise.
-  std::string watch_note() const;
+  // Waits until spoor-watch has marked all that changed on the watched drives before. Before each gather.
+  // Drives of which that is not known are walked, or else, by `watch.unwatched`, listed in unwatched().
+  base::Result<> synchronise(const GlobalOptions& global);
+  const std::vector<std::string>& unwatched() const { return unwatched_; }
 
  private:
   std::vector<scanner::Drive> drives() const;
@@ -50,6 +54,7 @@ class ScanWalk {
   base::PosixFileSystem files_;
   scanner::UnfinishedScan unfinished_;
   scanner::ScanOptions options_;
+  std::vector<std::string> unwatched_;
   bool was_stopped_ = false;
 };
 

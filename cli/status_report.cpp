@@ -128,11 +128,13 @@ std::string watch_text(const ordered_json& watch) {
   Table table({"watched drive", "events", "marks", "gaps", "last gap", ""}, {4, 5});
   for (const auto& drive : list(watch, "drives")) {
     const ordered_json& gap = member(drive, "last_gap");
+    std::string state = error_text(drive, unknown);
+    if (is_false(drive, "ok"))
+      state = fmt::format("not watched since {}: {}", text(drive, "failing_since"), state);
     table.add({text(drive, "path"), count(drive, "events"), count(drive, "marks"), count(drive, "gaps"),
-               gap.is_object() ? text(gap, "at") : "-", error_text(drive, unknown)});
+               gap.is_object() ? text(gap, "at") : "-", state});
   }
-  return fmt::format("\n{}reported by spoor-watch at {}\n", table.to_string(),
-                     base::printable(text(watch, "reported_at")));
+  return '\n' + table.to_string();
 }
 
 // With a single sender, the totals above are sufficient.

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t name_bytes_max = 64;
 constexpr std::chrono::seconds watch_batch_max{10};
+constexpr std::chrono::hours watch_timeout_max{1};
 
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -74,6 +75,8 @@ void check_drives(const Config& config, Problems& problems) {
 void check_watch(const Config& config, Problems& problems) {
   if (config.watch.batch > watch_batch_max)
     add(problems, "watch.batch", "is out of range: expected a duration from 1ms to 10s");
+  if (config.watch.timeout > watch_timeout_max)
+    add(problems, "watch.timeout", "is out of range: expected a duration from 1ms to 1h");
   for (std::size_t i = 0; i < config.watch.drives.size(); ++i) {
     const fs::path& drive = config.watch.drives[i];
     const std::string key = fmt::format("watch.drives[{}]", i);

@@ -18,6 +18,7 @@ enum class Durability { disk, os, memory };
 enum class BucketNames { any, s3 };
 enum class Require { any, all };
 enum class NewPeers { walk, trust };
+enum class Unwatched { walk, partial };
 enum class EventFormat { structured, batched };
 enum class LogLevel { trace, debug, info, warn, error };
 enum class LogFormat { text, json };
@@ -195,6 +196,8 @@ struct Config {
     bool all_drives = false;                    // "drives" is "all".
     std::vector<std::filesystem::path> drives;  // Else: these of the node's drives.
     std::chrono::milliseconds batch{20};        // Events are read in batches this far apart.
+    std::chrono::milliseconds timeout = std::chrono::seconds(10);  // Of a scan that waits for spoor-watch.
+    Unwatched unwatched = Unwatched::walk;  // What a scan does where spoor-watch does not respond.
     bool operator==(const Watch&) const = default;
   };
 

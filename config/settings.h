@@ -71,6 +71,9 @@ constexpr std::array<EnumName<Require>, 2> names_of(Require) {
 constexpr std::array<EnumName<NewPeers>, 2> names_of(NewPeers) {
   return {{{"walk", NewPeers::walk}, {"trust", NewPeers::trust}}};
 }
+constexpr std::array<EnumName<Unwatched>, 2> names_of(Unwatched) {
+  return {{{"walk", Unwatched::walk}, {"partial", Unwatched::partial}}};
+}
 constexpr std::array<EnumName<EventFormat>, 2> names_of(EventFormat) {
   return {{{"structured", EventFormat::structured}, {"batched", EventFormat::batched}}};
 }
@@ -237,6 +240,8 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("history.prefixes", config.history.prefixes);
   visit("watch.drives", AllOr{config.watch.all_drives, config.watch.drives});
   visit("watch.batch", Duration{config.watch.batch, milliseconds(1)});
+  visit("watch.timeout", Duration{config.watch.timeout, milliseconds(1)});
+  visit("watch.unwatched", config.watch.unwatched);
   visit("publish.interval", Duration{config.publish.interval, milliseconds(100)});
   visit("publish.sinks", config.publish.sinks);
   visit("auth.tokens", config.auth.tokens);

@@ -167,8 +167,13 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
     before = fresh.peers;
     return true;
   };
+  const auto set_watched = [&node](const Config& fresh) {
+    node.watched_drives().set_watched(config::watched_drives(fresh));
+    return true;
+  };
   return {
       {{"log.level"}, set_log},
+      {{"watch.drives"}, set_watched},
       {{"limits.max_body", "limits.max_bodies", "limits.max_connections"}, set_limits},
       {{"peers.static", "peers.dns", "peers.dns_servers", "peers.dns_tls"}, set_peers},
       {{"peers.token_file", "peers.token_to_all", "peers.tls"},

@@ -63,6 +63,10 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                 .members = [this] { return members(); },
                 .copies = config::copy_rules(config)}),
       scans_(context, reporting_, scanner::UsageDatabase::file_in(config.node.data_dir)),
+      watched_(timers_, clock, config.drives, config::watched_drives(config),
+               [this](const auto& drive, const auto& cookie, auto done) {
+                 snapshot_scheduler_.touch(drive, cookie, std::move(done));
+               }),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
               etcd_.get(), clock),
@@ -78,6 +82,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                .marks = intake_,
                .metrics = metrics_,
                .scans = scans_,
+               .watched = watched_,
                .answers = merging_},
               clock),
       api_(context, identity_.node, {intake_, routes_, reports_}, std::move(secrets.access), clock) {
@@ -112,6 +117,7 @@ void Node::start() {
 void Node::stop() {
   server_.stop();
   peers_.stop();
+  watched_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();
 }

@@ -24,6 +24,7 @@
 #include "daemon/process/timer.h"
 #include "daemon/status/metrics.h"
 #include "daemon/status/scan_watch.h"
+#include "daemon/status/watched_drives.h"
 #include "peer/http/credentials.h"
 #include "tracker/paths/namespace_rules.h"
 #include "tracker/storage/persistence.h"
@@ -66,6 +67,7 @@ class Node {
   Api& api() { return api_; }
   PeerWatch& peers() { return peers_; }
   EtcdMembership* etcd() { return etcd_.get(); }
+  WatchedDrives& watched_drives() { return watched_; }
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
@@ -89,6 +91,7 @@ class Node {
   const std::unique_ptr<EtcdMembership> etcd_;  // null: not configured
   Reports reports_;
   ScanWatch scans_;
+  WatchedDrives watched_;
   Metrics metrics_;
   MarkIntake intake_;
   NodeRoutes routes_;

@@ -64,13 +64,12 @@ base::Result<std::unique_ptr<EventSource>> DriveSource::open(const Options& opti
   return std::unique_ptr<EventSource>(std::move(source));
 }
 
-std::unique_ptr<EventSource> DriveSource::resume(const Options& options, KeptGroup kept,
-                                                 const std::string& gap_id) {
+std::unique_ptr<EventSource> DriveSource::resume(const Options& options, KeptGroup kept) {
   const auto note = kept.settled();
   std::unique_ptr<DriveSource> source(new DriveSource(options));  // its constructor is private
   source->kept_.emplace(std::move(kept));
   if (note) source->note_ = *note;
-  const bool is_same = note && note->drive == options.drive && note->gap_id == gap_id && source->enter();
+  const bool is_same = note && note->drive == options.drive && source->enter();
   source->leave();
   if (is_same) return source;
   source->discard();
@@ -93,8 +92,8 @@ base::Result<std::vector<KernelEvent>> DriveSource::read() {
   return kept_->group().read();
 }
 
-void DriveSource::settle(const std::string& gap_id) {
-  note_.gap_id = gap_id;
+void DriveSource::settle(const peer::DriveGap& gap) {
+  note_.gap = gap;
   kept_->set_settled(note_);
 }
 

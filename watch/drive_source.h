@@ -29,16 +29,16 @@ class DriveSource final : public EventSource {
   static base::Result<> check(const Options& options);
 
   // Continues a group of an earlier process, if that missed nothing: the drive is the same, and was watched
-  // ever since. `gap_id` is the drive's last gap. Null if it may have missed something; `kept` is used up.
-  static std::unique_ptr<EventSource> resume(const Options& options, KeptGroup kept,
-                                             const std::string& gap_id);
+  // ever since. Null if it may have missed something; `kept` is used up.
+  static std::unique_ptr<EventSource> resume(const Options& options, KeptGroup kept);
 
   base::Result<> enter() override;
   void leave() override { root_.leave(); }
   base::Result<std::vector<KernelEvent>> read() override;
   DirectoryPaths& paths() override { return paths_; }
   std::uint64_t queue_bytes() override { return kept_->group().queue_bytes(); }
-  void settle(const std::string& gap_id) override;
+  void settle(const peer::DriveGap& gap) override;
+  const peer::DriveGap& settled() const override { return note_.gap; }
   void discard() override { kept_->discard(); }
   int descriptor() const override { return kept_->group().descriptor(); }
   std::vector<std::string> own_directories() const override;

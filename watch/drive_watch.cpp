@@ -1,6 +1,5 @@
 #include "watch/drive_watch.h"
 
-#include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::watch {
 namespace {
@@ -17,10 +17,7 @@ using std::chrono::seconds;
 
 constexpr seconds check_interval{1};  // of whether the drive is still mounted
 constexpr seconds reopen_interval{1};
-constexpr seconds gap_interval{60};  // between gaps of a drive that cannot be watched or marked
-// Storing a gap costs some syncs of the disk: no more than so many in a row, and then one in this time.
-constexpr int gaps_in_a_row_max = 4;
-constexpr seconds gap_pace{5};
+constexpr seconds report_interval{3};
 constexpr milliseconds first_pause{100};
 constexpr seconds pause_max{5};
 // Read before marks are sent: bounds the memory for events.
@@ -28,42 +25,50 @@ constexpr std::size_t batches_max = 256;
 
 }  // namespace
 
-DriveWatch::DriveWatch(Options options, OpenSource open, MarkSink& marks, GapSink& gaps,
-                       const base::Clock& clock, std::unique_ptr<EventSource> kept, std::string gap_id)
+DriveWatch::DriveWatch(Options options, OpenSource open, MarkSink& sink, const base::Clock& clock,
+                       std::unique_ptr<EventSource> kept)
     : options_(std::move(options)),
       open_source_(std::move(open)),
-      marks_(marks),
-      gaps_(gaps),
+      sink_(sink),
       clock_(clock),
       source_(std::move(kept)),
-      pending_(source_ ? source_->own_directories() : std::vector<std::string>()),
-      gap_id_(std::move(gap_id)) {}
+      pending_(source_ ? source_->own_directories() : std::vector<std::string>()) {
+  if (!source_) return;
+  gap_ = source_->settled();
+  is_gap_known_ = true;
+}
 
 void DriveWatch::step() {
+  is_busy_ = false;
   if (source_ || open()) read();
-  // A source that was lost is opened again at once, which notes a gap, whether or not it succeeds.
+  // A source that was lost is opened again at once.
   if (!source_ && open()) read();
-  store_gap();
   send();
-  if (source_ && is_settled()) source_->settle(gap_id_);
+  if (source_ && is_settled()) source_->settle(gap_);
+  report();
 }
 
 std::chrono::nanoseconds DriveWatch::due_in() const {
   const base::SteadyTime now = clock_.steady_now();
   base::SteadyTime due = now + check_interval;
-  if (!pending_.empty()) due = std::min(due, send_at_);
+  if (!pending_.empty() || !cookie_.empty()) due = std::min(due, send_at_);
   return std::max(due - now, std::chrono::nanoseconds(0));
 }
 
-tracker::WatchFigures DriveWatch::figures() const {
-  tracker::WatchFigures figures = figures_;
-  figures.pending_marks = pending_.size();
+peer::WatchedDrive DriveWatch::state() const {
+  peer::WatchedDrive state{.drive = options_.drive.native(),
+                           .is_watched = source_ != nullptr,
+                           .error = open_error_.empty() ? send_error_ : open_error_,
+                           .gap = gap_,
+                           .figures = figures_};
+  if (is_settled()) state.cookie = cookie_;
+  state.figures.pending_marks = pending_.size();
   if (pending_since_)
-    figures.lag_seconds = std::chrono::duration<double>(clock_.steady_now() - *pending_since_).count();
-  return figures;
+    state.figures.lag_seconds = std::chrono::duration<double>(clock_.steady_now() - *pending_since_).count();
+  return state;
 }
 
-// The gap is stored after the drive is watched: what changed in between is part of it.
+// What changed before the drive is watched is part of the gap.
 bool DriveWatch::open() {
   const base::SteadyTime now = clock_.steady_now();
   if (now < open_at_) return false;
@@ -72,15 +77,12 @@ bool DriveWatch::open() {
     open_at_ = now + reopen_interval;
     if (open_error_ != opened.error().message) spdlog::error("{}", opened.error().message);
     open_error_ = opened.error().message;
-    note_lasting_gap(open_error_);
     return false;
   }
   source_ = *std::move(opened);
   pending_ = EventMarks(source_->own_directories());
-  pending_since_.reset();
-  note_gap(lost_reason_.empty() ? "changes before spoor-watch started were not watched" : lost_reason_);
+  note_gap(lost_reason_);
   open_error_.clear();
-  lasting_gap_at_ = {};
   return true;
 }
 
@@ -96,6 +98,12 @@ void DriveWatch::read() {
     if (!*more) break;
   }
   source_->leave();
+  std::string cookie = pending_.take_cookie();
+  if (cookie.empty()) return;
+  cookie_ = std::move(cookie);
+  // A scan waits.
+  send_at_ = {};
+  has_failed_to_report_ = false;
 }
 
 // Returns false if no event waits.
@@ -104,30 +112,30 @@ base::Result<bool> DriveWatch::read_batch() {
   if (!events) return events.error();
   if (events->empty()) return false;
   const std::size_t before = pending_.size();
+  const std::size_t spoor_events_before = pending_.spoor_events();
   const auto added = pending_.add(*events, source_->paths());
   if (!added) {
     source_->paths().forget();
     note_gap(added.error().message);
   }
+  is_busy_ = is_busy_ || events->size() > pending_.spoor_events() - spoor_events_before;
   figures_.events += events->size();
   figures_.coalesced += events->size() - std::min(events->size(), pending_.size() - before);
   if (!pending_.empty() && !pending_since_) pending_since_ = clock_.steady_now();
   if (pending_.bytes() > options_.pending_bytes_max) send();
   if (pending_.bytes() <= options_.pending_bytes_max) return true;
   note_gap("more changed, while the daemon accepted no marks, than fits in memory");
-  pending_.clear();
-  pending_since_.reset();
+  drop_pending();
   return true;
 }
 
 void DriveWatch::send() {
   if (pending_.empty() || clock_.steady_now() < send_at_) return;
-  const auto sent = marks_.send(pending_);
+  const auto sent = sink_.send(pending_);
   if (!sent) return fail_to_send(sent.error());
   if (!send_error_.empty()) spdlog::info("the daemon accepts marks again");
   figures_.marks += pending_.size();
-  pending_.clear();
-  pending_since_.reset();
+  drop_pending();
   send_error_.clear();
   pause_ = {};
 }
@@ -135,13 +143,9 @@ void DriveWatch::send() {
 void DriveWatch::fail_to_send(const base::Error& why) {
   if (why.code == std::errc::invalid_argument) {
     note_gap(why.message);
-    pending_.clear();
-    pending_since_.reset();
-    store_gap();
+    drop_pending();
     return;
   }
-  // A scan may succeed although the daemon refuses these marks.
-  if (why.code == std::errc::permission_denied) note_lasting_gap(why.message);
   if (send_error_.empty())
     spdlog::warn("marks of {} wait: {}", base::printable(options_.drive.native()), why.message);
   send_error_ = why.message;
@@ -149,42 +153,49 @@ void DriveWatch::fail_to_send(const base::Error& why) {
   send_at_ = clock_.steady_now() + pause_;
 }
 
-// If it cannot be stored, the next step retries.
-void DriveWatch::store_gap() {
+void DriveWatch::drop_pending() {
+  pending_.clear();
+  pending_since_.reset();
+}
+
+// At once if a scan waits for it, or if the daemon is to know something new; else at intervals, so that the
+// daemon knows that the drive is still watched.
+void DriveWatch::report() {
   const base::SteadyTime now = clock_.steady_now();
-  if (gap_reason_.empty() || gaps_paid_until_ > now + (gaps_in_a_row_max - 1) * gap_pace) return;
-  gaps_paid_until_ = std::max(gaps_paid_until_, now) + gap_pace;
-  auto stored = gaps_.add_gap(options_.drive, gap_reason_);
-  if (!stored) {
-    if (gap_error_.empty()) spdlog::error("cannot store a gap: {}", stored.error().message);
-    gap_error_ = stored.error().message;
-    return;
-  }
-  spdlog::warn("the next scan walks all of {}: {}", base::printable(options_.drive.native()), gap_reason_);
-  gap_error_.clear();
-  gap_reason_.clear();
-  gap_id_ = *std::move(stored);
-  ++figures_.gaps;
+  const peer::WatchedDrive state = this->state();
+  const bool is_news = !state.cookie.empty() || state.is_watched != reported_.is_watched ||
+                       state.error != reported_.error || state.gap != reported_.gap;
+  if (now < report_at_ && (!is_news || has_failed_to_report_)) return;
+  if (!state.cookie.empty()) is_gap_known_ = true;  // also if the response is lost
+  const auto sent = sink_.report(state);
+  if (!sent && !has_failed_to_report_)
+    spdlog::warn("scans walk all of {}: spoord takes no report: {}", base::printable(state.drive),
+                 sent.error().message);
+  has_failed_to_report_ = !sent;
+  report_at_ = now + (has_failed_to_report_ ? check_interval : report_interval);
+  if (has_failed_to_report_) return;
+  if (!state.cookie.empty()) cookie_.clear();
+  reported_ = state;
 }
 
 void DriveWatch::lose(const std::string& why) {
   source_->leave();
   source_->discard();
   source_.reset();
-  pending_.clear();
-  pending_since_.reset();
+  drop_pending();
+  cookie_.clear();
   lost_reason_ = why;
+  open_error_ = why;
   open_at_ = {};
 }
 
-void DriveWatch::note_lasting_gap(const std::string& reason) {
-  if (clock_.steady_now() < lasting_gap_at_) return;
-  lasting_gap_at_ = clock_.steady_now() + gap_interval;
-  note_gap(reason);
-}
-
+// A gap that no scan can know covers what is missed until one does.
 void DriveWatch::note_gap(const std::string& reason) {
-  if (gap_reason_.empty()) gap_reason_ = reason;
+  if (!gap_.id.empty() && !is_gap_known_) return;
+  gap_ = {tracker::InstanceId::random().to_string(), reason, clock_.wall_now()};
+  is_gap_known_ = false;
+  ++figures_.gaps;
+  spdlog::warn("the next scan walks all of {}: {}", base::printable(options_.drive.native()), reason);
 }
 
 }  // namespace spoor::watch

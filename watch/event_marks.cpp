@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "peer/http/watch_report.h"
 #include "tracker/paths/path.h"
+#include "tracker/storage/drive_registry.h"
 
 namespace spoor::watch {
 namespace {
@@ -63,7 +65,11 @@ base::Result<> EventMarks::add_without_directory(const KernelEvent& event) {
 base::Result<> EventMarks::mark_directory(const EntryName& entry, DirectoryPaths& paths) {
   auto place = paths.find(entry.directory);
   if (!place) return place.error();
-  if (!*place || is_own((*place)->path)) return {};
+  if (!*place) return {};
+  if (is_own((*place)->path)) {
+    note_own((*place)->path, entry.name);
+    return {};
+  }
   std::string& path = (*place)->path;
   if ((*place)->is_only_ancestor) {
     insert(trees_, std::move(path));
@@ -94,6 +100,12 @@ base::Result<> EventMarks::mark_entry(const EntryName& entry, std::set<std::stri
 void EventMarks::insert(std::set<std::string>& marks, std::string path) {
   const std::size_t bytes = path.size() + mark_bytes;
   if (marks.insert(std::move(path)).second) bytes_ += bytes;
+}
+
+void EventMarks::note_own(const std::string& directory, const std::string& name) {
+  if (directory != tracker::spoor_directory("")) return;
+  ++spoor_events_;
+  if (peer::is_cookie(name)) cookie_ = name;
 }
 
 bool EventMarks::is_own(const std::string& path) const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -41,12 +42,19 @@ class EventMarks {
   std::size_t bytes() const { return bytes_; }  // about what they take in memory
   void clear();
 
+  // The last cookie of a scan among the events (peer/http/watch_report.h), once; empty: there was none.
+  std::string take_cookie() { return std::exchange(cookie_, {}); }
+
+  // How many events in `.spoor` there were, which are not marked.
+  std::size_t spoor_events() const { return spoor_events_; }
+
  private:
   base::Result<> add(const KernelEvent& event, DirectoryPaths& paths);
   static base::Result<> add_without_directory(const KernelEvent& event);
   base::Result<> mark_directory(const EntryName& entry, DirectoryPaths& paths);
   base::Result<> mark_entry(const EntryName& entry, std::set<std::string>& marks, DirectoryPaths& paths);
   void insert(std::set<std::string>& marks, std::string path);
+  void note_own(const std::string& directory, const std::string& name);
   bool is_own(const std::string& path) const;
 
   std::vector<std::string> own_;
@@ -54,6 +62,8 @@ class EventMarks {
   std::set<std::string> trees_;
   std::set<std::string> top_entries_;
   std::size_t bytes_ = 0;
+  std::string cookie_;
+  std::size_t spoor_events_ = 0;
 };
 
 }  // namespace spoor::watch

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "peer/http/watch_report.h"
 #include "watch/directory_paths.h"
 #include "watch/kernel_event.h"
 
@@ -32,8 +33,11 @@ class EventSource {
   // Of the events that wait.
   virtual std::uint64_t queue_bytes() = 0;
 
-  // All events that were read are marked, or part of the gap of this id.
-  virtual void settle(const std::string& gap_id) = 0;
+  // All events that were read since this gap are marked.
+  virtual void settle(const peer::DriveGap& gap) = 0;
+
+  // The gap with which an earlier process settled it; empty for a source that begins here.
+  virtual const peer::DriveGap& settled() const = 0;
 
   // The source ends for good: no later process continues it.
   virtual void discard() = 0;

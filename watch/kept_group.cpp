@@ -33,10 +33,13 @@ std::string encode(const GroupNote& note) {
   out.raw(magic);
   out.u64(note.device);
   out.u64(note.inode);
-  out.u64(note.gap_id.size());
-  out.raw(note.gap_id);
+  out.u64(note.gap.id.size());
+  out.raw(note.gap.id);
   out.u64(note.drive.native().size());
   out.raw(note.drive.native());
+  out.u64(note.gap.reason.size());
+  out.raw(note.gap.reason);
+  out.u64(static_cast<std::uint64_t>(note.gap.at.time_since_epoch().count()));
   return out.take();
 }
 
@@ -46,8 +49,12 @@ std::optional<GroupNote> decode(std::string_view bytes) {
   GroupNote note;
   note.device = in.u64();
   note.inode = in.u64();
-  note.gap_id = in.raw(in.u64());
+  note.gap.id = in.raw(in.u64());
   note.drive = std::string(in.raw(in.u64()));
+  // That of version 1.0.0 ends here.
+  if (in.ok() && in.remaining() == 0) return note;
+  note.gap.reason = in.raw(in.u64());
+  note.gap.at = base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
   if (!in.ok()) return std::nullopt;
   return note;
 }

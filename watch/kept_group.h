@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
+#include "peer/http/watch_report.h"
 #include "watch/fanotify_group.h"
 
 namespace spoor::watch {
@@ -19,7 +20,7 @@ struct GroupNote {
   std::filesystem::path drive = {};
   dev_t device = 0;
   ino_t inode = 0;
-  std::string gap_id = {};  // the drive's last gap, see tracker/storage/watch_record.h
+  peer::DriveGap gap = {};  // the drive's last one
 
   friend bool operator==(const GroupNote&, const GroupNote&) = default;
 };

@@ -20,7 +20,6 @@
 #include "config/derived.h"
 #include "config/load.h"
 #include "config/logging.h"
-#include "tracker/storage/watch_record.h"
 #include "watch/watcher.h"
 
 namespace {
@@ -30,7 +29,7 @@ using namespace spoor;
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 constexpr const char* program = "spoor-watch";
-constexpr std::chrono::seconds record_interval{10};
+constexpr std::chrono::seconds status_interval{10};
 
 void notify(const std::string& state) { static_cast<void>(::sd_notify(0, state.c_str())); }
 
@@ -38,11 +37,9 @@ void serve(watch::Watcher& watcher, const base::StopSignals& signals) {
   std::string status = watcher.status_line();
   spdlog::info("{}", status);
   notify("READY=1\nSTATUS=" + status);
-  while (!signals.wait(record_interval)) {
-    if (const auto written = watcher.write_record(); !written) spdlog::error("{}", written.error().message);
-    const std::string now = watcher.status_line();
-    if (now != status) notify("STATUS=" + now);
-    status = now;
+  while (!signals.wait(status_interval)) {
+    status = watcher.status_line();
+    notify("WATCHDOG=1\nSTATUS=" + status);
   }
   spdlog::info("stops: marks what was read");
   notify("STOPPING=1");
@@ -50,16 +47,15 @@ void serve(watch::Watcher& watcher, const base::StopSignals& signals) {
 
 base::Result<> watch_drives(const config::Config& config) {
   if (const auto daemon = config::own_endpoint(config); !daemon) return daemon.error();
-  const auto lock = base::FileLock::try_acquire(tracker::watch_lock_file(config.node.data_dir));
+  const auto lock = base::FileLock::try_acquire(config.node.data_dir / "watch.lock");
   if (!lock) return lock.error();
   if (!*lock)
     return base::Error(std::make_error_code(std::errc::device_or_resource_busy),
                        fmt::format("another spoor-watch runs on {}: stop it first",
                                    base::printable(config.node.data_dir.native())));
   const base::StopSignals signals;
-  base::PosixFileSystem files;
   const base::SystemClock clock;
-  watch::Watcher watcher(config, files, clock);
+  watch::Watcher watcher(config, clock);
   serve(watcher, signals);
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -19,18 +20,31 @@ constexpr std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
 }  // namespace
 
 base::Result<> MarkSender::send(const EventMarks& marks) {
-  if (!transport_) {
-    if (auto connected = connect(); !connected) return connected;
-  }
-  base::Result<> sent = send("dir", marks.directories());
-  if (sent) sent = send("tree", marks.trees());
-  if (sent) sent = send("file", marks.top_entries());
+  auto sent = connect();
+  if (sent) sent = send_all(marks);
   if (!sent) transport_.reset();
   return sent;
 }
 
+base::Result<> MarkSender::report(const peer::WatchedDrive& drive) {
+  if (auto connected = connect(); !connected) return connected;
+  const auto response = peer::exchange(*transport_, {daemon_, "POST", "/v1/watch", "application/json",
+                                                     peer::watched_drive_json(drive).dump()});
+  if (response && response->is_success()) return {};
+  transport_.reset();
+  if (!response) return response.error();
+  return base::Error(std::make_error_code(std::errc::io_error), peer::problem_detail(*response));
+}
+
+base::Result<> MarkSender::send_all(const EventMarks& marks) {
+  if (auto sent = send("dir", marks.directories()); !sent) return sent;
+  if (auto sent = send("tree", marks.trees()); !sent) return sent;
+  return send("file", marks.top_entries());
+}
+
 // At a Unix socket, the kernel identifies the user.
 base::Result<> MarkSender::connect() {
+  if (transport_) return {};
   auto daemon = config::own_endpoint(config_);
   if (!daemon) return daemon.error();
   const auto secrets = config::peer_secrets(daemon->is_unix() ? config::Config::Peers() : config_.peers);
@@ -58,9 +72,7 @@ base::Result<> MarkSender::send(const char* kind, const std::set<std::string>& p
 base::Result<> MarkSender::send_batch(const char* kind, std::string batch) {
   const auto reply = peer::send_marks(*transport_, daemon_, kind, std::move(batch));
   if (reply.is_acknowledged) return {};
-  const auto code = reply.refused     ? std::errc::invalid_argument
-                    : reply.may_retry ? std::errc::io_error
-                                      : std::errc::permission_denied;
+  const auto code = reply.refused ? std::errc::invalid_argument : std::errc::io_error;
   return base::Error(std::make_error_code(code), reply.problem);
 }
 

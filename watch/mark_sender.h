@@ -12,8 +12,8 @@
 
 namespace spoor::watch {
 
-// Sends marks to the daemon of this node, in one request or several. After a failure, it chooses the endpoint
-// again, and reads the credentials: a Unix socket may exist by then.
+// Sends marks and reports to the daemon of this node, marks in one request or several. After a failure, it
+// chooses the endpoint again, and reads the credentials: a Unix socket may exist by then.
 //
 // Not thread-safe. `config` must outlive it.
 class MarkSender final : public MarkSink {
@@ -21,9 +21,11 @@ class MarkSender final : public MarkSink {
   explicit MarkSender(const config::Config& config) : config_(config) {}
 
   base::Result<> send(const EventMarks& marks) override;
+  base::Result<> report(const peer::WatchedDrive& drive) override;
 
  private:
   base::Result<> connect();
+  base::Result<> send_all(const EventMarks& marks);
   base::Result<> send(const char* kind, const std::set<std::string>& paths);
   base::Result<> send_batch(const char* kind, std::string batch);
 

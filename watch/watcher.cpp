@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/printable.h"
@@ -45,11 +47,10 @@ DriveSource::Options source_options(const config::Config& config, const std::fil
 }
 
 // The source that an earlier process left for the drive, if it missed nothing.
-std::unique_ptr<EventSource> resume(const DriveSource::Options& options, std::vector<KeptGroup>& kept,
-                                    const std::string& gap_id) {
+std::unique_ptr<EventSource> resume(const DriveSource::Options& options, std::vector<KeptGroup>& kept) {
   for (KeptGroup& group : kept) {
     const auto note = group.settled();
-    if (note && note->drive == options.drive) return DriveSource::resume(options, std::move(group), gap_id);
+    if (note && note->drive == options.drive) return DriveSource::resume(options, std::move(group));
   }
   return nullptr;
 }
@@ -84,16 +85,15 @@ std::vector<std::string> check(const config::Config& config) {
 class Watcher::Drive {
  public:
   Drive(const config::Config& config, std::filesystem::path drive, const base::Clock& clock,
-        RecordWriter& record, std::vector<KeptGroup>& kept)
+        std::vector<KeptGroup>& kept)
       : path_(std::move(drive)),
         batch_(config.watch.batch),
-        record_(record),
         clock_(clock),
         sender_(config),
         watch_(
             watch_options(config, path_),
-            [options = source_options(config, path_)] { return DriveSource::open(options); }, sender_, record,
-            clock, resume(source_options(config, path_), kept, record.gap_id(path_)), record.gap_id(path_)),
+            [options = source_options(config, path_)] { return DriveSource::open(options); }, sender_, clock,
+            resume(source_options(config, path_), kept)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
@@ -114,7 +114,7 @@ class Watcher::Drive {
 
   bool is_watched() const {
     const std::scoped_lock lock(mutex_);
-    return has_begun_ && error_.empty();
+    return is_watched_;
   }
 
  private:
@@ -122,7 +122,7 @@ class Watcher::Drive {
     while (!stop.stop_requested()) {
       watch_.step();
       publish();
-      wait(stop);
+      wait();
     }
     const base::SteadyTime give_up_at = clock_.steady_now() + stop_time;
     for (watch_.step(); !watch_.is_settled() && clock_.steady_now() < give_up_at; watch_.step()) {
@@ -132,20 +132,19 @@ class Watcher::Drive {
   }
 
   void publish() {
-    record_.set(path_, watch_.error(), watch_.figures());
+    const bool is_watched = watch_.descriptor() >= 0;
     const std::scoped_lock lock(mutex_);
-    error_ = watch_.error();
+    is_watched_ = is_watched;
     has_begun_ = true;
     changed_.notify_all();
   }
 
-  // Waits for events, and then for more of them: events in a batch cost a fraction of events read one by
-  // one, and the kernel joins equal ones meanwhile.
-  void wait(const std::stop_token& stop) {
+  // Waits for more events, and then for any: events in a batch cost a fraction of events read one by one, and
+  // the kernel joins equal ones meanwhile. The cookie of a scan on an idle drive is read at once.
+  void wait() {
     std::array<pollfd, 2> ready = {pollfd{wake_.get(), POLLIN, 0}, pollfd{watch_.descriptor(), POLLIN, 0}};
-    const int found = ::poll(ready.data(), ready.size(), to_milliseconds(watch_.due_in()));
-    if (found > 0 && !stop.stop_requested())
-      static_cast<void>(::poll(ready.data(), 1, to_milliseconds(batch_)));
+    if (watch_.is_busy() && ::poll(ready.data(), 1, to_milliseconds(batch_)) > 0) return;
+    static_cast<void>(::poll(ready.data(), ready.size(), to_milliseconds(watch_.due_in())));
   }
 
   static int to_milliseconds(std::chrono::nanoseconds time) {
@@ -154,7 +153,6 @@ class Watcher::Drive {
 
   const std::filesystem::path path_;
   const std::chrono::milliseconds batch_;
-  RecordWriter& record_;
   const base::Clock& clock_;
   MarkSender sender_;
   DriveWatch watch_;
@@ -162,22 +160,19 @@ class Watcher::Drive {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool has_begun_ = false;
-  std::string error_;
+  bool is_watched_ = false;
   std::jthread thread_;
 };
 
-Watcher::Watcher(const config::Config& config, base::FileSystem& files, const base::Clock& clock)
-    : record_(files, clock, config.node.data_dir, config::watched_drives(config)) {
+Watcher::Watcher(const config::Config& config, const base::Clock& clock) {
   const auto paths = config::watched_drives(config);
   std::vector<KeptGroup> kept = take_kept(paths);
-  for (const std::filesystem::path& path : paths) drives_.emplace_back(config, path, clock, record_, kept);
+  for (const std::filesystem::path& path : paths) drives_.emplace_back(config, path, clock, kept);
   for (Drive& drive : drives_) drive.wait_until_open();
 }
 
 Watcher::~Watcher() {
   for (Drive& drive : drives_) drive.request_stop();
-  drives_.clear();
-  if (const auto written = record_.write(); !written) spdlog::error("{}", written.error().message);
 }
 
 std::string Watcher::status_line() const {
@@ -185,7 +180,5 @@ std::string Watcher::status_line() const {
       std::count_if(drives_.begin(), drives_.end(), [](const Drive& drive) { return drive.is_watched(); });
   return fmt::format("watching {} of {} drive{}", watched, drives_.size(), drives_.size() == 1 ? "" : "s");
 }
-
-base::Result<> Watcher::write_record() { return record_.write(); }
 
 }  // namespace spoor::watch

@@ -1,18 +1,11 @@
 #pragma once
 
 #include <deque>
-#include <filesystem>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/file_system.h"
 #include "config/config.h"
-#include "watch/drive_watch.h"
-#include "watch/record_writer.h"
 
 namespace spoor::watch {
 
@@ -25,7 +18,7 @@ std::vector<std::string> check(const config::Config& config);
 class Watcher {
  public:
   // Continues what an earlier process of the same service left. The references must outlive it.
-  Watcher(const config::Config& config, base::FileSystem& files, const base::Clock& clock);
+  Watcher(const config::Config& config, const base::Clock& clock);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   // Marks what was read, for some seconds at most; what is not marked by then is a gap at the next start.
@@ -34,13 +27,9 @@ class Watcher {
   // "watching 2 of 3 drives".
   std::string status_line() const;
 
-  // Writes the figures of all drives.
-  base::Result<> write_record();
-
  private:
   class Drive;
 
-  RecordWriter record_;
   std::deque<Drive> drives_;
 };
 

@@ -15,6 +15,7 @@
 #include "daemon/status/status_metrics.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "peer/http/watch_report.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::daemon {
@@ -23,6 +24,13 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr unsigned saves_waiting_max = 16;
+constexpr std::size_t watch_body_bytes_max = std::size_t{256} << 10U;
+
+// It is parsed on the main thread.
+std::optional<HttpResponse> refuse_watch_body(const HttpRequest& request) {
+  if (request.body.size() <= watch_body_bytes_max) return std::nullopt;
+  return to_response({413, "body_too_large", "the body is too large for a report of spoor-watch"});
+}
 
 struct EncodedAnswer {
   std::string frame;
@@ -147,6 +155,25 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest&
   co_return last_drives();
 }
 
+HttpResponse NodeRoutes::watch(const HttpRequest& request) {
+  if (auto refused = refuse_watch_body(request)) return *std::move(refused);
+  auto report = peer::parse_watched_drive(request.body);
+  if (!report) return to_response({400, "invalid_request", report.error().message});
+  if (const auto known = parts_.watched.report(*std::move(report)); !known)
+    return to_response({404, "not_found", known.error().message});
+  return json_response(json::object());
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& request) {
+  if (auto refused = refuse_watch_body(request)) co_return *std::move(refused);
+  auto asked = peer::parse_sync_request(request.body);
+  if (!asked) co_return to_response({400, "invalid_request", asked.error().message});
+  if (parts_.watched.is_overloaded())
+    co_return to_response({503, "overloaded", "too many scans wait for spoor-watch already"});
+  const auto done = co_await parts_.watched.synchronise(*std::move(asked));
+  co_return json_response(peer::sync_json(done));
+}
+
 StatusInput NodeRoutes::status_input() const {
   return {.node = parts_.node,
           .version = parts_.version,
@@ -163,12 +190,12 @@ StatusInput NodeRoutes::status_input() const {
           .peer_tls = parts_.peers.tls_expiry(),
           .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
           .dns = parts_.peers.dns_states(),
-          .watch = parts_.scans.figures().watch,
+          .watch = parts_.watched.states(),
           .limits = parts_.scans.figures().limits};
 }
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::status() {
-  co_await parts_.scans.refresh();  // for the record of spoor-watch, and the limits
+  co_await parts_.scans.refresh();  // for the limits
   const json status = status_json(status_input());
   co_return json_response(status);
 }
@@ -201,6 +228,7 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
     reasons.push_back(std::move(health_error));
   }
+  for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;
 }
 

@@ -16,13 +16,14 @@
 #include "daemon/membership/peer_watch.h"
 #include "daemon/status/metrics.h"
 #include "daemon/status/status_json.h"
+#include "daemon/status/watched_drives.h"
 #include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {
 
 // What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle), its drives
-// (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept) and its state (GET /v1/status, /metrics,
-// /livez, /healthz and /readyz).
+// (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept, POST /v1/watch and /v1/watch/sync) and its
+// state (GET /v1/status, /metrics, /livez, /healthz and /readyz).
 //
 // Runs on the main thread; merges the marks for peers on `answers`, while marks are made. All references
 // must outlive it.
@@ -41,6 +42,7 @@ class NodeRoutes {
     const MarkIntake& marks;
     Metrics& metrics;
     ScanWatch& scans;
+    WatchedDrives& watched;
     boost::asio::thread_pool& answers;
   };
 
@@ -52,6 +54,9 @@ class NodeRoutes {
   boost::asio::awaitable<HttpResponse> save_snapshot();
   boost::asio::awaitable<HttpResponse> drives();
   boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
+
+  HttpResponse watch(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> sync_watch(const HttpRequest& request);
 
   boost::asio::awaitable<HttpResponse> status();
   boost::asio::awaitable<HttpResponse> metrics();

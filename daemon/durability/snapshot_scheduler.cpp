@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <system_error>
 #include <utility>
 
 #include "base/printable.h"
@@ -169,6 +171,22 @@ asio::awaitable<std::vector<tracker::DriveState>> SnapshotScheduler::check_drive
   }
   if (is_some_back) save_soon();
   co_return states;
+}
+
+void SnapshotScheduler::touch(const std::filesystem::path& drive, const std::string& name,
+                              std::function<void(const base::Result<>&)> done) {
+  const auto found = persistence_.drives().find(drive);
+  base::Result<std::size_t> usable = found;
+  if (found && threads_.is_late(*found))
+    usable =
+        base::Error(std::make_error_code(std::errc::timed_out), hanging_state(*found, response_max).error);
+  if (!usable) {
+    asio::post(context_, [done = std::move(done), error = usable.error()] { done(error); });
+    return;
+  }
+  threads_.run(
+      *found, [&drives = persistence_.drives(), at = *found, name] { return drives.touch(at, name); },
+      std::move(done));
 }
 
 // A drive that is being saved to is not read: the save reads it, and may take longer than a check.

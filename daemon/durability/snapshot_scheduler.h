@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,11 @@ class SnapshotScheduler {
   // that hangs is reported as such after check_max.
   boost::asio::awaitable<std::vector<tracker::DriveState>> check_drives();
   static constexpr std::chrono::seconds check_max{5};
+
+  // Creates a file of this name in `.spoor` of the drive, and removes it. Calls `done` later, unless the
+  // drive hangs.
+  void touch(const std::filesystem::path& drive, const std::string& name,
+             std::function<void(const base::Result<>&)> done);
 
   // Saves every interval, until stop(). After it a save ends after save_max at the latest.
   void start();

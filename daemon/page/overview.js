@@ -18,7 +18,7 @@ export function findings(status, reasons, last_scan) {
   for (const limit of status.limits ?? []) {
     add(limit.exceeded.length > 0, 'bad', `${limit.path || 'the node'} exceeds its limit: ${names_of(limit.exceeded)}`);
   }
-  for (const drive of status.watch?.drives ?? []) add(!drive.ok, 'bad', `spoor-watch: ${drive.path}: ${drive.error}`);
+  for (const drive of status.watch?.drives ?? []) add(!drive.ok, 'bad', `${drive.path} is not watched: ${drive.error}`);
   for (const peer of status.peers) add(peer.state === 'down', 'warn', `${peer.name ?? peer.url} is down: ${peer.error}`);
   const { etcd, dns } = status.membership;
   add(etcd && !etcd.ok, 'warn', `etcd: ${etcd?.error}`);
@@ -114,10 +114,10 @@ function watch({ watch: reported }) {
   return [table('Kernel events (spoor-watch)',
     [{ title: 'Drive' }, { title: 'State' }, { title: 'Last gap' }, { title: 'Gaps', number: true }, { title: 'Events', number: true },
      { title: 'Marks', number: true }, { title: 'Pending', number: true }, { title: 'Lag', number: true }],
-    reported.drives.map((drive) => [name(drive.path), ok(drive.ok, drive.error),
+    reported.drives.map((drive) => [name(drive.path), drive.ok ? ok(true) : [ok(false, drive.error), ' since ', ago(drive.failing_since)],
       drive.last_gap ? [ago(drive.last_gap.at), ': ', name(drive.last_gap.reason)] : 'none', count(drive.gaps),
       count(drive.events), count(drive.marks), count(drive.pending_marks), duration(drive.lag_s)])),
-    h('p', { class: 'help' }, 'Reported ', ago(reported.reported_at), '.')];
+    h('p', { class: 'help' }, reported.reported_at ? ['Reported ', ago(reported.reported_at), '.'] : 'spoor-watch has not reported yet.')];
 }
 
 async function last_scan_of_node() {

@@ -13,10 +13,10 @@
 namespace spoor::daemon {
 namespace {
 
-// Only `spoor scan` uses these settings; it reads the file at each start.
-bool is_for_scans(std::string_view key) {
+// Only `spoor scan` and spoor-watch use these settings; they read the file at each start.
+bool is_for_others(std::string_view key) {
   constexpr std::array<std::string_view, 2> keys{"peers.forget_after", "peers.timeout"};
-  return key.starts_with("scan.") || std::ranges::find(keys, key) != keys.end();
+  return key.starts_with("scan.") || key.starts_with("watch.") || std::ranges::find(keys, key) != keys.end();
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void Reload::apply(const base::Result<config::Config>& fresh) {
   // Compared with the configuration at the start, so that the warning is logged at every reload until a
   // restart.
   auto waiting = config::changed_keys(started_, *fresh);
-  std::erase_if(waiting, [&](const std::string& key) { return is_in(known, key) || is_for_scans(key); });
+  std::erase_if(waiting, [&](const std::string& key) { return is_in(known, key) || is_for_others(key); });
   if (!waiting.empty()) spdlog::warn("changed, but needs a restart: {}", fmt::join(waiting, ", "));
   if (!failed_) last_ = *fresh;
 }

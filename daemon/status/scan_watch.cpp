@@ -46,12 +46,11 @@ base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::f
 
 ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
   base::PosixFileSystem files;
-  auto watch = tracker::read_watch_record(files, database.parent_path());
   auto publish = scanner::read_publish_record(files, database.parent_path());
   std::error_code error;
   const auto space = std::filesystem::space(database.parent_path(), error);
-  return {load_scans(database), watch ? *std::move(watch) : std::nullopt,
-          publish ? *std::move(publish) : std::nullopt, error ? std::nullopt : std::optional(space)};
+  return {load_scans(database), publish ? *std::move(publish) : std::nullopt,
+          error ? std::nullopt : std::optional(space)};
 }
 
 asio::awaitable<void> ScanWatch::read() {
@@ -64,7 +63,6 @@ asio::awaitable<void> ScanWatch::read() {
 
 void ScanWatch::take(const Loaded& loaded) {
   const auto& scans = loaded.scans;
-  figures_.watch = loaded.watch;
   figures_.publish = loaded.publish;
   figures_.space = loaded.space;
   figures_.is_known = true;

@@ -15,20 +15,18 @@
 #include "scanner/feed/publish_record.h"
 #include "scanner/history/usage_limits.h"
 #include "scanner/store/scan_record.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 
-// What is in node.data_dir, as last read: the scans, from their database, the records of spoor-watch and of
-// spoor-publish, and the space that is left there.
+// What is in node.data_dir, as last read: the scans, from their database, the record of spoor-publish, and
+// the space that is left there.
 struct ScanFigures {
   bool is_known = false;      // the database has been looked for
   bool has_database = false;  // false before the first scan
   bool ok = true;             // the database could be read
   std::optional<scanner::ScanRecord> last;
-  std::vector<scanner::LimitState> limits;        // as it found them
-  std::optional<tracker::WatchRecord> watch;      // none: spoor-watch never ran, or its record cannot be read
-  std::optional<scanner::PublishRecord> publish;  // none: likewise of spoor-publish
+  std::vector<scanner::LimitState> limits;           // as it found them
+  std::optional<scanner::PublishRecord> publish;     // none: it never ran, or its record cannot be read
   std::optional<std::filesystem::space_info> space;  // none: it is not known
 
   // Of scans that were committed after the database was read for the first time.
@@ -60,7 +58,6 @@ class ScanWatch {
   };
   struct Loaded {
     base::Result<std::optional<Scans>> scans;  // none: no database
-    std::optional<tracker::WatchRecord> watch;
     std::optional<scanner::PublishRecord> publish;
     std::optional<std::filesystem::space_info> space;
   };

@@ -101,15 +101,17 @@ json drives_json(const std::vector<tracker::DriveState>& states) {
   return drives;
 }
 
-json watch_json(const std::optional<tracker::WatchRecord>& watch) {
-  if (!watch) return nullptr;
+json watch_json(const std::vector<WatchState>& watch) {
+  if (watch.empty()) return nullptr;
   json drives = json::array();
-  for (const tracker::WatchedDrive& each : watch->drives) {
-    if (!each.is_wanted) continue;
-    const tracker::WatchFigures& figures = each.figures;
-    json drive{{"path", base::printable(each.drive.native())},
+  std::optional<base::WallTime> reported_at;
+  for (const WatchState& each : watch) {
+    reported_at = std::max(reported_at, each.reported_at);
+    const peer::WatchFigures& figures = each.last.figures;
+    json drive{{"path", base::printable(each.drive)},
                {"ok", each.error.empty()},
-               {"error", text_or_null(each.error)},
+               {"error", text_or_null(base::printable(each.error))},
+               {"failing_since", nullptr},
                {"last_gap", nullptr},
                {"events", figures.events},
                {"marks", figures.marks},
@@ -118,11 +120,13 @@ json watch_json(const std::optional<tracker::WatchRecord>& watch) {
                {"queue_bytes_max", figures.queue_bytes_max},
                {"pending_marks", figures.pending_marks},
                {"lag_s", figures.lag_seconds}};
-    if (!each.gap.id.empty())
-      drive["last_gap"] = {{"at", base::iso_time(each.gap.at)}, {"reason", each.gap.reason}};
+    if (!each.error.empty()) drive["failing_since"] = base::iso_time(each.failing_since);
+    if (const peer::DriveGap& gap = each.last.gap; !gap.id.empty())
+      drive["last_gap"] = {{"at", base::iso_time(gap.at)}, {"reason", gap.reason}};
     drives.push_back(std::move(drive));
   }
-  return {{"reported_at", base::iso_time(watch->written_at)}, {"drives", std::move(drives)}};
+  return {{"reported_at", reported_at ? json(base::iso_time(*reported_at)) : json(nullptr)},
+          {"drives", std::move(drives)}};
 }
 
 json snapshot_json(const tracker::SavedSnapshot& saved) {

@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "daemon/membership/etcd_membership.h"
 #include "daemon/membership/peer_watch.h"
+#include "daemon/status/watched_drives.h"
 #include "scanner/history/usage_limits.h"
 #include "tracker/cycles/tracker.h"
 #include "tracker/storage/persistence.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 
@@ -55,8 +55,8 @@ struct StatusInput {
   PeerWatch::TlsExpiry peer_tls;
   const EtcdStatus* etcd;  // null if it is not configured
   const std::vector<DnsState>& dns;
-  const std::optional<tracker::WatchRecord>& watch;  // none: spoor-watch never ran
-  const std::vector<scanner::LimitState>& limits;    // as the last scan found them
+  std::vector<WatchState> watch;
+  const std::vector<scanner::LimitState>& limits;  // as the last scan found them
 };
 
 nlohmann::ordered_json status_json(const StatusInput& input);

@@ -199,33 +199,32 @@ void add_limits(MetricFamilies& families, const std::vector<scanner::LimitState>
   }
 }
 
-std::string watch_metrics(const tracker::WatchRecord& watch) {
-  MetricFamilies families;
-  families.gauge("spoor_watch_last_report_timestamp_seconds", "When spoor-watch last wrote its figures.",
-                 seconds(watch.written_at));
+void add_watch(MetricFamilies& families, const std::vector<WatchState>& watch) {
+  std::optional<base::WallTime> reported_at;
+  for (const WatchState& drive : watch) reported_at = std::max(reported_at, drive.reported_at);
+  families.gauge("spoor_watch_last_report_timestamp_seconds",
+                 "When spoor-watch last reported; 0: not since the start of spoord.",
+                 reported_at ? seconds(*reported_at) : 0);
   const auto add_each = [&](auto figure) {
-    for (const auto& drive : watch.drives) {
-      if (drive.is_wanted) families.add(figure(drive), {{"drive", drive.drive.native()}});
-    }
+    for (const WatchState& drive : watch) families.add(figure(drive), {{"drive", drive.drive}});
   };
   families.begin_gauge("spoor_watch_drive_ok", "Whether spoor-watch marks what changes on the drive.");
-  add_each([](const tracker::WatchedDrive& drive) { return flag(drive.error.empty()); });
+  add_each([](const WatchState& drive) { return flag(drive.error.empty()); });
   families.begin_counter("spoor_watch_events_total", "Events that the kernel reported.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.events); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.events); });
   families.begin_counter("spoor_watch_marks_total", "Marks of them that the daemon acknowledged.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.marks); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.marks); });
   families.begin_counter("spoor_watch_coalesced_events_total",
                          "Events whose mark another event of the batch made.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.coalesced); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.coalesced); });
   families.begin_counter("spoor_watch_gaps_total", "Times in which changes may have been missed.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.gaps); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.gaps); });
   families.begin_gauge("spoor_watch_queue_bytes_max", "The most that waited in the kernel's queue.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.queue_bytes_max); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.queue_bytes_max); });
   families.begin_gauge("spoor_watch_pending_marks", "Marks that the daemon has not acknowledged yet.");
-  add_each([](const tracker::WatchedDrive& drive) { return number(drive.figures.pending_marks); });
+  add_each([](const WatchState& drive) { return number(drive.last.figures.pending_marks); });
   families.begin_gauge("spoor_watch_lag_seconds", "How long the oldest of them has waited.");
-  add_each([](const tracker::WatchedDrive& drive) { return drive.figures.lag_seconds; });
-  return families.text();
+  add_each([](const WatchState& drive) { return drive.last.figures.lag_seconds; });
 }
 
 std::string publish_metrics(const scanner::PublishRecord& publish,
@@ -267,6 +266,7 @@ std::string status_metrics(const StatusInput& status, bool is_ready) {
   add_peer_tls(families, status.peer_tls);
   if (status.etcd != nullptr) add_etcd(families, *status.etcd);
   add_dns(families, status.dns);
+  if (!status.watch.empty()) add_watch(families, status.watch);
   return families.text();
 }
 
@@ -295,7 +295,6 @@ std::string scan_metrics(const ScanFigures& scans) {
                    number(scans.space->capacity));
   }
   std::string text = families.text();
-  if (scans.watch) text += watch_metrics(*scans.watch);
   if (scans.publish) text += publish_metrics(*scans.publish, scans.last);
   return text;
 }

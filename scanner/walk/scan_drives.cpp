@@ -65,10 +65,10 @@ base::Result<> empty_overlapping(WalkContext& context, std::int64_t id) {
 // Anything on the drive may have changed: its root counts as unread, so that all of it is walked, in this
 // scan or, if the drive fails, once it can be.
 base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t id) {
-  if (drive.gap.empty()) return {};
+  if (drive.gap.empty() && drive.gap_reason.empty()) return {};
   const auto known = context.transaction.setting(gap_key(id));
   if (!known) return known.error();
-  if (*known == drive.gap) return {};
+  if (!drive.gap.empty() && *known == drive.gap) return {};
   const std::int64_t parent = DirectoryStore::parent_of_root(id);
   auto root = context.transaction.directories().find(parent, "");
   if (!root) return root.error();
@@ -77,7 +77,8 @@ base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t 
     if (auto put = context.transaction.directories().put(parent, **root); !put) return put;
     context.drive_gaps.push_back({drive.path.native(), drive.gap_reason});
   }
-  return context.transaction.set_setting(gap_key(id), drive.gap);
+  // Where it is not known what is marked, the watch may still be the one that the last scan knew.
+  return drive.gap.empty() ? base::Result<>() : context.transaction.set_setting(gap_key(id), drive.gap);
 }
 
 base::Result<> update_identity(WalkContext& context, Drive& drive, std::int64_t id) {

@@ -32,9 +32,10 @@ struct Drive {
   // drive: what is stored of it is removed, and all of it is walked. It is checked on the descriptor of the
   // root when the walk begins, and again before the scan commits.
   std::string identity = {};
-  // The last gap in what spoor-watch marked on it, and why; empty if there is none. If the last scan that
-  // walked the drive did not know this gap, all of the drive is walked.
+  // The last gap in what spoor-watch marked on it; empty if it is not watched. If the last scan that walked
+  // the drive did not know this gap, all of the drive is walked.
   std::string gap = {};
+  // Why spoor-watch may have missed changes; all of the drive is walked, unless the gap is known.
   std::string gap_reason = {};
   // It is refused because it overlaps with another drive: what is stored of it is removed.
   bool overlaps = false;

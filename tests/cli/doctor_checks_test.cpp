@@ -100,6 +100,7 @@ Facts healthy() {
                  {{{"path", "/mnt/disk 1"},
                    {"ok", true},
                    {"error", nullptr},
+                   {"failing_since", nullptr},
                    {"last_gap", {{"at", ago(hours(2))}, {"reason", "it started"}}}}}}}}});
   facts.own_run = 1;
   facts.own_daemon_rules = 7;
@@ -425,20 +426,26 @@ TEST(DoctorChecksTest, CurrentCycle_Saturated_IsAWarning) {
   expect_problem(problem, "filters", Severity::warning, "cycle, 9, is saturated", "spoor scan");
 }
 
-TEST(DoctorChecksTest, Watch_MissingOldOrFailing_IsAnError) {
+TEST(DoctorChecksTest, Watch_UnknownOrFailing_IsAnError) {
   const auto never = problem_after([](Facts& facts) { status(facts)["watch"] = nullptr; });
-  expect_problem(never, "watch", Severity::error, "never run", "systemctl enable --now spoor-watch");
-  const auto old =
-      problem_after([](Facts& facts) { status(facts)["watch"]["reported_at"] = ago(seconds(61)); });
-  expect_problem(old, "watch", Severity::error, "does not run", "systemctl restart spoor-watch");
-  const auto failing = problem_after([](Facts& facts) {
+  expect_problem(never, "watch", Severity::error, "spoord does not know that", "systemctl reload spoord");
+  const auto fail = [](Facts& facts) {
     status(facts)["watch"]["drives"][0]["ok"] = false;
     status(facts)["watch"]["drives"][0]["error"] = "overlayfs";
+    status(facts)["watch"]["drives"][0]["failing_since"] = "2026-01-01T00:00:00Z";
+  };
+  const auto failing = problem_after(fail);
+  expect_problem(failing, "watch", Severity::error, "is not watched since 2026-01-01T00:00:00Z: overlayfs",
+                 "journalctl -u spoor-watch");
+  EXPECT_THAT(failing.why, HasSubstr("walks all of it"));
+  const auto partial = problem_after([&](Facts& facts) {
+    fail(facts);
+    facts.config.watch.unwatched = config::Unwatched::partial;
   });
-  expect_problem(failing, "watch", Severity::error, "is not watched: overlayfs", "journalctl -u spoor-watch");
+  EXPECT_THAT(partial.why, HasSubstr("partial"));
   const auto unknown =
       problem_after([](Facts& facts) { status(facts)["watch"]["drives"][0]["path"] = "/mnt/other"; });
-  expect_problem(unknown, "watch", Severity::error, "does not know it", "systemctl restart spoor-watch");
+  expect_problem(unknown, "watch", Severity::error, "spoord does not know that", "systemctl reload spoord");
   expect_silence_after([](Facts& facts) {
     facts.config.watch.all_drives = false;
     status(facts)["watch"] = nullptr;

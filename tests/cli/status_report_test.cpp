@@ -41,7 +41,9 @@ ordered_json whole_status() {
     "dns": [{"source": "x.example:7420", "ok": true, "error": null, "members": 1}]})");
   status["watch"] = ordered_json::parse(R"({"reported_at": "2026-01-01T00:00:00Z", "drives": [
     {"path": "/d", "ok": true, "error": null, "last_gap": {"at": "2026-01-01T00:00:00Z", "reason": "r"},
-     "events": 3, "marks": 2, "gaps": 1}]})");
+     "events": 3, "marks": 2, "gaps": 1},
+    {"path": "/e", "ok": false, "error": "overlayfs", "failing_since": "2026-01-02T00:00:00Z", "last_gap": null,
+     "events": 0, "marks": 0, "gaps": 0}]})");
   status["writers"] = ordered_json::parse(R"([
     {"identity": "one", "accepted": 1, "last_at": "2026-01-01T00:00:00Z"},
     {"identity": "two", "accepted": 2, "last_at": "2026-01-01T00:00:00Z"}])");
@@ -88,7 +90,7 @@ TEST(StatusTextTest, WholeStatus_ShowsEachSection) {
         "snapshot   saved 2026-01-01T00:00:00Z, 5 B, generation 6\n           /d: no space\n",
         "marks are NOT acknowledged: no space\n",
         "etcd       NOT registered, 2 members known\n           failing: no answer\n",
-        "dns        x.example:7420: 1 member known\n", "reported by spoor-watch at 2026-01-01T00:00:00Z\n",
+        "dns        x.example:7420: 1 member known\n", "not watched since 2026-01-02T00:00:00Z: overlayfs",
         "marks from", "other.sock"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }

@@ -15,6 +15,7 @@
 #include "base/file_system.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/http/http_transport.h"
+#include "peer/http/watch_report.h"
 #include "tests/cluster/etcd_fixture.h"
 #include "tests/faults/mounts.h"
 #include "tests/support/canned_server.h"
@@ -22,7 +23,6 @@
 #include "tests/support/file_times.h"
 #include "tests/support/loopback.h"
 #include "tracker/paths/namespace_rules.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::cluster {
 namespace {
@@ -105,9 +105,10 @@ class DoctorTest : public testing::Test {
     cluster_.start(node);
   }
 
-  peer::HttpResponse request(const std::string& method, const std::string& target) {
+  peer::HttpResponse request(const std::string& method, const std::string& target,
+                             const std::string& body = {}) {
     peer::HttpTransport transport({.timeout = std::chrono::minutes(2)});
-    return peer::exchange(transport, {{{}, 0, cluster_.socket_of(node()).native()}, method, target, {}, {}})
+    return peer::exchange(transport, {{{}, 0, cluster_.socket_of(node()).native()}, method, target, {}, body})
         .value();
   }
 
@@ -274,25 +275,23 @@ TEST_F(DoctorTest, NodeThatWasNeverScanned_IsScanned) {
 
 TEST_F(DoctorTest, Watch_NotRunningOrWithAGap_IsReported) {
   const Options options{"--set", "watch.drives=all"};
-  doctor_.find(node(), "watch", "spoor-watch has never run", options);
+  doctor_.find(node(), "watch", "spoord does not know that", options);
+  start_with(node(), options);
+  doctor_.find(node(), "watch", "spoor-watch has not reported yet", options);
 
-  base::PosixFileSystem files;
   const base::SystemClock clock;
-  tracker::WatchedDrive drive{.drive = node().drives[0]};
-  const auto report = [&](std::chrono::seconds ago = {}) {
-    const tracker::WatchRecord record{clock.wall_now() - ago, {drive}};
-    ASSERT_TRUE(tracker::write_watch_record(files, data_dir(), record));
-  };
+  peer::WatchedDrive drive{.drive = node().drives[0], .is_watched = true};
+  const auto report = [&] { request("POST", "/v1/watch", peer::watched_drive_json(drive).dump()); };
   report();
   doctor_.expect_silence(node(), options);
-  report(std::chrono::hours(1));
-  doctor_.find(node(), "watch", "it does not run, or hangs", options);
+  drive.is_watched = false;
   drive.error = "the kernel reports no changes there";
   report();
-  doctor_.find(node(), "watch", "is not watched: the kernel reports no changes there", options);
+  doctor_.find(node(), "watch", ": the kernel reports no changes there", options);
+  drive.is_watched = true;
   drive.error.clear();
   drive.gap = {"gap", "the queue was full",
-               clock.wall_now() + std::chrono::seconds(2)};  // after the last scan
+               clock.wall_now() + std::chrono::seconds(5)};  // after the last scan
   report();
   const auto problem = doctor_.find(node(), "watch", "the queue was full", options);
   EXPECT_EQ(problem["severity"], "warning");

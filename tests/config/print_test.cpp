@@ -47,6 +47,11 @@ TEST(PrintTest, EverySetting_RoundTrips) {
                  .max_dirs_per_second = 1'000'000'000,
                  .audit_period = std::chrono::milliseconds(0)};
   config.usage = {.copies = {{"b*", 1.5}}, .limits = {{"", 1, 2, 0}, {"b", 0, 0, 3ULL << 40U}}};
+  config.watch = {.all_drives = true,
+                  .drives = {},
+                  .batch = std::chrono::milliseconds(1),
+                  .timeout = std::chrono::milliseconds(2),
+                  .unwatched = Unwatched::partial};
   config.history = {.keep = true, .depth = 0, .prefixes = {"a/b", "b"}};
   config.peers.token_file = "/t";
   config.peers.token_to_all = true;

@@ -45,9 +45,10 @@ class ApiTest : public testing::Test {
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     nullptr, clock_);
-    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
-                                      *group_commit_, peers_, nullptr, *intake_, metrics_, scans_, reading_},
-                    clock_);
+    routes_.emplace(
+        NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
+                          peers_, nullptr, *intake_, metrics_, scans_, watched_, reading_},
+        clock_);
     api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
   }
 
@@ -97,6 +98,10 @@ class ApiTest : public testing::Test {
   PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
   Reports reports_{"/nowhere/scan.db", reading_, clock_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
+  WatchedDrives watched_{
+      timers_, clock_, {"/drive"}, {}, [this](const auto& drive, const auto& name, auto done) {
+        snapshot_scheduler_->touch(drive, name, std::move(done));
+      }};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};
   std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());

@@ -11,6 +11,7 @@
 #include <deque>
 #include <future>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
@@ -198,6 +199,35 @@ TEST_F(ApiTest, InvalidS3Keys_AreLoggedOnceAMinute) {
   EXPECT_THAT(metrics.answer->body, HasSubstr("\nspoor_s3_events_invalid_key_total 12\n"));
 }
 
+// As a scan and spoor-watch do it, with what is on the drive.
+TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
+  start();
+  snapshot_scheduler_->save_first();
+  Asked& sync = ask("POST", "/v1/watch/sync", R"({"drives":["/drive"],"timeout_ms":1000})");
+  EXPECT_FALSE(sync.answer);
+  EXPECT_EQ(ask("POST", "/v1/watch", "{}").answer->status, 400U);
+  EXPECT_EQ(ask("POST", "/v1/watch", std::string(300'000, ' ')).answer->status, 413U);
+  const peer::WatchedDrive other{.drive = "/other", .is_watched = true};
+  EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(other).dump()).answer->status, 404U);
+  const peer::WatchedDrive failing{.drive = "/drive", .error = "overlayfs"};
+  EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(failing).dump()).answer->status, 200U);
+  wait_for(sync);
+  EXPECT_EQ(sync.answer->body,
+            R"({"drives":[{"path":"/drive","confirmed":false,"error":"overlayfs","gap":null}]})");
+  EXPECT_EQ(ask("POST", "/v1/watch/sync", "[]").answer->status, 400U);
+}
+
+TEST_F(ApiTest, DriveThatIsNotWatched_IsAReason) {
+  start();
+  snapshot_scheduler_->save_first();
+  EXPECT_EQ(ask("GET", "/readyz").answer->status, 200U);
+  watched_.set_watched({"/drive"});
+  EXPECT_THAT(ask("GET", "/readyz").answer->body, HasSubstr("/drive is not watched"));
+  const peer::WatchedDrive drive{.drive = "/drive", .is_watched = true};
+  EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(drive).dump()).answer->status, 200U);
+  EXPECT_EQ(ask("GET", "/readyz").answer->status, 200U);
+}
+
 struct RouteRoles {
   const char* method;
   const char* path;
@@ -218,6 +248,8 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"POST", "/v1/snapshot", "admin"},
                                {"GET", "/v1/drives", "read admin"},
                                {"POST", "/v1/drives/accept", "admin"},
+                               {"POST", "/v1/watch", "admin"},
+                               {"POST", "/v1/watch/sync", "peer admin"},
                                {"GET", "/v1/usage", "read peer admin"},
                                {"GET", "/v1/scans", "read admin"},
                                {"GET", "/v1/changes", "read admin"},

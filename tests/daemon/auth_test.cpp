@@ -28,6 +28,8 @@ constexpr Route routes[] = {
     {"POST", "/v1/snapshot", "", ""},
     {"GET", "/v1/drives", "", "read"},
     {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
+    {"POST", "/v1/watch", "{}", ""},
+    {"POST", "/v1/watch/sync", R"({"drives":[],"timeout_ms":0})", "peer"},
     {"GET", "/v1/usage", "", "read peer"},
     {"GET", "/v1/scans", "", "read"},
     {"GET", "/v1/changes?since=0", "", "read"},

@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "base/file_system.h"
+#include "peer/http/watch_report.h"
 #include "scanner/feed/publish_record.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/file_times.h"
 #include "tests/support/raw_client.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::daemon {
 namespace {
@@ -96,9 +96,8 @@ class MetricsTest : public SpoordTest {
     client.send("this is not HTTP\r\n\r\n");
     client.receive_all();
     base::PosixFileSystem files;
-    tracker::WatchRecord watch;
-    watch.drives.emplace_back().drive = "/watched";
-    EXPECT_TRUE(tracker::write_watch_record(files, directory_ / "data", watch));
+    const peer::WatchedDrive watched{.drive = config_["drives"][0], .is_watched = true};
+    request("POST", "/v1/watch", peer::watched_drive_json(watched).dump());
     scanner::PublishRecord publish;
     publish.sinks.push_back({.name = "bus", .events = 7, .error = "the sink fails"});
     EXPECT_TRUE(scanner::write_publish_record(files, directory_ / "data", publish));
@@ -107,6 +106,7 @@ class MetricsTest : public SpoordTest {
 
 TEST_F(MetricsTest, MetricsText_PassesPromtool) {
   have_health_errors();
+  config_["watch"]["drives"] = "all";
   start();
   have_a_day();
   daemon_->wait_for("is down");
@@ -336,6 +336,7 @@ TEST_F(MetricsTest, ProcessMetrics_ArePresent) {
 
 TEST_F(MetricsTest, EveryMetric_IsDocumentedAndAlertRulesUseNoOther) {
   have_health_errors();
+  config_["watch"]["drives"] = "all";
   start();
   have_a_day();
   const std::set<std::string> shown = families();

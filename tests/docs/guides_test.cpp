@@ -183,6 +183,7 @@ class KubernetesTest : public GuidesTest {
     settings_["drives"] = {file("drive")};
     settings_["listen"] = {{{"unix", file("spoor.sock")}}};
     settings_["peers"]["dns_servers"] = {dns.address()};
+    settings_["watch"]["timeout"] = "1ms";  // it does not run here
     settings_["peers"]["token_file"] = file("nodes");
     settings_["auth"]["tokens"][0]["file"] = file("nodes");
     settings_["auth"]["tokens"][1]["file"] = file("writers");

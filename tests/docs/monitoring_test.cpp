@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file_system.h"
+#include "peer/http/watch_report.h"
 #include "scanner/feed/publish_record.h"
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/docs/pages.h"
@@ -20,7 +21,6 @@
 #include "tests/support/file_times.h"
 #include "tests/support/page_blocks.h"
 #include "tests/watch/eventually.h"
-#include "tracker/storage/watch_record.h"
 
 namespace spoor::docs {
 namespace {
@@ -158,6 +158,8 @@ class MonitoringTest : public daemon::SpoordTest {
          {"port", 0},
          {"tls", {{"certificate", file(ca_.certificate("n1"))}, {"key", file(ca_.key("n1"))}}}});
     config_["scan"]["min_cycle_age"] = "0s";
+    config_["watch"]["drives"] = {config_["drives"][0]};
+    config_["watch"]["timeout"] = "1ms";
     config_["usage"]["limits"] = {{{"path", "b"}, {"bytes", "4B"}}};
     config_["peers"] = {
         {"static", {start_peer()}},
@@ -202,9 +204,8 @@ class MonitoringTest : public daemon::SpoordTest {
     const auto scanned = spoor({"scan"});
     EXPECT_EQ(scanned.code, 3) << "a drive is missing" << scanned.err;
     base::PosixFileSystem files;
-    tracker::WatchRecord watch;
-    watch.drives.emplace_back().drive = directory_ / "drive";
-    EXPECT_TRUE(tracker::write_watch_record(files, directory_ / "data", watch));
+    const peer::WatchedDrive watched{.drive = directory_ / "drive", .is_watched = true};
+    post("/v1/watch", peer::watched_drive_json(watched).dump());
     scanner::PublishRecord publish;
     publish.sinks.push_back({.name = "bus", .events = 7, .error = "the sink fails"});
     EXPECT_TRUE(scanner::write_publish_record(files, directory_ / "data", publish));

@@ -102,7 +102,7 @@ class Node {
                                            *group_commit_, nullptr, clock_);
     routes_ = std::make_unique<NodeRoutes>(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          peers_, nullptr, *intake_, metrics_, scans_, pool_},
+                          peers_, nullptr, *intake_, metrics_, scans_, watched_, pool_},
         clock_);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
                                  clock_);
@@ -183,6 +183,10 @@ class Node {
   const std::shared_ptr<const Access> access_ = std::make_shared<const Access>(Access::load({}).value());
   const tracker::NodeIdentity node_{"default", "n1"};
   std::unique_ptr<MarkIntake> intake_;
+  WatchedDrives watched_{
+      timers_, clock_, {"/drive"}, {"/drive"}, [this](const auto& drive, const auto& name, auto done) {
+        snapshot_scheduler_->touch(drive, name, std::move(done));
+      }};
   std::unique_ptr<NodeRoutes> routes_;
   std::unique_ptr<Api> api_;
   const std::shared_ptr<HttpTotals> totals_ = std::make_shared<HttpTotals>();

@@ -2,6 +2,7 @@
 // of them together.
 #include <deque>
 
+#include "peer/http/watch_report.h"
 #include "tests/openapi/fixture.h"
 #include "tests/support/certificates.h"
 #include "tests/support/raw_client.h"
@@ -258,6 +259,9 @@ void AnswersTest::unreadable_database() {
 void AnswersTest::drives() {
   expect(node_, {"POST", "/v1/drives/accept?path=/nowhere"}, 404, "not_found");
   expect(node_, {"POST", "/v1/drives/accept"}, 400, "invalid_request");
+  const peer::WatchedDrive other{.drive = "/nowhere", .is_watched = true};
+  expect(node_, {"POST", "/v1/watch", "application/json", peer::watched_drive_json(other).dump()}, 404,
+         "not_found");
   std::filesystem::remove_all(node_.drive());
   expect(node_, {"POST", with_query("/v1/drives/accept", {{"path", node_.drive().native()}})}, 409,
          "drive_refused");

@@ -20,7 +20,7 @@ namespace {
 base::Error failure(std::errc code) { return {std::make_error_code(code), "a failure"}; }
 
 // The world of one watch: whatever it calls, something else may happen before and after.
-class World final : public MarkSink, public GapSink {
+class World final : public MarkSink {
  public:
   explicit World(std::uint64_t seed) : drive_(seed) {
     options_.drive = "/drive";
@@ -35,14 +35,11 @@ class World final : public MarkSink, public GapSink {
 
   void act();
 
-  // Until everything is marked.
+  // A scan without failures.
   void settle() {
     is_calm_ = true;
-    do {
-      clock_.advance(std::chrono::minutes(1));
-      watch_->step();
-    } while (!drive_.queue().empty() || !watch_->is_settled() || watch_->descriptor() < 0);
-    drive_.scan();
+    is_mounted_ = true;
+    scan();
   }
 
   ModelDrive& drive() { return drive_; }
@@ -57,12 +54,13 @@ class World final : public MarkSink, public GapSink {
     return {};
   }
 
-  base::Result<std::string> add_gap(const std::filesystem::path&, const std::string&) override {
+  base::Result<> report(const peer::WatchedDrive& drive) override {
     interfere();
-    if (fails(Failure::disk_full, 4)) return failure(std::errc::no_space_on_device);
-    drive_.set_gap();
+    if (fails(Failure::no_daemon, 4)) return failure(std::errc::io_error);
+    if (!cookie_.empty() && drive.is_watched && drive.cookie == cookie_) confirmed_ = drive.gap.id;
     interfere();
-    return "gap " + std::to_string(++gaps_);
+    if (fails(Failure::no_response, 4)) return failure(std::errc::io_error);
+    return {};
   }
 
  private:
@@ -78,23 +76,24 @@ class World final : public MarkSink, public GapSink {
     refused_path,
     no_daemon,
     no_response,
-    disk_full,
+    hung,
     unresolved
   };
   bool has(Failure kind) const { return ((failures_ >> static_cast<unsigned>(kind)) & 1U) != 0; }
   bool fails(Failure kind, std::uint64_t one_in) { return has(kind) && !is_calm_ && random().one_in(one_in); }
 
-  // What changes or scans the drive meanwhile.
+  // What changes the drive meanwhile.
   void interfere() {
     if (is_calm_) return;
     while (!random().one_in(3)) {
-      if (random().one_in(10)) {
-        drive_.scan();
-      } else {
-        drive_.change();
-      }
+      drive_.change();
     }
   }
+
+  // As `spoor scan` does: whatever changed before is in it, whether or not the cookie comes back. Only what
+  // is marked is read if it does, with the gap that the last scan knew.
+  void scan();
+  bool synchronise();
 
   // A service manager may keep the queue, unless events were in flight.
   void restart(std::unique_ptr<EventSource> kept);
@@ -111,8 +110,10 @@ class World final : public MarkSink, public GapSink {
   bool is_calm_ = false;
   std::uint64_t failures_ = 0;  // a bit for each kind
   bool is_in_flight_ = true;
-  std::string settled_gap_;
-  int gaps_ = 0;
+  peer::DriveGap settled_gap_;
+  std::string cookie_;     // of the scan that waits; empty: none does
+  std::string confirmed_;  // the gap that was reported with it
+  std::string known_gap_;  // of the last scan
   std::unique_ptr<DriveWatch> watch_;
 };
 
@@ -136,17 +137,19 @@ class World::Source final : public EventSource {
   }
   DirectoryPaths& paths() override { return paths_; }
   std::uint64_t queue_bytes() override { return world_.drive_.queue().size(); }
-  void settle(const std::string& gap_id) override {
+  void settle(const peer::DriveGap& gap) override {
     world_.is_in_flight_ = false;
-    world_.settled_gap_ = gap_id;
+    world_.settled_gap_ = gap;
   }
+  const peer::DriveGap& settled() const override { return world_.settled_gap_; }
   void discard() override {}
   int descriptor() const override { return 1; }
-  std::vector<std::string> own_directories() const override { return {}; }
+  std::vector<std::string> own_directories() const override { return {".spoor"}; }
 
  private:
   World& world_;
   DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
+                          if (handle == "spoor") return std::optional(Place{".spoor"});
                           if (world_.random().one_in(8)) world_.interfere();
                           if (world_.fails(Failure::unresolved, 100))
                             return failure(std::errc::not_enough_memory);
@@ -160,6 +163,7 @@ void World::act() {
   if (fails(Failure::restart, 40)) return restart(nullptr);
   if (fails(Failure::unmount, 40)) return unmount();
   if (fails(Failure::dropped_events, 40)) drive_.queue().push_back({FAN_Q_OVERFLOW, {}, {}});
+  if (random().one_in(10)) return scan();
   if (random().one_in(3)) {
     watch_->step();
     clock_.advance(std::chrono::milliseconds(random().below(8000)));
@@ -168,14 +172,34 @@ void World::act() {
   }
 }
 
+void World::scan() {
+  const bool is_watched = synchronise();
+  if (!is_watched || confirmed_ != known_gap_) drive_.set_gap();
+  if (is_watched) known_gap_ = confirmed_;
+  drive_.scan();
+}
+
+// Returns whether the cookie came back in time.
+bool World::synchronise() {
+  cookie_ = peer::new_cookie();
+  confirmed_.clear();
+  const int steps_max = is_calm_ ? 1000 : static_cast<int>(random().between(1, 10));
+  for (int step = 0; step < steps_max && confirmed_.empty(); ++step) {
+    if (drive_.is_listening()) drive_.queue().push_back({FAN_CREATE, {"spoor", cookie_}, {}});
+    if (fails(Failure::hung, 3)) break;
+    watch_->step();
+    clock_.advance(std::chrono::seconds(1));
+  }
+  cookie_.clear();
+  return !confirmed_.empty();
+}
+
 void World::restart(std::unique_ptr<EventSource> kept) {
   if (!kept) {
     drive_.listen(false);
     is_in_flight_ = true;
   }
-  const std::string gap = kept ? settled_gap_ : std::string();
-  watch_ = std::make_unique<DriveWatch>(
-      options_, [this] { return open(); }, *this, *this, clock_, std::move(kept), gap);
+  watch_ = std::make_unique<DriveWatch>(options_, [this] { return open(); }, *this, clock_, std::move(kept));
 }
 
 base::Result<std::unique_ptr<EventSource>> World::open() {

@@ -23,7 +23,7 @@ using testing::SizeIs;
 
 base::Error failure(std::errc code, std::string why) { return {std::make_error_code(code), std::move(why)}; }
 
-class DriveWatchTest : public testing::Test, public MarkSink, public GapSink {
+class DriveWatchTest : public testing::Test, public MarkSink {
  protected:
   class Source final : public EventSource {
    public:
@@ -39,13 +39,15 @@ class DriveWatchTest : public testing::Test, public MarkSink, public GapSink {
     }
     DirectoryPaths& paths() override { return paths_; }
     std::uint64_t queue_bytes() override { return test_.queue_bytes_; }
-    void settle(const std::string& gap_id) override { test_.settled_ = gap_id; }
+    void settle(const peer::DriveGap& gap) override { test_.settled_ = gap.id; }
+    const peer::DriveGap& settled() const override { return kept_; }
     void discard() override { ++test_.discarded_; }
     int descriptor() const override { return 1; }
     std::vector<std::string> own_directories() const override { return {".spoor"}; }
 
    private:
     DriveWatchTest& test_;
+    peer::DriveGap kept_{"kept gap", "an earlier one", {}};
     DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
                             const auto found = test_.paths_.find(handle);
                             if (found == test_.paths_.end())
@@ -65,7 +67,7 @@ class DriveWatchTest : public testing::Test, public MarkSink, public GapSink {
           queue_bytes_ = 0;
           return std::unique_ptr<EventSource>(std::make_unique<Source>(*this));
         },
-        *this, *this, clock_, std::move(kept), "gap 0");
+        *this, clock_, std::move(kept));
     watch_->step();
   }
 
@@ -78,20 +80,38 @@ class DriveWatchTest : public testing::Test, public MarkSink, public GapSink {
     marked_.insert(marks.directories().begin(), marks.directories().end());
     return {};
   }
-  base::Result<std::string> add_gap(const std::filesystem::path&, const std::string& reason) override {
-    if (is_disk_full_) return failure(std::errc::no_space_on_device, "the disk is full");
-    gaps_.push_back(reason);
-    return "gap " + std::to_string(gaps_.size());
+  base::Result<> report(const peer::WatchedDrive& drive) override {
+    ++reports_;
+    if (is_report_refused_) return failure(std::errc::connection_refused, "the daemon is down");
+    last_ = drive;
+    if (!drive.cookie.empty()) cookies_.push_back(drive.cookie + ' ' + drive.gap.id);
+    return {};
   }
 
-  std::map<DirectoryHandle, std::string> paths_ = {{"a", "a"}, {"b", "b"}, {"c", "a/c"}};
+  // What a scan finds that begins now: the gap, once its cookie is confirmed.
+  std::string scan() {
+    const std::string cookie = "cookie-" + std::string(32, static_cast<char>('a' + scans_++ % 6));
+    cookies_.clear();
+    happens(FAN_CREATE, {"spoor", cookie});
+    watch_->step();
+    return cookies_.empty() ? "" : cookies_.back().substr(cookie.size() + 1);
+  }
+
+  std::string gap_reason() const { return watch_->state().gap.reason; }
+  std::string error() const { return watch_->state().error; }
+  peer::WatchFigures figures() const { return watch_->state().figures; }
+
+  std::map<DirectoryHandle, std::string> paths_ = {{"a", "a"}, {"b", "b"}, {"c", "a/c"}, {"spoor", ".spoor"}};
   std::vector<KernelEvent> events_;
   std::uint64_t queue_bytes_ = 0;
   std::string unmounted_;  // why; empty: it is mounted
   std::errc refuses_ = std::errc();
-  bool is_disk_full_ = false;
+  bool is_report_refused_ = false;
   std::set<std::string> marked_;
-  std::vector<std::string> gaps_;
+  int reports_ = 0;
+  int scans_ = 0;
+  peer::WatchedDrive last_;
+  std::vector<std::string> cookies_;  // with their gap
   std::string settled_;
   int discarded_ = 0;
   fakes::ManualClock clock_;
@@ -100,15 +120,17 @@ class DriveWatchTest : public testing::Test, public MarkSink, public GapSink {
 
 TEST_F(DriveWatchTest, Start_IsAGap) {
   start();
-  EXPECT_THAT(gaps_, SizeIs(1));
-  EXPECT_EQ(settled_, "gap 1");
-  EXPECT_EQ(watch_->error(), "");
+  EXPECT_EQ(gap_reason(), "changes before spoor-watch started were not watched");
+  EXPECT_EQ(settled_, watch_->state().gap.id);
+  EXPECT_TRUE(last_.is_watched);
+  EXPECT_EQ(last_.error, "");
 }
 
 TEST_F(DriveWatchTest, StartWithKeptSource_IsNoGap) {
   start(std::make_unique<Source>(*this));
-  EXPECT_THAT(gaps_, IsEmpty());
-  EXPECT_EQ(settled_, "gap 0");
+  EXPECT_EQ(settled_, "kept gap");
+  EXPECT_EQ(scan(), "kept gap");
+  EXPECT_EQ(figures().gaps, 0U);
 }
 
 TEST_F(DriveWatchTest, Event_IsMarkedAndCounted) {
@@ -116,9 +138,9 @@ TEST_F(DriveWatchTest, Event_IsMarkedAndCounted) {
   for (int i = 0; i < 3; ++i) happens(FAN_MODIFY, {"a", "file"});
   watch_->step();
   EXPECT_THAT(marked_, ElementsAre("a"));
-  EXPECT_EQ(watch_->figures().events, 3U);
-  EXPECT_EQ(watch_->figures().coalesced, 2U);
-  EXPECT_EQ(watch_->figures().marks, 1U);
+  EXPECT_EQ(figures().events, 3U);
+  EXPECT_EQ(figures().coalesced, 2U);
+  EXPECT_EQ(figures().marks, 1U);
 }
 
 TEST_F(DriveWatchTest, EventOfMarkedDirectory_IsMarkedAgain) {
@@ -131,14 +153,93 @@ TEST_F(DriveWatchTest, EventOfMarkedDirectory_IsMarkedAgain) {
   EXPECT_THAT(marked_, ElementsAre("a"));
 }
 
+TEST_F(DriveWatchTest, Cookie_IsReportedOnceAfterTheMarksBeforeIt) {
+  start();
+  happens(FAN_MODIFY, {"a", "file"});
+  EXPECT_EQ(scan(), watch_->state().gap.id);
+  EXPECT_THAT(marked_, ElementsAre("a"));
+  clock_.advance(minutes(1));
+  cookies_.clear();
+  watch_->step();
+  EXPECT_THAT(cookies_, IsEmpty());
+}
+
+TEST_F(DriveWatchTest, CookieWhileMarksWait_IsReportedOnceTheyAreMarked) {
+  start();
+  refuses_ = std::errc::connection_refused;
+  happens(FAN_MODIFY, {"a", "file"});
+  EXPECT_EQ(scan(), "");
+  clock_.advance(minutes(1));
+  watch_->step();
+  EXPECT_THAT(cookies_, IsEmpty());
+  refuses_ = std::errc();
+  clock_.advance(watch_->due_in());
+  watch_->step();
+  EXPECT_THAT(marked_, ElementsAre("a"));
+  EXPECT_THAT(cookies_, SizeIs(1));
+}
+
+// A scan waits.
+TEST_F(DriveWatchTest, Cookie_EndsThePauseBetweenAttempts) {
+  start();
+  refuses_ = std::errc::connection_refused;
+  happens(FAN_MODIFY, {"a", "file"});
+  watch_->step();
+  refuses_ = std::errc();
+  EXPECT_NE(scan(), "");
+}
+
+TEST_F(DriveWatchTest, NamesLikeCookies_ConfirmNothing) {
+  start();
+  const std::string name = "cookie-" + std::string(32, 'a');
+  paths_["inner"] = "a/.spoor";
+  happens(FAN_CREATE, {"inner", name});
+  happens(FAN_CREATE, {"a", name});
+  happens(FAN_CREATE, {"spoor", "cookie-" + std::string(31, 'a')});
+  happens(FAN_CREATE, {"spoor", ".tracker.bin.tmp"});
+  watch_->step();
+  EXPECT_THAT(cookies_, IsEmpty());
+}
+
+TEST_F(DriveWatchTest, ReportThatFails_IsRepeatedWithTheCookie) {
+  start();
+  is_report_refused_ = true;
+  EXPECT_EQ(scan(), "");
+  is_report_refused_ = false;
+  clock_.advance(seconds(1));
+  watch_->step();
+  EXPECT_THAT(cookies_, SizeIs(1));
+}
+
+// A refused report is no reason to keep marks.
+TEST_F(DriveWatchTest, ReportThatFails_DelaysNoMark) {
+  start();
+  is_report_refused_ = true;
+  clock_.advance(minutes(1));
+  watch_->step();
+  happens(FAN_MODIFY, {"a", "file"});
+  watch_->step();
+  EXPECT_THAT(marked_, ElementsAre("a"));
+}
+
+TEST_F(DriveWatchTest, IdleDrive_IsReportedAtIntervals) {
+  start();
+  const int before = reports_;
+  for (int second = 0; second < 60; ++second) {
+    clock_.advance(seconds(1));
+    watch_->step();
+  }
+  EXPECT_EQ(reports_ - before, 20);
+}
+
 TEST_F(DriveWatchTest, DaemonDown_MarksWaitAndAreRetriedWithPauses) {
   start();
   settled_.clear();
   refuses_ = std::errc::connection_refused;
   happens(FAN_MODIFY, {"a", "file"});
   watch_->step();
-  EXPECT_EQ(watch_->error(), "the daemon is down");
-  EXPECT_EQ(watch_->figures().pending_marks, 1U);
+  EXPECT_EQ(error(), "the daemon is down");
+  EXPECT_EQ(figures().pending_marks, 1U);
   EXPECT_FALSE(watch_->is_settled());
   EXPECT_EQ(settled_, "");
   refuses_ = std::errc();
@@ -146,12 +247,12 @@ TEST_F(DriveWatchTest, DaemonDown_MarksWaitAndAreRetriedWithPauses) {
   watch_->step();
   EXPECT_THAT(marked_, IsEmpty()) << "in the pause";
   clock_.advance(watch_->due_in());
-  EXPECT_GT(watch_->figures().lag_seconds, 0);
+  EXPECT_GT(figures().lag_seconds, 0);
   watch_->step();
   EXPECT_THAT(marked_, ElementsAre("a", "b"));
-  EXPECT_EQ(watch_->error(), "");
-  EXPECT_EQ(settled_, "gap 1");
-  EXPECT_THAT(gaps_, SizeIs(1)) << "of the start";
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(settled_, watch_->state().gap.id);
+  EXPECT_EQ(figures().gaps, 1U) << "of the start";
 }
 
 TEST_F(DriveWatchTest, PauseBetweenAttempts_GrowsToABound) {
@@ -170,36 +271,26 @@ TEST_F(DriveWatchTest, PauseBetweenAttempts_GrowsToABound) {
 
 TEST_F(DriveWatchTest, MorePendingThanFits_IsAGap) {
   start();
+  const std::string before = scan();
   refuses_ = std::errc::connection_refused;
   for (char name = 'd'; name < 'z'; ++name) {
     paths_[std::string(1, name)] = std::string(50, name);
     happens(FAN_MODIFY, {std::string(1, name), "file"});
   }
   watch_->step();
-  EXPECT_THAT(gaps_, Contains(testing::HasSubstr("than fits in memory")));
-  EXPECT_EQ(watch_->figures().pending_marks, 0U);
+  EXPECT_THAT(gap_reason(), testing::HasSubstr("than fits in memory"));
+  EXPECT_EQ(figures().pending_marks, 0U);
+  EXPECT_NE(scan(), before);
 }
 
 TEST_F(DriveWatchTest, RefusedPath_IsAGap) {
   start();
+  const std::string before = scan();
   refuses_ = std::errc::invalid_argument;
   happens(FAN_MODIFY, {"a", "file"});
   watch_->step();
-  EXPECT_THAT(gaps_, SizeIs(2));
   EXPECT_TRUE(watch_->is_settled());
-}
-
-// A scan may use other credentials, and succeed.
-TEST_F(DriveWatchTest, DaemonRefusesAllMarks_IsAGapEachMinute) {
-  start();
-  refuses_ = std::errc::permission_denied;
-  happens(FAN_MODIFY, {"a", "file"});
-  for (int second = 0; second < 100; ++second) {
-    watch_->step();
-    clock_.advance(seconds(1));
-  }
-  EXPECT_THAT(gaps_, SizeIs(3)) << "that of the start, and two";
-  EXPECT_EQ(watch_->figures().pending_marks, 1U);
+  EXPECT_NE(scan(), before);
 }
 
 TEST_F(DriveWatchTest, ManyPendingMarks_AreSentWhileEventsAreRead) {
@@ -211,29 +302,41 @@ TEST_F(DriveWatchTest, ManyPendingMarks_AreSentWhileEventsAreRead) {
     }
     watch_->step();
   }
-  EXPECT_THAT(gaps_, SizeIs(1)) << "of the start";
+  EXPECT_EQ(figures().gaps, 1U) << "of the start";
 }
 
-TEST_F(DriveWatchTest, ManyGaps_ArePaced) {
+// However many there are, the next scan walks the drive once.
+TEST_F(DriveWatchTest, GapsBetweenTwoScans_AreOne) {
   start();
-  for (int second = 0; second < 60; ++second) {
+  const std::string first = scan();
+  for (int count = 0; count < 5; ++count) {
     happens(FAN_Q_OVERFLOW, {});
     watch_->step();
-    clock_.advance(seconds(1));
   }
-  EXPECT_LE(gaps_.size(), 4U + 60U / 5U);
-  EXPECT_GE(gaps_.size(), 60U / 5U);
-  EXPECT_FALSE(watch_->is_settled());
-  clock_.advance(minutes(1));
-  watch_->step();
-  EXPECT_TRUE(watch_->is_settled());
+  const std::string second = scan();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(figures().gaps, 2U);
+  EXPECT_EQ(scan(), second);
 }
 
-TEST_F(DriveWatchTest, DroppedEvents_AreAGapAndTheWatchGoesOn) {
+// The daemon may have it, although its response was lost.
+TEST_F(DriveWatchTest, GapAfterACookieWhoseReportFailed_IsAnother) {
   start();
+  is_report_refused_ = true;
+  EXPECT_EQ(scan(), "");
+  const std::string sent = watch_->state().gap.id;
+  is_report_refused_ = false;
   happens(FAN_Q_OVERFLOW, {});
   watch_->step();
-  EXPECT_THAT(gaps_, Contains(testing::HasSubstr("the kernel dropped events")));
+  EXPECT_NE(watch_->state().gap.id, sent);
+}
+
+TEST_F(DriveWatchTest, DroppedEvents_AreAGapAndTheWatchContinues) {
+  start();
+  const std::string before = scan();
+  happens(FAN_Q_OVERFLOW, {});
+  EXPECT_NE(scan(), before) << "the cookie is in the same batch";
+  EXPECT_THAT(gap_reason(), testing::HasSubstr("the kernel dropped events"));
   EXPECT_EQ(discarded_, 0);
   happens(FAN_MODIFY, {"a", "file"});
   watch_->step();
@@ -243,11 +346,12 @@ TEST_F(DriveWatchTest, DroppedEvents_AreAGapAndTheWatchGoesOn) {
 // What follows in the batch is not read: it may have been a rename.
 TEST_F(DriveWatchTest, UnresolvedDirectory_IsAGapAndForgetsCachedPaths) {
   start();
+  scan();
   happens(FAN_MODIFY, {"c", "file"});
   happens(FAN_MODIFY, {"unknown", "file"});
   happens(FAN_RENAME | FAN_ONDIR, {"a", "c"}, EntryName{"b", "c"});
   watch_->step();
-  EXPECT_THAT(gaps_, Contains("no memory"));
+  EXPECT_EQ(gap_reason(), "no memory");
   paths_["c"] = "b/c";
   marked_.clear();
   happens(FAN_MODIFY, {"c", "file"});
@@ -255,48 +359,50 @@ TEST_F(DriveWatchTest, UnresolvedDirectory_IsAGapAndForgetsCachedPaths) {
   EXPECT_THAT(marked_, ElementsAre("b/c"));
 }
 
-TEST_F(DriveWatchTest, GapThatCannotBeStored_IsRetried) {
-  is_disk_full_ = true;
-  start();
-  EXPECT_FALSE(watch_->is_settled());
-  EXPECT_EQ(settled_, "");
-  is_disk_full_ = false;
-  watch_->step();
-  EXPECT_THAT(gaps_, SizeIs(1));
-  EXPECT_EQ(settled_, "gap 1");
-}
-
 TEST_F(DriveWatchTest, DriveUnmounted_IsOpenedAgainWithAGap) {
   start();
+  const std::string before = scan();
   unmounted_ = "it is not mounted";
-  watch_->step();
+  EXPECT_EQ(scan(), "");
   EXPECT_EQ(discarded_, 1);
-  EXPECT_EQ(watch_->error(), "it is not mounted");
-  EXPECT_THAT(gaps_, SizeIs(2));
+  EXPECT_FALSE(last_.is_watched);
+  EXPECT_EQ(last_.error, "it is not mounted");
   unmounted_.clear();
   clock_.advance(minutes(1));
   watch_->step();
-  EXPECT_EQ(watch_->error(), "");
-  EXPECT_THAT(gaps_, SizeIs(3)) << "what changed before it was watched again";
+  EXPECT_TRUE(last_.is_watched);
+  EXPECT_EQ(last_.error, "");
+  EXPECT_NE(scan(), before) << "what changed before it was watched again";
 }
 
-TEST_F(DriveWatchTest, DriveThatCannotBeWatched_IsAGapEachMinute) {
+TEST_F(DriveWatchTest, DriveThatCannotBeWatched_IsReportedAsThat) {
   unmounted_ = "it is a network file system";
   start();
-  for (int second = 0; second < 180; ++second) {
-    clock_.advance(seconds(1));
-    watch_->step();
-  }
-  EXPECT_THAT(gaps_, SizeIs(4));
+  EXPECT_FALSE(last_.is_watched);
+  EXPECT_EQ(last_.error, "it is a network file system");
+  EXPECT_EQ(scan(), "");
 }
 
 TEST_F(DriveWatchTest, TooManyUnreadEvents_AreAGap) {
   start();
+  const std::string before = scan();
   queue_bytes_ = 101;
   watch_->step();
   EXPECT_EQ(discarded_, 1);
-  EXPECT_THAT(gaps_, SizeIs(2));
-  EXPECT_EQ(watch_->figures().queue_bytes_max, 101U);
+  EXPECT_EQ(figures().queue_bytes_max, 101U);
+  EXPECT_NE(scan(), before);
+}
+
+// Its events are read at once: more of them do not come soon.
+TEST_F(DriveWatchTest, OnlyChanges_MakeTheDriveBusy) {
+  start();
+  scan();
+  EXPECT_FALSE(watch_->is_busy());
+  happens(FAN_MODIFY, {"a", "file"});
+  watch_->step();
+  EXPECT_TRUE(watch_->is_busy());
+  watch_->step();
+  EXPECT_FALSE(watch_->is_busy());
 }
 
 }  // namespace

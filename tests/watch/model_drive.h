@@ -26,6 +26,7 @@ class ModelDrive {
 
   // The kernel's side. Without a listener, no events are kept.
   void listen(bool is_listening);
+  bool is_listening() const { return is_listening_; }
   std::deque<KernelEvent>& queue() { return queue_; }
   std::optional<Place> resolve(const DirectoryHandle& handle) const;
 

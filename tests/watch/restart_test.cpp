@@ -44,7 +44,6 @@ class RestartTest : public WatchTest {
 
   // Until nothing is marked any more: the last marks may be acknowledged after a scan has begun.
   void settle() {
-    node().wait_until_marked();
     EXPECT_TRUE(eventually([this] {
       expect_truth();
       return last_scan_["dirs_walked"] == 0 || HasFailure();
@@ -82,7 +81,6 @@ TEST_F(RestartTest, CleanRestart_ChangesInBetween_AreFoundWithoutGap) {
   fs::rename(disk().path() / "tree/d2", disk().path() / "renamed");
   fs::remove_all(disk().path() / "tree/d3");
   node().start_watch();
-  node().wait_until_marked();
   expect_truth();
   expect_no_gap();
   EXPECT_LT(last_scan_["dirs_walked"], tree_directories / 2);
@@ -93,7 +91,6 @@ TEST_F(RestartTest, KillWhileIdle_IsNoGap) {
   node().kill_watch();
   change("tree/d1");
   node().start_watch();
-  node().wait_until_marked();
   expect_truth();
   expect_no_gap();
 }
@@ -118,7 +115,6 @@ TEST_F(RestartTest, KillWithBatchInFlight_IsAGap) {
   fs::remove(node().socket());
   node().start_daemon();
   node().start_watch();
-  node().wait_until_marked();
   expect_truth();
   expect_gap();
 }
@@ -151,7 +147,6 @@ TEST_F(RestartTest, RestartOfSpoord_IsNoGap) {
   EXPECT_EQ(node().stop_daemon(), 0) << node().daemon().log();
   change("tree/d2");
   node().start_daemon();
-  node().wait_until_marked();
   expect_truth();
   expect_no_gap();
 }
@@ -173,7 +168,6 @@ TEST_F(RestartTest, RemountedDrive_IsAGap) {
     std::ofstream(elsewhere.path() / "tree/d1/unseen") << "by a machine that had the disk meanwhile";
   }
   disk().mount();
-  node().wait_until_watched();
   EXPECT_NE(node().gap_id(), before);
   expect_truth();
   expect_gap();
@@ -188,7 +182,7 @@ TEST_F(RestartTest, ChangeHiddenByAMount_IsFoundOnceItIsUnmounted) {
     faults::MountPoint above(disk().path() / "tree/d1");
     above.mount_tmpfs("1m");
     open << "written beneath" << std::flush;
-    node().wait_until_marked();
+    node().synchronise();
   }
   expect_truth();
 }
@@ -205,14 +199,13 @@ TEST_F(RestartTest, FileWrittenByItsHandle_IsAGap) {
   ASSERT_EQ(::name_to_handle_at(AT_FDCWD, file.c_str(), handle, &mount_id, 0), 0);
   ASSERT_TRUE(disk().unmount()) << node().watch().log();
   disk().mount();
-  node().wait_until_watched();
   const std::string before = node().gap_id();
   {
     const base::Descriptor drive(::open(node().drive().c_str(), O_RDONLY | O_DIRECTORY));
     const base::Descriptor written(::open_by_handle_at(drive.get(), handle, O_WRONLY | O_APPEND));
     ASSERT_EQ(::write(written.get(), "after", 5), 5);
   }
-  EXPECT_TRUE(eventually([&] { return node().gap_id() != before; })) << node().watch().log();
+  EXPECT_NE(node().gap_id(), before) << node().watch().log();
   expect_truth();
   expect_gap();
 }

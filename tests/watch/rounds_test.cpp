@@ -104,15 +104,13 @@ TEST_P(RoundsTest, ChangesByAnyProgram_EveryScan_FindsThemAll) {
   const auto changes = available_changes(places_);
   for (int count = 0; count < 10; ++count) tree.fill(tree.new_path());
   start(places_.drive);
-  tree.set_pause([this] { node().wait_until_marked(); });
+  tree.set_pause([this] { node().synchronise(); });
   TreeSnapshot before = take_snapshot(places_.drive);
   for (int round = 0; round < round_count() && !HasFailure(); ++round) {
     const auto since = last_scan_["scan"].get<std::uint64_t>();
     tree.prune();
-    node().remove_old_markers();
     change(tree, changes);
     SCOPED_TRACE("round " + std::to_string(round) + '\n' + done_);
-    node().wait_until_marked();
     expect_truth();
     EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
     TreeSnapshot after = take_snapshot(places_.drive);
@@ -139,11 +137,8 @@ TEST_P(RoundsTest, ChangesInTheTopAlone_AreFound) {
   for (std::size_t number = 0; number < changes.size() && !HasFailure(); ++number) {
     changes[number]();
     const auto truth = support::walk_independently({top});
-    EXPECT_TRUE(eventually([&] {
-      last_scan_ = node().scan();
-      return node().usage() == truth;
-    })) << "change "
-        << number << ' ' << last_scan_;
+    last_scan_ = node().scan();
+    EXPECT_EQ(node().usage(), truth) << "change " << number << ' ' << last_scan_;
     EXPECT_EQ(last_scan_["mode"], "incremental");
     EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
   }
@@ -162,7 +157,6 @@ TEST_P(RoundsTest, RemovedDirectories_WithReusedInodes_AreNoGap) {
     }
     for (int number = 0; number < directories; ++number) fs::remove_all(name(number));
   }
-  node().wait_until_marked();
   expect_truth();
   EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
 }
@@ -175,14 +169,12 @@ TEST_P(RoundsTest, LinkInAnotherDirectory_CountsTwiceUntilTheFirstIsRead) {
   std::ofstream(places_.drive / "first/name") << std::string(size, 'x');
   start(places_.drive);
   fs::create_hard_link(places_.drive / "first/name", places_.drive / "second/name");
-  node().wait_until_marked();
   EXPECT_EQ(node().scan()["mode"], "incremental");
   const auto truth = support::walk_independently({places_.drive});
   EXPECT_EQ(node().usage().files, truth.files);
   EXPECT_EQ(node().usage().bytes, truth.bytes + size) << "the kernel names only the new link";
 
   std::ofstream(places_.drive / "first/other") << "a change in the first directory";
-  node().wait_until_marked();
   expect_truth();
 }
 

@@ -27,12 +27,15 @@ std::string plain_path(std::string listed) {
 
 }  // namespace
 
-WatchedNode::WatchedNode(fs::path drive, FdStore* manager) : drive_(std::move(drive)), manager_(manager) {
+WatchedNode::WatchedNode(fs::path drive, FdStore* manager, json watch)
+    : drive_(std::move(drive)), manager_(manager) {
+  watch["drives"] = "all";
+  if (!watch.contains("timeout")) watch["timeout"] = "60s";
   const json settings{{"node", {{"name", "n0"}, {"data_dir", directory_ / "data"}}},
                       {"drives", json::array({drive_})},
                       {"listen", json::array({json{{"unix", socket()}}})},
                       {"scan", {{"min_cycle_age", "1ms"}, {"audit_period", "0s"}}},
-                      {"watch", {{"drives", "all"}, {"batch", "20ms"}}}};
+                      {"watch", watch}};
   std::ofstream(config()) << settings;
 }
 
@@ -42,11 +45,11 @@ void WatchedNode::start_daemon() {
   ASSERT_FALSE(daemon_->wait_for("listening on unix:").empty()) << daemon_->log();
 }
 
-void WatchedNode::start_watch() {
+void WatchedNode::start_watch(const std::string& watched) {
   const std::vector<std::string> command{SPOOR_WATCH, "--config", config().native()};
   const std::size_t ready_before = manager_ == nullptr ? 0 : manager_->ready_count();
   watch_ = manager_ == nullptr ? std::make_unique<support::Daemon>(command) : manager_->start(command);
-  ASSERT_EQ(watch_->wait_for("watching ").substr(0, 6), "1 of 1") << watch_->log();
+  ASSERT_EQ(watch_->wait_for("watching ").substr(0, 6), watched) << watch_->log();
   if (manager_ == nullptr) return;
   ASSERT_TRUE(eventually([&] { return manager_->ready_count() > ready_before; })) << watch_->log();
 }
@@ -79,57 +82,19 @@ support::CommandResult WatchedNode::run_watch(const std::vector<std::string>& ar
   return support::run_command(command);
 }
 
-std::optional<bool> WatchedNode::is_marked(const std::string& path) const {
-  peer::HttpTransport transport({});
+peer::DriveSync WatchedNode::synchronise() {
+  constexpr std::chrono::seconds timeout{60};
+  peer::HttpTransport transport({.timeout = 2 * timeout});
   base::Endpoint endpoint;
   endpoint.unix_path = socket().native();
-  const auto response = peer::exchange(transport, {endpoint, "GET", "/v1/dirty?path=" + path, "", ""});
-  if (!response || !response->is_success()) return std::nullopt;
-  const auto answer = json::parse(response->body, nullptr, false);
-  if (!answer.is_object() || !answer.contains("dirty")) return std::nullopt;
-  return answer["dirty"].get<bool>();
-}
-
-// A name that is not marked yet, also not as a false positive of the filter.
-std::string WatchedNode::make_marker() {
-  constexpr int names_max = 100;
-  for (int attempt = 0; attempt < names_max; ++attempt) {
-    std::string name = "sync-" + std::to_string(++marker_count_);
-    if (is_marked(name) != false) continue;
-    fs::create_directory(drive_ / name);
-    std::ofstream(drive_ / name / "marker") << name;
-    markers_.push_back(name);
-    return name;
-  }
-  ADD_FAILURE() << "every name is marked, or spoord does not respond\n" << daemon_->log();
-  return {};
-}
-
-void WatchedNode::wait_until_marked() {
-  for (int count = 0; count < 2; ++count) {
-    const std::string name = make_marker();
-    if (name.empty()) return;
-    ASSERT_TRUE(eventually([&] { return is_marked(name) == true; }))
-        << name << " is not marked\n"
-        << watch_->log() << daemon_->log() << watch_state();
-  }
-}
-
-void WatchedNode::wait_until_watched() {
-  constexpr int markers_max = 60;
-  for (int count = 0; count < markers_max; ++count) {
-    const std::string name = make_marker();
-    if (eventually([&] { return is_marked(name) == true; }, std::chrono::seconds(1))) return;
-  }
-  ADD_FAILURE() << "no change is marked\n" << watch_->log() << watch_state();
-}
-
-void WatchedNode::remove_old_markers() {
-  constexpr std::size_t kept = 2;
-  while (markers_.size() > kept) {
-    fs::remove_all(drive_ / markers_.front());
-    markers_.erase(markers_.begin());
-  }
+  const peer::SyncRequest request{.drives = {drive_.native()}, .timeout = timeout};
+  peer::DriveSync sync;
+  EXPECT_TRUE(eventually([&] {
+    sync = peer::synchronise(transport, endpoint, request).front();
+    return sync.error.empty();
+  })) << sync.error
+      << watch_->log() << daemon_->log();
+  return sync;
 }
 
 support::CommandResult WatchedNode::spoor(std::vector<std::string> arguments) const {
@@ -171,19 +136,6 @@ std::map<std::string, support::TreeTotals> WatchedNode::directory_usage() {
   const auto result = spoor({"usage", "--csv", "--depth", "1000"});
   EXPECT_EQ(result.code, 0) << result.err;
   return read_usage_csv(result.out);
-}
-
-json WatchedNode::watch_state() const {
-  std::ifstream file(directory_ / "data/watch.json");
-  const auto state = json::parse(file, nullptr, false);
-  if (!state.is_object() || !state.contains("drives") || state["drives"].empty()) return nullptr;
-  return state["drives"][0];
-}
-
-std::string WatchedNode::gap_id() const {
-  const auto state = watch_state();
-  if (!state.is_object() || !state.contains("gap") || !state["gap"].is_object()) return {};
-  return state["gap"].value("id", "");
 }
 
 json drive_gaps(const json& scan) { return scan.value("drive_gaps", json::array()); }

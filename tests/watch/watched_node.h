@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/http/watch_report.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/tree_totals.h"
@@ -26,11 +27,13 @@ namespace spoor::watch {
 class WatchedNode {
  public:
   // `manager`, if there is one, starts spoor-watch; it must outlive this object.
-  explicit WatchedNode(std::filesystem::path drive, FdStore* manager = nullptr);
+  // `watch`: further settings of that name.
+  explicit WatchedNode(std::filesystem::path drive, FdStore* manager = nullptr,
+                       nlohmann::json watch = nlohmann::json::object());
 
   // Each returns once the program serves; a former one must have ended.
   void start_daemon();
-  void start_watch();
+  void start_watch(const std::string& watched = "1 of 1");
 
   support::Daemon& daemon() { return *daemon_; }
   support::Daemon& watch() { return *watch_; }
@@ -44,19 +47,18 @@ class WatchedNode {
   support::CommandResult run_watch(const std::vector<std::string>& arguments,
                                    const std::vector<std::string>& before = {}) const;
 
-  // Returns once every change made so far on the drive is marked. The events of a file system come in order:
-  // when a later change is marked, the earlier ones are read. As a batch is several requests, it makes one
-  // change more: when that is marked, the batch of the first is acknowledged.
-  void wait_until_marked();
+  // Returns once the drive is watched and every change made so far on it is marked, as a scan does before it
+  // gathers.
+  peer::DriveSync synchronise();
 
-  // Returns once the drive is watched again, after a time in which no change was.
-  void wait_until_watched();
-
-  // Removes what these have created, except for the last two of it.
-  void remove_old_markers();
+  // The id of the drive's last gap.
+  std::string gap_id() { return synchronise().gap.id; }
 
   // `spoor scan --json`, which is expected to succeed.
   nlohmann::json scan();
+
+  // `spoor scan --json`, whatever its exit code.
+  support::CommandResult run_scan() const { return spoor({"scan", "--json"}); }
 
   // `spoor scan --json` while the tree changes: directories may be left for the next scan.
   void scan_while_changing();
@@ -68,26 +70,16 @@ class WatchedNode {
   support::TreeTotals usage();
   std::map<std::string, support::TreeTotals> directory_usage();
 
-  // The drive in watch.json; null if there is none.
-  nlohmann::json watch_state() const;
-
-  // The id of the newest gap in watch.json; empty if there is none.
-  std::string gap_id() const;
-
   std::filesystem::path socket() const { return directory_ / "spoord.sock"; }
   std::filesystem::path config() const { return directory_ / "spoor.json"; }
   const std::filesystem::path& drive() const { return drive_; }
 
  private:
   support::CommandResult spoor(std::vector<std::string> arguments) const;
-  std::optional<bool> is_marked(const std::string& path) const;
-  std::string make_marker();
 
   support::TempDirectory directory_;
   std::filesystem::path drive_;
   FdStore* manager_;
-  std::size_t marker_count_ = 0;
-  std::vector<std::string> markers_;
   std::unique_ptr<support::Daemon> daemon_;
   std::unique_ptr<support::Daemon> watch_;
 };

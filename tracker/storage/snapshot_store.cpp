@@ -183,6 +183,14 @@ DriveState SnapshotStore::check(std::size_t drive) const {
   return {path, !is_refused, check.error, registry_.id_of(path), is_refused};
 }
 
+base::Result<> SnapshotStore::touch(std::size_t drive, const std::string& name) const {
+  const DriveCheck check = registry_.check(drives_[drive]);
+  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
+  const auto file = spoor_directory(drives_[drive]) / name;
+  if (const auto created = files_.create(file); !created) return created.error();
+  return files_.remove(file);
+}
+
 DriveState SnapshotStore::failed_state(std::size_t drive, std::string error) const {
   return {drives_[drive], false, std::move(error), registry_.id_of(drives_[drive])};
 }

@@ -66,8 +66,8 @@ struct PreparedSnapshot {
 
 // The snapshots of one node: the same snapshot on every drive that is not refused.
 //
-// save_to(), accept() and check() may run at the same time for different drives, failed_state() at any time.
-// A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
+// save_to(), accept(), touch() and check() may run at the same time for different drives, failed_state() at
+// any time. A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
 class SnapshotStore {
  public:
   // `files` must outlive the store. `find_overlap` as in DriveRegistry.
@@ -93,6 +93,9 @@ class SnapshotStore {
 
   // Reads whether the drive is the known one.
   DriveState check(std::size_t drive) const;
+
+  // Creates a file of this name in `.spoor` of a drive that is not refused, and removes it.
+  base::Result<> touch(std::size_t drive, const std::string& name) const;
 
   // The state of a drive that is not ok, for this reason. Never blocks.
   DriveState failed_state(std::size_t drive, std::string error) const;
