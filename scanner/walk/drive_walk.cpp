@@ -124,7 +124,6 @@ base::Result<> DriveWalk::walk(DirectoryRead root) {
   if (context_.environment.unfinished != nullptr) {
     log_.emplace(*context_.environment.unfinished,
                  WalkLog::Root{.drive = drive_.path.native() + '\0' + drive_.identity,
-                               .device = root.handle.device,
                                .inode = root.handle.inode,
                                .birth = is_proof(root.handle.birth) ? root.handle.birth : no_identity},
                  context_.environment.clock);

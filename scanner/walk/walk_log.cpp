@@ -94,9 +94,8 @@ void put_read(base::ByteWriter& out, const DirectoryRead& read) {
   }
 }
 
-DirectoryRead get_read(base::ByteReader& in, std::uint64_t device) {
+DirectoryRead get_read(base::ByteReader& in) {
   DirectoryRead read;
-  read.handle.device = device;
   read.handle.inode = in.u64();
   read.handle.birth = in.u32();
   read.listing.own = get_totals(in);
@@ -182,7 +181,7 @@ std::optional<WalkLog::Logged> WalkLog::read_next() {
       if (shared <= last_read_.size()) {
         last_read_.resize(shared);
         last_read_ += rest;
-        Logged logged{last_read_, get_read(in, root_.device)};
+        Logged logged{last_read_, get_read(in)};
         if (in.ok() && in.remaining() == 0) return logged;
       }
     }

@@ -28,7 +28,6 @@ class WalkLog {
  public:
   struct Root {
     std::string drive;  // its path
-    std::uint64_t device = 0;
     std::uint64_t inode = 0;
     std::uint32_t birth = 0;
   };

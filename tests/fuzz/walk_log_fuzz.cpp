@@ -17,7 +17,7 @@ namespace {
 
 using fuzz::require;
 
-WalkLog::Root root() { return {"/mnt/a", 1, 2, 3}; }
+WalkLog::Root root() { return {"/mnt/a", 2, 3}; }
 
 std::string framed(std::string_view bytes) {
   base::ByteReader in(bytes);

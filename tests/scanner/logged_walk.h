@@ -61,7 +61,7 @@ class LoggedWalk {
  public:
   struct Options {
     std::string setting = some_setting();
-    WalkLog::Root root = {"/mnt/a", 1, 2, 3};
+    WalkLog::Root root = {"/mnt/a", 2, 3};
   };
 
   LoggedWalk(const std::filesystem::path& directory, base::FileSystem& files, const base::Clock& clock,
