@@ -1,9 +1,12 @@
 #include "base/directory_overlap.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 
@@ -16,25 +19,29 @@ namespace fs = std::filesystem;
 struct Place {
   dev_t device;
   ino_t inode;
-  fs::path path;  // without symbolic links
+  std::uint64_t mount;  // the device before Linux 5.8
+  fs::path path;        // without symbolic links
 };
 
 std::optional<Place> find_place(const fs::path& directory) {
-  struct stat status{};
-  if (::stat(directory.c_str(), &status) != 0) return std::nullopt;
+  struct statx status{};
+  if (::statx(AT_FDCWD, directory.c_str(), 0, STATX_INO | STATX_MNT_ID, &status) != 0) return std::nullopt;
   std::error_code failure;
   fs::path real = fs::canonical(directory, failure);
   if (failure) return std::nullopt;
-  return Place{status.st_dev, status.st_ino, std::move(real)};
+  const dev_t device = ::makedev(status.stx_dev_major, status.stx_dev_minor);
+  const bool has_mount = (status.stx_mask & STATX_MNT_ID) != 0;
+  return Place{device, status.stx_ino, has_mount ? status.stx_mnt_id : device, std::move(real)};
 }
 
 bool is_same(const Place& one, const Place& other) {
   return one.device == other.device && one.inode == other.inode;
 }
 
-// A file system mounted below a drive is not part of the drive: no walk enters it.
+// A file system mounted below a drive is not part of the drive: no walk enters it. A subvolume of btrfs is
+// part of it. A bind mount may show what is.
 bool is_inside(const Place& inner, const Place& outer) {
-  return inner.device == outer.device &&
+  return (inner.device == outer.device || inner.mount == outer.mount) &&
          std::ranges::mismatch(outer.path, inner.path).in1 == outer.path.end();
 }
 

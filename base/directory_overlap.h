@@ -18,9 +18,9 @@ struct DirectoryOverlap {
 // A sentence for the operator: why the drive can't be used, and what to do.
 std::string overlap_text(const DirectoryOverlap& overlap, const std::vector<std::filesystem::path>& drives);
 
-// Follows symbolic links. A directory on another file system is not inside. Returns at most one overlap for
-// each directory, in the order of the list. A directory that does not exist or can't be read overlaps with
-// none: call again once it exists.
+// Follows symbolic links. A directory on another file system is not inside; one in a subvolume of btrfs is.
+// Returns at most one overlap for each directory, in the order of the list. A directory that does not exist
+// or can't be read overlaps with none: call again once it exists.
 std::vector<DirectoryOverlap> find_overlaps(const std::vector<std::filesystem::path>& directories);
 
 }  // namespace spoor::base

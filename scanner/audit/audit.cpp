@@ -208,7 +208,7 @@ bool Audit::open_level(std::size_t number, const std::string& path) {
 bool Audit::is_the_stored_one(std::size_t number, const DirectoryHandle& handle, const std::string& path) {
   const Level& parent = open_[number - 1];
   Level& level = open_[number];
-  if (handle.device != open_.front().handle->device) {
+  if (handle.mount != open_.front().handle->mount) {
     differs_without_count(number, path);  // mounting leaves no trace in the directory above
     return false;
   }

@@ -71,12 +71,51 @@ std::optional<std::uint32_t> identity_by_drive_file(int top) {
 
 constexpr unsigned wanted_of_directory = STATX_BASIC_STATS | STATX_BTIME;
 
+bool has_mount(const struct statx& status) { return (status.stx_mask & STATX_MNT_ID) != 0; }
+
 DirectoryFacts facts_of(const struct statx& status, std::uint32_t identity) {
-  return {.device = ::makedev(status.stx_dev_major, status.stx_dev_minor),
+  const std::uint64_t device = ::makedev(status.stx_dev_major, status.stx_dev_minor);
+  return {.device = device,
+          .mount = has_mount(status) ? status.stx_mnt_id : device,
           .inode = status.stx_ino,
           .birth = identity,
           .mtime_ns = nanoseconds(status.stx_mtime),
           .ctime_ns = nanoseconds(status.stx_ctime)};
+}
+
+// Inode numbers repeat in each subvolume; in a snapshot, so do the times of creation.
+std::uint64_t inode_in(std::uint64_t subvolume, std::uint64_t number) {
+  return subvolume == 0 ? number : XXH3_64bits_withSeed(&number, sizeof number, subvolume);
+}
+
+// A subvolume has another device number, but no mount of its own.
+bool is_other_subvolume(const DirectoryFacts& facts, const DirectoryFacts& above) {
+  return facts.mount == above.mount && facts.device != above.device;
+}
+
+// The device number of a subvolume changes when it is mounted again; its file system id does not.
+base::Result<> add_subvolume(DirectoryFacts& facts, const DirectoryFacts& above, int descriptor) {
+  facts.subvolume = above.subvolume;
+  if (is_other_subvolume(facts, above)) {
+    struct statfs found{};
+    if (::fstatfs(descriptor, &found) != 0) return base::system_error(errno, "cannot look at the directory");
+    facts.subvolume = XXH3_64bits(&found.f_fsid, sizeof found.f_fsid);
+  }
+  facts.inode = inode_in(facts.subvolume, facts.inode);
+  return {};
+}
+
+// What a path gives of the identity: that of an encrypted directory proves nothing, as all its names change
+// when its key is added or removed, but not its times.
+base::Result<DirectoryFacts> facts_at(int at, const std::string& below, int flags) {
+  struct statx status{};
+  if (::statx(at, below.c_str(), flags, wanted_of_directory, &status) != 0) {
+    return base::system_error(errno, "cannot look at the directory");
+  }
+  if (!S_ISDIR(status.stx_mode)) return base::system_error(ENOTDIR, "cannot look at the directory");
+  const bool is_encrypted = (status.stx_attributes & STATX_ATTR_ENCRYPTED) != 0;
+  const std::int64_t birth = (status.stx_mask & STATX_BTIME) != 0 ? nanoseconds(status.stx_btime) : 0;
+  return facts_of(status, birth != 0 && !is_encrypted ? identity_of_birth(birth) : no_identity);
 }
 
 constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -97,6 +136,7 @@ class ListingBuilder {
       : descriptor_(directory.descriptor),
         now_ns_(now_ns),
         device_(directory.device),
+        subvolume_(directory.subvolume),
         directory_mtime_ns_(directory.mtime_ns),
         directory_ctime_ns_(directory.ctime_ns),
         rules_(rules),
@@ -142,7 +182,7 @@ class ListingBuilder {
 
   void add_subdirectory(std::string_view name, std::uint64_t inode) {
     digests_.add_subdirectory(name);
-    listing_.subdirectories.add(name, inode);
+    listing_.subdirectories.add(name, inode_in(subvolume_, inode));
   }
 
   base::Result<> look_at(const dirent64& entry) {
@@ -176,7 +216,7 @@ class ListingBuilder {
     std::optional<Owner> owner;
     if (wants_owners_) owner = owner_of(status);
     if (status.stx_nlink > 1 && ::makedev(status.stx_dev_major, status.stx_dev_minor) == device_) {
-      listing_.linked.push_back({status.stx_ino, bytes, allocated, owner});
+      listing_.linked.push_back({inode_in(subvolume_, status.stx_ino), bytes, allocated, owner});
     } else {
       file.bytes = bytes;
       file.allocated = allocated;
@@ -227,6 +267,7 @@ class ListingBuilder {
   const int descriptor_;
   const std::int64_t now_ns_;
   const std::uint64_t device_;
+  const std::uint64_t subvolume_;
   const std::int64_t directory_mtime_ns_;
   const std::int64_t directory_ctime_ns_;
   const tracker::NamespaceRules& rules_;
@@ -251,7 +292,8 @@ void DirectoryHandle::close() {
   if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
 }
 
-base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, bool is_drive) const {
+base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor,
+                                                                const DirectoryFacts* above) const {
   if (descriptor < 0) return base::system_error(errno, "cannot open the directory");
   DirectoryHandle handle(descriptor);
   const std::int64_t now = now_ns();
@@ -260,23 +302,27 @@ base::Result<DirectoryHandle> PosixDirectoryReader::finish_open(int descriptor, 
     return base::system_error(errno, "cannot look at the directory");
   }
   handle.take_facts(facts_of(status, identity_of(descriptor, status, now)));
+  if (above != nullptr) {
+    if (auto added = add_subvolume(handle, *above, descriptor); !added) return added.error();
+    return handle;
+  }
   const bool has_birth = (status.stx_mask & STATX_BTIME) != 0 && nanoseconds(status.stx_btime) != 0;
-  if (is_drive && !has_birth) handle.birth = identity_by_drive_file(descriptor).value_or(handle.birth);
+  if (!has_birth) handle.birth = identity_by_drive_file(descriptor).value_or(handle.birth);
   return handle;
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open_drive(const std::filesystem::path& drive) const {
-  return finish_open(::open(drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+  return finish_open(::open(drive.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), nullptr);
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& parent,
                                                          const std::string& name,
                                                          std::string_view /*path*/) const {
-  return finish_open(::openat(parent.descriptor, name.c_str(), open_flags));
+  return finish_open(::openat(parent.descriptor, name.c_str(), open_flags), &parent);
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::filesystem::path& drive) const {
-  return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), true);
+  return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), nullptr);
 }
 
 // As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
@@ -307,14 +353,14 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
   const long descriptor =
       ::syscall(SYS_openat2, top.descriptor, std::string(below).c_str(), &how, sizeof how);
   const bool is_refused = descriptor < 0 && (errno == ENOSYS || errno == EPERM || errno == ENAMETOOLONG);
-  if (!is_refused) return finish_open(static_cast<int>(descriptor));
+  if (!is_refused) return finish_open(static_cast<int>(descriptor), &top);
   // An old kernel, a sandbox that refuses the call, or a path too long for one call.
   int at = ::fcntl(top.descriptor, F_DUPFD_CLOEXEC, 0);
   for (tracker::ComponentCursor name(below); at >= 0 && name.next();) {
     const DirectoryHandle parent(at);
     at = ::openat(parent.descriptor, std::string(name.component()).c_str(), open_flags);
   }
-  return finish_open(at);
+  return finish_open(at, &top);
 }
 
 // Not those of a network, whose times are of another clock and may be cached; nor FUSE, overlayfs and FAT,
@@ -329,16 +375,17 @@ bool PosixDirectoryReader::changes_times_with_entries(const DirectoryHandle& dir
 
 base::Result<DirectoryFacts> PosixDirectoryReader::look_at(const DirectoryHandle& top, std::string_view below,
                                                            std::string_view /*path*/) const {
-  struct statx status{};
-  if (::statx(top.descriptor, std::string(below).c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-              wanted_of_directory, &status) != 0) {
-    return base::system_error(errno, "cannot look at the directory");
+  const std::string name(below);
+  auto facts = facts_at(top.descriptor, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
+  DirectoryHandle opened;
+  if (facts && is_other_subvolume(*facts, top)) {
+    // All facts are of one directory, even if the path leads to another one by now.
+    opened.descriptor = ::openat(top.descriptor, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    facts = facts_at(opened.descriptor, "", AT_EMPTY_PATH);
   }
-  if (!S_ISDIR(status.stx_mode)) return base::system_error(ENOTDIR, "cannot look at the directory");
-  // All names of an encrypted directory change when its key is added or removed, but not its times.
-  const bool is_encrypted = (status.stx_attributes & STATX_ATTR_ENCRYPTED) != 0;
-  const std::int64_t birth = (status.stx_mask & STATX_BTIME) != 0 ? nanoseconds(status.stx_btime) : 0;
-  return facts_of(status, birth != 0 && !is_encrypted ? identity_of_birth(birth) : no_identity);
+  if (!facts) return facts;
+  if (auto added = add_subvolume(*facts, top, opened.descriptor); !added) return added.error();
+  return facts;
 }
 
 base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& directory, std::string_view path,

@@ -19,8 +19,10 @@ namespace spoor::scanner {
 // What the inode of a directory says.
 struct DirectoryFacts {
   std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint32_t birth = 0;  // its identity (directory_identity.h)
+  std::uint64_t mount = 0;      // the id of the mount it was reached by; before Linux 5.8 the device
+  std::uint64_t subvolume = 0;  // of btrfs; 0: that of the drive's root
+  std::uint64_t inode = 0;      // unique on the drive: numbers of another subvolume are hashed with it
+  std::uint32_t birth = 0;      // its identity (directory_identity.h)
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
 };
@@ -117,7 +119,8 @@ class PosixDirectoryReader final : public DirectoryReader {
                              const std::stop_token& stop) const override;
 
  private:
-  base::Result<DirectoryHandle> finish_open(int descriptor, bool is_drive = false) const;
+  // `above`: the directory it was opened below; null for a drive.
+  base::Result<DirectoryHandle> finish_open(int descriptor, const DirectoryFacts* above) const;
   std::int64_t now_ns() const { return clock_.wall_now().time_since_epoch().count(); }
 
   const base::FileTimeClock file_clock_;

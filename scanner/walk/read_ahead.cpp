@@ -72,7 +72,7 @@ base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader&
   auto handle = reader.open_below(*above_, below_);
   if (!handle && !is_gone(handle.error().code)) return handle.error();
   const bool is_the_same =
-      handle && handle->device == facts_.device && handle->inode == facts_.inode &&
+      handle && handle->mount == facts_.mount && handle->inode == facts_.inode &&
       !(is_proof(facts_.birth) && is_proof(handle->birth) && handle->birth != facts_.birth);
   if (!is_the_same) {
     return base::Error(Errc::way_lost, "a directory above it was moved or replaced while it was walked");
@@ -243,7 +243,7 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
   if (!handle) return handle.error();
   DirectoryRead found;
   found.handle = std::move(*handle);
-  found.is_mount_point = found.handle.device != options_.device;
+  found.is_mount_point = found.handle.mount != options_.mount;
   if (found.is_mount_point) {
     found.handle.close();
     return found;
@@ -264,8 +264,8 @@ base::Result<DirectoryHandle> ReadAhead::open(const Task& task, Parent& last_par
     // The stored directory is proven by itself: those above it need not be opened.
     const auto [above, below] = task.way();
     auto handle = reader_.open_below(*above, below);
-    const bool is_stored = handle && handle->device == options_.device &&
-                           handle->inode == task.stored->inode && handle->birth == task.stored->birth;
+    const bool is_stored = handle && handle->mount == options_.mount && handle->inode == task.stored->inode &&
+                           handle->birth == task.stored->birth;
     if (is_stored) return handle;
   }
   auto parent = task.open_parent(reader_);
@@ -282,7 +282,7 @@ std::optional<DirectoryRead> ReadAhead::known(const Task& task, DirectoryStore& 
   if (!may_be || known.must_be_read(task.path)) return std::nullopt;
   auto [above, below] = task.way();
   const auto facts = reader_.look_at(*above, below, task.path);
-  if (!facts || facts->device != options_.device) return std::nullopt;
+  if (!facts || facts->mount != options_.mount) return std::nullopt;
   auto listing = known_listing(stored, *task.stored, *facts, known.settled_before_ns);
   if (!listing || !*listing) return std::nullopt;
   DirectoryRead found;

@@ -58,13 +58,13 @@ class ClosedDirectory {
   std::weak_ptr<const DirectoryHandle> opened_;
 };
 
-// A directory that was opened, and listed if it lies on the drive's own file system.
+// A directory that was opened, and listed if no other mount begins there.
 struct DirectoryRead {
   DirectoryHandle handle;  // closed where `shared` is open, or nothing is to be opened
   std::shared_ptr<const DirectoryHandle> shared = {};  // open for the reading of marked ones; null for none
   // Instead, if its listing is known and it was never opened (known_listing.h).
   std::shared_ptr<ClosedDirectory> closed = {};
-  bool is_mount_point = false;  // another file system begins here: not listed
+  bool is_mount_point = false;  // another mount begins here: not listed
   Listing listing;
   // All that are marked; nothing if the marks were not followed.
   std::optional<std::vector<MarkedSubdirectory>> marked = {};
@@ -96,8 +96,8 @@ class ReadAhead {
   using AnyParent = std::variant<Parent, std::shared_ptr<ClosedDirectory>>;
 
   struct Options {
-    std::uint64_t device = 0;  // of the drive
-    std::size_t threads = 0;   // 0: take() reads
+    std::uint64_t mount = 0;  // of the drive
+    std::size_t threads = 0;  // 0: take() reads
     ListingParts parts = {};
     std::stop_token stop = {};
     // Listings that were not taken yet have no more than that, and one for each thread: else nothing is read

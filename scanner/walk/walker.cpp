@@ -30,7 +30,7 @@ Walker::Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem
 
 base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason) {
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
-                      ReadAhead::Options{.device = root.handle.device,
+                      ReadAhead::Options{.mount = root.handle.mount,
                                          .threads = context_.readers(),
                                          .parts = context_.listing_parts(),
                                          .stop = context_.environment.stop,
@@ -127,7 +127,7 @@ std::shared_ptr<ClosedDirectory> Walker::closed_again() const {
       std::string_view(path_).substr(above.path_bytes(), directory.path_bytes() - above.path_bytes());
   if (below.starts_with('/')) below.remove_prefix(1);
   const DirectoryFacts facts{
-      .device = above.handle->device, .inode = directory.inode(), .birth = directory.row().birth};
+      .mount = above.handle->mount, .inode = directory.inode(), .birth = directory.row().birth};
   return std::make_shared<ClosedDirectory>(above.handle, std::string(below), facts);
 }
 

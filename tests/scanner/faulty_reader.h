@@ -163,7 +163,7 @@ class FaultyReader final : public DirectoryReader {
     if (!handle) return handle;
     for (std::string_view at = path; !at.empty(); at = tracker::parent_path(at)) {
       if (mount_points.contains(at)) {
-        ++handle->device;
+        ++handle->mount;
         break;
       }
     }

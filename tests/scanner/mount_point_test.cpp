@@ -1,8 +1,14 @@
-// Other file systems mounted below a drive are not entered. Mounting marks nothing, so what they hide
+// Other mounts below a drive are not entered. Mounting marks nothing, so what they hide
 // has to be looked at again once they are gone.
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/faults/mounts.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -73,6 +79,55 @@ TEST_F(MountPointTest, UnopenableMountPoint_IsIncompleteUntilReadable) {
   reader.repair();
   scan();
   expect_exact();
+}
+
+class RealMountTest : public ScannedNode {
+ protected:
+  void SetUp() override {
+    if (auto why = faults::why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+    make_file("a/1");
+    make_file("b/hidden/1");
+  }
+
+  // Scans, and expects that it enters all but `b`.
+  void expect_b_left_out() {
+    const ScanReport report = scan();
+    EXPECT_EQ(report.record.errors, 0U);
+    EXPECT_EQ(report.record.files, 1U);
+    EXPECT_EQ(files("b"), 0U);
+  }
+
+  // Without a mark.
+  void expect_b_entered() {
+    mount_.reset();
+    scan();
+    expect_exact();
+  }
+
+  std::optional<faults::MountPoint> mount_;
+};
+
+TEST_F(RealMountTest, BindMountInsideTheDrive_CountsOnceUntilItIsGone) {
+  mount_.emplace(on_drive("b")).mount_directory(on_drive("a"));
+  expect_b_left_out();
+  expect_b_left_out();
+  expect_b_entered();
+}
+
+TEST_F(RealMountTest, OtherFileSystem_IsNotEnteredUntilItIsGone) {
+  mount_.emplace(on_drive("b")).mount_tmpfs("1m");
+  make_file("b/1");
+  expect_b_left_out();
+  expect_b_entered();
+}
+
+TEST_F(RealMountTest, BindMountOverKnownDirectory_IsLeftOutByTheAudit) {
+  options.audit_period = std::chrono::hours(1);
+  scan();
+  mount_.emplace(on_drive("b")).mount_directory(on_drive("a"));
+  clock.advance(std::chrono::hours(2));
+  EXPECT_EQ(scan().audit.missed_paths, std::vector<std::string>()) << "mounting is no change to mark";
+  expect_b_left_out();
 }
 
 }  // namespace

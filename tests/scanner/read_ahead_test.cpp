@@ -19,7 +19,7 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr std::uint64_t device = 1;
+constexpr std::uint64_t mount = 1;
 constexpr std::size_t subdirectories = 10;  // of each directory
 
 // Directories that are nowhere: each is what its path says. Some can be held up.
@@ -81,7 +81,7 @@ class GatedReader final : public DirectoryReader {
                                      std::string_view path) const override {
     if (name.starts_with("gone")) return base::system_error(ENOENT, "cannot open the directory");
     DirectoryHandle handle;
-    handle.device = name.starts_with("mount") ? device + 1 : device;
+    handle.mount = name.starts_with("mount") ? mount + 1 : mount;
     handle.inode = parent.inode + std::hash<std::string_view>()(path);
     return handle;
   }
@@ -118,7 +118,7 @@ class ReadAheadTest : public ::testing::TestWithParam<std::size_t> {
  protected:
   ReadAhead& start(std::size_t threads, std::size_t listed_bytes_max = 32U << 20U) {
     read_ahead_.emplace(reader_, rules_,
-                        ReadAhead::Options{.device = device,
+                        ReadAhead::Options{.mount = mount,
                                            .threads = threads,
                                            .stop = stop_.get_token(),
                                            .listed_bytes_max = listed_bytes_max});
@@ -335,7 +335,7 @@ TEST_F(FollowedMarksTest, FirstMarkedSubdirectory_IsLeftToTheTaker) {
 }
 
 TEST_F(FollowedMarksTest, TooManyOpenDirectories_MarksAreNotFollowed) {
-  read_ahead_.emplace(reader_, rules_, ReadAhead::Options{.device = device, .threads = 1, .open_max = 0});
+  read_ahead_.emplace(reader_, rules_, ReadAhead::Options{.mount = mount, .threads = 1, .open_max = 0});
   const auto top = marked_ticket("top");
   read_ahead_->submit(1, {top});
   const auto found = read_ahead_->take(*top);

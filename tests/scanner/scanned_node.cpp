@@ -8,6 +8,7 @@
 #include <fstream>
 #include <ostream>
 #include <set>
+#include <utility>
 
 #include "tracker/paths/path.h"
 
@@ -23,7 +24,7 @@ std::int64_t mtime_of(const struct stat& status) {
 // What lies below a directory, but for the sizes of files with several names, which a walk meets again.
 struct Below {
   Measured totals;
-  std::map<ino_t, Measured> linked;
+  std::map<std::pair<dev_t, ino_t>, Measured> linked;
 };
 
 void add(Measured& sum, const Measured& other) {
@@ -42,7 +43,7 @@ void measure_file(const struct stat& status, Below& below) {
   size.allocated = static_cast<std::uint64_t>(status.st_blocks) * 512;
   size.mtime_ns = below.totals.mtime_ns;
   if (status.st_nlink > 1) {
-    below.linked[status.st_ino] = size;
+    below.linked[{status.st_dev, status.st_ino}] = size;
   } else {
     add(below.totals, size);
   }
