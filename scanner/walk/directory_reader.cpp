@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -364,12 +365,15 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
 }
 
 // Not those of a network, whose times are of another clock and may be cached; nor FUSE, overlayfs and FAT,
-// which keep such times in part or not at all.
+// which keep such times in part or not at all; nor btrfs before Linux 5.19: a directory in which a subvolume
+// is made keeps its times there.
 bool PosixDirectoryReader::changes_times_with_entries(const DirectoryHandle& directory) const {
   struct statfs found{};
   if (::fstatfs(directory.descriptor, &found) != 0) return false;
-  constexpr std::array<std::uint32_t, 4> types = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
-                                                  TMPFS_MAGIC};
+  struct utsname kernel{};
+  if (found.f_type == BTRFS_SUPER_MAGIC && ::uname(&kernel) == 0)
+    return ::strverscmp(kernel.release, "5.19") >= 0;
+  constexpr std::array<std::uint32_t, 3> types = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC};
   return std::ranges::find(types, static_cast<std::uint32_t>(found.f_type)) != types.end();
 }
 

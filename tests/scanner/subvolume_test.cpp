@@ -170,6 +170,19 @@ TEST_F(SubvolumeTest, WayToChangeInside_IsNotListed) {
   expect_exact();
 }
 
+// By the times that this kernel gives the directory in which it is made.
+TEST_F(SubvolumeTest, MadeInKnownDirectory_IsFound) {
+  reader.changes_times = PosixDirectoryReader().changes_times_with_entries(*reader.open_drive(drive()));
+  make_file("p/a/1");
+  scan();
+  support::outlast_timestamp_step();
+  make_subvolume("p/vol");
+  make_file("p/vol/1");
+  mark("p/vol/1");
+  scan();
+  expect_exact();
+}
+
 TEST_F(SubvolumeTest, UnmarkedChangeInside_IsFoundByTheAudit) {
   make_subvolume("vol");
   for (const char* path : {"vol/x/1", "vol/y/1"}) make_file(path);
