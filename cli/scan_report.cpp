@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@ using base::printable;
 using nlohmann::ordered_json;
 
 constexpr std::size_t reason_bytes_max = 4096;
+constexpr std::size_t mounts_shown_max = 10;
 
 ordered_json peers_json(const peer::Gathered& gathered) {
   ordered_json peers = ordered_json::array();
@@ -135,6 +137,18 @@ std::string audit_text(const scanner::ScanReport& report) {
   return text;
 }
 
+std::string mounts_text(const scanner::ScanReport& report) {
+  const std::size_t shown = std::min(report.mounts.size(), mounts_shown_max);
+  std::string text;
+  for (std::size_t number = 0; number < shown; ++number) {
+    text += fmt::format("  not entered: {}: another mount\n", printable(report.mounts[number]));
+  }
+  if (report.mount_count > shown) {
+    text += fmt::format("  not entered: {} more\n", with_commas(report.mount_count - shown));
+  }
+  return text;
+}
+
 std::string report_text(const scanner::ScanReport& report) {
   const auto& record = report.record;
   const auto& figures = record.figures;
@@ -161,6 +175,7 @@ std::string report_text(const scanner::ScanReport& report) {
     text += fmt::format("  walked in full: {}: {}\n", printable(gap.path),
                         printable(gap.message, reason_bytes_max));
   }
+  text += mounts_text(report);
   for (const auto& error : report.errors) {
     text += fmt::format("  left for next time: {}: {}\n", printable(error.path),
                         printable(error.message, reason_bytes_max));
@@ -216,6 +231,7 @@ ordered_json scan_json(const ScanOutcome& outcome) {
   json["saturated"] = record.bytes == scanner::sum_max;
   json["history"] = history_json(report.history);
   json["limits"] = scanner::limits_json(report.limits);
+  json["mounts"] = report.mounts;
   json["errors"] = record.errors;
   json["error_details"] = errors_json(report.errors);
   json["note"] = outcome.note.empty() ? ordered_json(nullptr) : ordered_json(outcome.note);

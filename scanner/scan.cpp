@@ -192,6 +192,8 @@ class Scan {
     report_.dirs_replayed = context_.dirs_replayed;
     report_.record.errors = context_.error_count;
     report_.errors = std::move(context_.errors);
+    report_.mount_count = context_.mount_count;
+    report_.mounts = std::move(context_.mounts);
     report_.drive_gaps = std::move(context_.drive_gaps);
     if (auto applied = transaction_.links().apply_corrections(context_.environment.stop); !applied)
       return applied;

@@ -27,6 +27,8 @@ struct ScanReport {
   std::chrono::nanoseconds duration{0};
   std::vector<ScanError> errors;  // the first of record.errors, failed drives among them
   std::vector<ScanError> failed_drives;
+  std::uint64_t mount_count = 0;    // mount points below the drives: not entered, and looked at by each scan
+  std::vector<std::string> mounts;  // the first of them
   std::vector<ScanError> drive_gaps;  // drives that were walked in full, and why
   base::Result<> log;  // whether the scan could keep what it read, for the next one, were it killed
   AuditReport audit;

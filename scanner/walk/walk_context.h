@@ -35,10 +35,12 @@ struct WalkContext {
 
   // The results, of all drives.
   WalkFigures figures = {};
-  std::uint64_t dirs_known = 0;        // before the scan
-  std::uint64_t dirs_replayed = 0;     // of those walked: their listing was in a log
-  std::uint64_t error_count = 0;       // all errors
-  std::vector<ScanError> errors = {};  // the first ones
+  std::uint64_t dirs_known = 0;          // before the scan
+  std::uint64_t dirs_replayed = 0;       // of those walked: their listing was in a log
+  std::uint64_t error_count = 0;         // all errors
+  std::vector<ScanError> errors = {};    // the first ones
+  std::uint64_t mount_count = 0;         // mount points that were found and not entered
+  std::vector<std::string> mounts = {};  // the first ones: real paths
   // Drives that are walked in full because of a gap, and its reason.
   std::vector<ScanError> drive_gaps = {};
 
@@ -66,6 +68,11 @@ struct WalkContext {
   void add_error(std::string path, std::string message) {
     ++error_count;
     if (errors.size() < options.errors_kept_max) errors.push_back({std::move(path), std::move(message)});
+  }
+
+  void add_mount(std::string path) {
+    ++mount_count;
+    if (mounts.size() < options.errors_kept_max) mounts.push_back(std::move(path));
   }
 
   bool is_stopped() const { return environment.stop.stop_requested(); }

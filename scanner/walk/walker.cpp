@@ -274,6 +274,7 @@ base::Result<> Walker::keep_mount_point(OpenDirectory& parent, DueDirectory chil
   DirectoryRow row = fresh_row(std::move(child.name), child.inode);
   row.set_state(DirectoryState::mount_point);
   context_.touched.add(path_);
+  context_.add_mount(real_path());
   return parent.add(std::move(row));
 }
 

@@ -74,6 +74,20 @@ TEST_F(ScanReportTest, Note_IsShown) {
   EXPECT_THAT(scan_text(with_note), HasSubstr("note       members.json: the disk is full\n"));
 }
 
+TEST_F(ScanReportTest, MountPoints_AreNamedUpToABound) {
+  EXPECT_EQ(scan_json(outcome())["mounts"], json::array());
+  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr("not entered")));
+  for (int number = 0; number < 10; ++number) report_.mounts.push_back("/mnt/" + std::to_string(number));
+  report_.mount_count = 10;
+  EXPECT_EQ(scan_json(outcome())["mounts"], json(report_.mounts));
+  EXPECT_THAT(scan_text(outcome()), HasSubstr("  not entered: /mnt/9: another mount\n"));
+  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr(" more\n")));
+  report_.mounts.emplace_back("/mnt/further");
+  report_.mount_count = 2000;
+  EXPECT_THAT(scan_text(outcome()), HasSubstr("  not entered: 1,990 more\n"));
+  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr("further")));
+}
+
 TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
   const std::string evil = "evil\n2026-01-01T00:00:00.000Z error \x1b[2J";
   gathered_.peers = {{evil, evil, false, evil}};
@@ -81,6 +95,8 @@ TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
   report_.record.walked_everything = true;
   report_.record.reason = evil;
   report_.errors = {{evil, evil}};
+  report_.mounts = {evil};
+  report_.mount_count = 1;
   report_.record.errors = 1;
   auto evil_outcome = outcome();
   evil_outcome.note = evil;

@@ -1,6 +1,7 @@
 // Other mounts below a drive are not entered. Mounting marks nothing, so what they hide
 // has to be looked at again once they are gone.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -89,9 +90,11 @@ class RealMountTest : public ScannedNode {
     make_file("b/hidden/1");
   }
 
-  // Scans, and expects that it enters all but `b`.
+  // Scans, and expects that it enters all but `b`, which it names.
   void expect_b_left_out() {
     const ScanReport report = scan();
+    EXPECT_THAT(report.mounts, testing::ElementsAre(on_drive("b").native()));
+    EXPECT_EQ(report.mount_count, 1U);
     EXPECT_EQ(report.record.errors, 0U);
     EXPECT_EQ(report.record.files, 1U);
     EXPECT_EQ(files("b"), 0U);
@@ -100,7 +103,7 @@ class RealMountTest : public ScannedNode {
   // Without a mark.
   void expect_b_entered() {
     mount_.reset();
-    scan();
+    EXPECT_TRUE(scan().mounts.empty());
     expect_exact();
   }
 
