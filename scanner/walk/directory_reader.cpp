@@ -137,6 +137,7 @@ class ListingBuilder {
       : descriptor_(directory.descriptor),
         now_ns_(now_ns),
         device_(directory.device),
+        mount_(directory.mount),
         subvolume_(directory.subvolume),
         directory_mtime_ns_(directory.mtime_ns),
         directory_ctime_ns_(directory.ctime_ns),
@@ -188,12 +189,15 @@ class ListingBuilder {
 
   base::Result<> look_at(const dirent64& entry) {
     constexpr unsigned wanted = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME |
-                                STATX_NLINK | STATX_INO | STATX_UID | STATX_GID;
+                                STATX_NLINK | STATX_INO | STATX_UID | STATX_GID | STATX_MNT_ID;
     struct statx status{};
     if (::statx(descriptor_, entry.d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, wanted, &status) == 0) {
       if (S_ISDIR(status.stx_mode)) {
         add_subdirectory(entry.d_name, entry.d_ino);
       } else {
+        // A file that is mounted on another one takes no space here.
+        const bool is_mounted = has_mount(status) && status.stx_mnt_id != mount_;
+        if (is_mounted) status.stx_size = status.stx_blocks = status.stx_nlink = 0;
         add_file(entry.d_name, status);
       }
       return {};
@@ -268,6 +272,7 @@ class ListingBuilder {
   const int descriptor_;
   const std::int64_t now_ns_;
   const std::uint64_t device_;
+  const std::uint64_t mount_;
   const std::uint64_t subvolume_;
   const std::int64_t directory_mtime_ns_;
   const std::int64_t directory_ctime_ns_;

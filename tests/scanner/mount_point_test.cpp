@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -131,6 +133,20 @@ TEST_F(RealMountTest, BindMountOverKnownDirectory_IsLeftOutByTheAudit) {
   clock.advance(std::chrono::hours(2));
   EXPECT_EQ(scan().audit.missed_paths, std::vector<std::string>()) << "mounting is no change to mark";
   expect_b_left_out();
+}
+
+TEST_F(RealMountTest, MountedFile_TakesNoSpace) {
+  make_file("a/file");
+  make_file("b/big", 1000);
+  std::filesystem::create_hard_link(on_drive("b/big"), on_drive("b/again"));
+  const auto file = on_drive("a/file");
+  ASSERT_EQ(::mount(on_drive("b/big").c_str(), file.c_str(), nullptr, MS_BIND, nullptr), 0);
+  scan();
+  EXPECT_EQ(::umount(file.c_str()), 0);
+  EXPECT_EQ(files("a"), 2U);
+  EXPECT_EQ(usage("a")->total.bytes, 10U);
+  EXPECT_EQ(usage("b")->total.bytes, 1010U) << "the mounted file itself, with two names";
+  EXPECT_EQ(usage("")->total.bytes, 1020U);
 }
 
 }  // namespace
