@@ -69,6 +69,13 @@ base::Error failure(int error, const std::filesystem::path& path) {
   return failed;
 }
 
+unsigned queue_flag() {
+  std::ifstream file("/proc/sys/fs/fanotify/max_queued_events");
+  std::uint64_t limit = 0;
+  file >> limit;
+  return limit >= FanotifyGroup::queued_events_min ? 0 : FAN_UNLIMITED_QUEUE;
+}
+
 // Linux 5.17 reports both names of a move in one event.
 int mark(int group, int directory) {
   const auto add = [&](std::uint64_t moves) {
@@ -86,9 +93,9 @@ base::Result<FanotifyGroup> FanotifyGroup::open(int directory, const std::filesy
                        fmt::format("cannot watch {}: it is a network or FUSE file system, and the kernel "
                                    "reports only changes that this machine makes; watch it on the server",
                                    base::printable(path.native())));
-  base::Descriptor group(::fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE |
-                                             FAN_REPORT_DFID_NAME | FAN_REPORT_FID,
-                                         O_RDONLY));
+  constexpr unsigned flags =
+      FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DFID_NAME | FAN_REPORT_FID;
+  base::Descriptor group(::fanotify_init(flags | queue_flag(), O_RDONLY));
   if (group.get() < 0 || mark(group.get(), directory) != 0) return failure(errno, path);
   return FanotifyGroup(std::move(group));
 }

@@ -5,7 +5,9 @@
 #include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -29,15 +31,25 @@ using namespace spoor;
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 constexpr const char* program = "spoor-watch";
-constexpr std::chrono::seconds status_interval{10};
+constexpr std::chrono::seconds status_interval_min{1};
+constexpr std::chrono::seconds status_interval_max{10};
 
 void notify(const std::string& state) { static_cast<void>(::sd_notify(0, state.c_str())); }
+
+// At most half of what the service manager waits for (sd_watchdog_enabled(3)).
+std::chrono::seconds status_interval() {
+  std::uint64_t watchdog_us = 0;
+  if (::sd_watchdog_enabled(0, &watchdog_us) <= 0) return status_interval_max;
+  const auto half = std::chrono::floor<std::chrono::seconds>(std::chrono::microseconds(watchdog_us / 2));
+  return std::clamp(half, status_interval_min, status_interval_max);
+}
 
 void serve(watch::Watcher& watcher, const base::StopSignals& signals) {
   std::string status = watcher.status_line();
   spdlog::info("{}", status);
   notify("READY=1\nSTATUS=" + status);
-  while (!signals.wait(status_interval)) {
+  const auto interval = status_interval();
+  while (!signals.wait(interval)) {
     status = watcher.status_line();
     notify("WATCHDOG=1\nSTATUS=" + status);
   }

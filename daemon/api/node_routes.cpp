@@ -170,7 +170,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& r
   if (!asked) co_return to_response({400, "invalid_request", asked.error().message});
   if (parts_.watched.is_overloaded())
     co_return to_response({503, "overloaded", "too many scans wait for spoor-watch already"});
-  const auto done = co_await parts_.watched.synchronise(*std::move(asked));
+  auto synchronising = parts_.watched.synchronise(*std::move(asked));
+  const auto done = co_await std::move(synchronising);
   co_return json_response(peer::sync_json(done));
 }
 

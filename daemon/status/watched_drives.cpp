@@ -114,10 +114,14 @@ void WatchedDrives::make_cookies(const std::shared_ptr<Round>& round) {
   for (std::size_t at = 0; at < round->drives.size(); ++at) {
     Waiting& drive = round->drives[at];
     if (drive.is_over || std::exchange(drive.is_making, true)) continue;
-    make_cookie_(drive.result.drive, drive.cookie, [round, at](const base::Result<>& made) {
-      round->drives[at].is_making = false;
-      if (!made) round->end(round->drives[at], made.error().message);
-    });
+    // A drive that hangs may call it after the end of the round, or of the daemon.
+    make_cookie_(drive.result.drive, drive.cookie,
+                 [waiting = std::weak_ptr(round), at](const base::Result<>& made) {
+                   const auto open = waiting.lock();
+                   if (!open) return;
+                   open->drives[at].is_making = false;
+                   if (!made) open->end(open->drives[at], made.error().message);
+                 });
   }
 }
 

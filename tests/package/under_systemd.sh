@@ -62,7 +62,6 @@ spoord --check
 systemctl restart spoord
 systemctl enable --now spoor-watch
 mkdir -p /srv/data/watched/deep
-until_true is_dirty watched
 systemctl start spoor-scan
 has_usage watched/deep
 

@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <set>
+#include <utility>
 
 namespace spoor::support {
 
@@ -14,7 +15,7 @@ std::ostream& operator<<(std::ostream& out, const TreeTotals& totals) {
 TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives) {
   TreeTotals totals;
   for (const auto& drive : drives) {
-    std::set<ino_t> linked;
+    std::set<std::pair<dev_t, ino_t>> linked;
     auto at = std::filesystem::recursive_directory_iterator(drive);
     for (; at != std::filesystem::recursive_directory_iterator(); ++at) {
       if (at.depth() == 0 && at->path().filename() == ".spoor") {
@@ -28,7 +29,7 @@ TreeTotals walk_independently(const std::vector<std::filesystem::path>& drives) 
         ++totals.files;
         struct stat status{};
         if (::lstat(at->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-        if (status.st_nlink == 1 || linked.insert(status.st_ino).second) {
+        if (status.st_nlink == 1 || linked.emplace(status.st_dev, status.st_ino).second) {
           totals.bytes += static_cast<std::uint64_t>(status.st_size);
         }
       }

@@ -20,7 +20,8 @@ until_true() {
   until "${@:2}"; do sleep 0.1; done
   echo "$1"
 }
-shows() { [[ $(systemctl show --property="$1" --value "$2") == "$3" ]]; }
+# shellcheck disable=SC2053  # a pattern
+shows() { [[ $(systemctl show --property="$1" --value "$2") == $3 ]]; }
 # (No grep -q: what is before it in the pipe must be able to write all it has.)
 logged() { journalctl --no-pager -u "$1" "${@:3}" | grep -- "$2" >/dev/null; }
 mark() { curl -sS -o /dev/null -w '%{http_code}\n' -H 'Content-Type: text/plain' --data-binary "$@"; }
@@ -30,7 +31,7 @@ configure() {
 {
   "node": {"name": "node1"},
   "drives": ["/mnt/spoor-disk", "/mnt/spoor-watched"],
-  "watch": {"drives": ["/mnt/spoor-watched"]},
+  "watch": {"drives": [${watched:-}]},
   "listen": [{"address": "127.0.0.1", "port": 7420}, {"unix": "$socket"$1}],
   "auth": {"tokens": [{"name": "photos", "role": "${2:-mark}", "file": "credential:photos"}]},
   "limits": {"threads": 2}
@@ -132,7 +133,13 @@ expect_gaps() {  # COUNT: the scans that walked the drive in full, and the one t
   (($(journalctl --no-pager -u spoor-scan | grep -c 'walked in full: /mnt/spoor-watched') == $1))
 }
 has_usage() { spoor usage "$1" >/dev/null; }
+watched='"/mnt/spoor-watched"'
+configure ', "group": "spoor-test-apps", "mode": "0620"'
+systemctl reload spoord
+not_watched() { shows StatusText spoord 'cycle*errors: /mnt/spoor-watched is not watched*'; }
+until_true 'it is not watched, and said' not_watched
 systemctl enable --now spoor-watch
+until_true 'watched' shows StatusText spoord 'cycle*, no peers, journal ok'
 shows StatusText spoor-watch 'watching 1 of 1 drive'
 # CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH.
 [[ $(capabilities CapEff spoor-watch) == 0000000000200004 ]]
@@ -140,24 +147,33 @@ shows StatusText spoor-watch 'watching 1 of 1 drive'
 [[ $(capabilities CapEff spoord) == 0000000000000000 ]]
 [[ $(capabilities CapBnd spoord) == 0000000000000000 ]]
 expect_gaps 1
-mkdir -p /mnt/spoor-watched/watched/deep  # marks the directory that holds the new one
-until_true 'marked' is_dirty watched
+mkdir -p /mnt/spoor-watched/watched/deep
 expect_gaps 1
 has_usage watched/deep
 
 step 'a restart of spoor-watch, and a crash: no gap'
 systemctl restart spoor-watch
 mkdir -p /mnt/spoor-watched/after-restart/deep
-until_true 'marked' is_dirty after-restart
 expect_gaps 1
 has_usage after-restart/deep
 sleep 1  # the snapshot of the new cycle is written to the drive: no event is in flight afterwards
 systemctl kill --signal=KILL spoor-watch
 mkdir -p /mnt/spoor-watched/after-crash/deep
 until_true 'started again' shows NRestarts spoor-watch 1
-until_true 'marked' is_dirty after-crash
 expect_gaps 1
 has_usage after-crash/deep
+
+step 'a spoor-watch that hangs: ended by its watchdog, and no gap'
+install -d /etc/systemd/system/spoor-watch.service.d
+printf '[Service]\nWatchdogSec=4s\n' >/etc/systemd/system/spoor-watch.service.d/test.conf
+systemctl daemon-reload
+systemctl restart spoor-watch
+systemctl kill --signal=STOP spoor-watch
+mkdir -p /mnt/spoor-watched/while-hanging/deep
+until_true 'ended by the watchdog' logged spoor-watch "Failed with result 'watchdog'"
+until_true 'started again' shows NRestarts spoor-watch 1
+expect_gaps 1
+has_usage while-hanging/deep
 
 step 'a stop and a start of spoor-watch: one gap'
 systemctl stop spoor-watch

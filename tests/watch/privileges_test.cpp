@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,19 @@ TEST_F(PrivilegesTest, Check_WithoutDacReadSearch_NamesTheCapability) {
   const auto result = node().run_watch({"--check"}, without("dac_read_search"));
   EXPECT_NE(result.code, 0);
   EXPECT_THAT(result.out + result.err, HasSubstr("CAP_DAC_READ_SEARCH"));
+}
+
+// The kernel limits the queue where its limit suffices; else a hang would hold any memory.
+TEST_F(PrivilegesTest, Queue_HasALimitWhereThatOfTheMachineSuffices) {
+  constexpr unsigned unlimited = 0x10;  // FAN_UNLIMITED_QUEUE
+  std::uint64_t limit = 0;
+  std::ifstream("/proc/sys/fs/fanotify/max_queued_events") >> limit;
+  node().start_daemon();
+  node().start_watch();
+  const auto info = support::run_command(
+      {"sh", "-c", "cat /proc/" + std::to_string(node().watch().pid()) + "/fdinfo/* | grep '^fanotify flags:'"});
+  const auto flags = std::stoul(info.out.substr(info.out.find(':') + 1), nullptr, 16);
+  EXPECT_EQ((flags & unlimited) != 0, limit < 131'072) << info.out;
 }
 
 TEST_F(PrivilegesTest, Version_NeedsNothing) {

@@ -122,34 +122,50 @@ TEST_F(UnwatchedTest, PartialIsAskedFor_ScanSaysWhatItLeavesOut) {
   expect_walked("changes before spoor-watch started");
 }
 
-struct OtherMount {
-  std::string name;
-  std::vector<std::string> command;  // with the paths of a lower directory and of the drive
+// The kernel reports nothing there, or not all: each scan walks it.
+class UnwatchableTest : public UnwatchedTest {
+ protected:
+  void TearDown() override {
+    if (is_mounted_) ::umount2((directory_ / "drive").c_str(), MNT_DETACH);
+  }
+
+  fs::path make(const std::string& name) {
+    fs::create_directory(disk().path() / name);
+    return disk().path() / name;
+  }
+
+  void expect_walks() {
+    is_mounted_ = true;
+    node_ = std::make_unique<WatchedNode>(directory_ / "drive", nullptr, nlohmann::json{{"timeout", "60s"}});
+    node().start_daemon();
+    node().start_watch("0 of 1");
+    change("first");
+    last_scan_ = node().scan();
+    for (const char* const name : {"second", "third"}) {
+      change(name);
+      expect_walked("cannot watch");
+    }
+    EXPECT_EQ(node().stop_watch(), 0);
+    EXPECT_EQ(node().stop_daemon(), 0);
+  }
+
+  bool is_mounted_ = false;
 };
 
-// The kernel reports nothing there, or not all: each scan walks it.
-TEST_F(UnwatchedTest, FileSystemThatCannotBeWatched_EachScanWalksTheDrive) {
-  const fs::path lower = disk().path() / "lower";
-  const fs::path upper = disk().path() / "upper";
-  const fs::path work = disk().path() / "work";
-  const fs::path drive = directory_ / "overlay";
-  for (const fs::path& each : {lower, upper, work, drive}) fs::create_directory(each);
-  const std::string options =
-      "lowerdir=" + lower.native() + ",upperdir=" + upper.native() + ",workdir=" + work.native();
-  if (::mount("overlay", drive.c_str(), "overlay", 0, options.c_str()) != 0)
+TEST_F(UnwatchableTest, Overlay_EachScanWalksIt) {
+  const std::string options = "lowerdir=" + make("lower").native() + ",upperdir=" + make("upper").native() +
+                              ",workdir=" + make("work").native();
+  fs::create_directory(directory_ / "drive");
+  if (::mount("overlay", (directory_ / "drive").c_str(), "overlay", 0, options.c_str()) != 0)
     GTEST_SKIP() << "needs overlayfs";
-  node_ = std::make_unique<WatchedNode>(drive, nullptr, nlohmann::json{{"timeout", "60s"}});
-  node().start_daemon();
-  node().start_watch("0 of 1");
-  change("first");
-  last_scan_ = node().scan();
-  for (const char* const name : {"second", "third"}) {
-    change(name);
-    expect_walked("cannot watch");
-  }
-  EXPECT_EQ(node().stop_watch(), 0);
-  EXPECT_EQ(node().stop_daemon(), 0);
-  ::umount2(drive.c_str(), MNT_DETACH);
+  expect_walks();
+}
+
+TEST_F(UnwatchableTest, Fuse_EachScanWalksIt) {
+  fs::create_directory(directory_ / "drive");
+  const auto mounted = support::run_command({"bindfs", make("source").native(), (directory_ / "drive").native()});
+  if (mounted.code != 0) GTEST_SKIP() << "needs bindfs and /dev/fuse: " << mounted.err;
+  expect_walks();
 }
 
 // The watcher is killed, stopped, continued and started, the drive unmounted and mounted, and changed in
