@@ -85,7 +85,7 @@ class ScanCommand {
   // Creates no database, not even an empty one.
   int run_dry() const {
     const auto stored = or_fail(read_stored());
-    const auto answer = or_fail(ask(stored));
+    const auto answer = or_fail(ask(stored, clock_.wall_now()));
     print({.gathered = answer.gathered,
            .levels = levels_,
            .start_level = stored.start_level,
@@ -126,7 +126,7 @@ class ScanCommand {
 
   // Changes nothing before the cluster has responded: the existing database stays in use until then.
   int rebuild(std::string_view why) const {
-    const auto answer = or_fail(ask({}));
+    const auto answer = or_fail(ask({}, clock_.wall_now()));
     auto database = or_fail(scanner::UsageDatabase::begin_rebuild(database_file(), why));
     const auto code = [&] {
       Target target{std::move(database), true};
@@ -170,6 +170,7 @@ class ScanCommand {
 
   base::Result<int> run_scan(Target target, bool& has_asked) const {
     ScanWalk walk(config_, clock_, target.database, walk_options());
+    base::WallTime started_at = clock_.wall_now();  // what changed before is in the scan
     const auto resumed = end_unfinished(walk, target);
     if (!resumed) {
       has_asked = true;
@@ -177,11 +178,12 @@ class ScanCommand {
     }
     // A scan that was resumed may have taken hours.
     if (*resumed) {
+      started_at = clock_.wall_now();
       if (const auto done = walk.synchronise(global_); !done) return done.error();
     }
     const auto stored = read_stored(target.database);
     if (!stored) return stored.error();
-    const auto answer = ask(*stored);
+    const auto answer = ask(*stored, started_at);
     if (!answer) return answer.error();
     has_asked = true;
     return scan(walk, target, *stored, *answer, *resumed ? &**resumed : nullptr);
@@ -235,8 +237,8 @@ class ScanCommand {
     return std::optional<scanner::ScanReport>(*std::move(report));
   }
 
-  base::Result<GatheredMarks> ask(const StoredScan& stored) const {
-    return gather_marks(global_, config_, clock_, stored, flags_.dry_run, flags_.full);
+  base::Result<GatheredMarks> ask(const StoredScan& stored, base::WallTime started_at) const {
+    return gather_marks(global_, config_, clock_, stored, started_at, flags_.dry_run, flags_.full);
   }
 
   scanner::ScanInput input_of(const GatheredMarks& answer, const StoredScan& stored) const {

@@ -101,9 +101,8 @@ base::Error too_few_responses(const config::Config& config, const peer::Gathered
 }  // namespace
 
 base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const config::Config& config,
-                                         const base::Clock& clock, const StoredScan& stored, bool dry_run,
-                                         bool full) {
-  const auto started_at = clock.wall_now();
+                                         const base::Clock& clock, const StoredScan& stored,
+                                         base::WallTime started_at, bool dry_run, bool full) {
   auto own = global.url ? base::parse_endpoint(*global.url) : config::own_endpoint(config);
   if (!own) return own.error();
   std::optional<ScanEtcd> etcd;

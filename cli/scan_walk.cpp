@@ -114,7 +114,8 @@ base::Result<> ScanWalk::synchronise(const GlobalOptions& global) {
   if (watched.empty()) return {};
   auto daemon = DaemonClient::create(global, config_.watch.timeout + response_margin);
   if (!daemon) return daemon.error();
-  peer::SyncRequest request{.timeout = config_.watch.timeout};
+  peer::SyncRequest request{
+      .cluster = config_.node.cluster, .node = config_.node.name, .timeout = config_.watch.timeout};
   for (const auto& path : watched) request.drives.push_back(path.native());
   unwatched_.clear();
   for (const peer::DriveSync& sync : peer::synchronise(daemon->transport(), daemon->endpoint(), request)) {

@@ -51,7 +51,8 @@ void DriveWatch::step() {
 std::chrono::nanoseconds DriveWatch::due_in() const {
   const base::SteadyTime now = clock_.steady_now();
   base::SteadyTime due = now + check_interval;
-  if (!pending_.empty() || !cookie_.empty()) due = std::min(due, send_at_);
+  if (!pending_.empty()) due = std::min(due, send_at_);
+  if (!cookie_.empty() && is_settled()) due = std::min(due, report_at_);
   return std::max(due - now, std::chrono::nanoseconds(0));
 }
 
@@ -169,8 +170,8 @@ void DriveWatch::report() {
   if (!state.cookie.empty()) is_gap_known_ = true;  // also if the response is lost
   const auto sent = sink_.report(state);
   if (!sent && !has_failed_to_report_)
-    spdlog::warn("scans walk all of {}: spoord takes no report: {}", base::printable(state.drive),
-                 sent.error().message);
+    spdlog::warn("spoord does not accept the report of {}, and scans consider it not watched: {}",
+                 base::printable(state.drive), sent.error().message);
   has_failed_to_report_ = !sent;
   report_at_ = now + (has_failed_to_report_ ? check_interval : report_interval);
   if (has_failed_to_report_) return;

@@ -68,7 +68,7 @@ class DriveWatch {
   // Whether the last step read changes: more of them may come soon, and cost less together.
   bool is_busy() const { return is_busy_; }
 
-  // What the daemon is told.
+  // What is reported to the daemon.
   peer::WatchedDrive state() const;
 
  private:

@@ -75,7 +75,7 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
       {"/v1/watch", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.watch(request)); }},
-      {"/v1/watch/sync", "POST", gathering, Body::needed, Thread::main,
+      {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.sync_watch(request); }},
       {"/v1/usage", "GET", watching, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.reports.usage(request); }},

@@ -168,6 +168,13 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& r
   if (auto refused = refuse_watch_body(request)) co_return *std::move(refused);
   auto asked = peer::parse_sync_request(request.body);
   if (!asked) co_return to_response({400, "invalid_request", asked.error().message});
+  const tracker::NodeIdentity& node = parts_.node;
+  if (asked->cluster != node.cluster || asked->node != node.node) {
+    co_return to_response(
+        {409, "wrong_node",
+         fmt::format("this is node '{}' of cluster '{}', not '{}' of '{}'", node.node, node.cluster,
+                     base::printable(asked->node), base::printable(asked->cluster))});
+  }
   if (parts_.watched.is_overloaded())
     co_return to_response({503, "overloaded", "too many scans wait for spoor-watch already"});
   auto synchronising = parts_.watched.synchronise(*std::move(asked));

@@ -67,7 +67,7 @@ void WatchedDrives::confirm(Round& round, const peer::WatchedDrive& report) {
     if (drive.result.drive != report.drive || drive.is_over) continue;
     if (!report.is_watched) {
       round.end(drive, error_of(report));
-    } else if (report.cookie == drive.cookie) {
+    } else if (report.cookie == drive.cookie && !report.gap.id.empty()) {
       drive.result.gap = report.gap;
       round.end(drive, {});
     }
@@ -102,7 +102,8 @@ asio::awaitable<std::vector<peer::DriveSync>> WatchedDrives::synchronise(peer::S
   rounds_.remove(round);
   std::vector<peer::DriveSync> results;
   for (Waiting& drive : round->drives) {
-    if (!drive.is_over)
+    if (!drive.is_over && is_stopped_) drive.result.error = "spoord stops";
+    if (!drive.is_over && !is_stopped_)
       drive.result.error = fmt::format("spoor-watch did not respond within {:g} s",
                                        std::chrono::duration<double>(request.timeout).count());
     results.push_back(std::move(drive.result));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/printable.h"
 #include "tracker/cycles/ids.h"
@@ -64,7 +65,7 @@ std::optional<DriveSync> find_drive(const json& drives, const std::string& drive
 DriveSync result_of(const json& response, const std::string& drive) {
   auto found = find_drive(response.at("drives"), drive);
   if (!found) return {drive, "spoord does not know this drive: restart it", {}};
-  if (found->error.empty() && found->gap.id.empty()) found->error = "spoord did not say what was watched";
+  if (found->error.empty() && found->gap.id.empty()) found->error = "the response of spoord names no gap";
   return *std::move(found);
 }
 
@@ -113,10 +114,13 @@ bool is_cookie(std::string_view name) {
 base::Result<SyncRequest> parse_sync_request(std::string_view text) {
   auto request = parse(text, [](const json& value) {
     return SyncRequest{
+        value.at("cluster").get<std::string>(), value.at("node").get<std::string>(),
         value.at("drives").get<std::vector<std::string>>(),
         std::chrono::milliseconds(std::min(count(value, "timeout_ms"), std::uint64_t{3'600'000}))};
   });
   if (request && request->drives.size() > drives_max) return bad("too many drives");
+  if (request && std::set(request->drives.begin(), request->drives.end()).size() != request->drives.size())
+    return bad("a drive is given twice");
   return request;
 }
 
@@ -124,7 +128,6 @@ ordered_json sync_json(const std::vector<DriveSync>& drives) {
   ordered_json list = ordered_json::array();
   for (const DriveSync& drive : drives) {
     list.push_back({{"path", drive.drive},
-                    {"confirmed", drive.error.empty()},
                     {"error", text_or_null(base::printable(drive.error))},
                     {"gap", gap_json(drive.gap)}});
   }
@@ -133,7 +136,10 @@ ordered_json sync_json(const std::vector<DriveSync>& drives) {
 
 std::vector<DriveSync> synchronise(Transport& transport, const base::Endpoint& daemon,
                                    const SyncRequest& request) {
-  const json body{{"drives", request.drives}, {"timeout_ms", request.timeout.count()}};
+  const json body{{"cluster", request.cluster},
+                  {"node", request.node},
+                  {"drives", request.drives},
+                  {"timeout_ms", request.timeout.count()}};
   const auto response =
       exchange(transport, {daemon, "POST", "/v1/watch/sync", "application/json", body.dump()});
   std::string failure = !response                ? response.error().message

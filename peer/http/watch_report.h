@@ -21,7 +21,7 @@ namespace spoor::peer {
 struct DriveGap {
   std::string id = {};  // random; another one for each gap
   std::string reason = {};
-  base::WallTime at = {};  // in whole seconds
+  base::WallTime at = {};  // reported in whole seconds
 
   friend bool operator==(const DriveGap&, const DriveGap&) = default;
 };
@@ -60,6 +60,9 @@ std::string new_cookie();
 bool is_cookie(std::string_view name);
 
 struct SyncRequest {
+  // Of the daemon that is asked: another one's watch of a drive with the same path proves nothing.
+  std::string cluster = {};
+  std::string node = {};
   std::vector<std::string> drives = {};
   std::chrono::milliseconds timeout{0};
 };

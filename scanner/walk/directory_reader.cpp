@@ -129,6 +129,17 @@ std::uint64_t digest_of_file(std::string_view name, const struct statx& status) 
   return XXH3_64bits_withSeed(name.data(), name.size(), seed);
 }
 
+// Whether another mount begins at this name, in a directory on the mount `mount`: no request reaches the file
+// system that is mounted, which may hang or refuse. Unknown before Linux 5.8: then it is opened.
+bool is_mount_point(int parent, const std::string& name, std::uint64_t mount) {
+  struct statx status{};
+  constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+  return ::statx(parent, name.c_str(), flags, 0, &status) == 0 && has_mount(status) &&
+         status.stx_mnt_id != mount;
+}
+
+base::Error mount_point_error() { return base::system_error(EXDEV, "another mount begins here"); }
+
 // Sums up one directory, entry by entry.
 class ListingBuilder {
  public:
@@ -324,6 +335,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_drive(const std::filesy
 base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& parent,
                                                          const std::string& name,
                                                          std::string_view /*path*/) const {
+  if (is_mount_point(parent.descriptor, name, parent.mount)) return mount_point_error();
   return finish_open(::openat(parent.descriptor, name.c_str(), open_flags), &parent);
 }
 
@@ -355,7 +367,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
                                                                std::string_view below) const {
   struct open_how how{};
   how.flags = static_cast<std::uint64_t>(open_flags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   const long descriptor =
       ::syscall(SYS_openat2, top.descriptor, std::string(below).c_str(), &how, sizeof how);
   const bool is_refused = descriptor < 0 && (errno == ENOSYS || errno == EPERM || errno == ENAMETOOLONG);
@@ -364,7 +376,9 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHa
   int at = ::fcntl(top.descriptor, F_DUPFD_CLOEXEC, 0);
   for (tracker::ComponentCursor name(below); at >= 0 && name.next();) {
     const DirectoryHandle parent(at);
-    at = ::openat(parent.descriptor, std::string(name.component()).c_str(), open_flags);
+    const std::string component(name.component());
+    if (is_mount_point(at, component, top.mount)) return mount_point_error();
+    at = ::openat(at, component.c_str(), open_flags);
   }
   return finish_open(at, &top);
 }
@@ -385,7 +399,7 @@ bool PosixDirectoryReader::changes_times_with_entries(const DirectoryHandle& dir
 base::Result<DirectoryFacts> PosixDirectoryReader::look_at(const DirectoryHandle& top, std::string_view below,
                                                            std::string_view /*path*/) const {
   const std::string name(below);
-  auto facts = facts_at(top.descriptor, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT);
+  auto facts = facts_at(top.descriptor, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC);
   DirectoryHandle opened;
   if (facts && is_other_subvolume(*facts, top)) {
     // All facts are of one directory, even if the path leads to another one by now.

@@ -69,11 +69,13 @@ class DirectoryReader {
   // corrupt.
   virtual base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const = 0;
 
-  // `path` is the logical path of the directory to open, `name` its last component.
+  // `path` is the logical path of the directory to open, `name` its last component. Fails with
+  // std::errc::cross_device_link if another mount begins there, which is not opened.
   virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                              std::string_view path) const = 0;
 
-  // The directory at `below`, a path relative to `top`, of which no component may be a symbolic link.
+  // The directory at `below`, a path relative to `top`, of which no component may be a symbolic link, or a
+  // mount point: fails as open().
   virtual base::Result<DirectoryHandle> open_below(const DirectoryHandle& top,
                                                    std::string_view below) const = 0;
 

@@ -70,7 +70,9 @@ base::Result<ClosedDirectory::Open> ClosedDirectory::open(const DirectoryReader&
   const std::scoped_lock lock(mutex_);
   if (Open open = opened_.lock()) return open;
   auto handle = reader.open_below(*above_, below_);
-  if (!handle && !is_gone(handle.error().code)) return handle.error();
+  const bool is_elsewhere =
+      !handle && (is_gone(handle.error().code) || handle.error().code == std::errc::cross_device_link);
+  if (!handle && !is_elsewhere) return handle.error();
   const bool is_the_same =
       handle && handle->mount == facts_.mount && handle->inode == facts_.inode &&
       !(is_proof(facts_.birth) && is_proof(handle->birth) && handle->birth != facts_.birth);
@@ -240,8 +242,10 @@ base::Result<DirectoryRead> ReadAhead::read(const Task& task, bool follows_marks
     }
   }
   auto handle = open(task, last_parent);
-  if (!handle) return handle.error();
   DirectoryRead found;
+  found.is_mount_point = !handle && handle.error().code == std::errc::cross_device_link;
+  if (found.is_mount_point) return found;
+  if (!handle) return handle.error();
   found.handle = std::move(*handle);
   found.is_mount_point = found.handle.mount != options_.mount;
   if (found.is_mount_point) {

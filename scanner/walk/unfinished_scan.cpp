@@ -92,6 +92,7 @@ std::string encode_setting(std::string_view database, std::uint64_t scan, const 
   for (const Drive& drive : options.drives) {
     put_text(out, drive.path.native());
     put_text(out, drive.gap);
+    out.u8(drive.gap_reason.empty() ? 0 : 1);
   }
   out.u8(options.file_feed ? 1 : 0);
   out.u8(options.owners_depth ? 1 : 0);

@@ -277,7 +277,7 @@ TEST_F(DoctorTest, Watch_NotRunningOrWithAGap_IsReported) {
   const Options options{"--set", "watch.drives=all"};
   doctor_.find(node(), "watch", "spoord does not know that", options);
   start_with(node(), options);
-  doctor_.find(node(), "watch", "spoor-watch has not reported yet", options);
+  doctor_.find(node(), "watch", "spoor-watch has not reported", options);
 
   const base::SystemClock clock;
   peer::WatchedDrive drive{.drive = node().drives[0], .is_watched = true};

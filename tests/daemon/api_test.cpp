@@ -203,7 +203,13 @@ TEST_F(ApiTest, InvalidS3Keys_AreLoggedOnceAMinute) {
 TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
   start();
   snapshot_scheduler_->save_first();
-  Asked& sync = ask("POST", "/v1/watch/sync", R"({"drives":["/drive"],"timeout_ms":1000})");
+  const auto with_node = [this](const std::string& cluster) {
+    return nlohmann::json{
+        {"cluster", cluster}, {"node", node_.node}, {"drives", {"/drive"}}, {"timeout_ms", 1000}}
+        .dump();
+  };
+  Asked& sync = ask("POST", "/v1/watch/sync", with_node("default"));
+  EXPECT_EQ(ask("POST", "/v1/watch/sync", with_node("other")).answer->status, 409U);
   EXPECT_FALSE(sync.answer);
   EXPECT_EQ(ask("POST", "/v1/watch", "{}").answer->status, 400U);
   EXPECT_EQ(ask("POST", "/v1/watch", std::string(300'000, ' ')).answer->status, 413U);
@@ -212,8 +218,7 @@ TEST_F(ApiTest, WatchSync_EndsWithTheReportOfTheCookie) {
   const peer::WatchedDrive failing{.drive = "/drive", .error = "overlayfs"};
   EXPECT_EQ(ask("POST", "/v1/watch", peer::watched_drive_json(failing).dump()).answer->status, 200U);
   wait_for(sync);
-  EXPECT_EQ(sync.answer->body,
-            R"({"drives":[{"path":"/drive","confirmed":false,"error":"overlayfs","gap":null}]})");
+  EXPECT_EQ(sync.answer->body, R"({"drives":[{"path":"/drive","error":"overlayfs","gap":null}]})");
   EXPECT_EQ(ask("POST", "/v1/watch/sync", "[]").answer->status, 400U);
 }
 
@@ -249,7 +254,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"GET", "/v1/drives", "read admin"},
                                {"POST", "/v1/drives/accept", "admin"},
                                {"POST", "/v1/watch", "admin"},
-                               {"POST", "/v1/watch/sync", "peer admin"},
+                               {"POST", "/v1/watch/sync", "admin"},
                                {"GET", "/v1/usage", "read peer admin"},
                                {"GET", "/v1/scans", "read admin"},
                                {"GET", "/v1/changes", "read admin"},

@@ -29,7 +29,7 @@ constexpr Route routes[] = {
     {"GET", "/v1/drives", "", "read"},
     {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
     {"POST", "/v1/watch", "{}", ""},
-    {"POST", "/v1/watch/sync", R"({"drives":[],"timeout_ms":0})", "peer"},
+    {"POST", "/v1/watch/sync", "{}", ""},
     {"GET", "/v1/usage", "", "read peer"},
     {"GET", "/v1/scans", "", "read"},
     {"GET", "/v1/changes?since=0", "", "read"},

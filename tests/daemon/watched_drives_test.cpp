@@ -36,7 +36,7 @@ class WatchedDrivesTest : public testing::Test {
 
   void synchronise(std::vector<std::string> drives = {"/a"}, milliseconds timeout = seconds(10)) {
     results_.reset();
-    peer::SyncRequest request{std::move(drives), timeout};
+    peer::SyncRequest request{"default", "n", std::move(drives), timeout};
     boost::asio::co_spawn(context_, watched_.synchronise(std::move(request)),
                           [this](const std::exception_ptr& failure, std::vector<peer::DriveSync> results) {
                             rethrow(failure);

@@ -259,6 +259,10 @@ void AnswersTest::unreadable_database() {
 void AnswersTest::drives() {
   expect(node_, {"POST", "/v1/drives/accept?path=/nowhere"}, 404, "not_found");
   expect(node_, {"POST", "/v1/drives/accept"}, 400, "invalid_request");
+  expect(node_,
+         {"POST", "/v1/watch/sync", "application/json",
+          R"({"cluster":"another","node":"n","drives":[],"timeout_ms":0})"},
+         409, "wrong_node");
   const peer::WatchedDrive other{.drive = "/nowhere", .is_watched = true};
   expect(node_, {"POST", "/v1/watch", "application/json", peer::watched_drive_json(other).dump()}, 404,
          "not_found");

@@ -49,7 +49,9 @@ class OneResponse final : public Transport {
 
 std::vector<DriveSync> synchronise_with(base::Result<HttpResponse> response) {
   OneResponse transport(std::move(response));
-  return synchronise(transport, {}, {.drives = {"/a", "/b"}, .timeout = std::chrono::seconds(1)});
+  return synchronise(
+      transport, {},
+      {.cluster = "c", .node = "n", .drives = {"/a", "/b"}, .timeout = std::chrono::seconds(1)});
 }
 
 HttpResponse ok(const json& body) { return {.status = 200, .content_type = {}, .body = body.dump()}; }
@@ -95,14 +97,19 @@ TEST(WatchReportTest, Cookies_AreOfTheirFormAndDiffer) {
 }
 
 TEST(WatchReportTest, SyncRequest_IsBounded) {
-  EXPECT_TRUE(parse_sync_request(R"({"drives":["/a"],"timeout_ms":10})"));
-  EXPECT_EQ(parse_sync_request(R"({"drives":[],"timeout_ms":18446744073709551615})")->timeout,
+  EXPECT_TRUE(parse_sync_request(R"({"cluster":"c","node":"n","drives":["/a"],"timeout_ms":10})"));
+  EXPECT_EQ(parse_sync_request(R"({"cluster":"c","node":"n","drives":[],"timeout_ms":18446744073709551615})")
+                ->timeout,
             std::chrono::hours(1));
-  json many{{"drives", std::vector<std::string>(1025, "/a")}, {"timeout_ms", 1}};
+  json many{
+      {"cluster", "c"}, {"node", "n"}, {"drives", std::vector<std::string>(1025, "/a")}, {"timeout_ms", 1}};
   EXPECT_FALSE(parse_sync_request(many.dump()));
-  for (const char* const bad :
-       {"", "{", "[]", "null", R"({"drives":"/a","timeout_ms":1})", R"({"drives":[1],"timeout_ms":1})",
-        R"({"drives":[],"timeout_ms":-1})", R"({"drives":[],"timeout_ms":1.5})"})
+  const std::string begin = R"({"cluster":"c","node":"n","drives":)";
+  for (const std::string& bad :
+       {std::string(), std::string("{"), std::string("[]"), std::string("null"),
+        std::string(R"({"drives":[],"timeout_ms":1})"), begin + R"("/a","timeout_ms":1})",
+        begin + R"([1],"timeout_ms":1})", begin + R"([],"timeout_ms":-1})", begin + R"([],"timeout_ms":1.5})",
+        begin + R"(["/a","/a"],"timeout_ms":1})"})
     EXPECT_FALSE(parse_sync_request(bad)) << bad;
 }
 
@@ -119,8 +126,7 @@ TEST(WatchReportTest, Synchronise_OneResultForEachDrive) {
 
 // Nothing but a whole confirmation is one: an empty answer must not look like it.
 TEST(WatchReportTest, Synchronise_AnythingElse_ConfirmsNothing) {
-  const json unnamed{
-      {"drives", {{{"path", "/a"}, {"confirmed", true}, {"error", nullptr}, {"gap", nullptr}}}}};
+  const json unnamed{{"drives", {{{"path", "/a"}, {"error", nullptr}, {"gap", nullptr}}}}};
   for (const json& body : {json::object(), json::array(), json(nullptr), json{{"drives", json::array()}},
                            json{{"drives", {{{"path", "/a"}}}}}, unnamed}) {
     for (const DriveSync& result : synchronise_with(ok(body))) EXPECT_NE(result.error, "") << body;

@@ -1,6 +1,7 @@
 // Other mounts below a drive are not entered. Mounting marks nothing, so what they hide
 // has to be looked at again once they are gone.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
 #include "tests/faults/mounts.h"
 #include "tests/scanner/scanned_node.h"
 
@@ -132,6 +134,40 @@ TEST_F(RealMountTest, BindMountOverKnownDirectory_IsLeftOutByTheAudit) {
   mount_.emplace(on_drive("b")).mount_directory(on_drive("a"));
   clock.advance(std::chrono::hours(2));
   EXPECT_EQ(scan().audit.missed_paths, std::vector<std::string>()) << "mounting is no change to mark";
+  expect_b_left_out();
+}
+
+// A FUSE file system whose server never responds, or is gone: whatever opens it hangs, or fails.
+class FuseMountTest : public RealMountTest {
+ protected:
+  void TearDown() override { static_cast<void>(::umount2(on_drive("b").c_str(), MNT_DETACH)); }
+
+  // The server is this process. Returns whether FUSE is there.
+  bool mount_fuse() {
+    server_.emplace(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+    const std::string options =
+        "fd=" + std::to_string(server_->get()) + ",rootmode=40000,user_id=0,group_id=0";
+    return server_->get() >= 0 &&
+           ::mount("spoor-test", on_drive("b").c_str(), "fuse", 0, options.c_str()) == 0;
+  }
+
+  std::optional<base::Descriptor> server_;
+};
+
+TEST_F(FuseMountTest, ServerThatDoesNotRespond_IsNotOpened) {
+  scan();
+  if (!mount_fuse()) GTEST_SKIP() << "needs FUSE";
+  options.full = true;
+  expect_b_left_out();
+  mark("b/hidden");
+  options.full = false;
+  expect_b_left_out();
+}
+
+TEST_F(FuseMountTest, ServerThatIsGone_IsNotOpened) {
+  if (!mount_fuse()) GTEST_SKIP() << "needs FUSE";
+  server_.reset();
+  expect_b_left_out();
   expect_b_left_out();
 }
 

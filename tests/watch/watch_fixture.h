@@ -43,8 +43,8 @@ class WatchTest : public testing::Test {
   Disk& disk() { return *disk_; }
 
   // Scans, and expects the true totals from marks alone.
-  void expect_truth() {
-    last_scan_ = node().scan();
+  void expect_truth(const std::string& patience = "60s") {
+    last_scan_ = node().scan(patience);
     EXPECT_EQ(last_scan_["mode"], "incremental") << last_scan_;
     EXPECT_EQ(last_scan_["errors"], 0) << last_scan_;
     EXPECT_EQ(node().usage(), support::walk_independently({node().drive()})) << last_scan_ << '\n'

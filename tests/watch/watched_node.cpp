@@ -87,7 +87,8 @@ peer::DriveSync WatchedNode::synchronise() {
   peer::HttpTransport transport({.timeout = 2 * timeout});
   base::Endpoint endpoint;
   endpoint.unix_path = socket().native();
-  const peer::SyncRequest request{.drives = {drive_.native()}, .timeout = timeout};
+  const peer::SyncRequest request{
+      .cluster = "default", .node = "n0", .drives = {drive_.native()}, .timeout = timeout};
   peer::DriveSync sync;
   EXPECT_TRUE(eventually([&] {
     sync = peer::synchronise(transport, endpoint, request).front();
@@ -102,8 +103,8 @@ support::CommandResult WatchedNode::spoor(std::vector<std::string> arguments) co
   return support::run_command(arguments);
 }
 
-json WatchedNode::scan() {
-  const auto result = spoor({"scan", "--json"});
+json WatchedNode::scan(const std::string& patience) {
+  const auto result = run_scan(patience);
   EXPECT_EQ(result.code, 0) << result.err << result.out;
   return json::parse(result.out, nullptr, false);
 }

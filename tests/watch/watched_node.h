@@ -54,11 +54,13 @@ class WatchedNode {
   // The id of the drive's last gap.
   std::string gap_id() { return synchronise().gap.id; }
 
-  // `spoor scan --json`, which is expected to succeed.
-  nlohmann::json scan();
+  // `spoor scan --json`, whatever its exit code. `patience`: how long it waits for spoor-watch.
+  support::CommandResult run_scan(const std::string& patience = "60s") const {
+    return spoor({"--set", "watch.timeout=" + patience, "scan", "--json"});
+  }
 
-  // `spoor scan --json`, whatever its exit code.
-  support::CommandResult run_scan() const { return spoor({"scan", "--json"}); }
+  // The same, which is expected to succeed.
+  nlohmann::json scan(const std::string& patience = "60s");
 
   // `spoor scan --json` while the tree changes: directories may be left for the next scan.
   void scan_while_changing();
