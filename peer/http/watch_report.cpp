@@ -149,12 +149,14 @@ std::vector<DriveSync> synchronise(Transport& transport, const base::Endpoint& d
   if (failure.empty()) {
     const auto parsed = parse(response->body, [&](const json& value) {
       std::vector<DriveSync> found;
+      found.reserve(request.drives.size());
       for (const std::string& drive : request.drives) found.push_back(result_of(value, drive));
       return found;
     });
     if (parsed) return *parsed;
     failure = "the response of spoord is malformed: " + parsed.error().message;
   }
+  results.reserve(request.drives.size());
   for (const std::string& drive : request.drives) results.push_back({drive, failure, {}});
   return results;
 }

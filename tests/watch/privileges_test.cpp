@@ -53,7 +53,8 @@ TEST_F(PrivilegesTest, Queue_HasALimitWhereThatOfTheMachineSuffices) {
   node().start_daemon();
   node().start_watch();
   const auto info = support::run_command(
-      {"sh", "-c", "cat /proc/" + std::to_string(node().watch().pid()) + "/fdinfo/* | grep '^fanotify flags:'"});
+      {"sh", "-c",
+       "cat /proc/" + std::to_string(node().watch().pid()) + "/fdinfo/* | grep '^fanotify flags:'"});
   const auto flags = std::stoul(info.out.substr(info.out.find(':') + 1), nullptr, 16);
   EXPECT_EQ((flags & unlimited) != 0, limit < 131'072) << info.out;
 }

@@ -1,5 +1,5 @@
-// Subvolumes and snapshots of btrfs are made, changed, renamed and deleted on a watched drive: every scan finds all
-// of it, by the marks of spoor-watch alone. SPOOR_WATCH_ROUNDS sets how many rounds.
+// Subvolumes and snapshots of btrfs are made, changed, renamed and deleted on a watched drive: every scan
+// finds all of it, by the marks of spoor-watch alone. SPOOR_WATCH_ROUNDS sets how many rounds.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
