@@ -1,7 +1,9 @@
 // What ordinary programs change on a watched drive, from round to round: every scan must find all of it by
 // the marks of spoor-watch alone. SPOOR_WATCH_ROUNDS sets how many rounds.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -141,6 +143,24 @@ TEST_P(RoundsTest, ChangesInTheTopAlone_AreFound) {
     EXPECT_EQ(node().usage(), truth) << "change " << number << ' ' << last_scan_;
     EXPECT_EQ(last_scan_["mode"], "incremental");
     EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
+  }
+}
+
+// A file's times, rights and owner alone.
+TEST_P(RoundsTest, AttributesAlone_AreMarked) {
+  const fs::path file = places_.drive / "directory/file";
+  fs::create_directory(file.parent_path());
+  std::ofstream(file) << "content";
+  start(places_.drive);
+  const std::vector<std::function<void()>> changes{
+      [&] { fs::last_write_time(file, fs::last_write_time(file) - std::chrono::hours(1)); },
+      [&] { fs::permissions(file, fs::perms::owner_read); },
+      [&] { ASSERT_EQ(::chown(file.c_str(), 1234, 1234), 0); }};
+  for (std::size_t number = 0; number < changes.size() && !HasFailure(); ++number) {
+    const auto since = last_scan_["scan"].get<std::uint64_t>();
+    changes[number]();
+    expect_truth();
+    EXPECT_TRUE(node().changes_since(since).contains("directory")) << "change " << number << last_scan_;
   }
 }
 

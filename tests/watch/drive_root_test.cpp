@@ -1,0 +1,82 @@
+#include "watch/drive_root.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "base/file_system.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::watch {
+namespace {
+
+// The handle of a directory, as the kernel's events have it.
+DirectoryHandle handle_of(const std::filesystem::path& path) {
+  alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> bytes{};
+  auto* const handle = reinterpret_cast<file_handle*>(bytes.data());
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount_id = 0;
+  if (::name_to_handle_at(AT_FDCWD, path.c_str(), handle, &mount_id, 0) != 0) return {};
+  return {bytes.data() + sizeof(handle->handle_bytes), sizeof(handle->handle_type) + handle->handle_bytes};
+}
+
+// No descriptor can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+class DriveRootTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(directory_ / "inner");
+    handle_ = handle_of(directory_ / "inner");
+    ASSERT_TRUE(root_.enter());
+    if (handle_.empty() || !root_.check_handles())
+      GTEST_SKIP() << "needs CAP_DAC_READ_SEARCH, and a file system with handles";
+  }
+
+  support::TempDirectory directory_;
+  DirectoryHandle handle_;
+  DriveRoot root_{directory_.path()};
+};
+
+TEST_F(DriveRootTest, Handle_LeadsToThePathOfItsDirectory) {
+  EXPECT_EQ(root_.resolve(handle_).value()->path, "inner");
+  std::filesystem::rename(directory_ / "inner", directory_ / "renamed");
+  EXPECT_EQ(root_.resolve(handle_).value()->path, "renamed");
+}
+
+TEST_F(DriveRootTest, RemovedDirectory_IsGone) {
+  std::filesystem::remove(directory_ / "inner");
+  const auto found = root_.resolve(handle_);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_FALSE(*found);
+}
+
+// It may have changed: what is taken for gone is marked by no event.
+TEST_F(DriveRootTest, DirectoryThatCannotBeOpened_IsAnErrorAndNotGone) {
+  const NoDescriptors none;
+  const auto found = root_.resolve(handle_);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, std::errc::too_many_files_open);
+}
+
+}  // namespace
+}  // namespace spoor::watch
