@@ -23,6 +23,7 @@ namespace spoor::watch {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10U;
+constexpr std::uint64_t queued_events_min = std::uint64_t{128} << 10U;
 
 constexpr std::uint64_t changes =
     FAN_CREATE | FAN_DELETE | FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB | FAN_ONDIR;
@@ -73,7 +74,7 @@ unsigned queue_flag() {
   std::ifstream file("/proc/sys/fs/fanotify/max_queued_events");
   std::uint64_t limit = 0;
   file >> limit;
-  return limit >= FanotifyGroup::queued_events_min ? 0 : FAN_UNLIMITED_QUEUE;
+  return limit >= queued_events_min ? 0 : FAN_UNLIMITED_QUEUE;
 }
 
 // Linux 5.17 reports both names of a move in one event.

@@ -15,15 +15,13 @@ namespace spoor::watch {
 // The kernel's queue of the events of one file system (fanotify(7)).
 //
 // The kernel limits the queue, also while this process hangs, if fs.fanotify.max_queued_events is at least
-// queued_events_min. A smaller limit (16,384 by default) is full within half a second of many small changes,
-// each time at the cost of a walk of the drive: then the queue has none, and the owner bounds the memory
+// 131,072. A smaller limit (16,384 by default) is full within half a second of many small changes, each time
+// at the cost of a walk of the drive: then the queue has none, and the owner bounds the memory
 // (queue_bytes()): it reads all the time, also while the daemon is down.
 //
 // Not thread-safe.
 class FanotifyGroup {
  public:
-  static constexpr std::uint64_t queued_events_min = std::uint64_t{128} << 10U;
-
   // Watches the file system of an open directory. Fails, with advice, without CAP_SYS_ADMIN, or if that file
   // system cannot be watched; `path` is for messages.
   static base::Result<FanotifyGroup> open(int directory, const std::filesystem::path& path);
