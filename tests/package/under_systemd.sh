@@ -130,7 +130,14 @@ apt-get install -y -q /packages/now/*.deb
 systemctl start spoord
 systemctl start spoor-scan
 has_usage after-upgrade/deep
-[[ $(gaps) == "$before" ]] || fail 'the installation led to a walk of the whole drive'
+[[ $(gaps) == $((before + 1)) ]] || fail 'a drive that is not watched was not walked'
+systemctl start spoor-watch
+systemctl start spoor-scan
+before=$(gaps)
+mkdir -p /srv/data/after-installation/deep
+systemctl start spoor-scan
+has_usage after-installation/deep
+[[ $(gaps) == "$before" ]] || fail 'a drive that is watched again was walked'
 
 step 'purged: nothing is left but the user, and what is on the drives'
 apt-get purge -y -q spoor spoor-watch spoor-publish libspoor1 libspoor-dev python3-spoor
