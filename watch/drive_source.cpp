@@ -86,12 +86,6 @@ base::Result<> DriveSource::enter() {
   return not_watched(options_.drive, "was unmounted, mounted or replaced");
 }
 
-base::Result<std::vector<KernelEvent>> DriveSource::read() {
-  if (!kept_->group().has_events()) return std::vector<KernelEvent>();
-  kept_->set_in_flight();
-  return kept_->group().read();
-}
-
 void DriveSource::settle(const peer::DriveGap& gap) {
   note_.gap = gap;
   kept_->set_settled(note_);

@@ -34,7 +34,7 @@ class DriveSource final : public EventSource {
 
   base::Result<> enter() override;
   void leave() override { root_.leave(); }
-  base::Result<std::vector<KernelEvent>> read() override;
+  base::Result<std::vector<KernelEvent>> read() override { return kept_->read(); }
   DirectoryPaths& paths() override { return paths_; }
   std::uint64_t queue_bytes() override { return kept_->group().queue_bytes(); }
   void settle(const peer::DriveGap& gap) override;

@@ -122,8 +122,14 @@ base::Result<bool> DriveWatch::read_batch() {
   is_busy_ = is_busy_ || events->size() > pending_.spoor_events() - spoor_events_before;
   figures_.events += events->size();
   figures_.coalesced += events->size() - std::min(events->size(), pending_.size() - before);
-  if (!pending_.empty() && !pending_since_) pending_since_ = clock_.steady_now();
-  if (pending_.bytes() > options_.pending_bytes_max) send();
+  if (!pending_.empty() && !pending_since_) {
+    pending_since_ = clock_.steady_now();
+    send_at_ = *pending_since_ + options_.batch;
+  }
+  if (pending_.bytes() > options_.pending_bytes_max) {
+    if (send_error_.empty()) send_at_ = {};
+    send();
+  }
   if (pending_.bytes() <= options_.pending_bytes_max) return true;
   note_gap("more changed, while the daemon accepted no marks, than fits in memory");
   drop_pending();

@@ -41,6 +41,8 @@ class DriveWatch {
  public:
   struct Options {
     std::filesystem::path drive;
+    // How long marks wait for more of them, while no scan waits.
+    std::chrono::milliseconds batch{0};
     // While the daemon accepts no marks. What exceeds it is a gap.
     std::size_t pending_bytes_max = std::size_t{8} << 20U;
     // Of unread events. What exceeds it is a gap.

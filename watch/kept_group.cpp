@@ -126,6 +126,12 @@ std::optional<GroupNote> KeptGroup::settled() const {
   return decode(bytes);
 }
 
+base::Result<std::vector<KernelEvent>> KeptGroup::read() {
+  if (!group_.has_events()) return std::vector<KernelEvent>();
+  set_in_flight();
+  return group_.read();
+}
+
 void KeptGroup::set_in_flight() {
   if (std::exchange(is_in_flight_, true)) return;
   written_.clear();

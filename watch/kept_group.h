@@ -45,7 +45,9 @@ class KeptGroup {
   // The last note; nothing if events were in flight when the earlier process ended.
   std::optional<GroupNote> settled() const;
 
-  void set_in_flight();
+  // Reads events (FanotifyGroup::read), which are in flight from before they leave the queue.
+  base::Result<std::vector<KernelEvent>> read();
+
   void set_settled(const GroupNote& note);
 
   // The service manager closes the group, too.
@@ -56,6 +58,7 @@ class KeptGroup {
       : group_(std::move(group)), note_(std::move(note)), name_(std::move(name)) {}
 
   void store() const;
+  void set_in_flight();
 
   FanotifyGroup group_;
   base::Descriptor note_;

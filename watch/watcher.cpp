@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::chrono::seconds open_time{10};
 constexpr std::chrono::seconds stop_time{20};
+// While much changes. The kernel compares each event with those that wait, so a writer pays for a long queue.
+constexpr std::chrono::milliseconds read_interval{3};
 
 // Of all drives together.
 constexpr std::size_t cache_bytes_max = std::size_t{16} << 20U;
@@ -37,6 +39,7 @@ constexpr std::uint64_t queue_bytes_min = std::uint64_t{8} << 20U;  // of one dr
 DriveWatch::Options watch_options(const config::Config& config, const std::filesystem::path& drive) {
   const std::size_t drives = config::watched_drives(config).size();
   return {.drive = drive,
+          .batch = config.watch.batch,
           .pending_bytes_max = pending_bytes_max / drives,
           .queue_bytes_max = std::max(queue_bytes_max / drives, queue_bytes_min)};
 }
@@ -87,7 +90,6 @@ class Watcher::Drive {
   Drive(const config::Config& config, std::filesystem::path drive, const base::Clock& clock,
         std::vector<KeptGroup>& kept)
       : path_(std::move(drive)),
-        batch_(config.watch.batch),
         clock_(clock),
         sender_(config),
         watch_(
@@ -139,11 +141,11 @@ class Watcher::Drive {
     changed_.notify_all();
   }
 
-  // Waits for more events, and then for any: events in a batch cost a fraction of events read one by one, and
-  // the kernel joins equal ones meanwhile. The cookie of a scan on an idle drive is read at once.
+  // Waits for more events, and then for any: events read together cost a fraction of events read one by one,
+  // and the kernel joins equal ones meanwhile. The cookie of a scan on an idle drive is read at once.
   void wait() {
     std::array<pollfd, 2> ready = {pollfd{wake_.get(), POLLIN, 0}, pollfd{watch_.descriptor(), POLLIN, 0}};
-    if (watch_.is_busy() && ::poll(ready.data(), 1, to_milliseconds(batch_)) > 0) return;
+    if (watch_.is_busy() && ::poll(ready.data(), 1, to_milliseconds(read_interval)) > 0) return;
     static_cast<void>(::poll(ready.data(), ready.size(), to_milliseconds(watch_.due_in())));
   }
 
@@ -152,7 +154,6 @@ class Watcher::Drive {
   }
 
   const std::filesystem::path path_;
-  const std::chrono::milliseconds batch_;
   const base::Clock& clock_;
   MarkSender sender_;
   DriveWatch watch_;
