@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -59,29 +60,37 @@ base::Descriptor open_handle(int drive, const DirectoryHandle& handle) {
   }
 }
 
-// An open directory, and its path.
-struct Shown {
-  std::optional<base::Descriptor> directory;
-  std::string path;
-  bool is_only_ancestor = false;
-};
+base::Result<base::Descriptor> open_ancestor(int directory, std::size_t levels) {
+  constexpr std::size_t levels_at_once = 1000;  // the path of one call has a limit, too
+  std::string up;
+  for (std::size_t level = std::min(levels, levels_at_once); level > 0; --level) up += "../";
+  base::Descriptor ancestor(::openat(directory, up.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (ancestor.get() < 0) return base::system_error(errno, "cannot open the parent of a directory");
+  if (levels <= levels_at_once) return ancestor;
+  return open_ancestor(ancestor.get(), levels - levels_at_once);
+}
 
-// Climbs until the path fits: a directory may lie deeper than any path can name.
-base::Result<Shown> show(base::Descriptor directory) {
-  Shown shown;
-  shown.directory.emplace(std::move(directory));
-  for (;;) {
-    auto path = path_of(shown.directory->get());
+// The path of a directory, or of its nearest ancestor that has one: it may lie deeper than any path can name.
+// Any user can nest thousands of directories, so the ancestor is found by bisection.
+base::Result<Place> place_of(int directory) {
+  auto path = path_of(directory);
+  if (path) return Place{*std::move(path)};
+  Place place{.is_only_ancestor = true};
+  std::optional<base::Descriptor> start;  // the highest directory that is known to have none
+  bool is_found = false;
+  for (std::size_t levels = 1; levels > 0; levels = is_found ? levels / 2 : levels * 2) {
+    if (!path && path.error().code != std::errc::filename_too_long) return path.error();
+    auto ancestor = open_ancestor(start ? start->get() : directory, levels);
+    if (!ancestor) return ancestor.error();
+    path = path_of(ancestor->get());
+    is_found = is_found || path;
     if (path) {
-      shown.path = *std::move(path);
-      return shown;
+      place.path = *path;
+    } else {
+      start.emplace(*std::move(ancestor));
     }
-    if (path.error().code != std::errc::filename_too_long) return path.error();
-    base::Descriptor parent(::openat(shown.directory->get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (parent.get() < 0) return base::system_error(errno, "cannot open the parent of a directory");
-    shown.directory.emplace(std::move(parent));
-    shown.is_only_ancestor = true;
   }
+  return place;
 }
 
 }  // namespace
@@ -108,13 +117,13 @@ base::Result<std::optional<Place>> DriveRoot::resolve(const DirectoryHandle& han
   if (directory.get() < 0 || ::fstat(directory.get(), &status) != 0)
     return base::system_error(errno, "cannot open the directory of an event");
   if (status.st_nlink == 0) return std::optional<Place>();  // removed, but still open
-  const auto shown = show(std::move(directory));
-  if (!shown) return shown.error();
-  if (auto path = below(shown->path, real_path_)) {
+  const auto place = place_of(directory.get());
+  if (!place) return place.error();
+  if (auto path = below(place->path, real_path_)) {
     // The kernel appends " (deleted)" to the path of a directory that is gone.
     const bool is_gone = path->size() - (path->rfind('/') + 1) > tracker::component_bytes_max;
     if (is_gone) return std::optional<Place>();
-    return std::optional(Place{*std::move(path), shown->is_only_ancestor});
+    return std::optional(Place{*std::move(path), place->is_only_ancestor});
   }
   const auto top = path_of(root_->get());
   if (top && *top == real_path_) return std::optional<Place>();

@@ -3,10 +3,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "base/file_system.h"
@@ -16,13 +20,17 @@
 namespace spoor::watch {
 namespace {
 
+base::Descriptor open_directory(int at, const std::filesystem::path& path) {
+  return base::Descriptor(::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
 // The handle of a directory, as the kernel's events have it.
-DirectoryHandle handle_of(const std::filesystem::path& path) {
+DirectoryHandle handle_of(int directory) {
   alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> bytes{};
   auto* const handle = reinterpret_cast<file_handle*>(bytes.data());
   handle->handle_bytes = MAX_HANDLE_SZ;
   int mount_id = 0;
-  if (::name_to_handle_at(AT_FDCWD, path.c_str(), handle, &mount_id, 0) != 0) return {};
+  if (::name_to_handle_at(directory, "", handle, &mount_id, AT_EMPTY_PATH) != 0) return {};
   return {bytes.data() + sizeof(handle->handle_bytes), sizeof(handle->handle_type) + handle->handle_bytes};
 }
 
@@ -47,7 +55,7 @@ class DriveRootTest : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(directory_ / "inner");
-    handle_ = handle_of(directory_ / "inner");
+    handle_ = handle_of(open_directory(AT_FDCWD, directory_ / "inner").get());
     ASSERT_TRUE(root_.enter());
     if (handle_.empty() || !root_.check_handles())
       GTEST_SKIP() << "needs CAP_DAC_READ_SEARCH, and a file system with handles";
@@ -69,6 +77,25 @@ TEST_F(DriveRootTest, RemovedDirectory_IsGone) {
   const auto found = root_.resolve(handle_);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_FALSE(*found);
+}
+
+TEST_F(DriveRootTest, DirectoryDeeperThanAnyPath_IsBelowItsNearestAncestorWithAPath) {
+  constexpr int levels = 5000;
+  auto at = std::make_unique<base::Descriptor>(open_directory(AT_FDCWD, directory_ / "inner"));
+  for (int level = 0; level < levels; ++level) {
+    ASSERT_EQ(::mkdirat(at->get(), "d", 0700), 0);
+    at = std::make_unique<base::Descriptor>(open_directory(at->get(), "d"));
+  }
+  const auto found = root_.resolve(handle_of(at->get()));
+  ASSERT_TRUE(found && *found);
+  EXPECT_TRUE((*found)->is_only_ancestor);
+  const std::size_t bytes = root_.real_path().size() + 1 + (*found)->path.size();
+  EXPECT_LT(bytes, PATH_MAX);
+  EXPECT_GE(bytes + std::strlen("/d"), PATH_MAX);
+  for (int level = 0; level < levels; ++level) {  // deeper than std::filesystem::remove_all() gets
+    at = std::make_unique<base::Descriptor>(open_directory(at->get(), ".."));
+    ASSERT_EQ(::unlinkat(at->get(), "d", AT_REMOVEDIR), 0);
+  }
 }
 
 // It may have changed: what is taken for gone is marked by no event.
