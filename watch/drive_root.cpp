@@ -20,6 +20,15 @@
 namespace spoor::watch {
 namespace {
 
+// Of what a handle was opened as, just before; nullopt if it is gone, also if it is still open.
+base::Result<std::optional<struct stat>> status_of(const base::Descriptor& opened) {
+  struct stat status{};
+  const bool is_open = opened.get() >= 0 && ::fstat(opened.get(), &status) == 0;
+  if (is_open && status.st_nlink > 0) return std::optional(status);
+  if (is_open || errno == ESTALE || errno == ENOENT || errno == ENOTDIR) return std::optional<struct stat>();
+  return base::system_error(errno, "cannot open the directory or file of an event");
+}
+
 // The path of an open file, as the kernel shows it; ENAMETOOLONG if it does not fit in PATH_MAX.
 base::Result<std::string> path_of(int descriptor) {
   std::array<char, PATH_MAX> path{};
@@ -40,7 +49,7 @@ std::optional<std::string> below(const std::string& path, const std::string& top
 }
 
 // The structure that the system call takes: length, type and bytes of the handle.
-std::vector<char> to_file_handle(const DirectoryHandle& handle) {
+std::vector<char> to_file_handle(const std::string& handle) {
   std::vector<char> bytes(sizeof(std::uint32_t) + handle.size());
   const auto size = static_cast<std::uint32_t>(handle.size() - sizeof(std::int32_t));
   std::memcpy(bytes.data(), &size, sizeof(size));
@@ -48,13 +57,25 @@ std::vector<char> to_file_handle(const DirectoryHandle& handle) {
   return bytes;
 }
 
-base::Descriptor open_handle(int drive, const DirectoryHandle& handle) {
+// Of a file in a directory, or of the directory itself; nothing, with an errno, if it has none.
+std::optional<std::string> handle_of(int directory, const std::string& name) {
+  alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> bytes{};
+  auto* const handle = reinterpret_cast<file_handle*>(bytes.data());
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount_id = 0;
+  if (::name_to_handle_at(directory, name.c_str(), handle, &mount_id, AT_EMPTY_PATH) != 0)
+    return std::nullopt;
+  return std::string(bytes.data() + sizeof(handle->handle_bytes),
+                     sizeof(handle->handle_type) + handle->handle_bytes);
+}
+
+base::Descriptor open_handle(int drive, const std::string& handle, int flags) {
   constexpr int attempts_max = 32;
   std::vector<char> file_handle = to_file_handle(handle);
   for (int attempt = 1;; ++attempt) {
-    const int directory = ::open_by_handle_at(
-        drive, reinterpret_cast<struct file_handle*>(file_handle.data()), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0 || errno != ENOMEM || attempt == attempts_max) return base::Descriptor(directory);
+    const int opened = ::open_by_handle_at(drive, reinterpret_cast<struct file_handle*>(file_handle.data()),
+                                           flags | O_PATH | O_CLOEXEC);
+    if (opened >= 0 || errno != ENOMEM || attempt == attempts_max) return base::Descriptor(opened);
     // ext4 fails so, too, for a removed directory while its inode is being given to a new one.
     static_cast<void>(::poll(nullptr, 0, 1));
   }
@@ -110,20 +131,22 @@ base::Result<> DriveRoot::enter() {
 }
 
 base::Result<std::optional<Place>> DriveRoot::resolve(const DirectoryHandle& handle) const {
-  base::Descriptor directory = open_handle(root_->get(), handle);
-  if (directory.get() < 0 && (errno == ESTALE || errno == ENOENT || errno == ENOTDIR))
-    return std::optional<Place>();
-  struct stat status{};
-  if (directory.get() < 0 || ::fstat(directory.get(), &status) != 0)
-    return base::system_error(errno, "cannot open the directory of an event");
-  if (status.st_nlink == 0) return std::optional<Place>();  // removed, but still open
-  const auto place = place_of(directory.get());
+  const base::Descriptor directory = open_handle(root_->get(), handle, O_DIRECTORY);
+  const auto status = status_of(directory);
+  if (!status) return status.error();
+  if (!*status) return std::optional<Place>();
+  auto place = place_of(directory.get());
   if (!place) return place.error();
-  if (auto path = below(place->path, real_path_)) {
+  return place_at(*std::move(place));
+}
+
+// The place of a path, as the kernel shows it.
+base::Result<std::optional<Place>> DriveRoot::place_at(Place real) const {
+  if (auto path = below(real.path, real_path_)) {
     // The kernel appends " (deleted)" to the path of a directory that is gone.
     const bool is_gone = path->size() - (path->rfind('/') + 1) > tracker::component_bytes_max;
     if (is_gone) return std::optional<Place>();
-    return std::optional(Place{*std::move(path), place->is_only_ancestor});
+    return std::optional(Place{*std::move(path), real.is_only_ancestor});
   }
   const auto top = path_of(root_->get());
   if (top && *top == real_path_) return std::optional<Place>();
@@ -131,16 +154,37 @@ base::Result<std::optional<Place>> DriveRoot::resolve(const DirectoryHandle& han
                      "a directory above the drive was renamed");
 }
 
+base::Result<std::optional<Place>> DriveRoot::resolve(const EntryName& entry, const FileHandle& file) {
+  constexpr int attempts_max = 16;  // it may be renamed meanwhile
+  if (!entry.name.empty() && leads_to(entry, file)) return std::optional<Place>();
+  const base::Descriptor opened = open_handle(root_->get(), file, O_NOFOLLOW);
+  for (int attempt = 1; attempt <= attempts_max; ++attempt) {
+    const auto status = status_of(opened);
+    if (!status) return status.error();
+    if (!*status) return std::optional<Place>();
+    // A name that the kernel knows: it may be gone.
+    auto path = path_of(opened.get());
+    struct stat named{};
+    if (path && ::lstat(path->c_str(), &named) == 0 && named.st_dev == (*status)->st_dev &&
+        named.st_ino == (*status)->st_ino)
+      return place_at({*std::move(path)});
+  }
+  return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
+                     "a file was written to without a name, and the kernel does not know where it is");
+}
+
+// Whether the entry is still the file.
+bool DriveRoot::leads_to(const EntryName& entry, const FileHandle& file) {
+  if (!directory_ || directory_->first != entry.directory)
+    directory_.emplace(entry.directory, open_handle(root_->get(), entry.directory, O_DIRECTORY));
+  return handle_of(directory_->second.get(), entry.name) == file;
+}
+
 base::Result<> DriveRoot::check_handles() const {
-  alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> bytes{};
-  auto* const handle = reinterpret_cast<file_handle*>(bytes.data());
-  handle->handle_bytes = MAX_HANDLE_SZ;
-  int mount_id = 0;
-  if (::name_to_handle_at(root_->get(), "", handle, &mount_id, AT_EMPTY_PATH) != 0)
+  const auto own = handle_of(root_->get(), "");
+  if (!own)
     return base::system_error(errno, fmt::format("{} has no handle", base::printable(drive_.native())));
-  const DirectoryHandle own(bytes.data() + sizeof(handle->handle_bytes),
-                            sizeof(handle->handle_type) + handle->handle_bytes);
-  const auto resolved = resolve(own);
+  const auto resolved = resolve(*own);
   if (resolved && *resolved) return {};
   if (resolved)
     return base::Error(std::make_error_code(std::errc::not_supported),

@@ -23,7 +23,10 @@ class DriveRoot {
 
   // Opens the drive, until leave(): while it is open, its file system cannot be unmounted.
   base::Result<> enter();
-  void leave() { root_.reset(); }
+  void leave() {
+    root_.reset();
+    directory_.reset();
+  }
 
   // Of the open drive.
   int descriptor() const { return root_->get(); }
@@ -37,12 +40,19 @@ class DriveRoot {
   // mount hides it there.
   base::Result<std::optional<Place>> resolve(const DirectoryHandle& handle) const;
 
+  // Of the file of this handle, as ResolveFile (watch/directory_paths.h). The drive must be open.
+  base::Result<std::optional<Place>> resolve(const EntryName& entry, const FileHandle& file);
+
   // Whether handles can be resolved: tries that of the drive itself, which must be open.
   base::Result<> check_handles() const;
 
  private:
+  bool leads_to(const EntryName& entry, const FileHandle& file);
+  base::Result<std::optional<Place>> place_at(Place real) const;
+
   const std::filesystem::path drive_;
   std::optional<base::Descriptor> root_;
+  std::optional<std::pair<DirectoryHandle, base::Descriptor>> directory_;  // for further events of its files
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::string real_path_;

@@ -33,6 +33,7 @@ DriveSource::DriveSource(const Options& options)
     : options_(options),
       root_(options.drive),
       paths_([this](const DirectoryHandle& handle) { return root_.resolve(handle); },
+             [this](const EntryName& entry, const FileHandle& file) { return root_.resolve(entry, file); },
              options.cache_bytes_max) {}
 
 base::Result<FanotifyGroup> DriveSource::open_group(const Options& options, DriveRoot& root) {

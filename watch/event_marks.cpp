@@ -16,6 +16,8 @@ namespace {
 // Of one mark in a set, beside its text.
 constexpr std::size_t mark_bytes = 96;
 
+constexpr std::uint64_t content = FAN_MODIFY | FAN_CLOSE_WRITE;
+
 }  // namespace
 
 base::Result<> EventMarks::add(std::span<const KernelEvent> events, DirectoryPaths& paths) {
@@ -36,7 +38,9 @@ base::Result<> EventMarks::add(const KernelEvent& event, DirectoryPaths& paths) 
   if ((event.mask & FAN_Q_OVERFLOW) != 0)
     return base::Error(std::make_error_code(std::errc::no_buffer_space),
                        "the kernel dropped events, because its queue was full or memory was short");
-  if (event.entry.name.empty()) return add_without_directory(event);
+  // A change of a link count is an event without a name, beside the one of the directory.
+  if (event.entry.name.empty() && (event.mask & content) == 0) return {};
+  if (event.entry.name.empty()) return mark_file(event, paths);
   const bool is_directory = (event.mask & FAN_ONDIR) != 0;
   const bool is_moved = event.target || (event.mask & (FAN_MOVED_FROM | FAN_MOVED_TO)) != 0;
   // The directory that an entry left has its path from before the move, if it has another one now.
@@ -46,7 +50,8 @@ base::Result<> EventMarks::add(const KernelEvent& event, DirectoryPaths& paths) 
   if (event.target) {
     if (auto marked = mark_directory(now, paths); !marked) return marked;
   }
-  if (!is_directory) return {};
+  if (!is_directory)
+    return (event.mask & (content | FAN_ATTRIB)) != 0 ? mark_file(event, paths) : base::Result<>();
   if (event.target || (event.mask & FAN_MOVED_TO) != 0) return mark_entry(now, trees_, paths);
   // A new directory may have the inode of the one that had its name before: a scan tells them apart only if
   // it opens it.
@@ -54,11 +59,21 @@ base::Result<> EventMarks::add(const KernelEvent& event, DirectoryPaths& paths) 
   return {};
 }
 
-// Each change of a link count is such an event, too, beside the one of the directory that it is made in.
-base::Result<> EventMarks::add_without_directory(const KernelEvent& event) {
-  if ((event.mask & (FAN_MODIFY | FAN_CLOSE_WRITE)) == 0) return {};
-  return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                     "a file was written to by its handle, as NFS servers do, in an unknown directory");
+// Marks the directory that holds the file, if it is not the one of the event.
+base::Result<> EventMarks::mark_file(const KernelEvent& event, DirectoryPaths& paths) {
+  if (event.file.empty()) return {};
+  auto place = paths.find(event.entry, event.file);
+  if (!place) return place.error();
+  if (!*place) return {};
+  std::string& path = (*place)->path;
+  if (is_own(path)) return {};
+  const std::size_t end = path.rfind('/');
+  if (end == std::string::npos) {
+    insert(top_entries_, std::move(path));
+  } else {
+    insert(directories_, path.substr(0, end));
+  }
+  return {};
 }
 
 // Marks the directory that holds the entry.

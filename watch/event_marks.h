@@ -27,6 +27,7 @@ class EventMarks {
   // mark, wherever its directory is by now:
   // - A change in a directory marks the directory's path at this moment, or the one before a rename whose
   //   event follows. That rename marks all below the new name.
+  // - A change of a file whose name of then is gone marks the directory that it is in now.
   // - A directory that is gone needs no mark: its removal is an event of its parent.
   // Fails if a directory cannot be found or is not known, or the kernel has dropped events: then anything on
   // the drive may have changed.
@@ -50,7 +51,7 @@ class EventMarks {
 
  private:
   base::Result<> add(const KernelEvent& event, DirectoryPaths& paths);
-  static base::Result<> add_without_directory(const KernelEvent& event);
+  base::Result<> mark_file(const KernelEvent& event, DirectoryPaths& paths);
   base::Result<> mark_directory(const EntryName& entry, DirectoryPaths& paths);
   base::Result<> mark_entry(const EntryName& entry, std::set<std::string>& marks, DirectoryPaths& paths);
   void insert(std::set<std::string>& marks, std::string path);

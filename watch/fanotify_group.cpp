@@ -36,14 +36,9 @@ constexpr std::uint32_t fuse_magic = 0x65735546;
 bool is_shared(int directory) {
   struct statfs status{};
   if (::fstatfs(directory, &status) != 0) return false;
-  constexpr std::array shared = {std::uint32_t{NFS_SUPER_MAGIC},
-                                 std::uint32_t{SMB_SUPER_MAGIC},
-                                 std::uint32_t{SMB2_SUPER_MAGIC},
-                                 std::uint32_t{V9FS_MAGIC},
-                                 std::uint32_t{AFS_SUPER_MAGIC},
-                                 cifs_magic,
-                                 ceph_magic,
-                                 fuse_magic};
+  constexpr std::array<std::uint32_t, 8> shared = {NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, SMB2_SUPER_MAGIC,
+                                                   V9FS_MAGIC,      AFS_SUPER_MAGIC, cifs_magic,
+                                                   ceph_magic,      fuse_magic};
   return std::ranges::find(shared, static_cast<std::uint32_t>(status.f_type)) != shared.end();
 }
 

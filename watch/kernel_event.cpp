@@ -28,8 +28,8 @@ std::string to_string(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What follows the header of an information record: fsid, file handle, name.
-std::optional<EntryName> read_entry(std::span<const std::byte> record) {
+// What follows the header of an information record: fsid, file handle, and a name where it has one.
+std::optional<EntryName> read_record(std::span<const std::byte> record) {
   constexpr std::size_t fsid_bytes = sizeof(fanotify_event_info_fid::fsid);
   if (record.size() < fsid_bytes) return std::nullopt;
   record = record.subspan(fsid_bytes);
@@ -41,8 +41,7 @@ std::optional<EntryName> read_entry(std::span<const std::byte> record) {
   EntryName entry{to_string(record.subspan(type_offset, sizeof(std::int32_t) + *handle_bytes)), {}};
   const auto name = record.subspan(handle_offset + *handle_bytes);
   const auto end = std::ranges::find(name, std::byte{0});
-  if (end == name.end() || end == name.begin()) return std::nullopt;
-  entry.name = to_string({name.begin(), end});
+  if (end != name.end()) entry.name = to_string({name.begin(), end});
   return entry;
 }
 
@@ -50,21 +49,23 @@ base::Result<KernelEvent> read_event(const fanotify_event_metadata& header,
                                      std::span<const std::byte> records) {
   KernelEvent event;
   event.mask = header.mask;
-  bool names_a_file = false;
   while (!records.empty()) {
     const auto info = front<fanotify_event_info_header>(records);
     if (!info || info->len < sizeof(*info) || info->len > records.size())
       return malformed("a record's length");
     const auto record = records.subspan(sizeof(*info), info->len - sizeof(*info));
     records = records.subspan(info->len);
-    names_a_file |= info->info_type == FAN_EVENT_INFO_TYPE_FID;
+    const bool is_file = info->info_type == FAN_EVENT_INFO_TYPE_FID;
     const bool is_target = info->info_type == FAN_EVENT_INFO_TYPE_NEW_DFID_NAME;
-    if (!is_target && info->info_type != FAN_EVENT_INFO_TYPE_DFID_NAME &&
+    if (!is_file && !is_target && info->info_type != FAN_EVENT_INFO_TYPE_DFID_NAME &&
         info->info_type != FAN_EVENT_INFO_TYPE_OLD_DFID_NAME)
       continue;
-    auto entry = read_entry(record);
-    if (!entry) return malformed("a record without a name");
-    if (is_target) {
+    auto entry = read_record(record);
+    if (!entry) return malformed("a record's handle");
+    if (!is_file && entry->name.empty()) return malformed("a record without a name");
+    if (is_file) {
+      event.file = std::move(entry->directory);
+    } else if (is_target) {
       event.target = std::move(entry);
     } else {
       event.entry = *std::move(entry);
@@ -72,7 +73,7 @@ base::Result<KernelEvent> read_event(const fanotify_event_metadata& header,
   }
   // One record suffices, whichever it is.
   if (event.entry.name.empty() && event.target) event.entry = *std::exchange(event.target, std::nullopt);
-  if (event.entry.name.empty() && !names_a_file && (event.mask & FAN_Q_OVERFLOW) == 0)
+  if (event.entry.name.empty() && event.file.empty() && (event.mask & FAN_Q_OVERFLOW) == 0)
     return malformed("it names nothing");
   return event;
 }

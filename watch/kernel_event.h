@@ -13,9 +13,10 @@
 
 namespace spoor::watch {
 
-// The handle of a directory in its file system (name_to_handle_at(2)), as bytes: the type, then the handle.
-// Valid across renames and reboots; a new directory that reuses an inode has another handle.
+// The handle of a directory or file in its file system (name_to_handle_at(2)), as bytes: the type, then the
+// handle. Valid across renames and reboots; a new file that reuses an inode has another handle.
 using DirectoryHandle = std::string;
+using FileHandle = std::string;
 
 // An entry of a directory. The name "." is the directory itself.
 struct EntryName {
@@ -31,6 +32,7 @@ struct KernelEvent {
   // directory: an NFS server changes it by a handle.
   EntryName entry;
   std::optional<EntryName> target;  // of a rename: the new name
+  FileHandle file = {};             // what a change of content or attributes concerns; else empty
 
   friend bool operator==(const KernelEvent&, const KernelEvent&) = default;
 };

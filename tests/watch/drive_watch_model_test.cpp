@@ -152,14 +152,15 @@ class World::Source final : public EventSource {
 
  private:
   World& world_;
-  DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
-                          if (handle == "spoor") return std::optional(Place{".spoor"});
-                          if (world_.random().one_in(8)) world_.interfere();
-                          if (world_.fails(Failure::unresolved, 100))
-                            return failure(std::errc::not_enough_memory);
-                          return world_.drive_.resolve(handle);
-                        },
-                        std::size_t{1} << world_.random().between(8, 20)};
+  DirectoryPaths paths_{
+      [this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
+        if (handle == "spoor") return std::optional(Place{".spoor"});
+        if (world_.random().one_in(8)) world_.interfere();
+        if (world_.fails(Failure::unresolved, 100)) return failure(std::errc::not_enough_memory);
+        return world_.drive_.resolve(handle);
+      },
+      [](const EntryName&, const FileHandle&) { return base::Result<std::optional<Place>>(std::nullopt); },
+      std::size_t{1} << world_.random().between(8, 20)};
 };
 
 void World::act() {

@@ -49,13 +49,14 @@ class DriveWatchTest : public testing::Test, public MarkSink {
    private:
     DriveWatchTest& test_;
     peer::DriveGap kept_{"kept gap", "an earlier one", {}};
-    DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
-                            const auto found = test_.paths_.find(handle);
-                            if (found == test_.paths_.end())
-                              return failure(std::errc::not_enough_memory, "no memory");
-                            return std::optional(Place{found->second});
-                          },
-                          std::size_t{1} << 20U};
+    DirectoryPaths paths_{
+        [this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
+          const auto found = test_.paths_.find(handle);
+          if (found == test_.paths_.end()) return failure(std::errc::not_enough_memory, "no memory");
+          return std::optional(Place{found->second});
+        },
+        [](const EntryName&, const FileHandle&) { return base::Result<std::optional<Place>>(std::nullopt); },
+        std::size_t{1} << 20U};
   };
 
   DriveWatchTest() { spdlog::set_level(spdlog::level::off); }

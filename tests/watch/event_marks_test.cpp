@@ -16,22 +16,30 @@ using testing::IsEmpty;
 
 class EventMarksTest : public testing::Test {
  protected:
-  base::Result<> add(std::uint64_t mask, EntryName entry, std::optional<EntryName> target = {}) {
-    const KernelEvent event{mask, std::move(entry), std::move(target)};
+  base::Result<> add(std::uint64_t mask, EntryName entry, std::optional<EntryName> target = {},
+                     FileHandle file = {}) {
+    const KernelEvent event{mask, std::move(entry), std::move(target), std::move(file)};
     return marks_.add({&event, 1}, paths_);
   }
 
   // The handle of a directory is its letter here.
   std::map<DirectoryHandle, Place> places_ = {
       {"t", {""}}, {"a", {"a"}}, {"b", {"a/b"}}, {"s", {".spoor"}}, {"d", {"state/data/journal"}}};
-  DirectoryPaths paths_{[this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
-                          if (handle == "?")
-                            return base::Error(std::make_error_code(std::errc::io_error), "unreadable");
-                          const auto found = places_.find(handle);
-                          if (found == places_.end()) return std::optional<Place>();
-                          return std::optional(found->second);
-                        },
-                        std::size_t{1} << 20U};
+  std::map<FileHandle, std::string> files_;  // that are elsewhere than their event says
+  DirectoryPaths paths_{
+      [this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
+        if (handle == "?") return base::Error(std::make_error_code(std::errc::io_error), "unreadable");
+        const auto found = places_.find(handle);
+        if (found == places_.end()) return std::optional<Place>();
+        return std::optional(found->second);
+      },
+      [this](const EntryName&, const FileHandle& file) -> base::Result<std::optional<Place>> {
+        if (file == "?") return base::Error(std::make_error_code(std::errc::io_error), "unreadable");
+        const auto found = files_.find(file);
+        if (found == files_.end()) return std::optional<Place>();
+        return std::optional(Place{found->second});
+      },
+      std::size_t{1} << 20U};
   EventMarks marks_{{".spoor", "state/data"}};
 };
 
@@ -102,9 +110,20 @@ TEST_F(EventMarksTest, DirectoryThatIsGone_NeedsNoMark) {
 }
 
 TEST_F(EventMarksTest, FileInUnknownDirectory_FailsIfItWasWrittenTo) {
-  EXPECT_TRUE(add(FAN_ATTRIB, {})) << "a link count";
-  EXPECT_FALSE(add(FAN_ATTRIB | FAN_MODIFY, {}));
-  EXPECT_FALSE(add(FAN_CLOSE_WRITE, {}));
+  EXPECT_TRUE(add(FAN_ATTRIB, {}, {}, "?")) << "a link count";
+  EXPECT_FALSE(add(FAN_ATTRIB | FAN_MODIFY, {}, {}, "?"));
+  EXPECT_FALSE(add(FAN_CLOSE_WRITE, {}, {}, "?"));
+  EXPECT_FALSE(add(FAN_MODIFY, {"a", "name"}, {}, "?"));
+}
+
+TEST_F(EventMarksTest, FileUnderAnotherName_IsMarkedThere) {
+  files_ = {{"elsewhere", "c/d/new"}, {"at the top", "new"}, {"own", ".spoor/new"}};
+  ASSERT_TRUE(add(FAN_MODIFY, {"a", "old"}, {}, "elsewhere"));
+  EXPECT_THAT(marks_.directories(), ElementsAre("a", "c/d"));
+  ASSERT_TRUE(add(FAN_ATTRIB, {"gone", "old"}, {}, "at the top"));
+  EXPECT_THAT(marks_.top_entries(), ElementsAre("new"));
+  ASSERT_TRUE(add(FAN_CLOSE_WRITE, {}, {}, "own"));
+  EXPECT_EQ(marks_.size(), 3U);
 }
 
 TEST_F(EventMarksTest, NewDirectory_IsMarkedItself) {

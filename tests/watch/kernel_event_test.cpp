@@ -76,14 +76,14 @@ TEST(KernelEventTest, RecordOfUnknownType_IsSkipped) {
 
 TEST(KernelEventTest, EventOfAFileInUnknownDirectory_HasNoEntry) {
   const auto events = decode(event(FAN_MODIFY, record(FAN_EVENT_INFO_TYPE_FID, "abcdefgh", "")));
-  const std::vector<KernelEvent> expected = {{FAN_MODIFY, {}, {}}};
+  const std::vector<KernelEvent> expected = {{FAN_MODIFY, {}, {}, handle("abcdefgh")}};
   EXPECT_EQ(events.value(), expected);
 }
 
-TEST(KernelEventTest, EventOfAFileAndItsDirectory_IsOfTheDirectory) {
+TEST(KernelEventTest, EventOfAFileAndItsDirectory_HasBoth) {
   const auto events = decode(event(FAN_MODIFY, record(FAN_EVENT_INFO_TYPE_DFID_NAME, "abcdefgh", "f") +
                                                    record(FAN_EVENT_INFO_TYPE_FID, "12345678", "")));
-  const std::vector<KernelEvent> expected = {{FAN_MODIFY, {handle("abcdefgh"), "f"}, {}}};
+  const std::vector<KernelEvent> expected = {{FAN_MODIFY, {handle("abcdefgh"), "f"}, {}, handle("12345678")}};
   EXPECT_EQ(events.value(), expected);
 }
 

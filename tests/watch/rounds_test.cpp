@@ -1,5 +1,6 @@
 // What ordinary programs change on a watched drive, from round to round: every scan must find all of it by
 // the marks of spoor-watch alone. SPOOR_WATCH_ROUNDS sets how many rounds.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -164,6 +165,29 @@ TEST_P(RoundsTest, AttributesAlone_AreMarked) {
   }
 }
 
+// A descriptor keeps the name with which it was opened, and the kernel reports that one.
+TEST_P(RoundsTest, WriteByADescriptorWhoseNameIsGone_IsMarked) {
+  const fs::path drive = places_.drive;
+  for (const char* const name : {"first", "second"}) fs::create_directory(drive / name);
+  start(drive);
+  const base::Descriptor linked(::open((drive / "first/old").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  fs::create_hard_link(drive / "first/old", drive / "second/new");
+  fs::remove(drive / "first/old");
+  const base::Descriptor unnamed(::open((drive / "first").c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  const std::string unnamed_path = "/proc/self/fd/" + std::to_string(unnamed.get());
+  ASSERT_EQ(
+      ::linkat(AT_FDCWD, unnamed_path.c_str(), AT_FDCWD, (drive / "second/named").c_str(), AT_SYMLINK_FOLLOW),
+      0);
+  const base::Descriptor removed(::open((drive / "first/temporary").c_str(), O_CREAT | O_WRONLY, 0600));
+  fs::remove(drive / "first/temporary");
+  expect_truth();
+  for (const base::Descriptor* const each : {&linked, &unnamed, &removed, &linked}) {
+    ChangedTree::write_to(*each, "more");
+    expect_truth();
+    EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
+  }
+}
+
 // On ext4, open_by_handle_at(2) fails with ENOMEM for a removed directory whose inode is about to be given to
 // a new one.
 TEST_P(RoundsTest, RemovedDirectories_WithReusedInodes_AreNoGap) {
@@ -176,6 +200,16 @@ TEST_P(RoundsTest, RemovedDirectories_WithReusedInodes_AreNoGap) {
       std::ofstream(name(number) / "file") << number;
     }
     for (int number = 0; number < directories; ++number) fs::remove_all(name(number));
+  }
+  expect_truth();
+  EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
+}
+
+TEST_P(RoundsTest, FilesReplacedByRenames_AreNoGap) {
+  start(places_.drive);
+  for (int round = 0; round < 3000; ++round) {
+    std::ofstream(places_.drive / "new") << round;
+    fs::rename(places_.drive / "new", places_.drive / "file");
   }
   expect_truth();
   EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
