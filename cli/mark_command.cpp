@@ -16,7 +16,6 @@
 #include "client/mark_queue.h"
 #include "peer/http/http_transport.h"
 #include "peer/http/send_marks.h"
-#include "tracker/paths/drive_paths.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::cli {
@@ -45,12 +44,9 @@ milliseconds exchange_timeout(const MarkOptions& options) {
 // Sends marks in batches, and repeats each until the daemon has acknowledged it.
 class Marker {
  public:
-  // `config` is that of the node, or the default one if it could not be loaded.
-  Marker(base::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options,
-         const config::Config& config)
+  Marker(base::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options)
       : endpoint_(std::move(endpoint)),
         options_(options),
-        drive_paths_(config.drives),
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}),
         queue_(
             {},
@@ -95,12 +91,11 @@ class Marker {
     const std::string full =
         options_.prefix.empty() ? std::string(raw) : fmt::format("{}/{}", options_.prefix, raw);
     auto path = tracker::normalise_path(full);
-    const std::string problem = path ? drive_paths_.refusal(full, *path) : path.error().message;
-    if (!problem.empty()) {
-      refuse(problem);
+    if (!path) {
+      refuse(path.error().message);
       return {};
     }
-    if (full.starts_with('/')) path->insert(0, 1, '/');  // the daemon may have other drives than this machine
+    if (full.starts_with('/')) path->insert(0, 1, '/');  // the daemon marks the path below its drive
     return result_of(queue_.add(kind, *path, deadline()));
   }
 
@@ -124,7 +119,6 @@ class Marker {
 
   base::Endpoint endpoint_;
   const MarkOptions& options_;
-  const tracker::DrivePaths drive_paths_;
   peer::HttpTransport transport_;
   client::MarkQueue queue_;
   std::uint64_t refused_ = 0;  // here, not by the daemon
@@ -169,8 +163,7 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 int run(const GlobalOptions& global, const MarkOptions& options) {
   const auto endpoint = or_fail(global.own_endpoint(), exit_usage);
   const auto credentials = or_fail(global.own_credentials(endpoint), exit_usage);
-  const auto config = global.load_config();
-  Marker marker(endpoint, credentials, options, config ? *config : config::Config());
+  Marker marker(endpoint, credentials, options);
   const auto done = mark_all(marker, options);
   const client::QueueFigures totals = marker.totals();
   const std::uint64_t marked = totals.acknowledged - totals.ignored;
@@ -194,7 +187,7 @@ void add_mark_command(CLI::App& program, const GlobalOptions& global, int& code)
   auto options = std::make_shared<MarkOptions>();
   CLI::App* command = program.add_subcommand("mark", "Marks paths as changed");
   command->footer(
-      "Paths are logical, relative to the top of a drive: bucket/prefix/object, not /mnt/disk1/bucket/... .\n"
+      "Paths are relative to the top of a drive, bucket/prefix/object, or absolute: /mnt/disk1/bucket/... .\n"
       "Mark after the change is visible, and before its completion is reported.");
   CLI::Option* const kind =
       command

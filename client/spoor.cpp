@@ -173,7 +173,7 @@ struct spoor_client {
     if (!spoor::tracker::is_normalised(path)) {  // most paths are
       auto made = spoor::tracker::normalise_path(path);
       if (!made) return fail(SPOOR_INVALID, made.error().message);
-      if (path.front() == '/') made->insert(0, 1, '/');  // the daemon looks whether it is that of a drive
+      if (path.front() == '/') made->insert(0, 1, '/');  // the daemon marks the path below its drive
       path = normalised = *std::move(made);
     }
     return result_of(queue.add(static_cast<MarkKind>(kind), path, deadline));

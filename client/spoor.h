@@ -44,10 +44,10 @@ enum {
   /* The buffer is full, and the daemon has not acknowledged enough in time: the path was not marked. */
   SPOOR_FULL = -3,
   /*
-   * spoor_flush(): the daemon refused paths, such as those that begin with the path of a drive; all others
-   * are acknowledged, or in the spool. Returned by the flush of the thread that marked such a path, and of
-   * those that flushed meanwhile; for a path in the spool, by that of the program that delivers it. A program
-   * that flushes for other threads compares spoor_stats.refused.
+   * spoor_flush(): the daemon refused paths, such as those that begin with "/" and are on no drive; all
+   * others are acknowledged, or in the spool. Returned by the flush of the thread that marked such a path,
+   * and of those that flushed meanwhile; for a path in the spool, by that of the program that delivers it. A
+   * program that flushes for other threads compares spoor_stats.refused.
    */
   SPOOR_REFUSED = -4,
   /*
@@ -100,8 +100,8 @@ typedef struct {
 SPOOR_API int spoor_open(const spoor_options* options, spoor_client** client);
 
 /*
- * Marks a path of `length` bytes, relative to the top of a drive: "bucket/prefix/object". SPOOR_OK: it is
- * held, and not yet acknowledged.
+ * Marks a path of `length` bytes, relative to the top of a drive, "bucket/prefix/object", or absolute, below
+ * a drive of the daemon. SPOOR_OK: it is held, and not yet acknowledged.
  */
 SPOOR_API int spoor_mark(spoor_client* client, const char* path, size_t length, spoor_kind kind,
                          int timeout_ms);

@@ -31,12 +31,15 @@ MarkBatch::MarkBatch(const tracker::NamespaceRules& rules, const tracker::DriveP
 
 MarkBatch::~MarkBatch() = default;
 
-base::Result<bool> MarkBatch::add(std::string_view raw, tracker::MarkKind kind) {
+base::Result<bool> MarkBatch::add(std::string_view raw, tracker::MarkKind kind, Absolute absolute) {
   std::string normalised;
   if (!tracker::is_normalised(raw)) {  // most paths are
     auto path = tracker::normalise_path(raw);
     if (!path) return path.error();
-    if (auto refusal = drive_paths_.refusal(raw, *path); !refusal.empty()) {
+    if (absolute == Absolute::below_a_drive && raw.starts_with('/')) {
+      path = drive_paths_.below_drive(raw, *path);
+      if (!path) return path.error();
+    } else if (auto refusal = drive_paths_.refusal(raw, *path); !refusal.empty()) {
       return base::Error(tracker::Errc::invalid_path, std::move(refusal));
     }
     raw = normalised = *std::move(path);

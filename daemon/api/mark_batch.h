@@ -53,9 +53,15 @@ class MarkBatch {
   MarkBatch(const MarkBatch&) = delete;
   MarkBatch& operator=(const MarkBatch&) = delete;
 
+  // What is done with a path that begins with `/`.
+  enum class Absolute {
+    allowed,       // the `/` is ignored, unless the path is on a drive of this node: then it is refused
+    below_a_drive  // the path below its drive is marked; it is refused if it is on none
+  };
+
   // Adds a mark. Returns false if the namespace rules exclude the path. Fails as normalise_path() does, and
-  // with Errc::invalid_path if the path is on a drive of this node.
-  base::Result<bool> add(std::string_view raw, tracker::MarkKind kind);
+  // with Errc::invalid_path as `absolute` says.
+  base::Result<bool> add(std::string_view raw, tracker::MarkKind kind, Absolute absolute = Absolute::allowed);
 
   // Hands over all marks in their order, some at a time; at least once, even if there are none.
   void hand_over(const Take& take);

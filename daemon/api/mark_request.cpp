@@ -88,8 +88,9 @@ boost::system::result<JsonMarks, Problem> parse_json(const std::string& body, si
 }
 
 // Adds a path, the `index`th of its request.
-std::optional<Problem> add(MarkBatch& batch, std::string_view path, MarkKind kind, std::size_t index) {
-  const auto added = batch.add(path, kind);
+std::optional<Problem> add(MarkBatch& batch, std::string_view path, MarkKind kind, std::size_t index,
+                           MarkBatch::Absolute absolute = MarkBatch::Absolute::allowed) {
+  const auto added = batch.add(path, kind, absolute);
   if (!added) return path_problem(added.error(), path, index);
   if (!*added) ++batch.counts().ignored;
   return std::nullopt;
@@ -112,18 +113,23 @@ std::optional<Problem> read_json(const HttpRequest& request, MarkBatch& batch) {
 }
 
 std::optional<Problem> read_text(const HttpRequest& request, MarkBatch& batch) {
-  if (auto unknown = unknown_parameter(request, {"kind", "delimiter"})) return unknown;
+  if (auto unknown = unknown_parameter(request, {"kind", "delimiter", "absolute"})) return unknown;
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
   const std::string_view delimiter = request.query_value("delimiter").value_or("newline");
   if (delimiter != "newline" && delimiter != "nul")
     return invalid("'delimiter' must be \"newline\" or \"nul\"");
   const char separator = delimiter == "nul" ? '\0' : '\n';
+  const std::string_view is_absolute = request.query_value("absolute").value_or("false");
+  if (is_absolute != "true" && is_absolute != "false")
+    return invalid("'absolute' must be \"true\" or \"false\"");
+  const auto absolute =
+      is_absolute == "true" ? MarkBatch::Absolute::below_a_drive : MarkBatch::Absolute::allowed;
 
   std::size_t index = 0;
   for (std::string_view rest = request.body; !rest.empty();) {
     const std::size_t end = std::min(rest.find(separator), rest.size());
-    if (auto problem = add(batch, rest.substr(0, end), *kind, index++)) return problem;
+    if (auto problem = add(batch, rest.substr(0, end), *kind, index++, absolute)) return problem;
     rest.remove_prefix(std::min(end + 1, rest.size()));  // the last one needs no separator
   }
   return std::nullopt;

@@ -33,8 +33,13 @@ std::uint64_t number(const nlohmann::json& json, const char* name) {
 
 MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::string_view kind,
                      std::string paths) {
-  const HttpRequest request{daemon, "POST", fmt::format("/v1/marks?delimiter=nul&kind={}", kind),
-                            "text/plain", std::move(paths)};
+  // Only where needed: earlier daemons do not know the parameter.
+  const bool is_absolute =
+      paths.starts_with('/') || paths.find(std::string_view("\0/", 2)) != std::string::npos;
+  const HttpRequest request{
+      daemon, "POST",
+      fmt::format("/v1/marks?delimiter=nul&kind={}{}", kind, is_absolute ? "&absolute=true" : ""),
+      "text/plain", std::move(paths)};
   const auto response = exchange(transport, request);
   MarkReply reply;
   if (!response) {

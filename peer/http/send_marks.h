@@ -26,7 +26,8 @@ struct MarkReply {
   std::uint64_t cycle = 0;
 };
 
-// Sends paths, each followed by a NUL, as marks of this kind ("dir", "file" or "tree"), once.
+// Sends paths, each followed by a NUL, as marks of this kind ("dir", "file" or "tree"), once. One that begins
+// with `/` is that of a file: the daemon marks the path below its drive, or refuses it.
 MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::string_view kind,
                      std::string paths);
 

@@ -88,7 +88,7 @@ TEST_F(LibspoorTest, FlushedMarks_AreAtTheDaemon) {
   EXPECT_EQ(mark("bucket/a"), SPOOR_OK);
   EXPECT_EQ(mark("files/name", SPOOR_FILE), SPOOR_OK);
   EXPECT_EQ(mark("tree", SPOOR_TREE), SPOOR_OK);
-  const char* const more[] = {"bucket/b", "/bucket/c/", "bucket/b", ".spoor/ignored"};
+  const char* const more[] = {"bucket/b", "bucket//c/", "bucket/b", ".spoor/ignored"};
   std::size_t marked = 0;
   EXPECT_EQ(spoor_mark_many(client_, more, 4, SPOOR_DIR, long_ms, &marked), SPOOR_OK);
   EXPECT_EQ(marked, 4U);
@@ -106,12 +106,13 @@ TEST_F(LibspoorTest, FlushedMarks_AreAtTheDaemon) {
 TEST_F(LibspoorTest, PathsThatTheDaemonRefuses_AreReported_AndTheOthersMarked) {
   start();
   ASSERT_EQ(open(), SPOOR_OK);
-  const std::string on_the_drive = directory_ / "drive" / "a";
-  EXPECT_EQ(mark(on_the_drive), SPOOR_OK);
+  EXPECT_EQ(mark("/on/no/drive"), SPOOR_OK);
   EXPECT_EQ(mark("good"), SPOOR_OK);
+  EXPECT_EQ(mark(directory_ / "drive" / "absolute"), SPOOR_OK);
   EXPECT_EQ(spoor_flush(client_, long_ms), SPOOR_REFUSED);
-  EXPECT_THAT(spoor_last_error(), HasSubstr(on_the_drive));
+  EXPECT_THAT(spoor_last_error(), HasSubstr("'/on/no/drive' is on none of the drives"));
   EXPECT_TRUE(is_dirty("good"));
+  EXPECT_TRUE(is_dirty("absolute"));
   EXPECT_EQ(stats().refused, 1U);
 }
 

@@ -253,13 +253,21 @@ TEST_F(EndToEndTest, Scan_NamespaceRulesDifferFromTheDaemons_IsAGap) {
 }
 
 // What a shell completes: it would be marked, and help nobody.
-TEST_F(EndToEndTest, MarkCommand_FileSystemPathOnADrive_IsRefused) {
+// A writer that named a wrong mount point lost its changes.
+TEST_F(EndToEndTest, MarkCommand_AbsolutePath_IsMarkedBelowItsDriveOrRefused) {
   const auto& node = cluster_.nodes()[0];
-  const auto refused = cluster_.spoor(node, {"mark", (node.drives[0] / "bucket/a").native(), node.drives[1]});
+  EXPECT_EQ(cluster_.spoor(node, {"mark", (node.drives[0] / "mapped/a").native()}).code, 0);
+  const auto found = support::run_command({"curl", "-s", "--unix-socket", cluster_.socket_of(node).native(),
+                                           "http://spoor/v1/dirty?path=mapped/a"});
+  EXPECT_EQ(nlohmann::json::parse(found.out)["dirty"], true) << found.out;
+  const std::string other = node.drives[0].native() + "-other/bucket";
+  const auto refused = cluster_.spoor(node, {"mark", node.drives[1], other, "/bucket/a"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_NE(refused.err.find("give the path below it: 'bucket/a'"), std::string::npos) << refused.err;
   EXPECT_EQ(refused.out, "0 marked, 0 ignored\n");
-  EXPECT_EQ(cluster_.spoor(node, {"mark", node.drives[0].native() + "-other/bucket", "/bucket/a"}).code, 0);
+  EXPECT_NE(refused.err.find("is a drive"), std::string::npos) << refused.err;
+  for (const std::string& path : {other, std::string("/bucket/a")}) {
+    EXPECT_NE(refused.err.find("'" + path + "' is on none of the drives"), std::string::npos) << refused.err;
+  }
 }
 
 TEST_F(EndToEndTest, DuplicateNodeName_NoOtherPeerUp_IsAGapNotAFailure) {

@@ -129,6 +129,19 @@ TEST(MarkRequestTest, PathOnADriveOfTheNode_RefusesTheWholeRequest) {
   EXPECT_TRUE(parse_mark_request(text_request("/photos/x\nmnt/disk1/photos"), {}));
 }
 
+// A writer that names a wrong mount point lost its changes.
+TEST(MarkRequestTest, AbsolutePath_IsMarkedBelowItsDriveOrRefused) {
+  const std::map<std::string, std::string> absolute{{"absolute", "true"}};
+  EXPECT_EQ(paths_of(parse_mark_request(text_request("/mnt/disk1/photos/x\nphotos/y", absolute), {})),
+            (Paths{"photos/x", "photos/y"}));
+  const auto refused = parse_mark_request(text_request("a\n/mnt/disk10/photos", absolute), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "invalid_path");
+  EXPECT_EQ(refused.error().index, 1U);
+  EXPECT_EQ(refused.error().detail, "'/mnt/disk10/photos' is on none of the drives of this node");
+  EXPECT_EQ(code_of(text_request("a", {{"absolute", "1"}})), "invalid_request");
+}
+
 TEST(MarkRequestTest, JsonOfWrongShape_IsInvalidRequest) {
   for (const char* body :
        {"[]", "{}", "7", "null", R"({"paths":"a"})", R"({"paths":[1]})", R"({"paths":[["a"]]})",

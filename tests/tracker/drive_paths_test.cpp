@@ -28,5 +28,18 @@ TEST(DrivePathsTest, PathOutsideDrives_IsAccepted) {
   EXPECT_EQ(DrivePaths().refusal("/mnt/disk1", "mnt/disk1"), "");
 }
 
+TEST(DrivePathsTest, AbsolutePath_IsMappedBelowItsDriveOrRefused) {
+  const DrivePaths paths({"/mnt/disk1", "/mnt/disk 2/"});
+  const auto below = [&](const std::string& raw) {
+    const auto found = paths.below_drive(raw, normalise_path(raw).value());
+    return found ? *found : found.error().message;
+  };
+  EXPECT_EQ(below("/mnt/disk1/photos/x"), "photos/x");
+  EXPECT_EQ(below("//mnt/./disk 2//photos/"), "photos");
+  EXPECT_EQ(below("/mnt/disk1"), "'/mnt/disk1' is a drive; 'spoor scan --full' reads all of it");
+  for (const std::string raw : {"/mnt", "/mnt/disk10/x", "/photos/x"})
+    EXPECT_EQ(below(raw), "'" + raw + "' is on none of the drives of this node");
+}
+
 }  // namespace
 }  // namespace spoor::tracker

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/printable.h"
+#include "tracker/errors.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::tracker {
@@ -15,17 +16,31 @@ DrivePaths::DrivePaths(const std::vector<std::filesystem::path>& drives) {
   }
 }
 
-std::string DrivePaths::refusal(std::string_view raw, std::string_view path) const {
-  if (!raw.starts_with('/')) return {};
+std::optional<DrivePaths::Found> DrivePaths::find(std::string_view path) const {
   for (const std::string& drive : drives_) {
     if (!path.starts_with(drive)) continue;
     if (path.size() > drive.size() && path[drive.size()] != '/') continue;
-    const auto below = path.substr(std::min(path.size(), drive.size() + 1));
-    return fmt::format("'{}' is on the drive /{}; give the path below it{}", base::printable(raw),
-                       base::printable(drive),
-                       below.empty() ? std::string() : fmt::format(": '{}'", base::printable(below)));
+    return Found{drive, path.substr(std::min(path.size(), drive.size() + 1))};
   }
-  return {};
+  return std::nullopt;
+}
+
+std::string DrivePaths::refusal(std::string_view raw, std::string_view path) const {
+  const auto found = raw.starts_with('/') ? find(path) : std::nullopt;
+  if (!found) return {};
+  return fmt::format(
+      "'{}' is on the drive /{}; give the path below it{}", base::printable(raw),
+      base::printable(found->drive),
+      found->below.empty() ? std::string() : fmt::format(": '{}'", base::printable(found->below)));
+}
+
+base::Result<std::string> DrivePaths::below_drive(std::string_view raw, std::string_view path) const {
+  const auto found = find(path);
+  if (found && !found->below.empty()) return std::string(found->below);
+  return base::Error(
+      Errc::invalid_path,
+      found ? fmt::format("'{}' is a drive; 'spoor scan --full' reads all of it", base::printable(raw))
+            : fmt::format("'{}' is on none of the drives of this node", base::printable(raw)));
 }
 
 }  // namespace spoor::tracker
