@@ -171,15 +171,23 @@ base::Result<config::Config> with_listeners_for(const PassedSockets& sockets, co
   return config;
 }
 
+bool asks_for_certificates(const config::Listener& listener) {
+  return listener.tls && !listener.tls->client_ca.empty();
+}
+
+// Whether its clients may do no more than mark, as long as auth.tokens is empty.
+bool marks_without_tokens(const config::Listener& listener) {
+  return listener.unix_path.empty() && !listener.insecure && !asks_for_certificates(listener);
+}
+
 base::Result<std::string> listen_tcp(HttpServer& server, const config::Listener& listener,
                                      const PassedSocket* socket, base::WallTime now,
                                      TlsServers& tls_servers) {
-  const bool asks_for_certificates = listener.tls && !listener.tls->client_ca.empty();
   const bool is_local = asio::ip::make_address(listener.address).is_loopback();
   HttpServer::TcpListener tcp{.address = listener.address,
                               .port = listener.port,
                               .caller = {.is_trusted = listener.insecure,
-                                         .is_trusted_without_tokens = is_local && !asks_for_certificates,
+                                         .marks_without_tokens = is_local && !asks_for_certificates(listener),
                                          .is_tls = listener.tls.has_value(),
                                          .is_loopback = is_local,
                                          .gets_page = listener.page}};
@@ -250,15 +258,22 @@ base::Result<std::vector<std::string>> open_listeners(HttpServer& server, const 
   const auto all = with_listeners_for(*passed, config);
   if (!all) return all.error();
   std::vector<std::string> urls;
+  bool accepts_marks_only = config.auth.tokens.empty();
   for (const config::Listener& listener : all->listen) {
     const auto url = open(server, listener, *passed, now, tls_servers);
     if (url) {
       urls.push_back(*url);
+      accepts_marks_only = accepts_marks_only && marks_without_tokens(listener);
     } else if (config.listen_is_default && !listener.unix_path.empty()) {
       spdlog::warn("{}; starting without this listener", url.error().message);
     } else {
       return url.error();
     }
+  }
+  if (accepts_marks_only && !urls.empty()) {
+    spdlog::warn(
+        "clients may only mark, and no scan of this node succeeds: add a Unix socket to listen, set "
+        "auth.tokens, or accept the risk with \"insecure\": true on a listener");
   }
   if (!urls.empty()) return urls;
   return base::Error(std::make_error_code(std::errc::invalid_argument), "nothing to listen on: set listen");

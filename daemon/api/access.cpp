@@ -148,12 +148,13 @@ base::Result<Access> Access::load(const config::Config::Auth& auth) {
 }
 
 bool Access::asks_for_credentials(const Caller& caller) const {
-  return !caller.is_trusted && !(caller.is_trusted_without_tokens && tokens_.empty());
+  return !caller.is_trusted && !(caller.marks_without_tokens && tokens_.empty());
 }
 
 Roles Access::roles_of(const HttpRequest& request) const {
   const Caller& caller = request.caller;
-  if (!asks_for_credentials(caller)) return all_roles;
+  if (caller.is_trusted) return all_roles;
+  if (!asks_for_credentials(caller)) return default_loopback_roles;
   Roles roles = 0;
   if (!tokens_.empty()) {
     if (const auto shown = digest_of_token(request.authorization)) roles |= roles_of_token(*shown);
@@ -164,11 +165,15 @@ Roles Access::roles_of(const HttpRequest& request) const {
 }
 
 std::optional<Problem> Access::refuse(const HttpRequest& request, Roles allowed) const {
-  const Roles roles = roles_of(request);
-  if ((roles & allowed) != 0) return std::nullopt;
-  const bool is_known = roles != 0 || request.caller.unix_peer || request.caller.has_certificate;
+  if ((roles_of(request) & allowed) != 0) return std::nullopt;
+  const bool is_known = token_of(request) || request.caller.unix_peer || request.caller.has_certificate;
   if (is_known) {
     return Problem{403, "forbidden", "your role does not allow this; see auth in the daemon's configuration"};
+  }
+  if (!asks_for_credentials(request.caller)) {
+    return Problem{401, "unauthorized",
+                   "a client without credentials may only mark here: use the Unix socket of the daemon, or "
+                   "set auth.tokens in its configuration and send a token"};
   }
   return Problem{401, "unauthorized",
                  request.authorization.empty()
@@ -245,8 +250,8 @@ std::optional<Problem> refuse_cross_site(const HttpRequest& request, bool asks_f
                                base::printable(request.origin))};
   }
   if (asks_for_credentials || request.caller.is_tls || request.host.empty()) return std::nullopt;
-  // Peers reach an insecure listener by names that this node does not know; browsers send an Origin.
-  const bool may_be_peer = !request.caller.is_trusted_without_tokens && request.origin.empty();
+  // Peers reach an insecure listener by names that this node does not know, and send no Origin.
+  const bool may_be_peer = !request.caller.marks_without_tokens && request.origin.empty();
   if (may_be_peer || is_own(request.host, node)) return std::nullopt;
   return Problem{403, "foreign_host",
                  fmt::format("'{}' is no name of this node; ask for it by its IP address, as localhost or as "

@@ -22,6 +22,9 @@ constexpr Roles role_bit(config::Role role) { return 1U << static_cast<unsigned>
 inline constexpr Roles all_roles = role_bit(config::Role::mark) | role_bit(config::Role::read) |
                                    role_bit(config::Role::peer) | role_bit(config::Role::admin);
 
+// Of every process of this machine at a loopback address, while no tokens are configured.
+inline constexpr Roles default_loopback_roles = role_bit(config::Role::mark);
+
 // Of every user who can open the Unix socket, if auth.unix is empty (root and the daemon's own user have all
 // roles in any case).
 inline constexpr Roles default_unix_roles = role_bit(config::Role::mark) | role_bit(config::Role::read);
@@ -36,7 +39,7 @@ class Access {
   // Fails if a token can't be read, or a user or group is unknown; the message holds no token.
   static base::Result<Access> load(const config::Config::Auth& auth);
 
-  // False if the caller has all roles without credentials.
+  // False if the caller has a role without credentials.
   bool asks_for_credentials(const Caller& caller) const;
 
   // The roles of the caller, by the connection and by the token in the request: as Bearer or, for senders

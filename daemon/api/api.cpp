@@ -101,7 +101,7 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
       {"/healthz", "GET", all_callers, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return at_once(api.services_.node.alive()); }},
-      {"/readyz", "GET", watching, Body::none, Thread::main,
+      {"/readyz", "GET", all_roles, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return at_once(api.services_.node.ready()); }},
       {"/metrics", "GET", watching, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return api.services_.node.metrics(); }},

@@ -21,9 +21,9 @@ struct UnixPeer {
 
 // What the connection shows about the client.
 struct Caller {
-  std::string address = {};                // without a port; empty for a Unix socket
-  bool is_trusted = false;                 // the listener requires no credentials
-  bool is_trusted_without_tokens = false;  // the listener requires none while no tokens are configured
+  std::string address = {};           // without a port; empty for a Unix socket
+  bool is_trusted = false;            // the listener requires no credentials
+  bool marks_without_tokens = false;  // the listener requires none for marks while no tokens are configured
   bool is_tls = false;
   bool is_loopback = false;  // the listener has a loopback address
   bool gets_page = true;     // the listener serves the page for browsers

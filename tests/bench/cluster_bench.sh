@@ -42,7 +42,7 @@ start() {
   for ((i = 1; i <= directories; ++i)); do echo "$1" >"$at/drive/bucket-$i/$1"; done
   cat >"$at/spoor.json" <<JSON
 {"node": {"name": "$1", "data_dir": "$at/data"}, "drives": ["$at/drive"], "peers": {"static": [$2]},
- "listen": [{"address": "127.0.0.1", "port": 0}, {"unix": "$at/sock"}]}
+ "listen": [{"address": "127.0.0.1", "port": 0, "insecure": true}, {"unix": "$at/sock"}]}
 JSON
   : >"$at/log"
   "$spoord" --config "$at/spoor.json" 2>>"$at/log" &

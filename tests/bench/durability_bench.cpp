@@ -61,7 +61,7 @@ class Node {
     std::ofstream(folder / "spoor.json")
         << fmt::format(R"({{"node":{{"name":"bench","data_dir":"{0}/data"}},"drives":["{0}/drive"],)"
                        R"("tracker":{{"durability":"{1}","save_interval":"1h","items":4000000}},)"
-                       R"("listen":[{{"address":"{2}","port":0}}]}})",
+                       R"("listen":[{{"address":"{2}","port":0,"insecure":true}}]}})",
                        folder.native(), durability, support::own_loopback());
     daemon_ = std::make_unique<support::Daemon>(
         std::vector<std::string>{SPOORD, "--config", (folder / "spoor.json").native()});

@@ -40,7 +40,7 @@ start() {
   mkdir -p "$work/$1/drive" "$work/$1/data"
   cat >"$work/$1.json" <<JSON
 {"node": {"name": "$1", "data_dir": "$work/$1/data"}, "drives": ["$work/$1/drive"],
- "tracker": {"durability": "$2"}, "listen": [{"address": "127.0.0.1", "port": 0}, {"unix": "$work/$1.sock"}]}
+ "tracker": {"durability": "$2"}, "listen": [{"address": "127.0.0.1", "port": 0, "insecure": true}, {"unix": "$work/$1.sock"}]}
 JSON
   "$spoord" --config "$work/$1.json" 2>"$work/$1.log" &
   pids+=($!)

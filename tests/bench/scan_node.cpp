@@ -74,7 +74,7 @@ ScanNode::ScanNode(fs::path folder, const fs::path& drive) : folder_(std::move(f
   // Each scan opens a cycle, and so reads what was marked since the last one and nothing else; no audit.
   std::ofstream(config) << fmt::format(
       R"({{"node":{{"name":"bench","data_dir":"{}"}},"drives":["{}"],)"
-      R"("scan":{{"min_cycle_age":"0s","audit_period":"0s"}},"listen":[{{"address":"{}","port":0}}]}})",
+      R"("scan":{{"min_cycle_age":"0s","audit_period":"0s"}},"listen":[{{"address":"{}","port":0,"insecure":true}}]}})",
       (folder_ / "data").native(), drive.native(), support::own_loopback());
   daemon_ = std::make_unique<support::Daemon>(std::vector<std::string>{SPOORD, "--config", config.native()});
   const std::string at = daemon_->wait_for("listening on http://");

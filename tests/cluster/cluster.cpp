@@ -38,12 +38,13 @@ void Cluster::write_config(const Node& node) const {
     peers["etcd"] = etcd_;
     peers["etcd"]["url"] = "unix:" + socket_of(node).native();
   }
-  const json config{
-      {"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", data_dir_of(node)}}},
-      {"drives", node.drives},
-      {"listen", {{{"address", support::own_loopback()}, {"port", 0}}, {{"unix", socket_of(node)}}}},
-      {"peers", peers},
-      {"scan", {{"min_cycle_age", "1ms"}}}};
+  const json config{{"node", {{"name", node.name}, {"cluster", "test"}, {"data_dir", data_dir_of(node)}}},
+                    {"drives", node.drives},
+                    {"listen",
+                     {{{"address", support::own_loopback()}, {"port", 0}, {"insecure", true}},
+                      {{"unix", socket_of(node)}}}},
+                    {"peers", peers},
+                    {"scan", {{"min_cycle_age", "1ms"}}}};
   std::ofstream(config_of(node)) << config;
 }
 

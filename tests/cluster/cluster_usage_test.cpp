@@ -219,6 +219,7 @@ class RolesTest : public ThreeNodesUsageTest {
   RolesTest() {
     scan_all();
     configure(node(1), [this](json& config) {
+      config["listen"][0].erase("insecure");
       config["auth"]["tokens"] = json::array();
       for (const char* const role : {"peer", "read", "mark", "admin"}) {
         std::ofstream(token_file(role)) << token(role) << '\n';

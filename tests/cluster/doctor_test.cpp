@@ -399,6 +399,7 @@ TEST_F(DoctorClusterTest, NodesWithTls_AreSilent_AndAWrongAuthorityIsReported) {
   const support::Certificates authority(folder, "authority", valid_days);
   for (const char* name : {"n0", "n1"}) authority.issue(name, support::own_loopback(), valid_days);
   cluster_.configure(node(1), [&](json& config) {
+    config["listen"][0].erase("insecure");
     config["listen"][0]["tls"] = {{"certificate", authority.certificate("n1")},
                                   {"key", authority.key("n1")},
                                   {"client_ca", authority.ca()}};

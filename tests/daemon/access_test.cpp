@@ -111,10 +111,10 @@ TEST(AccessTest, OneOfSeveralTokens_GrantsItsOwnRole) {
   EXPECT_EQ(load(auth).roles_of(with_token(std::string("Bearer ") + token)), role_bit(Role::read));
 }
 
-TEST(AccessTest, Loopback_TokensConfigured_IsNotTrusted) {
+TEST(AccessTest, Loopback_MarksOnly_AndNotEvenThatWhereTokensAreConfigured) {
   HttpRequest request;
-  request.caller.is_trusted_without_tokens = true;
-  EXPECT_EQ(load({}).roles_of(request), all_roles);
+  request.caller.marks_without_tokens = true;
+  EXPECT_EQ(load({}).roles_of(request), role_bit(Role::mark));
   EXPECT_FALSE(load({}).asks_for_credentials(request.caller));
   EXPECT_EQ(one_token(Role::mark).roles_of(request), 0U);
   EXPECT_TRUE(one_token(Role::mark).asks_for_credentials(request.caller));
@@ -157,6 +157,9 @@ TEST(AccessTest, UnauthenticatedClient_Is401AndWrongRoleIs403) {
   request = {};
   request.caller.unix_peer = UnixPeer{65'534, {65'534}};
   EXPECT_EQ(code(request), 403U);
+  request = {};
+  request.caller.marks_without_tokens = true;
+  EXPECT_EQ(load({}).refuse(request, role_bit(Role::admin)).value().status, 401U) << "a browser may sign in";
   request = {};
   request.caller.is_trusted = true;
   EXPECT_EQ(code(request), 0U);

@@ -256,6 +256,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"POST", "/v1/watch", "admin"},
                                {"POST", "/v1/watch/sync", "admin"},
                                {"GET", "/v1/usage", "read peer admin"},
+                               {"GET", "/v1/usage/history", "read admin"},
                                {"GET", "/v1/scans", "read admin"},
                                {"GET", "/v1/changes", "read admin"},
                                {"POST", "/v1/session", "read admin"},
@@ -264,7 +265,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"GET", "/page/app.js", "none mark read peer admin"},
                                {"GET", "/livez", "none mark read peer admin"},
                                {"GET", "/healthz", "none mark read peer admin"},
-                               {"GET", "/readyz", "read peer admin"},
+                               {"GET", "/readyz", "mark read peer admin"},
                                {"GET", "/metrics", "read peer admin"}};
   config::Config::Auth auth;
   // printf %s a-token-of-twenty-two | sha256sum
@@ -277,7 +278,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
     request.method = route.method;
     request.path = route.path;
     request.has_length = true;
-    request.caller.is_trusted_without_tokens = true;
+    request.caller.marks_without_tokens = true;
     api_->set_access(std::make_shared<const Access>(Access::load(auth).value()));
     const bool is_for_other_hosts = route.roles.starts_with("none");
     EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).status, is_for_other_hosts ? 200U : 401U)

@@ -33,7 +33,7 @@ constexpr Route routes[] = {
     {"GET", "/v1/usage", "", "read peer"},
     {"GET", "/v1/scans", "", "read"},
     {"GET", "/v1/changes?since=0", "", "read"},
-    {"GET", "/readyz", "", "read peer"},
+    {"GET", "/readyz", "", "mark read peer"},
     {"OPTIONS", "/v1/marks", "", "mark read peer"},
     {"GET", "/no/such/route", "", "mark read peer"},
     {"POST", "/v1/events/s3", R"({"Records":[]})", "mark"},

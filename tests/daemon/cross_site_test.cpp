@@ -8,7 +8,7 @@ namespace spoor::daemon {
 namespace {
 
 constexpr bool asks = true;
-const Caller on_loopback{.is_trusted_without_tokens = true};
+const Caller on_loopback{.marks_without_tokens = true};
 const Caller on_insecure{.is_trusted = true};
 
 HttpRequest post(const std::string& host, const std::string& origin = {},
@@ -66,7 +66,7 @@ TEST(CrossSiteTest, InsecureListener_AnyHostWithoutOrigin_IsAccepted) {
 
 // A browser that was led here by another name gets no certificate for it.
 TEST(CrossSiteTest, OverTls_AnyHostIsAcceptedButNoForeignOrigin) {
-  const Caller over_tls{.is_trusted_without_tokens = true, .is_tls = true};
+  const Caller over_tls{.marks_without_tokens = true, .is_tls = true};
   EXPECT_EQ(code_of(post("node1.storage.example:7420", "", over_tls)), "");
   EXPECT_EQ(code_of(post("node1.storage.example", "https://evil.example", over_tls)), "foreign_origin");
 }

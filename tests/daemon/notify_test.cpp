@@ -140,6 +140,8 @@ TEST_F(JournalTest, SystemdJournal_TextLine_HasPriorityAndNoTime) {
 
 TEST_F(JournalTest, SystemdJournal_JsonLine_HasAPriorityPrefix) {
   config_["log"]["format"] = "json";
+  config_["auth"]["tokens"] = nlohmann::json::array();
+  config_["listen"].push_back({{"unix", directory_ / "socket"}});  // or it would warn
   start_for_journal();
   EXPECT_EQ(stop(), 0);
   for (const std::string& line : lines()) {

@@ -29,7 +29,7 @@ class PageRoutesTest : public ApiTest {
     made.method = method;
     made.path = path;
     made.host = "127.0.0.1:7420";
-    made.caller.is_trusted_without_tokens = true;
+    made.caller.marks_without_tokens = true;
     made.caller.is_loopback = true;
     return made;
   }
@@ -69,11 +69,13 @@ TEST_F(PageRoutesTest, PageSwitchedOff_IsNotFound) {
   for (const auto& [method, path] :
        {std::pair("GET", "/"), {"GET", "/page/app.js"}, {"POST", "/v1/session"}}) {
     HttpRequest made = request(method, path);
+    made.caller.is_trusted = true;
     EXPECT_EQ(status_of(made), 200U) << path;
     made.caller.gets_page = false;
     EXPECT_EQ(problem_of(made), "not_found") << path;
   }
   HttpRequest data = request("GET", "/v1/status");
+  data.caller.is_trusted = true;
   data.caller.gets_page = false;
   EXPECT_EQ(status_of(data), 200U);
 }
@@ -121,6 +123,7 @@ TEST_F(PageRoutesTest, ForeignHostWithoutTokens_GetsNoPage) {
   for (const auto& [method, path] :
        {std::pair("GET", "/"), {"GET", "/page/app.js"}, {"POST", "/v1/session"}, {"DELETE", "/v1/session"}}) {
     HttpRequest made = request(method, path);
+    made.caller.is_trusted = true;
     made.host = "evil.example:7420";
     EXPECT_EQ(problem_of(made), "foreign_host") << path;
     made.host = "localhost:7420";

@@ -39,7 +39,14 @@ class SpoordTest : public testing::Test {
     ASSERT_FALSE(url_.empty()) << daemon_->log();
   }
 
-  void write_config() { std::ofstream(directory_ / "spoor.json") << config_; }
+  // Without `auth`, a test may send any request over TCP.
+  void write_config() {
+    nlohmann::json config = config_;
+    for (nlohmann::json& listener : config["listen"]) {
+      if (listener.contains("address") && !config.contains("auth")) listener["insecure"] = true;
+    }
+    std::ofstream(directory_ / "spoor.json") << config;
+  }
 
   int stop() {
     daemon_->signal(SIGTERM);

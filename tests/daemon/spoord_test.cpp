@@ -302,7 +302,7 @@ TEST_F(SpoordTest, Reload_ChangesTheLogLevelAndNamesTheRest) {
   start();
   config_["log"]["level"] = "debug";
   config_["tracker"]["items"] = 1234;
-  std::ofstream(directory_ / "spoor.json") << config_;
+  write_config();
   daemon_->signal(SIGHUP);
   EXPECT_EQ(daemon_->wait_for("reloaded: "), "log.level");
   EXPECT_EQ(daemon_->wait_for("needs a restart: "), "tracker.items");

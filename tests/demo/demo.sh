@@ -53,7 +53,7 @@ configure() {
 {
   "node": {"name": "$name", "cluster": "demo", "data_dir": "$work/$name/data"},
   "drives": ["$work/$name/drive"],
-  "listen": [{"address": "127.0.0.1", "port": ${port[$name]}}],
+  "listen": [{"address": "127.0.0.1", "port": ${port[$name]}, "insecure": true}],
   "peers": {"static": [$peers]},
   // Every scan opens a cycle of its own; in production the scans of a minute share one.
   "scan": {"min_cycle_age": "1ms"}

@@ -175,9 +175,10 @@ class MonitoringTest : public daemon::SpoordTest {
 
   std::string start_peer() {
     fs::create_directory(directory_ / "peer-drive");
-    const json config = {{"node", {{"name", "n2"}, {"data_dir", directory_ / "peer-data"}}},
-                         {"drives", {directory_ / "peer-drive"}},
-                         {"listen", {{{"address", support::own_loopback()}, {"port", 0}}}}};
+    const json config = {
+        {"node", {{"name", "n2"}, {"data_dir", directory_ / "peer-data"}}},
+        {"drives", {directory_ / "peer-drive"}},
+        {"listen", {{{"address", support::own_loopback()}, {"port", 0}, {"insecure", true}}}}};
     std::ofstream(directory_ / "peer.json") << config;
     peer_.emplace(std::vector<std::string>{SPOORD, "--config", (directory_ / "peer.json").native()});
     return peer_->wait_for("listening on ");

@@ -28,6 +28,7 @@ class AnswersTest : public OpenApiTest {
   void unreadable_database();
   void drives();
   void roles();
+  void loopback_without_credentials();
   void certificates();
   void too_many_connections();
   void full_disks();
@@ -298,6 +299,21 @@ void AnswersTest::roles() {
   expect(node, {"OPTIONS", "/livez"}, 401, "unauthorized");
 }
 
+// Of all routes: those for marks and for the health of the node are open to every user of the machine.
+void AnswersTest::loopback_without_credentials() {
+  Node node;
+  node.config_["auth"]["tokens"] = json::array();
+  node.start();
+  for (const Request& request : one_of_each(node)) {
+    const Operation operation = description_.operation_of(request.method, request.path());
+    const std::set<std::string> allowed = description_.roles_of(operation);
+    const bool is_open = allowed.empty() || allowed.contains("mark");
+    const unsigned status = ask(node, request).status;
+    EXPECT_EQ(status == 401, !is_open) << request.method << ' ' << request.target << ": " << status;
+    EXPECT_NE(status, 403U) << request.method << ' ' << request.target;
+  }
+}
+
 void AnswersTest::certificates() {
   Node node;
   const support::Certificates authority(node.directory_.path(), "authority");
@@ -329,6 +345,7 @@ void AnswersTest::certificates() {
   expect_as("marker.example", mark, 200, "");
   expect_as("marker.example", {"GET", "/v1/status"}, 403, "forbidden");
   expect_as("nobody.example", mark, 403, "forbidden");
+  expect_as("nobody.example", {"GET", "/readyz"}, 403, "forbidden");
   expect_as("nobody.example", {"GET", "/v1/nothing"}, 403, "forbidden");
   expect_as("nobody.example", {"GET", "/livez"}, 200, "");
   expect_as("", mark, 401, "unauthorized");
@@ -408,6 +425,7 @@ TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   unreadable_database();
   drives();
   roles();
+  loopback_without_credentials();
   certificates();
   too_many_connections();
   full_disks();

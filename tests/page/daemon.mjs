@@ -15,7 +15,7 @@ export class Daemon {
     this.config = {
       node: { name: 'n1', data_dir: join(this.folder, 'data') },
       drives: [this.drive],
-      listen: [{ address: '127.0.0.1', port: 0 }],
+      listen: [{ address: '127.0.0.1', port: 0, insecure: true }],
       scan: { min_cycle_age: '0s' },
       ...settings,
     };

@@ -110,7 +110,7 @@ describe('headers', () => {
   });
 
   test('a listener may switch the page off', async () => {
-    const without = new Daemon({ listen: [{ address: '127.0.0.1', port: 0, page: false }] });
+    const without = new Daemon({ listen: [{ address: '127.0.0.1', port: 0, page: false, insecure: true }] });
     await without.start();
     try {
       for (const path of ['/', '/page/app.js']) assert.equal((await fetch(without.url + path)).status, 404);
@@ -404,6 +404,7 @@ describe('sign-in', () => {
     guarded = new Daemon();
     for (const [name, text] of [['read', token], ['mark', mark_token]]) writeFileSync(join(guarded.folder, name), text);
     guarded.config.auth = { tokens: [{ name: 'page', role: 'read', file: join(guarded.folder, 'read') }, { name: 'app', role: 'mark', file: join(guarded.folder, 'mark') }] };
+    guarded.config.listen[0].insecure = false;
     await guarded.start();
   });
   after(() => guarded?.stop());

@@ -54,7 +54,7 @@ configure() { # configure NODE NUMBER PEERS
   mkdir "$disk/$1-drive"
   cat > "$disk/$1.json" << END
 {"node": {"name": "$1", "cluster": "test", "data_dir": "$disk/$1-data"}, "drives": ["$disk/$1-drive"],
- "listen": [{"address": "127.0.0.1", "port": 742$2}, {"unix": "$disk/$1.sock"}], "peers": $3,
+ "listen": [{"address": "127.0.0.1", "port": 742$2, "insecure": true}, {"unix": "$disk/$1.sock"}], "peers": $3,
  "scan": {"min_cycle_age": "1ms", "file_feed": true}}
 END
 }
