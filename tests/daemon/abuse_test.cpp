@@ -81,7 +81,7 @@ TEST_F(AbuseTest, Garbage_IsRefusedOrDisconnected) {
 
 // Whatever could be read as one request by some and as two by others is none here.
 TEST_F(AbuseTest, RequestSmuggling_AmbiguousBody_IsRefused) {
-  const std::string hidden = "GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n";
+  const std::string hidden = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
   for (const std::string& headers :
        {std::string("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"),
         std::string("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n"),
@@ -212,7 +212,7 @@ TEST_F(AbuseTest, ThousandsOfIdleConnections_AreEvictedForNewOnes) {
       break;  // this process has no more descriptors, or the daemon's queue is full
     }
   }
-  early.send("GET /readyz HTTP/1.1\r\nHost: h\r\n\r\n");
+  early.send("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_NE(early.receive_until("\"ready\"").find("\"ready\""), std::string::npos)
       << "who was there is served";
   // One who comes later is told to come again, and is let in once those have waited for long enough.
@@ -247,7 +247,7 @@ TEST_F(AbuseTest, HalfClosedConnection_GetsItsResponse) {
 // Requests without end, whose answers nobody reads.
 TEST_F(AbuseTest, ClientReadsNoResponses_DaemonStaysHealthy) {
   std::string many;
-  for (int i = 0; i < 100; ++i) many += "GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (int i = 0; i < 100; ++i) many += "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
   std::deque<RawClient> clients;
   for (int i = 0; i < (support::is_sanitized ? 20 : 200); ++i) {
     clients.emplace_back(port());

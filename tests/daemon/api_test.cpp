@@ -294,5 +294,21 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
   }
 }
 
+// A page whose name was made to lead to this machine read all names.
+TEST_F(ApiTest, ForeignHost_IsRefusedAtEachRouteWithData) {
+  start();
+  for (const char* path : {"/v1/usage", "/v1/usage/history", "/v1/status", "/v1/scans", "/v1/changes",
+                           "/v1/dirty", "/v1/drives", "/readyz", "/metrics", "/"}) {
+    HttpRequest request;
+    request.method = "GET";
+    request.path = path;
+    request.caller = {.is_trusted = true, .marks_without_tokens = true};
+    request.host = "evil.example:7420";
+    EXPECT_EQ(api_->admit(request).value_or(HttpResponse{}).problem, "foreign_host") << path;
+    request.host = "localhost:7420";
+    EXPECT_FALSE(api_->admit(request)) << path;
+  }
+}
+
 }  // namespace
 }  // namespace spoor::daemon

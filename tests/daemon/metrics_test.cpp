@@ -294,7 +294,7 @@ TEST_F(MetricsTest, Connections_AreCounted) {
   second.send(alive);
   EXPECT_THAT(second.receive_until("\"ok\""), HasSubstr("200"));
   EXPECT_THAT(support::RawClient(port()).receive_all(), HasSubstr("overloaded"));
-  first.send("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+  first.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const std::string text = first.receive_until("process_max_fds ");
   for (const char* line :
        {"spoor_http_connections_accepted_total 2", "spoor_http_connections_refused_total 1",

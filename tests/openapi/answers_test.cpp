@@ -59,8 +59,8 @@ void AnswersTest::malformed_requests() {
     expect_described(request, send(node_.port(), request), 400, "invalid_request");
     request.headers = "X: " + std::string(20'000, 'x') + "\r\n";
     expect_described(request, send(node_.port(), request), 431, "headers_too_large");
-    const bool is_page = request.target == "/" || request.target.starts_with("/page/");
-    if (request.method == "GET" && !is_page) continue;
+    if (request.target == "/livez" || request.target == "/healthz" || request.target == "/v1/nothing")
+      continue;  // these return nothing that a page of another site may not read
     request.headers = "Origin: http://evil.example\r\n";
     expect_described(request, send(node_.port(), request), 403, "foreign_origin");
     request.headers.clear();
