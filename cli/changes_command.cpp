@@ -93,6 +93,7 @@ class ChangesCommand {
   void run() {
     if (flags_.forget) return forget();
     const auto file = scanner::UsageDatabase::file_in(config_.node.data_dir);
+    or_fail(check_readable(file));
     auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
     const auto latest = or_fail(scanner::latest_scan(database));
     if (flags_.latest) return print_latest(database, latest);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -28,10 +29,12 @@ class DaemonClient {
   peer::Transport& transport() { return *transport_; }
 
  private:
-  DaemonClient(base::Endpoint endpoint, std::unique_ptr<peer::Transport> transport)
-      : endpoint_(std::move(endpoint)), transport_(std::move(transport)) {}
+  DaemonClient(base::Endpoint endpoint, std::filesystem::path socket,
+               std::unique_ptr<peer::Transport> transport)
+      : endpoint_(std::move(endpoint)), socket_(std::move(socket)), transport_(std::move(transport)) {}
 
   base::Endpoint endpoint_;
+  std::filesystem::path socket_;  // of the daemon of this node, if it is known
   std::unique_ptr<peer::Transport> transport_;
 };
 

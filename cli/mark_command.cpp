@@ -107,7 +107,10 @@ class Marker {
 
   base::Result<> result_of(client::Outcome outcome) const {
     if (outcome == client::Outcome::done || outcome == client::Outcome::refused) return {};
-    return base::Error(std::make_error_code(std::errc::io_error), "not marked: " + queue_.problem());
+    const bool is_closed = endpoint_.is_unix() && !is_permitted(endpoint_.unix_path, W_OK);
+    return base::Error(
+        std::make_error_code(std::errc::io_error),
+        "not marked: " + queue_.problem() + (is_closed ? access_advice(endpoint_.unix_path) : ""));
   }
 
   static void print_refusal(std::string_view problem) { print_error(fmt::format("not marked: {}", problem)); }

@@ -1,7 +1,11 @@
 #include "cli/options.h"
 
 #include <fmt/core.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "cli/format.h"
@@ -37,6 +41,25 @@ base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& pe
   const auto secrets = config::peer_secrets(peers);
   if (!secrets) return secrets.error();
   return peer::make_credentials(secrets->secret, secrets->tls);
+}
+
+bool is_permitted(const std::filesystem::path& path, int mode) {
+  return ::access(path.c_str(), mode) == 0 || errno != EACCES;
+}
+
+std::string access_advice(std::filesystem::path path) {
+  struct stat found{};
+  while (::stat(path.c_str(), &found) != 0 && path.has_relative_path()) path = path.parent_path();
+  const group* const entry = found.st_gid == 0 ? nullptr : ::getgrgid(found.st_gid);
+  if (entry == nullptr || ::group_member(found.st_gid) != 0) return "; run it as root";
+  return fmt::format("; run it as root, or join the group {0}: usermod -aG {0} USER, and log in again",
+                     entry->gr_name);
+}
+
+base::Result<> check_readable(const std::filesystem::path& file) {
+  if (is_permitted(file, R_OK)) return {};
+  return base::Error(std::make_error_code(std::errc::permission_denied),
+                     fmt::format("cannot read {}: permission denied{}", file.native(), access_advice(file)));
 }
 
 void refuse_url(const GlobalOptions& global, std::string_view command) {

@@ -61,6 +61,15 @@ struct GlobalOptions {
 // The credentials for peers.
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
 
+// Whether this user may use `path` in this way (access(2)); true if that is unknown.
+bool is_permitted(const std::filesystem::path& path, int mode);
+
+// How a user that may not use `path`, a socket or a file of the daemon, gets there: "; join the group ...".
+std::string access_advice(std::filesystem::path path);
+
+// Fails if this user may not read `file`.
+base::Result<> check_readable(const std::filesystem::path& file);
+
 // Throws a Failure if --url is set, for a command that reads files of this machine.
 void refuse_url(const GlobalOptions& global, std::string_view command);
 

@@ -32,6 +32,7 @@ void run(const GlobalOptions& global, const ScansFlags& flags) {
   if (global.url) return print_scans_of_daemon(global, flags);
   const auto config = or_fail(global.load_config(), exit_usage);
   const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  or_fail(check_readable(file));
   auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
   const auto scans = or_fail(database.scans(flags.limit));
   if (flags.json) return print_json(scanner::scans_json(scans));

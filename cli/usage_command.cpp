@@ -154,6 +154,7 @@ void run(const GlobalOptions& global, const UsageFlags& flags) {
   if (global.url || flags.cluster) return run_at_daemon(global, flags, path);
   const auto config = or_fail(global.load_config(), exit_usage);
   const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  or_fail(check_readable(file));
   auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
   auto options = query_options(flags);
   options.copies = config::copy_rules(config);

@@ -1,4 +1,5 @@
 // Who may do what, against a running spoord: every role at every route, over TCP, TLS and the Unix socket.
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <map>
@@ -280,6 +281,31 @@ TEST_F(SpoordAuthTest, UnixSocketCaller_GetsTheRolesOfItsUser) {
   daemon_->wait_for("reloaded: ");
   EXPECT_EQ(as_nobody({"-H", "Content-Type: text/plain", "-d", "a", "http://x/v1/marks"}), "403");
   EXPECT_EQ(as_nobody({"http://x/v1/status"}), "200");
+}
+
+TEST_F(SpoordAuthTest, Commands_AccessDenied_NameTheGroupToJoin) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const auto data_dir = directory_ / "data";
+  std::filesystem::permissions(directory_ / ".", std::filesystem::perms::all);
+  config_["auth"]["tokens"] = json::array();
+  config_["listen"].push_back({{"unix", directory_ / "s.sock"}, {"group", "games"}});
+  start();
+  daemon_->wait_for("listening on unix:");
+  const auto as_nobody = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", SPOOR,
+                                         "--config", (directory_ / "spoor.json").native()});
+    const auto result = support::run_command(arguments);
+    EXPECT_EQ(result.code, 1);
+    return result.err;
+  };
+  ASSERT_EQ(support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"}).code, 0);
+  ASSERT_EQ(support::run_command({"chgrp", "games", data_dir.native()}).code, 0);
+  ASSERT_EQ(support::run_command({"chmod", "0750", data_dir.native()}).code, 0);
+  const auto names_group = testing::HasSubstr("join the group games: usermod -aG games USER");
+  EXPECT_THAT(as_nobody({"status"}), names_group);
+  EXPECT_THAT(as_nobody({"--url", url_, "status"}), names_group);
+  EXPECT_THAT(as_nobody({"mark", "--timeout", "0", "a"}), names_group);
+  for (const char* command : {"usage", "scans"}) EXPECT_THAT(as_nobody({command}), names_group);
 }
 
 class SpoordTlsTest : public SpoordAuthTest {
