@@ -47,6 +47,29 @@ two_files() { spoor usage --json photos/2026 | tr -d ' \n' | grep '"files":2,' >
 until_true two_files
 systemctl stop spoor-scan.timer
 
+step 'a user without credentials may mark, and nothing else'
+# as_nobody METHOD PATH [BODY]: prints the status.
+as_nobody() {
+  setpriv --reuid=nobody --regid=nogroup --clear-groups curl -sS -o /dev/null -w '%{http_code}' -X "$1" \
+    -H 'Content-Type: text/plain' ${3:+--data-binary "$3"} "http://127.0.0.1:7420$2"
+}
+[[ $(as_nobody POST /v1/marks by/nobody) == 200 ]]
+is_dirty by/nobody
+[[ $(as_nobody GET /livez) == 200 ]]
+[[ $(as_nobody GET /readyz) == 200 ]]
+[[ $(as_nobody GET /v1/usage) == 401 ]]
+[[ $(as_nobody POST /v1/snapshot) == 401 ]]
+[[ $(as_nobody POST '/v1/drives/accept?path=/srv/data') == 401 ]]
+for command in status usage; do
+  advice=$(setpriv --reuid=nobody --regid=nogroup --clear-groups spoor "$command" 2>&1) && fail "nobody may read: $command"
+  [[ $advice == *'join the group spoor'* ]]
+done
+
+step 'an absolute path is marked below its drive, or refused'
+spoor mark /srv/data/by/path
+is_dirty by/path
+spoor mark /srv/photos && fail 'it is on no drive'
+
 step 'a mark by the client library'
 python3 -c '
 import spoor
