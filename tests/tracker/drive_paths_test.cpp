@@ -41,5 +41,12 @@ TEST(DrivePathsTest, AbsolutePath_IsMappedBelowItsDriveOrRefused) {
     EXPECT_EQ(below(raw), "'" + raw + "' is on none of the drives of this node");
 }
 
+TEST(DrivePathsTest, DriveBelowAnother_HasItsPaths) {
+  const DrivePaths paths({"/", "/srv", "/srv/disk"});
+  EXPECT_EQ(*paths.below_drive("/srv/disk/x", "srv/disk/x"), "x");
+  EXPECT_EQ(*paths.below_drive("/srv/x", "srv/x"), "x");
+  EXPECT_EQ(*paths.below_drive("/home/x", "home/x"), "home/x");
+}
+
 }  // namespace
 }  // namespace spoor::tracker

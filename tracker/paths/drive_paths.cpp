@@ -13,16 +13,19 @@ namespace spoor::tracker {
 DrivePaths::DrivePaths(const std::vector<std::filesystem::path>& drives) {
   for (const auto& drive : drives) {
     if (auto path = normalise_path(drive.native())) drives_.push_back(*std::move(path));
+    is_root_a_drive_ = is_root_a_drive_ || drive == "/";
   }
 }
 
 std::optional<DrivePaths::Found> DrivePaths::find(std::string_view path) const {
+  const std::string* inner = nullptr;  // a drive may be mounted below another one
   for (const std::string& drive : drives_) {
     if (!path.starts_with(drive)) continue;
     if (path.size() > drive.size() && path[drive.size()] != '/') continue;
-    return Found{drive, path.substr(std::min(path.size(), drive.size() + 1))};
+    if (inner == nullptr || drive.size() > inner->size()) inner = &drive;
   }
-  return std::nullopt;
+  if (inner == nullptr) return std::nullopt;
+  return Found{*inner, path.substr(std::min(path.size(), inner->size() + 1))};
 }
 
 std::string DrivePaths::refusal(std::string_view raw, std::string_view path) const {
@@ -37,6 +40,7 @@ std::string DrivePaths::refusal(std::string_view raw, std::string_view path) con
 base::Result<std::string> DrivePaths::below_drive(std::string_view raw, std::string_view path) const {
   const auto found = find(path);
   if (found && !found->below.empty()) return std::string(found->below);
+  if (!found && is_root_a_drive_) return std::string(path);
   return base::Error(
       Errc::invalid_path,
       found ? fmt::format("'{}' is a drive; 'spoor scan --full' reads all of it", base::printable(raw))

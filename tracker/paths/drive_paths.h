@@ -34,7 +34,8 @@ class DrivePaths {
   };
   std::optional<Found> find(std::string_view path) const;
 
-  std::vector<std::string> drives_;  // normalised
+  std::vector<std::string> drives_;  // normalised, without "/"
+  bool is_root_a_drive_ = false;
 };
 
 }  // namespace spoor::tracker
