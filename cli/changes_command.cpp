@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "scanner/feed/change_feed.h"
@@ -113,7 +114,7 @@ class ChangesCommand {
     if (!until) return start_over(database, latest);
     if (!printer.error().empty()) throw Failure{exit_failed, printer.error()};
     // Changes that were not printed must not be committed.
-    if (std::fflush(stdout) != 0) throw Failure{exit_failed, "cannot write to standard output"};
+    base::flush_standard_output();
     if (flags_.commit) commit(database, *until);
   }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/standard_streams.h"
 #include "base/version.h"
 #include "cli/commands.h"
 
@@ -62,7 +63,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    spoor::base::flush_standard_output();
+    return code;
   } catch (const Failure& failure) {
     return fail(failure.code, failure.message);
   } catch (const nlohmann::json::exception& error) {

@@ -13,6 +13,7 @@
 #include "base/dns_source.h"
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/etcd_connection.h"
 #include "cli/format.h"
@@ -158,7 +159,7 @@ bool is_confirmed(const peer::RegistryEntry& entry) {
                   "at its URL from here. If one runs there nevertheless, its marks are lost: stop it first.\n"
                   "Remove it? [y/N] ",
                   base::printable(entry.member.node), base::printable(entry.member.url)));
-  std::fflush(stdout);
+  base::flush_standard_output();
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes";

@@ -1,11 +1,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/format.h"
@@ -24,7 +24,7 @@ int show(DaemonClient& daemon, bool as_json) {
   } else {
     print_text(status_text(*status));
   }
-  std::fflush(stdout);
+  base::flush_standard_output();
   return exit_done;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "base/version.h"
 #include "config/load.h"
 #include "config/logging.h"
@@ -74,7 +75,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    spoor::base::flush_standard_output();
+    return code;
   } catch (const std::exception& error) {
     spoor::config::print_failure("spoord", error.what());
     return exit_failed;

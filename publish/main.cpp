@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "base/stop_signals.h"
 #include "base/version.h"
 #include "config/load.h"
@@ -122,7 +123,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    base::flush_standard_output();
+    return code;
   } catch (const std::exception& error) {
     config::print_failure(program, error.what());
     return exit_failed;

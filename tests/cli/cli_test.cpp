@@ -198,6 +198,34 @@ TEST(CliTest, UsageAndScansBeforeFirstScan_ErrorSuggestsScan) {
   }
 }
 
+// On /dev/full, each write fails, as on a disk without space.
+support::CommandResult run_with_full_output(std::vector<std::string> command) {
+  command.insert(command.begin(), {"sh", "-c", "exec \"$@\" >/dev/full", "sh"});
+  return run_command(command);
+}
+
+void expect_full_output_is_an_error(const std::vector<std::string>& command) {
+  ASSERT_FALSE(run_command(command).out.empty()) << command.back();
+  const auto result = run_with_full_output(command);
+  EXPECT_EQ(result.code, 1) << command.back();
+  EXPECT_NE(result.err.find("cannot write to"), std::string::npos) << command.back() << result.err;
+}
+
+TEST(CliTest, FullOutput_OfAnyProgram_IsAnError) {
+  const support::TempDirectory directory;
+  const auto file = directory / "spoor.json";
+  std::ofstream(file) << json{{"node", {{"name", "x"}, {"data_dir", directory.path()}}},
+                              {"drives", {directory.path()}}};
+  for (const std::string option : {"--help", "--version"}) {
+    expect_full_output_is_an_error({SPOOR, option});
+    expect_full_output_is_an_error({SPOORD, option});
+    expect_full_output_is_an_error({SPOOR_WATCH, option});
+    expect_full_output_is_an_error({SPOOR_PUBLISH, option});
+  }
+  expect_full_output_is_an_error({SPOORD, "--config", file.native(), "--check"});
+  expect_full_output_is_an_error({SPOOR, "inspect", minio_file});
+}
+
 class ScannedCliTest : public testing::Test {
  protected:
   ScannedCliTest() {
@@ -232,6 +260,21 @@ TEST_F(ScannedCliTest, Usage_ShowsTwentyPerDirectoryByDefault) {
   EXPECT_EQ(json::parse(out({"usage", "--json", "--limit", "2"}))["rest"]["count"], 23);
   const std::string csv = out({"usage", "--csv"});
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 1 + 25);
+}
+
+TEST_F(ScannedCliTest, FullOutput_IsAnError) {
+  support::Daemon daemon({SPOORD, "--config", config_.native()});
+  ASSERT_FALSE(daemon.wait_for("listening on ").empty()) << daemon.log();
+  const std::vector<std::vector<std::string>> commands{
+      {"usage"},     {"usage", "--json"},         {"usage", "--csv"},      {"scans"},  {"scans", "--json"},
+      {"status"},    {"status", "--json"},        {"config", "show"},      {"drives"}, {"members"},
+      {"mark", "a"}, {"changes", "--everything"}, {"changes", "--latest"}, {"scan"},   {"scan", "--json"}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.begin(), {SPOOR, "--config", config_.native()});
+    expect_full_output_is_an_error(command);
+  }
+  EXPECT_EQ(run_with_full_output({SPOOR, "--config", config_.native(), "status", "--watch"}).code, 1)
+      << "it ends";
 }
 
 TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
