@@ -204,7 +204,7 @@ class ScanCommand {
            .start_level = input.start_level,
            .full = flags_.full,
            .unwatched = walk.unwatched(),
-           .note = joined(joined(answer.note, report->log), written)});
+           .note = joined(joined(joined(answer.note, walk.note()), report->log), written)});
     for (const std::string& warning : limit_warnings(report->limits)) print_error(warning);
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);

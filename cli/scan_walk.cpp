@@ -165,13 +165,21 @@ std::size_t ScanWalk::threads() const {
   return std::min<std::size_t>(std::max(processors, 2 * config_.drives.size()), threads_max);
 }
 
-// If it is unknown, consumers may have to start over; `spoor changes` reports that to them.
-std::optional<std::uint64_t> ScanWalk::oldest_unread() const {
-  auto consumers = scanner::Consumers::open(config_.node.data_dir);
-  const auto id = scanner::feed_id(database_);
-  if (!consumers || !id) return std::nullopt;
-  const auto unread = consumers->oldest_unread(*id);
-  return unread ? *unread : std::nullopt;
+// If it cannot be read, a consumer may be far behind: all changes are kept, up to the bound.
+std::optional<std::uint64_t> ScanWalk::oldest_unread() {
+  constexpr std::uint64_t first_scan = 1;
+  const auto unread = [&]() -> base::Result<std::optional<std::uint64_t>> {
+    auto consumers = scanner::Consumers::open(config_.node.data_dir);
+    if (!consumers) return consumers.error();
+    const auto id = scanner::feed_id(database_);
+    if (!id) return id.error();
+    return consumers->oldest_unread(*id);
+  }();
+  if (unread) return *unread;
+  note_ = fmt::format(
+      "no change was removed from the feed, because the positions of its consumers are unknown: {}",
+      unread.error().message);
+  return first_scan;
 }
 
 }  // namespace spoor::cli

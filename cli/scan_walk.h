@@ -41,11 +41,14 @@ class ScanWalk {
   base::Result<> synchronise(const GlobalOptions& global);
   const std::vector<std::string>& unwatched() const { return unwatched_; }
 
+  // An error that does not fail the scan; empty: none.
+  const std::string& note() const { return note_; }
+
  private:
   std::vector<scanner::Drive> drives() const;
   std::vector<scanner::UsageLimit> limits() const;
   std::size_t threads() const;
-  std::optional<std::uint64_t> oldest_unread() const;
+  std::optional<std::uint64_t> oldest_unread();
 
   const config::Config& config_;
   const base::Clock& clock_;
@@ -55,6 +58,7 @@ class ScanWalk {
   scanner::UnfinishedScan unfinished_;
   scanner::ScanOptions options_;
   std::vector<std::string> unwatched_;
+  std::string note_;
   bool was_stopped_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "scanner/store/change_log.h"
 #include "tests/golden/golden.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
@@ -275,6 +276,20 @@ TEST_F(ScannedCliTest, FullOutput_IsAnError) {
   }
   EXPECT_EQ(run_with_full_output({SPOOR, "--config", config_.native(), "status", "--watch"}).code, 1)
       << "it ends";
+}
+
+// As while another program locks it: the consumer is not taken for absent, and its changes are not removed.
+TEST_F(ScannedCliTest, ConsumersThatCannotBeRead_KeepTheirChanges) {
+  EXPECT_EQ(spoor({"changes", "--consumer", "c", "--commit"}).code, 4) << "it starts over";
+  for (std::uint64_t scan = 0; scan < scanner::ChangeLog::scans_kept; ++scan) spoor({"scan", "--full"});
+  std::filesystem::rename(directory_ / "consumers.db", directory_ / "aside");
+  std::filesystem::create_directory(directory_ / "consumers.db");
+  const auto scanned = spoor({"scan", "--full"});
+  EXPECT_EQ(scanned.code, 3) << "there is no daemon to ask";
+  EXPECT_NE(scanned.out.find("no change was removed from the feed"), std::string::npos) << scanned.out;
+  std::filesystem::remove(directory_ / "consumers.db");
+  std::filesystem::rename(directory_ / "aside", directory_ / "consumers.db");
+  EXPECT_EQ(spoor({"changes", "--consumer", "c"}).code, 0);
 }
 
 TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
