@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "cli/daemon_client.h"
 #include "cli/stop_on_signal.h"
 #include "config/derived.h"
@@ -93,7 +93,7 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
   std::function<void(const scanner::Progress&)> on_progress;
   if (progress_) {
     progress.emplace(clock_, *progress_, [](std::string_view text) {
-      static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));  // may fail
+      base::write_to_standard_error(text);  // may fail
     });
     on_progress = [&](const scanner::Progress& now) { progress->report(now); };
   }

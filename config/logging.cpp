@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 #include <spdlog/details/log_msg.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
@@ -11,14 +11,16 @@
 
 #include <boost/algorithm/string/replace.hpp>
 #include <csignal>
-#include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "base/printable.h"
+#include "base/standard_streams.h"
 
 namespace spoor::config {
 namespace {
@@ -102,12 +104,40 @@ class JournalFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> inner_;
 };
 
+// Waits for no reader, such as a collector that hangs: events that it does not take are lost, and the next
+// one that it takes follows their number.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (lost_ > 0) {
+      const std::string text =
+          fmt::format("{} events were lost here: standard error did not take them", lost_);
+      if (write({message.logger_name, spdlog::level::warn, text})) lost_ = 0;
+    }
+    if (lost_ > 0 || !write(message)) ++lost_;
+  }
+
+  void flush_() override {}
+
+  bool write(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    if (is_cut_off_) line.push_back('\n');
+    formatter_->format(message, line);
+    const std::size_t written = base::write_to_standard_error({line.data(), line.size()});
+    if (written > 0) is_cut_off_ = written < line.size();
+    return written == line.size();
+  }
+
+  std::uint64_t lost_ = 0;
+  bool is_cut_off_ = false;  // the last line
+};
+
 }  // namespace
 
 void set_up_logging(const Config::Log& log) {
   // A runtime of containers that restarts closes the pipe: that must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
-  auto logger = std::make_shared<spdlog::logger>("spoor", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("spoor", std::make_shared<StderrSink>());
   const bool is_journal = stderr_is_journal();
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   if (log.format == LogFormat::json) {
@@ -138,7 +168,7 @@ void print_failure(std::string_view program, const std::string& message) {
   const std::string lines = prefix_lines(stderr_is_journal() ? SD_ERR : "",
                                          fmt::format("{}: {}", program, base::printable_lines(message))) +
                             '\n';
-  std::fputs(lines.c_str(), stderr);
+  base::write_to_standard_error(lines);
 }
 
 void print_failure(std::string_view program, const Config::Log& log, const std::string& message) {

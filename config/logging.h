@@ -10,7 +10,8 @@ namespace spoor::config {
 // Sets up the logger of the process, which writes text or JSON to standard error, one line per event. If
 // standard error is the journal of systemd, each line begins with its priority, and text lines have no
 // timestamp. Text is made printable; the lines of a message after the first are indented. From then on,
-// SIGPIPE is ignored.
+// SIGPIPE is ignored. No event waits for the reader of standard error: those that it does not take are
+// lost, and counted.
 void set_up_logging(const Config::Log& log);
 
 void set_log_level(LogLevel level);
