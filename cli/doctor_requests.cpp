@@ -43,11 +43,10 @@ Answer read_answer(const base::Result<peer::HttpResponse>& response) {
 bool is_down(const base::Error& error) { return error.code != std::errc::permission_denied; }
 
 std::optional<std::chrono::seconds> clock_ahead(const std::string& date) {
-  std::tm there{};
-  const char* const end = ::strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &there);
-  if (end == nullptr || *end != '\0') return std::nullopt;
+  const auto there = peer::parse_http_date(date);
+  if (!there) return std::nullopt;
   const auto now = std::chrono::floor<std::chrono::seconds>(base::SystemClock().wall_now());
-  const auto ahead = std::chrono::sys_seconds(std::chrono::seconds(::timegm(&there))) - now;
+  const auto ahead = *there - now;
   constexpr std::chrono::seconds century = std::chrono::years(100);  // fits into nanoseconds
   return std::clamp(ahead, -century, century);
 }

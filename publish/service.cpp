@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_first{1'000};
 constexpr std::chrono::milliseconds pause_max{60'000};
+constexpr std::chrono::seconds asked_pause_max = std::chrono::hours(1);
 constexpr std::size_t requests_max = 100;  // one for each event: a crash repeats no more than these
 
 std::size_t batch_of(const config::Sink& sink) {
@@ -26,6 +27,10 @@ std::size_t batch_of(const config::Sink& sink) {
 
 std::chrono::milliseconds next_pause(std::chrono::milliseconds last, bool has_stored) {
   return has_stored ? pause_first : std::clamp(2 * last, pause_first, pause_max);
+}
+
+std::chrono::milliseconds wait_for_attempt(std::chrono::milliseconds pause, std::chrono::seconds asked) {
+  return std::max<std::chrono::milliseconds>(pause, std::min(asked, asked_pause_max));
 }
 
 base::Result<std::unique_ptr<Service>> Service::make(const config::Config& config, const base::Clock& clock) {
@@ -81,7 +86,8 @@ void Service::run(Worker& worker, const std::stop_token& stop) {
     failure = published ? "" : published.error().message;
     const bool has_stored = worker.publisher->figures().events > stored;
     pause = published ? std::chrono::milliseconds(0) : next_pause(pause, has_stored);
-    wait(published ? interval_ : pause, stop);
+    const auto asked = worker.sink->take_retry_after();
+    wait(published ? interval_ : wait_for_attempt(pause, asked), stop);
   }
 }
 

@@ -22,6 +22,10 @@ namespace spoor::publish {
 // stores nothing. `last`: the pause before this attempt; zero after a success.
 std::chrono::milliseconds next_pause(std::chrono::milliseconds last, bool has_stored);
 
+// The time until the next attempt: the pause, or the longer one that the other end has asked for, up to an
+// hour.
+std::chrono::milliseconds wait_for_attempt(std::chrono::milliseconds pause, std::chrono::seconds asked);
+
 // Not thread-safe.
 class Service {
  public:

@@ -1,6 +1,7 @@
 // What events are published to.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,6 +42,9 @@ class Sink {
   // Whether the last failure was that the other end has nothing of this source, and the events do not begin
   // with a reset.
   virtual bool needs_reset() const { return false; }
+
+  // How long the other end has asked to wait since the last call; zero if it has not.
+  virtual std::chrono::seconds take_retry_after() { return {}; }
 
   // Whether totals are stored, too. `are_all`: the other directories of the same depth do not exist.
   virtual bool takes_totals() const { return false; }

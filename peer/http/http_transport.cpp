@@ -323,6 +323,7 @@ class HttpTransport::Client {
     response.status = answer.result_int();
     response.content_type = answer[http::field::content_type];
     response.date = answer[http::field::date];
+    response.retry_after = answer[http::field::retry_after];
     response.body = std::move(answer.body());
     const bool is_withheld =
         !options_.credentials.token.empty() && !options_.credentials.sends_token_to(request.endpoint);

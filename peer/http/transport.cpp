@@ -2,10 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/json_bounds.h"
+#include "base/number.h"
 #include "base/printable.h"
 
 namespace spoor::peer {
@@ -39,6 +43,22 @@ std::string problem_detail(const HttpResponse& response) {
     return base::printable(detail, detail_bytes_max);
   }
   return fmt::format("HTTP status {}", response.status);
+}
+
+std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text) {
+  std::tm parts{};
+  const char* const end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&parts)));
+}
+
+std::optional<std::chrono::seconds> retry_after(const HttpResponse& response) {
+  if (const auto seconds = base::parse_number<std::uint32_t>(response.retry_after))
+    return std::chrono::seconds(*seconds);
+  const auto until = parse_http_date(response.retry_after);
+  const auto now = parse_http_date(response.date);
+  if (!until || !now) return std::nullopt;
+  return std::max(*until - *now, std::chrono::seconds(0));
 }
 
 nlohmann::ordered_json json_object(const HttpResponse& response) {

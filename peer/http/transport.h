@@ -2,9 +2,11 @@
 // a network.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +34,8 @@ struct HttpResponse {
   std::vector<std::string> certificate_names = {};
   bool is_own_authority =
       false;  // the certificate is verified by the operator's own authority, not one that the system trusts
-  std::string date = {};  // the clock of the other end: the field Date, as it is
+  std::string date = {};         // the clock of the other end: the field Date, as it is
+  std::string retry_after = {};  // the field Retry-After, as it is
 
   bool is_success() const { return status >= 200 && status < 300; }
 };
@@ -57,6 +60,13 @@ base::Result<HttpResponse> exchange(Transport& transport, const HttpRequest& req
 // The error message of a response with a status other than 2xx: the printable `detail` of its problem details
 // (RFC 9457), or else the status.
 std::string problem_detail(const HttpResponse& response);
+
+// Parses a date of HTTP in its preferred form (RFC 9110, 5.6.7).
+std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text);
+
+// For how long the other end asks not to repeat the request, in seconds or until a date by its own clock;
+// nothing if it does not say.
+std::optional<std::chrono::seconds> retry_after(const HttpResponse& response);
 
 // A response of GET /v1/usage has at most 10,000 directories, each with less than 100 values.
 inline constexpr std::size_t json_values_max = 1'000'000;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -101,10 +102,117 @@ TEST_F(HttpSinkTest, AnyOtherStatusThanSuccess_IsAFailure) {
 
 TEST_F(HttpSinkTest, StatusThatHasARemedy_NamesIt) {
   EXPECT_THAT(publish(1, true, {301}).error().message, HasSubstr("set the URL to which it leads"));
-  requests_.clear();
-  EXPECT_THAT(publish(2, true, {413}).error().message, HasSubstr("set a smaller 'batch'"));
-  requests_.clear();
-  EXPECT_THAT(publish(1, true, {413}).error().message, testing::Not(HasSubstr("batch"))) << "of one event";
+}
+
+// A server, or its proxy, that answers 413 to bodies over a limit, and 503 while it is closed.
+class LimitedServer final : public peer::Transport {
+ public:
+  void exchange(std::span<const peer::HttpRequest> requests, const OnResponse& on_response) override {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      peer::HttpResponse response{.status = 204, .content_type = {}, .body = {}};
+      if (!retry_after.empty()) {
+        response.status = 503;
+        response.date = "Sun, 06 Nov 1994 08:49:30 GMT";
+        response.retry_after = retry_after;
+      } else if (requests[i].body.size() > limit) {
+        response.status = 413;
+        ++refused;
+      } else {
+        const json body = json::parse(requests[i].body);
+        for (const json& event : body.is_array() ? body : json::array({body}))
+          paths.push_back(event["data"].value("path", ""));
+        largest = std::max(largest, requests[i].body.size());
+      }
+      on_response(i, response);
+    }
+  }
+
+  std::size_t limit = 100'000;
+  std::string retry_after;
+  std::vector<std::string> paths;
+  std::size_t refused = 0;
+  std::size_t largest = 0;
+};
+
+class LimitedHttpSinkTest : public testing::Test {
+ protected:
+  HttpSink make_sink(bool is_batched) {
+    auto transport = std::make_unique<LimitedServer>();
+    server_ = transport.get();
+    return {{.endpoint = {.host = "hook", .port = 80, .unix_path = {}}, .is_batched = is_batched},
+            std::move(transport)};
+  }
+
+  void add(const std::string& path) {
+    paths_.push_back(path);
+    events_.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
+  }
+
+  base::Result<> publish_all(HttpSink& sink) {
+    std::span<const Event> rest = events_;
+    while (!rest.empty()) {
+      const auto published = sink.publish(published_by, rest);
+      if (!published) return published.error();
+      rest = rest.subspan(*published);
+    }
+    return {};
+  }
+
+  LimitedServer* server_ = nullptr;
+  std::vector<std::string> paths_;
+  std::vector<Event> events_;
+};
+
+TEST_F(LimitedHttpSinkTest, TooLargeBatch_IsHalvedAndGrowsAgain) {
+  HttpSink sink = make_sink(true);
+  for (int i = 0; i < 5'000; ++i) add(std::to_string(i));
+  ASSERT_TRUE(publish_all(sink));
+  EXPECT_EQ(server_->paths, paths_) << "each once, in order";
+  EXPECT_LT(server_->refused, server_->paths.size() / 100);
+  server_->limit = 10'000'000;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(publish_all(sink));
+  EXPECT_GT(server_->largest, 400'000U);
+}
+
+TEST_F(LimitedHttpSinkTest, EventThatIsTooLargeAlone_StopsNoOther) {
+  for (const bool is_batched : {true, false}) {
+    HttpSink sink = make_sink(is_batched);
+    server_->limit = 5'000;
+    paths_.clear();
+    events_.clear();
+    add("before");
+    add(std::string(6'000, 'x'));
+    add("after");
+    ASSERT_TRUE(publish_all(sink));
+    EXPECT_EQ(server_->paths, (std::vector<std::string>{"before", "after"}));
+  }
+}
+
+// It would give up everything.
+TEST_F(LimitedHttpSinkTest, ServerThatTakesNoEvent_IsAFailure) {
+  HttpSink sink = make_sink(true);
+  server_->limit = 0;
+  add("a");
+  add("b");
+  const auto published = publish_all(sink);
+  ASSERT_FALSE(published);
+  EXPECT_THAT(published.error().message, HasSubstr("too small for any event"));
+}
+
+TEST_F(LimitedHttpSinkTest, RetryAfter_IsSecondsOrADateOfTheServer) {
+  HttpSink sink = make_sink(true);
+  add("a");
+  const auto asked = [&](const char* text) {
+    server_->retry_after = text;
+    EXPECT_FALSE(publish_all(sink));
+    return sink.take_retry_after().count();
+  };
+  EXPECT_EQ(asked("5"), 5);
+  EXPECT_EQ(asked("Sun, 06 Nov 1994 08:49:37 GMT"), 7);
+  EXPECT_EQ(asked("Sun, 06 Nov 1994 08:49:29 GMT"), 0) << "in the past";
+  for (const char* const nonsense : {"-5", "soon", "99999999999999999999", "Sun, 06 Nov"})
+    EXPECT_EQ(asked(nonsense), 0);
+  EXPECT_EQ(sink.take_retry_after().count(), 0) << "it is taken once";
 }
 
 }  // namespace

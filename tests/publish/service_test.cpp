@@ -20,5 +20,12 @@ TEST(NextPauseTest, SomethingStored_IsTheFirstAgain) {
   EXPECT_EQ(next_pause(milliseconds(32'000), true), milliseconds(1'000));
 }
 
+TEST(WaitForAttemptTest, IsWhatTheServerAsksFor_WithinBounds) {
+  EXPECT_EQ(wait_for_attempt(milliseconds(1'000), std::chrono::seconds(0)), milliseconds(1'000));
+  EXPECT_EQ(wait_for_attempt(milliseconds(1'000), std::chrono::seconds(5)), milliseconds(5'000));
+  EXPECT_EQ(wait_for_attempt(milliseconds(8'000), std::chrono::seconds(5)), milliseconds(8'000));
+  EXPECT_EQ(wait_for_attempt(milliseconds(1'000), std::chrono::hours(100'000)), std::chrono::hours(1));
+}
+
 }  // namespace
 }  // namespace spoor::publish
