@@ -35,24 +35,6 @@ std::unique_ptr<EVP_MD, FreeAlgorithm> fetch_sha256() {
   return sha256;
 }
 
-// A hash that no writer can make collide: events with the same id count as one.
-std::string digest(std::string_view bytes) {
-  constexpr std::size_t bytes_kept = 16;
-  constexpr std::string_view digits = "0123456789abcdef";
-  // To fetch it takes as long as to hash a path.
-  static const std::unique_ptr<EVP_MD, FreeAlgorithm> sha256 = fetch_sha256();
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  // Events that all have the same id would count as one.
-  if (EVP_Digest(bytes.data(), bytes.size(), hash.data(), nullptr, sha256.get(), nullptr) != 1)
-    throw std::runtime_error("OpenSSL cannot compute SHA-256");
-  std::string text;
-  for (const unsigned char byte : std::span(hash).first(bytes_kept)) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
-  return text;
-}
-
 // The numbers of scans alone would not do: a scan that commits while a range is read moves entries to the
 // next range.
 std::string id_of(const Source& source, const Event& event, const std::string& start_over_id) {
@@ -122,6 +104,23 @@ void append_data(std::string& json, const Event& event) {
 }
 
 }  // namespace
+
+std::string digest(std::string_view bytes) {
+  constexpr std::size_t bytes_kept = 16;
+  constexpr std::string_view digits = "0123456789abcdef";
+  // To fetch it takes as long as to hash a path.
+  static const std::unique_ptr<EVP_MD, FreeAlgorithm> sha256 = fetch_sha256();
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  // Events that all have the same id would count as one.
+  if (EVP_Digest(bytes.data(), bytes.size(), hash.data(), nullptr, sha256.get(), nullptr) != 1)
+    throw std::runtime_error("OpenSSL cannot compute SHA-256");
+  std::string text;
+  for (const unsigned char byte : std::span(hash).first(bytes_kept)) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 0xFU];
+  }
+  return text;
+}
 
 const char* name_of(Event::Kind kind) {
   switch (kind) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "scanner/feed/change_feed.h"
 #include "scanner/store/scan_record.h"
@@ -49,6 +50,9 @@ Event make_scan_end(const Source& source, std::uint64_t scan,
 
 // "new", "changed", "replaced", "deleted", "reset" or "scan"; the type of the event is "spoor." and this.
 const char* name_of(Event::Kind kind);
+
+// A hash that no writer can make collide, in hexadecimal.
+std::string digest(std::string_view bytes);
 
 // The JSON of the event, in one line.
 std::string to_json(const Source& source, const Event& event);

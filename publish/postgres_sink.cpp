@@ -15,6 +15,7 @@ namespace spoor::publish {
 namespace {
 
 constexpr std::size_t message_bytes_max = 500;
+constexpr std::size_t key_bytes_max = 2'000;
 // The name in the certificate is checked, too.
 const std::string verify_full = "verify-full";
 
@@ -135,6 +136,14 @@ std::string text_of(const std::string& path) {
   return base::is_utf8(path) ? path : base::printable(path, 4 * path.size());
 }
 
+// The path in a row of totals, where it is a part of a key: a row of an index has at most 2,704 bytes, and
+// two paths that become one would be refused. A path has no "//", so none can be the same as what is made of
+// another one.
+std::string key_of(const std::string& path) {
+  if (path.size() <= key_bytes_max && base::is_utf8(path)) return path;
+  return fmt::format("{}//{}", base::printable(path, key_bytes_max / 2), digest(path));
+}
+
 void add_path(std::string& rows, const std::string& path) {
   add_column(rows, text_of(path));
   if (base::is_utf8(path)) return add_null(rows);
@@ -216,7 +225,7 @@ base::Result<> PostgresSink::store_totals(const Source& source, const scanner::S
   std::string rows;
   for (const DirectoryTotals& each : totals) {
     for (const std::string& text :
-         {source.cluster, source.node, text_of(each.path), base::iso_time(scan.started_at), source.feed,
+         {source.cluster, source.node, key_of(each.path), base::iso_time(scan.started_at), source.feed,
           std::to_string(scan.id), std::to_string(each.files), std::to_string(each.dirs),
           std::to_string(each.bytes), std::to_string(each.allocated)})
       add_column(rows, text);

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
 
+#include "base/clock.h"
+#include "publish/postgres_sink.h"
 #include "tests/publish/http_collector.h"
 #include "tests/publish/nats_server.h"
 #include "tests/publish/postgres_server.h"
@@ -11,6 +15,7 @@
 #include "tests/support/listening_socket.h"
 #include "tests/support/loopback.h"
 #include "tests/support/page_blocks.h"
+#include "tests/support/random.h"
 #include "tests/watch/eventually.h"
 
 namespace spoor::publish {
@@ -245,6 +250,37 @@ TEST_F(PublishOutageTest, AttemptThatWasGivenUp_EndsBeforeTheNextBegins) {
   PQclear(PQexec(given_up.get(), "ROLLBACK"));
   EXPECT_TRUE(is_copied_to(server));
   EXPECT_EQ(node_.stop(), 0);
+}
+
+// An index row of PostgreSQL has at most 2,704 bytes. Random, for it compresses them.
+TEST(PostgresTotalsTest, AnyPath_IsStored) {
+  const PostgresServer server;
+  const base::SystemClock clock;
+  const nlohmann::json url = server.sink();
+  PostgresSink sink({.url = url["url"], .user = url["user"]}, clock);
+  const Source source{"cluster", "node", "feed"};
+  support::Random random;
+  std::string text;
+  std::string bytes;
+  for (int i = 0; i < 8'000; ++i) {
+    text += static_cast<char>('a' + random.below(26));
+    bytes += static_cast<char>(0x80 + random.below(0x40));
+  }
+  // The last two look alike once they are escaped.
+  const std::vector<std::string> paths{"",    "plain",      text,         text + "/a", text + "/b",
+                                       bytes, bytes + "/a", bytes + "/b", "\xff",      "\\xff"};
+  std::vector<DirectoryTotals> totals;
+  for (const std::string& path : paths) totals.push_back({.path = path, .files = 1});
+  ASSERT_TRUE(sink.publish(source, std::array{make_reset(source, 1, "start")}));
+  for (const std::uint64_t scan : {1U, 2U}) {
+    for (DirectoryTotals& each : totals) ++each.files;
+    scanner::ScanRecord record;
+    record.id = scan;
+    const auto stored = sink.store_totals(source, record, totals, true);
+    ASSERT_TRUE(stored) << stored.error().message;
+  }
+  EXPECT_EQ(server.query("SELECT DISTINCT path FROM spoor.usage_now WHERE files = 3").size(), paths.size());
+  EXPECT_EQ(server.query("SELECT path FROM spoor.usage").size(), 2 * paths.size());
 }
 
 TEST_F(PublishOutageTest, StatementsOfThePage_Work) {
