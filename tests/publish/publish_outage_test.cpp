@@ -85,6 +85,7 @@ TEST_F(PublishOutageTest, KilledAfterABatchWasStored_RepeatsExactlyThisBatch) {
     node_.start();
     ASSERT_TRUE(collector.wait_for_dropped_response());
     node_.kill();
+    collector.refuse_connections();  // what the process sent last is not stored later
     collector.restore();
   }
   publish_all_once();
@@ -113,6 +114,7 @@ TEST_F(PublishOutageTest, KilledAfterAReplacementWasStored_ConsumersThatDropRepe
   node_.start();
   ASSERT_TRUE(collector.wait_for_dropped_response());
   node_.kill();
+  collector.refuse_connections();
   collector.restore();
   node_.write_and_scan("bucket", 1);
   publish_all_once();
