@@ -178,6 +178,9 @@ TEST_P(RoundsTest, WriteByADescriptorWhoseNameIsGone_IsMarked) {
   ASSERT_EQ(
       ::linkat(AT_FDCWD, unnamed_path.c_str(), AT_FDCWD, (drive / "second/named").c_str(), AT_SYMLINK_FOLLOW),
       0);
+  // As long as these are open, the kernel knows the names.
+  const base::Descriptor known_new(::open((drive / "second/new").c_str(), O_PATH | O_CLOEXEC));
+  const base::Descriptor known_named(::open((drive / "second/named").c_str(), O_PATH | O_CLOEXEC));
   const base::Descriptor removed(::open((drive / "first/temporary").c_str(), O_CREAT | O_WRONLY, 0600));
   fs::remove(drive / "first/temporary");
   expect_truth();
