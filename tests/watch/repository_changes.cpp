@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -68,10 +69,16 @@ std::string clone(ChangedTree& tree) {
   return to;
 }
 
+// git waits for a writer of a FIFO that another change has put among its files.
+bool has_fifo(const fs::path& directory) {
+  return std::ranges::any_of(fs::recursive_directory_iterator(directory),
+                             [](const fs::directory_entry& entry) { return entry.is_fifo(); });
+}
+
 // A clone may have lost files to other changes by now.
 std::string check_out_again(ChangedTree& tree) {
   for (const fs::path& directory : tree.directories(tree.places().drive)) {
-    if (directory.filename() != ".git" || tree.random().one_in(3)) continue;
+    if (directory.filename() != ".git" || has_fifo(directory) || tree.random().one_in(3)) continue;
     check_out_branches(tree, directory.parent_path());
     return directory.parent_path();
   }
