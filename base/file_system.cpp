@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -169,6 +170,14 @@ Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0 || ::fsync(fd.get()) != 0) return failed("sync the directory", path);
   return {};
+}
+
+Result<DiskSpace> PosixFileSystem::space(const std::filesystem::path& path) {
+  struct statvfs found{};
+  if (::statvfs(path.c_str(), &found) != 0) return failed("find the free space of", path);
+  const bool has_no_inode = found.f_files > 0 && found.f_favail == 0;
+  return DiskSpace{.bytes = std::uint64_t{found.f_blocks} * found.f_frsize,
+                   .free_bytes = has_no_inode ? 0 : std::uint64_t{found.f_bavail} * found.f_frsize};
 }
 
 Result<> PosixFileSystem::sync_file(const std::filesystem::path& path) {

@@ -19,6 +19,11 @@ namespace spoor::base {
 inline constexpr unsigned file_mode = 0640;
 inline constexpr unsigned directory_mode = 0750;
 
+struct DiskSpace {
+  std::uint64_t bytes = 0;       // of the file system
+  std::uint64_t free_bytes = 0;  // that a user other than root can write
+};
+
 // A file open for writing. The destructor closes it and ignores errors. Not thread-safe.
 class OutputFile {
  public:
@@ -67,6 +72,9 @@ class FileSystem {
 
   // Makes creations, renames and removals of entries durable.
   virtual Result<> sync_directory(const std::filesystem::path& path) = 0;
+
+  // The space of the file system at this path. Nothing is free if no file can be created.
+  virtual Result<DiskSpace> space(const std::filesystem::path& path) = 0;
 };
 
 class PosixFileSystem final : public FileSystem {
@@ -80,6 +88,7 @@ class PosixFileSystem final : public FileSystem {
   Result<> sync_file(const std::filesystem::path& path) override;
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   Result<> sync_directory(const std::filesystem::path& path) override;
+  Result<DiskSpace> space(const std::filesystem::path& path) override;
 };
 
 // Reads the whole file; nullopt if it does not exist.

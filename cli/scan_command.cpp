@@ -130,8 +130,8 @@ class ScanCommand {
     auto database = or_fail(scanner::UsageDatabase::begin_rebuild(database_file(), why));
     const auto code = [&] {
       Target target{std::move(database), true};
-      ScanWalk walk(config_, clock_, target.database, walk_options());
-      if (const auto done = walk.synchronise(global_); !done) return base::Result<int>(done.error());
+      ScanWalk walk(global_, config_, clock_, target.database, walk_options());
+      if (const auto done = walk.synchronise(); !done) return base::Result<int>(done.error());
       return scan(walk, target, {}, answer, nullptr);
     }();
     return rebuilt(code);
@@ -169,7 +169,7 @@ class ScanCommand {
   ScanWalk::Options walk_options() const { return {.full = flags_.full, .progress = progress_form()}; }
 
   base::Result<int> run_scan(Target target, bool& has_asked) const {
-    ScanWalk walk(config_, clock_, target.database, walk_options());
+    ScanWalk walk(global_, config_, clock_, target.database, walk_options());
     base::WallTime started_at = clock_.wall_now();  // what changed before is in the scan
     const auto resumed = end_unfinished(walk, target);
     if (!resumed) {
@@ -179,7 +179,7 @@ class ScanCommand {
     // A scan that was resumed may have taken hours.
     if (*resumed) {
       started_at = clock_.wall_now();
-      if (const auto done = walk.synchronise(global_); !done) return done.error();
+      if (const auto done = walk.synchronise(); !done) return done.error();
     }
     const auto stored = read_stored(target.database);
     if (!stored) return stored.error();
@@ -225,7 +225,7 @@ class ScanCommand {
   // Synchronises with spoor-watch, and resumes the scan that was killed last time, if there is one, and
   // commits it. Marks made since then are gathered by the scan that follows.
   base::Result<std::optional<scanner::ScanReport>> end_unfinished(ScanWalk& walk, Target& target) const {
-    if (const auto done = walk.synchronise(global_); !done) return done.error();
+    if (const auto done = walk.synchronise(); !done) return done.error();
     const auto input = walk.find_unfinished();
     if (!input) return input.error();
     if (!*input) return std::optional<scanner::ScanReport>();

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <functional>
 #include <string_view>
@@ -57,9 +59,10 @@ class RaisedDescriptorLimit {
 
 }  // namespace
 
-ScanWalk::ScanWalk(const config::Config& config, const base::Clock& clock, scanner::UsageDatabase& database,
-                   Options options)
-    : config_(config),
+ScanWalk::ScanWalk(const GlobalOptions& global, const config::Config& config, const base::Clock& clock,
+                   scanner::UsageDatabase& database, Options options)
+    : global_(global),
+      config_(config),
       clock_(clock),
       database_(database),
       progress_(options.progress),
@@ -103,16 +106,17 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
                                    .waiter = waiter,
                                    .stop = stop.token(),
                                    .progress = on_progress,
-                                   .unfinished = &unfinished_});
+                                   .unfinished = &unfinished_,
+                                   .stamp_drive = std::bind_front(&ScanWalk::stamp_drive, this)});
   if (progress) progress->end();
   was_stopped_ = stop.token().stop_requested();
   return report;
 }
 
-base::Result<> ScanWalk::synchronise(const GlobalOptions& global) {
+base::Result<> ScanWalk::synchronise() {
   const auto watched = config::watched_drives(config_);
   if (watched.empty()) return {};
-  auto daemon = DaemonClient::create(global, config_.watch.timeout + response_margin);
+  auto daemon = DaemonClient::create(global_, config_.watch.timeout + response_margin);
   if (!daemon) return daemon.error();
   peer::SyncRequest request{
       .cluster = config_.node.cluster, .node = config_.node.name, .timeout = config_.watch.timeout};
@@ -131,6 +135,19 @@ base::Result<> ScanWalk::synchronise(const GlobalOptions& global) {
       unwatched_.push_back(fmt::format("{} is not watched: {}", base::printable(sync.drive), sync.error));
   }
   return {};
+}
+
+// The daemon writes to the drives, a scan does not.
+bool ScanWalk::stamp_drive(const std::filesystem::path& drive, const std::string& stamp,
+                           const std::string& before) const {
+  const auto encoded = [](const std::string& text) {
+    return boost::urls::encode(text, boost::urls::unreserved_chars);
+  };
+  auto daemon = DaemonClient::create(global_, response_margin);
+  return daemon && daemon->exchange(
+                       "POST", fmt::format("/v1/drives/stamp?cluster={}&node={}&path={}&stamp={}&before={}",
+                                           encoded(config_.node.cluster), encoded(config_.node.name),
+                                           encoded(drive.native()), stamp, before));
 }
 
 // A drive whose identity differs from the one that the daemon registered for its path is not walked.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ class ScanWalk {
   };
 
   // The references must outlive it. The caller holds the scan lock.
-  ScanWalk(const config::Config& config, const base::Clock& clock, scanner::UsageDatabase& database,
-           Options options);
+  ScanWalk(const GlobalOptions& global, const config::Config& config, const base::Clock& clock,
+           scanner::UsageDatabase& database, Options options);
 
   // The input of a killed scan, which run() resumes; nothing if there is none, or for a full scan.
   base::Result<std::optional<scanner::ScanInput>> find_unfinished();
@@ -38,7 +39,7 @@ class ScanWalk {
 
   // Waits until spoor-watch has marked all that changed on the watched drives before. Before each gather.
   // Drives of which that is not known are walked, or else, by `watch.unwatched`, listed in unwatched().
-  base::Result<> synchronise(const GlobalOptions& global);
+  base::Result<> synchronise();
   const std::vector<std::string>& unwatched() const { return unwatched_; }
 
   // An error that does not fail the scan; empty: none.
@@ -46,10 +47,13 @@ class ScanWalk {
 
  private:
   std::vector<scanner::Drive> drives() const;
+  bool stamp_drive(const std::filesystem::path& drive, const std::string& stamp,
+                   const std::string& before) const;
   std::vector<scanner::UsageLimit> limits() const;
   std::size_t threads() const;
   std::optional<std::uint64_t> oldest_unread();
 
+  const GlobalOptions& global_;
   const config::Config& config_;
   const base::Clock& clock_;
   scanner::UsageDatabase& database_;

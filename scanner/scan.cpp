@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -105,6 +106,23 @@ class Scan {
     return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_));
   }
 
+  // At the end: a copy of the drive that has the stamp has all that this scan saw. A drive that does not take
+  // it keeps that of the last scan.
+  base::Result<> keep_stamps() {
+    if (!context_.environment.stamp_drive) return {};
+    const std::string stamp = tracker::InstanceId::random().to_string();
+    for (const KnownDrive& known : drives_) {
+      const bool has_failed = std::ranges::any_of(
+          report_.failed_drives, [&](const ScanError& each) { return each.path == known.drive.path; });
+      if (has_failed) continue;
+      const auto before = transaction_.setting(stamp_key(known.id));
+      if (!before) return before.error();
+      if (!context_.environment.stamp_drive(known.drive.path, stamp, before->value_or(""))) continue;
+      if (auto kept = transaction_.set_setting(stamp_key(known.id), stamp); !kept) return kept;
+    }
+    return {};
+  }
+
   // Empty if the marks decide what is walked.
   base::Result<std::string> reason_for_everything(bool file_feed_begins, bool owners_begin) {
     if (transaction_.is_first()) {
@@ -182,6 +200,7 @@ class Scan {
       return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
     if (auto kept = keep_clock(); !kept) return kept;
+    if (auto kept = keep_stamps(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
       return kept;
     return transaction_.commit(report_.record);
@@ -257,6 +276,33 @@ base::Result<std::string> setting_of(UsageDatabase& database, const ScanOptions&
   return encode_setting(*id, *last + 1, options);
 }
 
+// A scan that failed is resumed, unless what is kept of it takes the space that the next one needs.
+void end_unfinished(UnfinishedScan& unfinished, const base::Result<ScanReport>& report) {
+  const bool is_stopped = !report && report.error().code == Errc::interrupted;
+  if (report || (!is_stopped && !unfinished.check_space())) unfinished.remove();
+}
+
+// Sets `refused` of drives that turned out to be others than those that were walked: another attempt is to be
+// made without them.
+base::Result<ScanReport> attempt(UsageDatabase& database, ScanOptions& options, const ScanInput& input,
+                                 const ScanEnvironment& environment, bool& is_over) {
+  auto transaction = database.begin_scan();
+  if (!transaction) return transaction.error();
+  if (environment.unfinished != nullptr) {
+    auto setting = setting_of(database, options);
+    if (!setting) return setting.error();
+    environment.unfinished->begin(std::move(*setting), input, options.full);
+  }
+  Scan scan(options, input, environment, **transaction);
+  auto report = scan.run();
+  is_over = scan.replaced().empty();
+  for (Drive& drive : options.drives) {
+    const auto why = scan.replaced().find(drive.path);
+    if (why != scan.replaced().end()) drive.refused = why->second;
+  }
+  return report;
+}
+
 }  // namespace
 
 base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
@@ -286,22 +332,11 @@ base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& op
   auto usable = checked(options);
   if (!usable) return usable.error();
   for (;;) {
-    auto transaction = database.begin_scan();
-    if (!transaction) return transaction.error();
-    if (environment.unfinished != nullptr) {
-      auto setting = setting_of(database, *usable);
-      if (!setting) return setting.error();
-      environment.unfinished->begin(std::move(*setting), input, usable->full);
-    }
-    Scan scan(*usable, input, environment, **transaction);
-    auto report = scan.run();
-    if (report && environment.unfinished != nullptr) environment.unfinished->remove();
-    if (scan.replaced().empty()) return report;
-    // Again without those drives, so that it ends; what was logged is not read again.
-    for (Drive& drive : usable->drives) {
-      const auto why = scan.replaced().find(drive.path);
-      if (why != scan.replaced().end()) drive.refused = why->second;
-    }
+    bool is_over = true;
+    auto report = attempt(database, *usable, input, environment, is_over);
+    if (!report) database.empty_log();
+    if (is_over && environment.unfinished != nullptr) end_unfinished(*environment.unfinished, report);
+    if (is_over) return report;
   }
 }
 

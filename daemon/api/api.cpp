@@ -73,6 +73,8 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest&) { return api.services_.node.drives(); }},
       {"/v1/drives/accept", "POST", administering, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
+      {"/v1/drives/stamp", "POST", administering, Body::none, Thread::main,
+       [](Api& api, const HttpRequest& request) { return api.services_.node.stamp_drive(request); }},
       {"/v1/watch", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.watch(request)); }},
       {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main,

@@ -16,6 +16,7 @@
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
 #include "peer/http/watch_report.h"
+#include "tracker/cycles/ids.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::daemon {
@@ -30,6 +31,12 @@ constexpr std::size_t watch_body_bytes_max = std::size_t{256} << 10U;
 std::optional<HttpResponse> refuse_watch_body(const HttpRequest& request) {
   if (request.body.size() <= watch_body_bytes_max) return std::nullopt;
   return to_response({413, "body_too_large", "the body is too large for a report of spoor-watch"});
+}
+
+HttpResponse wrong_node(const tracker::NodeIdentity& node, std::string_view cluster, std::string_view name) {
+  return to_response({409, "wrong_node",
+                      fmt::format("this is node '{}' of cluster '{}', not '{}' of '{}'", node.node,
+                                  node.cluster, base::printable(name), base::printable(cluster))});
 }
 
 struct EncodedAnswer {
@@ -155,6 +162,33 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest&
   co_return last_drives();
 }
 
+boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& request) {
+  const auto path = request.query_value("path");
+  const auto stamp = request.query_value("stamp");
+  const std::string_view before = request.query_value("before").value_or("");
+  const tracker::NodeIdentity& node = parts_.node;
+  const auto cluster = request.query_value("cluster");
+  const auto name = request.query_value("node");
+  const bool is_valid = cluster && name && path && stamp && tracker::InstanceId::parse(*stamp) &&
+                        (before.empty() || tracker::InstanceId::parse(before));
+  if (!is_valid) {
+    co_return to_response({400, "invalid_request",
+                           "give the node, the drive and the stamps, of 32 hexadecimal digits: "
+                           "/v1/drives/stamp?cluster=default&node=n1&path=/mnt/disk1&stamp=...&before=..."});
+  }
+  if (cluster != node.cluster || name != node.node) co_return wrong_node(node, *cluster, *name);
+  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
+  ++saves_waiting_;
+  tracker::DriveStamp stamps{std::string(*stamp), std::string(before)};
+  auto stamping = parts_.snapshot_scheduler.stamp_drive(std::filesystem::path(*path), std::move(stamps));
+  const base::Result<> done = co_await std::move(stamping);
+  --saves_waiting_;
+  if (done) co_return json_response(json::object());
+  const bool is_unknown = done.error().code == std::errc::invalid_argument;
+  co_return to_response(is_unknown ? Problem{404, "not_found", done.error().message}
+                                   : Problem{409, "drive_refused", done.error().message});
+}
+
 HttpResponse NodeRoutes::watch(const HttpRequest& request) {
   if (auto refused = refuse_watch_body(request)) return *std::move(refused);
   auto report = peer::parse_watched_drive(request.body);
@@ -169,12 +203,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& r
   auto asked = peer::parse_sync_request(request.body);
   if (!asked) co_return to_response({400, "invalid_request", asked.error().message});
   const tracker::NodeIdentity& node = parts_.node;
-  if (asked->cluster != node.cluster || asked->node != node.node) {
-    co_return to_response(
-        {409, "wrong_node",
-         fmt::format("this is node '{}' of cluster '{}', not '{}' of '{}'", node.node, node.cluster,
-                     base::printable(asked->node), base::printable(asked->cluster))});
-  }
+  if (asked->cluster != node.cluster || asked->node != node.node)
+    co_return wrong_node(node, asked->cluster, asked->node);
   if (parts_.watched.is_overloaded())
     co_return to_response({503, "overloaded", "too many scans wait for spoor-watch already"});
   auto synchronising = parts_.watched.synchronise(*std::move(asked));

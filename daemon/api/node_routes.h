@@ -22,8 +22,8 @@
 namespace spoor::daemon {
 
 // What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle), its drives
-// (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept, POST /v1/watch and /v1/watch/sync) and its
-// state (GET /v1/status, /metrics, /livez, /healthz and /readyz).
+// (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept and /v1/drives/stamp, POST /v1/watch and
+// /v1/watch/sync) and its state (GET /v1/status, /metrics, /livez, /healthz and /readyz).
 //
 // Runs on the main thread; merges the marks for peers on `answers`, while marks are made. All references
 // must outlive it.
@@ -54,6 +54,7 @@ class NodeRoutes {
   boost::asio::awaitable<HttpResponse> save_snapshot();
   boost::asio::awaitable<HttpResponse> drives();
   boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> stamp_drive(const HttpRequest& request);
 
   HttpResponse watch(const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> sync_watch(const HttpRequest& request);

@@ -120,30 +120,53 @@ tracker::DriveState SnapshotScheduler::hanging_state(std::size_t drive, std::chr
       drive, fmt::format("does not respond within {} s: the disk hangs", time.count()));
 }
 
-asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem::path path) {
-  const auto found = persistence_.drives().find(path);
-  if (!found) co_return found.error();
-  const std::size_t drive = *found;
+// One at a time, and none beside a save.
+asio::awaitable<base::Result<>> SnapshotScheduler::run_on_drive(
+    std::size_t drive, std::function<base::Result<>()> job,
+    std::function<void(const base::Result<>&)> ended_late) {
   co_await wait_until_idle();
   const auto done = std::make_shared<std::optional<base::Result<>>>();
   const auto late_at = clock_.steady_now() + response_max;
   if (!threads_.is_late(drive)) {
-    threads_.run(
-        drive, [&persistence = persistence_, drive] { return persistence.accept_drive(drive); },
-        [this, drive, done, late_at](base::Result<> result) {
-          if (until(late_at).count() <= 0) return finish_late_acceptance(drive, result);
-          *done = std::move(result);
-          drive_timer_->cancel();
-        });
+    threads_.run(drive, std::move(job),
+                 [this, done, late_at, ended_late = std::move(ended_late)](base::Result<> result) {
+                   if (until(late_at).count() <= 0) return ended_late(result);
+                   *done = std::move(result);
+                   drive_timer_->cancel();
+                 });
     while (!*done && until(late_at).count() > 0) co_await drive_timer_->wait(until(late_at));
     if (!*done) threads_.set_late(drive);
   }
-  base::Result<> accepted = *done ? **done
-                                  : base::Result<>(base::Error(std::make_error_code(std::errc::timed_out),
-                                                               hanging_state(drive, response_max).error));
   finish_save();
+  if (*done) co_return **done;
+  co_return base::Error(std::make_error_code(std::errc::timed_out), hanging_state(drive, response_max).error);
+}
+
+asio::awaitable<base::Result<>> SnapshotScheduler::accept_drive(std::filesystem::path path) {
+  const auto found = persistence_.drives().find(path);
+  if (!found) co_return found.error();
+  const std::size_t drive = *found;
+  auto accepting = run_on_drive(
+      drive, [&persistence = persistence_, drive] { return persistence.accept_drive(drive); },
+      [this, drive](const base::Result<>& late) { finish_late_acceptance(drive, late); });
+  const base::Result<> accepted = co_await std::move(accepting);
   if (accepted) co_await save();
   co_return accepted;
+}
+
+asio::awaitable<base::Result<>> SnapshotScheduler::stamp_drive(std::filesystem::path path,
+                                                               tracker::DriveStamp stamp) {
+  const auto found = persistence_.drives().find(path);
+  if (!found) co_return found.error();
+  const std::size_t drive = *found;
+  auto writing = run_on_drive(
+      drive,
+      [&drives = persistence_.drives(), drive, stamp = std::move(stamp)] {
+        return drives.stamp(drive, stamp);
+      },
+      [](const base::Result<>&) {});
+  const base::Result<> written = co_await std::move(writing);
+  co_return written;
 }
 
 // The caller was told that the drive does not respond.

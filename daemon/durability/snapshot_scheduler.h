@@ -58,6 +58,9 @@ class SnapshotScheduler {
   // disk hangs.
   boost::asio::awaitable<base::Result<>> accept_drive(std::filesystem::path drive);
 
+  // Writes the stamp of a scan to the drive. Fails after response_max if the disk hangs.
+  boost::asio::awaitable<base::Result<>> stamp_drive(std::filesystem::path drive, tracker::DriveStamp stamp);
+
   // Returns the current state of each drive. A drive that the last save refused and that is back is ok, and a
   // save is requested; a drive that could not be written keeps the state that the last save found. A disk
   // that hangs is reported as such after check_max.
@@ -118,6 +121,8 @@ class SnapshotScheduler {
   std::optional<std::chrono::milliseconds> wait_left(const SaveRound& round) const;
   std::chrono::milliseconds until(base::SteadyTime time) const;
   tracker::DriveState hanging_state(std::size_t drive, std::chrono::seconds time) const;
+  boost::asio::awaitable<base::Result<>> run_on_drive(std::size_t drive, std::function<base::Result<>()> job,
+                                                      std::function<void(const base::Result<>&)> ended_late);
   void finish_late_acceptance(std::size_t drive, const base::Result<>& accepted);
   std::shared_ptr<CheckRound> begin_check();
   void end_check();

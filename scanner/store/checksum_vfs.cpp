@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/file_system.h"
+#include "scanner/store/database_files.h"
 #include "scanner/store/log_file.h"
 
 namespace spoor::scanner {
@@ -31,6 +32,7 @@ using Page = std::array<std::byte, page_bytes>;
 // It is followed by the file of the system's VFS, in the memory that SQLite allocates.
 struct CheckedFile {
   sqlite3_file base;
+  const char* name;  // SQLite's, until the file is closed
 
   sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -40,6 +42,13 @@ sqlite3_file* below(sqlite3_file* file) { return reinterpret_cast<CheckedFile*>(
 template <auto method, class... Args>
 int forward(sqlite3_file* file, Args... args) {
   return (below(file)->pMethods->*method)(below(file), args...);
+}
+
+// A write to a mapped page that has no place on the disk ends the process. SQLite gives one to the last bytes
+// of each 4 KiB, which is not enough with smaller blocks or copy on write.
+int map_shared(sqlite3_file* file, int region, int bytes, int extend, void volatile** at) {
+  if (is_disk_full(reinterpret_cast<CheckedFile*>(file)->name)) return SQLITE_FULL;
+  return forward<&sqlite3_io_methods::xShmMap>(file, region, bytes, extend, at);
 }
 
 void forward_barrier(sqlite3_file* file) { below(file)->pMethods->xShmBarrier(below(file)); }
@@ -97,7 +106,7 @@ constexpr sqlite3_io_methods methods{
     .xFileControl = forward<&sqlite3_io_methods::xFileControl, int, void*>,
     .xSectorSize = forward<&sqlite3_io_methods::xSectorSize>,
     .xDeviceCharacteristics = forward<&sqlite3_io_methods::xDeviceCharacteristics>,
-    .xShmMap = forward<&sqlite3_io_methods::xShmMap, int, int, int, void volatile**>,
+    .xShmMap = map_shared,
     .xShmLock = forward<&sqlite3_io_methods::xShmLock, int, int, int>,
     .xShmBarrier = forward_barrier,
     .xShmUnmap = forward<&sqlite3_io_methods::xShmUnmap, int>,
@@ -121,6 +130,7 @@ int open(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, 
   if ((flags & SQLITE_OPEN_WAL) != 0) return open_log_file(*system, name, file, flags, flags_out);
   if ((flags & SQLITE_OPEN_MAIN_DB) == 0) return system->xOpen(system, name, file, flags, flags_out);
   file->pMethods = nullptr;
+  reinterpret_cast<CheckedFile*>(file)->name = name;
   if ((flags & SQLITE_OPEN_CREATE) != 0 && name != nullptr) create_closed_to_others(name);
   const int code = system->xOpen(system, name, below(file), flags, flags_out);
   // SQLite calls xClose only if pMethods is set.

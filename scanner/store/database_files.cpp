@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/endian/conversion.hpp>
 #include <charconv>
 #include <fstream>
@@ -19,6 +20,8 @@ namespace {
 constexpr std::uint64_t note_bytes_max = 4096;
 constexpr std::string_view sqlite_magic("SQLite format 3\0", 16);
 constexpr std::size_t header_bytes = 100;
+constexpr std::uint64_t space_bytes_least = std::uint64_t{128} << 10U;
+constexpr std::uint64_t journal_space_max = std::uint64_t{512} << 20U;
 
 std::filesystem::path beside(const std::filesystem::path& file, const char* suffix) {
   std::filesystem::path path = file;
@@ -156,6 +159,16 @@ base::Result<> put_rebuilt_in_place(const std::filesystem::path& file) {
     return renamed;
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped;
   return files.sync_directory(file.parent_path());
+}
+
+bool is_disk_full(const std::filesystem::path& file) {
+  const auto space = base::PosixFileSystem().space(file.parent_path());
+  return space && space->free_bytes < space_bytes_least;
+}
+
+bool has_space_for(const std::filesystem::path& file, std::uint64_t bytes) {
+  const auto space = base::PosixFileSystem().space(file.parent_path());
+  return !space || space->free_bytes >= bytes + std::min(space->bytes / 20, journal_space_max);
 }
 
 base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark) {

@@ -30,6 +30,12 @@ base::Result<> put_rebuilt_in_place(const std::filesystem::path& file);
 // Removes FILE.new and the files beside it, if they exist.
 base::Result<> drop_rebuilt(const std::filesystem::path& file);
 
+// Whether nothing can be written beside the file: SQLite needs some pages even for reading.
+bool is_disk_full(const std::filesystem::path& file);
+// Whether `bytes` more, beside the file, leave 5 % of the file system, at most 512 MiB, to the journal of the
+// daemon. True if that is unknown.
+bool has_space_for(const std::filesystem::path& file, std::uint64_t bytes);
+
 // FILE.commit: the last commit. SQLite reads a damaged log only up to the damage. FILE.commit detects the
 // commits that are then missing, and an older copy in the place of FILE.
 struct CommitMark {

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "scanner/store/database_files.h"
 #include "scanner/store/write_buffer.h"
 
 namespace spoor::scanner {
@@ -13,12 +14,15 @@ namespace {
 
 constexpr int frame_header_bytes = 24;
 constexpr std::size_t committed_size_at = 4;
+constexpr sqlite3_int64 space_step = 1 << 20;  // so many bytes more need no look at the free space
 
 // It is followed by the file of the system's VFS, in the memory that SQLite allocates.
 struct LogFile {
   sqlite3_file base = {};
   WriteBuffer buffer;
   bool is_in_commit_frame = false;  // the page of a frame that commits follows
+  const char* name = nullptr;       // SQLite's, until the file is closed
+  sqlite3_int64 space_end = space_step;
 
   sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
@@ -50,10 +54,18 @@ int read(sqlite3_file* file, void* to, int bytes, sqlite3_int64 offset) {
   return code == SQLITE_OK ? forward<&sqlite3_io_methods::xRead>(file, to, bytes, offset) : code;
 }
 
+// A large log must not take the space of the daemon's journal.
+bool has_space(LogFile& log, sqlite3_int64 end) {
+  if (end <= log.space_end) return true;
+  log.space_end = end + space_step;
+  return has_space_for(log.name, space_step);
+}
+
 // Other connections read what was committed, whether it is synced or not. The header of a frame that commits
 // has the size of the database after it (https://sqlite.org/fileformat2.html#wal_file_format).
 int write(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 offset) {
   LogFile& log = log_of(file);
+  if (!has_space(log, offset + bytes)) return SQLITE_FULL;
   const int code = log.buffer.write(log.below(), from, bytes, offset);
   const bool is_end_of_commit = std::exchange(log.is_in_commit_frame, false);
   if (bytes == frame_header_bytes) {
@@ -95,6 +107,7 @@ int open_log_file(sqlite3_vfs& system, const char* name, sqlite3_file* file, int
   // SQLite calls xClose only if pMethods is set.
   if (log.below()->pMethods == nullptr) return code;
   std::construct_at(&log);
+  log.name = name;
   file->pMethods = &methods;
   return code;
 }

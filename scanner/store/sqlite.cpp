@@ -1,7 +1,6 @@
 #include "scanner/store/sqlite.h"
 
 #include <fmt/core.h>
-#include <sys/statvfs.h>
 
 #include <filesystem>
 
@@ -15,22 +14,12 @@ namespace {
 // A null pointer would bind NULL instead of an empty value.
 const char* bytes_of(std::string_view value) { return value.empty() ? "" : value.data(); }
 
-// SQLite needs a few pages for its log and the log's index, even for reading.
-constexpr std::uint64_t space_bytes_least = std::uint64_t{128} << 10U;
-
-bool has_no_space(const std::filesystem::path& folder) {
-  struct statvfs found{};
-  if (::statvfs(folder.c_str(), &found) != 0) return false;
-  const bool has_no_inode = found.f_files > 0 && found.f_favail == 0;
-  return has_no_inode || std::uint64_t{found.f_bavail} * found.f_frsize < space_bytes_least;
-}
-
 // SQLite reports a full disk as an I/O error unless it writes to the database itself.
 std::string advice(int code, const std::filesystem::path& file) {
-  const auto folder = file.parent_path();
   const bool may_be_full = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
-  if (code == SQLITE_FULL || (may_be_full && has_no_space(folder))) {
-    return fmt::format("; no space left in {}: free some space", base::printable(folder.native()));
+  if (code == SQLITE_FULL || (may_be_full && is_disk_full(file))) {
+    return fmt::format("; too little space left in {}: free some space",
+                       base::printable(file.parent_path().native()));
   }
   return code == SQLITE_BUSY ? "; another program locked it for too long" : "";
 }

@@ -76,14 +76,20 @@ void check_commits(SQLite::Database& database, const std::optional<CommitMark>& 
                           SQLITE_CORRUPT);
 }
 
-// So that the file set aside is complete without its log. Best effort.
-void empty_log(const std::filesystem::path& file) {
+// A file that does not grow much needs no look at the free space.
+constexpr std::uint64_t growth_max = std::uint64_t{1} << 20U;
+
+// What the commit adds to the log must fit into the file, or the log can never be emptied.
+void require_space(SQLite::Database& database) {
+  const int flushed = sqlite3_db_cacheflush(database.getHandle());
+  if (flushed != SQLITE_OK) throw SQLite::Exception(database.getHandle(), flushed);
+  const auto page_bytes = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_size").getInt64());
+  const auto pages = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_count").getInt64());
   std::error_code failure;
-  if (!std::filesystem::exists(file, failure)) return;  // open() would create it
-  auto database = UsageDatabase::open(file);
-  if (!database) return;
-  database->handle().setBusyTimeout(checkpoint_timeout_ms);  // for readers
-  static_cast<void>(database->handle().tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
+  const std::uint64_t present = std::filesystem::file_size(database.getFilename(), failure);
+  if (failure || pages * page_bytes < present + growth_max) return;
+  if (!has_space_for(database.getFilename(), pages * page_bytes - present))
+    throw SQLite::Exception("the file cannot grow", SQLITE_FULL);
 }
 
 std::string older_text(const std::filesystem::path& file) {
@@ -115,6 +121,7 @@ ScanRecord read_record(const SqliteStatement& row) {
 
 std::string identity_key(std::int64_t drive) { return fmt::format("drive_identity {}", drive); }
 std::string gap_key(std::int64_t drive) { return fmt::format("drive_gap {}", drive); }
+std::string stamp_key(std::int64_t drive) { return fmt::format("drive_stamp {}", drive); }
 std::string audit_key(std::int64_t drive) { return fmt::format("audit {}", drive); }
 
 UsageDatabase::UsageDatabase(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
@@ -154,7 +161,11 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
 base::Result<UsageDatabase> UsageDatabase::finish_rebuild(const std::filesystem::path& file,
                                                           UsageDatabase rebuilt) {
   rebuilt.database_.reset();
-  empty_log(file);
+  std::error_code failure;
+  if (std::filesystem::exists(file, failure)) {  // open() would create it
+    // So that the file set aside is complete without its log. Best effort.
+    if (auto replaced = open(file)) replaced->empty_log();
+  }
   if (auto placed = put_rebuilt_in_place(file); !placed)
     return base::wrap("cannot replace the scan database by the rebuilt one", placed.error());
   return open(file);
@@ -262,6 +273,12 @@ base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max
   });
 }
 
+void UsageDatabase::empty_log() {
+  database_->setBusyTimeout(checkpoint_timeout_ms);  // for readers
+  static_cast<void>(database_->tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
+  database_->setBusyTimeout(busy_timeout_ms);
+}
+
 base::Result<std::unique_ptr<ScanTransaction>> UsageDatabase::begin_scan() {
   return guarded("begin a scan", *database_, [&] { return std::make_unique<ScanTransaction>(*database_); });
 }
@@ -357,6 +374,7 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
     SqliteStatement(database_, "DELETE FROM drives WHERE id = ?", drive.id).run();
     erase_setting(database_, identity_key(drive.id));  // SQLite may reuse the id
     erase_setting(database_, gap_key(drive.id));
+    erase_setting(database_, stamp_key(drive.id));
     erase_setting(database_, audit_key(drive.id));
   });
 }
@@ -401,6 +419,7 @@ base::Result<> ScanTransaction::commit(const ScanRecord& record) {
     forget_old_records();
     const auto commits = number_setting(database_, commits_key, 0) + 1;
     put_setting(database_, commits_key, std::to_string(commits));
+    require_space(database_);
     transaction_.commit();
     finish_commit_count(static_cast<std::uint64_t>(commits));
   });

@@ -47,6 +47,7 @@ inline constexpr const char* usage_limits_key = "usage_limits";  // scanner/hist
 // and the progress of its audit (scan_audit.h).
 std::string identity_key(std::int64_t drive);
 std::string gap_key(std::int64_t drive);
+std::string stamp_key(std::int64_t drive);  // DriveStamp::stamp of the last scan
 std::string audit_key(std::int64_t drive);
 
 class ScanTransaction;
@@ -100,6 +101,10 @@ class UsageDatabase {
   // Opens the transaction of a scan. Fails if another one is open, in this or another process. The database
   // must outlive it.
   base::Result<std::unique_ptr<ScanTransaction>> begin_scan();
+
+  // Writes the log into the file and frees its space, as far as readers let it. To be called after a
+  // transaction that failed, too.
+  void empty_log();
 
   SQLite::Database& handle() { return *database_; }
 

@@ -298,6 +298,20 @@ class ListingBuilder {
   Owners owners_;
 };
 
+// As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
+base::Result<std::optional<std::string>> read_file(const DirectoryHandle& root, const char* name,
+                                                   std::size_t bytes_max) {
+  const DirectoryHandle file(::openat(root.descriptor, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
+    return std::optional<std::string>();
+  }
+  std::string content(bytes_max, '\0');
+  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
+  if (got < 0) return base::system_error(errno, fmt::format("its file {} cannot be read", name));
+  content.resize(static_cast<std::size_t>(got));
+  return std::optional(std::move(content));
+}
+
 }  // namespace
 
 bool is_gone(const std::error_code& code) {
@@ -343,24 +357,18 @@ base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::fil
   return finish_open(::open(drive.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), nullptr);
 }
 
-// As the daemon reads it, but below the descriptor: the path may lead to another file system by now.
 base::Result<std::optional<std::string>> PosixDirectoryReader::drive_identity(
     const DirectoryHandle& root) const {
-  const DirectoryHandle file(
-      ::openat(root.descriptor, tracker::drive_identity_file, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.descriptor < 0 && is_gone(std::error_code(errno, std::system_category()))) {
-    return std::optional<std::string>();
-  }
-  std::string content(tracker::drive_identity_bytes_max, '\0');
-  const ssize_t got = file.descriptor < 0 ? -1 : ::pread(file.descriptor, content.data(), content.size(), 0);
-  if (got < 0) {
-    return base::system_error(errno,
-                              std::string("cannot read its identity, ") + tracker::drive_identity_file);
-  }
-  content.resize(static_cast<std::size_t>(got));
-  if (auto identity = tracker::parse_drive_identity(content)) return identity;
+  const auto content = read_file(root, tracker::drive_identity_file, tracker::drive_identity_bytes_max);
+  if (!content || !*content) return content;
+  if (auto identity = tracker::parse_drive_identity(**content)) return identity;
   return base::Error(std::make_error_code(std::errc::bad_message),
                      fmt::format("its identity, {}, is corrupt", tracker::drive_identity_file));
+}
+
+base::Result<std::optional<std::string>> PosixDirectoryReader::drive_stamp(
+    const DirectoryHandle& root) const {
+  return read_file(root, tracker::drive_stamp_file, tracker::drive_stamp_bytes_max);
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::open_below(const DirectoryHandle& top,

@@ -69,6 +69,9 @@ class DirectoryReader {
   // corrupt.
   virtual base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const = 0;
 
+  // The content of tracker::drive_stamp_file on the drive of this root; nothing if there is none.
+  virtual base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const = 0;
+
   // `path` is the logical path of the directory to open, `name` its last component. Fails with
   // std::errc::cross_device_link if another mount begins there, which is not opened.
   virtual base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
@@ -110,6 +113,7 @@ class PosixDirectoryReader final : public DirectoryReader {
   base::Result<DirectoryHandle> open_drive(const std::filesystem::path& drive) const override;
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override;
   base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override;
+  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const override;
   base::Result<DirectoryHandle> open(const DirectoryHandle& parent, const std::string& name,
                                      std::string_view path) const override;
   base::Result<DirectoryHandle> open_below(const DirectoryHandle& top, std::string_view below) const override;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/directory_overlap.h"
+#include "tracker/storage/drive_registry.h"
 
 namespace spoor::scanner {
 namespace {
@@ -64,21 +65,40 @@ base::Result<> empty_overlapping(WalkContext& context, std::int64_t id) {
 
 // Anything on the drive may have changed: its root counts as unread, so that all of it is walked, in this
 // scan or, if the drive fails, once it can be.
+base::Result<> walk_all(WalkContext& context, const Drive& drive, std::int64_t id, std::string_view reason) {
+  const std::int64_t parent = DirectoryStore::parent_of_root(id);
+  auto root = context.transaction.directories().find(parent, "");
+  if (!root) return root.error();
+  if (!*root) return {};
+  (*root)->set_state(DirectoryState::unread);
+  if (auto put = context.transaction.directories().put(parent, **root); !put) return put;
+  context.drive_gaps.push_back({drive.path.native(), std::string(reason)});
+  return {};
+}
+
 base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t id) {
   if (drive.gap.empty() && drive.gap_reason.empty()) return {};
   const auto known = context.transaction.setting(gap_key(id));
   if (!known) return known.error();
   if (!drive.gap.empty() && *known == drive.gap) return {};
-  const std::int64_t parent = DirectoryStore::parent_of_root(id);
-  auto root = context.transaction.directories().find(parent, "");
-  if (!root) return root.error();
-  if (*root) {
-    (*root)->set_state(DirectoryState::unread);
-    if (auto put = context.transaction.directories().put(parent, **root); !put) return put;
-    context.drive_gaps.push_back({drive.path.native(), drive.gap_reason});
-  }
+  if (auto walked = walk_all(context, drive, id, drive.gap_reason); !walked) return walked;
   // Where it is not known what is marked, the watch may still be the one that the last scan knew.
   return drive.gap.empty() ? base::Result<>() : context.transaction.set_setting(gap_key(id), drive.gap);
+}
+
+// A drive that was rolled back has older content, without a mark, and nothing else tells.
+base::Result<> apply_stamp(WalkContext& context, const Drive& drive, std::int64_t id) {
+  const auto expected = context.transaction.setting(stamp_key(id));
+  if (!expected) return expected.error();
+  if (!*expected) return {};
+  const auto root = context.environment.reader.look_at_drive(drive.path);
+  if (!root) return {};  // it fails
+  const auto content = context.environment.reader.drive_stamp(*root);
+  if (!content) return walk_all(context, drive, id, content.error().message);
+  const auto found = tracker::parse_drive_stamp(content->value_or(""));
+  if (found && (found->stamp == **expected || found->before == **expected)) return {};
+  return walk_all(context, drive, id,
+                  "it does not have the stamp of the last scan: it was rolled back, or is an older copy");
 }
 
 base::Result<> update_identity(WalkContext& context, Drive& drive, std::int64_t id) {
@@ -89,6 +109,7 @@ base::Result<> update_identity(WalkContext& context, Drive& drive, std::int64_t 
   if (drive.identity.empty() || *before == drive.identity) return {};
   if (*before) {
     if (auto emptied = empty_drive(context, id); !emptied) return emptied;
+    if (auto removed = context.transaction.remove_setting(stamp_key(id)); !removed) return removed;
   }
   return context.transaction.set_setting(identity_key(id), drive.identity);
 }
@@ -97,6 +118,7 @@ base::Result<> update(WalkContext& context, Drive& drive, std::int64_t id) {
   if (drive.overlaps) return empty_overlapping(context, id);
   if (!drive.refused.empty()) return {};
   if (auto updated = update_identity(context, drive, id); !updated) return updated;
+  if (auto applied = apply_stamp(context, drive, id); !applied) return applied;
   return apply_gap(context, drive, id);
 }
 

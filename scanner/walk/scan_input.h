@@ -91,6 +91,10 @@ struct Progress {
   std::string path = {};         // the real one of the directory just read
 };
 
+// Writes the stamp of this scan, and that of the last one, to the drive; returns whether it is there.
+using StampDrive = std::function<bool(const std::filesystem::path& drive, const std::string& stamp,
+                                      const std::string& before)>;
+
 // What to work with. All that is referred to must outlive the scan.
 struct ScanEnvironment {
   const DirectoryReader& reader;
@@ -99,6 +103,7 @@ struct ScanEnvironment {
   std::stop_token stop = {};
   std::function<void(const Progress&)> progress = {};  // called on the scan's thread; may be empty
   UnfinishedScan* unfinished = nullptr;                // keeps what a kill would lose; null: nothing is kept
+  StampDrive stamp_drive = {};                         // without it, no rolled back drive is noticed
 };
 
 }  // namespace spoor::scanner

@@ -18,6 +18,8 @@ constexpr std::string_view magic = "SPOORUNF";
 constexpr std::uint32_t version = 4;
 constexpr const char* head_name = "scan";
 constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
+constexpr std::uint64_t kept_free_min = std::uint64_t{512} << 20U;
+constexpr std::uint64_t kept_free_max = std::uint64_t{2} << 30U;
 
 void put_text(base::ByteWriter& out, std::string_view text) {
   out.u64(text.size());
@@ -132,6 +134,7 @@ void UnfinishedScan::begin(std::string setting, const ScanInput& input, bool ful
 
 base::Result<> UnfinishedScan::write() {
   if (is_written_) return {};
+  if (auto room = check_space(); !room) return room;
   if (auto made = files_.create_directory(directory_); !made) return made;
   if (auto synced = files_.sync_directory(directory_.parent_path()); !synced) return synced;
   base::ByteWriter out;
@@ -147,6 +150,17 @@ base::Result<> UnfinishedScan::write() {
     return written;
   is_written_ = true;
   return {};
+}
+
+base::Result<> UnfinishedScan::check_space(std::uint64_t bytes) const {
+  const auto folder = directory_.parent_path();
+  const auto space = files_.space(folder);
+  if (!space) return space.error();
+  const std::uint64_t kept = std::clamp(space->bytes / 20, kept_free_min, kept_free_max);
+  if (space->free_bytes >= kept + bytes) return {};
+  return base::Error(std::make_error_code(std::errc::no_space_on_device),
+                     fmt::format("{} MiB are free in {}, and {} MiB are to stay free",
+                                 space->free_bytes >> 20U, folder.native(), kept >> 20U));
 }
 
 // The head first: without it, the other files are ignored.

@@ -20,7 +20,8 @@ namespace spoor::scanner {
 std::string encode_setting(std::string_view database, std::uint64_t scan, const ScanOptions& options);
 
 // A directory of files. It holds nothing but what a scan has read, and may be removed whenever no scan runs.
-// It is written when the first log is, so that a small scan leaves no trace.
+// It is written when the first log is, so that a small scan leaves no trace. Nothing is written while little
+// space is left: the journal and the commit of the scan need it.
 //
 // Not thread-safe; the owner holds the scan lock.
 class UnfinishedScan {
@@ -45,6 +46,10 @@ class UnfinishedScan {
 
   // Writes the scan to disk, unless it is there.
   base::Result<> write();
+
+  // Fails if less than 5 % of the file system would stay free after `bytes` more, at least 512 MiB and at
+  // most 2 GiB.
+  base::Result<> check_space(std::uint64_t bytes = 0) const;
 
   // Removes all, as far as possible, and the directory: another user may have to make its own. A file that
   // remains is not taken for a scan that was killed.

@@ -230,6 +230,7 @@ void WalkLog::flush() {
 }
 
 base::Result<> WalkLog::write_buffer() {
+  if (auto room = scan_.check_space(unwritten_.size()); !room) return room;
   if (!out_) {
     auto opened = scan_.add_log_file(name_);
     if (!opened) return opened.error();

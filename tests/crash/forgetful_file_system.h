@@ -50,6 +50,9 @@ class ForgetfulFileSystem final : public base::FileSystem {
     if (forgets_(path)) return {};
     return inner_.sync_directory(path);
   }
+  base::Result<base::DiskSpace> space(const std::filesystem::path& path) override {
+    return inner_.space(path);
+  }
 
  private:
   class Unsynced final : public base::OutputFile {

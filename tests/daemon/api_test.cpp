@@ -253,6 +253,7 @@ TEST_F(ApiTest, EachRoute_IsAllowedToItsRolesOnly) {
                                {"POST", "/v1/snapshot", "admin"},
                                {"GET", "/v1/drives", "read admin"},
                                {"POST", "/v1/drives/accept", "admin"},
+                               {"POST", "/v1/drives/stamp", "admin"},
                                {"POST", "/v1/watch", "admin"},
                                {"POST", "/v1/watch/sync", "admin"},
                                {"GET", "/v1/usage", "read peer admin"},

@@ -29,6 +29,7 @@ constexpr Route routes[] = {
     {"POST", "/v1/snapshot", "", ""},
     {"GET", "/v1/drives", "", "read"},
     {"POST", "/v1/drives/accept?path=/nowhere", "", ""},
+    {"POST", "/v1/drives/stamp", "", ""},
     {"POST", "/v1/watch", "{}", ""},
     {"POST", "/v1/watch/sync", "{}", ""},
     {"GET", "/v1/usage", "", "read peer"},

@@ -149,7 +149,7 @@ TEST_F(HttpApiTest, PostS3Events_OneInvalidRecord_RefusesAllEvents) {
 // A page in a browser on this machine could mark, and save, and take drives in.
 TEST_F(HttpApiTest, CrossSiteRequests_AreRefused) {
   for (const std::string path : {"/v1/marks", "/v1/events/s3", "/v1/peer/cycle", "/v1/snapshot",
-                                 "/v1/drives/accept", "/v1/watch", "/v1/watch/sync"}) {
+                                 "/v1/drives/accept", "/v1/drives/stamp", "/v1/watch", "/v1/watch/sync"}) {
     const auto answer = [&](const std::string& headers) {
       support::RawClient client(port());
       client.send("POST " + path +

@@ -92,8 +92,8 @@ TEST_F(PageRoutesTest, Session_AllowsToReadOnly) {
   for (const char* path : {"/v1/status", "/v1/usage", "/v1/scans", "/v1/changes", "/v1/drives", "/readyz"}) {
     EXPECT_EQ(status_with("GET", path), 200U) << path;
   }
-  for (const char* path : {"/v1/marks", "/v1/snapshot", "/v1/peer/cycle", "/v1/drives/accept", "/v1/session",
-                           "/v1/watch", "/v1/watch/sync"}) {
+  for (const char* path : {"/v1/marks", "/v1/snapshot", "/v1/peer/cycle", "/v1/drives/accept",
+                           "/v1/drives/stamp", "/v1/session", "/v1/watch", "/v1/watch/sync"}) {
     EXPECT_EQ(status_with("POST", path), 401U) << path;
   }
   EXPECT_EQ(status_with("GET", "/v1/nothing"), 404U);

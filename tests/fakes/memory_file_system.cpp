@@ -203,6 +203,12 @@ base::Result<> MemoryFileSystem::sync_directory(const fs::path& path) {
   return {};
 }
 
+base::Result<base::DiskSpace> MemoryFileSystem::space(const fs::path& path) {
+  const std::scoped_lock lock(mutex_);
+  if (auto done = begin_call("find the free space of", path); !done) return done.error();
+  return base::DiskSpace{disk_space.bytes, is_full(path) ? 0 : disk_space.free_bytes};
+}
+
 void MemoryFileSystem::make_directory(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
   fs::path above;

@@ -37,6 +37,7 @@ class MemoryFileSystem final : public base::FileSystem {
   base::Result<> sync_file(const std::filesystem::path& path) override;
   base::Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) override;
   base::Result<> sync_directory(const std::filesystem::path& path) override;
+  base::Result<base::DiskSpace> space(const std::filesystem::path& path) override;
 
   // --- for the test: the content. These functions do not count as calls and never fail ---
 
@@ -59,6 +60,9 @@ class MemoryFileSystem final : public base::FileSystem {
   std::unique_ptr<MemoryFileSystem> clone() const;
 
   // --- for the test: failures ---
+
+  // What space() returns; a full file system has none free.
+  base::DiskSpace disk_space{.bytes = std::uint64_t{1} << 40U, .free_bytes = std::uint64_t{1} << 39U};
 
   // The number of calls to the file system and its open files since the last reset, including failed ones.
   std::size_t calls() const;

@@ -82,6 +82,32 @@ TEST_F(DataImageTest, DiskHangs_StopsAcknowledgementsUntilItResponds) {
   expect_an_outage_loses_nothing();
 }
 
+// A scan fails, and nothing else: it leaves its space to the marks.
+TEST_F(DataDirTest, ScanThatDoesNotFit_LeavesTheJournalItsSpace) {
+  data().mount_tmpfs("2m");
+  start();
+  for (int parent = 0; parent < 100; ++parent) {
+    for (int child = 0; child < 100; ++child)
+      fs::create_directories(drive() / std::to_string(parent) / std::to_string(child));
+  }
+  const auto scan = [&] {
+    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"});
+  };
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto failed = scan();
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_NE(failed.err.find("too little space left in " + data_dir().native()), std::string::npos)
+        << failed.err;
+    EXPECT_EQ(fs::file_size(data_dir() / "scan.db-wal"), 0U);
+    EXPECT_EQ(request("POST", "/v1/marks", R"({"paths":["a"]})").status, 200U);
+  }
+  EXPECT_EQ(stop(), 0) << daemon_->log();
+  start();
+  expect_healthy();
+  support::run_command({"mount", "-o", "remount,size=64m", data_dir().native()});
+  EXPECT_EQ(scan().code, 0);
+}
+
 // SQLite calls it an I/O error where it can't make the index of its log.
 TEST_F(DataDirTest, FullDisk_ScanDatabaseErrorNamesTheSpace) {
   data().mount_tmpfs("4m");
@@ -95,7 +121,8 @@ TEST_F(DataDirTest, FullDisk_ScanDatabaseErrorNamesTheSpace) {
   for (const char* command : {"usage", "scans"}) {
     const auto failed = spoor(command);
     EXPECT_EQ(failed.code, 1);
-    EXPECT_NE(failed.err.find("no space left in " + data_dir().native() + ": free some"), std::string::npos)
+    EXPECT_NE(failed.err.find("too little space left in " + data_dir().native() + ": free some"),
+              std::string::npos)
         << failed.err;
   }
 }

@@ -1,9 +1,12 @@
 // Drives that are unmounted, fill up or turn read-only while the daemon runs: another one takes the
 // snapshot, nothing is written to the directory beneath, and the drive is saved to once it is well again.
+#include <gmock/gmock.h>
+
 #include <optional>
 
 #include "tests/faults/drive_fixture.h"
 #include "tests/faults/mounts.h"
+#include "tests/support/tree_totals.h"
 
 namespace spoor::faults {
 namespace {
@@ -106,6 +109,58 @@ TEST_F(ImageDriveTest, FullDrive_KeepsItsSnapshotUntilThereIsSpace) {
   }
   EXPECT_TRUE(save());
   expect_saved(1);
+}
+
+// As the clone of a failing disk, or a snapshot that was restored: the same identity, and no mark.
+class RolledBackDriveTest : public ImageDriveTest {
+ protected:
+  support::CommandResult scan() {
+    return support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "scan"});
+  }
+
+  void change_and_scan(const std::string& path) {
+    fs::create_directories((drive(1) / path).parent_path());
+    std::ofstream(drive(1) / path) << path;
+    ASSERT_TRUE(mark(path));
+    ASSERT_EQ(scan().code, 0);
+  }
+
+  void copy_disk(const char* from, const char* to) {
+    disk().unmount();
+    fs::copy_file(directory_ / from, directory_ / to, fs::copy_options::overwrite_existing);
+    disk().mount_image(directory_ / "image");
+  }
+
+  void expect_walked() {
+    const auto result = scan();
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(result.out, testing::HasSubstr("was rolled back, or is an older copy"));
+    const auto usage =
+        support::run_command({SPOOR, "--config", (directory_ / "spoor.json").native(), "usage", "--json"});
+    EXPECT_EQ(nlohmann::json::parse(usage.out)["files"],
+              support::walk_independently({drive(0), drive(1)}).files);
+    EXPECT_THAT(scan().out, testing::Not(testing::HasSubstr("rolled back"))) << "once";
+  }
+};
+
+TEST_F(RolledBackDriveTest, WhileTheDaemonRuns_IsWalked) {
+  start();
+  change_and_scan("a/b/1");
+  copy_disk("image", "old");
+  change_and_scan("a/b/2");
+  copy_disk("old", "image");
+  expect_walked();
+}
+
+TEST_F(RolledBackDriveTest, WhileTheDaemonIsStopped_IsWalked) {
+  start();
+  change_and_scan("a/b/1");
+  copy_disk("image", "old");
+  change_and_scan("a/b/2");
+  EXPECT_EQ(stop(), 0);
+  copy_disk("old", "image");
+  start();
+  expect_walked();
 }
 
 // Not even SIGKILL ends the thread that writes to it.

@@ -267,7 +267,19 @@ void AnswersTest::drives() {
   const peer::WatchedDrive other{.drive = "/nowhere", .is_watched = true};
   expect(node_, {"POST", "/v1/watch", "application/json", peer::watched_drive_json(other).dump()}, 404,
          "not_found");
+  const std::string stamp(32, 'a');
+  const auto stamped = [&](const std::string& node, const std::string& path, const std::string& with) {
+    return with_query(
+        "/v1/drives/stamp",
+        {{"cluster", "default"}, {"node", node}, {"path", path}, {"stamp", with}, {"before", ""}});
+  };
+  const std::string name = "n1";
+  expect(node_, {"POST", stamped(name, node_.drive().native(), stamp)}, 200);
+  expect(node_, {"POST", stamped(name, node_.drive().native(), "short")}, 400, "invalid_request");
+  expect(node_, {"POST", stamped("other", node_.drive().native(), stamp)}, 409, "wrong_node");
+  expect(node_, {"POST", stamped(name, "/nowhere", stamp)}, 404, "not_found");
   std::filesystem::remove_all(node_.drive());
+  expect(node_, {"POST", stamped(name, node_.drive().native(), stamp)}, 409, "drive_refused");
   expect(node_, {"POST", with_query("/v1/drives/accept", {{"path", node_.drive().native()}})}, 409,
          "drive_refused");
   expect(node_, {"POST", "/v1/snapshot"}, 503, "not_durable");

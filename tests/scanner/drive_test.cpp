@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/scanner/scanned_node.h"
+#include "tracker/storage/drive_registry.h"
 
 namespace spoor::scanner {
 namespace {
@@ -51,6 +55,83 @@ TEST_F(DriveTest, SamePathOnTwoDrives_IsSummed) {
   EXPECT_EQ(report.record.files, 3U);
   EXPECT_EQ(report.record.bytes, 60U);
   EXPECT_EQ(usage("a/b")->total.bytes, 30U);
+  expect_exact();
+}
+
+class StampedDriveTest : public DriveTest {
+ protected:
+  StampedDriveTest() {
+    stamp_drive = [this](const std::filesystem::path& drive, const std::string& stamp,
+                         const std::string& before) {
+      if (takes_stamps_) write(drive, tracker::format_drive_stamp({stamp, before}));
+      return takes_stamps_;
+    };
+  }
+
+  static void write(const std::filesystem::path& drive, const std::string& content) {
+    std::ofstream(drive / tracker::drive_stamp_file) << content;
+  }
+  std::string stamps(std::size_t number) {
+    std::ifstream file(on_drive(tracker::drive_stamp_file, number));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // The other drive alone is not walked.
+  void expect_rolled_back(std::size_t number) {
+    const ScanReport report = scan();
+    ASSERT_EQ(report.drive_gaps.size(), 1U);
+    EXPECT_EQ(report.drive_gaps[0].path, drive(number));
+    expect_exact();
+    EXPECT_TRUE(scan().drive_gaps.empty());
+  }
+
+  bool takes_stamps_ = true;
+};
+
+TEST_F(StampedDriveTest, DriveWithAnOlderStamp_IsWalked) {
+  scan();
+  const std::string old = stamps(1);
+  write_file(on_drive("a/b/2", 1), 5);
+  mark("a/b");
+  EXPECT_TRUE(scan().drive_gaps.empty());
+  std::filesystem::remove_all(on_drive("a/b/2", 1));
+  write(drive(1), old);
+  expect_rolled_back(1);
+}
+
+TEST_F(StampedDriveTest, DriveWithoutAStamp_IsWalked) {
+  scan();
+  write_file(on_drive("a/c/2", 1), 5);
+  std::filesystem::remove_all(on_drive(tracker::drive_stamp_file, 1));
+  expect_rolled_back(1);
+  write_file(on_drive("a/c/3", 1), 5);
+  write(drive(1), "");
+  expect_rolled_back(1);
+}
+
+// A scan that was killed after it gave its stamp, and before it was committed.
+TEST_F(StampedDriveTest, StampThatWasNotCommitted_IsNoRollback) {
+  scan();
+  const std::string committed = stamps(1).substr(0, 32);
+  write(drive(1), tracker::format_drive_stamp({std::string(32, 'a'), committed}));
+  EXPECT_TRUE(scan().drive_gaps.empty());
+  EXPECT_EQ(stamps(1).substr(33, 32), committed);
+}
+
+TEST_F(StampedDriveTest, DriveThatTakesNoStamp_KeepsTheLast) {
+  scan();
+  takes_stamps_ = false;
+  EXPECT_TRUE(scan().drive_gaps.empty());
+  EXPECT_TRUE(scan().drive_gaps.empty());
+}
+
+// It says nothing of what is on another disk.
+TEST_F(StampedDriveTest, AnotherDrive_IsNotARollback) {
+  give_identity(1, '1');
+  scan();
+  give_identity(1, '2');
+  std::filesystem::remove_all(on_drive(tracker::drive_stamp_file, 1));
+  EXPECT_TRUE(scan().drive_gaps.empty());
   expect_exact();
 }
 

@@ -81,6 +81,9 @@ class FaultyReader final : public DirectoryReader {
     return adjusted(real_.look_at_drive(drive), "");
   }
 
+  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& root) const override {
+    return real_.drive_stamp(root);
+  }
   base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& root) const override {
     return real_.drive_identity(root);
   }

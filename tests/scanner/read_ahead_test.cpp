@@ -68,6 +68,9 @@ class GatedReader final : public DirectoryReader {
     return DirectoryHandle();
   }
 
+  base::Result<std::optional<std::string>> drive_stamp(const DirectoryHandle& /*root*/) const override {
+    return std::optional<std::string>();
+  }
   base::Result<std::optional<std::string>> drive_identity(const DirectoryHandle& /*root*/) const override {
     return std::optional<std::string>();
   }

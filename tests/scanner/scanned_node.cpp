@@ -176,8 +176,9 @@ base::Result<ScanReport> ScannedNode::try_scan() {
   has_resumed = found.has_value();
   ScanInput input = found ? std::move(*found) : gather((*cursors)[own_name]);
   if (adjust_input) adjust_input(input);
-  return run_scan(*database, options, input,
-                  {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr});
+  return run_scan(
+      *database, options, input,
+      {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr, stamp_drive});
 }
 
 std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished) {

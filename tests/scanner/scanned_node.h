@@ -123,6 +123,7 @@ class ScannedNode : public ::testing::Test {
   std::unique_ptr<UsageDatabase> database;
   std::stop_source stop;
   std::function<void(const Progress&)> progress;
+  StampDrive stamp_drive;
   // Called with what a scan was told, before it begins.
   std::function<void(ScanInput&)> adjust_input;
   bool partial = false;

@@ -89,6 +89,30 @@ TEST_F(UnfinishedScanTest, MarksOfManyPeers_StayApart) {
   expect_same(*found, input);
 }
 
+// 5 % of the file system, at least 512 MiB and at most 2 GiB.
+TEST_F(UnfinishedScanTest, LittleSpace_IsLeft) {
+  constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20U;
+  const auto is_written_with = [&](std::uint64_t mebibytes, std::uint64_t free_mebibytes) {
+    files_.disk_space = {mebibytes * mebibyte, free_mebibytes * mebibyte};
+    UnfinishedScan scan(directory_, files_);
+    const ScanInput input = some_input();
+    scan.begin(some_setting(), input, false);
+    const auto log = scan.add_log_file("log");
+    EXPECT_EQ(log.has_value(), scan.check_space().has_value());
+    EXPECT_EQ(log.has_value(), files_.exists(head_));
+    if (!log) {
+      EXPECT_EQ(log.error().code, std::errc::no_space_on_device);
+    }
+    return log.has_value();
+  };
+  EXPECT_FALSE(is_written_with(1'000, 511));
+  EXPECT_TRUE(is_written_with(1'000, 512));
+  EXPECT_FALSE(is_written_with(20'000, 999));
+  EXPECT_TRUE(is_written_with(20'000, 1'000));
+  EXPECT_FALSE(is_written_with(1'000'000, 2'047));
+  EXPECT_TRUE(is_written_with(1'000'000, 2'048));
+}
+
 TEST_F(UnfinishedScanTest, EmptyScanInput_RoundTrips) {
   leave(ScanInput());
   const auto found = find();

@@ -355,11 +355,25 @@ TEST_F(WalkLogTest, LongWalk_IsSyncedPeriodically) {
   first.add_all({paths.begin(), paths.begin() + 1024});
   const std::size_t calls = memory.calls();
   first.add_all({paths.begin() + 1024, paths.begin() + 1088});
-  EXPECT_EQ(memory.calls(), calls + 1) << "an append alone";
+  EXPECT_EQ(memory.calls(), calls + 2) << "a look at the free space, and an append";
   clock_.advance(std::chrono::seconds(31));
   first.add_all({paths.begin() + 1088, paths.begin() + 1152});
-  EXPECT_EQ(memory.calls(), calls + 3) << "an append and a sync";
+  EXPECT_EQ(memory.calls(), calls + 5) << "and a sync";
   EXPECT_FALSE(first.log->failure());
+}
+
+TEST_F(WalkLogTest, SpaceRunsOut_EndsTheLog) {
+  const Paths paths = many_paths(1400);
+  fakes::MemoryFileSystem memory;
+  memory.make_directory("/data");
+  LoggedWalk first("/data/unfinished", memory, clock_, {});
+  clock_.advance(WalkLog::unlogged_max);
+  first.add_all({paths.begin(), paths.begin() + 700});
+  EXPECT_FALSE(first.log->failure());
+  memory.disk_space.free_bytes = 0;
+  first.add_all({paths.begin() + 700, paths.end()});
+  ASSERT_TRUE(first.log->failure());
+  EXPECT_EQ(first.log->failure()->code, std::errc::no_space_on_device);
 }
 
 // Whatever can't be written is not there afterwards; nothing else happens.

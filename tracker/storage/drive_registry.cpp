@@ -61,6 +61,20 @@ std::optional<std::string> parse_drive_identity(std::string_view content) {
   return json.is_object() && json.contains("id") ? read_hex_id(json["id"]) : std::nullopt;
 }
 
+std::string format_drive_stamp(const DriveStamp& stamp) {
+  return fmt::format("{} {}\n", stamp.stamp, stamp.before);
+}
+
+std::optional<DriveStamp> parse_drive_stamp(std::string_view content) {
+  const std::size_t space = content.find(' ');
+  if (space == std::string_view::npos || !content.ends_with('\n')) return std::nullopt;
+  DriveStamp stamp{std::string(content.substr(0, space)), std::string(content.substr(space + 1))};
+  stamp.before.pop_back();
+  const bool is_valid =
+      InstanceId::parse(stamp.stamp) && (stamp.before.empty() || InstanceId::parse(stamp.before));
+  return is_valid ? std::optional(std::move(stamp)) : std::nullopt;
+}
+
 base::Result<> DriveRegistry::load(const std::vector<fs::path>& drives) {
   ids_.clear();
   const auto text = read_if_there(files_, registry_file(data_dir_), registry_bytes_max);

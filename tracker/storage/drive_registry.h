@@ -3,6 +3,7 @@
 // taken for the drive nor for an empty one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -27,6 +28,19 @@ inline constexpr std::uint64_t drive_identity_bytes_max = 64U << 10U;
 
 // The identity in the content of that file; nullopt if it is corrupt.
 std::optional<std::string> parse_drive_identity(std::string_view content);
+
+// Which scan has read the drive last, in a file beside it. A drive that does not have the stamp of the last
+// scan was rolled back to an older copy of itself.
+inline constexpr const char* drive_stamp_file = ".spoor/last-scan";
+inline constexpr std::size_t drive_stamp_bytes_max = 256;
+
+struct DriveStamp {
+  std::string stamp = {};   // random
+  std::string before = {};  // of the last scan that was committed before it: this one may not have been
+};
+std::string format_drive_stamp(const DriveStamp& stamp);
+// nullopt for anything else than the content of such a file.
+std::optional<DriveStamp> parse_drive_stamp(std::string_view content);
 
 enum class DriveIdentity {
   known,    // The drive has the id stored for this path.

@@ -191,6 +191,17 @@ base::Result<> SnapshotStore::touch(std::size_t drive, const std::string& name) 
   return files_.remove(file);
 }
 
+base::Result<> SnapshotStore::stamp(std::size_t drive, const DriveStamp& stamp) const {
+  const DriveCheck check = registry_.check(drives_[drive]);
+  if (check.identity == DriveIdentity::refused) return base::Error(Errc::drive_refused, check.error);
+  const auto file = drives_[drive] / drive_stamp_file;
+  const std::filesystem::path aside = file.native() + ".tmp";
+  const auto created = files_.create(aside);
+  if (!created) return created.error();
+  auto done = (*created)->append(format_drive_stamp(stamp));
+  return done ? files_.rename(aside, file) : done;
+}
+
 DriveState SnapshotStore::failed_state(std::size_t drive, std::string error) const {
   return {drives_[drive], false, std::move(error), registry_.id_of(drives_[drive])};
 }

@@ -66,8 +66,8 @@ struct PreparedSnapshot {
 
 // The snapshots of one node: the same snapshot on every drive that is not refused.
 //
-// save_to(), accept(), touch() and check() may run at the same time for different drives, failed_state() at
-// any time. A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
+// save_to(), accept(), touch(), stamp() and check() may run at the same time for different drives,
+// failed_state() at any time. A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
 class SnapshotStore {
  public:
   // `files` must outlive the store. `find_overlap` as in DriveRegistry.
@@ -96,6 +96,10 @@ class SnapshotStore {
 
   // Creates a file of this name in `.spoor` of a drive that is not refused, and removes it.
   base::Result<> touch(std::size_t drive, const std::string& name) const;
+
+  // Writes the stamp of a scan to a drive that is not refused. It is not synced: a power cut that takes it
+  // may have taken changes that the scan has seen.
+  base::Result<> stamp(std::size_t drive, const DriveStamp& stamp) const;
 
   // The state of a drive that is not ok, for this reason. Never blocks.
   DriveState failed_state(std::size_t drive, std::string error) const;
