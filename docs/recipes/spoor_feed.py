@@ -27,6 +27,18 @@ def bytes_of(path):
     return path.encode("utf-8", "surrogateescape")
 
 
+def printable(text):
+    """Without characters by which a name could control a terminal, or look like another line."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def pass_on(messages):
+    """Prints what a program has written to its standard error, which may contain names."""
+    for line in messages.split(b"\n"):
+        if line:
+            print(printable(text_of(line)), file=sys.stderr)
+
+
 def call(command, **options):
     """The command inherits the lock of the feed: another run waits for it, too, even if this one is killed."""
     return subprocess.run(command, close_fds=False, **options)
@@ -297,4 +309,5 @@ def run_recipe(main):
     try:
         main(*sys.argv[1:])
     except (Failure, OSError) as failure:
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
+        message = f"{os.path.basename(sys.argv[0])}: {failure}"
+        sys.exit("\n".join(map(printable, message.split("\n"))))
