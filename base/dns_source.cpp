@@ -17,7 +17,7 @@ constexpr std::size_t label_bytes_max = 63;
 
 Error bad(std::string_view text, std::string_view why) {
   return {std::make_error_code(std::errc::invalid_argument),
-          fmt::format("'{}' is wrong: {}", printable(text), why)};
+          fmt::format("'{}' is wrong: {}", printable(without_password(text)), why)};
 }
 
 bool is_label(std::string_view text) {

@@ -19,7 +19,7 @@ constexpr std::size_t socket_path_bytes_max = sizeof(sockaddr_un::sun_path);  //
 Error bad_url(std::string_view url, std::string_view why) {
   return {std::make_error_code(std::errc::invalid_argument),
           fmt::format("'{}' is wrong: {}; expected http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH",
-                      printable(url), why)};
+                      printable(without_password(url)), why)};
 }
 
 bool is_host(std::string_view text) {

@@ -75,4 +75,21 @@ std::string printable_lines(std::string_view raw) {
   return text + printable(raw, all);
 }
 
+std::string without_password(std::string_view text) {
+  constexpr std::string_view hidden = "***";
+  constexpr std::string_view setting = "password=";
+  if (const std::size_t at = text.find(setting); at != std::string_view::npos) {
+    return without_password(text.substr(0, at)).append(setting).append(hidden);
+  }
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return std::string(text);
+  std::size_t start = 0;
+  if (const std::size_t scheme = text.find("://"); scheme < at) {
+    start = scheme + 3;
+  } else if (text.starts_with('/') || text.starts_with("unix:") || text.find(':') > at) {
+    return std::string(text);  // a path or a name; without a scheme, USER:PASSWORD@HOST has a colon
+  }
+  return std::string(text.substr(0, start)).append(hidden).append(text.substr(at));
+}
+
 }  // namespace spoor::base

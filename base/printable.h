@@ -23,4 +23,9 @@ std::string printable(std::string_view text, std::size_t bytes_max = printable_b
 // The same for several lines: keeps line feeds, and cuts nothing off.
 std::string printable_lines(std::string_view text);
 
+// `text` with "***" in place of the user and password of a URL in it, and of all that follows "password=".
+// For messages that quote a text that may be, or contain, a URL; call it before the text is cut off. It may
+// hide more than needed, as a password may contain any character.
+std::string without_password(std::string_view text);
+
 }  // namespace spoor::base

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -79,11 +80,14 @@ class Printer {
     // The root. rsync treats a line that starts with '#' or ';' as a comment, even with NUL separators.
     if (path.empty()) line = "./";
     if (path.starts_with('#') || path.starts_with(';')) line.insert(0, "./");
-    line += flags_.nul ? '\0' : '\n';
-    print_exact(line);
+    if (flags_.nul) return print_exact(line + '\0');
+    // Programs read exact names; on a terminal a name must not control it.
+    if (is_terminal_) line = base::printable_lines(line);
+    print_exact(line + '\n');
   }
 
   const ChangesFlags& flags_;
+  const bool is_terminal_ = ::isatty(STDOUT_FILENO) == 1;
   std::string error_;
 };
 

@@ -14,6 +14,7 @@ namespace spoor::cli {
 namespace {
 
 constexpr std::uint32_t others_mode = 07;
+constexpr std::uint32_t writable_by_others = 02;
 constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20U;
 // The journal takes up to 256 MiB until a snapshot frees it, and a scan's commit some more.
 constexpr std::uint64_t data_dir_bytes_low = 512 * mebibyte;
@@ -240,6 +241,17 @@ void check_configuration(const Facts& facts, Findings& findings) {
     findings.error(wrong, "the next start or reload of the daemon fails", fix);
 }
 
+// Group and access lists are not looked at.
+void check_config_writers(const Facts& facts, Findings& findings) {
+  const FileFacts& file = facts.config_path;
+  if (file.error != 0 || (file.mode & writable_by_others) == 0) return;
+  const std::string quoted = shell_quoted(facts.config_file);
+  findings.error(
+      fmt::format("all users can write {} (mode {:04o})", base::printable(facts.config_file), file.mode),
+      "a user who changes it controls the daemon: its drives, its peers and who may ask it",
+      fmt::format("look for changes in it, and then: chmod o-w {}", quoted));
+}
+
 // The daemon reads it at its next start or reload. Group and access lists are not looked at.
 void check_config_file(const Facts& facts, Findings& findings) {
   constexpr std::uint32_t readable_by_others = 044;
@@ -254,7 +266,22 @@ void check_config_file(const Facts& facts, Findings& findings) {
                  fmt::format("chgrp {} {} && chmod g+r {}", service_user, quoted, quoted));
 }
 
+// The owner of a directory may rename what is in it, whoever owns that.
+void check_drive_owner(const Facts& facts, const std::filesystem::path& path, const FileFacts& root,
+                       Findings& findings) {
+  const auto user = daemon_user(facts);
+  if (root.error != 0 || root.user == 0 || !user || root.user == *user) return;
+  const std::string quoted = shell_quoted(path.native());
+  findings.warning(
+      fmt::format("{} belongs to user {}, who is neither root nor the daemon's user {}", in_words(path),
+                  root.user, *user),
+      "this user can replace .spoor there, and by that the marks and the identity of the drive",
+      fmt::format("chown root {} && chmod g+w,+t {}  # if its group is that of the programs that write there",
+                  quoted, quoted));
+}
+
 void check_permissions(const Facts& facts, Findings& findings) {
+  check_config_writers(facts, findings);
   check_config_file(facts, findings);
   const auto& data_dir = facts.config.node.data_dir;
   if (!facts.data_dir) return findings.not_checked(in_words(data_dir) + " does not respond");
@@ -270,7 +297,9 @@ void check_permissions(const Facts& facts, Findings& findings) {
   }
   for (std::size_t i = 0; i < facts.drives.size(); ++i) {
     const auto& drive = facts.drives[i];
-    if (!drive || drive->spoor_directory.error != 0) continue;  // check_drives() reports it
+    if (!drive) continue;  // check_drives() reports it
+    check_drive_owner(facts, facts.config.drives[i], drive->root, findings);
+    if (drive->spoor_directory.error != 0) continue;  // the same
     check_directory(facts, facts.config.drives[i] / ".spoor", drive->spoor_directory, findings);
   }
 }

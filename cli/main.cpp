@@ -1,10 +1,14 @@
 // spoor: the command line.
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
+#include "base/printable.h"
 #include "base/standard_streams.h"
 #include "base/version.h"
 #include "cli/commands.h"
@@ -53,7 +57,10 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? exit_done : exit_usage;
+    std::ostringstream message;  // it quotes arguments, which may be names of files that a shell found
+    const bool is_help = program.exit(error, std::cout, message) == 0;
+    std::fputs(spoor::base::printable_lines(message.str()).c_str(), stderr);
+    return is_help ? exit_done : exit_usage;
   }
   if (program.get_subcommands().empty()) return fail(exit_usage, "no command given: see spoor --help");
   return code;

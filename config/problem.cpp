@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace spoor::config {
 namespace {
 
@@ -25,12 +27,13 @@ bool related(std::string_view one, std::string_view other) {
 }
 
 std::string escaped(std::string_view text) {
-  const nlohmann::json start = text.substr(0, shown_bytes_max);
+  const std::string harmless = base::without_password(text);
+  const nlohmann::json start = harmless.substr(0, shown_bytes_max);
   std::string shown = start.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   shown = shown.substr(1, shown.size() - 2);  // Without the quotes.
   // DEL is the only control character that JSON does not escape.
   std::ranges::replace(shown, '\x7f', '?');
-  return text.size() > shown_bytes_max ? shown + "..." : shown;
+  return harmless.size() > shown_bytes_max ? shown + "..." : shown;
 }
 
 std::string in_quotes(std::string_view text) { return '"' + escaped(text) + '"'; }

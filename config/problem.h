@@ -20,7 +20,8 @@ void add(Problems& problems, std::string key, std::string_view what);
 // Whether the keys are equal, or one names a part of the other's setting.
 bool related(std::string_view one, std::string_view other);
 
-// `text` on one line, with control characters and non-ASCII escaped; truncated if it is long.
+// `text` on one line, with control characters and non-ASCII escaped, and without the password of a URL in it;
+// truncated if it is long.
 std::string escaped(std::string_view text);
 
 // The same in double quotes.

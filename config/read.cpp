@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "config/settings.h"
 #include "config/suggest.h"
 #include "config/units.h"
@@ -29,9 +30,10 @@ struct Input {
 void refuse(const Input& input, std::string_view expected) {
   std::string shown = "the value";
   if (!input.key.starts_with("auth.")) {
-    shown = input.value.is_string()
-                ? in_quotes(input.value.get_ref<const std::string&>())
-                : input.value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80);
+    const bool is_text = input.value.is_string();
+    const std::string text = input.value.dump(-1, ' ', true, json::error_handler_t::replace);
+    shown = is_text ? in_quotes(input.value.get_ref<const std::string&>())
+                    : base::without_password(text).substr(0, 80);
   }
   add(input.problems, std::string(input.key), fmt::format("{} is wrong: expected {}", shown, expected));
 }

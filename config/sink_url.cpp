@@ -20,7 +20,7 @@ base::Error bad_url(std::string_view url, std::string_view why) {
   return {std::make_error_code(std::errc::invalid_argument),
           fmt::format("'{}' is wrong: {}; expected http://HOST[:PORT]/PATH, https://..., nats://HOST[:PORT], "
                       "tls://..., kafka://HOST[:PORT] or postgresql://HOST/DATABASE",
-                      base::printable(url), why)};
+                      base::printable(base::without_password(url)), why)};
 }
 
 bool is_url_character(char each) { return each > ' ' && each <= '~'; }
@@ -44,7 +44,8 @@ base::Result<SinkUrl> parse_servers(const std::string& url, std::string_view lis
     const std::size_t comma = std::min(list.find(',', at), list.size());
     const std::string server(list.substr(at, comma - at));
     if (!base::parse_endpoint("http://" + server))
-      return bad_url(url, fmt::format("'{}' is not HOST[:PORT]", base::printable(server)));
+      return bad_url(url,
+                     fmt::format("'{}' is not HOST[:PORT]", base::printable(base::without_password(server))));
     parsed.servers.push_back(server);
     at = comma + 1;
   }

@@ -20,8 +20,6 @@ class HttpSink final : public Sink {
  public:
   // Of a body with several events: servers refuse larger ones by default (nginx: 1 MiB).
   static constexpr std::size_t body_bytes_max = std::size_t{512} << 10U;
-  // A server that does not even take an event of so many bytes takes none.
-  static constexpr std::size_t small_event_bytes = std::size_t{1} << 10U;
 
   struct Options {
     base::Endpoint endpoint;

@@ -1,6 +1,7 @@
 #include "publish/nats_sink.h"
 
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 namespace spoor::publish {
 namespace {
 
+constexpr int message_too_large = 10054;  // for the stream (JSStreamMessageExceedsMaximumErr)
 constexpr int io_buffer_bytes = 256 << 10;
 constexpr std::size_t url_bytes = 512;
 constexpr std::size_t depth_max = 16;  // of the JSON of an acknowledgement
@@ -124,6 +126,7 @@ base::Result<> NatsSink::connect() {
   connection_.reset(connection);
   first_open_ = 0;
   is_open_.clear();
+  large_.clear();
   auto opened = open_inbox();
   if (!opened) connection_.reset();
   return opened;
@@ -162,9 +165,22 @@ base::Result<> NatsSink::send(const Source& source, const Event& event) {
     call(natsMsgHeader_Set(raw, "content-type", "application/cloudevents+json; charset=utf-8"));
     call(natsConnection_PublishMsg(connection_.get(), raw));
   }
-  if (call.status() != NATS_OK) return failure("cannot publish", call.status());
+  const std::uint64_t number = end();
   is_open_.push_back(true);
-  return {};
+  if (body.size() > small_event_bytes) large_[number] = event.path;
+  if (call.status() == NATS_MAX_PAYLOAD && gives_up(number)) {
+    close(number);
+    return {};
+  }
+  return call.status() == NATS_OK ? base::Result<>() : failure("cannot publish", call.status());
+}
+
+bool NatsSink::gives_up(std::uint64_t number) {
+  const auto found = large_.find(number);
+  if (found == large_.end()) return false;
+  spdlog::warn("NATS at {} refused the event of '{}' as too large: it is given up", server(),
+               base::printable(found->second));
+  return true;
 }
 
 base::Result<> NatsSink::await(std::uint64_t end) {
@@ -177,10 +193,10 @@ base::Result<> NatsSink::await(std::uint64_t end) {
     if (status == NATS_NO_RESPONDERS || (status == NATS_OK && natsMsg_IsNoResponders(message)))
       return no_stream();
     if (status != NATS_OK) return failure("no acknowledgement", status);
-    if (auto read = read_acknowledgement(message); !read) return read;
     const std::string_view reply = natsMsg_GetSubject(message);
     const auto number =
         base::parse_number<std::uint64_t>(reply.substr(std::min(reply.size(), inbox_.size() + 1)));
+    if (auto read = read_acknowledgement(message, number); !read) return read;
     if (number) close(*number);
   }
   destroy_all();
@@ -190,10 +206,11 @@ base::Result<> NatsSink::await(std::uint64_t end) {
 void NatsSink::close(std::uint64_t number) {
   if (number < first_open_ || number >= end()) return;
   is_open_[number - first_open_] = false;
+  large_.erase(number);
   for (; !is_open_.empty() && !is_open_.front(); ++first_open_) is_open_.pop_front();
 }
 
-base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {
+base::Result<> NatsSink::read_acknowledgement(natsMsg* message, std::optional<std::uint64_t> number) {
   const std::string_view body(natsMsg_GetData(message),
                               static_cast<std::size_t>(natsMsg_GetDataLength(message)));
   // Most are {"stream":"NAME", "seq":N}, and differ by the number only: one of them is parsed.
@@ -210,6 +227,9 @@ base::Result<> NatsSink::read_acknowledgement(natsMsg* message) {
   const auto sequence = json.find("seq");
   const bool is_stored = error == json.end() && sequence != json.end() && sequence->is_number_unsigned() &&
                          sequence->get<std::uint64_t>() > 0;
+  const bool is_too_large =
+      error != json.end() && error->contains("err_code") && error->at("err_code") == message_too_large;
+  if (is_too_large && number && gives_up(*number)) return {};
   if (!is_stored) {
     const std::string why = error != json.end() ? error->dump() : std::string(body);
     return base::Error(std::make_error_code(std::errc::io_error),

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,7 +57,10 @@ class NatsSink final : public Sink {
   std::uint64_t end() const { return first_open_ + is_open_.size(); }
   // Reads acknowledgements until the messages before `end` have theirs.
   base::Result<> await(std::uint64_t end);
-  base::Result<> read_acknowledgement(natsMsg* message);
+  // `number`: of the message to which it belongs, if that is known.
+  base::Result<> read_acknowledgement(natsMsg* message, std::optional<std::uint64_t> number);
+  // Whether this event is larger than a server takes, which must not stop the others; logs that.
+  bool gives_up(std::uint64_t number);
   void close(std::uint64_t number);
   void disconnect();
   // It exists until the next call, at least.
@@ -71,9 +75,10 @@ class NatsSink final : public Sink {
   std::unique_ptr<natsSubscription, Destroy> subscription_;
   std::unique_ptr<natsConnection, Destroy> connection_;  // null: not connected
   std::string inbox_ = {};
-  std::uint64_t first_open_ = 0;            // the number of the first message that is not acknowledged
-  std::deque<bool> is_open_;                // not acknowledged, from that one on
-  std::string acknowledgement_start_ = {};  // of those that end with the number: the text before it
+  std::uint64_t first_open_ = 0;                // the number of the first message that is not acknowledged
+  std::deque<bool> is_open_;                    // not acknowledged, from that one on
+  std::map<std::uint64_t, std::string> large_;  // of these, the paths of events that may be given up
+  std::string acknowledgement_start_ = {};      // of those that end with the number: the text before it
   std::vector<std::unique_ptr<natsMsg, Destroy>> to_destroy_;
   std::size_t to_destroy_bytes_ = 0;  // of their bodies
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,6 +13,10 @@
 #include "publish/event.h"
 
 namespace spoor::publish {
+
+// A larger event that a server refuses as too large is given up. A server that refuses a smaller one takes
+// none.
+inline constexpr std::size_t small_event_bytes = std::size_t{1} << 10U;
 
 // The totals of a directory after a scan.
 struct DirectoryTotals {

@@ -1,10 +1,13 @@
 """What the recipes in Python share: the change feed of one drive, and its directories without symbolic links."""
 
 import contextlib
+import ctypes
 import errno
 import fcntl
+import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -13,6 +16,15 @@ import urllib.parse
 SPOOR = os.environ.get("SPOOR", "spoor").split()
 NAMES_NOT_STORED = 2  # exit codes of `spoor changes`
 NOT_KEPT = 4
+PARTIAL = 3  # exit code of a recipe, as of `spoor scan`
+CLONE_NEWNS = 0x20000
+MS_REMOUNT, MS_NOSYMFOLLOW, MS_BIND, MS_REC, MS_PRIVATE, MS_SLAVE = 1 << 5, 1 << 8, 1 << 12, 1 << 14, 1 << 18, 1 << 19
+FLAGS_KEPT = 0xF  # read-only, nosuid, nodev, noexec: the same bits for mount() and statvfs()
+ST_NOSYMFOLLOW = 0x2000
+READ_ALL = 0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+
+libc = ctypes.CDLL(None, use_errno=True)
+unread = set()  # paths that this run has skipped
 
 
 class Failure(Exception):
@@ -25,6 +37,25 @@ def text_of(path):
 
 def bytes_of(path):
     return path.encode("utf-8", "surrogateescape")
+
+
+def printable(text):
+    """Without characters by which a name could control a terminal, or look like another line."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def pass_on(messages):
+    """Prints what a program has written to its standard error, which may contain names."""
+    for line in messages.split(b"\n"):
+        if line:
+            print(printable(text_of(line)), file=sys.stderr)
+
+
+def skip(path, why):
+    """Names what can't be read, which is left to the next run: no user may stop the copy of the others."""
+    if path not in unread:
+        print(printable(f"skips {text_of(path)}: {why}"), file=sys.stderr)
+    unread.add(path)
 
 
 def call(command, **options):
@@ -57,20 +88,26 @@ class Feed:
     b"bucket/a", the top as b".".
 
     One run of a consumer at a time has it, until its end and that of the commands that it calls: another consumer has
-    other copies. The lock, and what a run leaves to the next one, are in node.data_dir."""
+    other copies. The lock, and what a run leaves to the next one, are in a directory of the user that runs it, for the
+    owner of node.data_dir could make them links."""
 
-    def __init__(self, drive, consumer):
+    def __init__(self, drive, consumer, is_confined=True):
         self.drive = os.path.abspath(drive)
         self.consumer = consumer
         data_dir = json.loads(run([*SPOOR, "config", "show"]))["node"]["data_dir"]
-        self._file = os.path.join(data_dir, "recipe-" + urllib.parse.quote(consumer, safe=" "))
+        name = "recipe-" + urllib.parse.quote(consumer, safe=" ")
+        self._old_file = os.path.join(data_dir, name)  # of earlier versions
+        of_daemon = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:8]  # there may be several on a machine
+        self._file = os.path.join(state_directory(), f"{name}-{of_daemon}")
         self._lock()
+        if is_confined:
+            confine(self.drive)
         latest = self.check_drive()
         self.id, self.until = latest["feed"], latest["scan"]
         self.since = None  # a scan, for a consumer that stores its position by itself
 
     def _lock(self):
-        lock = os.open(self._file + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self._file + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         os.set_inheritable(lock, True)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,19 +157,24 @@ class Feed:
 
     def left(self):
         """What the last run has left to this one."""
-        try:
-            with open(self._file + ".left", encoding="ascii") as file:
-                return Left.from_json(json.load(file))
-        except FileNotFoundError:
-            return Left()
+        for name in (self._file, self._old_file):
+            with contextlib.suppress(FileNotFoundError):
+                return Left.from_json(json.loads(read_own(name + ".left")))
+        return Left()
 
     def commit(self, left):
         """The changes are read, but for what is left to the next run."""
-        with open(self._file + ".new", "w", encoding="ascii") as file:
+        new = self._file + ".new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)  # of a run that was killed
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
             json.dump(left.to_json(), file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(file.name, self._file + ".left")
+        os.replace(new, self._file + ".left")
+        for end in (".left", ".lock"):
+            with contextlib.suppress(OSError):
+                os.unlink(self._old_file + end)
         position = ["--consumer", self.consumer, "--until", str(self.until)]
         if self._changes(*position, "--commit", "--quiet").returncode == 0:
             return
@@ -157,7 +199,7 @@ class Feed:
             return None
         if done.returncode != 0:
             raise Failure(done.stderr.decode(errors="replace").strip())
-        return done.stdout.split(b"\0")[:-1]
+        return [below(path) for path in done.stdout.split(b"\0")[:-1]]
 
     def _changes(self, *options, **keywords):
         return call([*SPOOR, "changes", "--drive", self.drive, *options], **keywords)
@@ -203,7 +245,100 @@ class Left:
 
     @classmethod
     def from_json(cls, value):
-        return cls(**{name: map(bytes_of, paths) for name, paths in value.items()})
+        return cls(**{name: [below(bytes_of(path)) for path in paths] for name, paths in value.items()})
+
+
+def state_directory():
+    path = os.environ.get("STATE_DIRECTORY", "").split(":")[0]  # set by systemd
+    if not path and os.geteuid() == 0:
+        path = "/var/lib/spoor-recipes"
+    elif not path:
+        path = os.path.join(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "spoor")
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    status = os.stat(path)
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Failure(f"{path} belongs to another user, or others can write it: set STATE_DIRECTORY to one of your own")
+    return path
+
+
+def read_own(path):
+    """Of a file that root or this user has written, for others may write the directory."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()):
+                return file.read()
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    raise Failure(
+        f"{path} is not a file of root's or of this user's: run the recipe as its owner; or remove it, and forget the"
+        " consumer to copy everything"
+    )
+
+
+def confine(top):
+    """For this process and the programs that it calls, no symbolic link below `top` leads anywhere, and no other file
+    system is there. A user who swaps a directory for a link as a program opens it gets nothing from outside; a mount
+    that refuses root, as those of FUSE do, stops nothing.
+
+    By a mount namespace of its own, with `top` mounted over itself: paths stay the same."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        effective = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    may_read_all = os.geteuid() == 0 or effective & READ_ALL
+    if os.environ.get("SPOOR_UNCONFINED") == "1" or not may_read_all:
+        return
+    real = os.fsencode(os.path.realpath(top))
+    # It keeps the drive from being unmounted meanwhile, as the namespace does not.
+    os.set_inheritable(os.open(real, os.O_PATH | os.O_DIRECTORY), True)
+    try:
+        if real == b"/":
+            raise OSError(errno.EINVAL, "nothing can be mounted over /")
+        if libc.unshare(CLONE_NEWNS) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        mount(None, b"/", MS_SLAVE | MS_REC)  # other file systems may be unmounted meanwhile
+        make_private(real)
+        for path in mounts_below(real):
+            print(printable(f"skips {text_of(path)}: another file system is mounted there"), file=sys.stderr)
+        mount(real, real, MS_BIND)
+        mount(None, real, MS_REMOUNT | MS_BIND | MS_NOSYMFOLLOW | os.statvfs(real).f_flag & FLAGS_KEPT)
+        why = None if os.statvfs(real).f_flag & ST_NOSYMFOLLOW else "Linux before 5.10"
+    except OSError as error:
+        why = error.strerror
+    if why:
+        raise Failure(
+            f"cannot keep links on {top} from leading out of it ({why}): that takes CAP_SYS_ADMIN and Linux 5.10. Set"
+            " SPOOR_UNCONFINED=1 if no user of the drive is to be feared"
+        )
+
+
+def mount(source, target, flags):
+    if libc.mount(source, target, None, ctypes.c_ulong(flags), None) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def make_private(path):
+    """The mount in which this path is: what is mounted below it from now on is not there."""
+    while True:
+        try:
+            return mount(None, path, MS_PRIVATE)
+        except OSError as error:
+            if error.errno != errno.EINVAL or path == b"/":  # it is no mount point
+                raise
+        path = os.path.dirname(path)
+
+
+def mounts_below(top):
+    with open("/proc/self/mountinfo", "rb") as lines:
+        paths = [re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), line.split()[4]) for line in lines]
+    return sorted({path for path in paths if path.startswith(top + b"/")})
+
+
+def below(path):
+    """This path, of a list that others may have written."""
+    if path.startswith(b"/") or b".." in path.split(b"/"):
+        raise Failure(f"a list has a path that leads out of its top: {text_of(path)}")
+    return path
 
 
 def with_parents(path):
@@ -219,9 +354,13 @@ def missing(drive, directories, gone=()):
     found = {path for path in directories if path in gone or not has(drive, path)}
     for path in gone:
         parent, name = os.path.split(path)
-        with directory(drive, parent or b".") as at:
-            if at is not None and mode_of(name, at):
-                found.add(parent or b".")
+        try:
+            with directory(drive, parent or b".") as at:
+                is_back = at is not None and mode_of(name, at)
+        except OSError:
+            is_back = True
+        if is_back:
+            found.add(parent or b".")
     return found & directories
 
 
@@ -251,6 +390,16 @@ def directory(top, path):
         yield at
     finally:
         os.close(at)
+
+
+def read_directory(drive, path, read):
+    """What `read` returns of its descriptor; None if there is no such directory (any more), or it can't be read."""
+    try:
+        with directory(drive, path) as at:
+            return None if at is None else read(at)
+    except OSError as error:
+        skip(path, error.strerror)
+        return None
 
 
 def has(drive, path):
@@ -291,10 +440,14 @@ def topmost(directories):
 
 
 def run_recipe(main):
-    """Calls `main` with the arguments of the command line; prints a failure."""
+    """Calls `main` with the arguments of the command line; prints a failure. Ends with PARTIAL if something could not
+    be read."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace", line_buffering=True)
     try:
         main(*sys.argv[1:])
     except (Failure, OSError) as failure:
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
+        message = f"{os.path.basename(sys.argv[0])}: {failure}"
+        sys.exit("\n".join(map(printable, message.split("\n"))))
+    if unread:
+        sys.exit(PARTIAL)

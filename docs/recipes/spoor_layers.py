@@ -5,14 +5,15 @@ A layer has two snapshots (archives) in a repository, both with the tag CONSUMER
   full, layer-N, feed-ID, scan-S, part-P, left-L
                        ends a layer of the whole drive, not older than scan S of the database ID
   changes, layer-N...  ends one of changes: has a line of JSON for each directory that was deleted or changed, with the
-                       names in it
+                       names in it; {"made": PATH} for one that is left to the next layer, but has files in this one
 If L is not 0, the last line has the L directories that are left to the next layer.
 
 A repository is an object with these methods, which raise Failure:
   snapshots(consumer)                      those with this tag: dictionaries with "id", "tags", "hostname", "paths"
   add_all(tags, drive)                     a snapshot of the whole drive, without its .spoor; returns the paths that
-                                           were not found, and the directories in the snapshot
+                                           were not found or read, and the directories in the snapshot
   add_files(tags, drive, paths, parent)    of the paths in a file, each with a NUL behind it; returns those not found
+                                           or read
   add_listing(tags, listing)               of an open file, as LISTING
   read_listing(id)                         its bytes
   restore(id, target)
@@ -28,7 +29,21 @@ import sys
 import tempfile
 import uuid
 
-from spoor_feed import Failure, Feed, Left, bytes_of, directory, has, missing, mode_of, run_recipe, text_of
+from spoor_feed import (
+    Failure,
+    Feed,
+    Left,
+    below,
+    bytes_of,
+    confine,
+    directory,
+    has,
+    missing,
+    mode_of,
+    read_directory,
+    run_recipe,
+    text_of,
+)
 
 IDLE_SCANS = 8  # after so many without a change of the drive, an empty layer is written
 LISTING = "directories.jsonl"
@@ -121,11 +136,11 @@ def list_directories(drive, deleted, changed, listing, files):
         for path in deleted:
             lines.write(json.dumps({"deleted": text_of(path)}) + "\n")
         for path in changed:
-            with directory(drive, path) as at:
-                if at is None:
-                    not_found.add(path)
-                    continue
-                line, others = describe(path, at)
+            described = read_directory(drive, path, lambda at, path=path: describe(path, at))
+            if described is None:
+                not_found.add(path)
+                continue
+            line, others = described
             lines.write(json.dumps(line) + "\n")
             file_count += len(others)
             paths.writelines(b"./" + other + b"\0" for other in others)
@@ -133,11 +148,11 @@ def list_directories(drive, deleted, changed, listing, files):
 
 
 def copy_lines(source, target, left_out):
-    """Of the directories that are not left out, with which a restore would delete older files."""
+    """With the lines of directories that are left out, a restore would delete older files."""
     names = {text_of(path) for path in left_out}
     for line in source:
-        if json.loads(line).get("path") not in names:
-            target.write(line)
+        path = json.loads(line).get("path")
+        target.write(json.dumps({"made": path}).encode() + b"\n" if path in names else line)
 
 
 class Backup:
@@ -260,16 +275,20 @@ def prune(top, line):
 
 
 def make(top, line):
-    if "path" not in line:
+    """Also the directories of which only files are in the layer: they could be links in an older one."""
+    path = line.get("path", line.get("made"))
+    if path is None:
         return
     at = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        for name in bytes_of(line["path"]).split(b"/"):
-            with contextlib.suppress(FileExistsError):
+        for name in bytes_of(path).split(b"/"):
+            if not stat.S_ISDIR(mode_of(name, at)):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=at)
                 os.mkdir(name, dir_fd=at)
-            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
-            at = below
+            at = inner
     finally:
         os.close(at)
 
@@ -278,6 +297,8 @@ def set_attributes(top, line):
     if "path" not in line:
         return
     with directory(top, bytes_of(line["path"])) as at:
+        if at is None:
+            return
         if os.geteuid() == 0:
             os.fchown(at, line["uid"], line["gid"])
         os.fchmod(at, line["mode"])
@@ -288,14 +309,17 @@ def set_attributes(top, line):
 
 def restore_changes(repository, layer, snapshots, target):
     files = files_of(layer, snapshots)
-    lines = repository.read_listing(layer.id).splitlines()
+    lines = [json.loads(line) for line in repository.read_listing(layer.id).splitlines()]
+    for line in lines:
+        for path in map(line.get, ("deleted", "path", "made")):
+            below(bytes_of(path or "."))
     for step in (delete, prune, make):
         for line in lines:
-            step(target, json.loads(line))
+            step(target, line)
     if files is not None:
         repository.restore(files["id"], target)
     for line in lines:
-        set_attributes(target, json.loads(line))
+        set_attributes(target, line)
 
 
 def restore(repository, target, consumer):
@@ -304,6 +328,7 @@ def restore(repository, target, consumer):
     os.makedirs(target, exist_ok=True)
     if os.listdir(target):
         raise Failure(f"{target} is not empty")
+    confine(target)
     for layer in layers:
         if layer.is_full:
             repository.restore(files_of(layer, snapshots)["id"], target)

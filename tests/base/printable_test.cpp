@@ -31,5 +31,22 @@ TEST(PrintableTest, PrintableLines_KeepLineBreaks) {
   EXPECT_EQ(printable_lines(line + "\n\x1b[2J\n"), line + "\n\\x1b[2J\n");
 }
 
+TEST(PrintableTest, WithoutPassword_HidesUserAndPasswordOfUrls) {
+  EXPECT_EQ(without_password("http://root:secret@host:2379"), "http://***@host:2379");
+  EXPECT_EQ(without_password("http://secret@host"), "http://***@host") << "a token in place of the user";
+  EXPECT_EQ(without_password("http://u:s/e?c#r@e\"t@host/"), "http://***@host/") << "not encoded";
+  EXPECT_EQ(without_password("u:secret@host"), "***@host") << "the scheme is missing";
+  EXPECT_EQ(without_password("http:/u:secret@host"), "***@host");
+  EXPECT_EQ(without_password(R"({"x":["http://a","http://u:secret@b"]})"), R"({"x":["http://***@b"]})");
+  EXPECT_EQ(without_password("postgresql://u:secret@h/d?password=secret&x=y"),
+            "postgresql://***@h/d?password=***");
+}
+
+TEST(PrintableTest, WithoutPassword_KeepsOtherTexts) {
+  for (const char* text :
+       {"http://host:2379", "", "@", "a@b", "/srv/a:b@c", "unix:/run/a@b", "a@b:c", "http:/host"})
+    EXPECT_EQ(without_password(text), text);
+}
+
 }  // namespace
 }  // namespace spoor::base

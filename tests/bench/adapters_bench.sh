@@ -115,7 +115,7 @@ line() {  # program
     printf "%-7s %8.2f s   %6.2f (%.2f..%.2f) s   %7.2f (%.2f..%.2f) s   %6.1f\n", $1, $2, $3, $4, $5, $6, $7, $8, $6 / $3 }'
 }
 
-export SPOOR="$spoor --config $work/spoor.json" RCLONE_CONFIG=$work/rclone.conf
+export SPOOR="$spoor --config $work/spoor.json" RCLONE_CONFIG=$work/rclone.conf STATE_DIRECTORY=$work/state
 export BORG_REPO=$work/borg BORG_BASE_DIR=$work/borg-base BORG_PASSPHRASE=secret
 touch "$RCLONE_CONFIG"
 start

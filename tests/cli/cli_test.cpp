@@ -309,6 +309,30 @@ TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {
   EXPECT_NE(out({"scans"}).find("a full scan was asked for\n"), std::string::npos);
 }
 
+TEST_F(ScannedCliTest, ChangesWithControlBytes_AreEscapedOnATerminalOnly) {
+  const std::string name = "a\x1b]0;title\x07\x9b";  // sets the title of a terminal; the last is no UTF-8
+  std::filesystem::create_directory(directory_ / "drive" / name);
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  const auto on_terminal = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command{SPOOR, "--config", config_.native(), "changes", "--since", "1"};
+    command.insert(command.end(), more.begin(), more.end());
+    const auto result = support::run_on_terminal(command);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(on_terminal({}), "./\na\\x1b]0;title\\x07\\x9b/\n");
+  EXPECT_EQ(out({"changes", "--since", "1"}), "./\n" + name + "/\n");
+  EXPECT_EQ(on_terminal({"-0"}), std::string("./\0", 3) + name + "/" + '\0') << "for programs";
+  EXPECT_EQ(on_terminal({"--json"}), out({"changes", "--since", "1", "--json"}));
+}
+
+TEST_F(ScannedCliTest, ErrorThatQuotesAnArgument_IsEscaped) {
+  const auto result = spoor({"usage", "a", "name\x1b[2J"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_NE(result.err.find("name\\x1b[2J\n"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find('\x1b'), std::string::npos) << result.err;
+}
+
 TEST_F(ScannedCliTest, UnknownDirectoryOrBadOption_IsAnError) {
   const auto result = spoor({"usage", "nowhere"});
   EXPECT_EQ(result.code, 1);

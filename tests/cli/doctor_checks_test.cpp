@@ -166,6 +166,23 @@ TEST(DoctorChecksTest, Permissions_OtherOwnerOrOpenToAll_IsReported) {
   expect_silence_after([](Facts& facts) { facts.data_dir->files["usage.json"] = {.user = 0}; });
 }
 
+TEST(DoctorChecksTest, ConfigurationThatAllUsersCanWrite_IsAnError) {
+  for (const std::uint32_t mode : {0666U, 0642U, 0777U}) {
+    const auto open = problem_after([&](Facts& facts) { facts.config_path = {.user = 0, .mode = mode}; });
+    expect_problem(open, "permissions", Severity::error, "all users can write /etc/spoor/spoor.json (mode 0",
+                   "chmod o-w /etc/spoor/spoor.json");
+  }
+  expect_silence_after([](Facts& facts) { facts.config_path = {.user = 0, .mode = 0644}; });
+}
+
+TEST(DoctorChecksTest, DriveOfAUserOtherThanRootAndTheDaemons_IsAWarning) {
+  const auto problem = problem_after([](Facts& facts) { facts.drives[0]->root.user = 1000; });
+  expect_problem(problem, "permissions", Severity::warning,
+                 "/mnt/disk 1 belongs to user 1000, who is neither root nor the daemon's user 100",
+                 "chown root '/mnt/disk 1' && chmod g+w,+t '/mnt/disk 1'");
+  expect_silence_after([](Facts& facts) { facts.drives[0]->root.user = 0; });
+}
+
 TEST(DoctorChecksTest, ConfigurationThatTheDaemonCannotRead_IsAnError) {
   const auto unreadable = problem_after([](Facts& facts) { facts.config_path = {.user = 0, .mode = 0600}; });
   expect_problem(unreadable, "permissions", Severity::error, "only its owner can read /etc/spoor/spoor.json",
@@ -222,6 +239,7 @@ TEST(DoctorChecksTest, DaemonOfRoot_KeepsItsFiles_WhateverUserTheServiceHas) {
     facts.service_user_id = 100;
     facts.data_dir->directory.user = 0;
     for (auto& [name, file] : facts.data_dir->files) file.user = 0;
+    facts.drives[0]->root.user = 0;
     facts.drives[0]->spoor_directory.user = 0;
   });
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cluster/cluster.h"
+#include "tests/faults/mounts.h"
 #include "tests/support/file_times.h"
 
 namespace spoor::cluster {
@@ -51,12 +52,15 @@ class OneNodeTest : public testing::Test {
     return support::run_command(recipe_command(name, arguments, environment, options));
   }
 
+  std::filesystem::path state_of_recipes() { return cluster_.config_of(node()).parent_path() / "recipes"; }
+
   std::vector<std::string> recipe_command(const std::string& name, const std::vector<std::string>& arguments,
                                           const std::vector<std::string>& environment = {},
                                           const std::vector<std::string>& options = {}) {
     std::string program = std::string("SPOOR=") + SPOOR + " --config " + cluster_.config_of(node()).native();
     for (const std::string& each : options) program += ' ' + each;
-    std::vector<std::string> command{"env", program};
+    std::vector<std::string> command{"env", program, "STATE_DIRECTORY=" + state_of_recipes().native()};
+    if (!faults::why_no_mounts().empty()) command.emplace_back("SPOOR_UNCONFINED=1");
     command.insert(command.end(), environment.begin(), environment.end());
     command.push_back(std::string(RECIPES "/") + name);
     command.insert(command.end(), arguments.begin(), arguments.end());

@@ -126,6 +126,16 @@ TEST_F(NextcloudTest, ScanThatFailsWithCode0_IsRepeatedByTheNextRun) {
   EXPECT_EQ(known(), expected());
 }
 
+TEST_F(NextcloudTest, NameInAMessage_CannotControlATerminal) {
+  change("cloud/ann/files/1");
+  scan_settled();
+  std::ofstream(work_ / "cache.fails") << "Exception during scan: \x1b]0;title\x07 \xc2\x9b\n";
+  const auto failed = run_occ();
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("Exception during scan: \\x1b]0;title\\x07 \\x9b\n"));
+  EXPECT_EQ(failed.err.find('\x1b'), std::string::npos);
+}
+
 // occ counts a path that it does not find as an error.
 TEST_F(NextcloudTest, PathThatOccDoesNotFind_IsScannedAgain) {
   change("cloud/ann/files/1");

@@ -82,6 +82,27 @@ TEST(EtcdConfigTest, PlainUrlOfAListenerThatExpectsTls_IsRefused) {
   EXPECT_TRUE(load_url("http://me:7420", R"(,{"address":"127.0.0.1"})")) << "one of them is plain";
 }
 
+// Wherever a URL is, and whatever else is wrong with it.
+TEST(EtcdConfigTest, UrlWithAPassword_ErrorDoesNotQuoteIt) {
+  const std::string far(70, 'x');  // the end of the password is beyond what is quoted
+  for (const std::string& url : {std::string("http://root:hush@e:2379"), std::string("root:hush@e:2379"),
+                                 std::string("https://root:hush@e/path"), "http://root:hush" + far + "@e",
+                                 std::string("http://root:hush/@e")}) {
+    const std::string quoted = '"' + url + '"';
+    for (const std::string& peers :
+         {R"({"etcd":{"endpoints":[)" + quoted + "]}}", R"({"etcd":{"endpoints":)" + quoted + "}}",
+          R"({"etcd":{"endpoints":["http://e"],"url":)" + quoted + "}}", R"({"etcd":)" + quoted + "}",
+          R"({"static":[)" + quoted + "]}", R"({"static":)" + quoted + "}",
+          R"({"static":[[)" + quoted + "]]}", R"({"dns":[)" + quoted + "]}", "{" + quoted + ":1}"}) {
+      const std::string error =
+          error_of_text(R"({"node":{"name":"x"},"drives":["/srv/data"],"peers":)" + peers + "}");
+      EXPECT_THAT(error, HasSubstr("peers")) << peers;
+      EXPECT_THAT(error, Not(HasSubstr("hush"))) << peers;
+    }
+    EXPECT_THAT(error_of(load_minimal({"peers.static=" + url})), Not(HasSubstr("hush"))) << url;
+  }
+}
+
 TEST(EtcdConfigTest, InvalidValue_ErrorNamesKey) {
   const std::pair<std::string_view, const char*> wrong[] = {
       {R"("http://e:2379")", "peers.etcd: \"http://e:2379\" is wrong: expected null or"},

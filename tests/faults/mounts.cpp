@@ -177,9 +177,11 @@ FrozenDisk::FrozenDisk(fs::path mount_point) : mount_point_(std::move(mount_poin
 
 FrozenDisk::~FrozenDisk() { ::ioctl(File(mount_point_, O_RDONLY).get(), FITHAW, 0); }
 
-HangingDisk::HangingDisk(fs::path mount_point)
+HangingDisk::HangingDisk(fs::path mount_point, unsigned user)
     : mount_point_(std::move(mount_point)), device_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)) {
-  const std::string options = "fd=" + std::to_string(device_.get()) + ",rootmode=40000,user_id=0,group_id=0";
+  const std::string mode = fs::is_directory(mount_point_) ? "40000" : "100000";
+  const std::string options = "fd=" + std::to_string(device_.get()) + ",rootmode=" + mode +
+                              ",user_id=" + std::to_string(user) + ",group_id=0";
   check(::mount("hanging", mount_point_.c_str(), "fuse", 0, options.c_str()), mount_point_.native());
 }
 

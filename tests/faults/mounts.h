@@ -94,9 +94,10 @@ class FrozenDisk {
 };
 
 // A file system that responds to nothing, for as long as the object lives: FUSE without a program behind it.
+// To users other than its own, even root, it refuses everything. The mount point may be a file.
 class HangingDisk {
  public:
-  explicit HangingDisk(std::filesystem::path mount_point);
+  explicit HangingDisk(std::filesystem::path mount_point, unsigned user = 0);
   HangingDisk(const HangingDisk&) = delete;
   HangingDisk& operator=(const HangingDisk&) = delete;
   ~HangingDisk();

@@ -59,13 +59,14 @@ class Client {
 
 }  // namespace
 
-NatsServer::NatsServer() { start(); }
+NatsServer::NatsServer(std::string settings) : settings_(std::move(settings)) { start(); }
 
 void NatsServer::start() {
   const std::string config = directory_ / "nats.conf";
   std::ofstream(config) << "listen: \"" << support::own_loopback() << ":" << port_ << "\"\n"
                         << "jetstream: {store_dir: \"" << (directory_ / "store").native() << "\"}\n"
-                        << "ports_file_dir: \"" << directory_.path().native() << "\"\n";
+                        << "ports_file_dir: \"" << directory_.path().native() << "\"\n"
+                        << settings_;
   daemon_ = std::make_unique<support::Daemon>(std::vector<std::string>{"nats-server", "-c", config});
   if (daemon_->wait_for("Server is ready").empty() &&
       daemon_->log().find("Server is ready") == std::string::npos)
@@ -109,7 +110,7 @@ nlohmann::json NatsServer::sink() const {
   return {{"url", "nats://" + support::own_loopback() + ":" + std::to_string(port_)}};
 }
 
-void NatsServer::create_stream() {
+void NatsServer::create_stream(std::int32_t message_bytes_max) {
   const Client client(sink()["url"]);
   jsStreamConfig config;
   check("configuration", jsStreamConfig_Init(&config));
@@ -117,6 +118,7 @@ void NatsServer::create_stream() {
   config.Name = stream_name;
   config.Subjects = subjects;
   config.SubjectsLen = 1;
+  config.MaxMsgSize = message_bytes_max;
   check("stream", js_AddStream(nullptr, client.jet_stream(), &config, nullptr, nullptr));
 }
 

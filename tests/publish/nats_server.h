@@ -14,11 +14,11 @@ namespace spoor::publish {
 // On own_loopback(). Its port and its data stay the same across restarts.
 class NatsServer final : public EventServer {
  public:
-  // Returns when it serves. It has no stream.
-  NatsServer();
+  // Returns when it serves. It has no stream. `settings`: further lines of its configuration.
+  explicit NatsServer(std::string settings = {});
 
   // A stream with the default duplicate window for the subject spoor.changes.
-  void create_stream();
+  void create_stream(std::int32_t message_bytes_max = -1);
 
   nlohmann::json sink() const override;
   std::vector<StoredEvent> events() override;
@@ -35,6 +35,7 @@ class NatsServer final : public EventServer {
  private:
   void read_port();
 
+  const std::string settings_;
   support::TempDirectory directory_;
   std::int64_t port_ = -1;  // -1: the server chooses it
   std::unique_ptr<support::Daemon> daemon_;

@@ -81,9 +81,9 @@ class NatsSinkTest : public testing::Test {
     return NatsSink({.servers = {url().substr(url().rfind('/') + 1)}, .timeout = std::chrono::seconds(30)});
   }
 
-  static base::Result<> publish_three(NatsSink& sink) {
+  static base::Result<> publish_three(NatsSink& sink, const std::string& second = "b") {
     std::vector<Event> events;
-    for (const char* path : {"a", "b", "c"})
+    for (const std::string& path : {std::string("a"), second, std::string("c")})
       events.push_back(make_event(published_by, {.path = path, .scan = 1, .is_there = true}, ""));
     const auto published = sink.publish(published_by, events);
     return published ? base::Result<>() : published.error();
@@ -126,6 +126,41 @@ TEST_F(NatsSinkTest, AcknowledgementOfABatchBefore_DoesNotCount) {
                   },
                   2),
               HasSubstr("the end"));
+}
+
+TEST_F(NatsSinkTest, EventTooLargeForTheStream_StopsNoOther) {
+  server_.create_stream(2'000);
+  NatsSink sink = make_sink();
+  EXPECT_TRUE(publish_three(sink, std::string(2'000, 'x')));
+  EXPECT_TRUE(sink.settle());
+  EXPECT_EQ(server_.events().size(), 2U);
+}
+
+TEST_F(NatsSinkTest, EventTooLargeForTheServer_StopsNoOther) {
+  NatsServer server("max_payload: 4096\n");
+  server.create_stream();
+  const std::string address = server.sink()["url"];
+  NatsSink sink({.servers = {address.substr(address.rfind('/') + 1)}});
+  EXPECT_TRUE(publish_three(sink, std::string(5'000, 'x')));
+  EXPECT_TRUE(sink.settle());
+  EXPECT_EQ(server.events().size(), 2U);
+}
+
+TEST_F(NatsSinkTest, StreamThatTakesNoSmallEvent_IsAFailure) {
+  server_.create_stream(100);
+  NatsSink sink = make_sink();
+  EXPECT_TRUE(publish_three(sink));
+  const auto settled = sink.settle();
+  ASSERT_FALSE(settled);
+  EXPECT_THAT(settled.error().message, HasSubstr("message size exceeds maximum allowed"));
+}
+
+TEST_F(NatsSinkTest, ErrorCodeThatIsNoNumber_IsAFailure) {
+  EXPECT_THAT(failure([](std::size_t number) {
+                return std::vector{number == 2 ? Reply{R"({"error":{"err_code":"10054"}})"}
+                                               : acknowledgement(number)};
+              }),
+              HasSubstr("did not store an event"));
 }
 
 TEST_F(NatsSinkTest, EachBatch_WaitsForTheOneBefore) {

@@ -1,8 +1,10 @@
 #include "tests/support/process.h"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,6 +73,32 @@ CommandResult run_command(const std::vector<std::string>& command, const std::st
   result.code = wait_for_exit(spawn(command, actions), &result.usage);
   result.took = std::chrono::steady_clock::now() - started;
   result.out = content(directory / "out");
+  result.err = content(directory / "err");
+  return result;
+}
+
+CommandResult run_on_terminal(const std::vector<std::string>& command) {
+  int terminal = -1;
+  int program_end = -1;
+  termios raw{};
+  ::cfmakeraw(&raw);
+  if (::openpty(&terminal, &program_end, nullptr, &raw, nullptr) != 0)
+    throw std::system_error(errno, std::system_category(), "openpty");
+  for (const int end : {terminal, program_end}) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+  const TempDirectory directory;
+  FileActions actions;
+  actions.open(STDIN_FILENO, "/dev/null", O_RDONLY);
+  actions.dup(program_end, STDOUT_FILENO);
+  actions.open(STDERR_FILENO, directory / "err", O_WRONLY | O_CREAT | O_TRUNC);
+  const pid_t pid = spawn(command, actions);
+  ::close(program_end);
+  CommandResult result;
+  char bytes[4096];
+  // Fails with EIO once the program has closed its end.
+  for (ssize_t count = 0; (count = ::read(terminal, bytes, sizeof bytes)) > 0;)
+    result.out.append(bytes, static_cast<std::size_t>(count));
+  ::close(terminal);
+  result.code = wait_for_exit(pid, &result.usage);
   result.err = content(directory / "err");
   return result;
 }

@@ -28,6 +28,9 @@ struct CommandResult {
 // Runs a program to its end, with `input` as its standard input.
 CommandResult run_command(const std::vector<std::string>& command, const std::string& input = {});
 
+// The same, with a terminal as its standard output; `out` is what the terminal receives, unprocessed.
+CommandResult run_on_terminal(const std::vector<std::string>& command);
+
 // A running program; a thread reads its standard error. The destructor kills it.
 class Daemon {
  public:

@@ -1,0 +1,119 @@
+// Recipes of docs/recipes that copy and back up, by the program that each is for, which a test can replace.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/one_node.h"
+
+namespace spoor::cluster {
+
+inline std::string name_of(const testing::TestParamInfo<std::string>& parameter) { return parameter.param; }
+
+// By the program that a recipe is for.
+class RecipeFaultsTest : public OneNodeTest {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(work_ / "bin");
+    std::ofstream(work_ / "password") << "secret";
+  }
+
+  void use(const std::string& program) {
+    program_ = program;
+    if (program == "restic") make_restic_repository(work_ / "repository");
+    if (program == "borg") {
+      EXPECT_EQ(run_program({program, "init", "--encryption", "none"}).code, 0);
+    }
+  }
+
+  bool has_layers() const { return program_ == "restic" || program_ == "borg"; }
+
+  std::vector<std::string> environment() const {
+    return {"PATH=" + (work_ / "bin").native() + ':' + std::getenv("PATH"),
+            "RESTIC_REPOSITORY=" + (work_ / "repository").native(),
+            "RESTIC_PASSWORD_FILE=" + (work_ / "password").native(),
+            "RESTIC_CACHE_DIR=" + (work_ / "cache").native(),
+            "BORG_REPO=" + (work_ / "repository").native(),
+            "BORG_BASE_DIR=" + (work_ / "borg").native(),
+            "BORG_PASSPHRASE=secret",
+            "RCLONE_CONFIG=" + (work_ / "rclone").native()};
+  }
+
+  support::CommandResult run_program(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command{"env"};
+    for (const std::string& each : environment()) command.push_back(each);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return support::run_command(command);
+  }
+
+  std::vector<std::string> run_command(const std::string& consumer) {
+    std::vector<std::string> arguments{drive().native(), consumer};
+    if (has_layers()) {
+      arguments.insert(arguments.begin(), "backup");
+    } else {
+      arguments.insert(arguments.begin() + 1, copy_);
+    }
+    return recipe_command(program_ + "-from-feed", arguments, environment());
+  }
+
+  support::CommandResult run(const std::string& consumer = "copy") {
+    auto done = support::run_command(run_command(consumer));
+    EXPECT_EQ(done.code, 0) << done.err;
+    return done;
+  }
+
+  // What the copy has, or a restore.
+  std::filesystem::path copied() {
+    if (!has_layers()) return copy_;
+    const std::filesystem::path restored = work_ / "restored";
+    std::filesystem::remove_all(restored);
+    const auto done = recipe(program_ + "-from-feed", {"restore", restored.native(), "copy"}, environment());
+    EXPECT_EQ(done.code, 0) << done.err;
+    return restored;
+  }
+
+  void expect_same() {
+    EXPECT_EQ(support::run_command({"diff", "-r", "--exclude=.spoor", drive(), copied()}).out, "");
+  }
+
+  // Puts this script in place of a program; it calls "$real" "$@" to run the program itself.
+  void replace(const std::string& program, const std::string& script) {
+    const std::filesystem::path file = work_ / "bin" / program;
+    std::ofstream(file) << "#!/bin/bash\nPATH=${PATH#*:} real=" << program << '\n' << script;
+    std::filesystem::permissions(file, std::filesystem::perms(0755));
+  }
+
+  // Moves a directory away when the program begins to copy, and then back, if wanted.
+  void move_while_it_copies(bool and_back) {
+    const std::string path = "'" + drive().native() + "/";
+    const std::string away = "mv -T " + path + "moving' " + path + "elsewhere' 2>/dev/null";
+    const std::string back = "mv -T " + path + "elsewhere' " + path + "moving'\n";
+    replace(program_, "case \"$*\" in *--exclude=/.spoor*|copy*|sync*|backup*|*create*) " + away +
+                          ";; *) exec \"$real\" \"$@\";; esac\n\"$real\" \"$@\"; code=$?\n" +
+                          (and_back ? back : "") + "exit $code\n");
+  }
+
+  // It is the same directory to the scans before and after.
+  void end_move() {
+    std::filesystem::remove(work_ / "bin" / program_);
+    if (std::filesystem::exists(drive() / "elsewhere"))
+      std::filesystem::rename(drive() / "elsewhere", drive() / "moving");
+    mark_and_scan("moving");
+  }
+
+  void mark_and_scan(const std::string& path) {
+    ASSERT_EQ(cluster_.spoor(node(), {"mark", "--kind", "tree", path}).code, 0);
+    scan_settled();
+  }
+
+  support::TempDirectory work_;
+  std::string program_;
+  std::string copy_ = work_ / "copy";
+};
+
+}  // namespace spoor::cluster
