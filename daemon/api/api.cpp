@@ -10,6 +10,7 @@
 #include "daemon/api/mark_request.h"
 #include "daemon/api/page.h"
 #include "daemon/api/s3_events.h"
+#include "daemon/http/http_places.h"
 #include "daemon/process/task.h"
 
 namespace spoor::daemon {
@@ -80,13 +81,21 @@ std::span<const Api::Route> Api::routes() {
       {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.sync_watch(request); }},
       {"/v1/usage", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.reports.usage(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.usage(request, api.caller_of(request));
+       }},
       {"/v1/usage/history", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.reports.history(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.history(request, api.caller_of(request));
+       }},
       {"/v1/scans", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.reports.scans(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.scans(request, api.caller_of(request));
+       }},
       {"/v1/changes", "GET", reading, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.reports.changes(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.changes(request, api.caller_of(request));
+       }},
       // For browsers.
       {"/", "GET", all_callers, Body::none, Thread::serving,
        [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
@@ -219,6 +228,10 @@ boost::asio::awaitable<HttpResponse> Api::mark(const HttpRequest& request, ReadM
   response.body = fmt::format(R"({{"marked":{},"ignored":{},"cycle":{}}})", taken->marked, taken->ignored,
                               taken->cycle.value);
   co_return response;
+}
+
+std::string Api::caller_of(const HttpRequest& request) const {
+  return current_access()->identity_of(request) + " at " + peer_of(request.caller);
 }
 
 void Api::note_refused(const HttpRequest& request) {

@@ -71,6 +71,7 @@ class Api {
   boost::asio::awaitable<HttpResponse> respond(const Route& route, const HttpRequest& request);
   boost::asio::awaitable<HttpResponse> mark(const HttpRequest& request, ReadMarks read);
   std::optional<Problem> refuse(const HttpRequest& request, Roles allowed);
+  std::string caller_of(const HttpRequest& request) const;
   std::shared_ptr<const Access> current_access() const;
   void log_refusal(const Access& access, const HttpRequest& request, const Problem& problem) const;
 

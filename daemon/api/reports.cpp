@@ -29,7 +29,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr unsigned waiting_max = 16;
+constexpr std::size_t waiting_max = 16;
 constexpr std::chrono::seconds time_max{10};
 
 constexpr std::uint64_t children_default = 1'000;
@@ -64,18 +64,6 @@ HttpResponse error_response(const base::Error& error) {
   }
   return to_response({500, "database_failed", error.message});
 }
-
-// A place in a queue, until the end of the scope.
-class Place {
- public:
-  explicit Place(unsigned& waiting) : waiting_(waiting) { ++waiting_; }
-  ~Place() { --waiting_; }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
- private:
-  unsigned& waiting_;
-};
 
 struct Bounds {
   std::uint64_t min;
@@ -392,9 +380,11 @@ Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool,
       pool_(pool),
       clock_(clock),
       options_(std::move(options)),
-      cluster_(options_.cluster) {}
+      cluster_(options_.cluster),
+      readers_(waiting_max),
+      askers_(waiting_max) {}
 
-boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request, std::string caller) {
   auto asked = parse_usage_request(request, clock_.wall_now());
   if (!asked) co_return to_response(asked.error());
   asked->options.should_stop = time_limit();
@@ -404,45 +394,45 @@ boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request) 
     reading = [this, asked = *std::move(asked), members = options_.members()] {
       return cluster_.ask(asked, read_own_usage(database_, asked), members);
     };
-    auto response = co_await run(asking_, waiting_for_members_, std::move(reading));
+    auto response = co_await run(asking_, askers_, std::move(caller), std::move(reading));
     co_return response;
   }
   reading = [file = database_, asked = *std::move(asked), node = options_.cluster.own] {
     return read_usage(file, asked, node);
   };
-  auto response = co_await read(std::move(reading));
+  auto response = co_await read(std::move(caller), std::move(reading));
   co_return response;
 }
 
-boost::asio::awaitable<HttpResponse> Reports::history(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Reports::history(const HttpRequest& request, std::string caller) {
   auto asked = parse_history_request(request, clock_.wall_now());
   if (!asked) co_return to_response(asked.error());
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
                                            node = options_.cluster.own] {
     return read_history(file, asked, node);
   };
-  auto response = co_await read(std::move(reading));
+  auto response = co_await read(std::move(caller), std::move(reading));
   co_return response;
 }
 
-boost::asio::awaitable<HttpResponse> Reports::scans(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Reports::scans(const HttpRequest& request, std::string caller) {
   if (auto unknown = unknown_parameter(request, {"limit"})) co_return to_response(*unknown);
   std::uint64_t limit = scans_default;
   const Bounds bounds{1, scans_max};
   if (auto wrong = read_number(request, "limit", bounds, limit)) co_return to_response(*wrong);
   std::function<HttpResponse()> reading = [file = database_, limit] { return read_scans(file, limit); };
-  auto response = co_await read(std::move(reading));
+  auto response = co_await read(std::move(caller), std::move(reading));
   co_return response;
 }
 
-boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request, std::string caller) {
   auto asked = parse_changes_request(request);
   if (!asked) co_return to_response(asked.error());
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
                                            should_stop = time_limit()] {
     return read_changes_page(file, asked, should_stop);
   };
-  auto response = co_await read(std::move(reading));
+  auto response = co_await read(std::move(caller), std::move(reading));
   co_return response;
 }
 
@@ -453,19 +443,22 @@ std::function<bool()> Reports::time_limit() const {
 }
 
 // SQLite may wait for a disk, and sums up all directories.
-boost::asio::awaitable<HttpResponse> Reports::read(std::function<HttpResponse()> reading) {
-  return run(pool_, waiting_, std::move(reading));
+boost::asio::awaitable<HttpResponse> Reports::read(std::string caller,
+                                                   std::function<HttpResponse()> reading) {
+  return run(pool_, readers_, std::move(caller), std::move(reading));
 }
 
-boost::asio::awaitable<HttpResponse> Reports::run(boost::asio::thread_pool& pool, unsigned& waiting,
-                                                  std::function<HttpResponse()> work) {
-  if (waiting == waiting_max) {
+boost::asio::awaitable<HttpResponse> Reports::run(boost::asio::thread_pool& pool, CallerQueue& queue,
+                                                  std::string caller, std::function<HttpResponse()> work) {
+  CallerQueue::Place place(queue, std::move(caller));
+  if (!place.is_held()) {
     const char* const what = &pool == &pool_ ? "the scan database" : "the members of the cluster";
-    co_return to_response(
-        {503, "overloaded",
-         fmt::format("{} requests wait for {} already; try again later", waiting_max, what)});
+    co_return to_response({503, "overloaded",
+                           fmt::format("too many requests wait for {}, of this client or of all ({}); try "
+                                       "again later",
+                                       what, waiting_max)});
   }
-  const Place place(waiting);
+  co_await place.wait_for_turn();
   auto response = co_await run_on(pool, std::move(work));
   co_return response;
 }

@@ -4,8 +4,10 @@
 #include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "base/clock.h"
+#include "daemon/api/caller_queue.h"
 #include "daemon/api/cluster_usage.h"
 #include "daemon/http/http_message.h"
 #include "tracker/paths/copy_rules.h"
@@ -23,21 +25,22 @@ struct ReportsOptions {
 // members.
 //
 // Runs on the main thread; reads on `pool`, and asks the members on a thread of its own, for a time so short
-// that a stop can wait for it. All references must outlive it.
+// that a stop can wait for it. `caller`: who asks, for the share of each in the queue. All references must
+// outlive it.
 class Reports {
  public:
   Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
           ReportsOptions options = {});
 
-  boost::asio::awaitable<HttpResponse> usage(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> history(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> scans(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> changes(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> usage(const HttpRequest& request, std::string caller);
+  boost::asio::awaitable<HttpResponse> history(const HttpRequest& request, std::string caller);
+  boost::asio::awaitable<HttpResponse> scans(const HttpRequest& request, std::string caller);
+  boost::asio::awaitable<HttpResponse> changes(const HttpRequest& request, std::string caller);
 
  private:
-  boost::asio::awaitable<HttpResponse> read(std::function<HttpResponse()> reading);
-  boost::asio::awaitable<HttpResponse> run(boost::asio::thread_pool& pool, unsigned& waiting,
-                                           std::function<HttpResponse()> work);
+  boost::asio::awaitable<HttpResponse> read(std::string caller, std::function<HttpResponse()> reading);
+  boost::asio::awaitable<HttpResponse> run(boost::asio::thread_pool& pool, CallerQueue& queue,
+                                           std::string caller, std::function<HttpResponse()> work);
   std::function<bool()> time_limit() const;
 
   const std::filesystem::path database_;
@@ -46,8 +49,8 @@ class Reports {
   const ReportsOptions options_;
   ClusterUsage cluster_;  // on `asking_`
   boost::asio::thread_pool asking_{1};
-  unsigned waiting_ = 0;
-  unsigned waiting_for_members_ = 0;
+  CallerQueue readers_;
+  CallerQueue askers_;
 };
 
 }  // namespace spoor::daemon

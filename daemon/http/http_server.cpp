@@ -32,8 +32,10 @@ using unix_stream = asio::local::stream_protocol;
 
 constexpr std::chrono::milliseconds accept_pause{100};  // after an error: no file descriptors are left
 constexpr std::chrono::minutes complaint_pause{1};
-// Concurrent refusals that are allowed at least; each waits for its client to read the response.
-constexpr std::size_t refusals_least = 16;
+// How many connections may be refused at a time: each waits for its client to read the response. As many
+// evicted ones may not have ended yet. Both together keep within the open files that options.cpp reserves.
+constexpr std::size_t refusals_least = 8;
+constexpr std::size_t ending_share = 16;
 
 // The process at the other end; std::nullopt if the kernel does not report it.
 std::optional<UnixPeer> peer_of(int socket) {
@@ -108,13 +110,13 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     workers.push_back(std::make_shared<HttpWorker>(context, limits, totals));
     for (asio::io_context* const other : others)
       workers.push_back(std::make_shared<HttpWorker>(*other, limits, totals));
-    for (std::size_t i = 0; i < workers.size(); ++i) workers[i]->set_next(workers[(i + 1) % workers.size()]);
   }
 
   template <class Listening>
   asio::awaitable<void> accept(Listening& listening);
   static Caller caller_of(const TcpAcceptor& listening, tcp::socket& socket);
   static Caller caller_of(const UnixAcceptor& listening, unix_stream::socket& socket);
+  bool find_place(HttpPlace& place) const;
   HttpWorker& next_worker() { return *workers[turn++ % workers.size()]; }
   void stop();
   void stop_workers();
@@ -134,7 +136,10 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
 Caller HttpServer::Impl::caller_of(const TcpAcceptor& listening, tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  return listening.caller;
+  Caller caller = listening.caller;
+  const auto other_end = socket.remote_endpoint(ignored);
+  if (!ignored) caller.address = other_end.address().to_string();
+  return caller;
 }
 
 Caller HttpServer::Impl::caller_of(const UnixAcceptor& listening, unix_stream::socket& socket) {
@@ -159,14 +164,12 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
       continue;
     }
     accept_error.over();
-    HttpPlace place(totals);
-    // A connection beyond the limit still gets a response, unless too many such connections are open.
-    const std::size_t most = limits.connections_max;
-    if (totals->open > most + most / 4 + refusals_least) {
+    Caller caller = caller_of(listening, socket);
+    auto place = std::make_unique<HttpPlace>(totals->places, caller, socket.native_handle());
+    if (!find_place(*place)) {
       ++totals->refused;
       continue;
     }
-    Caller caller = caller_of(listening, socket);
     std::shared_ptr<asio::ssl::context> tls;
     if constexpr (std::is_same_v<Listening, TcpAcceptor>) {
       if (listening.tls) tls = listening.tls->context();
@@ -174,6 +177,15 @@ asio::awaitable<void> HttpServer::Impl::accept(Listening& listening) {
     worker.take(std::move(place), HttpSession::Socket(std::move(socket)), std::move(caller), std::move(tls));
   }
   if (--accepting == 0) stop_workers();
+}
+
+// Returns false for a connection that is to be closed without a word: one beyond the limit still gets a
+// response, unless too many do already, and none is evicted while too many that were have not ended.
+bool HttpServer::Impl::find_place(HttpPlace& place) const {
+  const std::size_t most = limits.connections_max;
+  const std::size_t ending = totals->places->ending();
+  if (ending > 2 * (most / ending_share + refusals_least)) return false;
+  return place.serve(most, limits.yield_after) || ending <= most / ending_share + refusals_least;
 }
 
 void HttpServer::Impl::stop() {

@@ -109,7 +109,7 @@ void empty(std::string& text) {
 // next request; unusually large buffers are freed.
 class HttpSession::Exchange {
  public:
-  Exchange(HttpSessions& sessions, Caller caller) : sessions_(sessions) {
+  Exchange(HttpSessions& sessions, HttpPlace& place, Caller caller) : sessions_(sessions), place_(place) {
     request.caller = std::move(caller);
   }
   Exchange(const Exchange&) = delete;
@@ -141,16 +141,9 @@ class HttpSession::Exchange {
     return false;
   }
 
-  // Changes the memory reserved for the body to `bytes`. Returns false, and changes nothing, if all bodies
-  // would exceed bodies_bytes_max.
+  // Changes the memory reserved for the body to `bytes`: see HttpPlace.
   bool hold(std::uint64_t bytes) {
-    const std::uint64_t held_before = std::exchange(held_, bytes);
-    const std::uint64_t more = bytes - held_before;  // or less
-    const std::uint64_t total = sessions_.totals->body_bytes.fetch_add(more) + more;
-    if (bytes <= small_body_bytes || total <= sessions_.limits.bodies_bytes_max) return true;
-    held_ = held_before;
-    sessions_.totals->body_bytes.fetch_sub(more);
-    return false;
+    return place_.hold_body(bytes, small_body_bytes, sessions_.limits.bodies_bytes_max);
   }
 
   // Releases the memory of the request and of its response.
@@ -175,21 +168,20 @@ class HttpSession::Exchange {
   void release_answer() { sessions_.totals->answer_bytes.fetch_sub(std::exchange(answer_held_, 0)); }
 
   HttpSessions& sessions_;
+  HttpPlace& place_;
   std::array<std::byte, fields_bytes_usual> usual_fields_{};
   std::pmr::monotonic_buffer_resource fields_memory_{usual_fields_.data(), usual_fields_.size()};
   std::optional<Parser> parser_;
-  std::uint64_t held_ = 0;
   std::uint64_t answer_held_ = 0;
 };
 
-HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place, Socket socket,
-                         Caller caller, std::shared_ptr<asio::ssl::context> tls)
+HttpSession::HttpSession(std::shared_ptr<HttpSessions> sessions, std::unique_ptr<HttpPlace> place,
+                         Socket socket, Caller caller, std::shared_ptr<asio::ssl::context> tls)
     : sessions_(std::move(sessions)),
-      place_(std::move(place)),
       stream_(std::make_unique<HttpStream>(std::move(socket), std::move(tls),
                                            sessions_->limits.header_bytes_max + body_read_bytes)),
-      exchange_(std::make_unique<Exchange>(*sessions_, std::move(caller))) {
-  exchange_->request.caller.address = stream_->other_end();
+      place_(std::move(place)),
+      exchange_(std::make_unique<Exchange>(*sessions_, *place_, std::move(caller))) {
   sessions_->all.insert(this);
 }
 
@@ -235,14 +227,14 @@ void HttpSession::arm(std::chrono::milliseconds time) { deadline_ = Clock::now()
 
 asio::awaitable<bool> HttpSession::shake_hands() {
   arm(sessions_->limits.request_max);
-  waiting_since_ = Clock::now();
+  place_->wait(Clock::now());
   idle_ = true;
   const auto [error] = co_await stream_->shake_hands();
   if (error) {
     ++sessions_->totals->handshakes_failed;
     // A peer with a wrong certificate is logged as a warning; port scanners and disconnected clients are not.
     const bool is_refused = peer::is_certificate_refused(error);
-    const std::string line = fmt::format("no TLS with {}: {}", stream_->other_end(),
+    const std::string line = fmt::format("no TLS with {}: {}", exchange_->request.caller.address,
                                          peer::tls_failure(stream_->native_tls(), error));
     const bool is_logged = is_refused && sessions_->log_limit.note(line, 1, Clock::now());
     spdlog::log(is_logged ? spdlog::level::warn : spdlog::level::debug, "{}", line);
@@ -272,6 +264,7 @@ asio::awaitable<bool> HttpSession::serve_one() {
   }
   const bool has_body = co_await read_body();
   if (!has_body) co_return false;
+  if (!place_->work()) co_return false;
   deadline_ = Clock::time_point::max();
   HttpResponse response = co_await sessions_->service.handle(exchange.request);
   empty(exchange.request.body);
@@ -296,8 +289,9 @@ asio::awaitable<bool> HttpSession::read_header() {
   // A large request must not occupy memory until the connection ends.
   if (idle_ && buffer.capacity() > idle_buffer_bytes_max) buffer.shrink_to_fit();
   const auto idle_max = sessions_->stopping ? sessions_->limits.first_max : sessions_->limits.idle_max;
-  waiting_since_ = Clock::now();
-  deadline_ = *waiting_since_ + (idle_ ? idle_max : sessions_->limits.request_max);
+  const auto now = Clock::now();
+  place_->wait(now);
+  deadline_ = now + (idle_ ? idle_max : sessions_->limits.request_max);
   error_code error;
   std::size_t header_bytes = 0;
   while (!parser.is_header_done() && !error) {
@@ -316,7 +310,6 @@ asio::awaitable<bool> HttpSession::read_header() {
     if (std::exchange(idle_, false)) arm(sessions_->limits.request_max);
     is_new_ = false;
   }
-  waiting_since_.reset();
   if (error) co_return co_await fail(problem_of(error, timed_out_));
   auto problem = take_header(parser.get(), exchange_->request);
   if (problem) co_return co_await fail(std::move(problem));
@@ -338,6 +331,7 @@ asio::awaitable<bool> HttpSession::read_body() {
     const auto [error, size] = co_await stream_->write_some(asio::buffer(go_on));
     if (error || size != go_on.size()) co_return false;
   }
+  place_->wait(Clock::now());
   auto reading = parser.chunked() ? read_chunks() : read_declared(length);
   const bool is_complete = co_await std::move(reading);
   co_return is_complete;
@@ -415,10 +409,9 @@ asio::awaitable<bool> HttpSession::answer(const HttpResponse& response, bool kee
         is_stuck_ = true;
         co_return false;
       }
-      waiting_since_ = Clock::now();
+      place_->wait(Clock::now());
       const auto [error, size] =
           co_await stream_->write_some(asio::buffer(part.data(), std::min(part.size(), write_bytes)));
-      waiting_since_.reset();
       is_stuck_ = error.failed();
       if (error) co_return false;
       part.remove_prefix(size);
@@ -466,8 +459,8 @@ asio::awaitable<void> HttpSession::answer_last(const HttpResponse& response) {
 // Closes the connection after the client has read its response: closing with unread bytes would reset it.
 asio::awaitable<void> HttpSession::end() {
   exchange_->release();
-  waiting_since_.reset();
   if (is_stuck_) co_return;
+  place_->wait(Clock::now());
   cancelled_ = false;
   arm(lingering_max);
   if (!stream_->is_plain()) co_await stream_->close_tls();

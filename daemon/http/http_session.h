@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "daemon/http/http_message.h"
+#include "daemon/http/http_places.h"
 #include "daemon/process/log_limit.h"
 
 namespace spoor::daemon {
@@ -28,7 +29,8 @@ struct HttpLimits {
   std::uint64_t bodies_bytes_max = std::uint64_t{24} << 20U;
   std::uint32_t header_bytes_max = 16U << 10U;
   std::size_t connections_max = 1024;
-  // At connections_max, a connection that has been idle for this time is evicted for a new one.
+  // At connections_max, a connection that has waited for its client for this time is evicted for a new one;
+  // one of a peer with more than its share at once: see HttpPlace.
   std::chrono::milliseconds yield_after{5'000};
   std::chrono::milliseconds idle_max{75'000};  // between two requests
   // To read a request, and to write each part of a response.
@@ -65,44 +67,15 @@ class HttpTotals {
     return unread_;
   }
 
-  std::atomic<std::size_t> open = 0;         // see HttpPlace
-  std::atomic<std::size_t> served = 0;       // of the open ones; the others are not admitted yet, or refused
-  std::atomic<bool> wants_eviction = false;  // a worker is being asked to evict an idle connection
+  const std::shared_ptr<HttpPlaces> places = std::make_shared<HttpPlaces>();
   std::atomic<std::uint64_t> accepted = 0;
   std::atomic<std::uint64_t> refused = 0;  // beyond connections_max
   std::atomic<std::uint64_t> handshakes_failed = 0;
-  std::atomic<std::uint64_t> body_bytes = 0;    // in use now
   std::atomic<std::uint64_t> answer_bytes = 0;  // in use now
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::uint64_t> unread_;  // by the problem's code
-};
-
-// Counts a connection as open during its lifetime, and as served after serve() succeeded.
-class HttpPlace {
- public:
-  explicit HttpPlace(std::shared_ptr<HttpTotals> totals) : totals_(std::move(totals)) { ++totals_->open; }
-  HttpPlace(HttpPlace&&) = default;
-  HttpPlace& operator=(HttpPlace&&) = delete;
-  HttpPlace(const HttpPlace&) = delete;
-  HttpPlace& operator=(const HttpPlace&) = delete;
-  ~HttpPlace() {
-    if (!totals_) return;
-    --totals_->open;
-    if (is_served_) --totals_->served;
-  }
-
-  // Returns false if `most` connections are served already.
-  bool serve(std::size_t most) {
-    std::size_t now = totals_->served;
-    while (now < most && !is_served_) is_served_ = totals_->served.compare_exchange_weak(now, now + 1);
-    return is_served_;
-  }
-
- private:
-  std::shared_ptr<HttpTotals> totals_;
-  bool is_served_ = false;
 };
 
 // The sessions of one thread.
@@ -132,8 +105,8 @@ class HttpSession {
   using Clock = std::chrono::steady_clock;
 
   // `tls`: none for a plain connection.
-  HttpSession(std::shared_ptr<HttpSessions> sessions, HttpPlace place, Socket socket, Caller caller,
-              std::shared_ptr<boost::asio::ssl::context> tls);
+  HttpSession(std::shared_ptr<HttpSessions> sessions, std::unique_ptr<HttpPlace> place, Socket socket,
+              Caller caller, std::shared_ptr<boost::asio::ssl::context> tls);
   ~HttpSession();
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
@@ -150,15 +123,9 @@ class HttpSession {
 
   // Cancels the operations of the socket.
   void cancel();
-  bool is_cancelled() const { return cancelled_; }
 
   // Cancels them if the deadline has passed.
   void expire(Clock::time_point now);
-
-  // Since when the session has been waiting for a request, for the rest of a header, or for its client to
-  // read a response: the longest waiting session is evicted first. std::nullopt while it reads a body or
-  // handles a request.
-  std::optional<Clock::time_point> waiting_since() const { return waiting_since_; }
 
  private:
   class Exchange;
@@ -180,11 +147,10 @@ class HttpSession {
   boost::asio::awaitable<void> end();
 
   const std::shared_ptr<HttpSessions> sessions_;
-  const HttpPlace place_;
   const std::unique_ptr<HttpStream> stream_;
+  const std::unique_ptr<HttpPlace> place_;  // destroyed before its socket
   const std::unique_ptr<Exchange> exchange_;
   Clock::time_point deadline_ = Clock::time_point::max();
-  std::optional<Clock::time_point> waiting_since_;
   bool idle_ = false;
   bool is_new_ = true;  // no byte has been received
   bool timed_out_ = false;

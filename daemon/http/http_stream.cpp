@@ -3,9 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/http/error.hpp>
-#include <cstring>
 #include <utility>
 
 #include "daemon/process/task.h"
@@ -50,16 +48,6 @@ asio::awaitable<error_code> HttpStream::fill(std::size_t bytes) {
   const auto [error, size] = co_await read_some(buffer.prepare(room));
   buffer.commit(size);
   co_return error;
-}
-
-std::string HttpStream::other_end() const {
-  error_code error;
-  const auto other = socket_.remote_endpoint(error);
-  if (error || (other.protocol().family() != AF_INET && other.protocol().family() != AF_INET6)) return {};
-  asio::ip::tcp::endpoint tcp;
-  tcp.resize(other.size());
-  std::memcpy(tcp.data(), other.data(), other.size());
-  return tcp.address().to_string();
 }
 
 bool HttpStream::has_input() {

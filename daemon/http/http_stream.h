@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
 
 namespace spoor::daemon {
@@ -39,9 +38,6 @@ class HttpStream {
 
   // Appends up to `bytes` bytes to `buffer`. Fails with Beast's `buffer_overflow` if the buffer is full.
   boost::asio::awaitable<boost::system::error_code> fill(std::size_t bytes);
-
-  // The IP address of the client; empty for a Unix socket.
-  std::string other_end() const;
 
   // Whether bytes can be read without waiting.
   bool has_input();

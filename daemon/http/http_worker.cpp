@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/system/error_code.hpp>
-#include <limits>
 #include <utility>
 
 #include "daemon/process/task.h"
@@ -16,7 +15,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 constexpr std::chrono::milliseconds sweep_most{250};
 constexpr std::chrono::milliseconds sweep_least{10};
 
@@ -45,7 +43,7 @@ void HttpWorker::start(const HttpService& service) {
   sweep();
 }
 
-void HttpWorker::take(HttpPlace place, HttpSession::Socket socket, Caller caller,
+void HttpWorker::take(std::unique_ptr<HttpPlace> place, HttpSession::Socket socket, Caller caller,
                       std::shared_ptr<asio::ssl::context> tls) {
   asio::dispatch(context_, [self = shared_from_this(), place = std::move(place), socket = std::move(socket),
                             caller = std::move(caller), tls = std::move(tls)]() mutable {
@@ -63,53 +61,14 @@ void HttpWorker::stop(std::function<void()> on_end) {
   });
 }
 
-void HttpWorker::admit(HttpPlace place, HttpSession::Socket socket, Caller caller,
+void HttpWorker::admit(std::unique_ptr<HttpPlace> place, HttpSession::Socket socket, Caller caller,
                        std::shared_ptr<asio::ssl::context> tls) {
   HttpTotals& totals = *sessions_->totals;
-  const std::size_t most = sessions_->limits.connections_max;
-  // An evicted connection still counts as served for a moment, so the limit does not apply to its successor.
-  const bool is_full = !place.serve(most) && !(evict_idle_connection() && place.serve(no_limit));
+  const bool is_full = !place->is_served();
   ++(is_full ? totals.refused : totals.accepted);
-  if (is_full) ask_others_to_evict();
   auto session = std::make_shared<HttpSession>(sessions_, std::move(place), std::move(socket),
                                                std::move(caller), std::move(tls));
   asio::co_spawn(context_, serve(std::move(session), is_full), rethrow);
-}
-
-// Ends the connection that has been idle for the longest time, if that is at least yield_after. Clients that
-// keep connections open without requests, or send their header byte by byte, must not block other clients.
-bool HttpWorker::evict_idle_connection() {
-  HttpSession* longest = nullptr;
-  for (HttpSession* session : sessions_->all) {
-    if (!session->waiting_since() || session->is_cancelled()) continue;
-    if (longest == nullptr || *session->waiting_since() < *longest->waiting_since()) longest = session;
-  }
-  if (longest == nullptr) return false;
-  if (HttpSession::Clock::now() - *longest->waiting_since() < sessions_->limits.yield_after) return false;
-  longest->cancel();
-  return true;
-}
-
-// Frees a place for a later connection: this one is refused without waiting for other threads. One eviction
-// at a time, however many connections were refused.
-void HttpWorker::ask_others_to_evict() {
-  if (!sessions_->totals->wants_eviction.exchange(true)) pass_on(this);
-}
-
-void HttpWorker::pass_on(const HttpWorker* asking) {
-  const auto next = next_.lock();
-  if (!next || next.get() == asking) {
-    sessions_->totals->wants_eviction = false;
-    return;
-  }
-  asio::dispatch(next->context_, [next, asking] {
-    const HttpSessions& sessions = *next->sessions_;
-    if (sessions.totals->served >= sessions.limits.connections_max && !next->evict_idle_connection()) {
-      next->pass_on(asking);
-    } else {
-      sessions.totals->wants_eviction = false;
-    }
-  });
 }
 
 // One timer for all sessions: a timer for each request would cost as much as handling the request.

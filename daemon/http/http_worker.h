@@ -23,13 +23,10 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   // Before `context` runs, or on its thread.
   void start(const HttpService& service);
 
-  // Serves a connection, or responds with status 503 if there are too many. `tls`: none for a plain
+  // Serves a connection, or responds with status 503 if its place is not served. `tls`: none for a plain
   // connection.
-  void take(HttpPlace place, HttpSession::Socket socket, Caller caller,
+  void take(std::unique_ptr<HttpPlace> place, HttpSession::Socket socket, Caller caller,
             std::shared_ptr<boost::asio::ssl::context> tls);
-
-  // The worker that is asked to evict an idle connection if this one has none. Before `context` runs.
-  void set_next(const std::shared_ptr<HttpWorker>& next) { next_ = next; }
 
   // Affects later connections and requests only.
   void set_limits(const HttpLimits& limits);
@@ -42,17 +39,13 @@ class HttpWorker : public std::enable_shared_from_this<HttpWorker> {
   void forget_stop() { sessions_->on_last_end = {}; }
 
  private:
-  void admit(HttpPlace place, HttpSession::Socket socket, Caller caller,
+  void admit(std::unique_ptr<HttpPlace> place, HttpSession::Socket socket, Caller caller,
              std::shared_ptr<boost::asio::ssl::context> tls);
-  bool evict_idle_connection();
-  void ask_others_to_evict();
-  void pass_on(const HttpWorker* asking);
   void sweep();
   void begin_stop(std::function<void()> on_end);
   void start_grace(std::chrono::milliseconds time);
 
   boost::asio::io_context& context_;
-  std::weak_ptr<HttpWorker> next_;
   const std::shared_ptr<HttpSessions> sessions_;
   boost::asio::steady_timer grace_;
   boost::asio::steady_timer sweeping_;

@@ -53,8 +53,9 @@ class ApiTest : public testing::Test {
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
-             const std::string& type = "text/plain") {
+             const std::string& type = "text/plain", const Caller& caller = {}) {
     Asked& asked = asked_.emplace_back();
+    asked.request.caller = caller;
     asked.request.method = method;
     asked.request.path = path;
     asked.request.content_type = type;

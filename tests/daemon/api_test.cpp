@@ -78,6 +78,22 @@ TEST_F(ApiTest, KnownMark_JournalWriteFails_IsNotAcknowledged) {
   EXPECT_EQ(known.answer->status, 503U);
 }
 
+// One reader with many threads took all places.
+TEST_F(ApiTest, QueriesOfOneClient_LeavePlacesForOthers) {
+  start();
+  Held reading(reading_);
+  const auto query = [&](const Caller& caller) -> Asked& { return ask("GET", "/v1/scans", {}, {}, caller); };
+  const Caller many{.address = "10.0.0.1"};
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(query(many).answer);
+  const Asked& refused = query(many);
+  ASSERT_TRUE(refused.answer);
+  EXPECT_EQ(refused.answer->status, 503U);
+  EXPECT_FALSE(query({.address = "10.0.0.2"}).answer);
+  EXPECT_FALSE(query({.unix_peer = UnixPeer{0, {}}}).answer);
+  reading.release();
+  for (Asked& each : asked_) wait_for(each);
+}
+
 std::string lines(std::size_t bytes) {
   std::string text;
   for (int i = 0; text.size() < bytes; ++i) text += "bucket/directory-" + std::to_string(i) + '\n';

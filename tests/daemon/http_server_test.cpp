@@ -200,7 +200,7 @@ TEST_F(HttpServerTest, RefusedConnection_DoesNotCountAgainstTheLimit) {
   refused.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(begins_with(refused.receive_until("overloaded"), "HTTP/1.1 503 "));
   held.pop_front();
-  while (server_.totals().open > 3) std::this_thread::yield();
+  while (server_.totals().places->open() > 3) std::this_thread::yield();
   RawClient next(port_);
   next.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_TRUE(begins_with(next.receive_until("GET / - "), "HTTP/1.1 200 "));

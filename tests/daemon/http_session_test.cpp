@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "daemon/process/task.h"
 
@@ -40,15 +41,26 @@ class HttpSessionTest : public testing::Test {
 
   void connect() {
     Socket server(context_);
+    client_ = Socket(context_);
     asio::local::connect_pair(client_, server);
     client_.non_blocking(true);
-    session_ = std::make_shared<HttpSession>(sessions_, HttpPlace(totals_),
+    auto place = std::make_unique<HttpPlace>(totals_->places, Caller{}, server.native_handle());
+    place->serve(1, std::chrono::hours(1));
+    session_ = std::make_shared<HttpSession>(sessions_, std::move(place),
                                              HttpSession::Socket(std::move(server)), Caller{}, nullptr);
     asio::co_spawn(context_, session_->run(), [this](const std::exception_ptr& failure) {
       rethrow(failure);
       is_over_ = true;
     });
     settle();
+  }
+
+  // Lets one more connection in where there is room for one.
+  bool evict() {
+    HttpPlace newcomer(totals_->places, Caller{}, -1);
+    const bool is_served = newcomer.serve(1, std::chrono::milliseconds(0));
+    settle();
+    return is_served;
   }
 
   // Until the session waits for its client, or has ended.
@@ -113,10 +125,53 @@ TEST_F(HttpSessionTest, ResponseThatIsNotRead_ConnectionCanBeEvicted) {
   connect();
   send_without_reading("GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n");
   ASSERT_FALSE(is_over_);
-  EXPECT_TRUE(session_->waiting_since().has_value());
-  session_->cancel();
-  settle();
+  EXPECT_TRUE(evict());
   EXPECT_TRUE(is_over_);
+}
+
+// A body was read for 30 s, whoever waited.
+TEST_F(HttpSessionTest, IncompleteRequest_ConnectionCanBeEvicted) {
+  for (const std::string part : {"", "GET /", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\na",
+                                 "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n"}) {
+    is_over_ = false;
+    connect();
+    send(part);
+    EXPECT_FALSE(is_over_);
+    EXPECT_TRUE(evict()) << part;
+    EXPECT_TRUE(is_over_) << part;
+    EXPECT_EQ(received(), "") << part;
+    session_.reset();
+    EXPECT_EQ(totals_->places->body_bytes(), 0U);
+  }
+}
+
+// For 2 s, the end of a connection that was refused before its body waited for its client.
+TEST_F(HttpSessionTest, ClientThatDoesNotClose_ConnectionCanBeEvicted) {
+  refuse_all();
+  connect();
+  send("POST /v1/marks HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\na");
+  EXPECT_THAT(received(), StartsWith("HTTP/1.1 401 "));
+  EXPECT_FALSE(is_over_);
+  EXPECT_TRUE(evict());
+  EXPECT_TRUE(is_over_);
+}
+
+TEST_F(HttpSessionTest, RequestThatIsHandled_ConnectionIsNotEvicted) {
+  asio::steady_timer gate(context_, std::chrono::hours(1));
+  sessions_->service.handle = [&gate](const HttpRequest&) -> asio::awaitable<HttpResponse> {
+    co_await gate.async_wait(as_result);
+    HttpResponse response;
+    response.body = "handled";
+    co_return response;
+  };
+  connect();
+  send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_FALSE(evict());
+  gate.cancel();
+  settle();
+  EXPECT_THAT(received(), HasSubstr("handled"));
+  EXPECT_FALSE(is_over_);
+  EXPECT_TRUE(evict()) << "it is idle now";
 }
 
 // RFC 9110, section 10.1.1: HTTP/1.0 knows no such answer, and would take it for that to its request.

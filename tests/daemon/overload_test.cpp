@@ -7,6 +7,7 @@
 
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/faults/connection.h"
+#include "tests/support/certificates.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/sanitizer.h"
 
@@ -82,6 +83,86 @@ TEST_F(OverloadTest, MaxConnectionsReached_Is503AndOthersAreServed) {
   }
   EXPECT_EQ(first.send("POST", "/v1/marks", R"({"paths":["b/a"]})").value().status, 200U);
 }
+
+// What each of a flood of connections sends at first, and then again and again.
+struct Flood {
+  std::string name;
+  std::string first;
+  std::string next;
+  bool is_tls = false;
+};
+
+void PrintTo(const Flood& flood, std::ostream* out) { *out << flood.name; }
+
+class FloodTest : public OverloadTest, public testing::WithParamInterface<Flood> {
+ protected:
+  FloodTest() {
+    socket_.unix_path = (directory_ / "socket").native();
+    const std::string address = support::own_loopback();
+    const support::Certificates certificates(directory_.path(), "authority");
+    certificates.issue("server", address);
+    config_["limits"]["max_connections"] = 64;
+    config_["listen"].push_back(
+        {{"address", address},
+         {"port", 0},
+         {"tls",
+          {{"certificate", certificates.certificate("server")}, {"key", certificates.key("server")}}}});
+    config_["listen"].push_back({{"unix", socket_.unix_path}});
+  }
+
+  unsigned mark_over_the_unix_socket() {
+    peer::HttpTransport transport({.timeout = std::chrono::minutes(2), .attempts_max = 1});
+    const auto answer =
+        peer::exchange(transport, {socket_, "POST", "/v1/marks", "application/json", R"({"paths":["b/a"]})"});
+    return answer ? answer->status : 0;
+  }
+
+  static std::string mark(const std::string& fields) {
+    return "POST /v1/marks?kind=file HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + fields +
+           "Content-Length: 3\r\n\r\nb/a";
+  }
+
+  base::Endpoint socket_;
+};
+
+// One address took all places for as long as it wanted, and root could not mark over the Unix socket.
+TEST_P(FloodTest, OfOneAddress_OthersMark) {
+  start();
+  const std::string tls_url = daemon_->wait_for("listening on https");
+  const auto flooded = GetParam().is_tls ? base::parse_endpoint("https" + tls_url).value().port : port();
+  support::RawClient kept(port(), "127.0.0.2");
+  std::list<support::RawClient> clients;
+  for (int i = 0; i < 200; ++i) clients.emplace_back(flooded).send(GetParam().first);
+  support::RawClient last(flooded);
+  last.send("GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  last.receive_all();  // those before it are accepted
+  for (int round = 0; round < 20; ++round) {
+    for (support::RawClient& client : clients) client.send(GetParam().next);
+    EXPECT_EQ(mark_over_the_unix_socket(), 200U);
+    support::RawClient fresh(port(), "127.0.0.2");
+    fresh.send(mark("Connection: close\r\n"));
+    EXPECT_THAT(fresh.receive_all(), HasSubstr("HTTP/1.1 200 "));
+    kept.send(mark(""));
+  }
+  kept.send(mark("Connection: close\r\n"));
+  const std::string answers = kept.receive_all();
+  EXPECT_THAT(answers, HasSubstr("Connection: close")) << "it was served until then";
+  EXPECT_THAT(answers, testing::Not(HasSubstr(" 503 ")));
+}
+
+const std::string ask = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
+const std::string client_hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+
+INSTANTIATE_TEST_SUITE_P(
+    Clients, FloodTest,
+    testing::Values(Flood{"Idle", "", ""}, Flood{"Asking", ask, ask},
+                    Flood{"SlowHeader", "GET /livez HTTP/1.1\r\nX: ", "x"},
+                    Flood{"SlowBody",
+                          "POST /v1/marks HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+                          "Content-Length: 1000000\r\n\r\n",
+                          "x"},
+                    Flood{"SlowTls", client_hello, "", true}),
+    [](const testing::TestParamInfo<Flood>& info) { return info.param.name; });
 
 // They took all descriptors there may be, and left none for the journal and the snapshots.
 TEST_F(OverloadTest, FewFileDescriptors_ConnectionsLeaveSomeForTheDisks) {

@@ -49,14 +49,16 @@ class ReportsTest : public testing::Test {
   }
 
   void begin_usage(std::map<std::string, std::string> query) {
-    begin([this](const HttpRequest& request) { return reports_.usage(request); }, std::move(query));
+    begin([this](const HttpRequest& request) { return reports_.usage(request, "anyone"); }, std::move(query));
   }
-  void begin_scans(std::map<std::string, std::string> query) {
-    begin([this](const HttpRequest& request) { return reports_.scans(request); }, std::move(query));
+  void begin_scans(std::map<std::string, std::string> query, const std::string& caller = "anyone") {
+    begin([this, caller](const HttpRequest& request) { return reports_.scans(request, caller); },
+          std::move(query));
   }
 
   void begin_changes(std::map<std::string, std::string> query) {
-    begin([this](const HttpRequest& request) { return reports_.changes(request); }, std::move(query));
+    begin([this](const HttpRequest& request) { return reports_.changes(request, "anyone"); },
+          std::move(query));
   }
 
   HttpResponse usage(std::map<std::string, std::string> query = {}) {

@@ -128,24 +128,29 @@ TEST_F(ReportsTest, RequestWaitedTooLong_ReturnsOverloaded) {
   EXPECT_EQ(usage().status, 200U);
 }
 
+// The requests of one caller took all places.
 TEST_F(ReportsTest, TooManyRequestsWaiting_ReturnsOverloaded) {
   store({"a"});
   std::promise<void> go_on;
   boost::asio::post(pool_, [blocked = go_on.get_future().share()] { blocked.wait(); });
-  for (int i = 0; i < 8; ++i) {
-    begin_usage({});
-    begin_scans({});
-  }
+  for (int i = 0; i < 8; ++i) begin_scans({}, "many");
   context_.poll();
   EXPECT_TRUE(answers_.empty());
-  begin_scans({});
+  begin_scans({}, "many");
   context_.poll();
   ASSERT_EQ(answers_.size(), 1U);
   expect_problem(answers_[0], 503, "overloaded");
+  for (int i = 0; i < 8; ++i) begin_scans({}, "one of " + std::to_string(i));
+  context_.poll();
+  ASSERT_EQ(answers_.size(), 1U) << "there were places for these";
+  begin_scans({}, "one more");
+  context_.poll();
+  ASSERT_EQ(answers_.size(), 2U);
+  expect_problem(answers_[1], 503, "overloaded");
   go_on.set_value();
   finish();
-  ASSERT_EQ(answers_.size(), 17U);
-  for (std::size_t i = 1; i < answers_.size(); ++i) EXPECT_EQ(answers_[i].status, 200U);
+  ASSERT_EQ(answers_.size(), 18U);
+  for (std::size_t i = 2; i < answers_.size(); ++i) EXPECT_EQ(answers_[i].status, 200U);
   EXPECT_EQ(usage().status, 200U) << "their places are free again";
 }
 
@@ -160,7 +165,7 @@ TEST_F(ReportsTest, RequestThatThrows_ReleasesItsPlace) {
   HttpRequest request;
   request.query["scope"] = "cluster";
   for (int i = 0; i < 20; ++i) {
-    boost::asio::co_spawn(context_, reports.usage(request),
+    boost::asio::co_spawn(context_, reports.usage(request, "anyone"),
                           [](const std::exception_ptr& failure, HttpResponse) {
                             EXPECT_THROW(rethrow(failure), std::bad_alloc);
                           });

@@ -119,9 +119,10 @@ class Node {
     asio::local::stream_protocol::socket server(context_);
     asio::local::connect_pair(client, server);
     client.non_blocking(true);
-    auto session =
-        std::make_shared<HttpSession>(sessions_, HttpPlace(totals_), HttpSession::Socket(std::move(server)),
-                                      Caller{.is_trusted = !is_stranger}, nullptr);
+    const Caller caller{.is_trusted = !is_stranger};
+    auto place = std::make_unique<HttpPlace>(totals_->places, caller, server.native_handle());
+    auto session = std::make_shared<HttpSession>(sessions_, std::move(place),
+                                                 HttpSession::Socket(std::move(server)), caller, nullptr);
     bool is_over = false;
     asio::co_spawn(context_, session->run(), [&](const std::exception_ptr& failure) {
       rethrow(failure);
@@ -152,7 +153,8 @@ class Node {
         answers.pop_back();  // whether to go on is asked only where nothing came
     }
     session.reset();
-    require(totals_->open == 0 && totals_->body_bytes == 0 && totals_->answer_bytes == 0,
+    const HttpPlaces& places = *totals_->places;
+    require(places.open() == 0 && places.body_bytes() == 0 && totals_->answer_bytes == 0,
             "what was held is given back");
     return answers;
   }

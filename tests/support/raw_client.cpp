@@ -15,8 +15,15 @@
 
 namespace spoor::support {
 
-RawClient::RawClient(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawClient::RawClient(std::uint16_t port, const std::string& source)
+    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
+  if (!source.empty()) {
+    address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, source.c_str(), &address.sin_addr);
+    if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+      throw std::system_error(errno, std::system_category(), "bind");
+  }
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   ::inet_pton(AF_INET, own_loopback().c_str(), &address.sin_addr);

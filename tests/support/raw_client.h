@@ -8,7 +8,8 @@ namespace spoor::support {
 
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port);
+  // `source`: the address to connect from; empty: the kernel chooses it.
+  explicit RawClient(std::uint16_t port, const std::string& source = {});
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
   ~RawClient();
