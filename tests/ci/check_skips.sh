@@ -8,8 +8,8 @@ readonly log=$1 list=$2
 # A name without a reason is no entry.
 allowed() { sed -nE 's/^([^#[:space:]]+)[[:space:]]+[^[:space:]].*/\1/p' "$list" | sort -u; }
 
-# ctest lists them at its end: "<tab> 12 - name (Skipped)".
-skipped() { sed -nE 's/^\t *[0-9]+ - (.*) \((Skipped|Disabled)\)$/\1/p' "$log" | sort -u; }
+# ctest lists them at its end: "<tab> 12 - name (Skipped)", and that of a test with a parameter with its value.
+skipped() { sed -nE 's/ *# GetParam\(\) = .* \((Skipped|Disabled)\)$/ (Skipped)/; s/^\t *[0-9]+ - (.*) \((Skipped|Disabled)\)$/\1/p' "$log" | sort -u; }
 
 unexpected=$(comm -23 <(skipped) <(allowed))
 [[ -n $unexpected ]] || exit 0

@@ -11,9 +11,11 @@ cat >"$work/CTestTestfile.cmake" <<'CTEST'
 add_test(passes true)
 add_test(skips_a sh -c "exit 77")
 add_test(skips_b sh -c "exit 77")
-set_tests_properties(skips_a skips_b PROPERTIES SKIP_RETURN_CODE 77)
+add_test("All/skips_c/x  # GetParam() = \"x\"" sh -c "exit 77")
+set_tests_properties(skips_a skips_b "All/skips_c/x  # GetParam() = \"x\"" PROPERTIES SKIP_RETURN_CODE 77)
 CTEST
-ctest --test-dir "$work" >"$work/both.log"
+ctest --test-dir "$work" -E GetParam >"$work/both.log"
+ctest --test-dir "$work" -R GetParam >"$work/parameter.log"
 ctest --test-dir "$work" -R passes >"$work/none.log"
 
 expect() {  # EXIT CODE, LOG, LIST
@@ -33,3 +35,5 @@ expect 1 both.log $'skips_a needs what is not here\nskips_b'
 expect 1 both.log $'skips_a needs what is not here\n# skips_b needs it too'
 expect 0 both.log $'# a comment\nskips_a needs what is not here\nskips_b needs it too'
 expect 0 none.log ''
+expect 1 parameter.log ''
+expect 0 parameter.log 'All/skips_c/x needs what is not here'
