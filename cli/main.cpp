@@ -1,17 +1,15 @@
 // spoor: the command line.
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
-#include "base/printable.h"
 #include "base/standard_streams.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/format.h"
 
 namespace {
 
@@ -57,10 +55,14 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    std::ostringstream help;
     std::ostringstream message;  // it quotes arguments, which may be names of files that a shell found
-    const bool is_help = program.exit(error, std::cout, message) == 0;
-    std::fputs(spoor::base::printable_lines(message.str()).c_str(), stderr);
-    return is_help ? exit_done : exit_usage;
+    if (program.exit(error, help, message) == 0) {
+      print_text(help.str());
+      return exit_done;
+    }
+    const std::string text = message.str();
+    return fail(exit_usage, text.substr(0, text.find_last_not_of('\n') + 1));
   }
   if (program.get_subcommands().empty()) return fail(exit_usage, "no command given: see spoor --help");
   return code;

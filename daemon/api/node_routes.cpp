@@ -169,7 +169,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& 
   const tracker::NodeIdentity& node = parts_.node;
   const auto cluster = request.query_value("cluster");
   const auto name = request.query_value("node");
-  const bool is_valid = cluster && name && path && stamp && tracker::InstanceId::parse(*stamp) &&
+  const bool is_valid = cluster && name && path && !path->empty() && stamp &&
+                        tracker::InstanceId::parse(*stamp) &&
                         (before.empty() || tracker::InstanceId::parse(before));
   if (!is_valid) {
     co_return to_response({400, "invalid_request",
