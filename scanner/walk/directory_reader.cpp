@@ -359,7 +359,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::fil
 
 base::Result<std::optional<std::string>> PosixDirectoryReader::drive_identity(
     const DirectoryHandle& root) const {
-  const auto content = read_file(root, tracker::drive_identity_file, tracker::drive_identity_bytes_max);
+  auto content = read_file(root, tracker::drive_identity_file, tracker::drive_identity_bytes_max);
   if (!content || !*content) return content;
   if (auto identity = tracker::parse_drive_identity(**content)) return identity;
   return base::Error(std::make_error_code(std::errc::bad_message),
