@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "base/file_system.h"
 #include "scanner/store/database_files.h"
@@ -44,10 +45,18 @@ int forward(sqlite3_file* file, Args... args) {
   return (below(file)->pMethods->*method)(below(file), args...);
 }
 
+// Whether all of the log's index up to `end` has a place on the disk.
+bool has_place(const char* database, sqlite3_int64 end) {
+  struct stat status{};
+  return ::stat((std::string(database) + "-shm").c_str(), &status) == 0 &&
+         sqlite3_int64{status.st_blocks} * 512 >= end;
+}
+
 // A write to a mapped page that has no place on the disk ends the process. SQLite gives one to the last bytes
-// of each 4 KiB, which is not enough with smaller blocks or copy on write.
+// of each 4 KiB, which is not enough with smaller blocks.
 int map_shared(sqlite3_file* file, int region, int bytes, int extend, void volatile** at) {
-  if (is_disk_full(reinterpret_cast<CheckedFile*>(file)->name)) return SQLITE_FULL;
+  const char* const name = reinterpret_cast<CheckedFile*>(file)->name;
+  if (is_disk_full(name) && !has_place(name, (sqlite3_int64{region} + 1) * bytes)) return SQLITE_FULL;
   return forward<&sqlite3_io_methods::xShmMap>(file, region, bytes, extend, at);
 }
 
