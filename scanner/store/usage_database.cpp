@@ -76,6 +76,12 @@ void check_commits(SQLite::Database& database, const std::optional<CommitMark>& 
                           SQLITE_CORRUPT);
 }
 
+void write_back_log(SQLite::Database& database) {
+  database.setBusyTimeout(checkpoint_timeout_ms);  // for readers
+  static_cast<void>(database.tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
+  database.setBusyTimeout(busy_timeout_ms);
+}
+
 // A file that does not grow much needs no look at the free space.
 constexpr std::uint64_t growth_max = std::uint64_t{1} << 20U;
 
@@ -273,11 +279,7 @@ base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max
   });
 }
 
-void UsageDatabase::empty_log() {
-  database_->setBusyTimeout(checkpoint_timeout_ms);  // for readers
-  static_cast<void>(database_->tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
-  database_->setBusyTimeout(busy_timeout_ms);
-}
+void UsageDatabase::empty_log() { write_back_log(*database_); }
 
 base::Result<std::unique_ptr<ScanTransaction>> UsageDatabase::begin_scan() {
   return guarded("begin a scan", *database_, [&] { return std::make_unique<ScanTransaction>(*database_); });
@@ -430,9 +432,7 @@ base::Result<> ScanTransaction::commit(const ScanRecord& record) {
 void ScanTransaction::finish_commit_count(std::uint64_t commits) {
   const auto id = text_setting(database_, database_id_key);
   if (id) static_cast<void>(keep_commit_mark(database_.getFilename(), {*id, commits}));
-  database_.setBusyTimeout(checkpoint_timeout_ms);  // for readers
-  static_cast<void>(database_.tryExec("PRAGMA wal_checkpoint(TRUNCATE)"));
-  database_.setBusyTimeout(busy_timeout_ms);
+  write_back_log(database_);
 }
 
 void ScanTransaction::add_record(const ScanRecord& record) {

@@ -92,7 +92,7 @@ base::Result<> apply_stamp(WalkContext& context, const Drive& drive, std::int64_
   if (!expected) return expected.error();
   if (!*expected) return {};
   const auto root = context.environment.reader.look_at_drive(drive.path);
-  if (!root) return {};  // it fails
+  if (!root) return walk_all(context, drive, id, root.error().message);
   const auto content = context.environment.reader.drive_stamp(*root);
   if (!content) return walk_all(context, drive, id, content.error().message);
   const auto found = tracker::parse_drive_stamp(content->value_or(""));

@@ -109,6 +109,21 @@ TEST_F(StampedDriveTest, DriveWithoutAStamp_IsWalked) {
   expect_rolled_back(1);
 }
 
+// A failed look is no proof that the stamp is there.
+TEST_F(StampedDriveTest, DriveThatCannotBeLookedAtForAMoment_IsWalked) {
+  scan();
+  const std::string old = stamps(1);
+  write_file(on_drive("a/b/2", 1), 5);
+  mark("a/b");
+  scan();
+  std::filesystem::remove_all(on_drive("a/b/2", 1));
+  write(drive(1), old);
+  reader.looks_to_fail = 2;  // one for each drive
+  scan();
+  EXPECT_EQ(reader.looks_to_fail, 0);
+  expect_exact();
+}
+
 // A scan that was killed after it gave its stamp, and before it was committed.
 TEST_F(StampedDriveTest, StampThatWasNotCommitted_IsNoRollback) {
   scan();

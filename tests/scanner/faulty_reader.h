@@ -57,6 +57,8 @@ class FaultyReader final : public DirectoryReader {
   std::function<void(std::string_view path)> before_read;
   // How often a name was looked up to open a directory, the names on the way to it included.
   mutable std::atomic<std::uint64_t> names_opened = 0;
+  mutable int looks_to_fail = 0;  // the next ones at a drive
+
   // Of directories, drives included, since it was cleared.
   mutable std::multiset<std::string> read_paths;
 
@@ -78,6 +80,10 @@ class FaultyReader final : public DirectoryReader {
 
   base::Result<DirectoryHandle> look_at_drive(const std::filesystem::path& drive) const override {
     if (const auto fault = drive_errors.find(drive); fault != drive_errors.end()) return error(fault->second);
+    if (looks_to_fail > 0) {
+      --looks_to_fail;
+      return error(EMFILE);
+    }
     return adjusted(real_.look_at_drive(drive), "");
   }
 
