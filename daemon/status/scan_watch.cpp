@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,13 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::uint64_t scans_max = 1'000;  // between two scrapes: ten days, with a scan every 15 minutes
+
+// `logged`: the error as it was logged last; empty if there was none.
+void log_once(std::string& logged, const auto& result, std::string_view consequence) {
+  const std::string error = result ? "" : result.error().message;
+  if (!error.empty() && error != logged) spdlog::error("{}: {}", consequence, error);
+  logged = error;
+}
 
 }  // namespace
 
@@ -46,10 +54,9 @@ base::Result<std::optional<ScanWatch::Scans>> ScanWatch::load_scans(const std::f
 
 ScanWatch::Loaded ScanWatch::load(const std::filesystem::path& database) {
   base::PosixFileSystem files;
-  auto publish = scanner::read_publish_record(files, database.parent_path());
   std::error_code error;
   const auto space = std::filesystem::space(database.parent_path(), error);
-  return {load_scans(database), publish ? *std::move(publish) : std::nullopt,
+  return {load_scans(database), scanner::read_publish_record(files, database.parent_path()),
           error ? std::nullopt : std::optional(space)};
 }
 
@@ -63,7 +70,8 @@ asio::awaitable<void> ScanWatch::read() {
 
 void ScanWatch::take(const Loaded& loaded) {
   const auto& scans = loaded.scans;
-  figures_.publish = loaded.publish;
+  log_once(publish_error_, loaded.publish, "the metrics have no figures of spoor-publish");
+  figures_.publish = loaded.publish ? *loaded.publish : std::nullopt;
   figures_.space = loaded.space;
   figures_.is_known = true;
   figures_.ok = scans.has_value();
@@ -81,10 +89,7 @@ void ScanWatch::take(const Loaded& loaded) {
 
 // Another version may have stored them. The scans are known all the same.
 void ScanWatch::take_limits(const base::Result<std::vector<scanner::LimitState>>& limits) {
-  const std::string error = limits ? "" : limits.error().message;
-  if (!error.empty() && error != limits_error_)
-    spdlog::error("the status has no usage.limits until the next scan: {}", error);
-  limits_error_ = error;
+  log_once(limits_error_, limits, "the status has no usage.limits until the next scan");
   figures_.limits = limits ? *limits : std::vector<scanner::LimitState>();
 }
 

@@ -58,7 +58,7 @@ class ScanWatch {
   };
   struct Loaded {
     base::Result<std::optional<Scans>> scans;  // none: no database
-    std::optional<scanner::PublishRecord> publish;
+    base::Result<std::optional<scanner::PublishRecord>> publish;
     std::optional<std::filesystem::space_info> space;
   };
 
@@ -75,7 +75,8 @@ class ScanWatch {
   const std::chrono::milliseconds patience_;
   boost::asio::steady_timer finished_;  // cancelled after each reading; expires after `patience_`
   bool reading_ = false;
-  std::string limits_error_;              // as it was logged last
+  std::string limits_error_;  // these two as they were logged last
+  std::string publish_error_;
   std::optional<std::uint64_t> counted_;  // the last scan that is in the sums, or precedes them
   ScanFigures figures_;
 };

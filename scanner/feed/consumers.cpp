@@ -74,7 +74,9 @@ Consumers::Consumers(std::unique_ptr<SQLite::Database> database) : database_(std
 
 base::Result<Consumers> Consumers::open(const std::filesystem::path& data_dir) {
   const std::filesystem::path file = data_dir / "consumers.db";
-  if (!noted_damage(file)) {
+  const auto noted = noted_damage(file);
+  if (!noted) return noted.error();
+  if (!*noted) {
     auto opened = open_file(file);
     if (opened || opened.error().code != Errc::database_damaged) return opened;
   }

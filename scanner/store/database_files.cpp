@@ -29,9 +29,10 @@ std::filesystem::path beside(const std::filesystem::path& file, const char* suff
   return path;
 }
 
+// A file that cannot be looked at counts as one: what is done with it then fails, and says why.
 bool is_there(const std::filesystem::path& file) {
   std::error_code failure;
-  return std::filesystem::exists(file, failure);
+  return std::filesystem::exists(file, failure) || failure;
 }
 
 base::Result<> rename_if_there(base::FileSystem& files, const std::filesystem::path& from,
@@ -102,16 +103,17 @@ base::Error damage_error(const std::filesystem::path& file, std::string_view wha
                          : "; run 'spoor scan --rebuild', which sets it aside and rebuilds it")};
 }
 
-std::optional<std::string> noted_damage(const std::filesystem::path& file) {
+base::Result<std::optional<std::string>> noted_damage(const std::filesystem::path& file) {
   const std::filesystem::path note = beside(file, ".damaged");
   base::PosixFileSystem files;
-  if (!is_there(note)) return std::nullopt;
+  auto text = base::read_if_there(files, note, note_bytes_max);
+  if (!text || !*text) return text;
   if (!is_there(file)) {
     static_cast<void>(files.remove(note));
-    return std::nullopt;
+    return std::optional<std::string>();
   }
-  const auto text = files.read(note, note_bytes_max);
-  return text && !text->empty() ? *text : fmt::format("{} was found damaged", file.native());
+  if ((*text)->empty()) *text = fmt::format("{} was found damaged", file.native());
+  return text;
 }
 
 std::filesystem::path aside_of(const std::filesystem::path& file) { return beside(file, ".corrupt"); }
@@ -177,16 +179,17 @@ base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitM
                             checked(fmt::format("{} {}", mark.database, mark.number)));
 }
 
-std::optional<CommitMark> read_commit_mark(const std::filesystem::path& file) {
+base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::path& file) {
   base::PosixFileSystem files;
-  const auto read = files.read(beside(file, ".commit"), note_bytes_max);
-  if (!read) return std::nullopt;
-  const std::string_view text = std::string_view(*read).substr(0, read->rfind(' '));
+  const auto read = base::read_if_there(files, beside(file, ".commit"), note_bytes_max);
+  if (!read) return read.error();
+  const std::string_view line = read->has_value() ? **read : std::string_view();
+  const std::string_view text = line.substr(0, line.rfind(' '));
   const std::size_t space = text.find(' ');
-  if (*read != checked(text) || space == std::string_view::npos) return std::nullopt;
+  if (line != checked(text) || space == std::string_view::npos) return std::optional<CommitMark>();
   CommitMark mark{std::string(text.substr(0, space))};
   std::from_chars(text.data() + space + 1, text.data() + text.size(), mark.number);
-  return mark;
+  return std::optional(std::move(mark));
 }
 
 FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id) {

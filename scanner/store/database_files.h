@@ -14,8 +14,9 @@ namespace spoor::scanner {
 // Writes FILE.damaged and returns Errc::database_damaged. The next scan reads FILE.damaged and rebuilds the
 // database: a reader of one directory can find damage that a scan of other directories does not.
 base::Error damage_error(const std::filesystem::path& file, std::string_view what);
-// The content of FILE.damaged. Nothing if there is none, or if FILE itself is gone.
-std::optional<std::string> noted_damage(const std::filesystem::path& file);
+// The content of FILE.damaged. Nothing if there is none, or if FILE itself is gone. Fails if it cannot be
+// read.
+base::Result<std::optional<std::string>> noted_damage(const std::filesystem::path& file);
 
 // Moves the database with its log to FILE.corrupt, replacing an earlier one, and removes FILE.damaged.
 base::Result<> set_aside(const std::filesystem::path& file);
@@ -44,8 +45,8 @@ struct CommitMark {
 };
 // After a failure, missing commits may stay undetected.
 base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark);
-// Nothing if it cannot be read or its checksum is wrong.
-std::optional<CommitMark> read_commit_mark(const std::filesystem::path& file);
+// Nothing if there is none or its checksum is wrong. Fails if it cannot be read.
+base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::path& file);
 
 enum class FileKind {
   ours,     // or no file, or too damaged to identify

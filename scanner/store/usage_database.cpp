@@ -133,12 +133,15 @@ std::string audit_key(std::int64_t drive) { return fmt::format("audit {}", drive
 UsageDatabase::UsageDatabase(std::unique_ptr<SQLite::Database> database) : database_(std::move(database)) {}
 
 base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& file) {
-  if (const auto noted = noted_damage(file)) return base::Error(Errc::database_damaged, *noted);
+  const auto noted = noted_damage(file);
+  if (!noted) return noted.error();
+  if (*noted) return base::Error(Errc::database_damaged, **noted);
   const FileKind kind = kind_of(file, scan_database_id);
   if (kind == FileKind::foreign) return foreign_error(file.native());
   if (kind == FileKind::older) return base::Error(Errc::database_damaged, older_text(file));
   return guarded("open the tables", file.native(), [&]() -> base::Result<UsageDatabase> {
     const auto mark = read_commit_mark(file);
+    if (!mark) return mark.error();
     auto database = std::make_unique<SQLite::Database>(
         file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, busy_timeout_ms,
         checksum_vfs());
@@ -146,14 +149,16 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
     // Before anything is written: a newer Spoor's file must not be changed.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
     configure_for_writing(*database);
-    check_commits(*database, mark);
+    check_commits(*database, *mark);
     return UsageDatabase(std::move(database));
   });
 }
 
 base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::path& file,
                                                          std::string_view why) {
-  const std::string found(noted_damage(file).value_or(std::string(why)));
+  const auto noted_before = noted_damage(file);
+  if (!noted_before) return noted_before.error();
+  const std::string found(noted_before->value_or(std::string(why)));
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
   auto database = open(rebuilt_of(file));
   if (!database) return database;
@@ -180,7 +185,7 @@ base::Result<UsageDatabase> UsageDatabase::finish_rebuild(const std::filesystem:
 base::Result<std::optional<UsageDatabase>> UsageDatabase::resume_rebuild(const std::filesystem::path& file) {
   using Begun = std::optional<UsageDatabase>;
   std::error_code failure;
-  if (!std::filesystem::exists(rebuilt_of(file), failure)) {
+  if (!std::filesystem::exists(rebuilt_of(file), failure) && !failure) {
     const auto dropped = drop_rebuilt(file);  // files left by a killed process
     return dropped ? Begun() : base::Result<Begun>(dropped.error());
   }
@@ -223,10 +228,11 @@ base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem:
   }
   return guarded("open the tables", file.native(), [&]() -> base::Result<UsageDatabase> {
     const auto mark = read_commit_mark(file);
+    if (!mark) return mark.error();
     auto database = std::make_unique<SQLite::Database>(
         file.native(), SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms, checksum_vfs());
     if (auto known = check_schema(*database); !known) return known.error();
-    check_commits(*database, mark);
+    check_commits(*database, *mark);
     return UsageDatabase(std::move(database));
   });
 }

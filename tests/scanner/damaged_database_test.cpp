@@ -242,6 +242,23 @@ TEST_F(DamagedDatabaseTest, OlderCopyRestored_IsDetectedAsDamage) {
   expect_exact();
 }
 
+// A mark that cannot be read may be one that tells of a missing commit; a note, one that tells of damage.
+TEST_F(DamagedDatabaseTest, FileBesideItThatCannotBeRead_IsAnError) {
+  scan();
+  close();
+  for (const char* const suffix : {".commit", ".damaged"}) {
+    const fs::path beside = file().native() + suffix;
+    fs::remove(beside);
+    fs::create_directory(beside);
+    const auto opened = UsageDatabase::open(file());
+    ASSERT_FALSE(opened) << suffix;
+    EXPECT_THAT(opened.error().message, HasSubstr(beside.native()));
+    EXPECT_NE(opened.error().code, Errc::database_damaged) << suffix;
+    fs::remove(beside);
+  }
+  EXPECT_TRUE(UsageDatabase::open(file()));
+}
+
 TEST_F(DamagedDatabaseTest, RebuiltDatabase_HasNewFeedId) {
   scan();
   const std::string before = feed_id(*database).value();
