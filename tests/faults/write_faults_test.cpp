@@ -1,6 +1,6 @@
-// Each write of spoord and of the scan fails once, or fails until the disk is well again: nothing that was
-// acknowledged is lost, no scan reports success with totals that are not true, and everything recovers by
-// itself. SPOOR_WRITE_FAULTS sets how many of the writes are tried; 0: all.
+// Each write of spoord, the scan and spoor-publish fails once, or fails until the disk is well again: nothing
+// that was acknowledged is lost, no scan reports success with totals that are not true, and everything
+// recovers by itself. SPOOR_WRITE_FAULTS sets how many of the writes are tried; 0: all.
 #include "tests/faults/write_faults.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "base/file_system.h"
 #include "tests/faults/fault_fixture.h"
+#include "tests/publish/http_collector.h"
 #include "tests/support/file_times.h"
 #include "tests/support/tree_totals.h"
 
@@ -53,9 +54,12 @@ class Life {
  public:
   explicit Life(const fs::path& directory) : directory_(directory), faults_(made(directory) / "faults") {
     fs::create_directories(disk() / "drive");
+    nlohmann::json sink = published_.sink();
+    sink["name"] = "events";
     const nlohmann::json config{{"node", {{"name", "n1"}, {"data_dir", disk() / "data"}}},
                                 {"drives", {disk() / "drive"}},
                                 {"listen", {{{"unix", directory_ / "sock"}}}},
+                                {"publish", {{"sinks", nlohmann::json::array({sink})}}},
                                 {"scan", {{"min_cycle_age", "1ms"}}}};
     std::ofstream(directory_ / "spoor.json") << config;
   }
@@ -92,7 +96,10 @@ class Life {
     while (!unmarked_.empty()) mark_all();  // the daemon tries again after 8 s at most
     EXPECT_EQ(scan({}), 0) << last_.err << last_.out;
     take_changes();
+    std::set<std::string> published;
+    for (const publish::StoredEvent& event : published_.events()) published.insert(event.path);
     for (const std::string& path : changed_) {
+      EXPECT_TRUE(published.contains(path)) << path << '\n' << what_failed_;
       EXPECT_TRUE(taken_.contains(path)) << path << '\n' << what_failed_ << last_.out;
     }
     stop();
@@ -178,8 +185,15 @@ class Life {
     return 0;
   }
 
+  void publish() {
+    last_ = support::run_command(command(SPOOR_PUBLISH, {"--once"}));
+    if (last_.code != 0) what_failed_ += last_.err;
+    EXPECT_LT(last_.code, 128) << "a signal: " << last_.err;
+  }
+
   // As a backup: what was copied counts once the position is stored, and is copied anew otherwise.
   void take_changes() {
+    publish();
     if (!spoor({"changes", "--consumer", "backup", "--commit"})) {
       if (last_.err.find("take everything now") != std::string::npos) taken_ = changed_;  // by a full copy
       return;
@@ -193,6 +207,7 @@ class Life {
 
   const fs::path directory_;
   SharedFaults faults_;
+  publish::HttpCollector published_{"batched"};
   std::unique_ptr<support::Daemon> daemon_;
   std::set<std::string> changed_;
   std::set<std::string> unmarked_;
