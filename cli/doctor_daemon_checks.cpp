@@ -143,6 +143,15 @@ void check_snapshot(const Facts& facts, Findings& findings) {
 }
 
 void check_filters(const Facts& facts, Findings& findings) {
+  const auto dropped = facts.daemon.status.body.at("filters").value("spans_dropped", std::uint64_t{0});
+  if (dropped > 0) {
+    findings.warning(
+        fmt::format(
+            "the oldest {} spans of cycles were dropped: the filters took half of tracker.memory_limit",
+            dropped),
+        "a node that last scanned before them walks everything once; no change is missed",
+        "raise tracker.memory_limit, or scan more often on the node that scans least");
+  }
   const auto& cycles = facts.daemon.status.body.at("cycles");
   if (cycles.empty() || !cycles.at(0).at("saturated").get<bool>()) return;
   findings.warning(
@@ -190,7 +199,7 @@ void check_scan(const Facts& facts, Findings& findings) {
   if (facts.now - last.finished_at > scan_age_max) {
     findings.warning(
         fmt::format("the last scan that succeeded ended {} ago", age_text(facts, last.finished_at)),
-        "the totals are old; a node that has not scanned for 16 cycles walks everything once",
+        "the totals are old",
         fmt::format("{}; systemctl enable --now spoor-scan.timer", scan_command(facts)));
   }
   if (last.errors > 0) {

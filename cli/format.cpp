@@ -24,6 +24,10 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
+std::string span_text(std::uint64_t first, std::uint64_t last) {
+  return first < last ? fmt::format("{} to {}", with_commas(first), with_commas(last)) : with_commas(last);
+}
+
 std::string human_bytes(std::uint64_t bytes) {
   static constexpr std::array<std::string_view, 7> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);

@@ -14,6 +14,9 @@ namespace spoor::cli {
 // "1,234,567"
 std::string with_commas(std::uint64_t number);
 
+// "12 to 19", or "19" for a span of one cycle.
+std::string span_text(std::uint64_t first, std::uint64_t last);
+
 // "512 B", "1.2 MiB": at most four digits.
 std::string human_bytes(std::uint64_t bytes);
 

@@ -28,8 +28,10 @@ struct InspectOptions {
   bool json = false;
 };
 
+// A span of cycles, or one.
 struct InspectedCycle {
-  tracker::CycleId id;
+  tracker::CycleId first;
+  tracker::CycleId last;
   tracker::MarkSet marks;
 };
 
@@ -49,7 +51,7 @@ Inspected from_minio(const tracker::MinioSnapshot& snapshot) {
   for (const tracker::MinioCycle& cycle : snapshot.cycles) {
     tracker::MarkSet marks;
     marks.add_filter(cycle.filter);
-    inspected.cycles.push_back({cycle.id, std::move(marks)});
+    inspected.cycles.push_back({cycle.id, cycle.id, std::move(marks)});
   }
   return inspected;
 }
@@ -62,8 +64,13 @@ Inspected from_spoor(const tracker::Snapshot& snapshot) {
       fmt::format("node '{}' of cluster '{}', instance {}, generation {}", snapshot.owner.node,
                   snapshot.owner.cluster, snapshot.state.instance.to_string(), snapshot.generation),
       {}};
-  for (const auto& cycle : snapshot.state.history) inspected.cycles.push_back({cycle.id, *cycle.marks});
-  inspected.cycles.push_back({snapshot.state.current, *snapshot.state.current_marks});
+  const tracker::TrackerState& state = snapshot.state;
+  tracker::CycleId first = state.oldest_kept;
+  for (const tracker::ClosedSpan& span : state.history) {
+    inspected.cycles.push_back({first, span.last, *span.marks});
+    first = next(span.last);
+  }
+  inspected.cycles.push_back({state.current, state.current, *state.current_marks});
   return inspected;
 }
 
@@ -80,7 +87,7 @@ Inspected inspect(const std::string& file) {
   return from_spoor(*snapshot);
 }
 
-// The cycles that may contain the path.
+// Of the spans that may contain the path, the last cycles.
 base::Result<std::vector<std::uint64_t>> cycles_with(const Inspected& inspected, const std::string& raw) {
   const auto path = tracker::normalise_path(raw);
   if (!path) return path.error();
@@ -88,7 +95,7 @@ base::Result<std::vector<std::uint64_t>> cycles_with(const Inspected& inspected,
   const tracker::PathHash hash = tracker::hash_path(key);
   std::vector<std::uint64_t> cycles;
   for (const InspectedCycle& cycle : inspected.cycles) {
-    if (cycle.marks.may_contain(key, hash)) cycles.push_back(cycle.id.value);
+    if (cycle.marks.may_contain(key, hash)) cycles.push_back(cycle.last.value);
   }
   return cycles;
 }
@@ -106,9 +113,13 @@ ordered_json cycle_json(const InspectedCycle& cycle) {
   const auto figures = tracker::MarkSetFigures::of(cycle.marks);
   const auto& filters = cycle.marks.filters();
   const tracker::BloomShape shape = filters.empty() ? tracker::BloomShape{} : filters.front().shape();
-  ordered_json json{{"cycle", cycle.id.value},    {"m", shape.bits},
-                    {"k", shape.hashes},          {"items", figures.whole_items()},
-                    {"density", figures.density}, {"tree_marks", cycle.marks.tree_marks().size()}};
+  ordered_json json{{"first_cycle", cycle.first.value},
+                    {"cycle", cycle.last.value},
+                    {"m", shape.bits},
+                    {"k", shape.hashes},
+                    {"items", figures.whole_items()},
+                    {"density", figures.density},
+                    {"tree_marks", cycle.marks.tree_marks().size()}};
   json["levels"] = ordered_json::array();
   for (const tracker::BloomFilter& filter : filters) json["levels"].push_back(level_json(filter));
   return json;
@@ -150,7 +161,7 @@ int print_report(const Inspected& inspected, const std::vector<std::string>& pat
   Table table({"cycle", "levels", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {
     const auto figures = tracker::MarkSetFigures::of(cycle.marks);
-    table.add({with_commas(cycle.id.value), std::to_string(cycle.marks.filters().size()),
+    table.add({span_text(cycle.first.value, cycle.last.value), std::to_string(cycle.marks.filters().size()),
                with_commas(figures.bits), hashes_text(cycle.marks), with_commas(figures.whole_items()),
                percent(figures.density), percent(figures.fp_rate),
                with_commas(cycle.marks.tree_marks().size())});

@@ -75,7 +75,7 @@ function cycles(status) {
     [{ title: 'Cycle' }, { title: 'Fill of the filter' }, { title: 'Paths, estimated', number: true },
      { title: 'False positives', number: true }, { title: 'Levels', number: true }, { title: 'Tree marks', number: true },
      { title: 'State' }],
-    status.cycles.map((cycle) => [count(cycle.cycle), [bar(cycle.density, cycle.saturated ? 'bad' : ''), ` ${percent(cycle.density)}`],
+    status.cycles.map((cycle) => [cycle.first_cycle < cycle.cycle ? `${count(cycle.first_cycle)} to ${count(cycle.cycle)}` : count(cycle.cycle), [bar(cycle.density, cycle.saturated ? 'bad' : ''), ` ${percent(cycle.density)}`],
       count(cycle.items), percent(cycle.fp_rate), count(cycle.levels), count(cycle.tree_marks),
       cycle.saturated ? state('warn', 'saturated') : cycle.cycle === status.cycle.current ? state('good', 'open') : 'closed']));
 }

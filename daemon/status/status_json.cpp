@@ -20,7 +20,8 @@ double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<dou
 json cycles_json(const tracker::TrackerStatus& status) {
   json cycles = json::array();
   for (const tracker::CycleFigures& cycle : status.cycles) {
-    cycles.push_back({{"cycle", cycle.id.value},
+    cycles.push_back({{"first_cycle", cycle.first.value},
+                      {"cycle", cycle.last.value},
                       {"items", cycle.filter.whole_items()},
                       {"bits", cycle.filter.bits},
                       {"density", cycle.filter.density},
@@ -147,7 +148,10 @@ json status_json(const StatusInput& input) {
             {"opened_at", base::iso_time(input.tracker.current_opened_at)},
             {"age_s", seconds(input.tracker.current_age)}}},
           {"cycles", cycles_json(input.tracker)},
-          {"filters", {{"bytes", input.tracker.memory_bytes}, {"bytes_max", input.tracker.memory_bytes_max}}},
+          {"filters",
+           {{"bytes", input.tracker.memory_bytes},
+            {"bytes_max", input.tracker.memory_bytes_max},
+            {"spans_dropped", input.tracker.spans_dropped}}},
           {"marks",
            {{"accepted", input.counters.accepted},
             {"ignored", input.counters.ignored},

@@ -66,8 +66,8 @@ void add_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker)
   families.gauge("spoor_cycle_age_seconds", "How long the current cycle has been open.",
                  seconds(tracker.current_age));
   add_of_cycles(families, tracker, "spoor_kept_cycle_number",
-                "The number of a kept cycle; position 0 is the current one.",
-                [](const Cycle& cycle) { return number(cycle.id.value); });
+                "The number of the last cycle of a kept span; position 0 is the current one.",
+                [](const Cycle& cycle) { return number(cycle.last.value); });
   add_of_cycles(families, tracker, "spoor_kept_cycle_items", "Distinct items in a kept cycle, estimated.",
                 [](const Cycle& cycle) { return number(cycle.filter.whole_items()); });
   add_of_cycles(families, tracker, "spoor_kept_cycle_density_ratio",
@@ -84,6 +84,9 @@ void add_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker)
   add_of_cycles(families, tracker, "spoor_kept_cycle_saturated",
                 "Whether a kept cycle holds more than its filters were made for.",
                 [](const Cycle& cycle) { return flag(cycle.saturated); });
+  families.counter("spoor_history_dropped_total",
+                   "Oldest spans of cycles that were dropped because the filters took too much memory.",
+                   number(tracker.spans_dropped));
   families.gauge("spoor_filters_memory_bytes", "Memory that the filters of all kept cycles take.",
                  number(tracker.memory_bytes));
   families.gauge("spoor_filters_memory_limit_bytes", "Memory that they may take (tracker.memory_limit).",

@@ -121,7 +121,7 @@ bool remembers(const MarkSet& marks, const Mark& mark) {
 bool remembers(const TrackerState& state, const Mark& mark) {
   return remembers(*state.current_marks, mark) ||
          std::any_of(state.history.begin(), state.history.end(),
-                     [&](const ClosedCycle& cycle) { return remembers(*cycle.marks, mark); });
+                     [&](const ClosedSpan& span) { return remembers(*span.marks, mark); });
 }
 
 void check_replay(const LoadedJournal& journal, JournalPosition from, bool same_boot) {

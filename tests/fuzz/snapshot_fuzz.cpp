@@ -39,9 +39,9 @@ void check_state(const TrackerState& state) {
   require(state.current.value <= CycleId::value_max, "a cycle is one that can be");
   require(state.position <= journal_position_max, "a position is one that a journal can have");
   CycleId from = state.oldest_kept;
-  for (const ClosedCycle& cycle : state.history) {
-    require(cycle.id >= from && cycle.id < state.current, "closed cycles rise, up to the current one");
-    from = next(cycle.id);
+  for (const ClosedSpan& span : state.history) {
+    require(span.last >= from && span.last < state.current, "closed spans rise, up to the current cycle");
+    from = next(span.last);
   }
 }
 

@@ -21,7 +21,7 @@ void Knowledge::acknowledged(std::size_t changed, std::size_t by) {
 
 Knowledge::Reading Knowledge::begin(std::size_t scanner) {
   const std::scoped_lock lock(mutex_);
-  return {scanner, memories_, ++started_};
+  return {scanner, memories_};
 }
 
 Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<bool>& answered) const {
@@ -33,8 +33,7 @@ Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<
   expected.has_all_marks = true;
   for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
     const Known& known = scanner.known.at(peer);
-    const bool may_be_trimmed = started_ - known.start > scans_surely_kept;
-    expected.may_be_a_gap.push_back(known.memory_min < memories_.at(peer) || may_be_trimmed);
+    expected.may_be_a_gap.push_back(known.memory_min < memories_.at(peer));
     if (answered.at(peer) && known.memory_max < reading.memories.at(peer)) expected.is_full = true;
     if (!answered.at(peer) && scanner.unread.at(peer)) expected.has_all_marks = false;
   }
@@ -46,9 +45,7 @@ void Knowledge::finish(const Reading& reading, const std::vector<bool>& answered
   Scanner& scanner = scanners_.at(reading.scanner);
   scanner.has_scanned = true;
   for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
-    if (answered.at(peer)) {
-      scanner.known.at(peer) = {reading.memories.at(peer), memories_.at(peer), reading.start};
-    }
+    if (answered.at(peer)) scanner.known.at(peer) = {reading.memories.at(peer), memories_.at(peer)};
     if (answered.at(peer) || full) scanner.unread.at(peer) = false;
   }
 }

@@ -25,7 +25,6 @@ class Knowledge {
   struct Reading {
     std::size_t scanner = 0;
     std::vector<std::uint64_t> memories;  // for each tracker: the number of its memory at that time
-    std::uint64_t start = 0;              // how many scans had started
   };
   Reading begin(std::size_t scanner);
 
@@ -48,7 +47,6 @@ class Knowledge {
   struct Known {
     std::uint64_t memory_min = 0;
     std::uint64_t memory_max = 0;
-    std::uint64_t start = 0;  // of the scan
   };
   struct Scanner {
     bool has_scanned = false;
@@ -57,14 +55,9 @@ class Knowledge {
     std::vector<bool> unread;
   };
 
-  // 16 closed cycles are kept, and a scan opens at most one. Other scans may overlap at either end, and a
-  // daemon that was frozen may open a cycle late.
-  static constexpr std::uint64_t scans_surely_kept = 12;
-
   mutable std::mutex mutex_;
   std::vector<Scanner> scanners_;
   std::vector<std::uint64_t> memories_;
-  std::uint64_t started_ = 0;
 };
 
 }  // namespace spoor::hosts

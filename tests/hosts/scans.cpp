@@ -33,30 +33,18 @@ std::optional<std::size_t> host_at(const Hosts& hosts, const std::string& url) {
 }  // namespace
 
 Scans::Scans(const Hosts& hosts, Knowledge& knowledge, const Reachability& reachability, Ledger& ledger)
-    : hosts_(hosts),
-      knowledge_(knowledge),
-      reachability_(reachability),
-      ledger_(ledger),
-      scanned_(hosts.size()) {}
+    : hosts_(hosts), knowledge_(knowledge), reachability_(reachability), ledger_(ledger) {}
 
 void Scans::work(support::Random random) {
   try {
-    while (!stopping_ && !ledger_.is_violated()) scan(next_host(random));
+    while (!stopping_ && !ledger_.is_violated()) scan(*random.pick(hosts_));
   } catch (const std::exception& error) {
     ledger_.violated(std::string("a scanner ended: ") + error.what());
   }
 }
 
-// Of two random hosts the one that was scanned less often: a host that misses 16 cycles may need a full walk.
-Host& Scans::next_host(support::Random& random) {
-  Host& one = *random.pick(hosts_);
-  Host& other = *random.pick(hosts_);
-  return scanned_[one.index()] <= scanned_[other.index()] ? one : other;
-}
-
 bool Scans::scan(Host& host) {
   const std::scoped_lock still(host.still());
-  ++scanned_[host.index()];
   Ended ended{host, {}, knowledge_.begin(host.index()), reachability_.from(host.index()), {}, {}, {}};
   ended.result = host.spoor({"scan", "--json"});
   ended.after = reachability_.from(host.index());

@@ -39,7 +39,6 @@ class Scans {
     std::vector<bool> answered;
   };
 
-  Host& next_host(support::Random& random);
   bool judge(Ended& ended);
   void judge_failure(const Ended& ended);
   bool read_peers(Ended& ended);
@@ -54,7 +53,6 @@ class Scans {
   Knowledge& knowledge_;
   const Reachability& reachability_;
   Ledger& ledger_;
-  std::vector<std::atomic<std::uint64_t>> scanned_;  // how often each host was scanned
   std::atomic<bool> stopping_ = false;
 };
 

@@ -163,7 +163,7 @@ void World::deliver_answer(const Message& message) {
     return;
   }
   if (message.round == 2) {
-    scan->note_answer(message.through, message.answer.losses, message.answer.may_be_trimmed);
+    scan->note_answer(message.through, message.answer.losses);
   }
   take(message.to, message.index, message.answer.response);
 }

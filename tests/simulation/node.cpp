@@ -56,13 +56,11 @@ void Node::start(std::uint32_t choice) {
   persistence_ = *std::move(started);
   ++runs_;
   instance_ = tracker().status().instance;
-  marked_in_current_ = true;  // perhaps
   if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
     const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
                                             (last_durability_ == Durability::os && lost_power_));
     if (!is_due) violation_ = fmt::format("{} lost its memory without a reason: {}", name_, loss);
     ++losses_;
-    closed_ = {{tracker().status().current.value - 1}};  // holds the gap
   }
   last_durability_ = persistence_->durability();
   ended_cleanly_ = false;
@@ -107,12 +105,10 @@ void Node::wipe() {
   ended_cleanly_ = true;  // there is no last run
   lost_power_ = false;
   ++losses_;
-  closed_.clear();
   split_marks_.clear();
 }
 
 tracker::JournalPosition Node::mark(const std::vector<tracker::Mark>& marks) {
-  marked_in_current_ = true;
   if (bug_ != Bug::split_chain) return tracker().mark(marks).position;
   place_split_marks();
   tracker::JournalPosition position = 0;
@@ -160,7 +156,6 @@ Node::Answer Node::answer(const std::string& body) {
   }
   tracker::CycleRequest asked = query->request;
   if (!persistence_->journal_status().error.empty()) asked.current = {};
-  const CycleId before = tracker().status().current;
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
   if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
     asked.instance = tracker().status().instance;
@@ -168,11 +163,6 @@ Node::Answer Node::answer(const std::string& body) {
   // A scanner treats another instance as a gap by itself.
   if (bug_ == Bug::instance_ignored && !query->request.instance.is_none())
     frame.answer.instance = query->request.instance;
-  made.may_be_trimmed =
-      std::count_if(closed_.begin(), closed_.end(), [&](CycleId id) { return id >= asked.oldest; }) +
-          (frame.answer.has_advanced ? 1 : 0) >
-      std::int64_t{setup_.history};
-  if (frame.answer.has_advanced) note_advance(before);
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
   made.losses = losses_;
@@ -180,27 +170,21 @@ Node::Answer Node::answer(const std::string& body) {
   return made;
 }
 
-void Node::note_advance(CycleId before) {
-  if (marked_in_current_) closed_.push_back(before);
-  marked_in_current_ = false;
-}
-
 void Node::apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer) {
   for (const auto& [cycle, marks] : split_marks_) {
     if (asked.marks_wanted && (answer.gap || cycle >= asked.oldest)) answer.marks.merge(marks);
   }
-  if (!asked.marks_wanted || (bug_ != Bug::live_excluded && bug_ != Bug::trimmed_by_number)) return;
+  if (!asked.marks_wanted || (bug_ != Bug::live_excluded && bug_ != Bug::span_skipped)) return;
   const CycleId oldest = answer.gap ? CycleId{} : asked.oldest;
-  const std::uint64_t span = setup_.history;
-  const auto is_forgotten = [&](CycleId id) {
-    return bug_ == Bug::trimmed_by_number && id.value + span < answer.current.value;
-  };
   const tracker::TrackerState state = tracker().state();
   answer.marks = {};
-  for (const tracker::ClosedCycle& closed : state.history) {
-    if (closed.id >= oldest && !is_forgotten(closed.id)) answer.marks.merge(*closed.marks);
+  CycleId first = state.oldest_kept;
+  for (const tracker::ClosedSpan& closed : state.history) {
+    const bool is_skipped = bug_ == Bug::span_skipped && first < oldest;
+    if (closed.last >= oldest && !is_skipped) answer.marks.merge(*closed.marks);
+    first = next(closed.last);
   }
-  if (bug_ == Bug::trimmed_by_number) answer.marks.merge(*state.current_marks);
+  if (bug_ == Bug::span_skipped) answer.marks.merge(*state.current_marks);
 }
 
 }  // namespace spoor::simulation

@@ -25,7 +25,7 @@ enum class Bug {
   split_chain,         // the prefixes of a mark may land in two cycles
   instance_ignored,    // cycle numbers are accepted from any instance
   live_excluded,       // responses contain closed cycles only
-  trimmed_by_number,   // cycles are removed by number, not by how many are kept
+  span_skipped,        // a span that began before the cursor is not in the response
 };
 
 class Node {
@@ -67,10 +67,7 @@ class Node {
   struct Answer {
     peer::HttpResponse response;
     tracker::JournalPosition position = 0;  // must be durable before the response is sent
-    // Whether a gap in it is justified: how often memory had been lost until then, and whether more cycles
-    // had been closed since the cursor than are kept.
-    std::uint64_t losses = 0;
-    bool may_be_trimmed = false;
+    std::uint64_t losses = 0;  // how often memory had been lost until then, which justifies a gap in it
   };
   Answer answer(const std::string& body);
 
@@ -78,7 +75,6 @@ class Node {
   tracker::Persistence::Options options() const;
   void end_run();
   tracker::Tracker& tracker() const { return persistence_->tracker(); }
-  void note_advance(tracker::CycleId before);
   void place_split_marks();
   void apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer);
 
@@ -99,9 +95,6 @@ class Node {
   bool lost_power_ = false;
   std::uint64_t losses_ = 0;
   std::string violation_;
-
-  bool marked_in_current_ = false;
-  std::vector<tracker::CycleId> closed_;  // with marks, since the last loss
 
   // Bug::split_chain: the paths that were marked without their parents, and in which cycle.
   std::vector<std::string> split_off_;

@@ -69,7 +69,7 @@ bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
     const auto now = scan.answered().find(name);
     const auto before = read_.find(name);
     if (now == scan.answered().end() || before == read_.end()) return false;
-    return now->second.losses != before->second || now->second.may_be_trimmed;
+    return now->second != before->second;
   }
   if (says("is no longer among the peers"))
     return unheard_.contains(name) || !scan.input().names.contains(name);
@@ -81,7 +81,7 @@ void Oracle::remember(const Scan& scan) {
   const auto heard = heard_by(scan);
   for (const std::string& name : heard) {
     const auto answered = scan.answered().find(name);
-    if (answered != scan.answered().end()) read_[name] = answered->second.losses;
+    if (answered != scan.answered().end()) read_[name] = answered->second;
   }
   if (scan.gathered().complete()) {
     std::erase_if(read_, [&](const auto& entry) { return !heard.contains(entry.first); });

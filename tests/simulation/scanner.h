@@ -59,16 +59,11 @@ class Scan {
   // Returns whether there are new requests() to be sent.
   bool take(std::size_t index, const base::Result<peer::HttpResponse>& response);
 
-  // Records, for the oracle, the state of the tracker behind the response that was taken for a name.
-  void note_answer(const std::string& name, std::uint64_t losses, bool may_be_trimmed) {
-    answered_[name] = {losses, may_be_trimmed};
-  }
+  // Records, for the oracle, how often the tracker behind the response that was taken for a name had lost its
+  // memory.
+  void note_answer(const std::string& name, std::uint64_t losses) { answered_[name] = losses; }
 
-  struct Answered {
-    std::uint64_t losses = 0;
-    bool may_be_trimmed = false;
-  };
-  const std::map<std::string, Answered>& answered() const { return answered_; }
+  const std::map<std::string, std::uint64_t>& answered() const { return answered_; }
 
   // --- walking; after gathering ---
 
@@ -97,7 +92,7 @@ class Scan {
   std::vector<peer::HttpRequest> requests_;
   std::vector<bool> outstanding_;
   std::size_t outstanding_count_ = 0;
-  std::map<std::string, Answered> answered_;
+  std::map<std::string, std::uint64_t> answered_;
   std::optional<peer::Gathered> gathered_;
 
   std::size_t walked_parts_ = 0;

@@ -44,9 +44,7 @@ TEST(SimulationTest, CursorStoredBeforeWalkBug_IsDetected) {
 TEST(SimulationTest, ChainSplitOverTwoCyclesBug_IsDetected) { EXPECT_GE(noticed_in(Bug::split_chain, 8), 2); }
 TEST(SimulationTest, InstanceIgnoredBug_IsDetected) { EXPECT_GE(noticed_in(Bug::instance_ignored, 8), 2); }
 TEST(SimulationTest, LiveCycleExcludedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::live_excluded, 8), 2); }
-TEST(SimulationTest, HistoryTrimmedByNumberBug_IsDetected) {
-  EXPECT_GE(noticed_in(Bug::trimmed_by_number, 8), 2);
-}
+TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::span_skipped, 8), 2); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {
   const Script script = random_script(7, 500);

@@ -369,9 +369,9 @@ TEST_F(SnapshotStoreTest, MinioCyclesOutOfOrder_KeepTheirMarks) {
   put(drives_[0], minio_file(1, 20, {19, 19, 0, 25, 20}));
   const TrackerState state = store().load().newest.value().state;
   MarkSet all = *state.current_marks;
-  for (const ClosedCycle& cycle : state.history) {
-    EXPECT_LT(cycle.id, state.current);
-    all.merge(*cycle.marks);
+  for (const ClosedSpan& span : state.history) {
+    EXPECT_LT(span.last, state.current);
+    all.merge(*span.marks);
   }
   for (const std::uint64_t cycle : {0U, 19U, 20U, 25U})
     EXPECT_TRUE(contains(all, minio_path_of(cycle))) << cycle;

@@ -61,7 +61,7 @@ TEST(SnapshotTest, MarksOfAllShapesAndTrees_AreFoundInTheirCycles) {
   EXPECT_TRUE(contains(*state.current_marks, "foreign"));
   EXPECT_TRUE(contains(*state.current_marks, "bucket/tree/x"));
   ASSERT_EQ(state.history.size(), 2U);
-  EXPECT_EQ(state.history[0].id, CycleId{3});
+  EXPECT_EQ(state.history[0].last, CycleId{3});
   EXPECT_TRUE(contains(*state.history[0].marks, "bucket/three"));
   EXPECT_TRUE(contains(*state.history[1].marks, "any"));
 }
@@ -133,9 +133,9 @@ TEST(SnapshotTest, InvalidCycleNumbersOrInstance_AreRefused) {
 
 TEST(SnapshotTest, HistoryOutOfOrder_IsRefused) {
   expect_refused_state([](TrackerState& state) { std::swap(state.history[0], state.history[1]); });
-  expect_refused_state([](TrackerState& state) { state.history[1].id = state.history[0].id; });
-  expect_refused_state([](TrackerState& state) { state.history[1].id = state.current; });
-  expect_refused_state([](TrackerState& state) { state.oldest_kept = next(state.history[0].id); });
+  expect_refused_state([](TrackerState& state) { state.history[1].last = state.history[0].last; });
+  expect_refused_state([](TrackerState& state) { state.history[1].last = state.current; });
+  expect_refused_state([](TrackerState& state) { state.oldest_kept = next(state.history[0].last); });
 }
 
 TEST(SnapshotTest, CycleCountBeyondInput_IsRefused) {

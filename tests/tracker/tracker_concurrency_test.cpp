@@ -84,7 +84,7 @@ TEST_F(TrackerConcurrencyTest, MarkDuringAdvance_LandsInOneCycle) {
 
   const TrackerState state = tracker.state();
   std::map<CycleId, const MarkSet*> cycles{{state.current, state.current_marks.get()}};
-  for (const ClosedCycle& cycle : state.history) cycles[cycle.id] = cycle.marks.get();
+  for (const ClosedSpan& span : state.history) cycles[span.last] = span.marks.get();
   for (std::size_t at = 0; at < markers; ++at) {
     for (std::size_t number = 0; number < marks_each; ++number) {
       const CycleId cycle = told[at][number];

@@ -55,7 +55,7 @@ class TrackerLevelsTest : public ::testing::Test {
     const TrackerState state = tracker_.state();
     std::uint64_t bytes = 0;
     for (const BloomFilter& filter : state.current_marks->filters()) bytes += filter.shape().byte_count();
-    for (const ClosedCycle& cycle : state.history) bytes += cycle.marks->memory_bytes();
+    for (const ClosedSpan& span : state.history) bytes += span.marks->memory_bytes();
     return bytes;
   }
 
@@ -124,8 +124,17 @@ TEST_F(TrackerLevelsTest, LowerStartLevelRequested_DropsOneLevelPerCycle) {
   EXPECT_EQ(first_level_after(0), 0U);
 }
 
-TEST_F(TrackerLevelsTest, GrownCycle_DoesNotRaiseNextStartLevel) {
-  mark_paths(0, 5 * items);
+// What it holds is merged with the cycles after it.
+TEST_F(TrackerLevelsTest, GrownCycle_NextOneStartsWhereThereIsRoom) {
+  mark_paths(0, 4 * items);
+  EXPECT_EQ(first_level_after(0), 2U);
+}
+
+TEST_F(TrackerLevelsTest, SamePathsInEachCycle_DoNotRaiseTheStartLevel) {
+  for (std::uint64_t cycle = 1; cycle <= 20; ++cycle) {
+    mark_paths(0, items / 3);
+    tracker_.advance({cycle + 1});
+  }
   EXPECT_EQ(first_level_after(0), 0U);
 }
 
@@ -192,6 +201,32 @@ TEST_F(BoundedTrackerTest, FullCycles_StayWithinMemoryBound) {
     ASSERT_LE(memory_bytes(), options_.memory_bytes_max);
     tracker_.advance({cycle + 1});
   }
+}
+
+// Only what is older than that is a gap.
+TEST_F(BoundedTrackerTest, HistoryBeyondHalfOfTheMemory_DropsTheOldest) {
+  for (std::uint64_t cycle = 1; tracker_.status().spans_dropped == 0; ++cycle) {
+    ASSERT_LT(cycle, 50U);
+    mark_paths(cycle * 1'000'000, cycle * 1'000'000 + 30 * items);
+    tracker_.advance({cycle + 1});
+  }
+  const TrackerState state = tracker_.state();
+  EXPECT_GT(state.oldest_kept, CycleId{1});
+  EXPECT_FALSE(state.complete_since_birth);
+  EXPECT_FALSE(state.history.empty());
+  EXPECT_TRUE(tracker_.cycle({{}, {1}, state.instance, true}).gap);
+  EXPECT_FALSE(tracker_.cycle({{}, state.oldest_kept, state.instance, true}).gap);
+}
+
+// A scanner that was away merges them all, and no request told the tracker so.
+TEST_F(TrackerLevelsTest, MuchMarkedInEachCycle_MergeOfAllStaysSelective) {
+  for (std::uint64_t cycle = 1; cycle <= 15; ++cycle) {
+    mark_paths(cycle * 1'000'000, cycle * 1'000'000 + items / 2);
+    tracker_.advance({cycle + 1});
+  }
+  const auto answer = tracker_.cycle({{}, {1}, tracker_.state().instance, true});
+  ASSERT_FALSE(answer.gap);
+  EXPECT_LT(MarkSetFigures::of(answer.marks).fp_rate, options_.levels.fp_rate_max());
 }
 
 TEST_F(BoundedTrackerTest, StartLevelBeyondMemoryBound_IsLargestThatFits) {

@@ -82,28 +82,26 @@ class TrackerModel {
     ASSERT_LE(state.history.size(), options_.history_max);
   }
 
-  // Whatever the history: each mark that is kept is found in the state, under its cycle.
+  // Whatever the history: each mark that is kept is found in the state, in the span of its cycle.
   void check_state() const {
     const TrackerState state = tracker_->state();
-    std::map<std::uint64_t, const MarkSet*> cycles;
-    for (const ClosedCycle& cycle : state.history) {
-      ASSERT_GE(cycle.id, state.oldest_kept);
-      ASSERT_LT(cycle.id, state.current);
-      ASSERT_FALSE(cycle.marks->empty()) << "an empty cycle is stored";
-      cycles[cycle.id.value] = cycle.marks.get();
+    ASSERT_EQ(state.oldest_kept, CycleId{1}) << "nothing is dropped";
+    std::map<std::uint64_t, const MarkSet*> spans;  // by the last cycle
+    for (const ClosedSpan& span : state.history) {
+      ASSERT_LT(span.last, state.current);
+      ASSERT_FALSE(span.marks->empty()) << "an empty cycle is stored";
+      spans[span.last.value] = span.marks.get();
     }
-    cycles[state.current.value] = state.current_marks.get();
+    spans[state.current.value] = state.current_marks.get();
     std::set<std::uint64_t> marked;
     for (const MadeMark& made : made_) {
-      if (made.cycle < state.oldest_kept) continue;
       marked.insert(made.cycle.value);
-      ASSERT_TRUE(cycles.contains(made.cycle.value))
-          << "cycle " << made.cycle.value << " is gone though it counts as kept";
-      ASSERT_TRUE(holds(*cycles[made.cycle.value], made.mark))
-          << made.mark.path << " in cycle " << made.cycle.value;
+      const auto span = spans.lower_bound(made.cycle.value);
+      ASSERT_TRUE(span != spans.end()) << "cycle " << made.cycle.value << " is gone";
+      ASSERT_TRUE(holds(*span->second, made.mark)) << made.mark.path << " in cycle " << made.cycle.value;
     }
-    for (const ClosedCycle& cycle : state.history)
-      ASSERT_TRUE(marked.contains(cycle.id.value)) << "nobody marked in it";
+    for (const ClosedSpan& span : state.history)
+      ASSERT_TRUE(marked.contains(span.last.value)) << "nobody marked in it";
   }
 
  private:

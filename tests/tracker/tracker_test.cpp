@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/support/largest_allocation.h"
@@ -147,7 +148,7 @@ TEST_F(TrackerTest, Advance_ClosesCurrentCycle) {
   EXPECT_FALSE(contains(*state.current_marks, "one"));
   EXPECT_TRUE(contains(*state.current_marks, "two"));
   ASSERT_EQ(state.history.size(), 1U);
-  EXPECT_EQ(state.history[0].id, CycleId{1});
+  EXPECT_EQ(state.history[0].last, CycleId{1});
   EXPECT_TRUE(contains(*state.history[0].marks, "one"));
 }
 
@@ -183,16 +184,56 @@ TEST_F(TrackerTest, JumpToFarCycle_CostIgnoresSkippedNumbers) {
   EXPECT_EQ(tracker_.state().history.size(), 1U);
 }
 
-TEST_F(TrackerTest, History_IsTrimmedByCountNotByCycleNumber) {
-  for (std::uint64_t cycle = 1; cycle <= 17; ++cycle) {
+TEST_F(TrackerTest, MoreCyclesThanSpans_CursorOfAnyAgeIsNotAGap) {
+  for (std::uint64_t cycle = 1; cycle <= 300; ++cycle) {
     mark(tracker_, {dir("bucket/" + std::to_string(cycle))});
-    tracker_.advance({cycle * 1'000'000});
+    tracker_.advance({cycle + 1});
   }
   const TrackerState state = tracker_.state();
   EXPECT_EQ(state.history.size(), 16U);
-  EXPECT_FALSE(contains(everything(), "bucket/1"));
-  for (std::uint64_t cycle = 2; cycle <= 17; ++cycle)
-    EXPECT_TRUE(contains(everything(), "bucket/" + std::to_string(cycle))) << cycle;
+  EXPECT_EQ(state.oldest_kept, CycleId{1});
+  EXPECT_TRUE(state.complete_since_birth);
+  for (std::uint64_t oldest = 1; oldest <= 301; ++oldest) {
+    const CycleAnswer answer = tracker_.cycle(from(at(oldest)));
+    ASSERT_FALSE(answer.gap) << oldest;
+    for (std::uint64_t cycle = oldest; cycle <= 300; ++cycle)
+      ASSERT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle << " from " << oldest;
+  }
+}
+
+// docs/filters.md has the bound and why it holds.
+TEST_F(TrackerTest, SpansGrowWithAge_SoThatACursorReadsLittleTwice) {
+  SPOOR_RANDOM(random);
+  const std::uint64_t largest = random.pick(std::vector<std::uint64_t>{1, 10, 100});
+  const Tracker::Options options{.levels = LevelSchedule(2'000, 0.01)};
+  Tracker tracker(options, clock_, Tracker::born(instance_of(1), clock_));
+  std::vector<double> items;  // of each cycle
+  for (std::uint64_t cycle = 1; cycle <= 400; ++cycle) {
+    items.push_back(static_cast<double>(random.between(1, largest)));
+    for (double number = 0; number < items.back(); ++number)
+      mark(tracker, {dir(std::to_string(cycle) + " " + std::to_string(number))});
+    tracker.advance({cycle + 1});
+  }
+  double newer = 0;
+  double total = 0;
+  for (const double each : items) total += each;
+  const double bound = std::pow(total / items.back(), 1.0 / 8);
+  double most = 0;
+  for (std::uint64_t oldest = 400; oldest > 0; --oldest) {
+    newer += items[oldest - 1];
+    const MarkSet marks = tracker.cycle(from(at(oldest))).marks;
+    most = std::max(most, MarkSetFigures::of(marks).items / newer);
+  }
+  RecordProperty("reads", std::to_string(most));
+  EXPECT_LT(most, bound * 1.1) << "items are estimates";
+}
+
+TEST_F(TrackerTest, CycleNumbersFarApart_AreKeptByCount) {
+  for (std::uint64_t cycle = 1; cycle <= 16; ++cycle) {
+    mark(tracker_, {dir("bucket/" + std::to_string(cycle))});
+    tracker_.advance({cycle * 1'000'000});
+  }
+  EXPECT_EQ(tracker_.state().history.size(), 16U);
 }
 
 TEST_F(TrackerTest, EmptyCycles_AreNotStoredInHistory) {
@@ -204,13 +245,10 @@ TEST_F(TrackerTest, EmptyCycles_AreNotStoredInHistory) {
   EXPECT_TRUE(contains(answer.marks, "bucket/kept"));
 }
 
-TEST_F(TrackerTest, CompleteSinceBirth_EndsWhenHistoryIsTrimmed) {
-  close_cycles(16);
+TEST_F(TrackerTest, CompleteSinceBirth_HoldsHoweverManyCycles) {
+  close_cycles(40);
   EXPECT_TRUE(tracker_.state().complete_since_birth);
   EXPECT_TRUE(tracker_.cycle(from(at(1))).complete_since_birth);
-  close_cycles(1);
-  EXPECT_FALSE(tracker_.state().complete_since_birth);
-  EXPECT_FALSE(tracker_.cycle(from(at(1))).complete_since_birth);
 }
 
 // ids.h: a number no cluster gets to by counting is refused; what was saved after taking it could
@@ -323,19 +361,20 @@ TEST_F(TrackerTest, SecondRequestToNewTracker_IsNotAGap) {
 // ancestor 5 and 20: the check is exact, and what is not kept differs from "no".
 TEST_F(TrackerTest, CursorBeforeOldestKeptCycle_IsAGap) {
   close_cycles(20);
-  const CycleId oldest = tracker_.state().oldest_kept;
-  EXPECT_EQ(oldest, CycleId{5});
-  EXPECT_FALSE(tracker_.cycle(from(at(5))).gap);
-  EXPECT_TRUE(tracker_.cycle(from(at(4))).gap);
-  EXPECT_TRUE(tracker_.cycle(from(at(0))).gap);
+  TrackerState state = tracker_.state();
+  state.oldest_kept = {5};
+  Tracker restored(small_options(), clock_, std::move(state));
+  EXPECT_FALSE(restored.cycle(from(at(5))).gap);
+  EXPECT_TRUE(restored.cycle(from(at(4))).gap);
+  EXPECT_TRUE(restored.cycle(from(at(0))).gap);
 }
 
 TEST_F(TrackerTest, Gap_ReturnsAllKeptMarks) {
   close_cycles(20);
-  for (const Cursor& cursor : {at(1), at(most), Cursor{instance_of(2), {19}}, Cursor{}}) {
+  for (const Cursor& cursor : {at(0), at(most), Cursor{instance_of(2), {19}}, Cursor{}}) {
     const CycleAnswer answer = tracker_.cycle(from(cursor));
     ASSERT_TRUE(answer.gap);
-    for (int cycle = 5; cycle <= 20; ++cycle)
+    for (int cycle = 1; cycle <= 20; ++cycle)
       EXPECT_TRUE(contains(answer.marks, "bucket/" + std::to_string(cycle))) << cycle;
   }
 }
@@ -424,11 +463,23 @@ TEST_F(TrackerTest, Dirty_FindsTreeMarksInClosedAndCurrentCycles) {
   EXPECT_EQ(tracker_.dirty("bucket/new/x", {}).latest, CycleId{2});
 }
 
+TEST_F(TrackerTest, DirtyInASpan_ReturnsItsLastCycle) {
+  close_cycles(20);
+  const CycleId last = tracker_.state().history.front().last;
+  EXPECT_GT(last, CycleId{1});
+  EXPECT_EQ(tracker_.dirty("bucket/1", {1}).latest, last);
+  EXPECT_EQ(tracker_.status().cycles.back().first, CycleId{1});
+  EXPECT_EQ(tracker_.status().cycles.back().last, last);
+}
+
 // ancestor 20: a lookup below the kept history answers as if never marked.
 TEST_F(TrackerTest, DirtyBelowHistory_ReturnsOldestKeptCycle) {
   EXPECT_EQ(tracker_.dirty("bucket/1", {}).oldest_kept, CycleId{1});
-  close_cycles(20);
-  const DirtyAnswer answer = tracker_.dirty("bucket/1", {1});
+  mark(tracker_, {dir("bucket/2")});
+  TrackerState state = tracker_.state();
+  state.current = state.oldest_kept = {5};
+  const Tracker restored(small_options(), clock_, std::move(state));
+  const DirtyAnswer answer = restored.dirty("bucket/1", {1});
   EXPECT_FALSE(answer.latest);
   EXPECT_EQ(answer.oldest_kept, CycleId{5});
 }
@@ -488,15 +539,16 @@ TEST_F(TrackerTest, State_IsUnchangedByLaterMarks) {
   EXPECT_TRUE(state.history.empty());
 }
 
-TEST_F(TrackerTest, RestoredStateWithTooMuchHistory_IsTrimmed) {
+TEST_F(TrackerTest, RestoredStateWithTooMuchHistory_IsFolded) {
   close_cycles(10);
   Tracker::Options options = small_options();
   options.history_max = 3;
   const Tracker restored(options, clock_, tracker_.state());
   const TrackerState state = restored.state();
   EXPECT_EQ(state.history.size(), 3U);
-  EXPECT_EQ(state.oldest_kept, CycleId{8});
-  EXPECT_FALSE(state.complete_since_birth);
+  EXPECT_EQ(state.oldest_kept, CycleId{1});
+  for (int cycle = 1; cycle <= 10; ++cycle)
+    EXPECT_TRUE(restored.dirty("bucket/" + std::to_string(cycle), {}).latest) << cycle;
 }
 
 TEST_F(TrackerTest, Position_ChangesExactlyWhenStateChanges) {
@@ -525,9 +577,9 @@ TEST_F(TrackerTest, Status_ListsCyclesNewestFirst) {
   EXPECT_EQ(status.instance, instance_);
   EXPECT_EQ(status.current, CycleId{3});
   ASSERT_EQ(status.cycles.size(), 3U);
-  EXPECT_EQ(status.cycles[0].id, CycleId{3});
-  EXPECT_EQ(status.cycles[1].id, CycleId{2});
-  EXPECT_EQ(status.cycles[2].id, CycleId{1});
+  EXPECT_EQ(status.cycles[0].last, CycleId{3});
+  EXPECT_EQ(status.cycles[1].last, CycleId{2});
+  EXPECT_EQ(status.cycles[2].last, CycleId{1});
   EXPECT_EQ(status.cycles[0].tree_marks, 2U);
   EXPECT_EQ(status.cycles[0].levels, 1U);
   EXPECT_NEAR(status.cycles[0].filter.items, 3, 0.1);

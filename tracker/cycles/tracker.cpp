@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/container/static_vector.hpp>
+#include <limits>
 #include <utility>
 
 #include "tracker/filter/prefix_hashes.h"
@@ -34,9 +35,9 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
   // opened_at_ comes from a file and may have any value: it is clamped to the range from 1970 to now.
   const base::WallTime now = std::max(clock.wall_now(), base::WallTime{});
   opened_at_steady_ = clock.steady_now() - (now - std::clamp(opened_at_, base::WallTime{}, now));
-  for (ClosedCycle& cycle : state.history) history_.push_back(make_closed(cycle.id, std::move(cycle.marks)));
-  trim_history();
+  for (ClosedSpan& span : state.history) history_.push_back(make_closed(span.last, std::move(span.marks)));
   start_level_ = live_.newest_level().value_or(0);
+  fold_history();
 }
 
 TrackerState Tracker::born(InstanceId instance, const base::Clock& clock) {
@@ -227,7 +228,7 @@ bool Tracker::open_level(BloomShape shape) {
 std::uint64_t Tracker::live_memory_bytes_max() const {
   const std::uint64_t smallest = options_.levels.shape(0).byte_count();
   std::uint64_t taken = smallest * (options_.history_max + 1);
-  for (const Closed& cycle : history_) taken += cycle.memory_bytes - std::min(cycle.memory_bytes, smallest);
+  for (const Closed& span : history_) taken += span.memory_bytes - std::min(span.memory_bytes, smallest);
   const std::uint64_t left = options_.memory_bytes_max - std::min(options_.memory_bytes_max, taken);
   return smallest + left / 2;
 }
@@ -261,18 +262,18 @@ bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
   count_bits(locked);
   auto view = std::make_shared<const LiveMarks::View>(live_.view());
   if (!view->empty()) {
-    history_.push_back({.id = current_,
+    history_.push_back({.last = current_,
                         .view = std::move(view),
                         .marks = nullptr,
                         .figures = live_figures(0),
                         .memory_bytes = live_.memory_bytes()});
-    trim_history();
   }
   live_.clear();
   saturated_ = false;
   // Decreases by at most one level per cycle: a scanner that needs a high level may scan less often than
-  // others.
-  start_level_ = std::max(std::exchange(asked_level_, 0), start_level_ == 0 ? 0 : start_level_ - 1);
+  // others. What the history holds is what the one that scans least often merges.
+  const std::size_t decreased = start_level_ == 0 ? 0 : start_level_ - 1;
+  start_level_ = std::max({std::exchange(asked_level_, 0), decreased, history_level_});
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
@@ -282,34 +283,110 @@ bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
 
 // Packs without the lock: a closed cycle never changes.
 void Tracker::pack(CycleId closed) {
-  const auto its = [&](const Closed& cycle) { return cycle.id == closed && cycle.view != nullptr; };
+  const auto its = [&](const Closed& span) { return span.last == closed && span.view != nullptr; };
   std::shared_ptr<const LiveMarks::View> view;
   {
     const auto shared = marking_lock_.lock_shared();
     const auto found = std::find_if(history_.begin(), history_.end(), its);
     if (found != history_.end()) view = found->view;
   }
-  if (!view) return;
-  MarkSet marks = view->copy().packed();
-  marks.bound_trees();
-  Closed packed = make_closed(closed, std::make_shared<const MarkSet>(std::move(marks)));
-  const auto locked = marking_lock_.lock_exclusive();
-  const auto found = std::find_if(history_.begin(), history_.end(), its);
-  if (found != history_.end()) *found = std::move(packed);
+  if (view) {
+    MarkSet marks = view->copy().packed();
+    marks.bound_trees();
+    Closed packed = make_closed(closed, std::make_shared<const MarkSet>(std::move(marks)));
+    const auto locked = marking_lock_.lock_exclusive();
+    const auto found = std::find_if(history_.begin(), history_.end(), its);
+    if (found != history_.end()) *found = std::move(packed);
+  }
+  fold_history();
 }
 
-void Tracker::trim_history() {
-  while (history_.size() > options_.history_max) {
-    oldest_kept_ = next(history_.front().id);
+std::vector<Tracker::Closed> Tracker::history() const {
+  const auto shared = marking_lock_.lock_shared();
+  return history_;
+}
+
+// Merges without the lock. Another thread may close a cycle meanwhile, or pack one, which leaves its marks
+// the same. If another thread folds, it may leave one span too many until the next cycle is closed.
+void Tracker::fold_history() {
+  const std::unique_lock folding(folding_, std::try_to_lock);
+  if (!folding) return;
+  const std::size_t spans_max = std::max<std::size_t>(options_.history_max, 1);
+  for (auto spans = history(); spans.size() > spans_max; spans = history()) {
+    const std::size_t older = pair_to_fold(spans);
+    const CycleId last = spans[older + 1].last;
+    MarkSet marks = *spans[older].get();
+    marks.merge(*spans[older + 1].get());
+    Closed merged = make_closed(last, std::make_shared<const MarkSet>(marks.packed()));
+    merged.figures.saturated = spans[older].figures.saturated || spans[older + 1].figures.saturated;
+    const auto locked = marking_lock_.lock_exclusive();
+    const auto place = history_.begin() + static_cast<std::ptrdiff_t>(older);
+    *place = std::move(merged);
+    history_.erase(place + 1);
+  }
+  {
+    auto locked = marking_lock_.lock_exclusive();
+    drop_oldest(locked);
+  }
+  start_at_level_for_history();
+}
+
+// Which span to merge with the one after it. A cursor within the result makes a scan read all of it, beside
+// all that is newer, which it has to read anyway: the pair is chosen for which the ratio is least. So spans
+// grow with their age, as in an exponential histogram (Datar et al. 2002).
+std::size_t Tracker::pair_to_fold(std::span<const Closed> history) {
+  const auto weight = [](const Closed& span) {
+    return span.figures.filter.items + static_cast<double>(span.figures.tree_marks);
+  };
+  std::size_t best = history.size() - 2;
+  double least = std::numeric_limits<double>::infinity();
+  double newer = 1;
+  for (std::size_t older = history.size() - 1; older-- > 0;) {
+    const double ratio = (weight(history[older]) + weight(history[older + 1])) / newer;
+    if (ratio < least) {
+      least = ratio;
+      best = older;
+    }
+    newer += weight(history[older + 1]);
+  }
+  return best;
+}
+
+// Until the closed filters leave half of the memory to the current cycle.
+void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
+  const std::uint64_t bytes_max =
+      std::max(options_.memory_bytes_max / 2, options_.levels.shape(0).byte_count() * options_.history_max);
+  std::uint64_t bytes = 0;
+  for (const Closed& span : history_) bytes += span.memory_bytes;
+  while (bytes > bytes_max) {
+    bytes -= history_.front().memory_bytes;
+    oldest_kept_ = next(history_.front().last);
     complete_since_birth_ = false;
     history_.erase(history_.begin());
+    ++spans_dropped_;
   }
 }
 
-Tracker::Closed Tracker::make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const {
-  const CycleFigures figures = figures_of(id, *marks);
+// A scan that has been away merges the whole history: its filter of a level must not be overfull then. The
+// next cycle starts at the first level of which that filter is at most half full.
+void Tracker::start_at_level_for_history() {
+  MarkSet all;
+  for (const Closed& span : history()) all.merge(*span.get());
+  std::size_t level = 0;
+  for (; level < options_.levels.last(); ++level) {
+    const BloomFilter* const merged = all.filter_of(options_.levels.shape(level));
+    if (merged == nullptr || FilterFigures::of(*merged).items <= options_.levels.items_max(level) / 2) break;
+  }
+  auto locked = marking_lock_.lock_exclusive();
+  history_level_ = level;
+  if (!live_.takes_marks()) start_level_ = std::max(start_level_, level);
+}
+
+Tracker::Closed Tracker::make_closed(CycleId last, std::shared_ptr<const MarkSet> marks) const {
+  const CycleFigures figures = figures_of(last, *marks);
   const std::uint64_t bytes = marks->filter_bytes();
-  return {.id = id, .view = nullptr, .marks = std::move(marks), .figures = figures, .memory_bytes = bytes};
+  return {
+      .last = last, .view = nullptr, .marks = std::move(marks), .figures = figures, .memory_bytes = bytes};
 }
 
 std::shared_ptr<const MarkSet> Tracker::Closed::get() const {
@@ -354,8 +431,8 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
   // Without the lock: marking continues.
   if (just_closed) pack(*just_closed);
   if (live) answer.marks = live->copy();
-  for (const Closed& cycle : closed) {
-    if (cycle.id >= oldest) answer.marks.merge(*cycle.get());
+  for (const Closed& span : closed) {
+    if (span.last >= oldest) answer.marks.merge(*span.get());
   }
   return answer;
 }
@@ -373,9 +450,9 @@ DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
     }
     closed = history_;
   }
-  for (auto cycle = closed.rbegin(); cycle != closed.rend() && cycle->id >= since; ++cycle) {
-    if (!cycle->may_contain(path, hash)) continue;
-    answer.latest = cycle->id;
+  for (auto span = closed.rbegin(); span != closed.rend() && span->last >= since; ++span) {
+    if (!span->may_contain(path, hash)) continue;
+    answer.latest = span->last;
     break;
   }
   return answer;
@@ -383,8 +460,9 @@ DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
 
 // --- status ---
 
-CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
-  return {.id = id,
+CycleFigures Tracker::figures_of(CycleId last, const MarkSet& marks) const {
+  return {.first = last,
+          .last = last,
           .filter = MarkSetFigures::of(marks),
           .levels = marks.filters().size(),
           .tree_marks = marks.tree_marks().size(),
@@ -392,6 +470,7 @@ CycleFigures Tracker::figures_of(CycleId id, const MarkSet& marks) const {
 }
 
 // Whether the newest level holds clearly more items than it is sized for: the next level could not be opened.
+// In a merge of several cycles it may hold half as much again (start_at_level_for_history()).
 bool Tracker::is_saturated(const MarkSet& marks) const {
   const BloomFilter* newest = nullptr;
   std::optional<std::size_t> newest_level;
@@ -402,12 +481,13 @@ bool Tracker::is_saturated(const MarkSet& marks) const {
     newest_level = level;
   }
   if (newest == nullptr) return false;
-  constexpr double clearly = 1.05;
+  constexpr double clearly = 1.6;
   return FilterFigures::of(*newest).items > clearly * options_.levels.items_max(*newest_level);
 }
 
 CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
-  return {.id = current_,
+  return {.first = current_,
+          .last = current_,
           .filter = live_.figures(uncounted),
           .levels = live_.level_count(),
           .tree_marks = live_.trees().size(),
@@ -426,9 +506,12 @@ TrackerStatus Tracker::status() const {
   status.cycles.push_back(live_figures(uncounted));
   status.memory_bytes = live_.memory_bytes();
   status.memory_bytes_max = options_.memory_bytes_max;
-  for (auto cycle = history_.rbegin(); cycle != history_.rend(); ++cycle) {
-    status.cycles.push_back(cycle->figures);
-    status.memory_bytes += cycle->memory_bytes;
+  status.spans_dropped = spans_dropped_;
+  for (auto span = history_.rbegin(); span != history_.rend(); ++span) {
+    status.cycles.push_back(span->figures);
+    const bool is_oldest = span + 1 == history_.rend();
+    status.cycles.back().first = is_oldest ? std::min(oldest_kept_, span->last) : next((span + 1)->last);
+    status.memory_bytes += span->memory_bytes;
   }
   return status;
 }
@@ -452,7 +535,7 @@ Tracker::Cut Tracker::cut(MarkingLock::ExclusiveLock& locked) const {
 TrackerState Tracker::copy(const Cut& cut) {
   TrackerState state = cut.state;
   state.current_marks = std::make_shared<const MarkSet>(cut.marks.copy());
-  for (const Closed& cycle : cut.history) state.history.push_back({cycle.id, cycle.get()});
+  for (const Closed& span : cut.history) state.history.push_back({span.last, span.get()});
   return state;
 }
 

@@ -27,25 +27,26 @@ namespace spoor::tracker {
 
 class PrefixHashes;
 
-// A cycle that takes no more marks. Its marks never change, so they are shared, not copied.
-struct ClosedCycle {
-  CycleId id;
+// Cycles that take no more marks: those after the previous span, up to `last`. Their marks are shared, not
+// copied.
+struct ClosedSpan {
+  CycleId last;
   std::shared_ptr<const MarkSet> marks;
 };
 
 // The whole state of a tracker: the content of a snapshot.
 struct TrackerState {
   InstanceId instance;
-  // Whether no mark was lost or trimmed since this instance began.
+  // Whether no mark was lost or dropped since this instance began.
   bool complete_since_birth = true;
-  // The marks of all cycles from this one to the current one are known; older cycles were trimmed, or are
-  // older than the instance.
+  // The marks of all cycles from this one to the current one are known; older ones were dropped, or are older
+  // than the instance.
   CycleId oldest_kept{1};
   CycleId current{1};
   base::WallTime current_opened_at{};
   JournalPosition position = 0;  // the state holds all journal records before it
   std::shared_ptr<const MarkSet> current_marks = std::make_shared<MarkSet>();
-  std::vector<ClosedCycle> history;  // oldest first; a cycle without marks can be absent
+  std::vector<ClosedSpan> history;  // oldest first; cycles without marks need not be in a span
 };
 
 struct MarkOutcome {
@@ -87,12 +88,13 @@ struct CycleAnswer {
 };
 
 struct DirtyAnswer {
-  std::optional<CycleId> latest;  // the newest kept cycle that may contain the path
+  std::optional<CycleId> latest;  // the last cycle of the newest span that may contain the path
   CycleId oldest_kept;            // older cycles are not known
 };
 
 struct CycleFigures {
-  CycleId id;
+  CycleId first;  // of the span of cycles
+  CycleId last;
   MarkSetFigures filter;
   std::size_t levels = 0;
   std::size_t tree_marks = 0;
@@ -105,6 +107,7 @@ struct TrackerStatus {
   base::WallTime current_opened_at{};
   std::chrono::milliseconds current_age{};
   std::vector<CycleFigures> cycles;  // newest first, the current one included
+  std::uint64_t spans_dropped = 0;   // since the start, because of memory_bytes_max
   std::uint64_t memory_bytes = 0;    // of all filters kept
   std::uint64_t memory_bytes_max = 0;
 };
@@ -116,14 +119,18 @@ struct TrackerStatus {
 // scan would not descend a chain that is split over two. Cycle numbers never decrease, and the work of a
 // request is bounded by what is kept.
 //
-// Filter sizes (docs/filters.md): a cycle begins with the level that scans requested, and opens the next
-// level when the newest is full, as long as memory_bytes_max allows it; then the cycle is saturated.
+// History (docs/filters.md): beyond history_max spans, two neighbours are merged, so that a cursor of any age
+// is answered without a gap. Only if the closed filters take half of memory_bytes_max is the oldest dropped.
+//
+// Filter sizes (docs/filters.md): a cycle begins with a level for what the whole history holds, or the one
+// that scans requested, and opens the next level when the newest is full, as long as memory_bytes_max allows
+// it; then the cycle is saturated.
 class Tracker {
  public:
   struct Options {
     LevelSchedule levels{200'000, 0.1};  // of the filters that new marks go to
-    std::size_t history_max = 16;        // closed cycles with marks to keep
-    // Of all filters kept; tree marks have bounds of their own. Filters of level 0 are kept for each cycle in
+    std::size_t history_max = 16;        // spans of closed cycles
+    // Of all filters kept; tree marks have bounds of their own. A filter of level 0 is kept for each span in
     // any case.
     std::uint64_t memory_bytes_max = std::uint64_t{256} << 20U;
     // False for a replay: after the first level, only open_level() opens further ones.
@@ -205,9 +212,9 @@ class Tracker {
   };
   using MarkingLock = StripedSharedLock<Marked>;
 
-  // A cycle of the history: `view` directly after it was closed, `marks` once it is packed.
+  // A span of the history: `view` directly after its cycle was closed, `marks` once it is packed.
   struct Closed {
-    CycleId id;
+    CycleId last;
     std::shared_ptr<const LiveMarks::View> view;
     std::shared_ptr<const MarkSet> marks;
     CycleFigures figures;            // of the marks
@@ -242,15 +249,19 @@ class Tracker {
 
   bool advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to);
   void pack(CycleId closed);
-  void trim_history();
-  Closed make_closed(CycleId id, std::shared_ptr<const MarkSet> marks) const;
+  void fold_history();
+  static std::size_t pair_to_fold(std::span<const Closed> history);
+  void drop_oldest(MarkingLock::ExclusiveLock& locked);
+  void start_at_level_for_history();
+  std::vector<Closed> history() const;
+  Closed make_closed(CycleId last, std::shared_ptr<const MarkSet> marks) const;
   void seal_records(MarkingLock::ExclusiveLock& locked) const;
   void forget_records(MarkingLock::ExclusiveLock& locked);
 
   Cut cut(MarkingLock::ExclusiveLock& locked) const;
   static TrackerState copy(const Cut& cut);
   std::chrono::milliseconds current_age() const;
-  CycleFigures figures_of(CycleId id, const MarkSet& marks) const;
+  CycleFigures figures_of(CycleId last, const MarkSet& marks) const;
   CycleFigures live_figures(std::uint64_t uncounted) const;
   bool is_saturated(const MarkSet& marks) const;
 
@@ -267,16 +278,19 @@ class Tracker {
   base::WallTime opened_at_;
   base::SteadyTime opened_at_steady_;
   LiveMarks live_;
-  bool saturated_ = false;       // the current cycle can open no further level
-  std::size_t start_level_ = 0;  // of the current cycle
-  std::size_t asked_level_ = 0;  // the largest requested for the next cycle
+  bool saturated_ = false;         // the current cycle can open no further level
+  std::size_t start_level_ = 0;    // of the current cycle
+  std::size_t asked_level_ = 0;    // the largest requested for the next cycle
+  std::size_t history_level_ = 0;  // for what the history holds
   std::vector<Closed> history_;
+  std::uint64_t spans_dropped_ = 0;
   JournalPosition last_advance_ = 0;  // the position after its record
   bool recording_ = false;
   mutable std::string sealed_;       // records older than those in Marked
   JournalPosition taken_up_to_ = 0;  // the position of the first record that was not taken
 
-  std::mutex taking_;  // held by take_records(), for Marked::taken
+  std::mutex taking_;   // held by take_records(), for Marked::taken
+  std::mutex folding_;  // held by fold_history(): spans are merged by one thread
 
   // Increased before the bits of a mark are set: a thread that sees the bits and then reads the position gets
   // one after the mark's record.

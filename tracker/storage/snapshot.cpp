@@ -30,12 +30,12 @@ base::WallTime decode_time(base::ByteReader& in) {
 base::Result<> decode_cycles(base::ByteReader& in, TrackerState& state) {
   const std::uint32_t count = in.u32();
   for (std::uint32_t i = 0; i < count; ++i) {
-    const CycleId id{in.u64()};
+    const CycleId last{in.u64()};
     auto marks = decode_mark_set(in);
     if (!marks) return marks.error();
-    const bool in_order = state.history.empty() || state.history.back().id < id;
-    if (!in_order || id < state.oldest_kept || id >= state.current) return corrupt("cycles out of order");
-    state.history.push_back({id, std::make_shared<const MarkSet>(*std::move(marks))});
+    const bool in_order = state.history.empty() || state.history.back().last < last;
+    if (!in_order || last < state.oldest_kept || last >= state.current) return corrupt("cycles out of order");
+    state.history.push_back({last, std::make_shared<const MarkSet>(*std::move(marks))});
   }
   if (!in.ok()) return corrupt("cut off in the history");
   return {};
@@ -80,9 +80,9 @@ std::string encode_snapshot(const Snapshot& snapshot) {
   out.u64(state.position);
   encode_mark_set(out, *state.current_marks);
   out.u32(static_cast<std::uint32_t>(state.history.size()));
-  for (const ClosedCycle& cycle : state.history) {
-    out.u64(cycle.id.value);
-    encode_mark_set(out, *cycle.marks);
+  for (const ClosedSpan& span : state.history) {
+    out.u64(span.last.value);
+    encode_mark_set(out, *span.marks);
   }
   out.u64(base::checksum(out.bytes()));
   return out.take();

@@ -26,7 +26,7 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
   state.oldest_kept = state.current;
   MarkSet current;
   for (const MinioCycle& cycle : minio.cycles) {
-    const bool in_order = state.history.empty() || state.history.back().id < cycle.id;
+    const bool in_order = state.history.empty() || state.history.back().last < cycle.id;
     if (cycle.id < state.current && cycle.id.value > 0 && in_order) {
       MarkSet marks;
       marks.add_filter(cycle.filter);
@@ -35,7 +35,7 @@ Snapshot imported(const MinioSnapshot& minio, const NodeIdentity& owner) {
       current.add_filter(cycle.filter);  // unusable number: its marks go to the current cycle
     }
   }
-  if (!state.history.empty()) state.oldest_kept = state.history.front().id;
+  if (!state.history.empty()) state.oldest_kept = state.history.front().last;
   state.current_marks = std::make_shared<const MarkSet>(std::move(current));
   return snapshot;
 }
