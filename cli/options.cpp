@@ -34,7 +34,13 @@ base::Result<peer::Credentials> GlobalOptions::own_credentials(const base::Endpo
     if (!peers.tls) peers.tls.emplace();
     peers.tls->ca = ca;
   }
-  return peer_credentials(peers);
+  auto credentials = peer_credentials(peers);
+  if (!credentials || config || endpoint.is_unix() || !token_file.empty()) return credentials;
+  const auto readable = check_readable(config_file.value_or(config::default_file));
+  credentials->absence =
+      fmt::format("it requires a token, and none was sent: {}; or give a token by --token-file",
+                  readable ? config.error().message : readable.error().message);
+  return credentials;
 }
 
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers) {

@@ -54,7 +54,8 @@ struct GlobalOptions {
   base::Result<base::Endpoint> own_endpoint() const;
 
   // The credentials for the daemon there: --token-file and --ca, or else those of the configuration. For a
-  // Unix socket, where the kernel identifies the user, only --token-file.
+  // Unix socket, where the kernel identifies the user, only --token-file. With a configuration that can't be
+  // read, there are none, and a refused request has that as its reason.
   base::Result<peer::Credentials> own_credentials(const base::Endpoint& endpoint) const;
 };
 

@@ -1,7 +1,9 @@
 #include "publish/kafka_sink.h"
 
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,6 +13,7 @@ namespace spoor::publish {
 namespace {
 
 constexpr std::size_t text_bytes = 512;
+constexpr std::size_t set_bytes_max = 1'000'000;  // of the messages that the library sends together
 
 struct DestroyConfiguration {
   void operator()(rd_kafka_conf_t* configuration) const { rd_kafka_conf_destroy(configuration); }
@@ -23,10 +26,13 @@ struct DestroyError {
 
 }  // namespace
 
-// The reports on the messages of one batch.
+// What was sent of one batch, and the reports on it.
 struct KafkaSink::Delivery {
+  std::size_t sent = 0;
+  std::size_t bytes = 0;
   std::size_t delivered = 0;
   std::string error = {};  // the first one
+  bool is_too_large = false;
 
   static void report(rd_kafka_t* /*producer*/, const rd_kafka_message_t* message, void* /*opaque*/) {
     auto& delivery = *static_cast<Delivery*>(message->_private);
@@ -34,6 +40,7 @@ struct KafkaSink::Delivery {
       ++delivery.delivered;
     else if (delivery.error.empty())
       delivery.error = rd_kafka_err2str(message->err);
+    delivery.is_too_large |= message->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
   }
 };
 
@@ -55,14 +62,30 @@ base::Result<> KafkaSink::check(const char* what, rd_kafka_error_t* error) const
 }
 
 base::Result<std::size_t> KafkaSink::publish(const Source& source, std::span<const Event> events) {
-  if (!producer_) {
-    if (auto connected = connect(); !connected) return connected.error();
-  }
-  if (auto published = publish_batch(source, events); !published) {
+  for (;;) {
+    if (!producer_) {
+      if (auto connected = connect(); !connected) return connected.error();
+    }
+    Delivery delivery;
+    const auto published = publish_batch(source, events, delivery);
+    if (published) {
+      // It was the limit that ended the transaction.
+      if (delivery.sent < events.size()) transaction_bytes_ += transaction_bytes_ / 8 + 1;
+      if (transaction_bytes_ >= set_bytes_max) transaction_bytes_ = std::numeric_limits<std::size_t>::max();
+      return delivery.sent;
+    }
     producer_.reset();
-    return published.error();
+    if (!delivery.is_too_large) return published.error();
+    if (delivery.sent > 1) {
+      transaction_bytes_ = std::min(delivery.bytes, set_bytes_max) / 2;
+    } else if (delivery.bytes > small_event_bytes) {
+      spdlog::warn("Kafka at {} refused the event of '{}' as too large ({} bytes): it is given up",
+                   options_.servers.front(), base::printable(events.front().path), delivery.bytes);
+      return 1;
+    } else {
+      return failure("its limit is too small for any event", delivery.error);
+    }
   }
-  return events.size();
 }
 
 base::Result<> KafkaSink::connect() {
@@ -103,21 +126,23 @@ base::Result<> KafkaSink::connect() {
   return begun;
 }
 
-base::Result<> KafkaSink::publish_batch(const Source& source, std::span<const Event> events) {
+base::Result<> KafkaSink::publish_batch(const Source& source, std::span<const Event> events,
+                                        Delivery& delivery) {
   const int timeout = static_cast<int>(options_.timeout.count());
   if (auto begun = check("cannot begin a transaction", rd_kafka_begin_transaction(producer_.get())); !begun)
     return begun;
-  Delivery delivery;
   base::Result<> outcome;
   for (const Event& event : events) {
-    outcome = produce(source, event, delivery);
+    const std::string body = to_json(source, event);
+    if (delivery.sent > 0 && delivery.bytes + body.size() > transaction_bytes_) break;
+    outcome = produce(source.node, body, delivery);
     if (!outcome) break;
   }
   const auto flushed = rd_kafka_flush(producer_.get(), timeout);
   if (outcome && !delivery.error.empty()) outcome = failure("an event was not stored", delivery.error);
   if (outcome && flushed != RD_KAFKA_RESP_ERR_NO_ERROR)
     outcome = failure("no acknowledgement", rd_kafka_err2str(flushed));
-  if (outcome && delivery.delivered != events.size())
+  if (outcome && delivery.delivered != delivery.sent)
     outcome = failure("an event was not stored", "no report on its delivery");
   if (outcome)
     return check("cannot commit the transaction", rd_kafka_commit_transaction(producer_.get(), timeout));
@@ -127,8 +152,7 @@ base::Result<> KafkaSink::publish_batch(const Source& source, std::span<const Ev
   return outcome;
 }
 
-base::Result<> KafkaSink::produce(const Source& source, const Event& event, Delivery& delivery) {
-  const std::string body = to_json(source, event);
+base::Result<> KafkaSink::produce(const std::string& key, const std::string& body, Delivery& delivery) {
   constexpr std::string_view type = "application/cloudevents+json; charset=utf-8";
   std::array<rd_kafka_vu_t, 6> fields{};
   fields[0].vtype = RD_KAFKA_VTYPE_TOPIC;
@@ -136,7 +160,7 @@ base::Result<> KafkaSink::produce(const Source& source, const Event& event, Deli
   fields[1].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   fields[1].u.i = RD_KAFKA_MSG_F_COPY;
   fields[2].vtype = RD_KAFKA_VTYPE_KEY;
-  fields[2].u.mem = {const_cast<char*>(source.node.data()), source.node.size()};
+  fields[2].u.mem = {const_cast<char*>(key.data()), key.size()};
   fields[3].vtype = RD_KAFKA_VTYPE_VALUE;
   fields[3].u.mem = {const_cast<char*>(body.data()), body.size()};
   fields[4].vtype = RD_KAFKA_VTYPE_HEADER;
@@ -146,6 +170,8 @@ base::Result<> KafkaSink::produce(const Source& source, const Event& event, Deli
   if (auto done = check("cannot publish", rd_kafka_produceva(producer_.get(), fields.data(), fields.size()));
       !done)
     return done;
+  ++delivery.sent;
+  delivery.bytes += body.size();
   rd_kafka_poll(producer_.get(), 0);
   return {};
 }

@@ -69,17 +69,25 @@ std::span<const Api::Route> Api::routes() {
       {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.cycle(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.node.save_snapshot(); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.save_snapshot(api.caller_of(request));
+       }},
       {"/v1/drives", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return api.services_.node.drives(); }},
       {"/v1/drives/accept", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.accept_drive(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.accept_drive(request, api.caller_of(request));
+       }},
       {"/v1/drives/stamp", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.stamp_drive(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.stamp_drive(request, api.caller_of(request));
+       }},
       {"/v1/watch", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return at_once(api.services_.node.watch(request)); }},
       {"/v1/watch/sync", "POST", administering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.sync_watch(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.sync_watch(request, api.caller_of(request));
+       }},
       {"/v1/usage", "GET", watching, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) {
          return api.services_.reports.usage(request, api.caller_of(request));
@@ -115,7 +123,9 @@ std::span<const Api::Route> Api::routes() {
       {"/readyz", "GET", all_roles, Body::none, Thread::main,
        [](Api& api, const HttpRequest&) { return at_once(api.services_.node.ready()); }},
       {"/metrics", "GET", watching, Body::none, Thread::main,
-       [](Api& api, const HttpRequest&) { return api.services_.node.metrics(); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.metrics(api.caller_of(request));
+       }},
   };
   return table;
 }

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -24,7 +25,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr unsigned saves_waiting_max = 16;
 constexpr std::size_t watch_body_bytes_max = std::size_t{256} << 10U;
 
 // It is parsed on the main thread.
@@ -38,6 +38,12 @@ HttpResponse wrong_node(const tracker::NodeIdentity& node, std::string_view clus
                       fmt::format("this is node '{}' of cluster '{}', not '{}' of '{}'", node.node,
                                   node.cluster, base::printable(name), base::printable(cluster))});
 }
+
+HttpResponse too_many(std::string_view what) {
+  return to_response({503, "overloaded", fmt::format("too many {} already, of this client or of all", what)});
+}
+
+constexpr std::string_view waiting_for_a_save = "requests wait for a save";
 
 struct EncodedAnswer {
   std::string frame;
@@ -115,17 +121,10 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   co_return response;
 }
 
-// Behind a disk that hangs they would fill all connections.
-std::optional<HttpResponse> NodeRoutes::refuse_more_saves() const {
-  if (saves_waiting_ < saves_waiting_max) return std::nullopt;
-  return to_response({503, "overloaded", "too many requests wait for a save already"});
-}
-
-boost::asio::awaitable<HttpResponse> NodeRoutes::save_snapshot() {
-  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
-  ++saves_waiting_;
+boost::asio::awaitable<HttpResponse> NodeRoutes::save_snapshot(std::string caller) {
+  const CallerQueue::Place place(saves_, std::move(caller));
+  if (!place.is_held()) co_return too_many(waiting_for_a_save);
   const auto saved = co_await parts_.snapshot_scheduler.save();
-  --saves_waiting_;
   if (!saved.durable()) {
     const Problem problem{503, "not_durable", "no drive took the snapshot; see 'snapshot' in /v1/status"};
     co_return to_response(problem);
@@ -145,15 +144,15 @@ HttpResponse NodeRoutes::last_drives() const {
   return json_response({{"drives", drives}});
 }
 
-boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest& request,
+                                                              std::string caller) {
   const auto path = request.query_value("path");
   if (!path || path->empty()) {
     co_return to_response({400, "invalid_request", "give the drive: /v1/drives/accept?path=/mnt/disk1"});
   }
-  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
-  ++saves_waiting_;
+  const CallerQueue::Place place(saves_, std::move(caller));
+  if (!place.is_held()) co_return too_many(waiting_for_a_save);
   const auto done = co_await parts_.snapshot_scheduler.accept_drive(std::filesystem::path(*path));
-  --saves_waiting_;
   if (!done && done.error().code == std::errc::invalid_argument) {
     co_return to_response({404, "not_found", done.error().message});
   }
@@ -162,7 +161,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::accept_drive(const HttpRequest&
   co_return last_drives();
 }
 
-boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& request, std::string caller) {
   const auto path = request.query_value("path");
   const auto stamp = request.query_value("stamp");
   const std::string_view before = request.query_value("before").value_or("");
@@ -178,12 +177,11 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::stamp_drive(const HttpRequest& 
                            "/v1/drives/stamp?cluster=default&node=n1&path=/mnt/disk1&stamp=...&before=..."});
   }
   if (cluster != node.cluster || name != node.node) co_return wrong_node(node, *cluster, *name);
-  if (auto busy = refuse_more_saves()) co_return *std::move(busy);
-  ++saves_waiting_;
+  const CallerQueue::Place place(saves_, std::move(caller));
+  if (!place.is_held()) co_return too_many(waiting_for_a_save);
   tracker::DriveStamp stamps{std::string(*stamp), std::string(before)};
   auto stamping = parts_.snapshot_scheduler.stamp_drive(std::filesystem::path(*path), std::move(stamps));
   const base::Result<> done = co_await std::move(stamping);
-  --saves_waiting_;
   if (done) co_return json_response(json::object());
   const bool is_unknown = done.error().code == std::errc::invalid_argument;
   co_return to_response(is_unknown ? Problem{404, "not_found", done.error().message}
@@ -199,15 +197,15 @@ HttpResponse NodeRoutes::watch(const HttpRequest& request) {
   return json_response(json::object());
 }
 
-boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& request) {
+boost::asio::awaitable<HttpResponse> NodeRoutes::sync_watch(const HttpRequest& request, std::string caller) {
   if (auto refused = refuse_watch_body(request)) co_return *std::move(refused);
   auto asked = peer::parse_sync_request(request.body);
   if (!asked) co_return to_response({400, "invalid_request", asked.error().message});
   const tracker::NodeIdentity& node = parts_.node;
   if (asked->cluster != node.cluster || asked->node != node.node)
     co_return wrong_node(node, asked->cluster, asked->node);
-  if (parts_.watched.is_overloaded())
-    co_return to_response({503, "overloaded", "too many scans wait for spoor-watch already"});
+  const CallerQueue::Place place(syncs_, std::move(caller));
+  if (!place.is_held()) co_return too_many("scans wait for spoor-watch");
   auto synchronising = parts_.watched.synchronise(*std::move(asked));
   const auto done = co_await std::move(synchronising);
   co_return json_response(peer::sync_json(done));
@@ -239,11 +237,15 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::status() {
   co_return json_response(status);
 }
 
-boost::asio::awaitable<HttpResponse> NodeRoutes::metrics() {
-  return parts_.metrics.scrape([this] {
+boost::asio::awaitable<HttpResponse> NodeRoutes::metrics(std::string caller) {
+  const CallerQueue::Place place(scrapes_, std::move(caller));
+  if (!place.is_held()) co_return too_many("scrapes are under way");
+  std::function<std::string()> status = [this] {
     const bool is_ready = health_errors().empty();
     return status_metrics(status_input(), is_ready);
-  });
+  };
+  auto response = co_await parts_.metrics.scrape(std::move(status));
+  co_return response;
 }
 
 HttpResponse NodeRoutes::alive() const { return json_response({{"status", "ok"}}); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/api/caller_queue.h"
 #include "daemon/api/mark_intake.h"
 #include "daemon/durability/group_commit.h"
 #include "daemon/durability/snapshot_scheduler.h"
@@ -51,16 +52,17 @@ class NodeRoutes {
   HttpResponse dirty(const HttpRequest& request) const;
   boost::asio::awaitable<HttpResponse> cycle(const HttpRequest& request);
 
-  boost::asio::awaitable<HttpResponse> save_snapshot();
+  // `caller`: as in Reports, also below.
+  boost::asio::awaitable<HttpResponse> save_snapshot(std::string caller);
   boost::asio::awaitable<HttpResponse> drives();
-  boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> stamp_drive(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> accept_drive(const HttpRequest& request, std::string caller);
+  boost::asio::awaitable<HttpResponse> stamp_drive(const HttpRequest& request, std::string caller);
 
   HttpResponse watch(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> sync_watch(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> sync_watch(const HttpRequest& request, std::string caller);
 
   boost::asio::awaitable<HttpResponse> status();
-  boost::asio::awaitable<HttpResponse> metrics();
+  boost::asio::awaitable<HttpResponse> metrics(std::string caller);
   HttpResponse alive() const;
   HttpResponse ready() const;
 
@@ -68,14 +70,16 @@ class NodeRoutes {
   std::vector<std::string> health_errors() const;
 
  private:
-  std::optional<HttpResponse> refuse_more_saves() const;
   HttpResponse last_drives() const;
   StatusInput status_input() const;
 
   const Parts parts_;
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
-  unsigned saves_waiting_ = 0;
+  // Behind a disk that hangs, requests would fill all connections. Only the places are used, not the turns.
+  CallerQueue saves_{16};
+  CallerQueue syncs_{16};
+  CallerQueue scrapes_{8};
 };
 
 }  // namespace spoor::daemon

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t id_bytes = 32;
 constexpr std::size_t id_chars = 2 * id_bytes;
+constexpr std::string_view scheme = "Session ";  // of Authorization, before the secret
 constexpr Roles reading = role_bit(config::Role::read) | role_bit(config::Role::admin);
 
 std::string random_id() {
@@ -55,8 +56,10 @@ HttpResponse Sessions::sign_in(const HttpRequest& request, const Access& access)
          "in through one on a loopback address"});
   }
   end(request.session);
+  const auto [id, secret] = begin(*token);
   auto response = response_of(true);
-  response.headers["Set-Cookie"] = cookie(begin(*token), age_max, caller);
+  response.body = fmt::format(R"({{"session":true,"secret":"{}"}})", secret);
+  response.headers["Set-Cookie"] = cookie(id, age_max, caller);
   return response;
 }
 
@@ -70,12 +73,12 @@ HttpResponse Sessions::sign_out(const HttpRequest& request) {
 bool Sessions::allow(const HttpRequest& request, Roles allowed, const Access& access) {
   if (request.method != "GET" || (allowed & role_bit(config::Role::read)) == 0) return false;
   if (!request.caller.gets_page) return false;
-  const auto token = use(request.session);
+  const auto token = use(request.session, request.authorization);
   return token && (access.roles_of_token(*token) & reading) != 0;
 }
 
-std::string Sessions::begin(const Access::Digest& token) {
-  std::string id = random_id();
+Sessions::Keys Sessions::begin(const Access::Digest& token) {
+  Keys keys{random_id(), random_id()};
   const base::SteadyTime now = clock_.steady_now();
   const std::scoped_lock lock(mutex_);
   remove_expired(now);
@@ -83,8 +86,8 @@ std::string Sessions::begin(const Access::Digest& token) {
     sessions_.erase(
         std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
-  sessions_[digest_of(id)] = {token, now, now};
-  return id;
+  sessions_[digest_of(keys.id)] = {token, digest_of(keys.secret), now, now};
+  return keys;
 }
 
 void Sessions::end(std::string_view id) {
@@ -93,13 +96,14 @@ void Sessions::end(std::string_view id) {
   sessions_.erase(digest_of(id));
 }
 
-std::optional<Access::Digest> Sessions::use(std::string_view id) {
-  if (id.size() != id_chars) return std::nullopt;
+std::optional<Access::Digest> Sessions::use(std::string_view id, std::string_view authorization) {
+  if (id.size() != id_chars || !authorization.starts_with(scheme)) return std::nullopt;
+  const Access::Digest secret = digest_of(authorization.substr(scheme.size()));
   const base::SteadyTime now = clock_.steady_now();
   const std::scoped_lock lock(mutex_);
   remove_expired(now);
   const auto found = sessions_.find(digest_of(id));
-  if (found == sessions_.end()) return std::nullopt;
+  if (found == sessions_.end() || found->second.secret != secret) return std::nullopt;
   found->second.used = now;
   return found->second.token;
 }

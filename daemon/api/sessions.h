@@ -1,4 +1,5 @@
-// Sign-in to the page: a browser sends a token once, and from then on a cookie.
+// Sign-in to the page: a browser sends a token once, and from then on a cookie, and a secret in a header. A
+// browser sends the cookie to every port of the host, and so to programs of other users.
 #pragma once
 
 #include <chrono>
@@ -29,10 +30,11 @@ class Sessions {
   explicit Sessions(const base::Clock& clock) : clock_(clock) {}
 
   // POST /v1/session, of a caller that may read. Sets the cookie if the caller needs one: if it was admitted
-  // for its token. At sessions_max the session that is unused for the longest time ends.
+  // for its token, and returns the secret in the body. At sessions_max the session that is unused for the
+  // longest time ends.
   HttpResponse sign_in(const HttpRequest& request, const Access& access);
 
-  // DELETE /v1/session. Ends the session of the request, if there is one, and deletes the cookie.
+  // DELETE /v1/session. Ends the session of the cookie, if there is one, and deletes the cookie.
   HttpResponse sign_out(const HttpRequest& request);
 
   // Whether a session allows this request, of a route for the roles `allowed`. Counts as a use.
@@ -41,13 +43,19 @@ class Sessions {
  private:
   struct Session {
     Access::Digest token{};
+    Access::Digest secret{};  // its SHA-256
     base::SteadyTime begun;
     base::SteadyTime used;
   };
 
-  std::string begin(const Access::Digest& token);
+  struct Keys {
+    std::string id;  // the cookie
+    std::string secret;
+  };
+
+  Keys begin(const Access::Digest& token);
   void end(std::string_view id);
-  std::optional<Access::Digest> use(std::string_view id);
+  std::optional<Access::Digest> use(std::string_view id, std::string_view authorization);
   void remove_expired(base::SteadyTime now);
 
   const base::Clock& clock_;

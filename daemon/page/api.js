@@ -16,7 +16,12 @@ export class Problem extends Error {
 let ahead_ms = 0;
 export const node_now = () => Date.now() + ahead_ms;
 
-async function exchange(method, target, headers = {}) {
+// The secret of the session, which the daemon needs beside the cookie: a browser sends the cookie, which is not for
+// scripts, to every port of this host, and keeps this for one port.
+const key = 'spoor.session';
+const credentials = () => (may_sign_out() ? { Authorization: `Session ${localStorage.getItem(key)}` } : {});
+
+async function exchange(method, target, headers = credentials()) {
   let response;
   try {
     response = await fetch(target, {
@@ -40,16 +45,14 @@ export function get(path, query = {}) {
   return exchange('GET', text ? `${path}?${text}` : path);
 }
 
-const flag = 'spoor.signed_in';  // the cookie itself is not for scripts
-
 export async function sign_in(token) {
-  const { session } = await exchange('POST', '/v1/session', { Authorization: `Bearer ${token}` });
-  if (session) localStorage.setItem(flag, '1');
+  const { secret } = await exchange('POST', '/v1/session', { Authorization: `Bearer ${token}` });
+  if (secret) localStorage.setItem(key, secret);
 }
 
 export async function sign_out() {
   await exchange('DELETE', '/v1/session');
-  localStorage.removeItem(flag);
+  localStorage.removeItem(key);
 }
 
-export const may_sign_out = () => localStorage.getItem(flag) !== null;
+export const may_sign_out = () => localStorage.getItem(key) !== null;

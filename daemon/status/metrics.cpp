@@ -19,8 +19,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t scrapes_max = 4;
-
 // From a mark in memory to one that waits for a failing disk.
 const prometheus::Histogram::BucketBoundaries duration_bounds_s = {
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
@@ -164,12 +162,7 @@ std::string Metrics::connections() const {
 }
 
 asio::awaitable<HttpResponse> Metrics::scrape(std::function<std::string()> status) {
-  if (scraping_ == scrapes_max) {
-    co_return to_response({503, "overloaded", "too many scrapes are under way already"});
-  }
-  ++scraping_;
   co_await scans_.refresh();
-  --scraping_;
   HttpResponse response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   response.body = status() + scan_metrics(scans_.figures()) +

@@ -60,7 +60,6 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& problems_;
   prometheus::Family<prometheus::Counter>& body_bytes_;
   prometheus::Family<prometheus::Histogram>& durations_;
-  std::size_t scraping_ = 0;
   std::mutex mutex_;  // of the routes
   std::map<std::string, Route, std::less<>> routes_;
 };

@@ -43,7 +43,6 @@ class WatchedDrives {
   static constexpr std::chrono::seconds silence_max{15};
   // Cookies are made again while a scan waits: spoor-watch may have begun to watch just now.
   static constexpr std::chrono::seconds cookie_interval{1};
-  static constexpr std::size_t rounds_max = 16;
 
   // `drives` are all of this node, `watched` those that are to be watched.
   WatchedDrives(Timers& timers, const base::Clock& clock, std::vector<std::filesystem::path> drives,
@@ -58,7 +57,6 @@ class WatchedDrives {
   // watch them, or the time has passed: a walk of a drive costs more than to wait for a disk that is slow,
   // also if there was no report for some time. One result for each drive, in their order.
   boost::asio::awaitable<std::vector<peer::DriveSync>> synchronise(peer::SyncRequest request);
-  bool is_overloaded() const { return rounds_.size() >= rounds_max; }
 
   // Ends what synchronise() waits for.
   void stop();

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint8_t frame_version = 1;
 constexpr std::string_view magic = "SPOORCY";
 constexpr std::size_t checksum_bytes = 8;
+constexpr std::size_t frame_bytes = std::size_t{2} << 10U;  // without the marks
 constexpr std::uint8_t flag_gap = 1;
 constexpr std::uint8_t flag_complete_since_birth = 2;
 
@@ -30,6 +31,7 @@ base::Error bad_frame(std::string_view what) {
 std::string encode_cycle_frame(const CycleFrame& frame) {
   const tracker::CycleAnswer& answer = frame.answer;
   base::ByteWriter out;
+  out.reserve(frame_bytes + answer.marks.memory_bytes());
   out.u8(frame_version);
   out.raw(magic);
   out.short_string(frame.sender.cluster);

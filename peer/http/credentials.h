@@ -19,6 +19,8 @@ struct Credentials {
   // The endpoints that the operator named (Endpoint::to_string()); none: the token is sent to all. An address
   // that only DNS or etcd lists can belong to any host.
   std::optional<std::set<std::string>> trusted_urls = {};
+  // Why there is no token if one may be configured: the detail of a 401 response.
+  std::string absence = {};
 
   // Whether the token may be sent to the endpoint: a Unix socket, an endpoint that the operator named, or one
   // whose identity the operator's own authority proves.

@@ -19,6 +19,7 @@
 #include <boost/beast/http.hpp>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <tuple>
@@ -156,10 +157,14 @@ struct Attempt {
   bool may_be_repeated = false;  // no response came, or one of 503
 };
 
-// Replaces the body of a 401 response if the token was withheld: the server does not know the reason.
-constexpr const char* token_withheld =
-    R"({"detail":"it requires a token, which is not sent to an address that only DNS or etcd names: )"
-    R"(list it in peers.static, use https with peers.tls.ca, or set peers.token_to_all"})";
+constexpr std::string_view token_withheld =
+    "it requires a token, which is not sent to an address that only DNS or etcd names: list it in "
+    "peers.static, use https with peers.tls.ca, or set peers.token_to_all";
+
+// Replaces the body of a 401 response if no token was sent: the server does not know the reason.
+std::string unsent_token_body(std::string_view reason) {
+  return nlohmann::json{{"detail", reason}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 constexpr std::chrono::milliseconds first_pause{50};
 constexpr std::chrono::milliseconds pause_max{2'000};
@@ -325,9 +330,10 @@ class HttpTransport::Client {
     response.date = answer[http::field::date];
     response.retry_after = answer[http::field::retry_after];
     response.body = std::move(answer.body());
-    const bool is_withheld =
-        !options_.credentials.token.empty() && !options_.credentials.sends_token_to(request.endpoint);
-    if (answer.result() == http::status::unauthorized && is_withheld) response.body = token_withheld;
+    const Credentials& ours = options_.credentials;
+    const bool is_withheld = !ours.token.empty() && !ours.sends_token_to(request.endpoint);
+    if (answer.result() == http::status::unauthorized && (is_withheld || !ours.absence.empty()))
+      response.body = unsent_token_body(is_withheld ? token_withheld : ours.absence);
     const bool is_unavailable = answer.result() == http::status::service_unavailable;
     co_return Attempt{std::move(response), is_unavailable};
   }

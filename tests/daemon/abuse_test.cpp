@@ -1,8 +1,10 @@
 // What a hostile or broken client may send a running spoord: it answers or closes, keeps its memory bounded,
 // and serves others meanwhile.
+#include <fmt/core.h>
 #include <sys/resource.h>
 
 #include <deque>
+#include <thread>
 
 #include "tests/daemon/spoord_fixture.h"
 #include "tests/support/raw_client.h"
@@ -254,6 +256,37 @@ TEST_F(AbuseTest, ClientReadsNoResponses_DaemonStaysHealthy) {
     clients.back().send(many);
   }
   expect_well();
+}
+
+// By a user who may write to the top of a drive.
+TEST_F(AbuseTest, HugeSnapshotOnADrive_IsNotRead) {
+  EXPECT_EQ(stop(), 0);
+  const auto file = directory_ / "drive/.spoor/.tracker.bin";
+  std::filesystem::resize_file(file, std::uintmax_t{1} << 30U);
+  start();
+  expect_well();
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
+  EXPECT_EQ(std::filesystem::file_size(file.native() + ".corrupt"), std::uintmax_t{1} << 30U);
+  EXPECT_LT(std::filesystem::file_size(file), std::uintmax_t{1} << 20U);
+}
+
+// Only the filters grow with the marks; a snapshot copies, packs and encodes them.
+TEST_F(AbuseTest, WritersOfNewPaths_UseMemoryForTheFiltersOnly) {
+  const auto write = [this](int writer) {
+    for (int batch = 0; batch < (support::is_sanitized ? 2 : 12); ++batch) {
+      std::string paths;
+      for (int i = 0; i < 100'000; ++i)
+        paths += fmt::format("writer-{}/{:08}/{}/a file with a long name {:012}\n", writer, batch, i / 50, i);
+      EXPECT_EQ(request("POST", "/v1/marks", paths, "text/plain").status, 200U);
+    }
+  };
+  std::thread other(write, 1);
+  write(0);
+  other.join();
+  EXPECT_EQ(request("POST", "/v1/snapshot").status, 200U);
+  const std::uint64_t filters = get("/v1/status")["filters"]["bytes"];
+  if (support::is_sanitized) return;
+  EXPECT_LT(daemon_->peak_resident_bytes(), resident_bytes_max + 4 * filters);
 }
 
 }  // namespace

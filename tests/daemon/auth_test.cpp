@@ -307,6 +307,12 @@ TEST_F(SpoordAuthTest, Commands_AccessDenied_NameTheGroupToJoin) {
   EXPECT_THAT(as_nobody({"--url", url_, "status"}), names_group);
   EXPECT_THAT(as_nobody({"mark", "--timeout", "0", "a"}), names_group);
   for (const char* command : {"usage", "scans"}) EXPECT_THAT(as_nobody({command}), names_group);
+
+  ASSERT_EQ(support::run_command({"chgrp", "games", directory_ / "spoor.json"}).code, 0);
+  ASSERT_EQ(support::run_command({"chmod", "0640", directory_ / "spoor.json"}).code, 0);
+  EXPECT_THAT(as_nobody({"--url", url_, "status"}),
+              testing::AllOf(names_group, testing::HasSubstr("none was sent: cannot read " +
+                                                             (directory_ / "spoor.json").native())));
 }
 
 class SpoordTlsTest : public SpoordAuthTest {

@@ -1,6 +1,7 @@
 // Who gets the page, and what a session may.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/daemon/api_fixture.h"
@@ -41,7 +42,8 @@ class PageRoutesTest : public ApiTest {
     return api_->admit(request).value_or(HttpResponse{}).problem;
   }
 
-  std::string sign_in() {
+  // A request for the status with a new session.
+  HttpRequest sign_in() {
     HttpRequest made = request("POST", "/v1/session");
     made.authorization = std::string("Bearer ") + token;
     EXPECT_EQ(status_of(made), 200U);
@@ -52,7 +54,11 @@ class PageRoutesTest : public ApiTest {
         [&asked](const std::exception_ptr&, auto answer) { asked.answer = std::move(answer); });
     settle();
     const std::string cookie = asked.answer.value().headers.at("Set-Cookie");
-    return cookie.substr(cookie.find('=') + 1, cookie.find(';') - cookie.find('=') - 1);
+    HttpRequest with_session = request("GET", "/v1/status");
+    with_session.session = cookie.substr(cookie.find('=') + 1, cookie.find(';') - cookie.find('=') - 1);
+    with_session.authorization =
+        "Session " + nlohmann::json::parse(asked.answer.value().body).at("secret").get<std::string>();
+    return with_session;
   }
 };
 
@@ -82,10 +88,11 @@ TEST_F(PageRoutesTest, PageSwitchedOff_IsNotFound) {
 
 TEST_F(PageRoutesTest, Session_AllowsToReadOnly) {
   require_token(config::Role::admin);
-  const std::string session = sign_in();
+  const HttpRequest with_session = sign_in();
   const auto status_with = [&](const std::string& method, const std::string& path) {
-    HttpRequest made = request(method, path);
-    made.session = session;
+    HttpRequest made = with_session;
+    made.method = method;
+    made.path = path;
     made.has_length = true;
     return status_of(made);
   };
@@ -101,8 +108,7 @@ TEST_F(PageRoutesTest, Session_AllowsToReadOnly) {
 
 TEST_F(PageRoutesTest, ReloadWithoutTheToken_EndsItsSessions) {
   require_token(config::Role::read);
-  HttpRequest made = request("GET", "/v1/status");
-  made.session = sign_in();
+  const HttpRequest made = sign_in();
   EXPECT_EQ(status_of(made), 200U);
   require_token(config::Role::mark);
   EXPECT_EQ(status_of(made), 401U);

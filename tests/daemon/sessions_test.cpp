@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace {
 using config::Role;
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
 
 constexpr const char* token = "a-token-of-twenty-two";
@@ -54,29 +57,56 @@ class SessionsTest : public testing::Test {
     return cookie.substr(name.size(), cookie.find(';') - name.size());
   }
 
-  std::string sign_in() { return id_of(sessions_.sign_in(sign_in_request(), access_)); }
+  static std::string secret_of(const HttpResponse& response) {
+    return nlohmann::json::parse(response.body).at("secret");
+  }
+
+  std::string sign_in(const HttpRequest& request = sign_in_request()) {
+    const auto response = sessions_.sign_in(request, access_);
+    secrets_[id_of(response)] = secret_of(response);
+    return id_of(response);
+  }
 
   bool allow(const std::string& id, Roles allowed = reading, const std::string& method = "GET") {
+    return allow(id, "Session " + secrets_[id], allowed, method);
+  }
+  bool allow(const std::string& id, const std::string& authorization, Roles allowed = reading,
+             const std::string& method = "GET") {
     HttpRequest made = request(method);
     made.session = id;
+    made.authorization = authorization;
     return sessions_.allow(made, allowed, access_);
   }
 
   fakes::ManualClock clock_;
   Access access_ = with_token_of(Role::read);
   Sessions sessions_{clock_};
+  std::map<std::string, std::string> secrets_;  // by id
 };
 
 TEST_F(SessionsTest, SignIn_SetsACookieThatScriptsAndOtherSitesDoNotGet) {
   const auto plain = sessions_.sign_in(sign_in_request(), access_);
   EXPECT_EQ(plain.status, 200U);
-  EXPECT_EQ(plain.body, R"({"session":true})");
+  EXPECT_THAT(plain.body, MatchesRegex(R"(\{"session":true,"secret":"[0-9a-f]{64}"\})"));
   EXPECT_EQ(plain.headers.at("Cache-Control"), "no-store");
   EXPECT_THAT(cookie_of(plain), EndsWith("; Path=/; Max-Age=86400; HttpOnly; SameSite=Strict"));
   EXPECT_EQ(id_of(plain).size(), 64U);
   const auto over_tls = sessions_.sign_in(sign_in_request({.is_tls = true}), access_);
   EXPECT_THAT(cookie_of(over_tls), EndsWith("; HttpOnly; SameSite=Strict; Secure"));
   EXPECT_NE(id_of(plain), id_of(over_tls));
+  EXPECT_NE(secret_of(plain), secret_of(over_tls));
+  EXPECT_NE(secret_of(plain), id_of(plain));
+}
+
+// The browser sends it to every port of the host.
+TEST_F(SessionsTest, CookieWithoutItsSecret_IsRefused) {
+  const std::string id = sign_in();
+  const std::string other = sign_in();
+  EXPECT_FALSE(allow(id, ""));
+  for (const std::string& wrong : {std::string(), id, secrets_[other], secrets_[id] + "0"})
+    EXPECT_FALSE(allow(id, "Session " + wrong)) << wrong;
+  EXPECT_FALSE(allow(id, "Bearer " + secrets_[id]));
+  EXPECT_TRUE(allow(id, "Session " + secrets_[id]));
 }
 
 TEST_F(SessionsTest, SignIn_PlainHttpFromOtherHosts_IsRefused) {
@@ -113,7 +143,7 @@ TEST_F(SessionsTest, UnknownId_IsRefused) {
   const std::string id = sign_in();
   for (const std::string& wrong :
        {std::string(), id.substr(1), id + "0", std::string(64, '0'), "A" + id.substr(1)}) {
-    EXPECT_FALSE(allow(wrong)) << wrong;
+    EXPECT_FALSE(allow(wrong, "Session " + secrets_[id])) << wrong;
   }
 }
 
@@ -130,7 +160,7 @@ TEST_F(SessionsTest, SignOut_EndsTheSession) {
 TEST_F(SessionsTest, SignInAgain_EndsTheFormerSession) {
   HttpRequest again = sign_in_request();
   again.session = sign_in();
-  const std::string fresh = id_of(sessions_.sign_in(again, access_));
+  const std::string fresh = sign_in(again);
   EXPECT_FALSE(allow(again.session));
   EXPECT_TRUE(allow(fresh));
 }

@@ -178,16 +178,6 @@ TEST_F(WatchedDrivesTest, Stop_EndsTheWait) {
   EXPECT_NE(error_of(0), "");
 }
 
-TEST_F(WatchedDrivesTest, ManyRounds_AreAnOverload) {
-  for (std::size_t count = 0; count < WatchedDrives::rounds_max; ++count) {
-    EXPECT_FALSE(watched_.is_overloaded());
-    synchronise();
-  }
-  EXPECT_TRUE(watched_.is_overloaded());
-  for (int second = 0; second < 10; ++second) advance(seconds(1));
-  EXPECT_FALSE(watched_.is_overloaded());
-}
-
 TEST_F(WatchedDrivesTest, States_NameWhatIsNotWatchedAndSinceWhen) {
   const auto started = clock_.wall_now();
   advance(seconds(2));

@@ -189,8 +189,12 @@ void AnswersTest::sessions() {
                           "Authorization: Bearer " + Node::token_of("read") + "\r\n"};
     return expect(at, request, status, code);
   };
-  const std::string cookie = with_token(node, 200).header("set-cookie");
-  const std::string sent = "Cookie: other=1; " + cookie.substr(0, cookie.find(';')) + "\r\n";
+  const Answer signed_in = with_token(node, 200);
+  const std::string cookie = signed_in.header("set-cookie");
+  const std::string cookie_sent = "Cookie: other=1; " + cookie.substr(0, cookie.find(';')) + "\r\n";
+  const std::string sent = cookie_sent + "Authorization: Session " +
+                           json::parse(signed_in.body).at("secret").get<std::string>() + "\r\n";
+  EXPECT_EQ(ask(node, {"GET", "/v1/status", "", "", cookie_sent}).status, 401U);
   const auto status_of = [&](const std::string& method, const std::string& path) {
     return ask(node, {method, path, "", "", sent}).status;
   };

@@ -427,11 +427,15 @@ describe('sign-in', () => {
     assert.equal(await page.evaluate((text) => JSON.stringify(localStorage).includes(text), token), false);
     await page.reload();
     await page.waitForSelector('h1:has-text("Scans")');
+    const Cookie = `spoor_session=${cookie.value}`;
+    const Authorization = `Session ${await page.evaluate(() => localStorage.getItem('spoor.session'))}`;
+    const ask = async (headers) => (await fetch(`${guarded.url}/v1/status`, { headers })).status;
+    assert.deepEqual([await ask({ Cookie, Authorization }), await ask({ Cookie }), await ask({ Authorization })], [200, 401, 401],
+      'the cookie goes to every port of the host');
     await page.click('#sign-out');
     await page.waitForSelector('h1:has-text("Sign in")');
     assert.deepEqual(await context.cookies(), []);
-    const answer = await fetch(`${guarded.url}/v1/status`, { headers: { Cookie: `spoor_session=${cookie.value}` } });
-    assert.equal(answer.status, 401, 'the session has ended at the daemon, too');
+    assert.equal(await ask({ Cookie, Authorization }), 401, 'the session has ended at the daemon, too');
   }));
 
   test('a wrong token, and one without the role, are refused', () => visit('', { of: guarded }, async (page) => {

@@ -51,6 +51,12 @@ void KafkaMock::fail(support::Random& /*random*/) { rd_kafka_mock_broker_set_dow
 
 void KafkaMock::restore() { rd_kafka_mock_broker_set_up(cluster_.get(), 1); }
 
+void KafkaMock::refuse_as_too_large(std::size_t requests) {
+  constexpr std::int16_t produce = 0;  // the request's key in the protocol
+  const std::vector<rd_kafka_resp_err_t> errors(requests, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+  rd_kafka_mock_push_request_errors_array(cluster_.get(), produce, errors.size(), errors.data());
+}
+
 // All have the same key: those in one partition are in order, and the others have to be empty.
 std::vector<StoredEvent> KafkaMock::events() {
   const std::unique_ptr<rd_kafka_t, Destroy> consumer(make_client(RD_KAFKA_CONSUMER, servers()));

@@ -24,6 +24,10 @@ class KafkaMock final : public EventServer {
   void fail(support::Random& random) override;
   void restore() override;
   Repeats repeats() const override { return Repeats::within_a_batch; }
+  std::string servers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
+  // The next requests with messages.
+  void refuse_as_too_large(std::size_t requests);
+
   // Registering the transactional id takes a second.
   Moments moments() const override {
     return {.first = std::chrono::milliseconds(900), .last = std::chrono::milliseconds(1300)};
@@ -34,8 +38,6 @@ class KafkaMock final : public EventServer {
     void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
     void operator()(rd_kafka_mock_cluster_t* cluster) const { rd_kafka_mock_cluster_destroy(cluster); }
   };
-
-  std::string servers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
 
   std::unique_ptr<rd_kafka_t, Destroy> client_;  // the mock's own
   std::unique_ptr<rd_kafka_mock_cluster_t, Destroy> cluster_;

@@ -138,6 +138,8 @@ TEST_F(SnapshotStoreTest, SaveAfterLoad_ContinuesFromNewestGeneration) {
   EXPECT_EQ(store.save(state(2), now).generation, 43U);
 }
 
+constexpr std::uint64_t bytes_max = 5'000;
+
 struct BadFile {
   const char* name;
   std::string bytes;
@@ -172,6 +174,7 @@ std::vector<BadFile> bad_files() {
       {"of a newer version", "\x09 from the future", "v9", "version 9", true},
       {"of MinIO's version 6", "\x06 from the past", "v6", "version 6", true},
       {"of version 255", "\xff", "v255", "version 255", true},
+      {"larger than any", std::string(bytes_max + 1, '\0'), "corrupt", "File too large", true},
   };
 }
 
@@ -185,7 +188,7 @@ TEST_F(SnapshotStoreTest, BadFile_IsReportedAndKeptAside) {
     const auto file = snapshot_file(drives_[1]);
     files.put(file, bad.bytes);
 
-    SnapshotStore store(files, drives_, owner, "/data");
+    SnapshotStore store(files, drives_, owner, "/data", {}, bytes_max);
     const LoadedSnapshot loaded = store.load();
 
     EXPECT_FALSE(loaded.newest);

@@ -66,6 +66,34 @@ TEST(SnapshotTest, MarksOfAllShapesAndTrees_AreFoundInTheirCycles) {
   EXPECT_TRUE(contains(*state.history[1].marks, "any"));
 }
 
+// A string that grows takes up to three times its size.
+TEST(SnapshotTest, LargeSnapshot_IsEncodedInOneAllocation) {
+  TrackerState state = varied_state();
+  MarkSet dense;
+  for (const std::uint64_t bits : {std::uint64_t{1} << 23U, std::uint64_t{1} << 24U}) {
+    const auto shape = BloomShape::checked(bits, 4).value();
+    dense.add_filter(BloomFilter(shape, std::vector<std::uint64_t>(shape.word_count(), 0x5555555555555555U)));
+  }
+  state.current_marks = std::make_shared<const MarkSet>(std::move(dense));
+  const Snapshot snapshot = snapshot_of(std::move(state));
+  support::reset_largest_allocation();
+  const std::string bytes = encode_snapshot(snapshot);
+  EXPECT_GT(bytes.size(), std::size_t{3} << 20U);
+  EXPECT_LT(support::largest_allocation_bytes(), bytes.size() + bytes.size() / 8);
+}
+
+// A tracker may reload what it wrote, whatever it holds.
+TEST(SnapshotTest, BytesMax_GrowsWithTheLimitsOfTheTracker) {
+  const Tracker::Options defaults;
+  const std::uint64_t least = defaults.memory_bytes_max + 17 * TreeMarks::bytes_max;
+  EXPECT_GT(snapshot_bytes_max_of(defaults), least);
+  EXPECT_LT(snapshot_bytes_max_of(defaults), least + (std::uint64_t{64} << 20U));
+  Tracker::Options larger;
+  larger.memory_bytes_max = std::uint64_t{8} << 30U;
+  larger.history_max = 1024;
+  EXPECT_GT(snapshot_bytes_max_of(larger), larger.memory_bytes_max + 1025 * TreeMarks::bytes_max);
+}
+
 TEST(SnapshotTest, NewTrackerState_IsDecoded) {
   const fakes::ManualClock clock;
   const TrackerState born = Tracker::born(instance_of(1), clock);

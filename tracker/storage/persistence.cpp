@@ -15,7 +15,8 @@ Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Opti
     : files_(files),
       clock_(clock),
       options_(std::move(options)),
-      store_(files, options_.drives, options_.owner, options_.data_dir, options_.find_overlap),
+      store_(files, options_.drives, options_.owner, options_.data_dir, options_.find_overlap,
+             snapshot_bytes_max_of(options_.tracker)),
       journal_(files, {options_.data_dir, options_.owner, options_.durability == Durability::disk}) {}
 
 base::Result<std::unique_ptr<Persistence>> Persistence::start(base::FileSystem& files,

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/byte_codec.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view magic = "SPOORTB";
 constexpr std::size_t checksum_bytes = 8;
+constexpr std::size_t names_bytes_max = std::size_t{64} << 10U;  // and of the other fields
 
 base::Error corrupt(std::string_view what) {
   return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)};
@@ -25,6 +27,12 @@ void encode_time(base::ByteWriter& out, base::WallTime time) {
 
 base::WallTime decode_time(base::ByteReader& in) {
   return base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
+}
+
+std::size_t bytes_at_most(const TrackerState& state) {
+  std::size_t bytes = names_bytes_max + state.current_marks->memory_bytes();
+  for (const ClosedCycle& cycle : state.history) bytes += cycle.marks->memory_bytes();
+  return bytes;
 }
 
 base::Result<> decode_cycles(base::ByteReader& in, TrackerState& state) {
@@ -63,9 +71,18 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
 
 }  // namespace
 
+std::uint64_t snapshot_bytes_max_of(const Tracker::Options& tracker) {
+  const std::uint64_t filters = std::max(tracker.memory_bytes_max, Tracker::Options().memory_bytes_max);
+  constexpr std::uint64_t lengths = (std::uint64_t{64} << 10U) + 2 * TreeMarks::count_max;
+  // In the current cycle, the paths of tree marks may exceed their bound until the journal is replayed.
+  return filters + (tracker.history_max + 1) * (TreeMarks::bytes_max + lengths) +
+         TreeMarks::count_max * path_bytes_max;
+}
+
 std::string encode_snapshot(const Snapshot& snapshot) {
   const TrackerState& state = snapshot.state;
   base::ByteWriter out;
+  out.reserve(bytes_at_most(state));  // growing would take its size several times
   out.u8(snapshot_version);
   out.raw(magic);
   out.short_string(snapshot.owner.cluster);

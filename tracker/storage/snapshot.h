@@ -13,8 +13,12 @@ namespace spoor::tracker {
 
 inline constexpr std::uint8_t snapshot_version = 8;
 
-// A snapshot is read into memory completely; a larger file is invalid.
+// For a reader that does not know what the tracker may write. A snapshot is read into memory completely.
 inline constexpr std::uint64_t snapshot_bytes_max = std::uint64_t{4} << 30U;
+
+// The size of a snapshot that a tracker with these options, or the default ones, may write: a larger file is
+// none.
+std::uint64_t snapshot_bytes_max_of(const Tracker::Options& tracker);
 
 // The node that a snapshot belongs to.
 struct NodeIdentity {

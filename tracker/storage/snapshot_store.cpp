@@ -82,11 +82,12 @@ std::filesystem::path snapshot_file(const std::filesystem::path& drive) {
 
 SnapshotStore::SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives,
                              NodeIdentity owner, const std::filesystem::path& data_dir,
-                             FindOverlap find_overlap)
+                             FindOverlap find_overlap, std::uint64_t bytes_max)
     : files_(files),
       drives_(std::move(drives)),
       owner_(std::move(owner)),
       registry_(files, data_dir, std::move(find_overlap)),
+      bytes_max_(bytes_max),
       is_ours_(drives_.size()) {}
 
 LoadedSnapshot SnapshotStore::load(const std::optional<InstanceId>& living) {
@@ -136,7 +137,7 @@ base::Result<> SnapshotStore::sync_what_was_read(const std::filesystem::path& dr
 
 base::Result<std::optional<Snapshot>> SnapshotStore::read_from(const std::filesystem::path& drive) {
   const auto file = snapshot_file(drive);
-  const auto bytes = base::read_if_there(files_, file, snapshot_bytes_max);
+  const auto bytes = base::read_if_there(files_, file, bytes_max_);
   if (!bytes) return bytes.error();
   if (!*bytes) return std::optional<Snapshot>{};
   auto snapshot = decode_any(**bytes, owner_);
@@ -215,12 +216,14 @@ base::Result<> SnapshotStore::take_in(const std::filesystem::path& drive) {
 
 base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, std::string& put_aside) {
   const auto file = snapshot_file(drive);
-  const auto bytes = base::read_if_there(files_, file, snapshot_bytes_max);
-  if (!bytes) return bytes.error();
-  if (!*bytes) return {};
-  const auto snapshot = decode_any(**bytes, owner_);
+  const auto bytes = base::read_if_there(files_, file, bytes_max_);
+  const bool is_too_large = !bytes && bytes.error().code == std::errc::file_too_large;
+  if (!bytes && !is_too_large) return bytes.error();
+  if (bytes && !*bytes) return {};
+  const auto snapshot = bytes ? decode_any(**bytes, owner_) : bytes.error();
   if (snapshot) return {};
-  const std::filesystem::path aside = file.native() + suffix_of(snapshot.error(), **bytes);
+  const std::filesystem::path aside =
+      file.native() + suffix_of(snapshot.error(), bytes ? std::string_view(**bytes) : std::string_view());
   if (auto done = files_.rename(file, aside); !done) return done;
   put_aside = fmt::format("{}: {}; kept as {}", file.native(), snapshot.error().message, aside.native());
   return {};

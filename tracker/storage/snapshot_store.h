@@ -70,9 +70,11 @@ struct PreparedSnapshot {
 // failed_state() at any time. A drive that hangs blocks only the calls for it. Otherwise not thread-safe.
 class SnapshotStore {
  public:
-  // `files` must outlive the store. `find_overlap` as in DriveRegistry.
+  // `files` must outlive the store. `find_overlap` as in DriveRegistry. A file of over `bytes_max` is
+  // invalid, and is not read.
   SnapshotStore(base::FileSystem& files, std::vector<std::filesystem::path> drives, NodeIdentity owner,
-                const std::filesystem::path& data_dir, FindOverlap find_overlap = {});
+                const std::filesystem::path& data_dir, FindOverlap find_overlap = {},
+                std::uint64_t bytes_max = snapshot_bytes_max);
 
   // Loads the newest valid snapshot of this node, by generation, independent of the order of the drives; one
   // of the `living` instance takes precedence. Invalid files are reported. A MinIO file counts as older than
@@ -124,6 +126,7 @@ class SnapshotStore {
   const std::vector<std::filesystem::path> drives_;
   NodeIdentity owner_;
   DriveRegistry registry_;
+  const std::uint64_t bytes_max_;
   std::uint64_t generation_ = 0;
   std::vector<std::uint8_t> is_ours_;  // by drive: whether its file, if any, may be replaced
 };
