@@ -31,7 +31,7 @@ base::WallTime decode_time(base::ByteReader& in) {
 
 std::size_t bytes_at_most(const TrackerState& state) {
   std::size_t bytes = names_bytes_max + state.current_marks->memory_bytes();
-  for (const ClosedCycle& cycle : state.history) bytes += cycle.marks->memory_bytes();
+  for (const ClosedSpan& span : state.history) bytes += span.marks->memory_bytes();
   return bytes;
 }
 
