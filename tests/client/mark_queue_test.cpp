@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/client/mark_queue_fixture.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::client {
 namespace {
@@ -270,7 +271,7 @@ TEST_F(MarkQueueTest, ThreadWhosePathIsRefused_IsTold_AfterAnotherThreadWas) {
 
 // The bytes that are sent do not grow with the square of the refused paths.
 TEST_F(MarkQueueTest, BatchOfRefusedPaths_IsSentInSmallParts) {
-  constexpr int count = 5'000;
+  constexpr int count = support::is_sanitized ? 1'000 : 5'000;
   std::uint64_t sent_bytes = 0;
   MarkQueue queue(
       {},

@@ -7,6 +7,7 @@
 
 #include "tests/cluster/cluster_usage.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int rounds = 8;
+constexpr int rounds = support::is_sanitized ? 3 : 8;
 
 class ClusterUsageRoundsTest : public ClusterUsageTest {
  protected:

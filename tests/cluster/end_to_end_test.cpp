@@ -7,6 +7,7 @@
 
 #include "tests/cluster/cluster.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/tree_writer.h"
 
 namespace spoor::cluster {
@@ -46,7 +47,7 @@ TEST_F(EndToEndTest, RandomChanges_EveryScan_TotalsEqualAnIndependentWalk) {
   }
   std::uint64_t walked = 0;
   std::uint64_t skipped = 0;
-  for (int round = 0; round < 12 && !HasFailure(); ++round) {
+  for (int round = 0; round < (support::is_sanitized ? 4 : 12) && !HasFailure(); ++round) {
     for (TreeWriter& writer : writers) {
       for (std::uint64_t i = random.below(4); i > 0; --i) writer.change();
       mark(writer.take_changed(), random);
@@ -105,7 +106,7 @@ TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
   for (const auto& node : cluster_.nodes()) writers.emplace_back(random, node.drives[0]).fill(40);
   for (const auto& node : cluster_.nodes()) cluster_.scan(node);
 
-  for (int round = 0; round < 8 && !HasFailure(); ++round) {
+  for (int round = 0; round < (support::is_sanitized ? 3 : 8) && !HasFailure(); ++round) {
     for (TreeWriter& writer : writers) {
       writer.change();
       mark(writer.take_changed(), random);

@@ -9,11 +9,16 @@
 
 #include "tests/cluster/one_node.h"
 #include "tests/support/directory_opens.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::cluster {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::uint64_t leaves = support::is_sanitized ? 25 : 100;  // of each directory that has any
+constexpr std::uint64_t pace = 60 * leaves;
+constexpr std::uint64_t piece = 3'000 * leaves;  // bytes of the log: about a seventh of all directories
 
 class ResumeTest : public OneNodeTest {
  protected:
@@ -21,7 +26,7 @@ class ResumeTest : public OneNodeTest {
     for (int top = 0; top < 10; ++top) {
       for (int middle = 0; middle < 20; ++middle) {
         const auto parent = drive() / std::to_string(top) / std::to_string(middle);
-        for (int below = 0; below < 100; ++below) {
+        for (std::uint64_t below = 0; below < leaves; ++below) {
           std::filesystem::create_directories(parent / std::to_string(below));
         }
         std::ofstream(parent / "file") << "some bytes";
@@ -30,7 +35,7 @@ class ResumeTest : public OneNodeTest {
   }
 
   // The drive's root is none of them.
-  static constexpr std::uint64_t directories = 10 + 10 * 20 + 10 * 20 * 100;
+  static constexpr std::uint64_t directories = 10 + 10 * 20 + 10 * 20 * leaves;
 
   void set_pace(std::uint64_t directories_per_second) {
     const auto file = cluster_.config_of(node());
@@ -80,11 +85,10 @@ class ResumeTest : public OneNodeTest {
 };
 
 constexpr int killed = 128 + SIGKILL;
-constexpr std::uint64_t piece = 300'000;  // bytes of the log: about 3,000 directories
 
 TEST_F(ResumeTest, Scan_KilledRepeatedly_ReadsHardlyAnyDirectoryTwice) {
   support::DirectoryOpens opens(all_directories());
-  set_pace(6'000);
+  set_pace(pace);
   EXPECT_EQ(scan_and_end(SIGKILL, piece), killed);
   EXPECT_EQ(scan_and_end(SIGKILL, 1), killed);
   EXPECT_EQ(scan_and_end(SIGTERM, piece), 1);
@@ -111,7 +115,7 @@ TEST_F(ResumeTest, ResumedScan_MarksSinceTheKill_AreInTheNextScan) {
   change("0/0/file");
   change("9/19/file");
   cluster_.spoor(node(), {"mark", "--kind", "tree", "9"});
-  set_pace(6'000);
+  set_pace(pace);
   EXPECT_EQ(scan_and_end(SIGKILL, piece, {"--full"}), killed);
   change("0/0/1/new");
   change("9/19/99/new");

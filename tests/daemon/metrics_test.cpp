@@ -79,6 +79,7 @@ class MetricsTest : public SpoordTest {
   void have_health_errors() {
     config_["drives"].push_back((directory_ / "gone").native());
     config_["peers"]["static"] = {"http://" + support::own_loopback() + ":1"};
+    config_["peers"]["timeout"] = "2s";  // a scan tries it for so long
   }
 
   // Something of everything.

@@ -1,6 +1,7 @@
 // Power cuts, alone and with full disks and kills: the file system under node.data_dir stops at once and
 // is mounted anew, with what had reached it.
 #include "tests/faults/data_dir_fixture.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::faults {
 namespace {
@@ -64,7 +65,7 @@ TEST_F(PowerCutTest, CrashDuringOrAfterDiskOutage_LosesNoMark) {
   config_["drives"].push_back(data_dir() / "drive");  // which fills up as well
   start();
   const std::string born = instance();
-  for (int round = 0; round < 8 && !HasFailure(); ++round) {
+  for (int round = 0; round < (support::is_sanitized ? 4 : 8) && !HasFailure(); ++round) {
     load_.start(port());
     ASSERT_TRUE(load_.wait_for_acknowledged(random_.between(1, 200))) << daemon_->log();
     break_disk_();

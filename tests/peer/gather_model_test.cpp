@@ -9,6 +9,7 @@
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::peer {
 namespace {
@@ -86,7 +87,7 @@ class Model {
 
 TEST(GatherModelTest, AcknowledgedMark_IsInNextGatherOfItsPeer) {
   SPOOR_RANDOM(random);
-  for (int run = 0; run < 40 && !testing::Test::HasFatalFailure(); ++run) {
+  for (int run = 0; run < (support::is_sanitized ? 15 : 40) && !testing::Test::HasFatalFailure(); ++run) {
     Model model(random);
     for (int step = 0; step < 400 && !testing::Test::HasFatalFailure(); ++step) model.step();
   }

@@ -15,6 +15,7 @@
 
 #include "scanner/store/directory_store.h"
 #include "tests/scanner/scanned_node.h"
+#include "tests/support/sanitizer.h"
 #include "tracker/filter/prefix_hashes.h"
 
 namespace spoor::scanner {
@@ -604,7 +605,7 @@ TEST(AuditOfAChainTest, UnmarkedChangeBelowTooLongPath_IsMissedAndCorrected) {
 
 // Names are looked up once for each level, and not once for each level above it.
 TEST(AuditOfAChainTest, DeepTree_NameLookupsAreLinearInDepth) {
-  constexpr std::uint64_t levels = 3000;
+  constexpr std::uint64_t levels = support::is_sanitized ? 1000 : 3000;
   struct Node : ScannedNode {
     void TestBody() override {}
   } node;

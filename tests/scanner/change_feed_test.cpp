@@ -11,6 +11,7 @@
 #include "scanner/store/checksum_vfs.h"
 #include "scanner/store/sqlite.h"
 #include "tests/scanner/scanned_node.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::scanner {
 namespace {
@@ -361,7 +362,7 @@ TEST_F(ChangeFeedTest, LargeRange_IsReadInBoundedMemory) {
   make_directory("a");
   scan();
   change_and_scan();
-  constexpr std::int64_t count = 200'000;
+  constexpr std::int64_t count = support::is_sanitized ? 60'000 : 200'000;
   SqliteStatement(database->handle(),
                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) "
                   "INSERT INTO changes SELECT 2, 1, CAST(printf('a/%0200d', i) AS BLOB), 4 FROM n",

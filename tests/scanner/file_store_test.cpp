@@ -8,6 +8,7 @@
 #include "scanner/errors.h"
 #include "scanner/store/usage_database.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::scanner {
@@ -100,7 +101,7 @@ TEST_F(FileStoreTest, ManyFiles_AreKeptInSmallRows) {
   for (; next < 3000; ++next) entries[name_of(next)] = next;
   ASSERT_TRUE(store().add(directory, files_of(entries)));
   ASSERT_GT(chunks(), 10);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (support::is_sanitized ? 20 : 60); ++round) {
     const Entries before = entries;
     for (std::uint64_t left = random.below(random.one_in(4) ? 2000 : 5); left > 0; --left)
       entries[name_of(++next)] = 1;

@@ -11,6 +11,7 @@
 #include "tests/fakes/memory_file_system.h"
 #include "tests/scanner/logged_walk.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/paths/path.h"
 
@@ -211,7 +212,7 @@ TEST_F(WalkLogTest, LongWalk_IsWrittenWithoutFlush) {
 }
 
 TEST_F(WalkLogTest, LargeWalk_IsWrittenWithoutFlush) {
-  const Paths paths = many_paths(100'000);
+  const Paths paths = many_paths(support::is_sanitized ? 20'000 : 100'000);
   walk().add_all(paths);
   EXPECT_GE(replayed(paths), paths.size() - 4096);
 }

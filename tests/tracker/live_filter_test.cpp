@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/random.h"
+#include "tests/support/sanitizer.h"
 
 namespace spoor::tracker {
 namespace {
@@ -61,7 +62,7 @@ TEST(LiveFilterTest, ScalarAndAvx512Lookups_MatchBloomFilter) {
 TEST(LiveFilterTest, KeysNearMultiplesOfFilterSize_AreFound) {
   SPOOR_RANDOM(random);
   for (const BloomShape shape : shapes()) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < (support::is_sanitized ? 200 : 2000); ++i) {
       const std::uint64_t multiple = random.next() / shape.bits * shape.bits;
       const std::uint64_t first = i == 0 ? word_max : multiple + random.below(3) - 1;
       const PathHash hash{{first, first, 0, 0}};  // all positions the same
@@ -77,7 +78,7 @@ TEST(LiveFilterTest, KeysNearMultiplesOfFilterSize_AreFound) {
 // Two threads write to all words of filters as small as these.
 TEST(LiveFilterTest, ConcurrentAdds_LoseNoBit) {
   SPOOR_RANDOM(random);
-  constexpr std::size_t rounds = 5000;
+  constexpr std::size_t rounds = support::is_sanitized ? 1000 : 5000;
   using Keys = std::array<PathHash, 16>;
   std::deque<LiveFilter> filters;
   std::array<std::vector<Keys>, 2> keys;

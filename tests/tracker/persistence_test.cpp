@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "tests/support/sanitizer.h"
 #include "tests/tracker/node.h"
 #include "tracker/errors.h"
 
@@ -606,8 +607,10 @@ TEST_F(PersistenceTest, PendingRecordsBeyondBound_AreRefusedUntilSave) {
   auto options = node_options(Durability::disk);
   options.tracker.levels = LevelSchedule(400'000, 0.01);
   Node node(files_, clock_, options);
-  const std::string name(250, 'x');
-  for (int i = 0; i < 300'000; ++i) mark(node.tracker(), {dir(name + "/" + std::to_string(i))});
+  // Few marks of long records.
+  std::string above;
+  for (int level = 0; level < 15; ++level) above += std::string(250, 'x') + '/';
+  for (int i = 0; i < 22'000; ++i) mark(node.tracker(), {dir(above + std::to_string(i))});
   ASSERT_FALSE(node.persistence().commit()) << "nobody may believe that they are kept";
   EXPECT_TRUE(node.save().durable());
   EXPECT_TRUE(node.mark_durably(dir("bucket/after")));
@@ -646,7 +649,7 @@ TEST_F(PersistenceTest, SnapshotDuringMarks_HoldsOnlyJournaledMarks) {
   auto options = node_options(Durability::disk);
   options.tracker.levels = LevelSchedule(100'000, 1e-9);
   Node node(files_, clock_, options);
-  constexpr std::size_t count = 50'000;
+  constexpr std::size_t count = support::is_sanitized ? 10'000 : 50'000;
   std::vector<JournalPosition> positions;
   positions.reserve(count);
   std::atomic<bool> is_over = false;

@@ -223,7 +223,7 @@ base::Result<std::unique_ptr<EventSource>> World::open() {
 TEST(DriveWatchModelTest, RandomChangesAndScans_NoChangeIsMissed) {
   SPOOR_RANDOM(seeds);
   const char* const given = std::getenv("SPOOR_WATCH_MODELS");
-  const int models = given != nullptr ? std::atoi(given) : support::is_sanitized ? 500 : 3000;
+  const int models = given != nullptr ? std::atoi(given) : support::is_sanitized ? 200 : 3000;
   spdlog::set_level(spdlog::level::off);
   for (int model = 0; model < models; ++model) {
     const std::uint64_t seed = seeds.next();
