@@ -287,7 +287,8 @@ TEST_F(TrackerConcurrencyTest, StatesDuringMarksAndAdvances_AreConsistent) {
     };
   };
   bool whole = true;
-  race({marker(0), marker(1), [&](std::size_t round) { tracker.advance({round}); },
+  race({marker(0), marker(1), [&](std::size_t round) { tracker.advance({2 * round}); },
+        [&](std::size_t round) { tracker.advance({2 * round + 1}); },
         [&](std::size_t) {
           const JournalPosition position = tracker.position();
           whole = whole && decode_snapshot(encode_snapshot(snapshot_of(tracker.state()))).has_value();
@@ -297,6 +298,12 @@ TEST_F(TrackerConcurrencyTest, StatesDuringMarksAndAdvances_AreConsistent) {
           clock_.advance(std::chrono::milliseconds(1));
         }});
   EXPECT_TRUE(whole);
+  const CycleAnswer answer = tracker.cycle({{}, {1}, instance_of(1), true});
+  EXPECT_FALSE(answer.gap);
+  for (std::size_t at = 0; at < markers; ++at) {
+    for (std::size_t round = 0; round < rounds; ++round)
+      ASSERT_TRUE(holds_whole_chain(answer.marks, own_path(at, round))) << own_path(at, round);
+  }
 }
 
 }  // namespace
