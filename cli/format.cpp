@@ -24,8 +24,8 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
-std::string span_text(std::uint64_t first, std::uint64_t last) {
-  return first < last ? fmt::format("{} to {}", with_commas(first), with_commas(last)) : with_commas(last);
+std::string span_text(const std::string& first, const std::string& last) {
+  return first == last || first == "?" ? last : first + " to " + last;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

@@ -161,10 +161,10 @@ int print_report(const Inspected& inspected, const std::vector<std::string>& pat
   Table table({"cycle", "levels", "bits", "hashes", "items", "density", "false positives", "tree marks"});
   for (const InspectedCycle& cycle : inspected.cycles) {
     const auto figures = tracker::MarkSetFigures::of(cycle.marks);
-    table.add({span_text(cycle.first.value, cycle.last.value), std::to_string(cycle.marks.filters().size()),
-               with_commas(figures.bits), hashes_text(cycle.marks), with_commas(figures.whole_items()),
-               percent(figures.density), percent(figures.fp_rate),
-               with_commas(cycle.marks.tree_marks().size())});
+    table.add({span_text(with_commas(cycle.first.value), with_commas(cycle.last.value)),
+               std::to_string(cycle.marks.filters().size()), with_commas(figures.bits),
+               hashes_text(cycle.marks), with_commas(figures.whole_items()), percent(figures.density),
+               percent(figures.fp_rate), with_commas(cycle.marks.tree_marks().size())});
   }
   print_text('\n' + table.to_string());
   if (!paths.empty()) print_text("\n");

@@ -84,8 +84,7 @@ std::string snapshot_text(const ordered_json& snapshot) {
 std::string cycles_text(const ordered_json& cycles) {
   Table table({"cycle", "items", "density", "false positives", "levels", "tree marks", ""}, {6});
   for (const auto& cycle : cycles) {
-    const auto first = cycle.value("first_cycle", cycle.value("cycle", std::uint64_t{0}));
-    table.add({span_text(first, cycle.value("cycle", std::uint64_t{0})), count(cycle, "items"),
+    table.add({span_text(count(cycle, "first_cycle"), count(cycle, "cycle")), count(cycle, "items"),
                share(cycle, "density"), share(cycle, "fp_rate"), count(cycle, "levels"),
                count(cycle, "tree_marks"), is_true(cycle, "saturated") ? "saturated" : ""});
   }

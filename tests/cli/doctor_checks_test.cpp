@@ -89,6 +89,7 @@ Facts healthy() {
               {"cluster", "c"},
               {"version", "1.0.0"},
               {"cycles", {{{"cycle", 9}, {"saturated", false}}}},
+              {"filters", {{"spans_dropped", 0}}},
               {"snapshot", {{"saved_at", ago(seconds(100))}, {"bytes", 1000}}},
               {"journal", {{"bytes", 200}, {"ok", true}, {"error", nullptr}}},
               {"membership",
@@ -442,6 +443,11 @@ TEST(DoctorChecksTest, DaemonThatFails_IsAnError) {
 TEST(DoctorChecksTest, CurrentCycle_Saturated_IsAWarning) {
   const auto problem = problem_after([](Facts& facts) { status(facts)["cycles"][0]["saturated"] = true; });
   expect_problem(problem, "filters", Severity::warning, "cycle, 9, is saturated", "spoor scan");
+}
+
+TEST(DoctorChecksTest, SpansOfCycles_Dropped_IsAWarning) {
+  const auto problem = problem_after([](Facts& facts) { status(facts)["filters"]["spans_dropped"] = 2; });
+  expect_problem(problem, "filters", Severity::warning, "the oldest 2 spans", "tracker.memory_limit");
 }
 
 TEST(DoctorChecksTest, Watch_UnknownOrFailing_IsAnError) {

@@ -98,7 +98,7 @@ class ApiTest : public testing::Test {
   std::optional<GroupCommit> group_commit_;
   PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
   Reports reports_{"/nowhere/scan.db", reading_, clock_};
-  ScanWatch scans_{context_, reading_, "/nowhere/scan.db"};
+  ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{
       timers_, clock_, {"/drive"}, {}, [this](const auto& drive, const auto& name, auto done) {
         snapshot_scheduler_->touch(drive, name, std::move(done));

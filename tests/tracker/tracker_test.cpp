@@ -201,6 +201,19 @@ TEST_F(TrackerTest, MoreCyclesThanSpans_CursorOfAnyAgeIsNotAGap) {
   }
 }
 
+// A gap is a mark on the root: it costs a full walk.
+TEST_F(TrackerTest, MarkOfEverything_IsNotMetAgainByScansThatHaveReadIt) {
+  close_cycles(5);
+  mark(tracker_, {tree("")});
+  close_cycles(100);
+  const CycleId last = tracker_.state().current;
+  for (std::uint64_t oldest = 1; oldest <= last.value; ++oldest) {
+    const CycleAnswer answer = tracker_.cycle(from(at(oldest)));
+    ASSERT_FALSE(answer.gap);
+    ASSERT_EQ(answer.marks.tree_marks().covers("anything"), oldest <= 6) << oldest;
+  }
+}
+
 // docs/filters.md has the bound and why it holds.
 TEST_F(TrackerTest, SpansGrowWithAge_SoThatACursorReadsLittleTwice) {
   SPOOR_RANDOM(random);

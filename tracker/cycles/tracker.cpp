@@ -333,21 +333,26 @@ void Tracker::fold_history() {
 
 // Which span to merge with the one after it. A cursor within the result makes a scan read all of it, beside
 // all that is newer, which it has to read anyway: the pair is chosen for which the ratio is least. So spans
-// grow with their age, as in an exponential histogram (Datar et al. 2002).
+// grow with their age, as in an exponential histogram (Datar et al. 2002). A mark of everything, of a gap,
+// thus stays the end of its span: scans that have walked it do not meet it again.
 std::size_t Tracker::pair_to_fold(std::span<const Closed> history) {
+  constexpr double items_of_tree = 100;  // a guess
+  constexpr double items_of_all = 1e12;
   const auto weight = [](const Closed& span) {
-    return span.figures.filter.items + static_cast<double>(span.figures.tree_marks);
+    return span.figures.filter.items + items_of_tree * static_cast<double>(span.figures.tree_marks) +
+           (span.covers_all ? items_of_all : 0);
   };
   std::size_t best = history.size() - 2;
   double least = std::numeric_limits<double>::infinity();
   double newer = 1;
   for (std::size_t older = history.size() - 1; older-- > 0;) {
-    const double ratio = (weight(history[older]) + weight(history[older + 1])) / newer;
+    const Closed& later = history[older + 1];
+    const double ratio = (weight(history[older]) + later.figures.filter.items) / newer;
     if (ratio < least) {
       least = ratio;
       best = older;
     }
-    newer += weight(history[older + 1]);
+    newer += weight(later);
   }
   return best;
 }
@@ -385,8 +390,13 @@ void Tracker::start_at_level_for_history() {
 Tracker::Closed Tracker::make_closed(CycleId last, std::shared_ptr<const MarkSet> marks) const {
   const CycleFigures figures = figures_of(last, *marks);
   const std::uint64_t bytes = marks->filter_bytes();
-  return {
-      .last = last, .view = nullptr, .marks = std::move(marks), .figures = figures, .memory_bytes = bytes};
+  const bool covers_all = marks->tree_marks().covers("");
+  return {.last = last,
+          .view = nullptr,
+          .marks = std::move(marks),
+          .figures = figures,
+          .memory_bytes = bytes,
+          .covers_all = covers_all};
 }
 
 std::shared_ptr<const MarkSet> Tracker::Closed::get() const {

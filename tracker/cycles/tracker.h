@@ -219,6 +219,7 @@ class Tracker {
     std::shared_ptr<const MarkSet> marks;
     CycleFigures figures;            // of the marks
     std::uint64_t memory_bytes = 0;  // of its filters
+    bool covers_all = false;         // by a mark on the root; false until it is packed
 
     std::shared_ptr<const MarkSet> get() const;
     bool may_contain(std::string_view path, const PathHash& hash) const;
