@@ -147,7 +147,7 @@ void check_filters(const Facts& facts, Findings& findings) {
   if (dropped > 0) {
     findings.warning(
         fmt::format(
-            "the oldest {} spans of cycles were dropped: the filters took half of tracker.memory_limit",
+            "the filters took half of tracker.memory_limit: spans of cycles dropped since the start: {}",
             dropped),
         "a node that last scanned before them walks everything once; no change is missed",
         "raise tracker.memory_limit, or scan more often on the node that scans least");

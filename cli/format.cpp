@@ -25,7 +25,7 @@ std::string with_commas(std::uint64_t number) {
 }
 
 std::string span_text(const std::string& first, const std::string& last) {
-  return first == last || first == "?" ? last : first + " to " + last;
+  return first == last ? last : first + " to " + last;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

@@ -14,7 +14,7 @@ namespace spoor::cli {
 // "1,234,567"
 std::string with_commas(std::uint64_t number);
 
-// "12 to 19", or "19" for a span of one cycle. `first` may be "?", for not known.
+// "12 to 19", or "19" for a span of one cycle.
 std::string span_text(const std::string& first, const std::string& last);
 
 // "512 B", "1.2 MiB": at most four digits.

@@ -84,7 +84,9 @@ std::string snapshot_text(const ordered_json& snapshot) {
 std::string cycles_text(const ordered_json& cycles) {
   Table table({"cycle", "items", "density", "false positives", "levels", "tree marks", ""}, {6});
   for (const auto& cycle : cycles) {
-    table.add({span_text(count(cycle, "first_cycle"), count(cycle, "cycle")), count(cycle, "items"),
+    const std::string last = count(cycle, "cycle");
+    const std::string first = count(cycle, "first_cycle");  // unknown to an older daemon
+    table.add({span_text(first == unknown ? last : first, last), count(cycle, "items"),
                share(cycle, "density"), share(cycle, "fp_rate"), count(cycle, "levels"),
                count(cycle, "tree_marks"), is_true(cycle, "saturated") ? "saturated" : ""});
   }

@@ -106,11 +106,13 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
-  if (asked.marks_wanted) {
+  const bool merges =
+      asked.marks_wanted || asked.current.value != 0;  // a cycle that is closed is merged, too
+  if (merges) {
     answered =
         co_await boost::asio::co_spawn(parts_.answers, std::move(answering), boost::asio::use_awaitable);
   } else {
-    answered = co_await std::move(answering);  // costs nothing, and need not wait behind merges
+    answered = co_await std::move(answering);  // costs nothing, and need not wait behind others
   }
   if (answered.has_advanced) parts_.snapshot_scheduler.save_soon();
   const auto durable = co_await parts_.group_commit.wait(answered.position);

@@ -19,7 +19,7 @@ double seconds(std::chrono::nanoseconds time) { return std::chrono::duration<dou
 
 json cycles_json(const tracker::TrackerStatus& status) {
   json cycles = json::array();
-  for (const tracker::CycleFigures& cycle : status.cycles) {
+  for (const tracker::SpanFigures& cycle : status.cycles) {
     cycles.push_back({{"first_cycle", cycle.first.value},
                       {"cycle", cycle.last.value},
                       {"items", cycle.filter.whole_items()},

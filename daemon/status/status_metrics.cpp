@@ -61,7 +61,7 @@ void add_of_cycles(MetricFamilies& families, const tracker::TrackerStatus& track
 }
 
 void add_cycles(MetricFamilies& families, const tracker::TrackerStatus& tracker) {
-  using Cycle = tracker::CycleFigures;
+  using Cycle = tracker::SpanFigures;
   families.gauge("spoor_cycle_number", "The current cycle.", number(tracker.current.value));
   families.gauge("spoor_cycle_age_seconds", "How long the current cycle has been open.",
                  seconds(tracker.current_age));

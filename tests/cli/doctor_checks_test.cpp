@@ -447,7 +447,7 @@ TEST(DoctorChecksTest, CurrentCycle_Saturated_IsAWarning) {
 
 TEST(DoctorChecksTest, SpansOfCycles_Dropped_IsAWarning) {
   const auto problem = problem_after([](Facts& facts) { status(facts)["filters"]["spans_dropped"] = 2; });
-  expect_problem(problem, "filters", Severity::warning, "the oldest 2 spans", "tracker.memory_limit");
+  expect_problem(problem, "filters", Severity::warning, "dropped since the start: 2", "tracker.memory_limit");
 }
 
 TEST(DoctorChecksTest, Watch_UnknownOrFailing_IsAnError) {

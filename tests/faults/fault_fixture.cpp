@@ -6,7 +6,7 @@ namespace spoor::faults {
 
 FaultTest::FaultTest() {
   config_["listen"].push_back({{"unix", directory_ / "sock"}});  // where `spoor` finds it
-  // Small filters, many cycles: none may be trimmed while its paths are still asked for.
+  // Small filters, many cycles: none may be dropped while its paths are still asked for.
   config_["tracker"] = {{"items", 10'000}, {"history", 1024}};
   config_["scan"] = {{"min_cycle_age", "1ms"}};
 }

@@ -218,6 +218,21 @@ TEST_F(BoundedTrackerTest, HistoryBeyondHalfOfTheMemory_DropsTheOldest) {
   EXPECT_FALSE(tracker_.cycle({{}, state.oldest_kept, state.instance, true}).gap);
 }
 
+TEST_F(TrackerLevelsTest, MergeOfCyclesThatAreNotSaturated_IsNotSaturated) {
+  auto options = options_;
+  options.history_max = 1;
+  Tracker tracker(options, clock_, Tracker::born(instance_of(1), clock_));
+  for (std::uint64_t number = 0; number < items / 3; ++number) mark(tracker, {dir(path(number))});
+  tracker.advance({2});
+  for (std::uint64_t number = items; number < 2 * items - items / 10; ++number)
+    mark(tracker, {dir(path(number))});
+  tracker.advance({3});
+  const auto merged = tracker.status().cycles.back();
+  EXPECT_EQ(merged.first, CycleId{1});
+  EXPECT_EQ(merged.levels, 1U);
+  EXPECT_FALSE(merged.saturated);
+}
+
 // A scanner that was away merges them all, and no request told the tracker so.
 TEST_F(TrackerLevelsTest, MuchMarkedInEachCycle_MergeOfAllStaysSelective) {
   for (std::uint64_t cycle = 1; cycle <= 15; ++cycle) {

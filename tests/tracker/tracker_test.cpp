@@ -205,7 +205,7 @@ TEST_F(TrackerTest, MoreCyclesThanSpans_CursorOfAnyAgeIsNotAGap) {
 TEST_F(TrackerTest, MarkOfEverything_IsNotMetAgainByScansThatHaveReadIt) {
   close_cycles(5);
   mark(tracker_, {tree("")});
-  close_cycles(100);
+  close_cycles(1'000);
   const CycleId last = tracker_.state().current;
   for (std::uint64_t oldest = 1; oldest <= last.value; ++oldest) {
     const CycleAnswer answer = tracker_.cycle(from(at(oldest)));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/container/static_vector.hpp>
-#include <limits>
 #include <utility>
 
 #include "tracker/filter/prefix_hashes.h"
@@ -35,7 +34,8 @@ Tracker::Tracker(Options options, const base::Clock& clock, TrackerState state)
   // opened_at_ comes from a file and may have any value: it is clamped to the range from 1970 to now.
   const base::WallTime now = std::max(clock.wall_now(), base::WallTime{});
   opened_at_steady_ = clock.steady_now() - (now - std::clamp(opened_at_, base::WallTime{}, now));
-  for (ClosedSpan& span : state.history) history_.push_back(make_closed(span.last, std::move(span.marks)));
+  for (ClosedSpan& span : state.history)
+    history_.push_back(HistorySpan::of(span.last, std::move(span.marks), options_.levels));
   start_level_ = live_.newest_level().value_or(0);
   fold_history();
 }
@@ -228,7 +228,7 @@ bool Tracker::open_level(BloomShape shape) {
 std::uint64_t Tracker::live_memory_bytes_max() const {
   const std::uint64_t smallest = options_.levels.shape(0).byte_count();
   std::uint64_t taken = smallest * (options_.history_max + 1);
-  for (const Closed& span : history_) taken += span.memory_bytes - std::min(span.memory_bytes, smallest);
+  for (const HistorySpan& span : history_) taken += span.memory_bytes - std::min(span.memory_bytes, smallest);
   const std::uint64_t left = options_.memory_bytes_max - std::min(options_.memory_bytes_max, taken);
   return smallest + left / 2;
 }
@@ -283,7 +283,7 @@ bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
 
 // Packs without the lock: a closed cycle never changes.
 void Tracker::pack(CycleId closed) {
-  const auto its = [&](const Closed& span) { return span.last == closed && span.view != nullptr; };
+  const auto its = [&](const HistorySpan& span) { return span.last == closed && span.view != nullptr; };
   std::shared_ptr<const LiveMarks::View> view;
   {
     const auto shared = marking_lock_.lock_shared();
@@ -293,7 +293,8 @@ void Tracker::pack(CycleId closed) {
   if (view) {
     MarkSet marks = view->copy().packed();
     marks.bound_trees();
-    Closed packed = make_closed(closed, std::make_shared<const MarkSet>(std::move(marks)));
+    HistorySpan packed =
+        HistorySpan::of(closed, std::make_shared<const MarkSet>(std::move(marks)), options_.levels);
     const auto locked = marking_lock_.lock_exclusive();
     const auto found = std::find_if(history_.begin(), history_.end(), its);
     if (found != history_.end()) *found = std::move(packed);
@@ -301,7 +302,7 @@ void Tracker::pack(CycleId closed) {
   fold_history();
 }
 
-std::vector<Tracker::Closed> Tracker::history() const {
+std::vector<HistorySpan> Tracker::history() const {
   const auto shared = marking_lock_.lock_shared();
   return history_;
 }
@@ -313,12 +314,8 @@ void Tracker::fold_history() {
   if (!folding) return;
   const std::size_t spans_max = std::max<std::size_t>(options_.history_max, 1);
   for (auto spans = history(); spans.size() > spans_max; spans = history()) {
-    const std::size_t older = pair_to_fold(spans);
-    const CycleId last = spans[older + 1].last;
-    MarkSet marks = *spans[older].get();
-    marks.merge(*spans[older + 1].get());
-    Closed merged = make_closed(last, std::make_shared<const MarkSet>(marks.packed()));
-    merged.figures.saturated = spans[older].figures.saturated || spans[older + 1].figures.saturated;
+    const std::size_t older = span_to_merge(spans);
+    HistorySpan merged = merge_spans(spans[older], spans[older + 1], options_.levels);
     const auto locked = marking_lock_.lock_exclusive();
     const auto place = history_.begin() + static_cast<std::ptrdiff_t>(older);
     *place = std::move(merged);
@@ -328,33 +325,11 @@ void Tracker::fold_history() {
     auto locked = marking_lock_.lock_exclusive();
     drop_oldest(locked);
   }
-  start_at_level_for_history();
-}
-
-// Which span to merge with the one after it. A cursor within the result makes a scan read all of it, beside
-// all that is newer, which it has to read anyway: the pair is chosen for which the ratio is least. So spans
-// grow with their age, as in an exponential histogram (Datar et al. 2002). A mark of everything, of a gap,
-// thus stays the end of its span: scans that have walked it do not meet it again.
-std::size_t Tracker::pair_to_fold(std::span<const Closed> history) {
-  constexpr double items_of_tree = 100;  // a guess
-  constexpr double items_of_all = 1e12;
-  const auto weight = [](const Closed& span) {
-    return span.figures.filter.items + items_of_tree * static_cast<double>(span.figures.tree_marks) +
-           (span.covers_all ? items_of_all : 0);
-  };
-  std::size_t best = history.size() - 2;
-  double least = std::numeric_limits<double>::infinity();
-  double newer = 1;
-  for (std::size_t older = history.size() - 1; older-- > 0;) {
-    const Closed& later = history[older + 1];
-    const double ratio = (weight(history[older]) + later.figures.filter.items) / newer;
-    if (ratio < least) {
-      least = ratio;
-      best = older;
-    }
-    newer += weight(later);
-  }
-  return best;
+  if (!options_.opens_levels) return;
+  const std::size_t level = level_with_room(history(), options_.levels);
+  auto locked = marking_lock_.lock_exclusive();
+  history_level_ = level;
+  if (!live_.takes_marks()) start_level_ = std::max(start_level_, level);
 }
 
 // Until the closed filters leave half of the memory to the current cycle.
@@ -362,7 +337,7 @@ void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
   const std::uint64_t bytes_max =
       std::max(options_.memory_bytes_max / 2, options_.levels.shape(0).byte_count() * options_.history_max);
   std::uint64_t bytes = 0;
-  for (const Closed& span : history_) bytes += span.memory_bytes;
+  for (const HistorySpan& span : history_) bytes += span.memory_bytes;
   while (bytes > bytes_max) {
     bytes -= history_.front().memory_bytes;
     oldest_kept_ = next(history_.front().last);
@@ -372,48 +347,13 @@ void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
   }
 }
 
-// A scan that has been away merges the whole history: its filter of a level must not be overfull then. The
-// next cycle starts at the first level of which that filter is at most half full.
-void Tracker::start_at_level_for_history() {
-  MarkSet all;
-  for (const Closed& span : history()) all.merge(*span.get());
-  std::size_t level = 0;
-  for (; level < options_.levels.last(); ++level) {
-    const BloomFilter* const merged = all.filter_of(options_.levels.shape(level));
-    if (merged == nullptr || FilterFigures::of(*merged).items <= options_.levels.items_max(level) / 2) break;
-  }
-  auto locked = marking_lock_.lock_exclusive();
-  history_level_ = level;
-  if (!live_.takes_marks()) start_level_ = std::max(start_level_, level);
-}
-
-Tracker::Closed Tracker::make_closed(CycleId last, std::shared_ptr<const MarkSet> marks) const {
-  const CycleFigures figures = figures_of(last, *marks);
-  const std::uint64_t bytes = marks->filter_bytes();
-  const bool covers_all = marks->tree_marks().covers("");
-  return {.last = last,
-          .view = nullptr,
-          .marks = std::move(marks),
-          .figures = figures,
-          .memory_bytes = bytes,
-          .covers_all = covers_all};
-}
-
-std::shared_ptr<const MarkSet> Tracker::Closed::get() const {
-  return marks != nullptr ? marks : std::make_shared<const MarkSet>(view->copy());
-}
-
-bool Tracker::Closed::may_contain(std::string_view path, const PathHash& hash) const {
-  return marks != nullptr ? marks->may_contain(path, hash) : view->may_contain(path, hash);
-}
-
 milliseconds Tracker::current_age() const {
   return std::chrono::duration_cast<milliseconds>(clock_.steady_now() - opened_at_steady_);
 }
 
 CycleAnswer Tracker::cycle(const CycleRequest& request) {
   CycleAnswer answer;
-  std::vector<Closed> closed;
+  std::vector<HistorySpan> closed;
   std::optional<LiveMarks::View> live;
   std::optional<CycleId> just_closed;
   CycleId oldest = request.oldest;
@@ -441,7 +381,7 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
   // Without the lock: marking continues.
   if (just_closed) pack(*just_closed);
   if (live) answer.marks = live->copy();
-  for (const Closed& span : closed) {
+  for (const HistorySpan& span : closed) {
     if (span.last >= oldest) answer.marks.merge(*span.get());
   }
   return answer;
@@ -450,7 +390,7 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
 DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
   const PathHash hash = hash_path(path);
   DirtyAnswer answer;
-  std::vector<Closed> closed;
+  std::vector<HistorySpan> closed;
   {
     const auto shared = marking_lock_.lock_shared();
     answer.oldest_kept = oldest_kept_;
@@ -470,35 +410,8 @@ DirtyAnswer Tracker::dirty(std::string_view path, CycleId since) const {
 
 // --- status ---
 
-CycleFigures Tracker::figures_of(CycleId last, const MarkSet& marks) const {
-  return {.first = last,
-          .last = last,
-          .filter = MarkSetFigures::of(marks),
-          .levels = marks.filters().size(),
-          .tree_marks = marks.tree_marks().size(),
-          .saturated = is_saturated(marks)};
-}
-
-// Whether the newest level holds clearly more items than it is sized for: the next level could not be opened.
-// In a merge of several cycles it may hold half as much again (start_at_level_for_history()).
-bool Tracker::is_saturated(const MarkSet& marks) const {
-  const BloomFilter* newest = nullptr;
-  std::optional<std::size_t> newest_level;
-  for (const BloomFilter& filter : marks.filters()) {
-    const auto level = options_.levels.level_of(filter.shape());
-    if (!level || level < newest_level) continue;
-    newest = &filter;
-    newest_level = level;
-  }
-  if (newest == nullptr) return false;
-  constexpr double clearly = 1.6;
-  return FilterFigures::of(*newest).items > clearly * options_.levels.items_max(*newest_level);
-}
-
 CycleFigures Tracker::live_figures(std::uint64_t uncounted) const {
-  return {.first = current_,
-          .last = current_,
-          .filter = live_.figures(uncounted),
+  return {.filter = live_.figures(uncounted),
           .levels = live_.level_count(),
           .tree_marks = live_.trees().size(),
           .saturated = saturated_};
@@ -513,14 +426,14 @@ TrackerStatus Tracker::status() const {
   status.current_age = current_age();
   std::uint64_t uncounted = 0;
   locked.for_each_local([&](const Marked& marked) { uncounted += marked.bits_added; });
-  status.cycles.push_back(live_figures(uncounted));
+  status.cycles.push_back({live_figures(uncounted), current_, current_});
   status.memory_bytes = live_.memory_bytes();
   status.memory_bytes_max = options_.memory_bytes_max;
   status.spans_dropped = spans_dropped_;
   for (auto span = history_.rbegin(); span != history_.rend(); ++span) {
-    status.cycles.push_back(span->figures);
     const bool is_oldest = span + 1 == history_.rend();
-    status.cycles.back().first = is_oldest ? std::min(oldest_kept_, span->last) : next((span + 1)->last);
+    const CycleId first = is_oldest ? std::min(oldest_kept_, span->last) : next((span + 1)->last);
+    status.cycles.push_back({span->figures, first, span->last});
     status.memory_bytes += span->memory_bytes;
   }
   return status;
@@ -545,7 +458,7 @@ Tracker::Cut Tracker::cut(MarkingLock::ExclusiveLock& locked) const {
 TrackerState Tracker::copy(const Cut& cut) {
   TrackerState state = cut.state;
   state.current_marks = std::make_shared<const MarkSet>(cut.marks.copy());
-  for (const Closed& span : cut.history) state.history.push_back({span.last, span.get()});
+  for (const HistorySpan& span : cut.history) state.history.push_back({span.last, span.get()});
   return state;
 }
 

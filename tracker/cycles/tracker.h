@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tracker/cycles/history_span.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/cycles/journal_record.h"
 #include "tracker/cycles/striped_shared_lock.h"
@@ -92,13 +93,10 @@ struct DirtyAnswer {
   CycleId oldest_kept;            // older cycles are not known
 };
 
-struct CycleFigures {
-  CycleId first;  // of the span of cycles
+// Of a span of the history, or of the current cycle.
+struct SpanFigures : CycleFigures {
+  CycleId first;
   CycleId last;
-  MarkSetFigures filter;
-  std::size_t levels = 0;
-  std::size_t tree_marks = 0;
-  bool saturated = false;  // holds more items than its filters are sized for
 };
 
 struct TrackerStatus {
@@ -106,9 +104,9 @@ struct TrackerStatus {
   CycleId current;
   base::WallTime current_opened_at{};
   std::chrono::milliseconds current_age{};
-  std::vector<CycleFigures> cycles;  // newest first, the current one included
-  std::uint64_t spans_dropped = 0;   // since the start, because of memory_bytes_max
-  std::uint64_t memory_bytes = 0;    // of all filters kept
+  std::vector<SpanFigures> cycles;  // newest first, the current one included
+  std::uint64_t spans_dropped = 0;  // since the start, because of memory_bytes_max
+  std::uint64_t memory_bytes = 0;   // of all filters kept
   std::uint64_t memory_bytes_max = 0;
 };
 
@@ -212,24 +210,11 @@ class Tracker {
   };
   using MarkingLock = StripedSharedLock<Marked>;
 
-  // A span of the history: `view` directly after its cycle was closed, `marks` once it is packed.
-  struct Closed {
-    CycleId last;
-    std::shared_ptr<const LiveMarks::View> view;
-    std::shared_ptr<const MarkSet> marks;
-    CycleFigures figures;            // of the marks
-    std::uint64_t memory_bytes = 0;  // of its filters
-    bool covers_all = false;         // by a mark on the root; false until it is packed
-
-    std::shared_ptr<const MarkSet> get() const;
-    bool may_contain(std::string_view path, const PathHash& hash) const;
-  };
-
   // The input of copy(), taken under the exclusive lock. state() calls copy() after it has released the lock.
   struct Cut {
     TrackerState state;  // without marks and history
     LiveMarks::View marks;
-    std::vector<Closed> history;
+    std::vector<HistorySpan> history;
   };
 
   void mark_paths(std::span<const Mark> marks, MarkOutcome& outcome);
@@ -251,20 +236,15 @@ class Tracker {
   bool advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to);
   void pack(CycleId closed);
   void fold_history();
-  static std::size_t pair_to_fold(std::span<const Closed> history);
   void drop_oldest(MarkingLock::ExclusiveLock& locked);
-  void start_at_level_for_history();
-  std::vector<Closed> history() const;
-  Closed make_closed(CycleId last, std::shared_ptr<const MarkSet> marks) const;
+  std::vector<HistorySpan> history() const;
   void seal_records(MarkingLock::ExclusiveLock& locked) const;
   void forget_records(MarkingLock::ExclusiveLock& locked);
 
   Cut cut(MarkingLock::ExclusiveLock& locked) const;
   static TrackerState copy(const Cut& cut);
   std::chrono::milliseconds current_age() const;
-  CycleFigures figures_of(CycleId last, const MarkSet& marks) const;
   CycleFigures live_figures(std::uint64_t uncounted) const;
-  bool is_saturated(const MarkSet& marks) const;
 
   const Options options_;
   const base::Clock& clock_;
@@ -283,7 +263,7 @@ class Tracker {
   std::size_t start_level_ = 0;    // of the current cycle
   std::size_t asked_level_ = 0;    // the largest requested for the next cycle
   std::size_t history_level_ = 0;  // for what the history holds
-  std::vector<Closed> history_;
+  std::vector<HistorySpan> history_;
   std::uint64_t spans_dropped_ = 0;
   JournalPosition last_advance_ = 0;  // the position after its record
   bool recording_ = false;
