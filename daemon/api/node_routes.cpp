@@ -100,6 +100,11 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
              "counting; see \"Cycle numbers out of reach\" in docs/cluster.md",
              query->request.current.value, tracker::CycleId::jump_max, node.node)});
   }
+  tracker::JournalPosition recorded = 0;
+  if (query->member) {
+    recorded = parts_.introduction.record(*query->member);
+    parts_.peers.meet(*query->member);
+  }
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
@@ -115,7 +120,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
     answered = co_await std::move(answering);  // costs nothing, and need not wait behind others
   }
   if (answered.has_advanced) parts_.snapshot_scheduler.save_soon();
-  const auto durable = co_await parts_.group_commit.wait(answered.position);
+  const auto durable = co_await parts_.group_commit.wait(std::max(answered.position, recorded));
   if (!durable) co_return to_response({503, "not_durable", durable.error().message});
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "peer/membership/etcd_registry.h"
+
 namespace spoor::peer {
 namespace {
 
@@ -27,6 +29,21 @@ base::Result<std::string> string_member(const nlohmann::json& json, const char* 
   return found->get<std::string>();
 }
 
+base::Result<std::optional<tracker::PeerId>> member_member(const nlohmann::json& json) {
+  const auto found = json.find("member");
+  if (found == json.end()) return std::optional<tracker::PeerId>();
+  if (!found->is_object()) return invalid("'member' must be an object");
+  const auto name = string_member(*found, "name");
+  if (!name) return name.error();
+  const auto text = string_member(*found, "instance");
+  if (!text) return text.error();
+  const auto instance = tracker::InstanceId::parse(*text);
+  if (!is_node_name(*name) || !instance || instance->is_none()) {
+    return invalid("'member' must have the name of a node and the id of an instance");
+  }
+  return std::optional(tracker::PeerId{*name, *instance});
+}
+
 }  // namespace
 
 std::string to_json(const CycleQuery& query) {
@@ -36,6 +53,7 @@ std::string to_json(const CycleQuery& query) {
                       {"start_level", query.request.start_level},
                       {"marks", query.request.marks_wanted}};
   json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
+  if (query.member) json["member"] = {{"name", query.member->name}, {"instance", query.member->instance.to_string()}};
   return json.dump();
 }
 
@@ -59,8 +77,12 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   const auto marks = json.find("marks");
   if (marks != json.end() && !marks->is_boolean()) return invalid("'marks' must be true or false");
 
+  auto member = member_member(json);
+  if (!member) return member.error();
+
   CycleQuery query;
   query.cluster = *cluster;
+  query.member = *std::move(member);
   // An id that this program can't parse is of another instance, hence a gap and no error.
   query.request = {.current = {*current},
                    .oldest = {*oldest},

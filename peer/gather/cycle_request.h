@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "tracker/cycles/peer_book.h"
 #include "tracker/cycles/tracker.h"
 
 namespace spoor::peer {
@@ -16,9 +18,12 @@ inline constexpr std::size_t cycle_query_bytes_max = std::size_t{64} << 10U;
 struct CycleQuery {
   std::string cluster;
   tracker::CycleRequest request;
+  // The daemon that introduces itself by this request: the response means that it is recorded.
+  std::optional<tracker::PeerId> member = {};
 };
 
-// {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true}
+// {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true,
+//  "member":{"name":"n","instance":"..."}}
 std::string to_json(const CycleQuery& query);
 
 // The defaults of absent members are 0, "" and true. Fails with std::errc::bad_message (not JSON) or

@@ -14,7 +14,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 4;
+constexpr int version = 5;
 // A new database is made as one of this version, and migrated as older ones are.
 constexpr int version_oldest = 2;
 
@@ -99,6 +99,24 @@ constexpr std::array<Column, 3> columns_of_4 = {
     Column{"links", "owner", "INTEGER"},
 };
 
+// Cursors by name become peers by name and instance. A name without an instance was never read, and one without a
+// cycle had two trackers: the next read of either is a gap, as before. Rows whose names have a ':' are addresses.
+constexpr const char* peers_table = R"sql(
+CREATE TABLE peers(
+  name TEXT NOT NULL, instance TEXT NOT NULL, cycle INTEGER NOT NULL, home TEXT NOT NULL, standing INTEGER NOT NULL,
+  silent_ms INTEGER NOT NULL, PRIMARY KEY(name, instance)
+) WITHOUT ROWID;
+INSERT INTO peers
+  SELECT peer, instance, iif(instance GLOB '*[1-9a-f]*', cycle, 0),
+    coalesce((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
+      WHERE instr(home.peer, char(10)) > 0
+        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer), ''),
+    iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0
+  FROM cursors WHERE instr(peer, ':') = 0;
+DROP TABLE cursors;
+DELETE FROM settings WHERE key = 'roll_position';
+)sql";
+
 // What a database of one version lacks of the next one. No step touches directories: its time and space do
 // not depend on their number. A column may be there already: databases of version 3 got them one by one.
 struct Step {
@@ -106,9 +124,10 @@ struct Step {
   const char* sql;
   std::span<const Column> columns;
 };
-constexpr std::array<Step, 2> steps = {
+constexpr std::array<Step, 3> steps = {
     Step{2, link_tables, {}},
     Step{3, "DELETE FROM settings WHERE key = 'links_since'", columns_of_4},
+    Step{4, peers_table, {}},
 };
 
 int pragma(SQLite::Database& database, const char* name) {

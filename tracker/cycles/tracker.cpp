@@ -119,6 +119,9 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
     outcome.cycle = current_;
     outcome.position = position();
     if (live_.trees().covers(mark.path)) return;
+    // A scan whose cursor is beyond the span has read the record.
+    const auto holds = [&](const HistorySpan& span) { return span.get()->tree_marks().covers(mark.path); };
+    if (TreeMarks::is_member(mark.path) && std::ranges::any_of(history_, holds)) return;
   }
   auto locked = marking_lock_.lock_exclusive();
   outcome.cycle = current_;

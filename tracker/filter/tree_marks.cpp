@@ -49,6 +49,23 @@ struct Growth {
 
 }  // namespace
 
+bool TreeMarks::is_member(std::string_view path) { return is_at_or_below(path, member_top); }
+
+const std::shared_ptr<const TreeMarks::Members>& TreeMarks::no_members() {
+  static const auto none = std::make_shared<const Members>();
+  return none;
+}
+
+// The sets are small, and change when a member joins.
+void TreeMarks::add_members(const Members& more) {
+  if (std::ranges::includes(members(), more)) return;
+  auto all = std::make_shared<Members>(members());
+  all->insert(more.begin(), more.end());
+  const bool is_known = all->size() <= members_max && !all->contains(member_top);
+  if (!is_known) *all = {std::string(member_top)};
+  members_ = std::move(all);
+}
+
 bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
   const bool is_new = insert(path);
   bound(bytes_at_most);
@@ -57,7 +74,8 @@ bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
 
 // In one pass over both sets: single insertions would move all later marks each time.
 void TreeMarks::merge(const TreeMarks& other) {
-  if (other.empty()) return;
+  add_members(other.members());
+  if (other.paths_.empty()) return;
   Paths both;
   both.reserve(paths_.size() + other.paths_.size());
   std::merge(paths_.begin(), paths_.end(), other.paths_.begin(), other.paths_.end(), std::back_inserter(both),
@@ -80,6 +98,10 @@ TreeMarks::Paths::const_iterator TreeMarks::first_after(std::string_view path) c
 
 bool TreeMarks::insert(std::string_view path) {
   if (covers(path)) return false;
+  if (is_member(path)) {
+    add_members({std::string(path)});
+    return true;
+  }
   const auto from = first_after(path);
   const auto to = std::partition_point(from, paths_.cend(),
                                        [&](const auto& each) { return is_at_or_below(*each, path); });
@@ -91,6 +113,7 @@ bool TreeMarks::insert(std::string_view path) {
 
 // No mark is below another one, so only the last mark that is not after the path can cover it.
 bool TreeMarks::covers(std::string_view path) const {
+  if (is_member(path)) return members().contains(path) || members().contains(member_top);
   const auto after = first_after(path);
   return after != paths_.begin() && is_at_or_below(path, **std::prev(after));
 }

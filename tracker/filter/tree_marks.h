@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ namespace spoor::tracker {
 // Copying is cheap, since paths are immutable and shared: every save and every scan copies the set under the
 // tracker's lock.
 //
+// Records of members (tracker/cycles/member_marks.h) are paths below member_top, where no directory of a user
+// is ever marked. They are kept apart: the root does not cover them, and they are not joined. Beyond
+// members_max, member_top itself takes their place: members are not known.
+//
 // Not thread-safe.
 class TreeMarks {
   using Paths = std::vector<std::shared_ptr<const std::string>>;
@@ -32,6 +37,8 @@ class TreeMarks {
   // memory.
   static constexpr std::size_t bytes_max = std::size_t{1} << 20U;
   static constexpr std::size_t no_bytes_max = std::numeric_limits<std::size_t>::max();
+  static constexpr std::string_view member_top = ".spoor";
+  static constexpr std::size_t members_max = 10'000;
 
   // add() and merge() keep the bounds. add() returns whether the path was not covered before.
   bool add(std::string_view path, std::size_t bytes_at_most = bytes_max);
@@ -51,7 +58,7 @@ class TreeMarks {
   // Whether a marked path is strictly below the path: the path must be read on the way to it.
   bool has_below(std::string_view path) const;
 
-  bool empty() const { return paths_.empty(); }
+  bool empty() const { return paths_.empty() && members().empty(); }
   std::size_t size() const { return paths_.size(); }
   // The size of all paths together.
   std::size_t bytes() const { return bytes_; }
@@ -61,8 +68,14 @@ class TreeMarks {
   Iterator begin() const { return Iterator(paths_.begin()); }
   Iterator end() const { return Iterator(paths_.end()); }
 
+  using Members = std::set<std::string, std::less<>>;
+  const Members& members() const { return *members_; }
+  static bool is_member(std::string_view path);
+  void add_members(const Members& more);
+  void drop_members() { members_ = no_members(); }
+
   friend bool operator==(const TreeMarks& one, const TreeMarks& other) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end());
+    return std::equal(one.begin(), one.end(), other.begin(), other.end()) && one.members() == other.members();
   }
 
  private:
@@ -72,6 +85,9 @@ class TreeMarks {
 
   Paths paths_;
   std::size_t bytes_ = 0;
+  std::shared_ptr<const Members> members_ = no_members();
+
+  static const std::shared_ptr<const Members>& no_members();
 };
 
 }  // namespace spoor::tracker

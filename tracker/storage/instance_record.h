@@ -55,6 +55,9 @@ struct InstanceRecord {
 
   std::optional<Birth> birth = {};
 
+  // Whether the instance may acknowledge marks: another member has recorded it, or there was none.
+  bool is_introduced = true;
+
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };
 

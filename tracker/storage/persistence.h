@@ -90,6 +90,11 @@ class Persistence {
   // fails after it.
   base::Result<> record_stop(const SavedSnapshot& saved);
 
+  // Whether this instance may acknowledge marks (InstanceRecord). Thread-safe.
+  bool is_introduced() const { return is_introduced_; }
+  // Durable on success.
+  base::Result<> note_introduced();
+
   // Whether the journal is so large that a save should free it. Never blocks.
   bool wants_save() const;
 
@@ -121,6 +126,7 @@ class Persistence {
   Journal journal_;
   InstanceId instance_;
   std::optional<Birth> birth_;
+  std::atomic<bool> is_introduced_ = false;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;
 

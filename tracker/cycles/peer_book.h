@@ -1,0 +1,41 @@
+// What one scanner knows of the trackers that it reads (docs/cluster.md).
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <map>
+#include <string>
+
+#include "tracker/cycles/ids.h"
+
+namespace spoor::tracker {
+
+// One tracker, as long as it loses no marks.
+struct PeerId {
+  std::string name;  // of its node
+  InstanceId instance;
+
+  friend auto operator<=>(const PeerId&, const PeerId&) = default;
+};
+
+enum class Standing {
+  expected,  // a scan that does not read it is partial
+  gone,      // everything was walked in its place. If it responds again, it is read from its cycle on
+  copied,    // two trackers responded with this id: the next read is a gap
+};
+
+struct KnownPeer {
+  // The first cycle whose marks are not walked yet; 0: it was never read, and all its marks are to be walked.
+  CycleId cycle;
+  // The URL where it was read last; empty: it was never read, or is the node's own daemon.
+  std::string home = {};
+  Standing standing = Standing::expected;
+  // The time between the scans that it did not respond to, since its last response.
+  std::chrono::milliseconds silent{0};
+
+  friend bool operator==(const KnownPeer&, const KnownPeer&) = default;
+};
+
+using PeerBook = std::map<PeerId, KnownPeer>;
+
+}  // namespace spoor::tracker
