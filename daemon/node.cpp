@@ -44,7 +44,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
       snapshot_scheduler_(context, pool_, persistence, clock, timers_, config.tracker.save_interval),
       group_commit_(context, pool_, persistence, snapshot_scheduler_, clock, timers_),
       introduction_(context, pool_, persistence,
-                    {identity_.node, persistence.tracker().status().instance}, timers_),
+                    {{identity_.node, persistence.tracker().status().instance}, persistence.runs()}, timers_),
       peers_(context, pool_,
              {.cluster = identity_.cluster,
               .run = run_,
@@ -93,9 +93,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
   snapshot_scheduler_.save_first();
   if (etcd_) etcd_->register_here();  // before the node is ready
-  // If it fails, the first round of peers_ repeats it.
-  if (config.peers.static_endpoints.empty() && config.peers.dns.empty() && !etcd_)
-    static_cast<void>(persistence.note_introduced());
+  if (config.peers.static_endpoints.empty() && config.peers.dns.empty() && !etcd_) introduction_.open_alone();
 }
 
 void Node::start() {

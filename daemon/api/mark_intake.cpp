@@ -85,7 +85,7 @@ bool MarkIntake::is_large(std::size_t bytes) const {
 
 // Whether there is nothing to wait for, and no membership to check.
 bool MarkIntake::is_confirmed(tracker::JournalPosition position) const {
-  return etcd_ == nullptr && persistence_.is_introduced() && persistence_.durable_position() >= position;
+  return etcd_ == nullptr && introduction_.is_open() && persistence_.durable_position() >= position;
 }
 
 boost::asio::awaitable<std::optional<Problem>> MarkIntake::confirm(tracker::JournalPosition position) {

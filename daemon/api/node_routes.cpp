@@ -103,7 +103,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   tracker::JournalPosition recorded = 0;
   if (query->member) {
     recorded = parts_.introduction.record(*query->member);
-    parts_.peers.meet(*query->member);
+    parts_.peers.meet(query->member->id);
   }
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.

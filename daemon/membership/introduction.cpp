@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds patience{5'000};  // less than a writer wait
 }  // namespace
 
 Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-                           tracker::PeerId self, Timers& timers)
+                           tracker::Joined self, Timers& timers)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
@@ -26,27 +26,38 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool, t
       opened_(context, asio::steady_timer::time_point::max()),
       patience_(timers.make()) {}
 
-tracker::JournalPosition Introduction::record(const tracker::PeerId& member) {
-  if (member == self_) return 0;
+tracker::JournalPosition Introduction::record(const tracker::Joined& member) {
+  if (member.id == self_.id) return 0;
   const tracker::Mark joined = tracker::joined_mark(member);
   return persistence_.tracker().mark({&joined, 1}).position;
 }
 
+base::Result<> Introduction::open() {
+  auto noted = persistence_.note_introduced();
+  if (noted) is_open_ = true;
+  return noted;
+}
+
+void Introduction::open_alone() {
+  // If it fails, the first round repeats it.
+  static_cast<void>(open());
+}
+
 asio::awaitable<void> Introduction::take(std::vector<tracker::PeerId> met, bool is_alone) {
-  for (const tracker::PeerId& member : met) record(member);
-  if (persistence_.is_introduced() || (met.empty() && !is_alone)) co_return;
-  const auto noted = co_await run_on(pool_, [this] { return persistence_.note_introduced(); });
-  if (!noted) {
-    spdlog::error("marks are not acknowledged: {}", noted.error().message);
+  for (const tracker::PeerId& member : met) record({member, 0});
+  const bool may_open = !met.empty() || is_alone || persistence_.is_introduced();
+  if (is_open_ || !may_open) co_return;
+  const auto opened = co_await run_on(pool_, [this] { return open(); });
+  if (!opened) {
+    spdlog::error("marks are not acknowledged: {}", opened.error().message);
     co_return;
   }
   if (!met.empty()) spdlog::info("node '{}' has recorded this one: marks are acknowledged", met.front().name);
-  patience_->cancel();
-  opened_.cancel();
+  stop();
 }
 
 asio::awaitable<std::string> Introduction::wait() {
-  if (persistence_.is_introduced()) co_return std::string();
+  if (is_open_) co_return std::string();
   if (!std::exchange(is_waited_for_, true)) asio::co_spawn(context_, end_waiting(), rethrow);
   co_await opened_.async_wait(as_result);
   co_return error();
@@ -64,7 +75,7 @@ void Introduction::stop() {
 }
 
 std::string Introduction::error() const {
-  if (persistence_.is_introduced()) return {};
+  if (is_open_) return {};
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, nobody would know "
          "of its marks. It acknowledges marks once one of them responds; if there is none, empty `peers`";
 }

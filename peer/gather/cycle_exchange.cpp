@@ -13,7 +13,7 @@ HttpRequest cycle_request(const base::Endpoint& endpoint, const std::string& clu
 }
 
 HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster,
-                          const std::optional<tracker::PeerId>& member) {
+                          const std::optional<tracker::Joined>& member) {
   CycleQuery only_the_head{.cluster = cluster, .request = {}, .member = member};
   only_the_head.request.marks_wanted = false;
   return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json(only_the_head)};

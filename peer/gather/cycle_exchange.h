@@ -18,7 +18,7 @@ HttpRequest cycle_request(const base::Endpoint& endpoint, const std::string& clu
 
 // Asks for the head of the frame alone, which is cheap for the daemon; `member` introduces itself.
 HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster,
-                          const std::optional<tracker::PeerId>& member = {});
+                          const std::optional<tracker::Joined>& member = {});
 
 // The failure of the exchange, the daemon's own words where it refuses (std::errc::protocol_error), or that
 // of decode_cycle_frame().

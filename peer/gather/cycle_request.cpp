@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "peer/membership/etcd_registry.h"
@@ -29,19 +30,21 @@ base::Result<std::string> string_member(const nlohmann::json& json, const char* 
   return found->get<std::string>();
 }
 
-base::Result<std::optional<tracker::PeerId>> member_member(const nlohmann::json& json) {
+base::Result<std::optional<tracker::Joined>> member_member(const nlohmann::json& json) {
   const auto found = json.find("member");
-  if (found == json.end()) return std::optional<tracker::PeerId>();
+  if (found == json.end()) return std::optional<tracker::Joined>();
   if (!found->is_object()) return invalid("'member' must be an object");
   const auto name = string_member(*found, "name");
   if (!name) return name.error();
   const auto text = string_member(*found, "instance");
   if (!text) return text.error();
+  const auto run = number_member(*found, "run", std::numeric_limits<std::uint64_t>::max());
+  if (!run) return run.error();
   const auto instance = tracker::InstanceId::parse(*text);
   if (!is_node_name(*name) || !instance || instance->is_none()) {
     return invalid("'member' must have the name of a node and the id of an instance");
   }
-  return std::optional(tracker::PeerId{*name, *instance});
+  return std::optional(tracker::Joined{{*name, *instance}, *run});
 }
 
 }  // namespace
@@ -53,7 +56,10 @@ std::string to_json(const CycleQuery& query) {
                       {"start_level", query.request.start_level},
                       {"marks", query.request.marks_wanted}};
   json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
-  if (query.member) json["member"] = {{"name", query.member->name}, {"instance", query.member->instance.to_string()}};
+  if (query.member) {
+    const auto& [id, run] = *query.member;
+    json["member"] = {{"name", id.name}, {"instance", id.instance.to_string()}, {"run", run}};
+  }
   return json.dump();
 }
 

@@ -19,11 +19,11 @@ struct CycleQuery {
   std::string cluster;
   tracker::CycleRequest request;
   // The daemon that introduces itself by this request: the response means that it is recorded.
-  std::optional<tracker::PeerId> member = {};
+  std::optional<tracker::Joined> member = {};
 };
 
 // {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true,
-//  "member":{"name":"n","instance":"..."}}
+//  "member":{"name":"n","instance":"...","run":3}}
 std::string to_json(const CycleQuery& query);
 
 // The defaults of absent members are 0, "" and true. Fails with std::errc::bad_message (not JSON) or

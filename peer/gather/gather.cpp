@@ -235,13 +235,13 @@ class Gathering::State {
     const std::string home = !is_own_url                      ? peer.url
                              : peer.name == options_.own_name ? std::string()
                                                               : entry.home;
-    entry = {.cycle = answer.current, .home = home};
+    entry = {.cycle = answer.current, .home = home, .run = entry.run};
     is_read_.insert(id);
     gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
 
   void note_members(const tracker::MemberMarks& members, const std::string& name) {
-    joined_.insert(members.joined.begin(), members.joined.end());
+    joined_.insert(joined_.end(), members.joined.begin(), members.joined.end());
     if (members.is_incomplete)
       gathered_.gaps.push_back(fmt::format("peer '{}' has met more members than it can record", name));
   }
@@ -275,21 +275,29 @@ class Gathering::State {
   // everything is walked anyway: those that do not respond now may be long gone.
   void take_members() {
     const Standing standing = known_.empty() ? Standing::gone : Standing::expected;
-    for (const PeerId& id : joined_) gathered_.book.try_emplace(id, KnownPeer{.cycle = {}, .standing = standing});
+    for (const auto& [id, run] : joined_) {
+      KnownPeer& peer = gathered_.book.try_emplace(id, KnownPeer{.cycle = {}, .standing = standing}).first->second;
+      if (run <= peer.run) continue;
+      peer.run = run;
+      // It has returned.
+      if (peer.standing == Standing::gone) peer.standing = standing;
+    }
   }
 
   // The expected peers that were not read.
   void miss_unread() {
     for (auto& [id, peer] : gathered_.book) {
       if (peer.standing == Standing::gone || is_read_.contains(id) || is_running_.contains(id)) continue;
-      if (is_replaced(id)) {
+      // A record that is new in this scan may be of an instance that has begun since the first round.
+      const bool is_new = !known_.contains(id);
+      if (!is_new && is_replaced(id)) {
         gathered_.gaps.push_back(fmt::format(
             "peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
         peer.standing = Standing::gone;
         continue;
       }
       peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
-      if (!may_be_listed(id, peer) && peer.silent >= options_.forget_after) {
+      if (!is_new && !may_be_listed(id) && peer.silent >= options_.forget_after) {
         gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
         peer.standing = Standing::gone;
         continue;
@@ -299,16 +307,18 @@ class Gathering::State {
     }
   }
 
-  // Another instance of the name responds: this one is gone for good. A copy is not.
+  // Another instance of the name responds: this one is gone for good.
   bool is_replaced(const PeerId& id) const {
     return std::ranges::any_of(is_read_, [&](const PeerId& read) { return read.name == id.name; });
   }
 
-  bool may_be_listed(const PeerId& id, const KnownPeer& peer) const {
-    if (!options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name)) return true;
-    if (!peer.home.empty()) return finder_.is_listed(peer.home);
-    if (id.name == options_.own_name) return true;
-    return std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
+  // It may be behind any listed address that does not respond.
+  bool may_be_listed(const PeerId& id) const {
+    const auto has_name = [&](const PeerId& running) { return running.name == id.name; };
+    return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
+           !options_.members.unknown_sources.empty() ||
+           options_.members.listed_homes.contains(id.name) ||
+           std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
   }
 
   // A silent endpoint is reported by its URL.
@@ -347,7 +357,7 @@ class Gathering::State {
   Gathered gathered_;
   PeerFinder finder_;                   // refers to those above
   std::vector<std::size_t> too_large_;  // indices of found peers: the response was too large
-  std::set<PeerId> joined_;                  // according to the records of those that were read
+  std::vector<tracker::Joined> joined_;      // according to the records of those that were read
   std::set<PeerId> is_read_;
   std::set<PeerId> is_running_;    // found, and not read
   std::set<std::string> unread_;   // the homes of expected peers that were not read

@@ -104,14 +104,14 @@ constexpr std::array<Column, 3> columns_of_4 = {
 constexpr const char* peers_table = R"sql(
 CREATE TABLE peers(
   name TEXT NOT NULL, instance TEXT NOT NULL, cycle INTEGER NOT NULL, home TEXT NOT NULL, standing INTEGER NOT NULL,
-  silent_ms INTEGER NOT NULL, PRIMARY KEY(name, instance)
+  silent_ms INTEGER NOT NULL, run INTEGER NOT NULL, PRIMARY KEY(name, instance)
 ) WITHOUT ROWID;
 INSERT INTO peers
   SELECT peer, instance, iif(instance GLOB '*[1-9a-f]*', cycle, 0),
     coalesce((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
       WHERE instr(home.peer, char(10)) > 0
         AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer), ''),
-    iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0
+    iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0, 0
   FROM cursors WHERE instr(peer, ':') = 0;
 DROP TABLE cursors;
 DELETE FROM settings WHERE key = 'roll_position';

@@ -239,7 +239,7 @@ base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem:
 
 base::Result<tracker::PeerBook> UsageDatabase::peers() {
   return guarded("read the peers", *database_, [&] {
-    SqliteStatement query(*database_, "SELECT name, instance, cycle, home, standing, silent_ms FROM peers");
+    SqliteStatement query(*database_, "SELECT name, instance, cycle, home, standing, silent_ms, run FROM peers");
     tracker::PeerBook book;
     while (query.step()) {
       // One without an instance is found by no scan: it becomes a gap.
@@ -249,7 +249,8 @@ base::Result<tracker::PeerBook> UsageDatabase::peers() {
           .cycle = {query.number<std::uint64_t>(2)},
           .home = std::string(query.blob(3)),
           .standing = static_cast<tracker::Standing>(standing),
-          .silent = std::chrono::milliseconds(query.number<std::int64_t>(5))};
+          .silent = std::chrono::milliseconds(query.number<std::int64_t>(5)),
+          .run = query.number<std::uint64_t>(6)};
     }
     return book;
   });
@@ -411,12 +412,12 @@ base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
     database_.exec("DELETE FROM peers");
     SqliteStatement insert(
         database_,
-        "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms) VALUES(?, ?, ?, ?, ?, ?)");
+        "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) VALUES(?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [id, peer] : book) {
       const std::string instance = id.instance.to_string();
       const SqliteStatement::Use use(insert, SqliteText{id.name}, SqliteText{instance}, peer.cycle.value,
                                      SqliteText{peer.home}, static_cast<std::uint64_t>(peer.standing),
-                                     static_cast<std::int64_t>(peer.silent.count()));
+                                     static_cast<std::int64_t>(peer.silent.count()), peer.run);
       insert.run();
     }
   });

@@ -37,6 +37,7 @@ void put_input(base::ByteWriter& out, const ScanInput& input) {
     put_text(out, peer.home);
     out.u8(static_cast<std::uint8_t>(peer.standing));
     out.u64(static_cast<std::uint64_t>(peer.silent.count()));
+    out.u64(peer.run);
   }
   out.u64(input.start_level);
   out.u64(static_cast<std::uint64_t>(input.started_at.time_since_epoch().count()));
@@ -62,6 +63,7 @@ std::optional<ScanInput> get_input(base::ByteReader& in) {
     peer.home = get_text(in);
     peer.standing = static_cast<tracker::Standing>(std::min<std::uint8_t>(in.u8(), 2));
     peer.silent = std::chrono::milliseconds(static_cast<std::int64_t>(in.u64()));
+    peer.run = in.u64();
   }
   input.start_level = in.u64();
   input.started_at = base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::simulation {
@@ -165,9 +167,26 @@ Node::Answer Node::answer(const std::string& body) {
     frame.answer.instance = query->request.instance;
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
+  if (query->member && bug_ != Bug::join_unrecorded) {
+    const tracker::Mark joined = tracker::joined_mark(*query->member);
+    made.position = std::max(made.position, tracker().mark({&joined, 1}).position);
+  }
   made.losses = losses_;
   made.response = {200, std::string(peer::cycle_frame_content_type), peer::encode_cycle_frame(frame)};
   return made;
+}
+
+std::string Node::greeting() const {
+  return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, persistence_->runs()}).body;
+}
+
+// Corresponds to daemon/membership/introduction.cpp.
+void Node::meet(const peer::HttpResponse& response) {
+  const auto frame = peer::decode_cycle_frame(response.body);
+  if (!frame) return;
+  const tracker::Mark joined = tracker::joined_mark({{frame->sender.node, frame->answer.instance}, 0});
+  tracker().mark({&joined, 1});
+  static_cast<void>(persistence_->note_introduced());
 }
 
 void Node::apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer) {

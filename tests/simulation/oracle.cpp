@@ -54,7 +54,13 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
 
 std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
   for (const std::string& gap : scan.gathered().gaps) {
-    if (!is_due(gap, scan)) return fmt::format("a full walk without a loss of knowledge: {}", gap);
+    if (!is_due(gap, scan)) {
+      std::string all;
+      for (const auto& peer : scan.gathered().peers) all += fmt::format("\n  {} {} {} {}", peer.name, peer.url, peer.ok, peer.error);
+      for (const auto& [id, peer] : scan.gathered().book) all += fmt::format("\n  book {} {} cycle {} home {} standing {} run {}", id.name, id.instance.to_string().substr(0, 4), peer.cycle.value, peer.home, int(peer.standing), peer.run);
+      for (const auto& [name, losses] : scan.answered()) all += fmt::format("\n losses {} {} walks {}", name, losses, walks_.contains(name) ? walks_.at(name) : 0);
+      return fmt::format("a full walk without a loss of knowledge: {}{}", gap, all);
+    }
   }
   return std::nullopt;
 }
@@ -64,28 +70,23 @@ bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   // A hostile peer may cause walks, but only by what it reports about itself.
   if (!scan.input().hostile.empty() && name == scan.input().hostile) return true;
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
-  if (says("was never read before")) return !read_.contains(name);
-  if (says("lost, or no longer keeps")) {
+  // A loss ends one instance and begins another: each may cost a walk, at different times.
+  if (says("no longer keeps")) {
     const auto now = scan.answered().find(name);
-    const auto before = read_.find(name);
-    if (now == scan.answered().end() || before == read_.end()) return false;
-    return now->second != before->second;
+    const auto walks = walks_.find(name);
+    return now != scan.answered().end() && (walks == walks_.end() ? 0 : walks->second) < 2 * now->second;
   }
   if (says("is no longer among the peers"))
     return unheard_.contains(name) || !scan.input().names.contains(name);
-  return (says("never answered before") || says("was left before it answered")) && unheard_.contains(name);
+  return false;
 }
 
 void Oracle::remember(const Scan& scan) {
-  last_started_at_ = std::max(last_started_at_.value_or(0), scan.input().started_at);
-  const auto heard = heard_by(scan);
-  for (const std::string& name : heard) {
-    const auto answered = scan.answered().find(name);
-    if (answered != scan.answered().end()) read_[name] = answered->second;
+  std::set<std::string> lost;
+  for (const std::string& gap : scan.gathered().gaps) {
+    if (gap.find("no longer keeps") != std::string::npos) lost.insert(name_in(gap));
   }
-  if (scan.gathered().complete()) {
-    std::erase_if(read_, [&](const auto& entry) { return !heard.contains(entry.first); });
-  }
+  for (const std::string& name : lost) ++walks_[name];
   for (const peer::PeerOutcome& peer : scan.gathered().peers) {
     if (!peer.ok) unheard_.insert(peer.url);
   }

@@ -29,9 +29,8 @@ class Oracle {
 
   // scan.db was lost, or the node has new disks.
   void forget_scans() {
-    read_.clear();
+    walks_.clear();
     unheard_.clear();
-    last_started_at_.reset();
   }
 
   // The directories of the node were lost.
@@ -44,11 +43,6 @@ class Oracle {
   std::uint64_t full_scans() const { return full_scans_; }
   std::uint64_t scans() const { return scans_; }
   std::uint64_t partial_scans() const { return partial_scans_; }
-
-  // Whether a scan that began at or after that moment was committed.
-  bool has_scanned_since(std::uint64_t moment) const {
-    return last_started_at_ && *last_started_at_ >= moment;
-  }
 
  private:
   struct Promise {
@@ -64,9 +58,9 @@ class Oracle {
   void remember(const Scan& scan);
 
   std::vector<Promise> promised_;
-  std::map<std::string, std::uint64_t> read_;  // for each node read: how often it had lost its memory by then
-  std::set<std::string> unheard_;              // URLs that did not respond at least once
-  std::optional<std::uint64_t> last_started_at_;
+  // Scans that walked everything because a node had lost its memory, by name.
+  std::map<std::string, std::uint64_t> walks_;
+  std::set<std::string> unheard_;  // URLs that did not respond at least once
   std::uint64_t scans_ = 0;
   std::uint64_t full_scans_ = 0;
   std::uint64_t partial_scans_ = 0;

@@ -30,7 +30,7 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::step_scan, "step_scan", 3000},
     {Act::kill_scan, "kill_scan", 20},
     {Act::lose_database, "lose_database", 1},
-    {Act::forget, "forget", 120},
+    {Act::greet, "greet", 300},
     {Act::wait, "wait", 900},
     {Act::jump_clock, "jump_clock", 2},
     {Act::cut, "cut", 4},
@@ -76,7 +76,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
   script.setup.items = below(2) == 0 ? 10 + below(40) : 200;
   script.setup.history = below(3) == 0 ? 16 : 2 + below(5);
   script.setup.min_cycle_age_s = below(2) == 0 ? 60 : 600;
-  script.setup.departed = below(2) == 0;
+  script.setup.forgets_late = below(2) == 0;
   script.setup.hostile = seed % 4 == 0;
   script.actions.reserve(actions);
   for (std::size_t i = 0; i < actions; ++i) {
@@ -92,7 +92,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
 std::string to_text(const Script& script) {
   std::string text =
       fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
-                  script.setup.min_cycle_age_s, script.setup.departed ? 1 : 0, script.setup.hostile ? 1 : 0);
+                  script.setup.min_cycle_age_s, script.setup.forgets_late ? 1 : 0, script.setup.hostile ? 1 : 0);
   for (const Action& action : script.actions) {
     const auto at = static_cast<std::size_t>(action.act);
     text += fmt::format("{} {} {} {}\n", kinds[at].name, action.a, action.b, action.c);
@@ -109,7 +109,7 @@ base::Result<Script> parse_script(std::string_view text) {
     if (!(words >> name)) continue;
     if (name == "setup") {
       Setup& setup = script.setup;
-      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.departed))
+      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.forgets_late))
         return bad(line);
       // Older scripts do not have this number.
       if (bool hostile = false; words >> hostile) setup.hostile = hostile;

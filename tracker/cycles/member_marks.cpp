@@ -3,49 +3,44 @@
 #include <fmt/core.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace spoor::tracker {
 namespace {
 
-constexpr std::string_view joined_kind = "joined";
-constexpr std::string_view retired_kind = "retired";
-// A name may contain a '/', and be longer than a component of a path may be with the instance before it. A space is
-// in no name.
+constexpr std::string_view kind = "joined-";
+// A name may contain a '/'. A space is in no name.
 constexpr char slash_in_name = ' ';
 
-Mark mark_of(std::string_view kind, const PeerId& id) {
-  std::string name = id.name;
-  for (char& each : name) each = each == '/' ? slash_in_name : each;
-  return {fmt::format("{}/{}-{}/{}", TreeMarks::member_top, kind, id.instance.to_string(), name), MarkKind::tree};
-}
-
-std::optional<PeerId> parse(std::string_view path, std::string_view kind) {
-  const std::string_view top = TreeMarks::member_top;
-  if (path.size() < top.size() + kind.size() + 2 || path.substr(top.size() + 1, kind.size()) != kind) return {};
-  path.remove_prefix(top.size() + kind.size() + 2);
-  const auto end = path.find('/');
-  if (end == std::string_view::npos || end + 1 == path.size()) return {};
-  const auto instance = InstanceId::parse(path.substr(0, end));
-  if (!instance) return {};
-  PeerId id{std::string(path.substr(end + 1)), *instance};
+std::optional<PeerId> parse(std::string_view key) {
+  const std::size_t begin = TreeMarks::member_top.size() + 1;
+  if (key.size() < begin + kind.size() || key.substr(begin, kind.size()) != kind) return std::nullopt;
+  key.remove_prefix(begin + kind.size());
+  const auto end = key.find('/');
+  if (end == std::string_view::npos || end + 1 == key.size()) return std::nullopt;
+  const auto instance = InstanceId::parse(key.substr(0, end));
+  if (!instance) return std::nullopt;
+  PeerId id{std::string(key.substr(end + 1)), *instance};
   for (char& each : id.name) each = each == slash_in_name ? '/' : each;
   return id;
 }
 
 }  // namespace
 
-Mark joined_mark(const PeerId& id) { return mark_of(joined_kind, id); }
-Mark retired_mark(const PeerId& id) { return mark_of(retired_kind, id); }
+Mark joined_mark(const Joined& joined) {
+  std::string name = joined.id.name;
+  for (char& each : name) each = each == '/' ? slash_in_name : each;
+  return {fmt::format("{}/{}{}/{}/{}", TreeMarks::member_top, kind, joined.id.instance.to_string(), name, joined.run),
+          MarkKind::tree};
+}
 
 MemberMarks member_marks(const MarkSet& marks) {
   MemberMarks found;
-  for (const std::string& path : marks.tree_marks().members()) {
-    if (auto joined = parse(path, joined_kind)) {
-      found.joined.insert(*std::move(joined));
-    } else if (auto retired = parse(path, retired_kind)) {
-      found.retired.insert(*std::move(retired));
+  for (const auto& [key, run] : marks.tree_marks().members()) {
+    if (auto id = parse(key)) {
+      found.joined.push_back({*std::move(id), run});
     } else {
       found.is_incomplete = true;
     }

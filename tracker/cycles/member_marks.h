@@ -1,10 +1,9 @@
-// Records of members among the marks: that a tracker joined the cluster, or left it for good. They are made,
+// Records of members among the marks: that a tracker joined the cluster. They are made,
 // journalled, saved, merged and read like tree marks, so that a scan that reads a tracker learns of all members that
 // this tracker has met since the scan's cursor (docs/cluster.md, "Joining").
 #pragma once
 
-#include <set>
-#include <string>
+#include <vector>
 
 #include "tracker/cycles/peer_book.h"
 #include "tracker/filter/mark_set.h"
@@ -12,12 +11,10 @@
 
 namespace spoor::tracker {
 
-Mark joined_mark(const PeerId& id);
-Mark retired_mark(const PeerId& id);
+Mark joined_mark(const Joined& joined);
 
 struct MemberMarks {
-  std::set<PeerId> joined;
-  std::set<PeerId> retired;
+  std::vector<Joined> joined;
   // There were too many records, or some that have no meaning here: members may be missing above.
   bool is_incomplete = false;
 };

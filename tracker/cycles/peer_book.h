@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -16,6 +17,13 @@ struct PeerId {
   InstanceId instance;
 
   friend auto operator<=>(const PeerId&, const PeerId&) = default;
+};
+
+// That a tracker is a member, and how often its daemon has started: one that was gone and has returned has a larger
+// number than before.
+struct Joined {
+  PeerId id;
+  std::uint64_t run = 0;
 };
 
 enum class Standing {
@@ -32,6 +40,8 @@ struct KnownPeer {
   Standing standing = Standing::expected;
   // The time between the scans that it did not respond to, since its last response.
   std::chrono::milliseconds silent{0};
+  // The largest Joined::run in the records of others.
+  std::uint64_t run = 0;
 
   friend bool operator==(const KnownPeer&, const KnownPeer&) = default;
 };

@@ -376,8 +376,10 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
     answer.complete_since_birth = complete_since_birth_;
     answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
     if (answer.gap) oldest = oldest_kept_;
+    // The records of members are small, and no walk stands in for them.
+    if (request.marks_wanted || request.current != CycleId()) closed = history_;
+    if (!request.marks_wanted && request.current != CycleId()) answer.marks.add_members(live_.trees());
     if (request.marks_wanted) {
-      closed = history_;
       if (!answer.has_advanced) live = live_.view();  // a cycle just opened is empty
     }
   }
@@ -385,7 +387,12 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
   if (just_closed) pack(*just_closed);
   if (live) answer.marks = live->copy();
   for (const HistorySpan& span : closed) {
-    if (span.last >= oldest) answer.marks.merge(*span.get());
+    if (span.last < oldest) continue;
+    if (request.marks_wanted) {
+      answer.marks.merge(*span.get());
+    } else {
+      answer.marks.add_members(span.get()->tree_marks());
+    }
   }
   return answer;
 }

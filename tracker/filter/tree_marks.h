@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <boost/iterator/indirect_iterator.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,9 @@ namespace spoor::tracker {
 // tracker's lock.
 //
 // Records of members (tracker/cycles/member_marks.h) are paths below member_top, where no directory of a user
-// is ever marked. They are kept apart: the root does not cover them, and they are not joined. Beyond
-// members_max, member_top itself takes their place: members are not known.
+// is ever marked: a key, and a number as the last component, of which the largest is kept. They are kept apart: the
+// root does not cover them, and they are not joined. Beyond members_max, member_top itself takes their place:
+// members are not known.
 //
 // Not thread-safe.
 class TreeMarks {
@@ -68,9 +70,11 @@ class TreeMarks {
   Iterator begin() const { return Iterator(paths_.begin()); }
   Iterator end() const { return Iterator(paths_.end()); }
 
-  using Members = std::set<std::string, std::less<>>;
+  using Members = std::map<std::string, std::uint64_t, std::less<>>;  // the number of each key
   const Members& members() const { return *members_; }
   static bool is_member(std::string_view path);
+  static void add_member(std::string_view path, Members& to);
+  static std::string member_path(const Members::value_type& member);
   void add_members(const Members& more);
   void drop_members() { members_ = no_members(); }
 

@@ -71,6 +71,7 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   record.durability = parse_durability(text_member(json, "durability"));
   record.boot_id = text_member(json, "boot_id");
   // Versions without introductions did acknowledge marks.
+  record.runs = number_member(json, "runs").value_or(0);
   record.is_introduced = json.value("introduced", nlohmann::json()) != false;
   return std::optional(record);
 }
@@ -81,7 +82,8 @@ base::Result<> write_instance_record(base::FileSystem& files, const std::filesys
                       {"rules", record.rules},
                       {"durability", to_string(record.durability)},
                       {"boot_id", record.boot_id},
-                      {"introduced", record.is_introduced}};
+                      {"introduced", record.is_introduced},
+                      {"runs", record.runs}};
   if (record.clean_stop) {
     json["clean_generation"] = record.clean_stop->generation;
     json["clean_position"] = record.clean_stop->position;

@@ -58,6 +58,9 @@ struct InstanceRecord {
   // Whether the instance may acknowledge marks: another member has recorded it, or there was none.
   bool is_introduced = true;
 
+  // How often the instance was started.
+  std::uint64_t runs = 0;
+
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };
 

@@ -84,7 +84,7 @@ void encode_mark_set(base::ByteWriter& out, const MarkSet& marks) {
   const TreeMarks& trees = marks.tree_marks();
   out.u32(static_cast<std::uint32_t>(trees.size() + trees.members().size()));
   for (const std::string& path : trees) out.short_string(path);
-  for (const std::string& path : trees.members()) out.short_string(path);
+  for (const auto& member : trees.members()) out.short_string(TreeMarks::member_path(member));
 }
 
 base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_bytes_max) {
@@ -106,7 +106,7 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
     // A path that is not normalised would cover nothing.
     if (!path.empty() && !is_normalised(path)) return corrupt("a tree mark of an impossible path");
     if (TreeMarks::is_member(path)) {
-      members.emplace(path);
+      TreeMarks::add_member(path, members);
     } else {
       trees.add(path, tree_bytes_max);
     }
