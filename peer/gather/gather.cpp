@@ -288,6 +288,10 @@ class Gathering::State {
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
       if (peer.standing == Standing::gone || is_read_.contains(id) || is_running) continue;
+      if (is_renamed(id, peer)) {
+        peer.standing = Standing::gone;
+        continue;
+      }
       if (is_replaced(id)) {
         gathered_.gaps.push_back(
             fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
@@ -303,6 +307,14 @@ class Gathering::State {
       unread_.insert(peer.home);
       report_unread(id, peer);
     }
+  }
+
+  // The tracker has another name now, under which all its marks were read. A copy of it would be at another
+  // address.
+  bool is_renamed(const PeerId& id, const KnownPeer& peer) const {
+    return peer.cycle != CycleId() && std::ranges::any_of(is_read_, [&](const PeerId& read) {
+             return read.instance == id.instance && gathered_.book.at(read).home == peer.home;
+           });
   }
 
   // Another instance of the name responds: this one is gone for good. A copy is not.

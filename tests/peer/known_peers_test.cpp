@@ -356,16 +356,38 @@ TEST_F(KnownPeersTest, OneOfTwoInstancesOfOneNameIsSilent_IsPartialInEveryScan) 
   for (int times = 0; times < 3; ++times) EXPECT_THAT(failed(scan()), ElementsAre("http://twin:7420"));
 }
 
-TEST_F(KnownPeersTest, RenamedNode_OldNameIsGoneByOneGap) {
+TEST_F(KnownPeersTest, RenamedNode_IsReadUnderItsNewNameWithoutAGap) {
   const PeerId old = cluster_.id("b");
-  cluster_["b"].identity.node = "new";
   mark("b", "bucket/x");
-  const auto first = scan();
-  EXPECT_THAT(failed(first), ElementsAre("b"));
-  EXPECT_TRUE(holds(first, "bucket/x"));
-  EXPECT_TRUE(book_.contains(cluster_.id("b")));
-  for (int times = 0; times < 10; ++times) scan();
-  EXPECT_EQ(book_.at(old).standing, Standing::gone) << "its address is that of another node now";
+  cluster_["b"].identity.node = "new";
+  const auto gathered = scan();
+  expect_complete(gathered);
+  EXPECT_TRUE(holds(gathered, "bucket/x"));
+  EXPECT_EQ(book_.at(old).standing, Standing::gone);
+  mark("b", "bucket/y");
+  cluster_["b"].identity.node = "b";
+  const auto next = scan();
+  expect_complete(next);
+  EXPECT_TRUE(holds(next, "bucket/y"));
+}
+
+// Its data directory was copied, and given a name of its own.
+TEST_F(KnownPeersTest, CopyUnderAnotherName_IsNoRenamedNode) {
+  auto& copy = cluster_.add("copy");
+  copy.tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
+                                                    cluster_["b"].tracker->state());
+  cluster_["b"].is_down = true;
+  listed_.push_back("copy");
+  EXPECT_THAT(failed(scan()), ElementsAre("http://b1:7420"));
+}
+
+// As an address that a new node got.
+TEST_F(KnownPeersTest, OtherNodeAtTheHomeForForgetAfter_IsGoneByOneGap) {
+  const PeerId b = cluster_.id("b");
+  cluster_.remove_alias("b1");
+  cluster_.alias("a", "b1");
+  EXPECT_THAT(scan_until_gone(b).gaps, ElementsAre("peer 'b' is no longer among the peers"));
+  expect_complete(scan());
 }
 
 // --- copies ---
