@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds patience{5'000};  // less than a writer wait
 
 }  // namespace
 
-Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-                           tracker::PeerId self, Timers& timers)
+Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
+                           tracker::Persistence& persistence, tracker::PeerId self, Timers& timers)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
@@ -65,7 +65,8 @@ void Introduction::stop() {
 
 std::string Introduction::error() const {
   if (persistence_.is_introduced()) return {};
-  return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, nobody would know "
+  return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "
+         "would know "
          "of its marks. It acknowledges marks once one of them responds; if there is none, empty `peers`";
 }
 

@@ -15,26 +15,27 @@
 
 namespace spoor::daemon {
 
-// No instance acknowledges a mark before another member has recorded it durably, and all that respond have: so every
-// scan that reads one of them expects it, even if it is gone by then. A node without other members needs nobody.
+// No instance acknowledges a mark before another member has recorded it durably, and all that respond have:
+// so every scan that reads one of them expects it, even if it is gone by then. A node without other members
+// needs nobody.
 //
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
  public:
-  Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::Persistence& persistence,
-               tracker::PeerId self, Timers& timers);
+  Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool,
+               tracker::Persistence& persistence, tracker::PeerId self, Timers& timers);
 
   const tracker::PeerId& self() const { return self_; }
 
   // Records a member on this node. It is durable once the journal is, up to the position that is returned.
   tracker::JournalPosition record(const tracker::PeerId& member);
 
-  // After each round of requests: the members that have recorded this node, and whether it is known to be the only
-  // member.
+  // After each round of requests: the members that have recorded this node, and whether it is known to be the
+  // only member.
   boost::asio::awaitable<void> take(std::vector<tracker::PeerId> met, bool is_alone);
 
-  // Returns at once if marks may be acknowledged, and otherwise once they may be, or after some seconds: the members
-  // may be starting at the same time. Returns why they may not; empty: they may.
+  // Returns at once if marks may be acknowledged, and otherwise once they may be, or after some seconds: the
+  // members may be starting at the same time. Returns why they may not; empty: they may.
   boost::asio::awaitable<std::string> wait();
 
   // Why marks are not acknowledged; empty: they are.
