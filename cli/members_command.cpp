@@ -58,13 +58,15 @@ void add_known(const config::Config& config, Members& members) {
   auto database = scanner::UsageDatabase::open_read_only(file);
   const auto book = database ? database->peers() : database.error();
   if (!book) {
-    if (book.error().code != std::errc::no_such_file_or_directory) members.problems.push_back(book.error().message);
+    if (book.error().code != std::errc::no_such_file_or_directory)
+      members.problems.push_back(book.error().message);
     return;
   }
   for (const auto& [id, peer] : *book) {
     if (peer.standing == tracker::Standing::gone || id.name == config.node.name) continue;
     const auto listed = std::ranges::find(members.list, peer.home, &Member::url);
-    if (listed != members.list.end()) {
+    // One that was never read has no home.
+    if (!peer.home.empty() && listed != members.list.end()) {
       if (listed->node.empty()) listed->node = id.name;
       continue;
     }
@@ -86,7 +88,8 @@ Members find_members(const config::Config& config) {
                            .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
                        {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
   for (const peer::SourceListing& listing : dns.list()) {
-    if (!listing.problem.empty()) members.problems.push_back(fmt::format("{}: {}", listing.source, listing.problem));
+    if (!listing.problem.empty())
+      members.problems.push_back(fmt::format("{}: {}", listing.source, listing.problem));
     for (const std::string& url : listing.listed) members.list.push_back({"", url, listing.source, "-"});
   }
   if (config.peers.etcd) {

@@ -111,8 +111,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
-  const bool merges =
-      asked.marks_wanted || asked.current.value != 0;  // a cycle that is closed is merged, too
+  const bool merges = asked.marks_wanted || asked.members_wanted ||
+                      asked.current.value != 0;  // a cycle that is closed is merged, too
   if (merges) {
     answered =
         co_await boost::asio::co_spawn(parts_.answers, std::move(answering), boost::asio::use_awaitable);

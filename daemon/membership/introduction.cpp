@@ -76,7 +76,8 @@ void Introduction::stop() {
 
 std::string Introduction::error() const {
   if (is_open_) return {};
-  return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, nobody would know "
+  return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "
+         "would know "
          "of its marks. It acknowledges marks once one of them responds; if there is none, empty `peers`";
 }
 

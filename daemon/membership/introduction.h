@@ -39,12 +39,12 @@ class Introduction {
   // For a node without peers: it need not wait for the first round.
   void open_alone();
 
-  // After each round of requests: the members that have recorded this node, and whether it is known to be the only
-  // member.
+  // After each round of requests: the members that have recorded this node, and whether it is known to be the
+  // only member.
   boost::asio::awaitable<void> take(std::vector<tracker::PeerId> met, bool is_alone);
 
-  // Returns at once if marks may be acknowledged, and otherwise once they may be, or after some seconds: the members
-  // may be starting at the same time. Returns why they may not; empty: they may.
+  // Returns at once if marks may be acknowledged, and otherwise once they may be, or after some seconds: the
+  // members may be starting at the same time. Returns why they may not; empty: they may.
   boost::asio::awaitable<std::string> wait();
 
   // Why marks are not acknowledged; empty: they are.

@@ -25,7 +25,9 @@ constexpr std::chrono::milliseconds first_pause{500};
 constexpr std::chrono::milliseconds timeout{2'000};
 constexpr std::chrono::milliseconds total_timeout{4'000};  // short: a stop waits for it
 
-// Of the listings of Membership::read(): "dns spoor.example:7420".
+constexpr std::size_t met_max = 10'000;
+
+// Of the listings of DnsMembers: "dns spoor.example:7420".
 constexpr std::string_view source_prefix = "dns ";
 
 }  // namespace
@@ -42,7 +44,7 @@ struct PeerWatch::Dns {
 struct PeerWatch::Round {
   std::vector<tracker::PeerId> met;  // the daemons that responded, without this one: they have recorded it
   std::size_t others = 0;            // the endpoints, without those of this daemon
-  std::shared_ptr<Dns> dns;  // that was read
+  std::shared_ptr<Dns> dns;          // that was read
   std::vector<base::Endpoint> dns_endpoints;
   std::vector<DnsState> dns_states;
   std::vector<PeerState> states;
@@ -85,10 +87,10 @@ void PeerWatch::set_dns(std::shared_ptr<peer::MemberSource> dns) {
 
 void PeerWatch::set_members(std::vector<base::Endpoint> members) {
   members_ = std::move(members);
-  members_read_ = true;
+  const bool were_read = std::exchange(members_read_, true);
   const auto before = endpoints_;
   merge();
-  if (endpoints_ != before) poll_now();
+  if (endpoints_ != before || !were_read) poll_now();
 }
 
 // Keeps the states of the endpoints that remain.
@@ -117,10 +119,11 @@ void PeerWatch::poll_now() {
 bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
 void PeerWatch::meet(const tracker::PeerId& member) {
+  if (member == introduction_.self()) return;  // its addresses may be among those of the peers
   const bool is_known = std::ranges::any_of(states_, [&](const PeerState& peer) {
     return peer.state == "up" && peer.name == member.name && peer.instance == member.instance;
   });
-  if (!is_known) poll_now();
+  if (!is_known && met_.size() < met_max && met_.insert(member).second) poll_now();
 }
 
 void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
@@ -149,7 +152,7 @@ asio::awaitable<void> PeerWatch::run() {
         std::ranges::all_of(dns_states_, [](const DnsState& dns) { return dns.error.empty(); });
     const auto now = all_up ? interval : pause;
     pause = all_up ? first_pause : std::min(2 * pause, interval);
-    co_await timer_->wait(now);
+    if (co_await timer_->wait(now)) met_.clear();
   }
 }
 
@@ -162,8 +165,12 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
   if (dns->source) listings = dns->source->list();
   for (peer::SourceListing& listing : listings) {
     std::vector<std::string>& urls = dns->last_known[listing.source];
-    if (listing.problem.empty()) urls = std::move(listing.listed);
-    else std::ranges::copy_if(listing.listed, std::back_inserter(urls), [&](const std::string& url) { return std::ranges::find(urls, url) == urls.end(); });
+    if (listing.problem.empty())
+      urls = std::move(listing.listed);
+    else
+      std::ranges::copy_if(listing.listed, std::back_inserter(urls), [&](const std::string& url) {
+        return std::ranges::find(urls, url) == urls.end();
+      });
     round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem, urls.size()});
     for (const std::string& url : urls) {
       if (auto endpoint = base::parse_endpoint(url)) from_dns.push_back(*std::move(endpoint));
@@ -209,8 +216,8 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
 }
 
 asio::awaitable<void> PeerWatch::take(Round round) {
-  bool are_members_known = members_read_;
-  if (round.dns == dns_) {  // else they were replaced meanwhile
+  bool are_members_known = members_read_ && !has_new_;  // else the round was without the new ones
+  if (round.dns == dns_) {                              // else they were replaced meanwhile
     dns_endpoints_ = std::move(round.dns_endpoints);
     for (const DnsState& now : round.dns_states) {
       const auto before = std::ranges::find(dns_states_, now.source, &DnsState::source);
@@ -219,7 +226,9 @@ asio::awaitable<void> PeerWatch::take(Round round) {
       }
     }
     dns_states_ = std::move(round.dns_states);
-    are_members_known = are_members_known && std::ranges::all_of(dns_states_, [](const DnsState& dns) { return dns.error.empty(); });
+    are_members_known = are_members_known && std::ranges::all_of(dns_states_, [](const DnsState& dns) {
+                          return dns.error.empty();
+                        });
     dns_read_ = true;
     merge();
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,16 +37,17 @@ struct DnsState {
   std::size_t members = 0;  // its addresses, those of the last good answer included while there is an error
 };
 
-// Polls the peers: the static ones, the members that DNS names list, and those in etcd. With each request this node
-// introduces itself (daemon/membership/introduction.h); what responds is recorded, and shown in the status.
+// Polls the peers: the static ones, the members that DNS names list, and those in etcd. With each request
+// this node introduces itself (daemon/membership/introduction.h); what responds is recorded, and shown in the
+// status.
 //
 // Lives on the thread of `context`; DNS queries and requests run on `pool`. All references must outlive it.
 class PeerWatch {
  public:
   struct Options {
     std::string cluster;
-    std::uint64_t run = 0;        // of this daemon: it is not its own peer
-    bool has_etcd = false;        // set_members() will be called
+    std::uint64_t run = 0;  // of this daemon: it is not its own peer
+    bool has_etcd = false;  // set_members() will be called
     std::vector<base::Endpoint> static_endpoints = {};
     peer::Credentials credentials = {};
     std::shared_ptr<peer::MemberSource> dns = {};  // none: null
@@ -69,8 +71,9 @@ class PeerWatch {
   // Replaces the members in etcd. New ones are polled at once.
   void set_members(std::vector<base::Endpoint> members);
 
-  // A daemon has introduced itself. If it did not respond in the last round, all peers are polled at once: it may
-  // have started just now, or have lost its record of this node.
+  // A daemon has introduced itself. If it did not respond in the last round, all peers are polled at once: it
+  // may have started just now, or have lost its record of this node. Once until the next round that is due:
+  // one that is no peer of this node, and so polls it in turn, does not make it poll without a pause.
   void meet(const tracker::PeerId& member);
 
   void start();
@@ -116,6 +119,7 @@ class PeerWatch {
   std::shared_ptr<Dns> dns_;                   // used on the pool
   peer::Credentials credentials_;
   TlsExpiry tls_expiry_;
+  std::set<tracker::PeerId> met_;  // since the last round that was due
   bool stopped_ = false;
   bool has_new_ = false;
   bool dns_read_ = false;

@@ -30,6 +30,13 @@ base::Result<std::string> string_member(const nlohmann::json& json, const char* 
   return found->get<std::string>();
 }
 
+base::Result<bool> bool_member(const nlohmann::json& json, const char* name, bool otherwise) {
+  const auto found = json.find(name);
+  if (found == json.end()) return otherwise;
+  if (!found->is_boolean()) return invalid(fmt::format("'{}' must be true or false", name));
+  return found->get<bool>();
+}
+
 base::Result<std::optional<tracker::Joined>> member_member(const nlohmann::json& json) {
   const auto found = json.find("member");
   if (found == json.end()) return std::optional<tracker::Joined>();
@@ -55,6 +62,7 @@ std::string to_json(const CycleQuery& query) {
                       {"oldest", query.request.oldest.value},
                       {"start_level", query.request.start_level},
                       {"marks", query.request.marks_wanted}};
+  if (query.request.members_wanted) json["members"] = true;
   json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
   if (query.member) {
     const auto& [id, run] = *query.member;
@@ -80,8 +88,10 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   if (!oldest) return oldest.error();
   const auto start_level = number_member(json, "start_level", tracker::LevelSchedule::level_max);
   if (!start_level) return start_level.error();
-  const auto marks = json.find("marks");
-  if (marks != json.end() && !marks->is_boolean()) return invalid("'marks' must be true or false");
+  const auto marks = bool_member(json, "marks", true);
+  if (!marks) return marks.error();
+  const auto members = bool_member(json, "members", false);
+  if (!members) return members.error();
 
   auto member = member_member(json);
   if (!member) return member.error();
@@ -93,8 +103,9 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   query.request = {.current = {*current},
                    .oldest = {*oldest},
                    .instance = tracker::InstanceId::parse(*instance).value_or(tracker::InstanceId{}),
-                   .marks_wanted = marks == json.end() || marks->get<bool>(),
-                   .start_level = *start_level};
+                   .marks_wanted = *marks,
+                   .start_level = *start_level,
+                   .members_wanted = *members};
   return query;
 }
 

@@ -23,11 +23,11 @@ struct CycleQuery {
 };
 
 // {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true,
-//  "member":{"name":"n","instance":"...","run":3}}
+//  "members":false,"member":{"name":"n","instance":"...","run":3}}
 std::string to_json(const CycleQuery& query);
 
-// The defaults of absent members are 0, "" and true. Fails with std::errc::bad_message (not JSON) or
-// std::errc::invalid_argument (a member of the wrong type or out of range; the message names it).
+// The defaults of absent members are 0, "", and true for "marks". Fails with std::errc::bad_message (not
+// JSON) or std::errc::invalid_argument (a member of the wrong type or out of range; the message names it).
 base::Result<CycleQuery> parse_cycle_query(std::string_view text);
 
 }  // namespace spoor::peer

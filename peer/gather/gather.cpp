@@ -69,9 +69,9 @@ class Gathering::State {
   Gathered finish() {
     gathered_.unknown_sources = options_.members.unknown_sources;
     take_members();
+    miss_own();
     miss_unread();
     miss_silent();
-    miss_own();
     bound_book();
     gathered_.items = merged_items() + unmerged_items_;
     gathered_.marks.unpack();
@@ -114,11 +114,13 @@ class Gathering::State {
                           .oldest = oldest,
                           .instance = is_read ? peer.instance : tracker::InstanceId(),
                           .marks_wanted = marks_wanted,
-                          .start_level = options_.read_only ? 0 : options_.start_level});
+                          .start_level = options_.read_only ? 0 : options_.start_level,
+                          .members_wanted = !marks_wanted});
   }
 
-  // Round 3: reads only the cycle of peers whose marks were too large. The gap makes this scan walk
-  // everything, which covers their marks so far; the next scan reads their marks from this cycle on.
+  // Round 3: of peers whose marks were too large, reads only the cycle, and the records of members, which a
+  // full walk does not show. The gap makes this scan walk everything, which covers their marks so far; the
+  // next scan reads their marks from this cycle on.
   std::vector<HttpRequest> requests_to_measure() const {
     std::vector<HttpRequest> requests;
     requests.reserve(too_large_.size());
@@ -210,13 +212,15 @@ class Gathering::State {
     const auto known = known_.find(id);
     const bool is_unread = cycle_of(id) == CycleId();
     const bool is_copied = known != known_.end() && known->second.standing == Standing::copied;
-    // What was never read is read from its birth on: nothing that was acknowledged before is missing, since no
-    // instance acknowledges marks before another member has recorded it.
+    // What was never read is read from its birth on: nothing that was acknowledged before is missing, since
+    // no instance acknowledges marks before another member has recorded it.
     if (is_copied || (is_unread ? !answer.complete_since_birth : answer.gap)) {
       gathered_.gaps.push_back(
-          is_unread ? fmt::format("peer '{}' no longer keeps all marks since its birth, and was never read before", peer.name)
-                    : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
-                                  peer.name));
+          is_unread
+              ? fmt::format("peer '{}' no longer keeps all marks since its birth, and was never read before",
+                            peer.name)
+              : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
+                            peer.name));
     }
     if (frame.rules_digest != options_.rules_digest) {
       gathered_.gaps.push_back(fmt::format(
@@ -287,12 +291,17 @@ class Gathering::State {
   // The expected peers that were not read.
   void miss_unread() {
     for (auto& [id, peer] : gathered_.book) {
-      if (peer.standing == Standing::gone || is_read_.contains(id) || is_running_.contains(id)) continue;
+      const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
+      if (peer.standing == Standing::gone || is_read_.contains(id) || is_running) continue;
+      if (is_renamed(id, peer)) {
+        peer.standing = Standing::gone;
+        continue;
+      }
       // A record that is new in this scan may be of an instance that has begun since the first round.
       const bool is_new = !known_.contains(id);
       if (!is_new && is_replaced(id)) {
-        gathered_.gaps.push_back(fmt::format(
-            "peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
+        gathered_.gaps.push_back(
+            fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
         peer.standing = Standing::gone;
         continue;
       }
@@ -305,6 +314,14 @@ class Gathering::State {
       unread_.insert(peer.home);
       report_unread(id, peer);
     }
+  }
+
+  // The tracker has another name now, under which all its marks were read. A copy of it would be at another
+  // address.
+  bool is_renamed(const PeerId& id, const KnownPeer& peer) const {
+    return peer.cycle != CycleId() && std::ranges::any_of(is_read_, [&](const PeerId& read) {
+             return read.instance == id.instance && gathered_.book.at(read).home == peer.home;
+           });
   }
 
   // Another instance of the name responds: this one is gone for good.
@@ -324,21 +341,26 @@ class Gathering::State {
   // A silent endpoint is reported by its URL.
   void report_unread(const PeerId& id, const KnownPeer& peer) {
     const auto is_it = [&](const PeerOutcome& other) { return other.name == id.name; };
-    const bool is_silent = std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
+    const bool is_silent =
+        std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
     const bool is_own = id.name == options_.own_name && !finder_.node_at(options_.own_url);
     if (is_silent || is_own || std::ranges::any_of(gathered_.peers, is_it)) return;
     gathered_.peers.push_back(
         {id.name, peer.home, false,
          peer.cycle == CycleId()
-             ? "it joined the cluster and may have acknowledged marks, but responds at no address that is known here"
+             ? "it joined the cluster and may have acknowledged marks, but responds at no address that is "
+               "known here"
              : "it does not respond at the address where it was read last, nor at any other"});
   }
 
-  // The endpoints that did not respond. One where the known peers are elsewhere now, or gone, is of no interest.
+  // The endpoints that did not respond. One where the known peers are elsewhere now is of no interest; one
+  // where they are gone is: they may be back, and acknowledge marks.
   void miss_silent() {
     for (const PeerFinder::Silent& each : finder_.silent()) {
-      const auto lives_there = [&](const auto& entry) { return entry.second.home == each.url; };
-      const bool is_left = each.url != options_.own_url && std::ranges::any_of(known_, lives_there);
+      const auto left = [&](const auto& entry) {
+        return entry.second.home == each.url && is_read_.contains(entry.first);
+      };
+      const bool is_left = each.url != options_.own_url && std::ranges::any_of(known_, left);
       if (unread_.contains(each.url) || (each.is_listed && !is_left))
         gathered_.peers.push_back({each.url, each.url, false, each.error});
     }
@@ -359,9 +381,9 @@ class Gathering::State {
   std::vector<std::size_t> too_large_;  // indices of found peers: the response was too large
   std::vector<tracker::Joined> joined_;      // according to the records of those that were read
   std::set<PeerId> is_read_;
-  std::set<PeerId> is_running_;    // found, and not read
-  std::set<std::string> unread_;   // the homes of expected peers that were not read
-  double answered_items_ = 0;           // the sum over the merged responses
+  std::set<PeerId> is_running_;   // found, and not read
+  std::set<std::string> unread_;  // the homes of expected peers that were not read
+  double answered_items_ = 0;     // the sum over the merged responses
   double unmerged_items_ = 0;
 };
 

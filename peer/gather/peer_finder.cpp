@@ -84,23 +84,25 @@ void PeerFinder::apply_verdict(const FoundPeer& claim, const JudgedClaim& judged
   if (judged.verdict != Verdict::second) found_.push_back(claim);
 }
 
-// Two running trackers with one memory, of a copied data directory: a cursor can't distinguish them. A gap, in
-// every scan, until one of them is gone; and once more after that, for the marks that are gone with it.
+// Two running trackers with one memory, of a copied data directory: a cursor can't distinguish them. A gap,
+// in every scan, until one of them is gone; and once more after that, for the marks that are gone with it.
 void PeerFinder::drop_copies() {
   std::map<PeerId, int> count;
   for (const FoundPeer& peer : found_) ++count[peer.id()];
   for (const auto& [id, trackers] : count) {
     if (trackers == 1) continue;
-    gathered_.gaps.push_back(
-        fmt::format("{} running trackers call themselves '{}' and have one instance: one of them uses a copy of the "
-                    "other's data; stop it, remove its node.data_dir, and give it a name of its own",
-                    trackers, id.name));
+    gathered_.gaps.push_back(fmt::format(
+        "{} running trackers call themselves '{}' and have one instance: one of them uses a copy of the "
+        "other's data; stop it, remove its node.data_dir, and give it a name of its own",
+        trackers, id.name));
     gathered_.book[id].standing = Standing::copied;
+    refused_.insert(id);
   }
   std::erase_if(found_, [&](const FoundPeer& peer) {
     const bool is_copy = count[peer.id()] > 1;
     if (is_copy)
-      gathered_.peers.push_back({peer.name, peer.url, false, "another running tracker has the same name and instance"});
+      gathered_.peers.push_back(
+          {peer.name, peer.url, false, "another running tracker has the same name and instance"});
     return is_copy;
   });
 }
@@ -118,6 +120,7 @@ void PeerFinder::drop_out_of_reach() {
                      "reach\" in docs/cluster.md",
                      ahead->current.value, reached.value)});
     gathered_.book.try_emplace(ahead->id());
+    refused_.insert(ahead->id());
     found_.erase(ahead);
   }
 }

@@ -46,14 +46,16 @@ class PeerFinder {
   std::vector<HttpRequest> requests() const;
   void take(std::size_t index, const base::Result<HttpResponse>& response);
 
-  // Once, after the results of all requests: decides which peers are read. Writes to `gathered` the peers that
-  // are not read for another reason than silence, and what that means for their entries and the gaps.
+  // Once, after the results of all requests: decides which peers are read. Writes to `gathered` the peers
+  // that are not read for another reason than silence, and what that means for their entries and the gaps.
   void decide();
 
   // Accepted, each once.
   const std::vector<FoundPeer>& found() const { return found_; }
   // Their marks are merged, no entry changes.
   const std::vector<FoundPeer>& disputed() const { return disputed_; }
+  // They responded, and are not read: copies, and those out of reach.
+  const std::set<tracker::PeerId>& refused() const { return refused_; }
   const std::vector<Silent>& silent() const { return silent_; }
 
   bool is_listed(const std::string& url) const { return listed_.contains(url); }
@@ -75,6 +77,7 @@ class PeerFinder {
   std::vector<FoundPeer> claims_;  // all that responded
   std::vector<FoundPeer> found_;
   std::vector<FoundPeer> disputed_;
+  std::set<tracker::PeerId> refused_;
   std::vector<Silent> silent_;
   std::map<std::string, std::string> names_;  // of the nodes that responded, by URL
 };

@@ -239,7 +239,7 @@ base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem:
 
 base::Result<tracker::PeerBook> UsageDatabase::peers() {
   return guarded("read the peers", *database_, [&] {
-    SqliteStatement query(*database_, "SELECT name, instance, cycle, home, standing, silent_ms, run FROM peers");
+    SqliteStatement query(*database_, peers_query(*database_));
     tracker::PeerBook book;
     while (query.step()) {
       // One without an instance is found by no scan: it becomes a gap.

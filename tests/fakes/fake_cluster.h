@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "peer/gather/cycle_request.h"
 #include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/cycles/tracker.h"
 
 namespace spoor::fakes {
@@ -31,6 +33,7 @@ class FakeCluster final : public peer::Transport {
     std::vector<std::string> certificate_names = {};   // the names in its certificate
     bool is_own_authority = true;                      // an authority of the operator signed it
     std::vector<tracker::CycleRequest> asked;          // the requests received so far
+    std::optional<tracker::PeerId> met = {};           // introduced itself by the last of them
     // Called before each response: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -53,6 +56,17 @@ class FakeCluster final : public peer::Transport {
   void start_anew(Node& node) const {
     node.tracker = std::make_unique<tracker::Tracker>(
         tracker_options(), clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
+  }
+
+  tracker::PeerId id(const std::string& host) {
+    const Node& node = (*this)[host];
+    return {node.identity.node, node.tracker->status().instance};
+  }
+
+  // The node has met the member, and recorded it.
+  void record(const std::string& host, const tracker::PeerId& member) {
+    const tracker::Mark joined = tracker::joined_mark(member);
+    (*this)[host].tracker->mark({&joined, 1});
   }
 
   static tracker::Tracker::Options tracker_options() {
@@ -90,6 +104,7 @@ class FakeCluster final : public peer::Transport {
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     node.asked.push_back(query->request);
+    node.met = query->member;
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
     if (!node.tracker->is_in_reach(query->request.current))

@@ -98,7 +98,6 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
     marks.add_filter(*std::move(filter));
   }
   const std::uint32_t count = in.u32();
-  if (count > TreeMarks::count_max + TreeMarks::members_max) return corrupt(fmt::format("{} tree marks in one set", count));
   TreeMarks trees;
   TreeMarks::Members members;
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
@@ -110,6 +109,9 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
     } else {
       trees.add(path, tree_bytes_max);
     }
+    const std::size_t trees_so_far = i + 1 - members.size();
+    if (members.size() > TreeMarks::members_max || trees_so_far > TreeMarks::count_max)
+      return corrupt(fmt::format("{} tree marks in one set", count));
   }
   trees.add_members(members);
   marks.set_trees(std::move(trees));
