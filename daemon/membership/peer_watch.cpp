@@ -119,7 +119,7 @@ void PeerWatch::poll_now() {
 bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
 void PeerWatch::meet(const tracker::PeerId& member) {
-  if (member == introduction_.self()) return;  // its addresses may be among those of the peers
+  if (member == introduction_.self().id) return;  // its addresses may be among those of the peers
   const bool is_known = std::ranges::any_of(states_, [&](const PeerState& peer) {
     return peer.state == "up" && peer.name == member.name && peer.instance == member.instance;
   });

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -245,7 +246,7 @@ class Gathering::State {
   }
 
   void note_members(const tracker::MemberMarks& members, const std::string& name) {
-    joined_.insert(joined_.end(), members.joined.begin(), members.joined.end());
+    for (const auto& [id, run] : members.joined) joined_[id] = std::max(joined_[id], run);
     if (members.is_incomplete)
       gathered_.gaps.push_back(fmt::format("peer '{}' has met more members than it can record", name));
   }
@@ -275,16 +276,13 @@ class Gathering::State {
     return is_below_saturation ? items : std::max(items, answered_items_);
   }
 
-  // Members that others have met: from now on a scan that does not read them is partial. In the first scan,
-  // everything is walked anyway: those that do not respond now may be long gone.
+  // Members that others have met: from now on a scan that does not read them is partial.
   void take_members() {
-    const Standing standing = known_.empty() ? Standing::gone : Standing::expected;
     for (const auto& [id, run] : joined_) {
-      KnownPeer& peer = gathered_.book.try_emplace(id, KnownPeer{.cycle = {}, .standing = standing}).first->second;
+      KnownPeer& peer = gathered_.book[id];
       if (run <= peer.run) continue;
       peer.run = run;
-      // It has returned.
-      if (peer.standing == Standing::gone) peer.standing = standing;
+      if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
     }
   }
 
@@ -299,6 +297,11 @@ class Gathering::State {
       }
       // A record that is new in this scan may be of an instance that has begun since the first round.
       const bool is_new = !known_.contains(id);
+      // What an earlier instance acknowledged before the first scan, that scan walks.
+      if (known_.empty() && is_replaced(id)) {
+        peer.standing = Standing::gone;
+        continue;
+      }
       if (!is_new && is_replaced(id)) {
         gathered_.gaps.push_back(
             fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
@@ -340,7 +343,7 @@ class Gathering::State {
 
   // A silent endpoint is reported by its URL.
   void report_unread(const PeerId& id, const KnownPeer& peer) {
-    const auto is_it = [&](const PeerOutcome& other) { return other.name == id.name; };
+    const auto is_it = [&](const PeerOutcome& other) { return !other.ok && other.name == id.name; };
     const bool is_silent =
         std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
     const bool is_own = id.name == options_.own_name && !finder_.node_at(options_.own_url);
@@ -379,7 +382,7 @@ class Gathering::State {
   Gathered gathered_;
   PeerFinder finder_;                   // refers to those above
   std::vector<std::size_t> too_large_;  // indices of found peers: the response was too large
-  std::vector<tracker::Joined> joined_;      // according to the records of those that were read
+  std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
   std::set<PeerId> is_read_;
   std::set<PeerId> is_running_;   // found, and not read
   std::set<std::string> unread_;  // the homes of expected peers that were not read

@@ -134,16 +134,6 @@ TEST_F(MembersTest, Remove_UrlKnownFromEtcdAlone_GetsNoToken) {
   EXPECT_THAT(received, testing::Not(HasSubstr("twenty-two")));
 }
 
-TEST_F(MembersTest, Remove_MembershipLogDeleted_RepairsIt) {
-  enter_dead("ghost");
-  const auto keys = [&] { return client_.list({"spoor/test/ledger", "spoor/test/ledger0"}).value().entries; };
-  ASSERT_EQ(keys().size(), 1U);
-  const peer::EtcdCondition as_it_is{keys()[0].key, keys()[0].mod_revision};
-  ASSERT_TRUE(client_.change_if({&as_it_is, 1}, {{}, {keys()[0].key}}).value());
-  ASSERT_EQ(cluster_.spoor(node(), {"members", "remove", "ghost", "--yes"}).code, 0);
-  EXPECT_EQ(cluster_.spoor(node(), {"members"}).code, 0) << "it is understood";
-}
-
 TEST_F(MembersTest, List_EtcdDown_IsReportedAsIncomplete) {
   etcd_.kill();
   const auto listed = cluster_.spoor(node(), {"members"});

@@ -44,8 +44,8 @@ class ApiTest : public testing::Test {
     snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
     introduction_.emplace(context_, disk_, *persistence_,
-                          tracker::PeerId{node_.node, persistence_->tracker().status().instance}, timers_);
-    EXPECT_TRUE(persistence_->note_introduced());
+                          tracker::Joined{{node_.node, persistence_->tracker().status().instance}, 1}, timers_);
+    introduction_->open_alone();
     peers_.emplace(context_, reading_, PeerWatch::Options{.cluster = "default"}, *introduction_, clock_,
                    timers_);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,

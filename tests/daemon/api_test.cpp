@@ -56,7 +56,7 @@ TEST_F(ApiTest, MemberInACycleRequest_IsRecordedDurablyBeforeTheResponse) {
   EXPECT_EQ(asked.answer->status, 200U);
   EXPECT_GE(persistence_->durable_position(), persistence_->tracker().position());
   const auto recorded = tracker::member_marks(*persistence_->tracker().state().current_marks).joined;
-  EXPECT_THAT(recorded, testing::ElementsAre(member));
+  EXPECT_THAT(recorded, testing::ElementsAre(testing::Key(member)));
 }
 
 // What another request marked a moment ago is not on the disk yet either.

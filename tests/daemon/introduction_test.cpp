@@ -34,7 +34,7 @@ class IntroductionTest : public SteppedNode {
 
   void make() {
     introduction_.emplace(context_, pool_, *persistence_,
-                          tracker::PeerId{"node", persistence_->tracker().status().instance}, timers_);
+                          tracker::Joined{{"node", persistence_->tracker().status().instance}, persistence_->runs()}, timers_);
   }
 
   // As a process that is killed.
@@ -63,7 +63,10 @@ class IntroductionTest : public SteppedNode {
   }
 
   std::set<tracker::PeerId> recorded() const {
-    return tracker::member_marks(*persistence_->tracker().state().current_marks).joined;
+    std::set<tracker::PeerId> ids;
+    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
+      ids.insert(id);
+    return ids;
   }
 
   const tracker::PeerId other_{"b", tracker::InstanceId::random()};
@@ -130,7 +133,7 @@ TEST_F(IntroductionTest, DataDirectoryFails_RefusesUntilTheNextRound) {
 TEST_F(IntroductionTest, OwnId_IsNotRecorded) {
   EXPECT_EQ(introduction_->record(introduction_->self()), 0U);
   EXPECT_THAT(recorded(), IsEmpty());
-  EXPECT_GT(introduction_->record(other_), 0U);
+  EXPECT_GT(introduction_->record({other_, 0}), 0U);
   EXPECT_THAT(recorded(), ElementsAre(other_));
 }
 

@@ -99,7 +99,10 @@ class PeerWatchTest : public SteppedNode {
   std::size_t asked(const std::string& host) { return cluster_[host].asked.size(); }
 
   std::set<tracker::PeerId> recorded() const {
-    return tracker::member_marks(*persistence_->tracker().state().current_marks).joined;
+    std::set<tracker::PeerId> ids;
+    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
+      ids.insert(id);
+    return ids;
   }
   bool is_introduced() const { return persistence_->is_introduced(); }
 
@@ -107,7 +110,7 @@ class PeerWatchTest : public SteppedNode {
 
   FakeCluster cluster_{clock_};
   Introduction introduction_{
-      context_, pool_, *persistence_, {"node", persistence_->tracker().status().instance}, timers_};
+      context_, pool_, *persistence_, {{"node", persistence_->tracker().status().instance}, 1}, timers_};
   PeerWatch watch_{context_,
                    pool_,
                    {.cluster = "c",
@@ -371,7 +374,7 @@ TEST_F(PeerWatchTest, DaemonThatIsNoPeerIntroducesItself_IsPolledForOncePerRound
 TEST_F(PeerWatchTest, AddressOfThisDaemonAmongThePeers_CausesNoFurtherRound) {
   watch_.start();
   settle();
-  watch_.meet(introduction_.self());
+  watch_.meet(introduction_.self().id);
   settle();
   EXPECT_EQ(asked("a"), 1U);
 }

@@ -33,7 +33,7 @@ class FakeCluster final : public peer::Transport {
     std::vector<std::string> certificate_names = {};   // the names in its certificate
     bool is_own_authority = true;                      // an authority of the operator signed it
     std::vector<tracker::CycleRequest> asked;          // the requests received so far
-    std::optional<tracker::PeerId> met = {};           // introduced itself by the last of them
+    std::optional<tracker::Joined> met = {};           // introduced itself by the last of them
     // Called before each response: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -65,7 +65,7 @@ class FakeCluster final : public peer::Transport {
 
   // The node has met the member, and recorded it.
   void record(const std::string& host, const tracker::PeerId& member) {
-    const tracker::Mark joined = tracker::joined_mark(member);
+    const tracker::Mark joined = tracker::joined_mark({member, 0});
     (*this)[host].tracker->mark({&joined, 1});
   }
 

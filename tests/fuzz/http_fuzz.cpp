@@ -101,7 +101,7 @@ class Node {
     require(persistence_->note_introduced().has_value(), "the node acknowledges marks");
     introduction_ = std::make_unique<Introduction>(
         context_, pool_, *persistence_,
-        tracker::PeerId{node_.node, persistence_->tracker().status().instance}, timers_);
+        tracker::Joined{{node_.node, persistence_->tracker().status().instance}, 1}, timers_);
     peers_ = std::make_unique<PeerWatch>(context_, pool_, PeerWatch::Options{.cluster = "default"},
                                          *introduction_, clock_, timers_);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),

@@ -9,7 +9,7 @@ TEST(CycleRequestTest, ToJsonAndParse_KeepsAllFields) {
   CycleQuery query;
   query.cluster = "c";
   query.request = {{13}, {5}, tracker::InstanceId::random(), false, 63, true};
-  query.member = tracker::PeerId{"rack/n1", tracker::InstanceId::random()};
+  query.member = tracker::Joined{{"rack/n1", tracker::InstanceId::random()}, 3};
   const auto parsed = parse_cycle_query(to_json(query));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->cluster, "c");

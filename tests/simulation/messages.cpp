@@ -93,6 +93,7 @@ void World::deliver_request(const Message& message) {
     if (write == writes_.end()) return;
     answer.kind = Kind::marked;
     answer.through = host.node.name();
+    answer.answer.losses = host.node.losses();
     const auto marked = host.node.mark(write->marks);
     if (host.acknowledges || bug_ == Bug::acknowledges_early) reply(*to, std::move(answer), marked);
     return;
@@ -173,7 +174,8 @@ void World::deliver_answer(const Message& message) {
       return;
     }
     for (const auto& [directory, version] : write->changes) {
-      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, moment_);
+      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, message.answer.losses,
+                                                   moment_);
     }
     writes_.erase(write);
     return;

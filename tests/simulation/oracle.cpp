@@ -15,6 +15,18 @@ std::set<std::string> heard_by(const Scan& scan) {
   return names;
 }
 
+std::string details(const Scan& scan) {
+  std::string all;
+  for (const auto& peer : scan.gathered().peers) {
+    all += fmt::format("\n  {} at {}: {}", peer.name, peer.url, peer.ok ? "read" : peer.error);
+  }
+  for (const auto& [id, peer] : scan.gathered().book) {
+    all += fmt::format("\n  known: {} {:.4} cycle {} home {} standing {} run {}", id.name, id.instance.to_string(),
+                       peer.cycle.value, peer.home, static_cast<int>(peer.standing), peer.run);
+  }
+  return all;
+}
+
 // The text between the first quotes.
 std::string name_in(const std::string& gap) {
   const auto from = gap.find('\'');
@@ -41,11 +53,15 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
   std::erase_if(promised_, [&](const Promise& promise) {
     if (database.seen[promise.directory].value_or(0) >= promise.version) return true;
     const bool was_before = promise.moment < scan.input().started_at;
-    if (was_before && (complete || heard.contains(promise.through)) && !broken) {
+    // A partial scan may have read a later memory of the node, and learn of this one from a peer that did not respond.
+    const auto answered = scan.answered().find(promise.through);
+    const bool is_heard = heard.contains(promise.through) && answered != scan.answered().end() &&
+                          answered->second == promise.losses;
+    if (was_before && (complete || is_heard) && !broken) {
       broken = fmt::format(
-          "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}",
+          "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}{}",
           Tree::path(promise.directory), promise.through, promise.moment, complete ? "complete" : "partial",
-          scan.input().started_at);
+          scan.input().started_at, details(scan));
     }
     return false;
   });
@@ -55,11 +71,7 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
 std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
   for (const std::string& gap : scan.gathered().gaps) {
     if (!is_due(gap, scan)) {
-      std::string all;
-      for (const auto& peer : scan.gathered().peers) all += fmt::format("\n  {} {} {} {}", peer.name, peer.url, peer.ok, peer.error);
-      for (const auto& [id, peer] : scan.gathered().book) all += fmt::format("\n  book {} {} cycle {} home {} standing {} run {}", id.name, id.instance.to_string().substr(0, 4), peer.cycle.value, peer.home, int(peer.standing), peer.run);
-      for (const auto& [name, losses] : scan.answered()) all += fmt::format("\n losses {} {} walks {}", name, losses, walks_.contains(name) ? walks_.at(name) : 0);
-      return fmt::format("a full walk without a loss of knowledge: {}{}", gap, all);
+      return fmt::format("a full walk without a loss of knowledge: {}{}", gap, details(scan));
     }
   }
   return std::nullopt;

@@ -19,9 +19,10 @@ namespace spoor::simulation {
 // - a scan walks everything only if knowledge was really lost, or never existed.
 class Oracle {
  public:
-  void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
+  // `losses`: how often `through` had lost its memory by then.
+  void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through, std::uint64_t losses,
                    std::uint64_t moment) {
-    promised_.push_back({directory, version, through, moment});
+    promised_.push_back({directory, version, through, losses, moment});
   }
 
   // To be called after the scan's commit. Returns the violation, if any.
@@ -49,6 +50,7 @@ class Oracle {
     std::size_t directory = 0;
     std::uint64_t version = 0;
     std::string through;
+    std::uint64_t losses = 0;
     std::uint64_t moment = 0;
   };
 

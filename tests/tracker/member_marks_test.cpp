@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Key;
 using testing::SizeIs;
 
 const PeerId a{"a", instance_of(1)};
@@ -29,7 +30,7 @@ MarkSet set_of(std::initializer_list<Mark> marks) {
 MarkSet set_with_records(std::size_t count) {
   TreeMarks::Members members;
   for (std::size_t number = 0; number < count; ++number)
-    members.insert(joined_mark({std::to_string(number), instance_of(1)}).path);
+    TreeMarks::add_member(joined_mark({{std::to_string(number), instance_of(1)}, 0}).path, members);
   TreeMarks trees;
   trees.add_members(members);
   MarkSet set;
@@ -42,10 +43,9 @@ TEST(MemberMarksTest, AnyNodeName_IsRestoredFromANormalisedPath) {
        {std::string("a"), std::string("rack/1/n"), std::string("."), std::string(".."), std::string("/"),
         std::string("a/"), std::string("./"), std::string(255, 'x')}) {
     const PeerId id{name, instance_of(7)};
-    EXPECT_TRUE(is_normalised(joined_mark(id).path)) << name;
-    const MemberMarks found = member_marks(set_of({joined_mark(id), retired_mark(b)}));
-    EXPECT_THAT(found.joined, ElementsAre(id)) << name;
-    EXPECT_THAT(found.retired, ElementsAre(b)) << name;
+    EXPECT_TRUE(is_normalised(joined_mark({id, 0}).path)) << name;
+    const MemberMarks found = member_marks(set_of({joined_mark({id, 3})}));
+    EXPECT_THAT(found.joined, ElementsAre(testing::Pair(id, 3))) << name;
     EXPECT_FALSE(found.is_incomplete);
   }
 }
@@ -54,7 +54,8 @@ TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
   const std::string instance = instance_of(1).to_string();
   for (const std::string& path :
        {std::string(".spoor"), std::string(".spoor/x"), std::string(".spoor/joined"),
-        ".spoor/joined-" + instance, ".spoor/joined-1" + instance + "/a", ".spoor/left-" + instance + "/a"}) {
+        ".spoor/joined-" + instance, ".spoor/joined-" + instance + "/a", ".spoor/joined-1" + instance + "/a/1",
+        ".spoor/left-" + instance + "/a/1"}) {
     const MemberMarks found = member_marks(set_of({tree(path)}));
     EXPECT_TRUE(found.is_incomplete) << path;
     EXPECT_THAT(found.joined, IsEmpty()) << path;
@@ -64,10 +65,10 @@ TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
 TEST(MemberMarksTest, TreeMarks_AndRecordsAreKeptApart) {
   TreeMarks trees;
   EXPECT_TRUE(trees.add(""));
-  EXPECT_TRUE(trees.add(joined_mark(a).path)) << "the root does not cover it";
-  EXPECT_FALSE(trees.add(joined_mark(a).path));
+  EXPECT_TRUE(trees.add(joined_mark({a, 0}).path)) << "the root does not cover it";
+  EXPECT_FALSE(trees.add(joined_mark({a, 0}).path));
   EXPECT_THAT(trees.members(), SizeIs(1));
-  EXPECT_TRUE(trees.add(joined_mark(b).path));
+  EXPECT_TRUE(trees.add(joined_mark({b, 0}).path));
   EXPECT_THAT(trees.members(), SizeIs(2));
   EXPECT_EQ(trees.size(), 1U);
   trees.drop_members();
@@ -75,8 +76,18 @@ TEST(MemberMarksTest, TreeMarks_AndRecordsAreKeptApart) {
   EXPECT_TRUE(trees.covers("x"));
 }
 
+TEST(MemberMarksTest, LaterRun_TakesThePlaceOfTheEarlierOne) {
+  TreeMarks trees;
+  EXPECT_TRUE(trees.add(joined_mark({a, 2}).path));
+  EXPECT_FALSE(trees.add(joined_mark({a, 1}).path));
+  EXPECT_TRUE(trees.add(joined_mark({a, 10}).path));
+  MarkSet set;
+  set.set_trees(trees);
+  EXPECT_THAT(member_marks(set).joined, ElementsAre(testing::Pair(a, 10)));
+}
+
 TEST(MemberMarksTest, OnlyRecords_AreNotEmptyAndNoPathIsMarked) {
-  const MarkSet set = set_of({joined_mark(a)});
+  const MarkSet set = set_of({joined_mark({a, 0})});
   EXPECT_FALSE(set.empty());
   EXPECT_FALSE(contains(set, "x"));
   EXPECT_FALSE(set.tree_marks().has_below(""));
@@ -86,19 +97,19 @@ TEST(MemberMarksTest, TooManyRecords_BecomeOneForAll) {
   EXPECT_FALSE(member_marks(set_with_records(TreeMarks::members_max)).is_incomplete);
   MarkSet set = set_with_records(TreeMarks::members_max + 1);
   EXPECT_TRUE(member_marks(set).is_incomplete);
-  EXPECT_THAT(set.tree_marks().members(), ElementsAre(TreeMarks::member_top));
-  EXPECT_TRUE(set.tree_marks().covers(joined_mark(a).path));
-  set.merge(set_of({joined_mark(a)}));
+  EXPECT_THAT(set.tree_marks().members(), ElementsAre(Key(std::string(TreeMarks::member_top))));
+  EXPECT_TRUE(set.tree_marks().covers(joined_mark({a, 0}).path));
+  set.merge(set_of({joined_mark({a, 0})}));
   EXPECT_THAT(set.tree_marks().members(), SizeIs(1));
 }
 
 TEST(MemberMarksTest, Merge_KeepsTheRecordsOfBoth) {
-  MarkSet one = set_of({joined_mark(a)});
-  one.merge(set_of({joined_mark(b), tree("x")}));
-  EXPECT_THAT(member_marks(one).joined, ElementsAre(a, b));
+  MarkSet one = set_of({joined_mark({a, 0})});
+  one.merge(set_of({joined_mark({b, 0}), tree("x")}));
+  EXPECT_THAT(member_marks(one).joined, ElementsAre(Key(a), Key(b)));
   MarkSet other = set_of({tree("x")});
-  other.merge(set_of({joined_mark(a)}));
-  EXPECT_THAT(member_marks(other).joined, ElementsAre(a));
+  other.merge(set_of({joined_mark({a, 0})}));
+  EXPECT_THAT(member_marks(other).joined, ElementsAre(Key(a)));
   EXPECT_TRUE(other.tree_marks().covers("x"));
 }
 
@@ -121,11 +132,11 @@ TEST(MemberMarksTest, Codec_KeepsAllRecordsBesideAllTreeMarks) {
 class TrackerMembersTest : public testing::Test {
  protected:
   MarkOutcome record(const PeerId& id) {
-    const Mark mark = joined_mark(id);
+    const Mark mark = joined_mark({id, 0});
     return tracker_.mark({&mark, 1});
   }
 
-  std::set<PeerId> read(CycleId oldest, bool marks_wanted = true) {
+  std::map<PeerId, std::uint64_t> read(CycleId oldest, bool marks_wanted = true) {
     CycleRequest request{.current = {}, .oldest = oldest, .instance = instance_of(9)};
     request.marks_wanted = marks_wanted;
     request.members_wanted = !marks_wanted;
@@ -153,7 +164,7 @@ TEST_F(TrackerMembersTest, RecordInTheHistory_IsNotMadeAgain) {
     EXPECT_EQ(again.position, tracker_.position()) << "durable with all that came before";
     mark(tracker_, {dir("x/" + std::to_string(cycle))});
   }
-  EXPECT_THAT(read({1}), ElementsAre(a));
+  EXPECT_THAT(read({1}), ElementsAre(Key(a)));
   EXPECT_THAT(read({9}), IsEmpty()) << "a scan whose cursor is there has read it";
 }
 
@@ -161,7 +172,7 @@ TEST_F(TrackerMembersTest, RecordsUnknownInTheHistory_AreMadeInTheCurrentCycle) 
   mark(tracker_, {tree(std::string(TreeMarks::member_top))});
   tracker_.advance({2});
   EXPECT_EQ(record(a).added, 1U);
-  EXPECT_THAT(read({2}), ElementsAre(a));
+  EXPECT_THAT(read({2}), ElementsAre(Key(a)));
 }
 
 TEST_F(TrackerMembersTest, MembersAlone_AreReadWithoutMarks) {
@@ -169,8 +180,8 @@ TEST_F(TrackerMembersTest, MembersAlone_AreReadWithoutMarks) {
   tracker_.advance({2});
   record(b);
   mark(tracker_, {dir("x"), tree("y")});
-  EXPECT_THAT(read({1}, false), ElementsAre(a, b));
-  EXPECT_THAT(read({2}, false), ElementsAre(b));
+  EXPECT_THAT(read({1}, false), ElementsAre(Key(a), Key(b)));
+  EXPECT_THAT(read({2}, false), ElementsAre(Key(b)));
   CycleRequest request{.current = {}, .oldest = {1}, .instance = instance_of(9), .marks_wanted = false};
   request.members_wanted = true;
   const MarkSet answer = tracker_.cycle(request).marks;
@@ -190,7 +201,7 @@ TEST_F(TrackerMembersTest, SpanDropped_ItsRecordsAreInTheCurrentCycle) {
       mark(tracker_, {dir(std::to_string(cycle) + "/" + std::to_string(number))});
     tracker_.advance({cycle});
   }
-  EXPECT_THAT(read({1}), ElementsAre(a));
+  EXPECT_THAT(read({1}), ElementsAre(Key(a)));
 }
 
 TEST(MemberRecoveryTest, JournalReplayAndSnapshot_RestoreRecords) {
@@ -199,7 +210,7 @@ TEST(MemberRecoveryTest, JournalReplayAndSnapshot_RestoreRecords) {
   make_directories(files);
   {
     Node node(files, clock, node_options(Durability::disk));
-    EXPECT_TRUE(node.mark_durably(joined_mark({"..", instance_of(1)})));
+    EXPECT_TRUE(node.mark_durably(joined_mark({{"..", instance_of(1)}, 0})));
     EXPECT_TRUE(node.mark_durably(dir("x")));
   }
   files.crash();
@@ -207,9 +218,9 @@ TEST(MemberRecoveryTest, JournalReplayAndSnapshot_RestoreRecords) {
     Node node(files, clock, node_options(Durability::disk));
     EXPECT_EQ(node.loss(), "");
     EXPECT_THAT(member_marks(*node.tracker().state().current_marks).joined,
-                ElementsAre(PeerId{"..", instance_of(1)}));
+                ElementsAre(Key(PeerId{"..", instance_of(1)})));
     EXPECT_TRUE(node.is_dirty("x"));
-    EXPECT_TRUE(node.mark_durably(joined_mark(b)));
+    EXPECT_TRUE(node.mark_durably(joined_mark({b, 0})));
     node.save();
     node.stop();
   }

@@ -45,7 +45,7 @@ MemberMarks member_marks(const MarkSet& marks) {
   MemberMarks found;
   for (const auto& [key, run] : marks.tree_marks().members()) {
     if (auto id = parse(key)) {
-      found.joined.push_back({*std::move(id), run});
+      found.joined.emplace(*std::move(id), run);
     } else {
       found.is_incomplete = true;
     }

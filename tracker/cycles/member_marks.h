@@ -3,7 +3,8 @@
 // this tracker has met since the scan's cursor (docs/cluster.md, "Joining").
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <map>
 
 #include "tracker/cycles/peer_book.h"
 #include "tracker/filter/mark_set.h"
@@ -14,7 +15,7 @@ namespace spoor::tracker {
 Mark joined_mark(const Joined& joined);
 
 struct MemberMarks {
-  std::vector<Joined> joined;
+  std::map<PeerId, std::uint64_t> joined;  // the largest run of each
   // There were too many records, or some that have no meaning here: members may be missing above.
   bool is_incomplete = false;
 };

@@ -24,6 +24,8 @@ struct PeerId {
 struct Joined {
   PeerId id;
   std::uint64_t run = 0;
+
+  friend bool operator==(const Joined&, const Joined&) = default;
 };
 
 enum class Standing {

@@ -121,8 +121,13 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
     if (live_.trees().covers(mark.path)) return;
     // A scan whose cursor is beyond the span has read the record. One that reads member_top there has not: it
     // reads that members are missing, and learns of this one by a new record.
-    const auto holds = [&](const HistorySpan& span) { return span.members().contains(mark.path); };
-    if (TreeMarks::is_member(mark.path) && std::ranges::any_of(history_, holds)) return;
+    TreeMarks::Members member;
+    if (TreeMarks::is_member(mark.path)) TreeMarks::add_member(mark.path, member);
+    const auto holds = [&](const HistorySpan& span) {
+      const auto found = span.members().find(member.begin()->first);
+      return found != span.members().end() && found->second >= member.begin()->second;
+    };
+    if (!member.empty() && std::ranges::any_of(history_, holds)) return;
   }
   auto locked = marking_lock_.lock_exclusive();
   outcome.cycle = current_;
@@ -345,7 +350,7 @@ void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
   for (const HistorySpan& span : history_) bytes += span.memory_bytes;
   while (bytes > bytes_max) {
     bytes -= history_.front().memory_bytes;
-    for (const std::string& member : history_.front().members()) live_.add_tree(member);
+    for (const auto& member : history_.front().members()) live_.add_tree(TreeMarks::member_path(member));
     oldest_kept_ = next(history_.front().last);
     complete_since_birth_ = false;
     history_.erase(history_.begin());
