@@ -89,7 +89,7 @@ class ScanCommand {
     print({.gathered = answer.gathered,
            .levels = levels_,
            .start_level = stored.start_level,
-           .full = flags_.full,
+           .full = flags_.full || !stored.started_at,
            .note = answer.note});
     return answer.gathered.complete() ? exit_done : exit_in_part;
   }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
-#include <iterator>
 #include <utility>
 
 #include "base/file_system.h"
@@ -55,11 +55,6 @@ milliseconds time_between(const std::optional<base::WallTime>& last, base::WallT
   return last && now > *last ? std::chrono::floor<milliseconds>(now - *last) : milliseconds(0);
 }
 
-milliseconds forget_after(const config::Config& config) {
-  const milliseconds plain = config.peers.forget_after;
-  return config.peers.etcd ? std::max<milliseconds>(plain, config.peers.etcd->forget_after) : plain;
-}
-
 base::Error too_few_responses(const config::Config& config, const peer::Gathered& gathered,
                               const std::string& note) {
   std::string why = config.scan.require == config::Require::all
@@ -80,15 +75,15 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                          base::WallTime started_at, bool dry_run, bool full) {
   auto own = global.url ? base::parse_endpoint(*global.url) : config::own_endpoint(config);
   if (!own) return own.error();
-  peer::DnsMembers dns(
-      std::make_shared<peer::DnsResolver>(
-          peer::DnsResolver::Options{.servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
-      {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
+  peer::DnsMembers dns(std::make_shared<peer::DnsResolver>(peer::DnsResolver::Options{
+                           .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
+                       {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
   auto listings = dns.list();
   if (config.peers.etcd) {
     auto connection = EtcdConnection::open(config, clock);
     if (!connection) return connection.error();
-    peer::EtcdMembers etcd((*connection)->client, (*connection)->location, config::advertised_url(config).value());
+    peer::EtcdMembers etcd((*connection)->client, (*connection)->location,
+                           config::advertised_url(config).value());
     std::ranges::move(etcd.list(), std::back_inserter(listings));
   }
   const auto members = peer::merge_members(*own, config.peers.static_endpoints, listings);
@@ -104,7 +99,7 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                 .own_name = config.node.name,
                                 .own_instance = [&config] { return own_instance(config); },
                                 .min_cycle_age = config.scan.min_cycle_age,
-                                .forget_after = forget_after(config),
+                                .forget_after = config.peers.forget_after,
                                 .since_last_scan = time_between(stored.started_at, started_at),
                                 .start_level = stored.start_level,
                                 .read_only = dry_run});

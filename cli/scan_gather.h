@@ -26,9 +26,9 @@ struct GatheredMarks {
   base::WallTime started_at;
 };
 
-// Reads the members, and gathers the marks of the cluster, for a scan that began at `started_at`. A dry run opens
-// no cycle; a full scan needs no response. Fails if the
-// configuration is unusable, or if fewer peers respond than `scan.require` demands.
+// Reads the members, and gathers the marks of the cluster, for a scan that began at `started_at`. A dry run
+// opens no cycle; a full scan needs no response. Fails if the configuration is unusable, or if fewer peers
+// respond than `scan.require` demands.
 base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const config::Config& config,
                                          const base::Clock& clock, const StoredScan& stored,
                                          base::WallTime started_at, bool dry_run, bool full);

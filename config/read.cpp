@@ -109,7 +109,7 @@ void read_value(const Input& input, base::DnsServer& target) {
 }
 
 template <class Enum>
-  requires std::is_enum_v<Enum>
+requires std::is_enum_v<Enum>
 void read_value(const Input& input, Enum& target) {
   std::string accepted;
   for (const auto& [name, enumerator] : names_of(Enum{})) {
@@ -235,7 +235,8 @@ void check_section(const std::string& section, const json& value, std::span<cons
   for (const auto& part : value.items()) {
     const std::string key = fmt::format("{}.{}", section, part.key());
     const bool is_former = std::ranges::find(former_keys, key) != former_keys.end();
-    if (!is_former && std::ranges::find(known, key) == known.end()) problems.push_back(unknown_key(key, known));
+    if (!is_former && std::ranges::find(known, key) == known.end())
+      problems.push_back(unknown_key(key, known));
   }
 }
 

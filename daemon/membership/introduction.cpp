@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds patience{5'000};  // less than a writer wait
 
 }  // namespace
 
-Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool, tracker::Persistence& persistence,
-                           tracker::Joined self, Timers& timers)
+Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
+                           tracker::Persistence& persistence, tracker::Joined self, Timers& timers)
     : context_(context),
       pool_(pool),
       persistence_(persistence),

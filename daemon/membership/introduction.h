@@ -17,16 +17,16 @@
 
 namespace spoor::daemon {
 
-// No instance acknowledges a mark before another member has recorded it durably, and all that respond have: so every
-// scan that reads one of them expects it, even if it is gone by then. A node without other members needs nobody. Nor
-// does one that was recorded in an earlier run, if no member responds now; otherwise it is recorded anew, since
-// others may have evicted it.
+// No instance acknowledges a mark before another member has recorded it durably, and all that respond have:
+// so every scan that reads one of them expects it, even if it is gone by then. A node without other members
+// needs nobody. Nor does one that was recorded in an earlier run, if no member responds now; otherwise it is
+// recorded anew, since others may have evicted it.
 //
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
  public:
-  Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool, tracker::Persistence& persistence,
-               tracker::Joined self, Timers& timers);
+  Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool,
+               tracker::Persistence& persistence, tracker::Joined self, Timers& timers);
 
   const tracker::Joined& self() const { return self_; }
 

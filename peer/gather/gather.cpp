@@ -336,8 +336,7 @@ class Gathering::State {
   bool may_be_listed(const PeerId& id) const {
     const auto has_name = [&](const PeerId& running) { return running.name == id.name; };
     return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
-           !options_.members.unknown_sources.empty() ||
-           options_.members.listed_homes.contains(id.name) ||
+           !options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name) ||
            std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
   }
 
@@ -380,8 +379,8 @@ class Gathering::State {
   const GatherOptions options_;
   Round round_ = Round::none;
   Gathered gathered_;
-  PeerFinder finder_;                   // refers to those above
-  std::vector<std::size_t> too_large_;  // indices of found peers: the response was too large
+  PeerFinder finder_;                       // refers to those above
+  std::vector<std::size_t> too_large_;      // indices of found peers: the response was too large
   std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
   std::set<PeerId> is_read_;
   std::set<PeerId> is_running_;   // found, and not read

@@ -18,8 +18,8 @@
 namespace spoor::peer {
 
 struct GatherOptions {
-  // A member that fails makes the scan partial, as an unknown source does: no peer is evicted then that may be
-  // listed there.
+  // A member that fails makes the scan partial, as an unknown source does: no peer is evicted then that may
+  // be listed there.
   MembershipView members;
   std::string cluster;
   // Of the scanner's own NamespaceRules. A peer with other rules may ignore marks that this scanner needs.
@@ -34,7 +34,8 @@ struct GatherOptions {
   std::function<base::Result<tracker::InstanceId>()> own_instance = {};
   // The scan opens no new cycle while the highest one is younger than this.
   std::chrono::milliseconds min_cycle_age{60'000};
-  // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked, once.
+  // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked,
+  // once.
   std::chrono::milliseconds forget_after = std::chrono::hours(24);
   // Adds to the silence of the peers that do not respond, at most a quarter of forget_after.
   std::chrono::milliseconds since_last_scan{0};
@@ -62,8 +63,8 @@ struct Gathered {
   double items = 0;
   // The common cycle: the responses contain marks up to it.
   tracker::CycleId cycle;
-  // To be stored together with the results of the walk: advanced for the peers that responded; with those that
-  // joined, according to the records of the others.
+  // To be stored together with the results of the walk: advanced for the peers that responded; with those
+  // that joined, according to the records of the others.
   tracker::PeerBook book;
   std::vector<PeerOutcome> peers;
   // As in GatherOptions.
@@ -82,8 +83,8 @@ struct Gathered {
 // to a common cycle. A peer whose response is too large for the transport (std::errc::message_size) is a gap;
 // a third round queries its cycle alone. A peer at two endpoints is queried for marks once. A peer that fails
 // keeps its cycle, so that a later scan walks its marks. So does a name that is claimed by a peer without a
-// credential for it, while the address where it was found last does not respond. A peer that was never read is
-// read from its birth on. Needs no clock and no leader.
+// credential for it, while the address where it was found last does not respond. A peer that was never read
+// is read from its birth on. Needs no clock and no leader.
 //
 // Does no I/O: the caller sends the requests of a round and passes each result to take(), in any order;
 // gather() does so over a transport. Holds one response at a time in addition to the merged marks. Not

@@ -25,7 +25,8 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
     // It is alive at another URL.
     const bool has_moved = !entry.is_alive && alive.contains({entry.member.node, entry.member.instance});
     // The daemon of this node is requested at its local endpoint: its advertised URL may be unreachable here.
-    if (!has_moved && urls.insert(url).second && entry.member.url != own_url) listed.push_back(entry.endpoint);
+    if (!has_moved && urls.insert(url).second && entry.member.url != own_url)
+      listed.push_back(entry.endpoint);
   }
   listing.listed = urls_of(listed, listing.problem);
   return listing;

@@ -135,7 +135,8 @@ base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& loc
   return parse_registry(location, *listing);
 }
 
-base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location, const RegistryEntry& entry) {
+base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location,
+                                const RegistryEntry& entry) {
   const EtcdCondition conditions[] = {{key_of(location, members, entry.member), entry.mod_revision},
                                       {key_of(location, alive, entry.member)}};
   return client.change_if(conditions, {{}, {key_of(location, members, entry.member)}});

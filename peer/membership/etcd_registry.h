@@ -66,7 +66,8 @@ base::Result<bool> register_member(EtcdClient& client, const EtcdLocation& locat
 // Fails also if an entry is invalid: a scan would miss the member.
 base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location);
 
-// Evicts the entry. Returns false, changing nothing, if it has changed since it was read, or the node is alive.
+// Evicts the entry. Returns false, changing nothing, if it has changed since it was read, or the node is
+// alive.
 base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location, const RegistryEntry& entry);
 
 // A name of a node, which identifies its tracker, or of a cluster: printable ASCII without spaces and colons,

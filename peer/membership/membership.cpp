@@ -47,7 +47,8 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
         is_unknown(endpoint.error().message);
       }
     }
-    for (const auto& [name, homes] : listing.homes) view.listed_homes[name].insert(homes.begin(), homes.end());
+    for (const auto& [name, homes] : listing.homes)
+      view.listed_homes[name].insert(homes.begin(), homes.end());
     not_alive.insert(listing.not_alive.begin(), listing.not_alive.end());
   }
   std::stable_partition(view.endpoints.begin() + (own ? 1 : 0), view.endpoints.end(),

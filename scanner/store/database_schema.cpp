@@ -113,7 +113,9 @@ constexpr const char* peers_of_4 = R"sql(
   SELECT peer, instance, iif(instance GLOB '*[1-9a-f]*', cycle, 0),
     coalesce((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
       WHERE instr(home.peer, char(10)) > 0
-        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer), ''),
+        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer),
+      (SELECT home.peer FROM cursors AS home
+      WHERE instr(home.peer, ':') > 0 AND instr(home.peer, char(10)) = 0 AND home.instance = cursors.instance), ''),
     iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0, 0
   FROM cursors WHERE instr(peer, ':') = 0
 )sql";

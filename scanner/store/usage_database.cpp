@@ -410,9 +410,9 @@ base::Result<> ScanTransaction::remove_setting(std::string_view key) {
 base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
   return guarded("write the peers", database_, [&] {
     database_.exec("DELETE FROM peers");
-    SqliteStatement insert(
-        database_,
-        "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) VALUES(?, ?, ?, ?, ?, ?, ?)");
+    SqliteStatement insert(database_,
+                           "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) "
+                           "VALUES(?, ?, ?, ?, ?, ?, ?)");
     for (const auto& [id, peer] : book) {
       const std::string instance = id.instance.to_string();
       const SqliteStatement::Use use(insert, SqliteText{id.name}, SqliteText{instance}, peer.cycle.value,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,13 @@ ordered_json status_of_daemon() {
       {"drives", {directory / "drive"}},
       {"listen", {{{"unix", socket}}}},
       {"peers", {{"static", {"unix:" + std::string(directory / "other.sock")}}}}};
+  {
+    // An instance that acknowledges marks while no peer responds.
+    support::Daemon alone({SPOORD, "--config", config, "--set", "peers.static=[]"});
+    EXPECT_FALSE(alone.wait_for("listening on unix:").empty()) << alone.log();
+    alone.signal(SIGTERM);
+    EXPECT_EQ(alone.wait(), 0);
+  }
   support::Daemon daemon({SPOORD, "--config", config});
   EXPECT_FALSE(daemon.wait_for("listening on unix:").empty()) << daemon.log();
   EXPECT_EQ(support::run_command({SPOOR, "--config", config, "mark", "a/b"}).code, 0);

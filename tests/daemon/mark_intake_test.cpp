@@ -56,7 +56,7 @@ class NewNodeIntakeTest : public SteppedNode {
 
 class MarkIntakeTest : public NewNodeIntakeTest {
  protected:
-  MarkIntakeTest() { EXPECT_TRUE(persistence_->note_introduced()); }
+  MarkIntakeTest() { introduction_.open_alone(); }
 };
 
 TEST_F(NewNodeIntakeTest, NoMemberResponds_MarksAreMadeAndNotAcknowledged) {

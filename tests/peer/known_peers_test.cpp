@@ -163,12 +163,12 @@ TEST_F(KnownPeersTest, ListedEndpointSilent_StrangerThatMayBeThereIsNotForgotten
   EXPECT_EQ(book_.at(stranger).standing, Standing::expected);
 }
 
-TEST_F(KnownPeersTest, FirstScan_RecordedMembersThatAreSilentAreGone) {
+TEST_F(KnownPeersTest, FirstScan_RecordedMembersThatAreSilentAreExpected) {
   book_.clear();
   const PeerId stranger = add_stranger("d");
   mark("d", "bucket/x");
-  expect_complete(scan());
-  EXPECT_EQ(book_.at(stranger).standing, Standing::gone);
+  EXPECT_FALSE(scan().complete());
+  EXPECT_EQ(book_.at(stranger).standing, Standing::expected);
   listed_.push_back("d");
   const auto gathered = scan();
   expect_complete(gathered);

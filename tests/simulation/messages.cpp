@@ -41,7 +41,8 @@ World::Message World::take_message(std::size_t at) {
 
 void World::deliver(std::size_t at) {
   const Message message = take_message(at);
-  const bool is_request = message.kind == Kind::mark || message.kind == Kind::query || message.kind == Kind::greeting;
+  const bool is_request =
+      message.kind == Kind::mark || message.kind == Kind::query || message.kind == Kind::greeting;
   if (is_request) {
     deliver_request(message);
   } else if (is_cut(message.from, message.to)) {
@@ -175,7 +176,7 @@ void World::deliver_answer(const Message& message) {
     }
     for (const auto& [directory, version] : write->changes) {
       hosts_[write->host]->oracle.acknowledge(directory, version, message.through, message.answer.losses,
-                                                   moment_);
+                                              moment_);
     }
     writes_.erase(write);
     return;

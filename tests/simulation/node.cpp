@@ -159,12 +159,7 @@ Node::Answer Node::answer(const std::string& body) {
   tracker::CycleRequest asked = query->request;
   if (!persistence_->journal_status().error.empty()) asked.current = {};
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
-  if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
-    asked.instance = tracker().status().instance;
   frame.answer = tracker().cycle(asked);
-  // A scanner treats another instance as a gap by itself.
-  if (bug_ == Bug::instance_ignored && !query->request.instance.is_none())
-    frame.answer.instance = query->request.instance;
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
   if (query->member && bug_ != Bug::join_unrecorded) {

@@ -23,7 +23,6 @@ enum class Bug {
   none,
   cursor_before_walk,  // a scanner stores its cursors before it has walked
   split_chain,         // the prefixes of a mark may land in two cycles
-  instance_ignored,    // cycle numbers are accepted from any instance
   live_excluded,       // responses contain closed cycles only
   join_unrecorded,     // a tracker responds to the introduction of another one without a record of it
   acknowledges_early,  // a tracker acknowledges marks before another one has recorded it

@@ -21,8 +21,9 @@ std::string details(const Scan& scan) {
     all += fmt::format("\n  {} at {}: {}", peer.name, peer.url, peer.ok ? "read" : peer.error);
   }
   for (const auto& [id, peer] : scan.gathered().book) {
-    all += fmt::format("\n  known: {} {:.4} cycle {} home {} standing {} run {}", id.name, id.instance.to_string(),
-                       peer.cycle.value, peer.home, static_cast<int>(peer.standing), peer.run);
+    all += fmt::format("\n  known: {} {:.4} cycle {} home {} standing {} run {}", id.name,
+                       id.instance.to_string(), peer.cycle.value, peer.home, static_cast<int>(peer.standing),
+                       peer.run);
   }
   return all;
 }
@@ -53,7 +54,8 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
   std::erase_if(promised_, [&](const Promise& promise) {
     if (database.seen[promise.directory].value_or(0) >= promise.version) return true;
     const bool was_before = promise.moment < scan.input().started_at;
-    // A partial scan may have read a later memory of the node, and learn of this one from a peer that did not respond.
+    // A partial scan may have read a later memory of the node, and learn of this one from a peer that did not
+    // respond.
     const auto answered = scan.answered().find(promise.through);
     const bool is_heard = heard.contains(promise.through) && answered != scan.answered().end() &&
                           answered->second == promise.losses;

@@ -20,8 +20,8 @@ namespace spoor::simulation {
 class Oracle {
  public:
   // `losses`: how often `through` had lost its memory by then.
-  void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through, std::uint64_t losses,
-                   std::uint64_t moment) {
+  void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
+                   std::uint64_t losses, std::uint64_t moment) {
     promised_.push_back({directory, version, through, losses, moment});
   }
 

@@ -17,7 +17,8 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
   options.members.endpoints = input.listed;
   options.forget_after = input.forget_after;
   if (database.scanned_at && input.wall_time > *database.scanned_at)
-    options.since_last_scan = std::chrono::floor<std::chrono::milliseconds>(input.wall_time - *database.scanned_at);
+    options.since_last_scan =
+        std::chrono::floor<std::chrono::milliseconds>(input.wall_time - *database.scanned_at);
   return options;
 }
 

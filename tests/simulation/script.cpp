@@ -42,8 +42,8 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::fill_disk, "fill_disk", 1},
     {Act::free_disk, "free_disk", 8},
     {Act::wipe, "wipe", 2},
-    {Act::add, "add", 1},
-    {Act::remove, "remove", 1},
+    {Act::add, "add", 6},
+    {Act::remove, "remove", 6},
     {Act::move, "move", 1},
 }};
 
@@ -90,9 +90,9 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
 }
 
 std::string to_text(const Script& script) {
-  std::string text =
-      fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
-                  script.setup.min_cycle_age_s, script.setup.forgets_late ? 1 : 0, script.setup.hostile ? 1 : 0);
+  std::string text = fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items,
+                                 script.setup.history, script.setup.min_cycle_age_s,
+                                 script.setup.forgets_late ? 1 : 0, script.setup.hostile ? 1 : 0);
   for (const Action& action : script.actions) {
     const auto at = static_cast<std::size_t>(action.act);
     text += fmt::format("{} {} {} {}\n", kinds[at].name, action.a, action.b, action.c);
@@ -109,7 +109,8 @@ base::Result<Script> parse_script(std::string_view text) {
     if (!(words >> name)) continue;
     if (name == "setup") {
       Setup& setup = script.setup;
-      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.forgets_late))
+      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >>
+            setup.forgets_late))
         return bad(line);
       // Older scripts do not have this number.
       if (bool hostile = false; words >> hostile) setup.hostile = hostile;

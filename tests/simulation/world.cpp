@@ -79,7 +79,8 @@ void World::act(const Action& action) {
       return;
     case Act::greet: {
       std::vector<std::size_t> due = members();
-      std::erase_if(due, [&](std::size_t each) { return !hosts_[each]->greets_soon || !hosts_[each]->node.runs(); });
+      std::erase_if(
+          due, [&](std::size_t each) { return !hosts_[each]->greets_soon || !hosts_[each]->node.runs(); });
       return greet(due.empty() ? at : due[a % due.size()]);
     }
     case Act::wait:

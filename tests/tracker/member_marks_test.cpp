@@ -54,8 +54,8 @@ TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
   const std::string instance = instance_of(1).to_string();
   for (const std::string& path :
        {std::string(".spoor"), std::string(".spoor/x"), std::string(".spoor/joined"),
-        ".spoor/joined-" + instance, ".spoor/joined-" + instance + "/a", ".spoor/joined-1" + instance + "/a/1",
-        ".spoor/left-" + instance + "/a/1"}) {
+        ".spoor/joined-" + instance, ".spoor/joined-" + instance + "/a",
+        ".spoor/joined-1" + instance + "/a/1", ".spoor/left-" + instance + "/a/1"}) {
     const MemberMarks found = member_marks(set_of({tree(path)}));
     EXPECT_TRUE(found.is_incomplete) << path;
     EXPECT_THAT(found.joined, IsEmpty()) << path;

@@ -37,7 +37,8 @@ Mark joined_mark(const Joined& joined) {
   std::string name = joined.id.name;
   for (char& each : name) each = each == '/' ? slash_in_name : each;
   if (name == "." || name == "..") name.insert(name.begin(), before_dots);
-  return {fmt::format("{}/{}{}/{}/{}", TreeMarks::member_top, kind, joined.id.instance.to_string(), name, joined.run),
+  return {fmt::format("{}/{}{}/{}/{}", TreeMarks::member_top, kind, joined.id.instance.to_string(), name,
+                      joined.run),
           MarkKind::tree};
 }
 

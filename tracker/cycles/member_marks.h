@@ -1,6 +1,6 @@
 // Records of members among the marks: that a tracker joined the cluster. They are made,
-// journalled, saved, merged and read like tree marks, so that a scan that reads a tracker learns of all members that
-// this tracker has met since the scan's cursor (docs/cluster.md, "Joining").
+// journalled, saved, merged and read like tree marks, so that a scan that reads a tracker learns of all
+// members that this tracker has met since the scan's cursor (docs/cluster.md, "Joining").
 #pragma once
 
 #include <cstdint>

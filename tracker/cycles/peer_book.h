@@ -19,8 +19,8 @@ struct PeerId {
   friend auto operator<=>(const PeerId&, const PeerId&) = default;
 };
 
-// That a tracker is a member, and how often its daemon has started: one that was gone and has returned has a larger
-// number than before.
+// That a tracker is a member, and how often its daemon has started: one that was gone and has returned has a
+// larger number than before.
 struct Joined {
   PeerId id;
   std::uint64_t run = 0;

@@ -63,7 +63,8 @@ void TreeMarks::add_member(std::string_view path, Members& to) {
   const std::string_view digits = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
   std::uint64_t number = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_record = !digits.empty() && parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+  const bool is_record =
+      !digits.empty() && parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
   std::uint64_t& known = to[std::string(is_record ? path.substr(0, end) : member_top)];
   known = std::max(known, number);
 }
@@ -141,7 +142,8 @@ bool TreeMarks::covers(std::string_view path) const {
     Members member;
     add_member(path, member);
     const auto known = members().find(member.begin()->first);
-    return members().contains(member_top) || (known != members().end() && known->second >= member.begin()->second);
+    return members().contains(member_top) ||
+           (known != members().end() && known->second >= member.begin()->second);
   }
   const auto after = first_after(path);
   return after != paths_.begin() && is_at_or_below(path, **std::prev(after));

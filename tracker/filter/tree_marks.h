@@ -23,9 +23,9 @@ namespace spoor::tracker {
 // tracker's lock.
 //
 // Records of members (tracker/cycles/member_marks.h) are paths below member_top, where no directory of a user
-// is ever marked: a key, and a number as the last component, of which the largest is kept. They are kept apart: the
-// root does not cover them, and they are not joined. Beyond members_max, member_top itself takes their place:
-// members are not known.
+// is ever marked: a key, and a number as the last component, of which the largest is kept. They are kept
+// apart: the root does not cover them, and they are not joined. Beyond members_max, member_top itself takes
+// their place: members are not known.
 //
 // Not thread-safe.
 class TreeMarks {

@@ -78,12 +78,9 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
 
 base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
                                      const InstanceRecord& record) {
-  nlohmann::json json{{"instance", record.instance.to_string()},
-                      {"rules", record.rules},
-                      {"durability", to_string(record.durability)},
-                      {"boot_id", record.boot_id},
-                      {"introduced", record.is_introduced},
-                      {"runs", record.runs}};
+  nlohmann::json json{{"instance", record.instance.to_string()},    {"rules", record.rules},
+                      {"durability", to_string(record.durability)}, {"boot_id", record.boot_id},
+                      {"introduced", record.is_introduced},         {"runs", record.runs}};
   if (record.clean_stop) {
     json["clean_generation"] = record.clean_stop->generation;
     json["clean_position"] = record.clean_stop->position;

@@ -77,10 +77,9 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
 }
 
 base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
-  return write_instance_record(
-      files_, options_.data_dir,
-      {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id, birth_,
-       is_introduced_, runs_});
+  return write_instance_record(files_, options_.data_dir,
+                               {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id,
+                                birth_, is_introduced_, runs_});
 }
 
 base::Result<> Persistence::note_introduced() {
