@@ -54,7 +54,7 @@ bool is_permitted(const std::filesystem::path& path, int mode) {
 }
 
 std::string access_advice(std::filesystem::path path) {
-  struct stat found {};
+  struct stat found{};
   while (::stat(path.c_str(), &found) != 0 && path.has_relative_path()) path = path.parent_path();
   const group* const entry = found.st_gid == 0 ? nullptr : ::getgrgid(found.st_gid);
   if (entry == nullptr || ::group_member(found.st_gid) != 0) return "; run it as root";

@@ -109,7 +109,7 @@ void read_value(const Input& input, base::DnsServer& target) {
 }
 
 template <class Enum>
-requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
 void read_value(const Input& input, Enum& target) {
   std::string accepted;
   for (const auto& [name, enumerator] : names_of(Enum{})) {

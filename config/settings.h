@@ -191,9 +191,7 @@ inline nlohmann::json::json_pointer pointer_to(std::string_view key) {
 }
 
 template <class T>
-concept HasParts = requires(T& part) {
-  visit_parts(part, [](std::string_view, auto&&) {});
-};
+concept HasParts = requires(T& part) { visit_parts(part, [](std::string_view, auto&&) {}); };
 
 // Calls visit(key, value) for every setting, in the order of the file. `ConfigT` is Config or
 // const Config.

@@ -303,9 +303,11 @@ class Gathering::State {
         continue;
       }
       if (!is_new && is_replaced(id)) {
+        if (peer.standing == Standing::owed && is_listed_silent()) continue;
         gathered_.gaps.push_back(
             fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
-        peer.standing = Standing::gone;
+        const bool is_paid = peer.standing == Standing::owed || !is_listed_silent();
+        peer.standing = is_paid ? Standing::gone : Standing::owed;
         continue;
       }
       peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
@@ -337,7 +339,11 @@ class Gathering::State {
     const auto has_name = [&](const PeerId& running) { return running.name == id.name; };
     return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
            !options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name) ||
-           std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
+           is_listed_silent();
+  }
+
+  bool is_listed_silent() const {
+    return std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
   }
 
   // A silent endpoint is reported by its URL.

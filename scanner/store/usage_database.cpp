@@ -244,7 +244,8 @@ base::Result<tracker::PeerBook> UsageDatabase::peers() {
     while (query.step()) {
       // One without an instance is found by no scan: it becomes a gap.
       const auto instance = tracker::InstanceId::parse(std::string(query.blob(1)));
-      const auto standing = std::min(query.number<std::uint64_t>(4), std::uint64_t{2});
+      const auto standing =
+          std::min(query.number<std::uint64_t>(4), static_cast<std::uint64_t>(tracker::standing_max));
       book[{std::string(query.blob(0)), instance.value_or(tracker::InstanceId())}] = {
           .cycle = {query.number<std::uint64_t>(2)},
           .home = std::string(query.blob(3)),

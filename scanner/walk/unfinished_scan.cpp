@@ -61,7 +61,8 @@ std::optional<ScanInput> get_input(base::ByteReader& in) {
     tracker::KnownPeer& peer = input.book[{std::move(name), instance}];
     peer.cycle = {in.u64()};
     peer.home = get_text(in);
-    peer.standing = static_cast<tracker::Standing>(std::min<std::uint8_t>(in.u8(), 2));
+    peer.standing = static_cast<tracker::Standing>(
+        std::min<std::uint8_t>(in.u8(), static_cast<std::uint8_t>(tracker::standing_max)));
     peer.silent = std::chrono::milliseconds(static_cast<std::int64_t>(in.u64()));
     peer.run = in.u64();
   }

@@ -52,13 +52,13 @@ void measure_file(const struct stat& status, Below& below) {
 Below measure_below(const std::filesystem::path& directory, const std::string& path,
                     std::map<std::string, Measured>& found) {
   Below below;
-  struct stat own {};
+  struct stat own{};
   if (::lstat(directory.c_str(), &own) != 0) throw std::runtime_error("lstat " + path);
   below.totals.mtime_ns = mtime_of(own);
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().native();
     if (path.empty() && name == ".spoor") continue;
-    struct stat status {};
+    struct stat status{};
     if (::lstat(entry.path().c_str(), &status) != 0) throw std::runtime_error("lstat " + name);
     if (!S_ISDIR(status.st_mode)) {
       measure_file(status, below);
@@ -98,7 +98,7 @@ std::map<std::string, Owners> measure_owners(const std::filesystem::path& drive,
   std::map<std::string, std::set<ino_t>> seen;
   std::filesystem::recursive_directory_iterator at(drive);
   for (const auto& entry : at) {
-    struct stat status {};
+    struct stat status{};
     if (::lstat(entry.path().c_str(), &status) != 0)
       throw std::runtime_error("lstat " + entry.path().native());
     if (S_ISDIR(status.st_mode)) {
@@ -134,7 +134,7 @@ void ScannedNode::trust_times() {
   const auto probe = temp / "probe";
   std::filesystem::create_directory(probe);
   const auto ctime_ns = [&] {
-    struct stat found {};
+    struct stat found{};
     EXPECT_EQ(::stat(probe.c_str(), &found), 0);
     return std::int64_t{found.st_ctim.tv_sec} * 1'000'000'000 + found.st_ctim.tv_nsec;
   };

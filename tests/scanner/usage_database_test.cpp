@@ -228,7 +228,9 @@ TEST_F(UsageDatabaseTest, CommitWrittenBackInPart_IsWhatReadersSee) {
 }
 
 TEST_F(UsageDatabaseTest, ReadOnlyDatabase_RefusesWrites) {
-  { open(); }
+  {
+    open();
+  }
   UsageDatabase reader = UsageDatabase::open_read_only(file()).value();
   const auto transaction = reader.begin_scan();
   if (transaction) {
@@ -277,7 +279,9 @@ TEST_F(UsageDatabaseTest, DamagedPages_AreAnErrorNotACrash) {
     ASSERT_TRUE(transaction->commit({}));
   }
   // The log goes back into the file with the last connection; then the file is all there is.
-  { UsageDatabase(open()).handle().exec("PRAGMA wal_checkpoint(TRUNCATE)"); }
+  {
+    UsageDatabase(open()).handle().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
   {
     std::fstream stream(file(), std::ios::in | std::ios::out | std::ios::binary);
     const auto size = std::filesystem::file_size(file());

@@ -116,9 +116,13 @@ TEST_F(PersistenceTest, DurabilityOs_KeepsMarksAfterKillAndHasGapAfterReboot) {
 
 // What counts is how the run that crashed kept its marks, not how the next one will.
 TEST_F(PersistenceTest, DurabilityOfLastRun_DecidesIfCrashIsALoss) {
-  { Node node = start(Durability::memory); }
+  {
+    Node node = start(Durability::memory);
+  }
   EXPECT_NE(start(Durability::disk).loss(), "");
-  { Node node = start(Durability::disk); }
+  {
+    Node node = start(Durability::disk);
+  }
   EXPECT_EQ(start(Durability::memory).loss(), "");
 }
 
@@ -302,7 +306,9 @@ TEST_F(PersistenceTest, ShortRead_KeepsMarksOrIsALoss) {
   }
   const auto count = files_.clone();
   count->reset_calls();
-  { Node node(*count, clock_, node_options(Durability::disk)); }
+  {
+    Node node(*count, clock_, node_options(Durability::disk));
+  }
   for (std::size_t call = 1; call <= count->calls(); ++call) {
     const auto files = files_.clone();
     files->shorten_call(call);
@@ -372,7 +378,9 @@ TEST_F(PersistenceTest, SnapshotAheadOfJournalOnReturnedDrive_KeepsLaterMarks) {
 }
 
 TEST_F(PersistenceTest, FailedStart_ChangesNothing) {
-  { start().stop(); }
+  {
+    start().stop();
+  }
   const auto before = files_.names_in("/data/journal");
   for (std::size_t call = 1; call < 40; ++call) {
     files_.reset_calls();
@@ -487,7 +495,9 @@ TEST_F(PersistenceTest, OtherSnapshotOfCleanStopGeneration_LosesNoMarks) {
 }
 
 TEST_F(PersistenceTest, InstanceBornWithoutJournal_KeepsCycleAndGap) {
-  { Node node = start(Durability::memory); }
+  {
+    Node node = start(Durability::memory);
+  }
   CycleId born;
   {
     Node node = start(Durability::memory);
@@ -708,7 +718,9 @@ TEST_F(PersistenceTest, SegmentUnreadableOnce_IsALoss) {
   ASSERT_EQ(segments().size(), 2U);
   const auto count = files_.clone();
   count->reset_calls();
-  { const Node node(*count, clock_, node_options(Durability::disk)); }
+  {
+    const Node node(*count, clock_, node_options(Durability::disk));
+  }
   std::size_t losses = 0;
   for (std::size_t call = 1; call <= count->calls(); ++call) {
     const auto files = files_.clone();

@@ -207,8 +207,7 @@ void World::restart(std::unique_ptr<EventSource> kept) {
     drive_.listen(false);
     is_in_flight_ = true;
   }
-  watch_ = std::make_unique<DriveWatch>(
-      options_, [this] { return open(); }, *this, clock_, std::move(kept));
+  watch_ = std::make_unique<DriveWatch>(options_, [this] { return open(); }, *this, clock_, std::move(kept));
 }
 
 base::Result<std::unique_ptr<EventSource>> World::open() {
