@@ -295,8 +295,10 @@ class Gathering::State {
         peer.standing = Standing::gone;
         continue;
       }
-      // A record that is new in this scan may be of an instance that has begun since the first round.
-      const bool is_new = !known_.contains(id);
+      // A record that is new in this scan may be of an instance that has begun, or returned, since the first
+      // round.
+      const auto known = known_.find(id);
+      const bool is_new = known == known_.end() || known->second.run < peer.run;
       // What an earlier instance acknowledged before the first scan, that scan walks.
       if (known_.empty() && is_replaced(id)) {
         peer.standing = Standing::gone;

@@ -51,8 +51,14 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
       view.listed_homes[name].insert(homes.begin(), homes.end());
     not_alive.insert(listing.not_alive.begin(), listing.not_alive.end());
   }
-  std::stable_partition(view.endpoints.begin() + (own ? 1 : 0), view.endpoints.end(),
-                        [&](const base::Endpoint& each) { return !not_alive.contains(each.to_string()); });
+  std::vector<base::Endpoint> late;
+  std::erase_if(view.endpoints, [&](const base::Endpoint& each) {
+    const bool is_own = own && each == *own;
+    const bool is_late = !is_own && not_alive.contains(each.to_string());
+    if (is_late) late.push_back(each);
+    return is_late;
+  });
+  view.endpoints.insert(view.endpoints.end(), late.begin(), late.end());
   return view;
 }
 
