@@ -305,11 +305,9 @@ class Gathering::State {
         continue;
       }
       if (!is_new && is_replaced(id)) {
-        if (peer.standing == Standing::owed && is_listed_silent()) continue;
         gathered_.gaps.push_back(
             fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
-        const bool is_paid = peer.standing == Standing::owed || !is_listed_silent();
-        peer.standing = is_paid ? Standing::gone : Standing::owed;
+        peer.standing = Standing::gone;
         continue;
       }
       peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);

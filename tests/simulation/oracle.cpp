@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace spoor::simulation {
 namespace {
@@ -41,6 +42,7 @@ std::optional<std::string> Oracle::check(const Scan& scan, const Database& datab
   ++scans_;
   if (!scan.gathered().gaps.empty()) ++full_scans_;
   if (!scan.gathered().complete()) ++partial_scans_;
+  count_returns(scan.gathered().book);
   auto broken = check_promises(scan, database);
   if (!broken) broken = check_gaps(scan);
   remember(scan);
@@ -86,13 +88,22 @@ bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
   // A loss ends one instance and begins another: each may cost a walk, at different times.
   if (says("no longer keeps")) {
-    const auto now = scan.answered().find(name);
-    const auto walks = walks_.find(name);
-    return now != scan.answered().end() && (walks == walks_.end() ? 0 : walks->second) < 2 * now->second;
+    const auto count = [&](const auto& counts) {
+      const auto found = counts.find(name);
+      return found == counts.end() ? 0 : found->second;
+    };
+    return count(walks_) < 2 * count(scan.answered()) + count(returns_);
   }
   if (says("is no longer among the peers"))
     return unheard_.contains(name) || !scan.input().names.contains(name);
   return false;
+}
+
+void Oracle::count_returns(const tracker::PeerBook& book) {
+  for (const auto& [id, peer] : std::exchange(book_, book)) {
+    if (peer.standing == tracker::Standing::gone && book.contains(id) && book.at(id).run > peer.run)
+      ++returns_[id.name];
+  }
 }
 
 void Oracle::remember(const Scan& scan) {

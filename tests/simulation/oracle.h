@@ -31,6 +31,8 @@ class Oracle {
   // scan.db was lost, or the node has new disks.
   void forget_scans() {
     walks_.clear();
+    returns_.clear();
+    book_.clear();
     unheard_.clear();
   }
 
@@ -57,11 +59,15 @@ class Oracle {
   std::optional<std::string> check_promises(const Scan& scan, const Database& database);
   std::optional<std::string> check_gaps(const Scan& scan) const;
   bool is_due(const std::string& gap, const Scan& scan) const;
+  void count_returns(const tracker::PeerBook& book);
   void remember(const Scan& scan);
 
   std::vector<Promise> promised_;
   // Scans that walked everything because a node had lost its memory, by name.
   std::map<std::string, std::uint64_t> walks_;
+  // Records of instances that were gone, with a larger run: each of them may have returned and gone again.
+  std::map<std::string, std::uint64_t> returns_;
+  tracker::PeerBook book_;         // of the last scan
   std::set<std::string> unheard_;  // URLs that did not respond at least once
   std::uint64_t scans_ = 0;
   std::uint64_t full_scans_ = 0;

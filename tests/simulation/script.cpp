@@ -44,6 +44,7 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::wipe, "wipe", 2},
     {Act::add, "add", 6},
     {Act::remove, "remove", 6},
+    {Act::visit, "visit", 12},
     {Act::move, "move", 1},
 }};
 

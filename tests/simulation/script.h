@@ -41,6 +41,7 @@ enum class Act : std::uint8_t {
   wipe,    // a machine gets new disks
   add,     // a node joins the cluster, a new one or one that left
   remove,  // a node leaves it
+  visit,   // a node joins, may acknowledge a mark, and leaves for good, at once
   move,    // a node gets another address
 };
 inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::move) + 1;

@@ -121,6 +121,8 @@ void World::act(const Action& action) {
       return add(b);
     case Act::remove:
       return remove(at);
+    case Act::visit:
+      return visit(at, b, c);
     case Act::move:
       return move(at);
   }
@@ -202,6 +204,24 @@ void World::remove(std::size_t at) {
   host.node.kill();
   host.scan.reset();
   down(host);
+}
+
+void World::visit(std::size_t at, std::uint32_t where, std::uint32_t how) {
+  if (hosts_.size() >= hosts_max) return;
+  add(0);
+  const std::size_t visitor = hosts_.size() - 1;
+  const auto last = static_cast<std::uint32_t>(members().size() - 1);
+  const std::size_t others = messages_.size();
+  const auto exchange = [&] {
+    while (messages_.size() > others) deliver(messages_.size() - 1);
+    for (const std::size_t each : group_commits()) commit(each);
+    while (messages_.size() > others) deliver(messages_.size() - 1);
+  };
+  if (how % 2 == 0) greet(visitor);
+  exchange();
+  write(at, where, 8 * last + how % 8);
+  exchange();
+  remove(visitor);
 }
 
 void World::move(std::size_t at) {

@@ -116,6 +116,7 @@ class World {
   void down(Host& host);
   void add(std::uint32_t choice);
   void remove(std::size_t host);
+  void visit(std::size_t writer, std::uint32_t where, std::uint32_t how);
   void move(std::size_t host);
   void wipe(Host& host);
 

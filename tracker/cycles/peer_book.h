@@ -32,11 +32,8 @@ enum class Standing {
   expected,  // a scan that does not read it is partial
   gone,      // everything was walked in its place. If it responds again, it is read from its cycle on
   copied,    // two trackers responded with this id: the next read is a gap
-  // It lost its memory while a listed member did not respond, of which it may have had the only record:
-  // everything is walked once more when all respond, or are no longer listed.
-  owed,
 };
-inline constexpr Standing standing_max = Standing::owed;
+inline constexpr Standing standing_max = Standing::copied;
 
 struct KnownPeer {
   // The first cycle whose marks are not walked yet; 0: it was never read, and all its marks are to be walked.
