@@ -158,7 +158,8 @@ peer::RegistryEntry find_removable(const peer::Registry& registry, const std::st
 bool is_confirmed(const peer::RegistryEntry& entry) {
   print_text(
       fmt::format("Removes '{}' ({}) from the members in etcd. Scans no longer request the marks "
-                  "that only this node has: each node walks everything once instead.\nNo daemon responds "
+                  "that only this node has: each node walks everything once instead, after "
+                  "peers.forget_after.\nNo daemon responds "
                   "at its URL from here. If one runs there nevertheless, its marks are lost: stop it first.\n"
                   "Remove it? [y/N] ",
                   base::printable(entry.member.node), base::printable(entry.member.url)));

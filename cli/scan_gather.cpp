@@ -26,6 +26,7 @@ using std::chrono::milliseconds;
 
 constexpr unsigned attempts_max = 3;  // per peer: it may be restarting
 constexpr int round_timeouts = 6;     // the time limit of all peers together, in limits of one peer
+
 // The instance that the daemon of this node wrote when it started.
 base::Result<tracker::InstanceId> own_instance(const config::Config& config) {
   base::PosixFileSystem files;
@@ -100,6 +101,7 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                 .own_instance = [&config] { return own_instance(config); },
                                 .min_cycle_age = config.scan.min_cycle_age,
                                 .forget_after = config.peers.forget_after,
+                                .has_scanned = stored.started_at.has_value(),
                                 .since_last_scan = time_between(stored.started_at, started_at),
                                 .start_level = stored.start_level,
                                 .read_only = dry_run});

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/clock.h"
 #include "daemon/process/timer.h"
 #include "tracker/cycles/peer_book.h"
 #include "tracker/storage/persistence.h"
@@ -20,15 +20,18 @@ namespace spoor::daemon {
 // No instance acknowledges a mark before another member has recorded it durably, and all that respond have:
 // so every scan that reads one of them expects it, even if it is gone by then. A node without other members
 // needs nobody. Nor does one that was recorded in an earlier run, if no member responds now; otherwise it is
-// recorded anew, since others may have evicted it.
+// recorded anew, since others may have evicted it. So it is with each hour that it runs: an instance that
+// reaches any member is not gone for long.
 //
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
  public:
   Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool,
-               tracker::Persistence& persistence, tracker::Joined self, Timers& timers);
+               tracker::Persistence& persistence, std::string node, const base::Clock& clock, Timers& timers);
 
-  const tracker::Joined& self() const { return self_; }
+  const tracker::PeerId& id() const { return id_; }
+  // Thread-safe.
+  tracker::Joined self() const;
 
   // Thread-safe.
   bool is_open() const { return is_open_; }
@@ -38,6 +41,8 @@ class Introduction {
 
   // For a node without peers: it need not wait for the first round.
   void open_alone();
+  // There are peers now: unless one has recorded this instance, marks wait for the next round.
+  void close_alone();
 
   // After each round of requests: the members that have recorded this node, and whether it is known to be the
   // only member.
@@ -54,17 +59,19 @@ class Introduction {
   void stop();
 
  private:
-  base::Result<> open();
   boost::asio::awaitable<void> end_waiting();
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
   tracker::Persistence& persistence_;
-  const tracker::Joined self_;
+  const tracker::PeerId id_;
+  const base::Clock& clock_;
+  const base::SteadyTime started_at_;
   std::atomic<bool> is_open_ = false;
   boost::asio::steady_timer opened_;  // never expires; cancelled to wake those that wait
   const std::unique_ptr<Timer> patience_;
   bool is_waited_for_ = false;
+  bool is_logged_ = false;  // that marks are not acknowledged
 };
 
 }  // namespace spoor::daemon

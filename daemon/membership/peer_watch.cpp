@@ -75,12 +75,14 @@ void PeerWatch::set_credentials(const peer::Credentials& credentials) {
 
 void PeerWatch::set_peers(std::vector<base::Endpoint> static_endpoints) {
   static_endpoints_ = std::move(static_endpoints);
+  if (!static_endpoints_.empty()) introduction_.close_alone();
   merge();
   poll_now();
 }
 
 void PeerWatch::set_dns(std::shared_ptr<peer::MemberSource> dns) {
   dns_ = std::make_shared<Dns>(std::move(dns));
+  if (dns_->source != nullptr) introduction_.close_alone();
   dns_read_ = false;
   poll_now();
 }
@@ -119,7 +121,7 @@ void PeerWatch::poll_now() {
 bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
 void PeerWatch::meet(const tracker::PeerId& member) {
-  if (member == introduction_.self().id) return;  // its addresses may be among those of the peers
+  if (member == introduction_.id()) return;  // its addresses may be among those of the peers
   const bool is_known = std::ranges::any_of(states_, [&](const PeerState& peer) {
     return peer.state == "up" && peer.name == member.name && peer.instance == member.instance;
   });
@@ -226,8 +228,9 @@ asio::awaitable<void> PeerWatch::take(Round round) {
       }
     }
     dns_states_ = std::move(round.dns_states);
+    // A name without addresses is no proof that there are no members.
     are_members_known = are_members_known && std::ranges::all_of(dns_states_, [](const DnsState& dns) {
-                          return dns.error.empty();
+                          return dns.error.empty() && dns.members > 0;
                         });
     dns_read_ = true;
     merge();

@@ -25,6 +25,7 @@ using tracker::Standing;
 
 // Of peers that are gone: beyond it, the records of some may be met again as if they were new.
 constexpr std::size_t gone_max = 20'000;
+constexpr std::size_t unread_max = 10'000;  // of peers that were never read, according to records
 
 // Over this density, the number of bits set is no useful estimate of the number of items.
 constexpr double countable_density_max = 0.95;
@@ -276,31 +277,43 @@ class Gathering::State {
     return is_below_saturation ? items : std::max(items, answered_items_);
   }
 
-  // Members that others have met: from now on a scan that does not read them is partial.
+  // Members that others have met: from now on a scan that does not read them is partial. One that was met
+  // again is not silent to all.
   void take_members() {
+    auto unread = static_cast<std::size_t>(std::ranges::count_if(gathered_.book, [](const auto& entry) {
+      return entry.second.standing != Standing::gone && entry.second.cycle == CycleId();
+    }));
+    bool are_too_many = false;
     for (const auto& [id, run] : joined_) {
+      if (!gathered_.book.contains(id) && ++unread > unread_max) {
+        are_too_many = true;
+        continue;
+      }
       KnownPeer& peer = gathered_.book[id];
       if (run <= peer.run) continue;
       peer.run = run;
+      peer.silent = {};
       if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
     }
+    if (are_too_many)
+      gathered_.gaps.push_back(
+          fmt::format("peers reported more than {} members that were never read", unread_max));
   }
 
   // The expected peers that were not read.
   void miss_unread() {
+    for (const PeerOutcome& peer : gathered_.peers) {
+      if (!peer.ok) failed_.insert(peer.name);
+    }
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
       if (peer.standing == Standing::gone || is_read_.contains(id) || is_running) continue;
-      if (is_renamed(id, peer)) {
-        peer.standing = Standing::gone;
-        continue;
-      }
       // A record that is new in this scan may be of an instance that has begun, or returned, since the first
       // round.
       const auto known = known_.find(id);
       const bool is_new = known == known_.end() || known->second.run < peer.run;
       // What an earlier instance acknowledged before the first scan, that scan walks.
-      if (known_.empty() && is_replaced(id)) {
+      if (known_.empty() && !options_.has_scanned && is_replaced(id)) {
         peer.standing = Standing::gone;
         continue;
       }
@@ -311,7 +324,7 @@ class Gathering::State {
         continue;
       }
       peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
-      if (!is_new && !may_be_listed(id) && peer.silent >= options_.forget_after) {
+      if (!is_new && !may_be_running(id, peer) && peer.silent >= options_.forget_after) {
         gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
         peer.standing = Standing::gone;
         continue;
@@ -321,22 +334,19 @@ class Gathering::State {
     }
   }
 
-  // The tracker has another name now, under which all its marks were read. A copy of it would be at another
-  // address.
-  bool is_renamed(const PeerId& id, const KnownPeer& peer) const {
-    return peer.cycle != CycleId() && std::ranges::any_of(is_read_, [&](const PeerId& read) {
-             return read.instance == id.instance && gathered_.book.at(read).home == peer.home;
-           });
-  }
-
   // Another instance of the name responds: this one is gone for good.
   bool is_replaced(const PeerId& id) const {
     return std::ranges::any_of(is_read_, [&](const PeerId& read) { return read.name == id.name; });
   }
 
-  // It may be behind any listed address that does not respond.
-  bool may_be_listed(const PeerId& id) const {
+  // It may be behind any listed address that does not respond. One that refuses the credentials at its home
+  // runs: they are not sent to an address that no source lists.
+  bool may_be_running(const PeerId& id, const KnownPeer& peer) const {
     const auto has_name = [&](const PeerId& running) { return running.name == id.name; };
+    const auto refuses = [&](const PeerFinder::Silent& each) {
+      return each.refuses && each.url == peer.home;
+    };
+    if (std::ranges::any_of(finder_.silent(), refuses)) return true;
     return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
            !options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name) ||
            is_listed_silent();
@@ -348,11 +358,10 @@ class Gathering::State {
 
   // A silent endpoint is reported by its URL.
   void report_unread(const PeerId& id, const KnownPeer& peer) {
-    const auto is_it = [&](const PeerOutcome& other) { return !other.ok && other.name == id.name; };
     const bool is_silent =
         std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
     const bool is_own = id.name == options_.own_name && !finder_.node_at(options_.own_url);
-    if (is_silent || is_own || std::ranges::any_of(gathered_.peers, is_it)) return;
+    if (is_silent || is_own || !failed_.insert(id.name).second) return;
     gathered_.peers.push_back(
         {id.name, peer.home, false,
          peer.cycle == CycleId()
@@ -390,6 +399,7 @@ class Gathering::State {
   std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
   std::set<PeerId> is_read_;
   std::set<PeerId> is_running_;   // found, and not read
+  std::set<std::string> failed_;  // the names of those that were not read
   std::set<std::string> unread_;  // the homes of expected peers that were not read
   double answered_items_ = 0;     // the sum over the merged responses
   double unmerged_items_ = 0;

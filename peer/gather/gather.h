@@ -37,6 +37,8 @@ struct GatherOptions {
   // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked,
   // once.
   std::chrono::milliseconds forget_after = std::chrono::hours(24);
+  // Whether a scan was stored before: its directories are known, even if it read no peer.
+  bool has_scanned = false;
   // Adds to the silence of the peers that do not respond, at most a quarter of forget_after.
   std::chrono::milliseconds since_last_scan{0};
   // The level at which the trackers are to start the next cycle; 0: not known.

@@ -40,7 +40,7 @@ struct ClaimContext {
   std::string own_url;             // of the node's own daemon
   // The addresses at which a source of members lists a name.
   std::map<std::string, std::set<std::string>> listed_homes;
-  // Addresses that sources of members list now, and where no tracker responded. Without departed addresses.
+  // Addresses that sources of members list now, and where no tracker responded.
   std::set<std::string> silent;
 };
 

@@ -37,6 +37,7 @@ class PeerFinder {
     std::string url;
     bool is_listed = false;  // by a source of members; otherwise it is the home of a known peer
     std::string error;
+    bool refuses = false;  // the credentials
   };
 
   // The book of the last stored scan, the options and `gathered` must outlive it.

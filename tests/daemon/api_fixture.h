@@ -43,9 +43,7 @@ class ApiTest : public testing::Test {
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
     snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
-    introduction_.emplace(context_, disk_, *persistence_,
-                          tracker::Joined{{node_.node, persistence_->tracker().status().instance}, 1},
-                          timers_);
+    introduction_.emplace(context_, disk_, *persistence_, node_.node, clock_, timers_);
     introduction_->open_alone();
     peers_.emplace(context_, reading_, PeerWatch::Options{.cluster = "default"}, *introduction_, clock_,
                    timers_);

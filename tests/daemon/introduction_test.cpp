@@ -32,11 +32,7 @@ class IntroductionTest : public SteppedNode {
     EXPECT_THAT(timers_.waiting(), IsEmpty());
   }
 
-  void make() {
-    introduction_.emplace(
-        context_, pool_, *persistence_,
-        tracker::Joined{{"node", persistence_->tracker().status().instance}, persistence_->runs()}, timers_);
-  }
+  void make() { introduction_.emplace(context_, pool_, *persistence_, "node", clock_, timers_); }
 
   // As a process that is killed.
   void restart() {
@@ -105,6 +101,25 @@ TEST_F(IntroductionTest, NoMemberResponds_IsAloneOnlyIfThereIsNone) {
   EXPECT_NE(introduction_->error(), "");
   take({}, true);
   EXPECT_EQ(introduction_->error(), "");
+}
+
+TEST_F(IntroductionTest, Alone_IsNotRecordedByAnybody) {
+  introduction_->open_alone();
+  take({}, true);
+  restart();
+  take({});
+  EXPECT_NE(introduction_->error(), "") << "it has peers now, and they do not respond";
+}
+
+TEST_F(IntroductionTest, EachHourAndEachStart_HasALargerRun) {
+  const auto run = [&] { return introduction_->self().run; };
+  const std::uint64_t first = run();
+  clock_.advance(std::chrono::minutes(59));
+  EXPECT_EQ(run(), first);
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_EQ(run(), first + 1);
+  restart();
+  EXPECT_GT(run(), first + 1);
 }
 
 TEST_F(IntroductionTest, DaemonRestart_StaysIntroduced) {

@@ -48,8 +48,7 @@ class NewNodeIntakeTest : public SteppedNode {
   const tracker::NamespaceRules rules_{{.exclude = {"*.tmp"}}};
   boost::asio::thread_pool large_bodies_{1};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
-  Introduction introduction_{
-      context_, pool_, *persistence_, {{"node", persistence_->tracker().status().instance}, 1}, timers_};
+  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
   MarkIntake intake_{context_,      large_bodies_, *persistence_, rules_, tracker::DrivePaths({"/mnt/1"}),
                      group_commit_, nullptr,       introduction_, clock_};
 };

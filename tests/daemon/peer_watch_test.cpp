@@ -104,13 +104,12 @@ class PeerWatchTest : public SteppedNode {
       ids.insert(id);
     return ids;
   }
-  bool is_introduced() const { return persistence_->is_introduced(); }
+  bool is_open() const { return introduction_.is_open(); }
 
   static constexpr std::uint64_t own_run = 7;
 
   FakeCluster cluster_{clock_};
-  Introduction introduction_{
-      context_, pool_, *persistence_, {{"node", persistence_->tracker().status().instance}, 1}, timers_};
+  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
   PeerWatch watch_{context_,
                    pool_,
                    {.cluster = "c",
@@ -266,11 +265,11 @@ TEST_F(PeerWatchTest, StaticPeersReplaced_DnsMembersStay) {
 
 TEST_F(PeerWatchTest, EachRequest_IntroducesThisDaemonAndThePeersAreRecorded) {
   watch_.start();
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
   settle();
   EXPECT_EQ(cluster_["a"].met, introduction_.self());
   EXPECT_THAT(recorded(), UnorderedElementsAre(cluster_.id("a"), cluster_.id("b")));
-  EXPECT_TRUE(is_introduced());
+  EXPECT_TRUE(is_open());
 }
 
 TEST_F(PeerWatchTest, NoPeerResponds_IsNotIntroducedUntilOneDoes) {
@@ -278,17 +277,17 @@ TEST_F(PeerWatchTest, NoPeerResponds_IsNotIntroducedUntilOneDoes) {
   cluster_["b"].garbage = "hello";
   watch_.start();
   settle();
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
   cluster_["a"].is_down = false;
   pass(milliseconds(500));
-  EXPECT_TRUE(is_introduced());
+  EXPECT_TRUE(is_open());
 }
 
 TEST_F(PeerWatchTest, PeerOfAnotherCluster_RecordsNothing) {
   for (const char* host : {"a", "b"}) cluster_[host].identity.cluster = "other";
   watch_.start();
   settle();
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
   EXPECT_THAT(recorded(), IsEmpty());
 }
 
@@ -298,20 +297,41 @@ TEST_F(PeerWatchTest, OnlyThisDaemonIsListed_IsAlone) {
   const auto source = read_dns("x:7420", {"c"});
   watch_.start();
   settle();
-  EXPECT_TRUE(is_introduced());
+  EXPECT_TRUE(is_open());
   EXPECT_THAT(recorded(), IsEmpty());
 }
 
-TEST_F(PeerWatchTest, DnsFails_IsNotAlone) {
+TEST_F(PeerWatchTest, DnsFailsOrHasNoAddress_IsNotAlone) {
   watch_.set_peers({});
+  cluster_["c"].run = own_run;
   const auto source = read_dns("x:7420", {});
-  source->set("x:7420", {}, "no answer in time");
+  source->set("x:7420", {"c"}, "no answer in time");
   watch_.start();
   settle();
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
   source->set("x:7420", {});
   pass(milliseconds(500));
-  EXPECT_TRUE(is_introduced());
+  EXPECT_FALSE(is_open());
+  source->set("x:7420", {"c"});
+  pass(std::chrono::minutes(1));
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(PeerWatchTest, AloneUntilPeersAreSet_WaitsForOneOfThem) {
+  watch_.set_peers({});
+  introduction_.open_alone();
+  EXPECT_TRUE(is_open());
+  cluster_["a"].is_down = true;
+  watch_.set_peers(FakeCluster::endpoints({"a"}));
+  EXPECT_FALSE(is_open());
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  cluster_["a"].is_down = false;
+  pass(milliseconds(500));
+  EXPECT_TRUE(is_open());
+  watch_.set_peers(FakeCluster::endpoints({"b"}));
+  EXPECT_TRUE(is_open()) << "it is recorded";
 }
 
 TEST_F(PeerWatchTest, PeersReplacedDuringARoundWithoutAny_IsNotAlone) {
@@ -320,7 +340,7 @@ TEST_F(PeerWatchTest, PeersReplacedDuringARoundWithoutAny_IsNotAlone) {
   const auto source = read_dns("x:7420", {"c"});
   cluster_["c"].run = own_run;
   during_first_round("c", [&] { watch_.set_peers(FakeCluster::endpoints({"a"})); });
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
 }
 
 // etcd does not respond when the daemon starts, and lists no other member later.
@@ -333,10 +353,10 @@ TEST_F(PeerWatchTest, MembersInEtcdNotRead_IsNotAloneUntilTheyAre) {
                   introduction_, clock_, timers_);
   watch.start();
   settle();
-  EXPECT_FALSE(is_introduced());
+  EXPECT_FALSE(is_open());
   watch.set_members({});
   settle();
-  EXPECT_TRUE(is_introduced());
+  EXPECT_TRUE(is_open());
   watch.stop();
   settle();
 }
@@ -374,7 +394,7 @@ TEST_F(PeerWatchTest, DaemonThatIsNoPeerIntroducesItself_IsPolledForOncePerRound
 TEST_F(PeerWatchTest, AddressOfThisDaemonAmongThePeers_CausesNoFurtherRound) {
   watch_.start();
   settle();
-  watch_.meet(introduction_.self().id);
+  watch_.meet(introduction_.id());
   settle();
   EXPECT_EQ(asked("a"), 1U);
 }

@@ -28,7 +28,8 @@ class FakeCluster final : public peer::Transport {
     std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
-    std::string garbage;                               // if not empty, the response instead
+    std::string garbage;  // if not empty, the response instead
+    unsigned garbage_status = 200;
     std::uint64_t body_bytes_max = ~std::uint64_t{0};  // a longer response of the node is refused
     std::vector<std::string> certificate_names = {};   // the names in its certificate
     bool is_own_authority = true;                      // an authority of the operator signed it
@@ -64,8 +65,8 @@ class FakeCluster final : public peer::Transport {
   }
 
   // The node has met the member, and recorded it.
-  void record(const std::string& host, const tracker::PeerId& member) {
-    const tracker::Mark joined = tracker::joined_mark({member, 0});
+  void record(const std::string& host, const tracker::PeerId& member, std::uint64_t run = 0) {
+    const tracker::Mark joined = tracker::joined_mark({member, run});
     (*this)[host].tracker->mark({&joined, 1});
   }
 
@@ -99,7 +100,7 @@ class FakeCluster final : public peer::Transport {
     node.before_answer();
     if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
     if (!node.garbage.empty())
-      return peer::HttpResponse{200, "text/plain", node.garbage, node.certificate_names,
+      return peer::HttpResponse{node.garbage_status, "text/plain", node.garbage, node.certificate_names,
                                 node.is_own_authority};
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};

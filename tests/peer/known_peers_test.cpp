@@ -176,6 +176,28 @@ TEST_F(KnownPeersTest, FirstScan_RecordedMembersThatAreSilentAreExpected) {
 }
 
 // The records are no directories: a walk has no use for them.
+// A first scan that walked everything without its own daemon, for example.
+TEST_F(KnownPeersTest, ScannedBeforeWithoutPeers_ReplacedInstanceIsAGap) {
+  cluster_.record("a", {"b", tracker::InstanceId::random()});
+  book_.clear();
+  EXPECT_THAT(scan().gaps, IsEmpty()) << "a first scan walks everything anyway";
+  book_.clear();
+  options_.has_scanned = true;
+  EXPECT_FALSE(scan().complete());
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("peer 'b' lost")));
+  expect_complete(scan());
+}
+
+TEST_F(KnownPeersTest, MoreMembersThanCanBeExpected_AreAGap) {
+  for (const char* host : {"a", "b"}) {
+    for (int i = 0; i < 6'000; ++i)
+      cluster_.record(host, {"x" + std::to_string(i), tracker::InstanceId::random()});
+  }
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, ElementsAre("peers reported more than 10000 members that were never read"));
+  EXPECT_EQ(book_.size(), 10'002U);
+}
+
 TEST_F(KnownPeersTest, Records_AreNoMarksOfTheScan) {
   add_stranger("d");
   EXPECT_TRUE(scan().marks.tree_marks().empty());
@@ -242,6 +264,43 @@ TEST_F(KnownPeersTest, SilentPeerThatNoSourceLists_IsGoneByOneGapAndReturnsWitho
 }
 
 // No member is forgotten before several scans have requested it, however long the last scan was ago.
+// It has returned, and responds at no address that is known here.
+TEST_F(KnownPeersTest, PeerThatIsGoneIsMetAgain_IsExpectedForForgetAfter) {
+  const PeerId b = cluster_.id("b");
+  listed_ = {"a"};
+  cluster_["b"].is_down = true;
+  scan_until_gone(b);
+  for (const std::uint64_t run : {1U, 2U}) {
+    cluster_.record("a", b, run);
+    EXPECT_THAT(scan_until_gone(b).gaps, ElementsAre("peer 'b' is no longer among the peers"));
+    expect_complete(scan());
+  }
+}
+
+TEST_F(KnownPeersTest, SilentPeerThatAnotherStillMeets_IsNotGone) {
+  const PeerId b = cluster_.id("b");
+  listed_ = {"a"};
+  cluster_["b"].is_down = true;
+  for (std::uint64_t hour = 1; hour < 10; ++hour) {
+    cluster_.record("a", b, hour);
+    const auto gathered = scan();
+    EXPECT_THAT(failed(gathered), ElementsAre("http://b1:7420"));
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+  }
+}
+
+// The token is not sent to an address that no source lists.
+TEST_F(KnownPeersTest, PeerThatRefusesTheCredentials_IsNotGone) {
+  listed_ = {"a"};
+  cluster_["b"].garbage = "who are you?";
+  cluster_["b"].garbage_status = 401;
+  for (int times = 0; times < 6; ++times) {
+    const auto gathered = scan();
+    EXPECT_THAT(failed(gathered), ElementsAre("http://b1:7420"));
+    EXPECT_THAT(gathered.gaps, IsEmpty());
+  }
+}
+
 TEST_F(KnownPeersTest, LongPauseBetweenScans_CountsAsAQuarterOfForgetAfter) {
   cluster_["b"].is_down = true;
   listed_ = {"a"};
@@ -354,21 +413,6 @@ TEST_F(KnownPeersTest, OneOfTwoInstancesOfOneNameIsSilent_IsPartialInEveryScan) 
   scan();
   cluster_["twin"].is_down = true;
   for (int times = 0; times < 3; ++times) EXPECT_THAT(failed(scan()), ElementsAre("http://twin:7420"));
-}
-
-TEST_F(KnownPeersTest, RenamedNode_IsReadUnderItsNewNameWithoutAGap) {
-  const PeerId old = cluster_.id("b");
-  mark("b", "bucket/x");
-  cluster_["b"].identity.node = "new";
-  const auto gathered = scan();
-  expect_complete(gathered);
-  EXPECT_TRUE(holds(gathered, "bucket/x"));
-  EXPECT_EQ(book_.at(old).standing, Standing::gone);
-  mark("b", "bucket/y");
-  cluster_["b"].identity.node = "b";
-  const auto next = scan();
-  expect_complete(next);
-  EXPECT_TRUE(holds(next, "bucket/y"));
 }
 
 // Its data directory was copied, and given a name of its own.

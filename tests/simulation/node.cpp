@@ -57,6 +57,7 @@ void Node::start(std::uint32_t choice) {
   if (!started) return;  // its disk is full
   persistence_ = *std::move(started);
   ++runs_;
+  started_at_ = clock_.steady_now();
   instance_ = tracker().status().instance;
   if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
     const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
@@ -172,7 +173,8 @@ Node::Answer Node::answer(const std::string& body) {
 }
 
 std::string Node::greeting() const {
-  return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, persistence_->runs()}).body;
+  const std::uint64_t run = tracker::run_of(persistence_->runs(), clock_.steady_now() - started_at_);
+  return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, run}).body;
 }
 
 // Corresponds to daemon/membership/introduction.cpp.

@@ -92,6 +92,7 @@ class Node {
   std::uint64_t boot_ = 1;
   std::uint32_t choice_ = 0;
   std::uint64_t runs_ = 0;
+  base::SteadyTime started_at_;
   tracker::InstanceId instance_;
   std::unique_ptr<tracker::Persistence> persistence_;
 

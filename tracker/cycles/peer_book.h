@@ -19,14 +19,19 @@ struct PeerId {
   friend auto operator<=>(const PeerId&, const PeerId&) = default;
 };
 
-// That a tracker is a member, and how often its daemon has started: one that was gone and has returned has a
-// larger number than before.
+// That a tracker is a member.
 struct Joined {
   PeerId id;
+  // Grows with each start of its daemon, and with each hour that it runs: so others record it anew, and a
+  // scan for which it was gone learns that it is not.
   std::uint64_t run = 0;
 
   friend bool operator==(const Joined&, const Joined&) = default;
 };
+
+constexpr std::uint64_t run_of(std::uint64_t starts, std::chrono::nanoseconds running) {
+  return (starts << 20U) + static_cast<std::uint64_t>(running / std::chrono::hours(1));
+}
 
 enum class Standing {
   expected,  // a scan that does not read it is partial

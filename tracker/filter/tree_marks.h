@@ -41,6 +41,7 @@ class TreeMarks {
   static constexpr std::size_t no_bytes_max = std::numeric_limits<std::size_t>::max();
   static constexpr std::string_view member_top = ".spoor";
   static constexpr std::size_t members_max = 10'000;
+  static constexpr std::size_t member_bytes_max = 350;  // of the path of one, with its length
 
   // add() and merge() keep the bounds. add() returns whether the path was not covered before.
   bool add(std::string_view path, std::size_t bytes_at_most = bytes_max);

@@ -55,7 +55,7 @@ struct InstanceRecord {
 
   std::optional<Birth> birth = {};
 
-  // Whether the instance may acknowledge marks: another member has recorded it, or there was none.
+  // Whether another member has recorded the instance.
   bool is_introduced = true;
 
   // How often the instance was started.
