@@ -18,8 +18,8 @@ constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);
 
-// Selects name, instance, cycle, home, standing, silent_ms and run of each peer, also from an older version, as a
-// reader finds it before the first scan after an upgrade.
+// Selects name, instance, cycle, home, standing, silent_ms and run of each peer, also from an older version,
+// as a reader finds it before the first scan after an upgrade.
 const char* peers_query(SQLite::Database& database);
 
 // Errc::database_unusable: another program wrote the file.
