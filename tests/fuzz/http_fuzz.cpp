@@ -98,9 +98,9 @@ class Node {
                                                               std::chrono::minutes(5));
     group_commit_ =
         std::make_unique<GroupCommit>(context_, pool_, *persistence_, *snapshot_scheduler_, clock_, timers_);
-    require(persistence_->note_introduced().has_value(), "the node acknowledges marks");
     introduction_ =
         std::make_unique<Introduction>(context_, pool_, *persistence_, node_.node, clock_, timers_);
+    introduction_->open_alone();
     peers_ = std::make_unique<PeerWatch>(context_, pool_, PeerWatch::Options{.cluster = "default"},
                                          *introduction_, clock_, timers_);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
