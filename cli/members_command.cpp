@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -11,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/dns_source.h"
-#include "base/file_system.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "cli/commands.h"
@@ -20,8 +20,10 @@
 #include "config/derived.h"
 #include "peer/gather/cycle_exchange.h"
 #include "peer/http/http_transport.h"
+#include "peer/membership/dns_members.h"
+#include "peer/membership/dns_resolver.h"
 #include "peer/membership/etcd_registry.h"
-#include "peer/membership/last_known_members_file.h"
+#include "scanner/store/usage_database.h"
 
 namespace spoor::cli {
 namespace {
@@ -40,39 +42,38 @@ struct Members {
   std::vector<std::string> problems;  // sources whose members are not known
 };
 
-constexpr const char* etcd_source = "etcd";  // as in members.json
-
 Member to_member(const peer::RegistryEntry& entry) {
-  return {entry.member.node, entry.member.url, etcd_source, entry.is_alive ? "registered" : "not registered"};
-}
-
-// Adds what the sources listed at the last scan. A scan resolves DNS names again, and uses these if that
-// fails. Those of etcd are left out if it responded with its own list.
-void add_last_known(const peer::LastKnownMembers& last_known, bool has_etcd_list, Members& members) {
-  for (const auto& [source, known] : last_known.sources) {
-    const bool is_known_better = source == etcd_source && has_etcd_list;
-    for (const std::string& url : known.listed) {
-      if (!is_known_better) members.list.push_back({"", url, source, "listed at the last scan"});
-    }
-    for (const auto& [url, silent] : known.departed) {
-      members.list.push_back({"", url, source, "departed, has not responded for " + human_duration(silent)});
-    }
-  }
-}
-
-// Names that no scan has looked up yet.
-void add_unknown(const config::Config& config, const peer::LastKnownMembers& last_known, Members& members) {
-  for (const base::DnsSource& name : config.peers.dns) {
-    const std::string source = "dns " + name.to_string();
-    if (!last_known.sources.contains(source))
-      members.problems.push_back(source + ": no scan has looked it up yet");
-  }
+  return {entry.member.node, entry.member.url, "etcd", entry.is_alive ? "registered" : "not registered"};
 }
 
 base::Result<peer::Registry> read_registry(const config::Config& config, const base::Clock& clock) {
   const auto etcd = EtcdConnection::open(config, clock);
   if (!etcd) return etcd.error();
   return peer::read_registry((*etcd)->client, (*etcd)->location);
+}
+
+// What the last scan knows: the names at the URLs, and the peers that it expects and no source lists.
+void add_known(const config::Config& config, Members& members) {
+  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  const auto book = database ? database->peers() : database.error();
+  if (!book) {
+    if (book.error().code != std::errc::no_such_file_or_directory)
+      members.problems.push_back(book.error().message);
+    return;
+  }
+  for (const auto& [id, peer] : *book) {
+    if (peer.standing == tracker::Standing::gone || id.name == config.node.name) continue;
+    const auto listed = std::ranges::find(members.list, peer.home, &Member::url);
+    // One that was never read has no home.
+    if (!peer.home.empty() && listed != members.list.end()) {
+      if (listed->node.empty()) listed->node = id.name;
+      continue;
+    }
+    const bool is_read = peer.cycle != tracker::CycleId();
+    members.list.push_back({id.name, peer.home, is_read ? "an earlier scan" : "another member",
+                            fmt::format("expected, has not responded for {}", human_duration(peer.silent))});
+  }
 }
 
 Members find_members(const config::Config& config) {
@@ -83,22 +84,24 @@ Members find_members(const config::Config& config) {
   for (const base::Endpoint& endpoint : config.peers.static_endpoints) {
     members.list.push_back({"", endpoint.to_string(), "peers.static", "-"});
   }
-  base::PosixFileSystem files;
-  const auto loaded = peer::load_last_known_members(files, config.node.data_dir);
-  if (!loaded.problem.empty()) members.problems.push_back(loaded.problem);
-  add_unknown(config, loaded.last_known, members);
-  if (!config.peers.etcd) {
-    add_last_known(loaded.last_known, false, members);
-    return members;
+  peer::DnsMembers dns(std::make_shared<peer::DnsResolver>(peer::DnsResolver::Options{
+                           .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
+                       {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
+  for (const peer::SourceListing& listing : dns.list()) {
+    if (!listing.problem.empty())
+      members.problems.push_back(fmt::format("{}: {}", listing.source, listing.problem));
+    for (const std::string& url : listing.listed) members.list.push_back({"", url, listing.source, "-"});
   }
-  const base::SystemClock clock;
-  const auto registry = read_registry(config, clock);
-  if (registry) {
-    for (const peer::RegistryEntry& entry : registry->entries) members.list.push_back(to_member(entry));
-  } else {
-    members.problems.push_back("etcd: " + registry.error().message);
+  if (config.peers.etcd) {
+    const base::SystemClock clock;
+    const auto registry = read_registry(config, clock);
+    if (registry) {
+      for (const peer::RegistryEntry& entry : registry->entries) members.list.push_back(to_member(entry));
+    } else {
+      members.problems.push_back("etcd: " + registry.error().message);
+    }
   }
-  add_last_known(loaded.last_known, registry.has_value(), members);
+  add_known(config, members);
   return members;
 }
 
@@ -155,7 +158,8 @@ peer::RegistryEntry find_removable(const peer::Registry& registry, const std::st
 bool is_confirmed(const peer::RegistryEntry& entry) {
   print_text(
       fmt::format("Removes '{}' ({}) from the members in etcd. Scans no longer request the marks "
-                  "that only this node has: each node walks everything once instead.\nNo daemon responds "
+                  "that only this node has: each node walks everything once instead, after "
+                  "peers.forget_after.\nNo daemon responds "
                   "at its URL from here. If one runs there nevertheless, its marks are lost: stop it first.\n"
                   "Remove it? [y/N] ",
                   base::printable(entry.member.node), base::printable(entry.member.url)));
@@ -191,7 +195,7 @@ void remove(const GlobalOptions& global, const std::string& name_or_url, bool is
   if (!is_sure && ::isatty(STDIN_FILENO) != 1)
     throw Failure{exit_usage, "no terminal to confirm: give --yes"};
   if (!is_sure && !is_confirmed(entry)) throw Failure{exit_failed, "nothing was removed"};
-  if (!or_fail(peer::evict_member(etcd->client, etcd->location, entry, registry.log)))
+  if (!or_fail(peer::evict_member(etcd->client, etcd->location, entry)))
     throw Failure{exit_failed, "the members in etcd changed meanwhile: nothing was removed, try again"};
   print_text(fmt::format("removed '{}' ({})\n", node, url));
 }

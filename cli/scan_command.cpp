@@ -89,19 +89,20 @@ class ScanCommand {
     print({.gathered = answer.gathered,
            .levels = levels_,
            .start_level = stored.start_level,
-           .full = flags_.full,
+           .full = flags_.full || !stored.started_at,
            .note = answer.note});
     return answer.gathered.complete() ? exit_done : exit_in_part;
   }
 
   static base::Result<StoredScan> read_stored(scanner::UsageDatabase& database) {
-    auto cursors = database.cursors();
-    if (!cursors) return cursors.error();
+    auto peers = database.peers();
+    if (!peers) return peers.error();
     const auto start_level = database.start_level();
     if (!start_level) return start_level.error();
-    auto membership_checkpoint = database.membership_checkpoint();
-    if (!membership_checkpoint) return membership_checkpoint.error();
-    return StoredScan{std::move(*cursors), *start_level, *std::move(membership_checkpoint)};
+    const auto last = database.scans(1);
+    if (!last) return last.error();
+    return StoredScan{std::move(*peers), *start_level,
+                      last->empty() ? std::nullopt : std::optional(last->front().started_at)};
   }
 
   base::Result<StoredScan> read_stored() const {
@@ -245,10 +246,9 @@ class ScanCommand {
     const peer::Gathered& gathered = answer.gathered;
     return {
         .marks = gathered.marks,
-        .next_cursors = gathered.cursors,
+        .book = gathered.book,
         // Without any response there is no new estimate.
         .start_level = gathered.any_answered() ? levels_.start_level_for(gathered.items) : stored.start_level,
-        .membership_checkpoint = answer.membership_checkpoint,
         .started_at = answer.started_at,
         .cycle = gathered.cycle,
         .partial = !gathered.complete(),

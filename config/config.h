@@ -17,7 +17,6 @@ namespace spoor::config {
 enum class Durability { disk, os, memory };
 enum class BucketNames { any, s3 };
 enum class Require { any, all };
-enum class NewPeers { walk, trust };
 enum class Unwatched { walk, partial };
 enum class EventFormat { structured, batched };
 enum class LogLevel { trace, debug, info, warn, error };
@@ -161,7 +160,6 @@ struct Config {
   struct Scan {
     std::chrono::milliseconds min_cycle_age = std::chrono::seconds(60);
     Require require = Require::any;
-    NewPeers new_peers = NewPeers::walk;
     std::uint32_t threads = 0;                                             // 0: the scanner chooses.
     std::uint32_t max_dirs_per_second = 0;                                 // 0: no limit.
     std::chrono::milliseconds audit_period = std::chrono::hours(24 * 30);  // 0: off.

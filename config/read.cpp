@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -222,6 +223,9 @@ std::string_view section_of(std::string_view key) {
   return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
 }
 
+// Settings of earlier versions that nothing depends on any more: a configuration with one stays valid.
+constexpr std::array<std::string_view, 1> former_keys = {"scan.new_peers"};
+
 void check_section(const std::string& section, const json& value, std::span<const std::string_view> known,
                    Problems& problems) {
   if (!value.is_object()) {
@@ -230,7 +234,9 @@ void check_section(const std::string& section, const json& value, std::span<cons
   }
   for (const auto& part : value.items()) {
     const std::string key = fmt::format("{}.{}", section, part.key());
-    if (std::ranges::find(known, key) == known.end()) problems.push_back(unknown_key(key, known));
+    const bool is_former = std::ranges::find(former_keys, key) != former_keys.end();
+    if (!is_former && std::ranges::find(known, key) == known.end())
+      problems.push_back(unknown_key(key, known));
   }
 }
 

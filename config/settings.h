@@ -68,9 +68,6 @@ constexpr std::array<EnumName<BucketNames>, 2> names_of(BucketNames) {
 constexpr std::array<EnumName<Require>, 2> names_of(Require) {
   return {{{"any", Require::any}, {"all", Require::all}}};
 }
-constexpr std::array<EnumName<NewPeers>, 2> names_of(NewPeers) {
-  return {{{"walk", NewPeers::walk}, {"trust", NewPeers::trust}}};
-}
 constexpr std::array<EnumName<Unwatched>, 2> names_of(Unwatched) {
   return {{{"walk", Unwatched::walk}, {"partial", Unwatched::partial}}};
 }
@@ -227,7 +224,6 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});
   visit("scan.require", config.scan.require);
-  visit("scan.new_peers", config.scan.new_peers);
   visit("scan.threads", Whole{config.scan.threads, 0, 256});
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});
   visit("scan.audit_period", Duration{config.scan.audit_period, seconds(0)});

@@ -43,13 +43,15 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
       pool_(pool_threads),
       snapshot_scheduler_(context, pool_, persistence, clock, timers_, config.tracker.save_interval),
       group_commit_(context, pool_, persistence, snapshot_scheduler_, clock, timers_),
+      introduction_(context, pool_, persistence, identity_.node, clock, timers_),
       peers_(context, pool_,
              {.cluster = identity_.cluster,
               .run = run_,
+              .has_etcd = config.peers.etcd.has_value(),
               .static_endpoints = config.peers.static_endpoints,
               .credentials = secrets.peers,
               .dns = dns_members(config.peers)},
-             clock, timers_),
+             introduction_, clock, timers_),
       etcd_(secrets.etcd
                 ? std::make_unique<EtcdMembership>(
                       context, pool_, files, clock, timers_,
@@ -69,7 +71,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                }),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
-              etcd_.get(), clock),
+              etcd_.get(), introduction_, clock),
       routes_({.node = identity_,
                .version = version,
                .run = run_,
@@ -78,6 +80,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                .snapshot_scheduler = snapshot_scheduler_,
                .group_commit = group_commit_,
                .peers = peers_,
+               .introduction = introduction_,
                .etcd = etcd_.get(),
                .marks = intake_,
                .metrics = metrics_,
@@ -89,6 +92,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
   snapshot_scheduler_.save_first();
   if (etcd_) etcd_->register_here();  // before the node is ready
+  if (config.peers.static_endpoints.empty() && config.peers.dns.empty() && !etcd_) introduction_.open_alone();
 }
 
 void Node::start() {
@@ -117,6 +121,7 @@ void Node::start() {
 void Node::stop() {
   server_.stop();
   peers_.stop();
+  introduction_.stop();
   watched_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();

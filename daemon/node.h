@@ -20,6 +20,7 @@
 #include "daemon/durability/snapshot_scheduler.h"
 #include "daemon/http/http_server.h"
 #include "daemon/membership/etcd_membership.h"
+#include "daemon/membership/introduction.h"
 #include "daemon/membership/peer_watch.h"
 #include "daemon/process/timer.h"
 #include "daemon/status/metrics.h"
@@ -87,6 +88,7 @@ class Node {
 
   SnapshotScheduler snapshot_scheduler_;
   GroupCommit group_commit_;
+  Introduction introduction_;
   PeerWatch peers_;
   const std::unique_ptr<EtcdMembership> etcd_;  // null: not configured
   Reports reports_;

@@ -193,10 +193,8 @@ class Scan {
     if (context_.is_stopped()) return interrupted_error();
     const ScanInput& input = context_.input;
     const ScanOptions& options = context_.options;
-    if (auto kept = transaction_.set_cursors(input.next_cursors); !kept) return kept;
+    if (auto kept = transaction_.set_peers(input.book); !kept) return kept;
     if (auto kept = transaction_.set_setting(start_level_key, std::to_string(input.start_level)); !kept)
-      return kept;
-    if (auto kept = transaction_.set_setting(membership_checkpoint_key, input.membership_checkpoint); !kept)
       return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
     if (auto kept = keep_clock(); !kept) return kept;

@@ -106,7 +106,6 @@ class Nodes {
 
   void add_member(std::size_t index, const base::Result<Answer>& answer) {
     const std::string url = members_.endpoints[index].to_string();
-    asked_.insert(url);
     if (!answer) return add({members_.names[index], {}, {}}, url, answer.error());
     // A node found at two addresses is one.
     const auto known = instances_.find(answer->node.name);
@@ -121,7 +120,7 @@ class Nodes {
   // Where a node did not respond, the last scan may know its name.
   void add_known(const std::vector<KnownPeer>& peers) {
     for (const KnownPeer& peer : peers) {
-      if (peer.name.empty() ? is_at_hand(peer) : is_listed(peer)) continue;
+      if (is_listed(peer)) continue;
       add({peer.name, {}, {}}, peer.url,
           bad_answer("the last scan knows it, and it is not among the members now: it is down, or has left "
                      "since"));
@@ -140,13 +139,6 @@ class Nodes {
   }
 
  private:
-  // The address was asked, or its node has responded at another one.
-  bool is_at_hand(const KnownPeer& address) const {
-    return asked_.contains(address.url) || std::ranges::any_of(instances_, [&](const auto& added) {
-             return added.second == address.instance;
-           });
-  }
-
   bool is_listed(const KnownPeer& peer) {
     if (instances_.contains(peer.name) || failed_.contains(peer.name)) return true;
     const auto failed = std::ranges::find_if(
@@ -174,7 +166,6 @@ class Nodes {
   std::vector<json> list_;
   std::map<std::string, std::string> instances_;  // of this node and those that were added, by name
   std::set<std::string> failed_;                  // names
-  std::set<std::string> asked_;                   // URLs
   bool has_missing_ = false;
 };
 

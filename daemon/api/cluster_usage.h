@@ -34,11 +34,10 @@ struct ClusterMembers {
   peer::Credentials credentials;
 };
 
-// A peer that the last scan knows by its cursor: a node, or an address where none has responded by a name.
+// A peer that the last scan expects.
 struct KnownPeer {
-  std::string name;      // empty: an address
-  std::string url;       // where the node was read last, if known; or the address
-  std::string instance;  // that responded there; only of an address
+  std::string name;
+  std::string url;  // where it was read last; empty: not known
 };
 
 // What this node adds itself: its totals, or why there are none, and the peers that its last scan knows.

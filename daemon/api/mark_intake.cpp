@@ -24,7 +24,7 @@ void add(tracker::MarkOutcome& all, const tracker::MarkOutcome& next) {
 MarkIntake::MarkIntake(boost::asio::io_context& context, boost::asio::thread_pool& large_bodies,
                        tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
                        tracker::DrivePaths drive_paths, GroupCommit& group_commit, const EtcdMembership* etcd,
-                       const base::Clock& clock)
+                       Introduction& introduction, const base::Clock& clock)
     : context_(context),
       large_bodies_(large_bodies),
       persistence_(persistence),
@@ -33,6 +33,7 @@ MarkIntake::MarkIntake(boost::asio::io_context& context, boost::asio::thread_poo
       drive_paths_(std::move(drive_paths)),
       group_commit_(group_commit),
       etcd_(etcd),
+      introduction_(introduction),
       clock_(clock) {}
 
 boost::asio::awaitable<MarkIntake::ReceiptOrProblem> MarkIntake::take(Source source, std::size_t bytes,
@@ -84,7 +85,7 @@ bool MarkIntake::is_large(std::size_t bytes) const {
 
 // Whether there is nothing to wait for, and no membership to check.
 bool MarkIntake::is_confirmed(tracker::JournalPosition position) const {
-  return etcd_ == nullptr && persistence_.durable_position() >= position;
+  return etcd_ == nullptr && introduction_.is_open() && persistence_.durable_position() >= position;
 }
 
 boost::asio::awaitable<std::optional<Problem>> MarkIntake::confirm(tracker::JournalPosition position) {
@@ -95,6 +96,10 @@ boost::asio::awaitable<std::optional<Problem>> MarkIntake::confirm(tracker::Jour
   }
   if (std::string health_error = etcd_ == nullptr ? "" : etcd_->health_error(); !health_error.empty()) {
     Problem problem{503, "not_a_member", std::move(health_error)};
+    co_return problem;
+  }
+  if (std::string error = co_await introduction_.wait(); !error.empty()) {
+    Problem problem{503, "not_a_member", std::move(error)};
     co_return problem;
   }
   co_return std::nullopt;

@@ -19,6 +19,7 @@
 #include "daemon/durability/group_commit.h"
 #include "daemon/http/http_message.h"
 #include "daemon/membership/etcd_membership.h"
+#include "daemon/membership/introduction.h"
 #include "daemon/process/log_limit.h"
 #include "daemon/status/status_json.h"
 #include "tracker/cycles/tracker.h"
@@ -50,7 +51,7 @@ class MarkIntake {
   MarkIntake(boost::asio::io_context& context, boost::asio::thread_pool& large_bodies,
              tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
              tracker::DrivePaths drive_paths, GroupCommit& group_commit, const EtcdMembership* etcd,
-             const base::Clock& clock);
+             Introduction& introduction, const base::Clock& clock);
 
   // Marks what `source` reads from so many bytes, and returns once that is durable; counted for `identity`.
   // Fails with the source's problem, marking nothing; or with status 503 if the marks, though made, can't be
@@ -90,6 +91,7 @@ class MarkIntake {
   const tracker::DrivePaths drive_paths_;
   GroupCommit& group_commit_;
   const EtcdMembership* const etcd_;
+  Introduction& introduction_;
   const base::Clock& clock_;
 
   mutable std::mutex mutex_;                              // of all below

@@ -100,14 +100,19 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
              "counting; see \"Cycle numbers out of reach\" in docs/cluster.md",
              query->request.current.value, tracker::CycleId::jump_max, node.node)});
   }
+  tracker::JournalPosition recorded = 0;
+  if (query->member) {
+    recorded = parts_.introduction.record(*query->member);
+    parts_.peers.meet(query->member->id);
+  }
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
   peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
-  const bool merges =
-      asked.marks_wanted || asked.current.value != 0;  // a cycle that is closed is merged, too
+  const bool merges = asked.marks_wanted || asked.members_wanted ||
+                      asked.current.value != 0;  // a cycle that is closed is merged, too
   if (merges) {
     answered =
         co_await boost::asio::co_spawn(parts_.answers, std::move(answering), boost::asio::use_awaitable);
@@ -115,7 +120,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
     answered = co_await std::move(answering);  // costs nothing, and need not wait behind others
   }
   if (answered.has_advanced) parts_.snapshot_scheduler.save_soon();
-  const auto durable = co_await parts_.group_commit.wait(answered.position);
+  const auto durable = co_await parts_.group_commit.wait(std::max(answered.position, recorded));
   if (!durable) co_return to_response({503, "not_durable", durable.error().message});
   HttpResponse response;
   response.content_type = peer::cycle_frame_content_type;

@@ -38,7 +38,8 @@ class NodeRoutes {
     tracker::Persistence& persistence;
     SnapshotScheduler& snapshot_scheduler;
     GroupCommit& group_commit;
-    const PeerWatch& peers;
+    PeerWatch& peers;
+    Introduction& introduction;
     const EtcdMembership* etcd;  // null if it is not configured
     const MarkIntake& marks;
     Metrics& metrics;

@@ -154,16 +154,10 @@ HttpResponse read_usage(const std::filesystem::path& file, const UsageTarget& as
        fmt::format("no directory '{}' was found by the last scan", base::printable(asked.path))});
 }
 
-std::vector<KnownPeer> known_peers(const tracker::Cursors& cursors) {
+std::vector<KnownPeer> known_peers(const tracker::PeerBook& book) {
   std::vector<KnownPeer> known;
-  for (const auto& [key, cursor] : cursors) {
-    if (peer::is_home_key(key)) continue;
-    if (key.find(':') != std::string::npos) {  // in no name
-      known.push_back({{}, key, cursor.instance.to_string()});
-    } else {
-      const auto homes = peer::homes_of(cursors, key);
-      known.push_back({key, homes.empty() ? "" : *homes.begin(), {}});
-    }
+  for (const auto& [id, peer] : book) {
+    if (peer.standing != tracker::Standing::gone) known.push_back({id.name, peer.home});
   }
   return known;
 }
@@ -182,8 +176,8 @@ OwnUsage read_own_usage(const std::filesystem::path& file, UsageTarget asked) {
              found && !(asked.path.empty() && found->is_absent)) {
     own.usage = *std::move(found);
   }
-  const auto cursors = database ? database->cursors() : database.error();
-  if (cursors) own.known_peers = known_peers(*cursors);
+  const auto peers = database ? database->peers() : database.error();
+  if (peers) own.known_peers = known_peers(*peers);
   return own;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -24,7 +25,9 @@ constexpr std::chrono::milliseconds first_pause{500};
 constexpr std::chrono::milliseconds timeout{2'000};
 constexpr std::chrono::milliseconds total_timeout{4'000};  // short: a stop waits for it
 
-// Of the listings of Membership::read(): "dns spoor.example:7420".
+constexpr std::size_t met_max = 10'000;
+
+// Of the listings of DnsMembers: "dns spoor.example:7420".
 constexpr std::string_view source_prefix = "dns ";
 
 }  // namespace
@@ -33,26 +36,31 @@ struct PeerWatch::Dns {
   explicit Dns(std::shared_ptr<peer::MemberSource> its_source) : source(std::move(its_source)) {}
 
   std::shared_ptr<peer::MemberSource> source;
-  peer::Membership membership{{.own = {}, .static_endpoints = {}, .sources = {source.get()}}};
+  // Of the last good lookup of each name; used while it can't be looked up.
+  std::map<std::string, std::vector<std::string>> last_known;
 };
 
 // The result of one round of requests.
 struct PeerWatch::Round {
-  std::shared_ptr<Dns> dns;  // that was read
+  std::vector<tracker::PeerId> met;  // the daemons that responded, without this one: they have recorded it
+  std::size_t others = 0;            // the endpoints, without those of this daemon
+  std::shared_ptr<Dns> dns;          // that was read
   std::vector<base::Endpoint> dns_endpoints;
   std::vector<DnsState> dns_states;
   std::vector<PeerState> states;
 };
 
 PeerWatch::PeerWatch(asio::io_context& context, asio::thread_pool& pool, Options options,
-                     const base::Clock& clock, Timers& timers)
+                     Introduction& introduction, const base::Clock& clock, Timers& timers)
     : context_(context),
       pool_(pool),
       options_(std::move(options)),
+      introduction_(introduction),
       clock_(clock),
       timer_(timers.make()),
       static_endpoints_(options_.static_endpoints),
-      dns_(std::make_shared<Dns>(options_.dns)) {
+      dns_(std::make_shared<Dns>(options_.dns)),
+      members_read_(!options_.has_etcd) {
   set_credentials(options_.credentials);
   merge();
 }
@@ -67,21 +75,24 @@ void PeerWatch::set_credentials(const peer::Credentials& credentials) {
 
 void PeerWatch::set_peers(std::vector<base::Endpoint> static_endpoints) {
   static_endpoints_ = std::move(static_endpoints);
+  if (!static_endpoints_.empty()) introduction_.close_alone();
   merge();
   poll_now();
 }
 
 void PeerWatch::set_dns(std::shared_ptr<peer::MemberSource> dns) {
   dns_ = std::make_shared<Dns>(std::move(dns));
+  if (dns_->source != nullptr) introduction_.close_alone();
   dns_read_ = false;
   poll_now();
 }
 
 void PeerWatch::set_members(std::vector<base::Endpoint> members) {
   members_ = std::move(members);
+  const bool were_read = std::exchange(members_read_, true);
   const auto before = endpoints_;
   merge();
-  if (endpoints_ != before) poll_now();
+  if (endpoints_ != before || !were_read) poll_now();
 }
 
 // Keeps the states of the endpoints that remain.
@@ -109,6 +120,14 @@ void PeerWatch::poll_now() {
 
 bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
+void PeerWatch::meet(const tracker::PeerId& member) {
+  if (member == introduction_.id()) return;  // its addresses may be among those of the peers
+  const bool is_known = std::ranges::any_of(states_, [&](const PeerState& peer) {
+    return peer.state == "up" && peer.name == member.name && peer.instance == member.instance;
+  });
+  if (!is_known && met_.size() < met_max && met_.insert(member).second) poll_now();
+}
+
 void PeerWatch::start() { asio::co_spawn(context_, run(), rethrow); }
 
 void PeerWatch::stop() {
@@ -119,14 +138,15 @@ void PeerWatch::stop() {
 asio::awaitable<void> PeerWatch::run() {
   std::chrono::milliseconds pause = first_pause;
   while (!stopped_) {
-    has_new_ = false;
+    if (std::exchange(has_new_, false)) pause = first_pause;
     auto transport = options_.make_transport(peer::HttpTransport::Options{
         .credentials = credentials_, .timeout = timeout, .total_timeout = total_timeout});
     std::vector<base::Endpoint> known = static_endpoints_;
     known.insert(known.end(), members_.begin(), members_.end());
     auto polling =
         asio::co_spawn(pool_, poll(dns_, std::move(known), std::move(transport)), asio::use_awaitable);
-    take(co_await std::move(polling));
+    auto round = co_await std::move(polling);
+    co_await take(std::move(round));
     if (stopped_) break;
     if (has_new_) continue;
     const bool all_up =
@@ -134,26 +154,36 @@ asio::awaitable<void> PeerWatch::run() {
         std::ranges::all_of(dns_states_, [](const DnsState& dns) { return dns.error.empty(); });
     const auto now = all_up ? interval : pause;
     pause = all_up ? first_pause : std::min(2 * pause, interval);
-    co_await timer_->wait(now);
+    if (co_await timer_->wait(now)) met_.clear();
   }
 }
 
 // On the pool: touches nothing but its parameters and what is const.
 asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std::vector<base::Endpoint> known,
                                                   std::unique_ptr<peer::Transport> transport) {
-  const tracker::Cursors no_cursors;
   Round round;
-  const auto members = dns->membership.read({no_cursors, {}});
-  for (const peer::SourceListing& listing : dns->membership.listings()) {
-    round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem,
-                                dns->membership.last_known().sources.at(listing.source).listed.size()});
+  std::vector<base::Endpoint> from_dns;
+  std::vector<peer::SourceListing> listings;
+  if (dns->source) listings = dns->source->list();
+  for (peer::SourceListing& listing : listings) {
+    std::vector<std::string>& urls = dns->last_known[listing.source];
+    if (listing.problem.empty())
+      urls = std::move(listing.listed);
+    else
+      std::ranges::copy_if(listing.listed, std::back_inserter(urls), [&](const std::string& url) {
+        return std::ranges::find(urls, url) == urls.end();
+      });
+    round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem, urls.size()});
+    for (const std::string& url : urls) {
+      if (auto endpoint = base::parse_endpoint(url)) from_dns.push_back(*std::move(endpoint));
+    }
   }
   std::vector<peer::HttpRequest> requests;
   std::set<std::string> urls;
-  for (const auto* const source : {&std::as_const(known), &members.endpoints}) {
+  for (const auto* const source : {&std::as_const(known), &std::as_const(from_dns)}) {
     for (const auto& endpoint : *source) {
       if (!urls.insert(endpoint.to_string()).second) continue;
-      requests.push_back(peer::probe_request(endpoint, options_.cluster));
+      requests.push_back(peer::probe_request(endpoint, options_.cluster, introduction_.self()));
     }
   }
   std::set<std::string> own_urls;
@@ -162,26 +192,34 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
                     .name = {},
                     .state = "down",
                     .error = {},
+                    .instance = {},
                     .last_seen = {}};
     if (const auto frame = peer::read_frame(response)) {
-      if (frame->run == options_.run) own_urls.insert(state.url);
       state.state = "up";
       state.name = frame->sender.node;
+      state.instance = frame->answer.instance;
+      if (frame->run == options_.run) {
+        own_urls.insert(state.url);
+      } else if (frame->sender.cluster == options_.cluster) {
+        round.met.push_back({state.name, state.instance});
+      }
     } else {
       state.error = frame.error().message;
     }
     round.states.push_back(std::move(state));
   });
+  round.others = requests.size() - own_urls.size();
   // DNS names of a whole service list this node, too.
-  for (const auto& endpoint : members.endpoints) {
+  for (const auto& endpoint : from_dns) {
     if (!own_urls.contains(endpoint.to_string())) round.dns_endpoints.push_back(endpoint);
   }
   round.dns = std::move(dns);
   co_return round;
 }
 
-void PeerWatch::take(Round round) {
-  if (round.dns == dns_) {  // else they were replaced meanwhile
+asio::awaitable<void> PeerWatch::take(Round round) {
+  bool are_members_known = members_read_ && !has_new_;  // else the round was without the new ones
+  if (round.dns == dns_) {                              // else they were replaced meanwhile
     dns_endpoints_ = std::move(round.dns_endpoints);
     for (const DnsState& now : round.dns_states) {
       const auto before = std::ranges::find(dns_states_, now.source, &DnsState::source);
@@ -190,10 +228,15 @@ void PeerWatch::take(Round round) {
       }
     }
     dns_states_ = std::move(round.dns_states);
+    // A name without addresses is no proof that there are no members.
+    are_members_known = are_members_known && std::ranges::all_of(dns_states_, [](const DnsState& dns) {
+                          return dns.error.empty() && dns.members > 0;
+                        });
     dns_read_ = true;
     merge();
   }
   for (PeerState& state : round.states) take(std::move(state));
+  co_await introduction_.take(std::move(round.met), are_members_known && round.others == 0);
 }
 
 void PeerWatch::take(PeerState now) {
@@ -209,6 +252,7 @@ void PeerWatch::take(PeerState now) {
     }
   }
   if (now.name.empty()) now.name = known.name;
+  if (now.instance.is_none()) now.instance = known.instance;
   now.last_seen = now.state == "up" ? std::optional(clock_.wall_now()) : known.last_seen;
   known = std::move(now);
 }

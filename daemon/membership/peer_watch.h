@@ -7,15 +7,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/endpoint.h"
+#include "daemon/membership/introduction.h"
 #include "daemon/process/timer.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
-#include "peer/membership/membership.h"
+#include "peer/membership/member_source.h"
+#include "tracker/cycles/peer_book.h"
 
 namespace spoor::daemon {
 
@@ -24,6 +27,7 @@ struct PeerState {
   std::string name;               // empty until the first response
   std::string state = "unknown";  // "unknown", "up" or "down"
   std::string error;              // why it is down
+  tracker::InstanceId instance;   // none until the first response
   std::optional<base::WallTime> last_seen;
 };
 
@@ -33,8 +37,9 @@ struct DnsState {
   std::size_t members = 0;  // its addresses, those of the last good answer included while there is an error
 };
 
-// Polls the peers, for the status and the metrics alone: the static ones, the members that DNS names list,
-// and those in etcd. No other part of the daemon depends on it.
+// Polls the peers: the static ones, the members that DNS names list, and those in etcd. With each request
+// this node introduces itself (daemon/membership/introduction.h); what responds is recorded, and shown in the
+// status.
 //
 // Lives on the thread of `context`; DNS queries and requests run on `pool`. All references must outlive it.
 class PeerWatch {
@@ -42,6 +47,7 @@ class PeerWatch {
   struct Options {
     std::string cluster;
     std::uint64_t run = 0;  // of this daemon: it is not its own peer
+    bool has_etcd = false;  // set_members() will be called
     std::vector<base::Endpoint> static_endpoints = {};
     peer::Credentials credentials = {};
     std::shared_ptr<peer::MemberSource> dns = {};  // none: null
@@ -49,7 +55,7 @@ class PeerWatch {
   };
 
   PeerWatch(boost::asio::io_context& context, boost::asio::thread_pool& pool, Options options,
-            const base::Clock& clock, Timers& timers);
+            Introduction& introduction, const base::Clock& clock, Timers& timers);
 
   // From the next round on.
   void set_credentials(const peer::Credentials& credentials);
@@ -64,6 +70,11 @@ class PeerWatch {
 
   // Replaces the members in etcd. New ones are polled at once.
   void set_members(std::vector<base::Endpoint> members);
+
+  // A daemon has introduced itself. If it did not respond in the last round, all peers are polled at once: it
+  // may have started just now, or have lost its record of this node. Once until the next round that is due:
+  // one that is no peer of this node, and so polls it in turn, does not make it poll without a pause.
+  void meet(const tracker::PeerId& member);
 
   void start();
   void stop();
@@ -92,12 +103,13 @@ class PeerWatch {
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<Round> poll(std::shared_ptr<Dns> dns, std::vector<base::Endpoint> known,
                                      std::unique_ptr<peer::Transport> transport);
-  void take(Round round);
+  boost::asio::awaitable<void> take(Round round);
   void take(PeerState now);
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
   const Options options_;
+  Introduction& introduction_;
   const base::Clock& clock_;
   std::unique_ptr<Timer> timer_;
   std::vector<base::Endpoint> static_endpoints_;
@@ -107,9 +119,11 @@ class PeerWatch {
   std::shared_ptr<Dns> dns_;                   // used on the pool
   peer::Credentials credentials_;
   TlsExpiry tls_expiry_;
+  std::set<tracker::PeerId> met_;  // since the last round that was due
   bool stopped_ = false;
   bool has_new_ = false;
   bool dns_read_ = false;
+  bool members_read_;  // those in etcd
   std::vector<PeerState> states_;
   std::vector<DnsState> dns_states_;
 };

@@ -12,10 +12,11 @@ HttpRequest cycle_request(const base::Endpoint& endpoint, const std::string& clu
   return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json({cluster, request})};
 }
 
-HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster) {
-  tracker::CycleRequest only_the_head;
-  only_the_head.marks_wanted = false;
-  return cycle_request(endpoint, cluster, only_the_head);
+HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster,
+                          const std::optional<tracker::Joined>& member) {
+  CycleQuery only_the_head{.cluster = cluster, .request = {}, .member = member};
+  only_the_head.request.marks_wanted = false;
+  return {endpoint, "POST", "/v1/peer/cycle", "application/json", to_json(only_the_head)};
 }
 
 base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response) {

@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "peer/membership/etcd_registry.h"
 
 namespace spoor::peer {
 namespace {
@@ -27,6 +30,30 @@ base::Result<std::string> string_member(const nlohmann::json& json, const char* 
   return found->get<std::string>();
 }
 
+base::Result<bool> bool_member(const nlohmann::json& json, const char* name, bool otherwise) {
+  const auto found = json.find(name);
+  if (found == json.end()) return otherwise;
+  if (!found->is_boolean()) return invalid(fmt::format("'{}' must be true or false", name));
+  return found->get<bool>();
+}
+
+base::Result<std::optional<tracker::Joined>> member_member(const nlohmann::json& json) {
+  const auto found = json.find("member");
+  if (found == json.end()) return std::optional<tracker::Joined>();
+  if (!found->is_object()) return invalid("'member' must be an object");
+  const auto name = string_member(*found, "name");
+  if (!name) return name.error();
+  const auto text = string_member(*found, "instance");
+  if (!text) return text.error();
+  const auto run = number_member(*found, "run", std::numeric_limits<std::uint64_t>::max());
+  if (!run) return run.error();
+  const auto instance = tracker::InstanceId::parse(*text);
+  if (!is_node_name(*name) || !instance || instance->is_none()) {
+    return invalid("'member' must have the name of a node and the id of an instance");
+  }
+  return std::optional(tracker::Joined{{*name, *instance}, *run});
+}
+
 }  // namespace
 
 std::string to_json(const CycleQuery& query) {
@@ -35,7 +62,12 @@ std::string to_json(const CycleQuery& query) {
                       {"oldest", query.request.oldest.value},
                       {"start_level", query.request.start_level},
                       {"marks", query.request.marks_wanted}};
+  if (query.request.members_wanted) json["members"] = true;
   json["instance"] = query.request.instance.is_none() ? "" : query.request.instance.to_string();
+  if (query.member) {
+    const auto& [id, run] = *query.member;
+    json["member"] = {{"name", id.name}, {"instance", id.instance.to_string()}, {"run", run}};
+  }
   return json.dump();
 }
 
@@ -56,17 +88,24 @@ base::Result<CycleQuery> parse_cycle_query(std::string_view text) {
   if (!oldest) return oldest.error();
   const auto start_level = number_member(json, "start_level", tracker::LevelSchedule::level_max);
   if (!start_level) return start_level.error();
-  const auto marks = json.find("marks");
-  if (marks != json.end() && !marks->is_boolean()) return invalid("'marks' must be true or false");
+  const auto marks = bool_member(json, "marks", true);
+  if (!marks) return marks.error();
+  const auto members = bool_member(json, "members", false);
+  if (!members) return members.error();
+
+  auto member = member_member(json);
+  if (!member) return member.error();
 
   CycleQuery query;
   query.cluster = *cluster;
+  query.member = *std::move(member);
   // An id that this program can't parse is of another instance, hence a gap and no error.
   query.request = {.current = {*current},
                    .oldest = {*oldest},
                    .instance = tracker::InstanceId::parse(*instance).value_or(tracker::InstanceId{}),
-                   .marks_wanted = marks == json.end() || marks->get<bool>(),
-                   .start_level = *start_level};
+                   .marks_wanted = *marks,
+                   .start_level = *start_level,
+                   .members_wanted = *members};
   return query;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,11 +13,19 @@
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/name_claims.h"
 #include "peer/gather/peer_finder.h"
+#include "tracker/cycles/member_marks.h"
 
 namespace spoor::peer {
 namespace {
 
 using tracker::CycleId;
+using tracker::KnownPeer;
+using tracker::PeerId;
+using tracker::Standing;
+
+// Of peers that are gone: beyond it, the records of some may be met again as if they were new.
+constexpr std::size_t gone_max = 20'000;
+constexpr std::size_t unread_max = 10'000;  // of peers that were never read, according to records
 
 // Over this density, the number of bits set is no useful estimate of the number of items.
 constexpr double countable_density_max = 0.95;
@@ -25,10 +34,9 @@ constexpr double countable_density_max = 0.95;
 
 class Gathering::State {
  public:
-  State(const tracker::Cursors& cursors, GatherOptions options)
-      : known_(cursors), options_(std::move(options)), finder_(known_, options_, gathered_) {
-    gathered_.cursors = cursors;
-    gathered_.gaps = options_.members.gaps;
+  State(const tracker::PeerBook& known, GatherOptions options)
+      : known_(known), options_(std::move(options)), finder_(known_, options_, gathered_) {
+    gathered_.book = known;
   }
 
   std::vector<HttpRequest> next_round() {
@@ -62,10 +70,14 @@ class Gathering::State {
 
   Gathered finish() {
     gathered_.unknown_sources = options_.members.unknown_sources;
+    take_members();
     miss_own();
-    forget_the_gone();
+    miss_unread();
+    miss_silent();
+    bound_book();
     gathered_.items = merged_items() + unmerged_items_;
     gathered_.marks.unpack();
+    gathered_.marks.drop_members();
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
     std::ranges::sort(gathered_.peers, {}, &PeerOutcome::name);
     return std::move(gathered_);
@@ -83,7 +95,7 @@ class Gathering::State {
       age = peer.current == highest ? std::max(age, peer.age) : peer.age;
       highest = peer.current;
     }
-    const bool opens = options_.may_open_cycle && !options_.read_only && age >= options_.min_cycle_age;
+    const bool opens = !options_.read_only && age >= options_.min_cycle_age;
     return opens ? std::min(next(highest), {CycleId::request_max}) : highest;
   }
 
@@ -97,25 +109,32 @@ class Gathering::State {
   }
 
   HttpRequest request_to_collect(const FoundPeer& peer, bool marks_wanted) const {
-    const auto known = known_.find(peer.name);
-    const bool is_read = known != known_.end() && !known->second.instance.is_none();
-    const tracker::Cursor cursor = is_read ? known->second : tracker::Cursor{};
+    const CycleId oldest = cycle_of(peer.id());
+    const bool is_read = oldest != CycleId();
     return cycle_request(peer.endpoint, options_.cluster,
                          {.current = cycle_to_open(peer),
-                          .oldest = cursor.cycle,
-                          .instance = cursor.instance,
+                          .oldest = oldest,
+                          .instance = is_read ? peer.instance : tracker::InstanceId(),
                           .marks_wanted = marks_wanted,
-                          .start_level = options_.read_only ? 0 : options_.start_level});
+                          .start_level = options_.read_only ? 0 : options_.start_level,
+                          .members_wanted = !marks_wanted});
   }
 
-  // Round 3: reads only the cycle of peers whose marks were too large. The gap makes this scan walk
-  // everything, which covers their marks so far; the next scan reads their marks from this cycle on.
+  // Round 3: of peers whose marks were too large, reads only the cycle, and the records of members, which a
+  // full walk does not show. The gap makes this scan walk everything, which covers their marks so far; the
+  // next scan reads their marks from this cycle on.
   std::vector<HttpRequest> requests_to_measure() const {
     std::vector<HttpRequest> requests;
     requests.reserve(too_large_.size());
     for (const std::size_t index : too_large_)
       requests.push_back(request_to_collect(finder_.found()[index], false));
     return requests;
+  }
+
+  // 0: it was never read.
+  CycleId cycle_of(const PeerId& id) const {
+    const auto known = known_.find(id);
+    return known == known_.end() ? CycleId() : known->second.cycle;
   }
 
   // A peer that is far behind reaches the common cycle in steps; its own cycles are valid cursors meanwhile.
@@ -137,25 +156,25 @@ class Gathering::State {
       // Its marks may be those of the node. The cursor does not move, so a false claim does no harm.
       if (frame && frame->sender.node == peer.name) merge(peer, frame->answer.marks);
     } else if (!frame) {
-      miss(peer.name, peer.url, frame.error().message);
+      miss(peer, frame.error().message);
     } else if (frame->sender.node != peer.name) {
-      miss(peer.name, peer.url, fmt::format("node '{}' answers in its place", frame->sender.node));
+      miss(peer, fmt::format("node '{}' answers in its place", frame->sender.node));
     } else if (frame->answer.current > tracker::reach_of(std::max(gathered_.cycle, peer.current))) {
-      miss(peer.name, peer.url,
-           fmt::format("it claims to be in cycle {} all at once, see \"Cycle numbers out of reach\" in "
-                       "docs/cluster.md",
-                       frame->answer.current.value));
+      miss(peer, fmt::format("it claims to be in cycle {} all at once, see \"Cycle numbers out of reach\" in "
+                             "docs/cluster.md",
+                             frame->answer.current.value));
     } else if (const auto own = check_own_instance(peer, frame->answer.instance); !own) {
-      miss(peer.name, peer.url, own.error().message);
+      miss(peer, own.error().message);
     } else {
       take_answer(peer, *frame);
     }
   }
 
-  // One that was never read stays so.
-  void miss(const std::string& name, const std::string& url, const std::string& why) {
-    gathered_.peers.push_back({name, url, false, why});
-    gathered_.cursors.try_emplace(name);
+  // A tracker that was found, and not read: expected from now on.
+  void miss(const FoundPeer& peer, const std::string& why) {
+    gathered_.peers.push_back({peer.name, peer.url, false, why});
+    gathered_.book.try_emplace(peer.id());
+    is_running_.insert(peer.id());
   }
 
   // Whether a tracker under the node's own name is that of the node's own daemon.
@@ -183,26 +202,27 @@ class Gathering::State {
         std::ranges::find(gathered_.peers, options_.own_name, &PeerOutcome::name) != gathered_.peers.end();
     const auto other = finder_.node_at(options_.own_url);
     if (is_named || !other) return;  // one that does not respond is reported by its URL
-    miss(options_.own_name, options_.own_url,
+    gathered_.peers.push_back(
+        {options_.own_name, options_.own_url, false,
          fmt::format("the daemon of this node did not respond: at {} is node '{}'; check --url and listen",
-                     options_.own_url, base::printable(*other)));
+                     options_.own_url, base::printable(*other))});
   }
 
   void take_answer(const FoundPeer& peer, const CycleFrame& frame) {
     const tracker::CycleAnswer& answer = frame.answer;
-    const auto known = known_.find(peer.name);
-    const bool is_unread = known == known_.end() || known->second.instance.is_none();
-    // A tracker that is there now need not be the expected one that was not found.
-    const bool is_new = is_unread && (known == known_.end() || known->second.cycle != unknown_since) &&
-                        !is_in_place_of_another(peer);
-    // A cursor is valid only for the instance that issued it, whatever the peer reports on gaps.
-    const bool is_gap = answer.gap || is_unread || known->second.instance != answer.instance ||
-                        known->second.cycle == CycleId{};
-    if (is_gap && !(is_new && options_.trust_new_peers && answer.complete_since_birth)) {
+    const PeerId id{peer.name, answer.instance};
+    const auto known = known_.find(id);
+    const bool is_unread = cycle_of(id) == CycleId();
+    const bool is_copied = known != known_.end() && known->second.standing == Standing::copied;
+    // What was never read is read from its birth on: nothing that was acknowledged before is missing, since
+    // no instance acknowledges marks before another member has recorded it.
+    if (is_copied || (is_unread ? !answer.complete_since_birth : answer.gap)) {
       gathered_.gaps.push_back(
-          is_unread ? fmt::format("peer '{}' was never read before", peer.name)
-                    : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
-                                  peer.name));
+          is_unread
+              ? fmt::format("peer '{}' no longer keeps all marks since its birth, and was never read before",
+                            peer.name)
+              : fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read",
+                            peer.name));
     }
     if (frame.rules_digest != options_.rules_digest) {
       gathered_.gaps.push_back(fmt::format(
@@ -214,20 +234,22 @@ class Gathering::State {
           fmt::format("peer '{}' holds more marks than a scan reads in one answer", peer.name));
     }
     merge(peer, answer.marks);
-    gathered_.cursors[peer.name] = answer.next();
-    // own_url is specific to this scan, so it is not stored as a home. The node's own name needs no stored
-    // home.
+    note_members(tracker::member_marks(answer.marks), peer.name);
+    KnownPeer& entry = gathered_.book[id];
+    // own_url is specific to this scan, so it is not stored as a home. The node's own name needs none.
     const bool is_own_url = peer.url == options_.own_url;
-    if (!is_own_url) set_home(gathered_.cursors, peer.name, peer.url);
-    if (is_own_url && peer.name == options_.own_name) set_home(gathered_.cursors, peer.name, {});
+    const std::string home = !is_own_url                      ? peer.url
+                             : peer.name == options_.own_name ? std::string()
+                                                              : entry.home;
+    entry = {.cycle = answer.current, .home = home, .run = entry.run};
+    is_read_.insert(id);
     gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
 
-  // Whether a peer of the same name and another instance is expected.
-  bool is_in_place_of_another(const FoundPeer& peer) const {
-    return std::ranges::any_of(options_.members.expected, [&](const ExpectedPeer& expected) {
-      return expected.name == peer.name && !expected.instance.is_none() && expected.instance != peer.instance;
-    });
+  void note_members(const tracker::MemberMarks& members, const std::string& name) {
+    for (const auto& [id, run] : members.joined) joined_[id] = std::max(joined_[id], run);
+    if (members.is_incomplete)
+      gathered_.gaps.push_back(fmt::format("peer '{}' has met more members than it can record", name));
   }
 
   void merge(const FoundPeer& peer, const tracker::MarkSet& marks) {
@@ -255,42 +277,136 @@ class Gathering::State {
     return is_below_saturation ? items : std::max(items, answered_items_);
   }
 
-  // A peer that was read before and is at no endpoint any more is a gap: its marks are gone with it. While
-  // some endpoint does not respond, the peer may be there.
-  void forget_the_gone() {
-    std::erase_if(gathered_.cursors, [&](const auto& entry) { return is_left_address(entry); });
-    if (!gathered_.complete()) return;
-    std::set<std::string_view> there;
-    for (const PeerOutcome& peer : gathered_.peers) there.insert(peer.name);
-    std::erase_if(gathered_.cursors, [&](const auto& entry) {
-      const std::string& name = entry.first;
-      if (there.contains(name) || finder_.is_endpoint(name) || is_home_key(name)) return false;
-      gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", name));
-      return true;
+  // Members that others have met: from now on a scan that does not read them is partial. One that was met
+  // again is not silent to all.
+  void take_members() {
+    auto unread = static_cast<std::size_t>(std::ranges::count_if(gathered_.book, [](const auto& entry) {
+      return entry.second.standing != Standing::gone && entry.second.cycle == CycleId();
+    }));
+    bool are_too_many = false;
+    for (const auto& [id, run] : joined_) {
+      if (!gathered_.book.contains(id) && ++unread > unread_max) {
+        are_too_many = true;
+        continue;
+      }
+      KnownPeer& peer = gathered_.book[id];
+      if (run <= peer.run) continue;
+      peer.run = run;
+      peer.silent = {};
+      if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
+    }
+    if (are_too_many)
+      gathered_.gaps.push_back(
+          fmt::format("peers reported more than {} members that were never read", unread_max));
+  }
+
+  // The expected peers that were not read.
+  void miss_unread() {
+    for (const PeerOutcome& peer : gathered_.peers) {
+      if (!peer.ok) failed_.insert(peer.name);
+    }
+    for (auto& [id, peer] : gathered_.book) {
+      const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
+      if (peer.standing == Standing::gone || is_read_.contains(id) || is_running) continue;
+      // A record that is new in this scan may be of an instance that has begun, or returned, since the first
+      // round.
+      const auto known = known_.find(id);
+      const bool is_new = known == known_.end() || known->second.run < peer.run;
+      // What an earlier instance acknowledged before the first scan, that scan walks.
+      if (known_.empty() && !options_.has_scanned && is_replaced(id)) {
+        peer.standing = Standing::gone;
+        continue;
+      }
+      if (!is_new && is_replaced(id)) {
+        gathered_.gaps.push_back(
+            fmt::format("peer '{}' lost, or no longer keeps, what was marked since its last read", id.name));
+        peer.standing = Standing::gone;
+        continue;
+      }
+      peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
+      if (!is_new && !may_be_running(id, peer) && peer.silent >= options_.forget_after) {
+        gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
+        peer.standing = Standing::gone;
+        continue;
+      }
+      unread_.insert(peer.home);
+      report_unread(id, peer);
+    }
+  }
+
+  // Another instance of the name responds: this one is gone for good.
+  bool is_replaced(const PeerId& id) const {
+    return std::ranges::any_of(is_read_, [&](const PeerId& read) { return read.name == id.name; });
+  }
+
+  // It may be behind any listed address that does not respond. One that refuses the credentials at its home
+  // runs: they are not sent to an address that no source lists.
+  bool may_be_running(const PeerId& id, const KnownPeer& peer) const {
+    const auto has_name = [&](const PeerId& running) { return running.name == id.name; };
+    const auto refuses = [&](const PeerFinder::Silent& each) {
+      return each.refuses && each.url == peer.home;
+    };
+    if (std::ranges::any_of(finder_.silent(), refuses)) return true;
+    return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
+           !options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name) ||
+           is_listed_silent();
+  }
+
+  bool is_listed_silent() const {
+    return std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
+  }
+
+  // A silent endpoint is reported by its URL.
+  void report_unread(const PeerId& id, const KnownPeer& peer) {
+    const bool is_silent =
+        std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
+    const bool is_own = id.name == options_.own_name && !finder_.node_at(options_.own_url);
+    if (is_silent || is_own || !failed_.insert(id.name).second) return;
+    gathered_.peers.push_back(
+        {id.name, peer.home, false,
+         peer.cycle == CycleId()
+             ? "it joined the cluster and may have acknowledged marks, but responds at no address that is "
+               "known here"
+             : "it does not respond at the address where it was read last, nor at any other"});
+  }
+
+  // The endpoints that did not respond. One where the known peers are elsewhere now is of no interest; one
+  // where they are gone is: they may be back, and acknowledge marks.
+  void miss_silent() {
+    for (const PeerFinder::Silent& each : finder_.silent()) {
+      const auto left = [&](const auto& entry) {
+        return entry.second.home == each.url && is_read_.contains(entry.first);
+      };
+      const bool is_left = each.url != options_.own_url && std::ranges::any_of(known_, left);
+      if (unread_.contains(each.url) || (each.is_listed && !is_left))
+        gathered_.peers.push_back({each.url, each.url, false, each.error});
+    }
+  }
+
+  void bound_book() {
+    std::size_t gone = 0;
+    std::erase_if(gathered_.book, [&](const auto& entry) {
+      return entry.second.standing == Standing::gone && ++gone > gone_max;
     });
-    forget_homes(gathered_.cursors);
   }
 
-  // An address that is no longer an endpoint, and whose tracker is known by name.
-  bool is_left_address(const tracker::Cursors::value_type& entry) const {
-    const auto& [name, cursor] = entry;
-    const bool is_address = name.find(':') != std::string::npos;
-    const bool is_read = !cursor.instance.is_none() && cursor.cycle != unknown_since;
-    return is_address && is_read && !finder_.is_endpoint(name) && !is_home_key(name);
-  }
-
-  const tracker::Cursors known_;
+  const tracker::PeerBook known_;
   const GatherOptions options_;
   Round round_ = Round::none;
   Gathered gathered_;
-  PeerFinder finder_;                   // refers to those above
-  std::vector<std::size_t> too_large_;  // indices of found peers: the response was too large
-  double answered_items_ = 0;           // the sum over the merged responses
+  PeerFinder finder_;                       // refers to those above
+  std::vector<std::size_t> too_large_;      // indices of found peers: the response was too large
+  std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
+  std::set<PeerId> is_read_;
+  std::set<PeerId> is_running_;   // found, and not read
+  std::set<std::string> failed_;  // the names of those that were not read
+  std::set<std::string> unread_;  // the homes of expected peers that were not read
+  double answered_items_ = 0;     // the sum over the merged responses
   double unmerged_items_ = 0;
 };
 
-Gathering::Gathering(const tracker::Cursors& cursors, GatherOptions options)
-    : state_(std::make_unique<State>(cursors, std::move(options))) {}
+Gathering::Gathering(const tracker::PeerBook& known, GatherOptions options)
+    : state_(std::make_unique<State>(known, std::move(options))) {}
 Gathering::~Gathering() = default;
 
 std::vector<HttpRequest> Gathering::next_round() { return state_->next_round(); }
@@ -307,8 +423,8 @@ bool Gathered::complete() const {
 
 bool Gathered::any_answered() const { return std::ranges::any_of(peers, &PeerOutcome::ok); }
 
-Gathered gather(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options) {
-  Gathering gathering(cursors, options);
+Gathered gather(Transport& transport, const tracker::PeerBook& known, const GatherOptions& options) {
+  Gathering gathering(known, options);
   for (auto requests = gathering.next_round(); !requests.empty(); requests = gathering.next_round()) {
     transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
       gathering.take(index, response);

@@ -12,18 +12,19 @@
 #include "peer/http/transport.h"
 #include "peer/membership/membership.h"
 #include "tracker/cycles/ids.h"
+#include "tracker/cycles/peer_book.h"
 #include "tracker/filter/mark_set.h"
 
 namespace spoor::peer {
 
 struct GatherOptions {
-  // A member that fails makes the scan partial, as an unknown source does: no peer is considered departed
-  // then.
+  // A member that fails makes the scan partial, as an unknown source does: no peer is evicted then that may
+  // be listed there.
   MembershipView members;
   std::string cluster;
   // Of the scanner's own NamespaceRules. A peer with other rules may ignore marks that this scanner needs.
   std::uint64_t rules_digest = 0;
-  // The endpoint of the node itself. It may differ in the next scan: its departure is no gap.
+  // The endpoint of the node itself. It may differ in the next scan, and is no home.
   std::string own_url;
   // The name of the node itself. If no daemon of this name responds, the scan is partial. Empty: not known.
   std::string own_name = {};
@@ -33,10 +34,13 @@ struct GatherOptions {
   std::function<base::Result<tracker::InstanceId>()> own_instance = {};
   // The scan opens no new cycle while the highest one is younger than this.
   std::chrono::milliseconds min_cycle_age{60'000};
-  // False: the scan opens no new cycle, since another scanner holds the cycle lease.
-  bool may_open_cycle = true;
-  // Avoids the full walk for a new, unexpected peer that reports a complete history.
-  bool trust_new_peers = false;
+  // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked,
+  // once.
+  std::chrono::milliseconds forget_after = std::chrono::hours(24);
+  // Whether a scan was stored before: its directories are known, even if it read no peer.
+  bool has_scanned = false;
+  // Adds to the silence of the peers that do not respond, at most a quarter of forget_after.
+  std::chrono::milliseconds since_last_scan{0};
   // The level at which the trackers are to start the next cycle; 0: not known.
   std::size_t start_level = 0;
   // Changes nothing in the trackers, not even the start level: for a dry run.
@@ -61,18 +65,12 @@ struct Gathered {
   double items = 0;
   // The common cycle: the responses contain marks up to it.
   tracker::CycleId cycle;
-  // To be stored together with the results of the walk: advanced for the peers that responded, unchanged for
-  // the others. Further entries:
-  // - a name, or a URL while the name is not known, with no instance: a peer that was never read;
-  // - a URL: the instance that responded there last; with cycle 1 if that instance is at another address now
-  //   and the address does not respond;
-  // - the home of a name (peer/gather/name_claims.h).
-  tracker::Cursors cursors;
+  // To be stored together with the results of the walk: advanced for the peers that responded; with those
+  // that joined, according to the records of the others.
+  tracker::PeerBook book;
   std::vector<PeerOutcome> peers;
   // As in GatherOptions.
   std::vector<std::string> unknown_sources = {};
-  // Of every endpoint that was queried. `peers` lists a node with several addresses only once.
-  AddressStates addresses;
   // Why everything must be walked; empty if a full walk is not necessary.
   std::vector<std::string> gaps;
   // For the operator, without loss of marks: names that moved to another address.
@@ -86,16 +84,16 @@ struct Gathered {
 // Queries all endpoints, including the node's own, in two rounds: for their cycles, then for their marks up
 // to a common cycle. A peer whose response is too large for the transport (std::errc::message_size) is a gap;
 // a third round queries its cycle alone. A peer at two endpoints is queried for marks once. A peer that fails
-// keeps its cursor, so that a later scan walks its marks. So does a name that is claimed by a peer without a
-// credential for it, while the address where it was found last does not respond. Needs no clock and no
-// leader.
+// keeps its cycle, so that a later scan walks its marks. So does a name that is claimed by a peer without a
+// credential for it, while the address where it was found last does not respond. A peer that was never read
+// is read from its birth on. Needs no clock and no leader.
 //
 // Does no I/O: the caller sends the requests of a round and passes each result to take(), in any order;
 // gather() does so over a transport. Holds one response at a time in addition to the merged marks. Not
 // thread-safe.
 class Gathering {
  public:
-  Gathering(const tracker::Cursors& cursors, GatherOptions options);
+  Gathering(const tracker::PeerBook& known, GatherOptions options);
   Gathering(const Gathering&) = delete;
   Gathering& operator=(const Gathering&) = delete;
   ~Gathering();
@@ -115,6 +113,6 @@ class Gathering {
   std::unique_ptr<State> state_;
 };
 
-Gathered gather(Transport& transport, const tracker::Cursors& cursors, const GatherOptions& options);
+Gathered gather(Transport& transport, const tracker::PeerBook& known, const GatherOptions& options);
 
 }  // namespace spoor::peer

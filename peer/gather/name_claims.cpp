@@ -13,23 +13,6 @@ namespace {
 
 using base::printable;
 
-constexpr char separator = '\n';  // in no URL and no name
-
-bool is_home_of(const std::string& key, std::string_view name) {
-  const auto at = key.rfind(separator);
-  return at != std::string::npos && std::string_view(key).substr(at + 1) == name;
-}
-
-// The addresses where this instance responded last.
-std::set<std::string> addresses_of(const tracker::Cursors& known, const tracker::InstanceId& instance) {
-  std::set<std::string> urls;
-  for (const auto& [key, cursor] : known) {
-    const bool is_address = key.find(':') != std::string::npos && !is_home_key(key);
-    if (is_address && cursor.instance == instance) urls.insert(key);
-  }
-  return urls;
-}
-
 // The claims of one name.
 class Contest {
  public:
@@ -41,12 +24,12 @@ class Contest {
         judged_(judged),
         name_(claims[indices_.front()].name) {
     if (name_ == context.own_name) homes_.insert(context.own_url);
-    const auto cursor = context.known.find(name_);
-    is_read_ = cursor != context.known.end() && !cursor->second.instance.is_none();
-    auto homes = is_read_ ? homes_of(context.known, name_) : std::set<std::string>();
-    // The node's own name always has a home, so other addresses of its instance do not count.
-    if (is_read_ && homes.empty() && homes_.empty()) {
-      homes = addresses_of(context.known, cursor->second.instance);
+    std::set<std::string> homes;
+    for (const auto& [id, peer] : context.known) {
+      if (id.name != name_ || peer.standing == tracker::Standing::gone || peer.cycle == tracker::CycleId())
+        continue;
+      is_read_ = true;
+      if (!peer.home.empty()) homes.insert(peer.home);
     }
     if (const auto listed = context.listed_homes.find(name_); listed != context.listed_homes.end()) {
       listed_ = listed->second;
@@ -130,31 +113,6 @@ class Contest {
 };
 
 }  // namespace
-
-std::string home_key(const std::string& url, const std::string& name) { return url + separator + name; }
-
-bool is_home_key(const std::string& key) { return key.find(separator) != std::string::npos; }
-
-std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name) {
-  std::set<std::string> homes;
-  for (const auto& [key, cursor] : known) {
-    if (is_home_of(key, name)) homes.insert(key.substr(0, key.rfind(separator)));
-  }
-  return homes;
-}
-
-void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url) {
-  std::erase_if(cursors, [&](const auto& entry) { return is_home_of(entry.first, name); });
-  // With the instance, so that a version without homes takes it for an address that is no longer queried.
-  if (!url.empty()) cursors[home_key(url, name)] = {cursors.at(name).instance, {}};
-}
-
-void forget_homes(tracker::Cursors& cursors) {
-  std::erase_if(cursors, [&](const auto& entry) {
-    return is_home_key(entry.first) &&
-           !cursors.contains(entry.first.substr(entry.first.rfind(separator) + 1));
-  });
-}
 
 std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context) {
   std::map<std::string, std::vector<std::size_t>> by_name;

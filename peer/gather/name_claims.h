@@ -8,22 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tracker/cycles/ids.h"
+#include "tracker/cycles/peer_book.h"
 
 namespace spoor::peer {
-
-// The home of a name is the address where it was read last. It is stored among the cursors, under this key.
-std::string home_key(const std::string& url, const std::string& name);
-bool is_home_key(const std::string& key);
-
-// The stored homes of a name: one, or none.
-std::set<std::string> homes_of(const tracker::Cursors& known, const std::string& name);
-
-// Stores `url` as the only home of the name, or removes the home if `url` is empty.
-void set_home(tracker::Cursors& cursors, const std::string& name, const std::string& url);
-
-// Removes the homes of names that have no cursor.
-void forget_homes(tracker::Cursors& cursors);
 
 // The identity that a tracker reports at an address.
 struct NameClaim {
@@ -48,12 +35,12 @@ struct JudgedClaim {
 };
 
 struct ClaimContext {
-  const tracker::Cursors& known;  // of the last stored scan
-  std::string own_name;           // may be empty: not known
-  std::string own_url;            // of the node's own daemon
+  const tracker::PeerBook& known;  // of the last stored scan
+  std::string own_name;            // may be empty: not known
+  std::string own_url;             // of the node's own daemon
   // The addresses at which a source of members lists a name.
   std::map<std::string, std::set<std::string>> listed_homes;
-  // Addresses that sources of members list now, and where no tracker responded. Without departed addresses.
+  // Addresses that sources of members list now, and where no tracker responded.
   std::set<std::string> silent;
 };
 
@@ -61,8 +48,7 @@ struct ClaimContext {
 // home. Otherwise, a name that was read before moves only if its home is no longer listed or responds under
 // another name, and the same is true of the address at which a source of members lists the name now. The home
 // of a name that was never read is where a source of members lists it; without a listing, the first claim is
-// accepted. Cursors from versions without homes: the homes are the addresses where the instance of the name's
-// cursor responded last.
+// accepted.
 //
 // Pure function. `claims` are in the order of the members.
 std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context);

@@ -14,7 +14,7 @@ DnsMembers::DnsMembers(std::shared_ptr<Resolver> resolver, Options options)
   options_.names = std::move(names);
 }
 
-std::vector<SourceListing> DnsMembers::list(const LastScan& /*last*/) {
+std::vector<SourceListing> DnsMembers::list() {
   if (options_.names.empty()) return {};
   auto answers = resolver_->resolve(options_.names);
   std::vector<SourceListing> listings;
@@ -27,7 +27,6 @@ std::vector<SourceListing> DnsMembers::list(const LastScan& /*last*/) {
     SourceListing listing{.source = "dns " + options_.names[i].to_string(),
                           .listed = urls_of(answers[i].endpoints, answers[i].problem)};
     listing.problem = std::move(answers[i].problem);
-    listing.forget_after = options_.forget_after;
     listings.push_back(std::move(listing));
   }
   return listings;

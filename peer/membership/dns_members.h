@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -17,13 +16,12 @@ class DnsMembers final : public MemberSource {
     std::vector<base::DnsSource> names;
     // Uses https. The certificate must be for the name in `names`, or for the target of its SRV record.
     bool is_tls = false;
-    std::chrono::milliseconds forget_after = std::chrono::hours(24);
   };
 
   DnsMembers(std::shared_ptr<Resolver> resolver, Options options);
 
   // Resolves all names in parallel.
-  std::vector<SourceListing> list(const LastScan& last) override;
+  std::vector<SourceListing> list() override;
 
  private:
   const std::shared_ptr<Resolver> resolver_;

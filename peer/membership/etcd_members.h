@@ -1,6 +1,6 @@
 #pragma once
 
-#include <chrono>
+#include <string>
 #include <vector>
 
 #include "peer/membership/etcd_client.h"
@@ -9,32 +9,21 @@
 
 namespace spoor::peer {
 
-// The listing of a registry, with its gaps since `last`. `self` is the node that reads it: its own daemon is
-// not listed, and its instance is not expected.
-SourceListing to_listing(const Registry& registry, const EtcdLocation& location, const LastScan& last,
-                         const RegisteredMember& self);
+// The listing of a registry. `own_url` is that of the node that reads it: its own daemon is not listed.
+SourceListing to_listing(const Registry& registry, const std::string& own_url);
 
 // The members that are registered in etcd. The client must outlive it.
 class EtcdMembers final : public MemberSource {
  public:
-  struct Options {
-    EtcdLocation location;
-    RegisteredMember self;
-    std::chrono::milliseconds forget_after = std::chrono::hours(24);
-  };
-
-  EtcdMembers(EtcdClient& client, Options options);
+  EtcdMembers(EtcdClient& client, EtcdLocation location, std::string own_url);
 
   // A registry where no node has registered yet is a problem: it may be the wrong one.
-  std::vector<SourceListing> list(const LastScan& last) override;
-
-  // Whether etcd responded to the last list().
-  bool has_responded() const { return has_responded_; }
+  std::vector<SourceListing> list() override;
 
  private:
   EtcdClient& client_;
-  const Options options_;
-  bool has_responded_ = false;
+  const EtcdLocation location_;
+  const std::string own_url_;
 };
 
 }  // namespace spoor::peer

@@ -58,7 +58,6 @@ base::Result<> EtcdRegistration::hold_lease() {
   return {};
 }
 
-// Concurrent registrations conflict, because all of them change the membership log.
 base::Result<> EtcdRegistration::enter() {
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     read_at_.reset();
@@ -108,7 +107,7 @@ base::Result<> EtcdRegistration::check_self() {
         entry.member.node, entry.member.url);
   }
   is_missing_ = !is_in_registry;
-  if (!is_there || registry_.log.id.empty()) return enter();
+  if (!is_there) return enter();
   is_entered_ = true;
   return {};
 }
@@ -136,7 +135,7 @@ std::vector<RegistryEntry> EtcdRegistration::absent_members() {
   return absent;
 }
 
-// Evicts one at a time: each eviction changes the membership log, on which the next one is conditional.
+// One at a time: a probe takes as long as its timeout.
 base::Result<> EtcdRegistration::evict_absent() {
   std::vector<RegistryEntry> gone = absent_members();
   std::erase_if(gone, [&](const RegistryEntry& entry) { return is_self(entry); });
@@ -152,7 +151,7 @@ base::Result<> EtcdRegistration::evict_absent() {
     const RegistryEntry& entry = gone[next_probe_++ % gone.size()];
     // It may have lost only its connection to etcd, and still acknowledge marks.
     if (options_.answers(entry)) continue;
-    const auto done = evict_member(client_, options_.location, entry, registry_.log);
+    const auto done = evict_member(client_, options_.location, entry);
     if (!done) return done.error();
     read_at_.reset();
     if (*done) evicted_.push_back(entry);

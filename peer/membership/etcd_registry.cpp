@@ -16,9 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t value_bytes_max = 4096;
-constexpr std::size_t log_bytes_max = 512U << 10U;
-constexpr std::uint64_t count_max = std::uint64_t{1} << 53U;
-// With "ledger" between them, they sort next to each other: one range holds all three.
+// They sort next to each other: one range holds both.
 constexpr const char* alive = "alive";
 constexpr const char* members = "members";
 
@@ -35,7 +33,8 @@ std::string percent_encoded(std::string_view text) {
   return encoded;
 }
 
-std::string membership_log_key(const EtcdLocation& location) { return key_prefix(location) + "ledger"; }
+// Of earlier versions: between the others.
+std::string ledger_key(const EtcdLocation& location) { return key_prefix(location) + "ledger"; }
 
 std::string key_of(const EtcdLocation& location, const char* kind, const RegisteredMember& member) {
   return fmt::format("{}{}/{}/{}", key_prefix(location), kind, percent_encoded(member.node),
@@ -44,18 +43,6 @@ std::string key_of(const EtcdLocation& location, const char* kind, const Registe
 
 json to_json(const RegisteredMember& member) {
   return {{"node", member.node}, {"url", member.url}, {"instance", member.instance}};
-}
-
-std::uint64_t count_of(const json& object, const char* name) {
-  const json& count = object.at(name);
-  return count.is_number_unsigned() ? count.get<std::uint64_t>() : count_max + 1;
-}
-
-bool is_plausible(const MembershipLog& log) {
-  return !log.id.empty() && log.entered <= count_max && log.left <= log.entered &&
-         log.recent.size() <= log.left && std::ranges::all_of(log.recent, [](const RegisteredMember& gone) {
-           return is_node_name(gone.node);
-         });
 }
 
 base::Error not_understood(const EtcdEntry& entry, std::string_view why) {
@@ -91,21 +78,13 @@ base::Result<RegistryEntry> parse_member(const EtcdLocation& location, const Etc
   return parsed;
 }
 
-// The entries under "members", the lease of each key under "alive", and the membership log between them.
+// The entries under "members", and the lease of each key under "alive".
 base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdListing& listing) {
   const std::string members_folder = key_prefix(location) + members + '/';
   std::map<std::string, EtcdLease> living;
   Registry registry;
-  registry.cluster_id = listing.cluster_id;
-  registry.revision = listing.revision;
   for (const EtcdEntry& entry : listing.entries) {
-    if (entry.key == membership_log_key(location)) {
-      auto log = MembershipLog::parse(entry.value);
-      if (!log) return not_understood(entry, "its value is not a membership log");
-      registry.log = *std::move(log);
-      registry.log.mod_revision = entry.mod_revision;
-      continue;
-    }
+    if (entry.key == ledger_key(location)) continue;
     if (!entry.key.starts_with(members_folder)) {
       living[entry.key] = entry.lease;
       continue;
@@ -122,49 +101,6 @@ base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdLi
 
 }  // namespace
 
-MembershipLog MembershipLog::with_entry() const {
-  MembershipLog more = *this;
-  // As random as an instance id, for the same reason.
-  if (more.id.empty()) more.id = tracker::InstanceId::random().to_string();
-  ++more.entered;
-  return more;
-}
-
-MembershipLog MembershipLog::without(const RegisteredMember& member) const {
-  MembershipLog less = *this;
-  // The log was erased by hand after the entry was made.
-  if (less.id.empty()) less.id = tracker::InstanceId::random().to_string();
-  ++less.left;
-  less.entered = std::max(less.entered, less.left);
-  less.recent.push_back(member);
-  if (less.recent.size() > recent_max) less.recent.erase(less.recent.begin());
-  return less;
-}
-
-std::string MembershipLog::to_value() const {
-  json gone = json::array();
-  for (const RegisteredMember& member : recent) gone.push_back(to_json(member));
-  return json{{"id", id}, {"entered", entered}, {"left", left}, {"recent", std::move(gone)}}.dump();
-}
-
-std::optional<MembershipLog> MembershipLog::parse(std::string_view value) {
-  if (value.size() > log_bytes_max) return std::nullopt;
-  const auto parsed = json::parse(value, nullptr, false);
-  try {
-    MembershipLog log;
-    log.id = parsed.at("id").get<std::string>();
-    log.entered = count_of(parsed, "entered");
-    log.left = count_of(parsed, "left");
-    for (const json& gone : parsed.at("recent")) {
-      log.recent.push_back({gone.at("node").get<std::string>(), gone.at("url").get<std::string>(),
-                            gone.at("instance").get<std::string>()});
-    }
-    return is_plausible(log) ? std::optional(std::move(log)) : std::nullopt;
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
-}
-
 bool is_node_name(std::string_view text) {
   constexpr std::size_t bytes_max = 255;
   // A colon would make it an address.
@@ -175,8 +111,6 @@ bool is_node_name(std::string_view text) {
 std::string key_prefix(const EtcdLocation& location) {
   return fmt::format("{}/{}/", location.prefix, percent_encoded(location.cluster));
 }
-
-std::string cycle_lease_key(const EtcdLocation& location) { return key_prefix(location) + "opener"; }
 
 EtcdRange registry_range(const EtcdLocation& location) {
   // '0' is the character after '/'.
@@ -189,18 +123,10 @@ base::Result<bool> register_member(EtcdClient& client, const EtcdLocation& locat
   const auto before = std::ranges::find_if(registry.entries, [&](const RegistryEntry& entry) {
     return entry.member.node == member.node && entry.member.url == member.url;
   });
-  const bool is_there = before != registry.entries.end();
-  const bool is_replaced = is_there && before->member.instance != member.instance;
   const std::string key = key_of(location, members, member);
   const std::string value = to_json(member).dump();
-  EtcdChanges changes{{{key, value}, {key_of(location, alive, member), value, lease}}};
-  std::vector<EtcdCondition> conditions{{key, is_there ? before->mod_revision : 0}};
-  if (!is_there || is_replaced || registry.log.id.empty()) {
-    const MembershipLog entered = is_replaced ? registry.log.without(before->member) : registry.log;
-    changes.puts.push_back({membership_log_key(location), entered.with_entry().to_value()});
-    conditions.push_back({membership_log_key(location), registry.log.mod_revision});
-  }
-  return client.change_if(conditions, changes);
+  const EtcdCondition conditions[] = {{key, before == registry.entries.end() ? 0 : before->mod_revision}};
+  return client.change_if(conditions, {{{key, value}, {key_of(location, alive, member), value, lease}}});
 }
 
 base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location) {
@@ -209,13 +135,11 @@ base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& loc
   return parse_registry(location, *listing);
 }
 
-base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location, const RegistryEntry& entry,
-                                const MembershipLog& log) {
+base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location,
+                                const RegistryEntry& entry) {
   const EtcdCondition conditions[] = {{key_of(location, members, entry.member), entry.mod_revision},
-                                      {key_of(location, alive, entry.member)},
-                                      {membership_log_key(location), log.mod_revision}};
-  return client.change_if(conditions, {{{membership_log_key(location), log.without(entry.member).to_value()}},
-                                       {key_of(location, members, entry.member)}});
+                                      {key_of(location, alive, entry.member)}};
+  return client.change_if(conditions, {{}, {key_of(location, members, entry.member)}});
 }
 
 }  // namespace spoor::peer

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <span>
+#include <string>
 
 #include "scanner/errors.h"
 #include "scanner/store/sqlite.h"
@@ -14,7 +15,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 4;
+constexpr int version = 5;
 // A new database is made as one of this version, and migrated as older ones are.
 constexpr int version_oldest = 2;
 
@@ -99,17 +100,41 @@ constexpr std::array<Column, 3> columns_of_4 = {
     Column{"links", "owner", "INTEGER"},
 };
 
+constexpr const char* peers_table = R"sql(
+CREATE TABLE peers(
+  name TEXT NOT NULL, instance TEXT NOT NULL, cycle INTEGER NOT NULL, home TEXT NOT NULL, standing INTEGER NOT NULL,
+  silent_ms INTEGER NOT NULL, run INTEGER NOT NULL, PRIMARY KEY(name, instance)
+) WITHOUT ROWID)sql";
+
+// Cursors by name become peers by name and instance. A name without an instance was never read, and one
+// without a cycle had two trackers: the next read of either is a gap, as before. Rows whose names have a ':'
+// are addresses.
+constexpr const char* peers_of_4 = R"sql(
+  SELECT peer, instance, iif(instance GLOB '*[1-9a-f]*', cycle, 0),
+    coalesce((SELECT substr(home.peer, 1, instr(home.peer, char(10)) - 1) FROM cursors AS home
+      WHERE instr(home.peer, char(10)) > 0
+        AND substr(home.peer, instr(home.peer, char(10)) + 1) = cursors.peer),
+      (SELECT home.peer FROM cursors AS home
+      WHERE instr(home.peer, ':') > 0 AND instr(home.peer, char(10)) = 0 AND home.instance = cursors.instance), ''),
+    iif(instance GLOB '*[1-9a-f]*' AND cycle = 0, 2, 0), 0, 0
+  FROM cursors WHERE instr(peer, ':') = 0
+)sql";
+
 // What a database of one version lacks of the next one. No step touches directories: its time and space do
 // not depend on their number. A column may be there already: databases of version 3 got them one by one.
 struct Step {
   int from;
-  const char* sql;
+  std::string sql;
   std::span<const Column> columns;
 };
-constexpr std::array<Step, 2> steps = {
-    Step{2, link_tables, {}},
-    Step{3, "DELETE FROM settings WHERE key = 'links_since'", columns_of_4},
-};
+
+std::array<Step, 3> steps() {
+  const std::string peers = fmt::format(
+      "{}; INSERT INTO peers {}; DROP TABLE cursors; DELETE FROM settings WHERE key = 'roll_position'",
+      peers_table, peers_of_4);
+  return {Step{2, link_tables, {}}, Step{3, "DELETE FROM settings WHERE key = 'links_since'", columns_of_4},
+          Step{4, peers, {}}};
+}
 
 int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
@@ -127,7 +152,7 @@ bool is_migratable(SQLite::Database& database) {
 }
 
 void migrate(SQLite::Database& database, int from) {
-  for (const Step& step : steps) {
+  for (const Step& step : steps()) {
     if (step.from < from) continue;
     database.exec(step.sql);
     for (const Column& column : step.columns) {
@@ -155,6 +180,13 @@ base::Result<> prepare_schema(SQLite::Database& database) {
   }
   transaction.commit();
   return {};
+}
+
+const char* peers_query(SQLite::Database& database) {
+  constexpr int first_with_peers = 5;
+  return pragma(database, "user_version") < first_with_peers
+             ? peers_of_4
+             : "SELECT name, instance, cycle, home, standing, silent_ms, run FROM peers";
 }
 
 base::Error foreign_error(std::string_view file) {

@@ -11,12 +11,16 @@ namespace spoor::scanner {
 
 constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
 
-// Creates the tables in an empty file, migrates a database of one of the last two versions in one
+// Creates the tables in an empty file, migrates a database of one of the last three versions in one
 // transaction, or else checks that it is a scan database of this version. Fails with Errc::database_unusable
 // if another program or a newer Spoor wrote it, and leaves it unchanged.
 //
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);
+
+// Selects name, instance, cycle, home, standing, silent_ms and run of each peer, also from an older version,
+// as a reader finds it before the first scan after an upgrade.
+const char* peers_query(SQLite::Database& database);
 
 // Errc::database_unusable: another program wrote the file.
 base::Error foreign_error(std::string_view file);

@@ -237,23 +237,24 @@ base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem:
   });
 }
 
-base::Result<tracker::Cursors> UsageDatabase::cursors() {
-  return guarded("read the cursors", *database_, [&] {
-    SqliteStatement query(*database_, "SELECT peer, instance, cycle FROM cursors");
-    tracker::Cursors cursors;
+base::Result<tracker::PeerBook> UsageDatabase::peers() {
+  return guarded("read the peers", *database_, [&] {
+    SqliteStatement query(*database_, peers_query(*database_));
+    tracker::PeerBook book;
     while (query.step()) {
-      // An unreadable cursor is ignored: the marks of that peer are then a gap over everything.
+      // One without an instance is found by no scan: it becomes a gap.
       const auto instance = tracker::InstanceId::parse(std::string(query.blob(1)));
-      if (!instance) continue;
-      cursors[std::string(query.blob(0))] = {*instance, {query.number<std::uint64_t>(2)}};
+      const auto standing =
+          std::min(query.number<std::uint64_t>(4), static_cast<std::uint64_t>(tracker::standing_max));
+      book[{std::string(query.blob(0)), instance.value_or(tracker::InstanceId())}] = {
+          .cycle = {query.number<std::uint64_t>(2)},
+          .home = std::string(query.blob(3)),
+          .standing = static_cast<tracker::Standing>(standing),
+          .silent = std::chrono::milliseconds(query.number<std::int64_t>(5)),
+          .run = query.number<std::uint64_t>(6)};
     }
-    return cursors;
+    return book;
   });
-}
-
-base::Result<std::string> UsageDatabase::membership_checkpoint() {
-  return guarded("read a setting", *database_,
-                 [&] { return text_setting(*database_, membership_checkpoint_key).value_or(""); });
 }
 
 base::Result<std::size_t> UsageDatabase::start_level() {
@@ -407,13 +408,17 @@ base::Result<> ScanTransaction::remove_setting(std::string_view key) {
   return guarded("remove a setting", database_, [&] { erase_setting(database_, key); });
 }
 
-base::Result<> ScanTransaction::set_cursors(const tracker::Cursors& cursors) {
-  return guarded("write the cursors", database_, [&] {
-    database_.exec("DELETE FROM cursors");
-    SqliteStatement insert(database_, "INSERT INTO cursors(peer, instance, cycle) VALUES(?, ?, ?)");
-    for (const auto& [peer, cursor] : cursors) {
-      const std::string instance = cursor.instance.to_string();
-      const SqliteStatement::Use use(insert, SqliteText{peer}, SqliteText{instance}, cursor.cycle.value);
+base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
+  return guarded("write the peers", database_, [&] {
+    database_.exec("DELETE FROM peers");
+    SqliteStatement insert(database_,
+                           "INSERT INTO peers(name, instance, cycle, home, standing, silent_ms, run) "
+                           "VALUES(?, ?, ?, ?, ?, ?, ?)");
+    for (const auto& [id, peer] : book) {
+      const std::string instance = id.instance.to_string();
+      const SqliteStatement::Use use(insert, SqliteText{id.name}, SqliteText{instance}, peer.cycle.value,
+                                     SqliteText{peer.home}, static_cast<std::uint64_t>(peer.standing),
+                                     static_cast<std::int64_t>(peer.silent.count()), peer.run);
       insert.run();
     }
   });

@@ -22,7 +22,7 @@
 #include "scanner/store/link_store.h"
 #include "scanner/store/owner_sums.h"
 #include "scanner/store/scan_record.h"
-#include "tracker/cycles/ids.h"
+#include "tracker/cycles/peer_book.h"
 
 namespace spoor::scanner {
 
@@ -33,7 +33,6 @@ struct StoredDrive {
 
 // Keys of the settings in the database.
 inline constexpr const char* start_level_key = "start_level";
-inline constexpr const char* membership_checkpoint_key = "roll_position";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
 // Of the history (scanner/history/scan_history.h): the time of the first scan with one, the last scan, the
 // settings of that scan, how much is kept, and KnownDirectories of that scan.
@@ -83,13 +82,10 @@ class UsageDatabase {
   static base::Result<UsageDatabase> open_read_only(const std::filesystem::path& file);
 
   // As stored by the last committed scan; empty before the first.
-  base::Result<tracker::Cursors> cursors();
+  base::Result<tracker::PeerBook> peers();
 
   // The level that the last committed scan requests for the next cycle; 0 if none is stored or it is invalid.
   base::Result<std::size_t> start_level();
-
-  // ScanInput::membership_checkpoint of the last committed scan; empty before the first.
-  base::Result<std::string> membership_checkpoint();
 
   // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
@@ -168,8 +164,8 @@ class ScanTransaction {
   base::Result<> set_setting(std::string_view key, std::string_view value);
   base::Result<> remove_setting(std::string_view key);
 
-  // Replaces all stored cursors.
-  base::Result<> set_cursors(const tracker::Cursors& cursors);
+  // Replaces all stored peers.
+  base::Result<> set_peers(const tracker::PeerBook& book);
 
   // Adds the record, and makes all changes durable. After a failure, the database is unchanged.
   base::Result<> commit(const ScanRecord& record);

@@ -17,6 +17,7 @@
 #include "scanner/walk/directory_reader.h"
 #include "scanner/walk/pace.h"
 #include "tracker/cycles/ids.h"
+#include "tracker/cycles/peer_book.h"
 #include "tracker/filter/mark_set.h"
 #include "tracker/paths/namespace_rules.h"
 
@@ -70,13 +71,10 @@ struct ScanOptions {
 // resumes a killed one uses the input of that one.
 struct ScanInput {
   tracker::MarkSet marks;
-  // From where to read next time, for each known peer: moved for peers that responded, as before for the
-  // others. A peer that is missing here has no cursor afterwards.
-  tracker::Cursors next_cursors = {};
+  // The known peers afterwards, and from where to read each of them next time.
+  tracker::PeerBook book = {};
   // The level at which the next cycle is to open; 0 is no opinion.
   std::size_t start_level = 0;
-  // Up to where the membership log was read (peer/membership/etcd_members.cpp).
-  std::string membership_checkpoint = {};
   // When gathering began: the scan may miss changes made later.
   base::WallTime started_at = {};
   tracker::CycleId cycle = {};

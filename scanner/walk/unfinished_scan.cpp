@@ -15,7 +15,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr std::string_view magic = "SPOORUNF";
-constexpr std::uint32_t version = 4;
+constexpr std::uint32_t version = 5;
 constexpr const char* head_name = "scan";
 constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
 constexpr std::uint64_t kept_free_min = std::uint64_t{512} << 20U;
@@ -29,14 +29,17 @@ void put_text(base::ByteWriter& out, std::string_view text) {
 std::string get_text(base::ByteReader& in) { return std::string(in.raw(in.u64())); }
 
 void put_input(base::ByteWriter& out, const ScanInput& input) {
-  out.u64(input.next_cursors.size());
-  for (const auto& [peer, cursor] : input.next_cursors) {
-    put_text(out, peer);
-    tracker::encode_instance(out, cursor.instance);
-    out.u64(cursor.cycle.value);
+  out.u64(input.book.size());
+  for (const auto& [id, peer] : input.book) {
+    put_text(out, id.name);
+    tracker::encode_instance(out, id.instance);
+    out.u64(peer.cycle.value);
+    put_text(out, peer.home);
+    out.u8(static_cast<std::uint8_t>(peer.standing));
+    out.u64(static_cast<std::uint64_t>(peer.silent.count()));
+    out.u64(peer.run);
   }
   out.u64(input.start_level);
-  put_text(out, input.membership_checkpoint);
   out.u64(static_cast<std::uint64_t>(input.started_at.time_since_epoch().count()));
   out.u64(input.cycle.value);
   out.u8(input.partial ? 1 : 0);
@@ -53,12 +56,17 @@ void put_input(base::ByteWriter& out, const ScanInput& input) {
 std::optional<ScanInput> get_input(base::ByteReader& in) {
   ScanInput input;
   for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
-    std::string peer = get_text(in);
+    std::string name = get_text(in);
     const tracker::InstanceId instance = tracker::decode_instance(in);
-    input.next_cursors[std::move(peer)] = {instance, {in.u64()}};
+    tracker::KnownPeer& peer = input.book[{std::move(name), instance}];
+    peer.cycle = {in.u64()};
+    peer.home = get_text(in);
+    peer.standing = static_cast<tracker::Standing>(
+        std::min<std::uint8_t>(in.u8(), static_cast<std::uint8_t>(tracker::standing_max)));
+    peer.silent = std::chrono::milliseconds(static_cast<std::int64_t>(in.u64()));
+    peer.run = in.u64();
   }
   input.start_level = in.u64();
-  input.membership_checkpoint = get_text(in);
   input.started_at = base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
   input.cycle = {in.u64()};
   input.partial = in.u8() != 0;

@@ -119,7 +119,7 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
   const Peers peers(count, items);
   const double with_peers = peak_mib();
   fmt::print("{} spoord on Unix sockets, {} directories marked through each\n", count, items);
-  tracker::Cursors cursors;
+  const tracker::PeerBook nobody;
   Figures took_ms;
   for (int round = 0; round < rounds; ++round) {
     peer::HttpTransport http({.timeout = std::chrono::minutes(1)});
@@ -129,7 +129,7 @@ void bench_peers(std::uint64_t count, std::uint64_t items, int rounds) {
     options.min_cycle_age = std::chrono::hours(1);  // the live cycle, each time
     const auto started = Steady::now();
     options.members.endpoints = peers.endpoints();
-    const auto gathered = peer::gather(transport, cursors, options);
+    const auto gathered = peer::gather(transport, nobody, options);
     took_ms.add(1000 * seconds_since(started));
     fmt::print(
         "gathered in {:.1f} ms, {:.1f} MiB received, {} of {} answered\n", 1000 * seconds_since(started),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -19,14 +20,18 @@ using testing::HasSubstr;
 // Of a daemon that has a peer, marks and a snapshot.
 ordered_json status_of_daemon() {
   const support::TempDirectory directory;
-  const std::string socket = directory / "spoor.sock";
-  const std::string config = directory / "spoor.json";
-  std::filesystem::create_directory(directory / "drive");
-  std::ofstream(config) << ordered_json{
-      {"node", {{"name", "node1"}, {"data_dir", directory / "data"}}},
-      {"drives", {directory / "drive"}},
-      {"listen", {{{"unix", socket}}}},
-      {"peers", {{"static", {"unix:" + std::string(directory / "other.sock")}}}}};
+  const auto write_config = [&](const std::string& name, const ordered_json& peers) {
+    const std::string base = directory / name;
+    std::filesystem::create_directories(base + "/drive");
+    std::ofstream(base + ".json") << ordered_json{{"node", {{"name", name}, {"data_dir", base + "/data"}}},
+                                                  {"drives", {base + "/drive"}},
+                                                  {"listen", {{{"unix", base + ".sock"}}}},
+                                                  {"peers", {{"static", peers}}}};
+    return base + ".json";
+  };
+  const std::string config = write_config("node1", {"unix:" + std::string(directory / "node2.sock")});
+  support::Daemon other({SPOORD, "--config", write_config("node2", ordered_json::array())});
+  EXPECT_FALSE(other.wait_for("listening on unix:").empty()) << other.log();
   support::Daemon daemon({SPOORD, "--config", config});
   EXPECT_FALSE(daemon.wait_for("listening on unix:").empty()) << daemon.log();
   EXPECT_EQ(support::run_command({SPOOR, "--config", config, "mark", "a/b"}).code, 0);
@@ -91,7 +96,7 @@ TEST(StatusTextTest, WholeStatus_ShowsEachSection) {
         "marks are NOT acknowledged: no space\n",
         "etcd       NOT registered, 2 members known\n           failing: no answer\n",
         "dns        x.example:7420: 1 member known\n", "not watched since 2026-01-02T00:00:00Z: overlayfs",
-        "marks from", "other.sock"}) {
+        "marks from", "node2.sock"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <tuple>
 
-#include "peer/membership/cycle_lease.h"
 #include "tests/cluster/etcd_fixture.h"
 
 namespace spoor::cluster {
@@ -119,22 +118,6 @@ TEST_F(EtcdTest, RegistrationOutdatedOrOfAnotherBoot_NodeIsNotReady) {
   etcd_.start_again();
   EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
   EXPECT_EQ(get(node, "/readyz").status, 200U);
-}
-
-TEST_F(EtcdTest, CycleLeaseHeldByAnotherScan_ScanJoinsTheCycle) {
-  const auto& node = cluster_.nodes()[0];
-  const std::uint64_t cycle = cluster_.scan(node)["cycle"];
-  EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 1);
-
-  peer::CycleLease somebody(client_, clock_, {.location = place_, .node = "somebody"});
-  ASSERT_TRUE(somebody.acquire());
-  change_and_tell(cluster_.nodes()[2]);
-  const auto joined = cluster_.scan(node, 0, {"--set", "peers.timeout=5s"});
-  EXPECT_EQ(joined["cycle"], cycle + 1);
-  EXPECT_EQ(joined["mode"], "incremental");
-  expect_truth();
-  somebody.release();
-  EXPECT_EQ(cluster_.scan(node)["cycle"], cycle + 2);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST(LoadTest, EverySetting_IsRead) {
     "tracker": {"items": 5, "fp_rate": 0.01, "history": 3, "save_interval": "250s", "durability": "os", "memory_limit": 4096},
     "namespace": {"exclude": ["*/tmp/*"], "bucket_names": "s3"},
     "peers": {"static": ["unix:/run/p.sock"], "dns": ["a.b:1", "srv:_s._tcp.b"], "dns_servers": ["::1"], "forget_after": "1h", "timeout": "250ms"},
-    "scan": {"min_cycle_age": "0s", "require": "all", "new_peers": "trust", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s", "file_feed": true},
+    "scan": {"min_cycle_age": "0s", "require": "all", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s", "file_feed": true},
     "usage": {"copies": [{"path": "b*/c", "factor": 1.5}],
               "limits": [{"bytes": "1TiB", "files": 5}, {"path": "b", "growth_per_day": 1024}],
               "owners": true},
@@ -75,7 +75,6 @@ TEST(LoadTest, EverySetting_IsRead) {
   expected.peers.timeout = std::chrono::milliseconds(250);
   expected.scan = {.min_cycle_age = std::chrono::seconds(0),
                    .require = Require::all,
-                   .new_peers = NewPeers::trust,
                    .threads = 7,
                    .max_dirs_per_second = 9,
                    .audit_period = std::chrono::seconds(0),
@@ -88,6 +87,15 @@ TEST(LoadTest, EverySetting_IsRead) {
   expected.limits = {.max_body_bytes = 1024, .max_connections = 2};
   expected.log = {.level = LogLevel::warn, .format = LogFormat::json};
   EXPECT_EQ(config, expected);
+}
+
+TEST(LoadTest, SettingOfEarlierVersions_IsIgnored) {
+  EXPECT_EQ(load_minimal({"scan.new_peers=trust"}).has_value(), false) << "no override has it";
+  const Config config =
+      load_text(R"({"node": {"name": "n"}, "drives": ["/a"], "scan": {"new_peers": "trust", "threads": 2}})",
+                "f", {})
+          .value();
+  EXPECT_EQ(config.scan.threads, 2U);
 }
 
 TEST(LoadTest, Boolean_AcceptsOnlyTrueOrFalse) {

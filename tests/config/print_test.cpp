@@ -42,7 +42,6 @@ TEST(PrintTest, EverySetting_RoundTrips) {
   config.peers.timeout = std::chrono::milliseconds(1);
   config.scan = {.min_cycle_age = std::chrono::milliseconds(0),
                  .require = Require::all,
-                 .new_peers = NewPeers::trust,
                  .threads = 256,
                  .max_dirs_per_second = 1'000'000'000,
                  .audit_period = std::chrono::milliseconds(0)};

@@ -43,11 +43,15 @@ class ApiTest : public testing::Test {
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
     snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    introduction_.emplace(context_, disk_, *persistence_, node_.node, clock_, timers_);
+    introduction_->open_alone();
+    peers_.emplace(context_, reading_, PeerWatch::Options{.cluster = "default"}, *introduction_, clock_,
+                   timers_);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
-                    nullptr, clock_);
+                    nullptr, *introduction_, clock_);
     routes_.emplace(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          peers_, nullptr, *intake_, metrics_, scans_, watched_, reading_},
+                          *peers_, *introduction_, nullptr, *intake_, metrics_, scans_, watched_, reading_},
         clock_);
     api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
   }
@@ -96,7 +100,8 @@ class ApiTest : public testing::Test {
   std::unique_ptr<tracker::Persistence> persistence_;
   std::optional<SnapshotScheduler> snapshot_scheduler_;
   std::optional<GroupCommit> group_commit_;
-  PeerWatch peers_{context_, reading_, {.cluster = "default"}, clock_, timers_};
+  std::optional<Introduction> introduction_;
+  std::optional<PeerWatch> peers_;
   Reports reports_{"/nowhere/scan.db", reading_, clock_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "tests/daemon/api_fixture.h"
+#include "tracker/cycles/member_marks.h"
 
 namespace spoor::daemon {
 namespace {
@@ -41,6 +42,22 @@ class Held {
   std::promise<void> release_;
   bool is_released_ = false;
 };
+
+TEST_F(ApiTest, MemberInACycleRequest_IsRecordedDurablyBeforeTheResponse) {
+  start();
+  const tracker::PeerId member{"rack/n2", tracker::InstanceId::random()};
+  const std::string body = R"({"cluster":"default","marks":false,"member":{"name":")" + member.name +
+                           R"(","instance":")" + member.instance.to_string() + R"("}})";
+  Held disk(disk_);
+  Asked& asked = ask("POST", "/v1/peer/cycle", body);
+  EXPECT_FALSE(asked.answer);
+  disk.release();
+  wait_for(asked);
+  EXPECT_EQ(asked.answer->status, 200U);
+  EXPECT_GE(persistence_->durable_position(), persistence_->tracker().position());
+  const auto recorded = tracker::member_marks(*persistence_->tracker().state().current_marks).joined;
+  EXPECT_THAT(recorded, testing::ElementsAre(testing::Key(member)));
+}
 
 // What another request marked a moment ago is not on the disk yet either.
 TEST_F(ApiTest, KnownMark_EarlierMarkNotYetDurable_WaitsForIt) {

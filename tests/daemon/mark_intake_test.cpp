@@ -15,9 +15,10 @@ namespace {
 
 using tracker::MarkKind;
 
-class MarkIntakeTest : public SteppedNode {
+// Of a node that no member has recorded.
+class NewNodeIntakeTest : public SteppedNode {
  protected:
-  ~MarkIntakeTest() override {
+  ~NewNodeIntakeTest() override {
     for (boost::asio::thread_pool* const pool : {&pool_, &large_bodies_}) pool->join();
   }
 
@@ -47,9 +48,34 @@ class MarkIntakeTest : public SteppedNode {
   const tracker::NamespaceRules rules_{{.exclude = {"*.tmp"}}};
   boost::asio::thread_pool large_bodies_{1};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
+  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
   MarkIntake intake_{context_,      large_bodies_, *persistence_, rules_, tracker::DrivePaths({"/mnt/1"}),
-                     group_commit_, nullptr,       clock_};
+                     group_commit_, nullptr,       introduction_, clock_};
 };
+
+class MarkIntakeTest : public NewNodeIntakeTest {
+ protected:
+  MarkIntakeTest() { introduction_.open_alone(); }
+};
+
+TEST_F(NewNodeIntakeTest, NoMemberResponds_MarksAreMadeAndNotAcknowledged) {
+  Taken taken;
+  take(taken, source_of("a/b"));
+  settle();
+  EXPECT_FALSE(taken) << "the members may be starting, too";
+  pass(std::chrono::seconds(5));
+  ASSERT_TRUE(taken && !*taken);
+  EXPECT_EQ(taken->error().code, "not_a_member");
+  EXPECT_TRUE(is_dirty("a/b"));
+}
+
+TEST_F(NewNodeIntakeTest, MemberResponds_WaitingMarksAreAcknowledged) {
+  Taken taken;
+  take(taken, source_of("a/b"));
+  boost::asio::co_spawn(context_, introduction_.take({{"b", tracker::InstanceId::random()}}, false), rethrow);
+  settle();
+  ASSERT_TRUE(taken && *taken);
+}
 
 TEST_F(MarkIntakeTest, Paths_AreNormalisedAndFiltered) {
   Taken taken;

@@ -7,13 +7,15 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/daemon/stepped_node.h"
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/lent_transport.h"
-#include "tests/fakes/manual_timers.h"
+#include "tracker/cycles/member_marks.h"
 
 namespace spoor::daemon {
 namespace {
@@ -23,13 +25,14 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 // A DNS whose answers the test sets.
 class FakeSource final : public peer::MemberSource {
  public:
   std::vector<peer::SourceListing> listings;
 
-  std::vector<peer::SourceListing> list(const peer::LastScan& /*last*/) override { return listings; }
+  std::vector<peer::SourceListing> list() override { return listings; }
 
   void set(const std::string& name, const std::vector<std::string>& hosts, const std::string& problem = {}) {
     listings = {{.source = "dns " + name, .listed = {}}};
@@ -40,7 +43,7 @@ class FakeSource final : public peer::MemberSource {
   }
 };
 
-class PeerWatchTest : public testing::Test {
+class PeerWatchTest : public SteppedNode {
  protected:
   PeerWatchTest() {
     for (const char* host : {"a", "b", "c"}) cluster_.add(host);
@@ -50,12 +53,6 @@ class PeerWatchTest : public testing::Test {
     watch_.stop();
     settle();
     EXPECT_THAT(timers_.waiting(), IsEmpty());
-  }
-
-  void settle() { fakes::settle(context_, pool_); }
-  void pass(std::chrono::nanoseconds time) {
-    timers_.advance(time);
-    settle();
   }
 
   // URL and state of each.
@@ -101,19 +98,25 @@ class PeerWatchTest : public testing::Test {
 
   std::size_t asked(const std::string& host) { return cluster_[host].asked.size(); }
 
+  std::set<tracker::PeerId> recorded() const {
+    std::set<tracker::PeerId> ids;
+    for (const auto& [id, run] : tracker::member_marks(*persistence_->tracker().state().current_marks).joined)
+      ids.insert(id);
+    return ids;
+  }
+  bool is_open() const { return introduction_.is_open(); }
+
   static constexpr std::uint64_t own_run = 7;
 
-  fakes::ManualClock clock_;
-  boost::asio::io_context context_{1};
-  boost::asio::thread_pool pool_{1};
-  fakes::ManualTimers timers_{context_, clock_};
   FakeCluster cluster_{clock_};
+  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
   PeerWatch watch_{context_,
                    pool_,
                    {.cluster = "c",
                     .run = own_run,
                     .static_endpoints = FakeCluster::endpoints({"a", "b"}),
                     .make_transport = fakes::LentTransport::maker(cluster_, cluster_)},
+                   introduction_,
                    clock_,
                    timers_};
 };
@@ -256,6 +259,144 @@ TEST_F(PeerWatchTest, StaticPeersReplaced_DnsMembersStay) {
   settle();
   EXPECT_THAT(states(), ElementsAre("http://a:7420 up", "http://c:7420 up"));
   EXPECT_THAT(dns(), ElementsAre("x:7420 1 no answer in time"));
+}
+
+// --- introductions ---
+
+TEST_F(PeerWatchTest, EachRequest_IntroducesThisDaemonAndThePeersAreRecorded) {
+  watch_.start();
+  EXPECT_FALSE(is_open());
+  settle();
+  EXPECT_EQ(cluster_["a"].met, introduction_.self());
+  EXPECT_THAT(recorded(), UnorderedElementsAre(cluster_.id("a"), cluster_.id("b")));
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(PeerWatchTest, NoPeerResponds_IsNotIntroducedUntilOneDoes) {
+  cluster_["a"].is_down = true;
+  cluster_["b"].garbage = "hello";
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  cluster_["a"].is_down = false;
+  pass(milliseconds(500));
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(PeerWatchTest, PeerOfAnotherCluster_RecordsNothing) {
+  for (const char* host : {"a", "b"}) cluster_[host].identity.cluster = "other";
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  EXPECT_THAT(recorded(), IsEmpty());
+}
+
+TEST_F(PeerWatchTest, OnlyThisDaemonIsListed_IsAlone) {
+  watch_.set_peers({});
+  cluster_["c"].run = own_run;
+  const auto source = read_dns("x:7420", {"c"});
+  watch_.start();
+  settle();
+  EXPECT_TRUE(is_open());
+  EXPECT_THAT(recorded(), IsEmpty());
+}
+
+TEST_F(PeerWatchTest, DnsFailsOrHasNoAddress_IsNotAlone) {
+  watch_.set_peers({});
+  cluster_["c"].run = own_run;
+  const auto source = read_dns("x:7420", {});
+  source->set("x:7420", {"c"}, "no answer in time");
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  source->set("x:7420", {});
+  pass(milliseconds(500));
+  EXPECT_FALSE(is_open());
+  source->set("x:7420", {"c"});
+  pass(std::chrono::minutes(1));
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(PeerWatchTest, AloneUntilPeersAreSet_WaitsForOneOfThem) {
+  watch_.set_peers({});
+  introduction_.open_alone();
+  EXPECT_TRUE(is_open());
+  cluster_["a"].is_down = true;
+  watch_.set_peers(FakeCluster::endpoints({"a"}));
+  EXPECT_FALSE(is_open());
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  cluster_["a"].is_down = false;
+  pass(milliseconds(500));
+  EXPECT_TRUE(is_open());
+  watch_.set_peers(FakeCluster::endpoints({"b"}));
+  EXPECT_TRUE(is_open()) << "it is recorded";
+}
+
+TEST_F(PeerWatchTest, PeersReplacedDuringARoundWithoutAny_IsNotAlone) {
+  watch_.set_peers({});
+  cluster_["a"].is_down = true;
+  const auto source = read_dns("x:7420", {"c"});
+  cluster_["c"].run = own_run;
+  during_first_round("c", [&] { watch_.set_peers(FakeCluster::endpoints({"a"})); });
+  EXPECT_FALSE(is_open());
+}
+
+// etcd does not respond when the daemon starts, and lists no other member later.
+TEST_F(PeerWatchTest, MembersInEtcdNotRead_IsNotAloneUntilTheyAre) {
+  PeerWatch watch(context_, pool_,
+                  {.cluster = "c",
+                   .run = own_run,
+                   .has_etcd = true,
+                   .make_transport = fakes::LentTransport::maker(cluster_, cluster_)},
+                  introduction_, clock_, timers_);
+  watch.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  watch.set_members({});
+  settle();
+  EXPECT_TRUE(is_open());
+  watch.stop();
+  settle();
+}
+
+TEST_F(PeerWatchTest, NewInstanceOfAPeerIntroducesItself_AllPeersArePolledAtOnce) {
+  watch_.start();
+  settle();
+  watch_.meet(cluster_.id("a"));
+  settle();
+  EXPECT_EQ(asked("a"), 1U) << "it is known";
+  cluster_.start_anew(cluster_["a"]);
+  watch_.meet(cluster_.id("a"));
+  settle();
+  EXPECT_EQ(asked("a"), 2U);
+  EXPECT_TRUE(recorded().contains(cluster_.id("a")));
+}
+
+// Of three nodes of which each has the next one as its only peer, each would make the next one poll.
+TEST_F(PeerWatchTest, DaemonThatIsNoPeerIntroducesItself_IsPolledForOncePerRound) {
+  watch_.start();
+  settle();
+  for (int times = 0; times < 3; ++times) {
+    watch_.meet({"stranger", cluster_.id("c").instance});
+    settle();
+  }
+  EXPECT_EQ(asked("a"), 2U);
+  pass(seconds(30));
+  EXPECT_EQ(asked("a"), 3U);
+  watch_.meet({"stranger", cluster_.id("c").instance});
+  settle();
+  EXPECT_EQ(asked("a"), 4U);
+}
+
+// As DNS names of a whole service do.
+TEST_F(PeerWatchTest, AddressOfThisDaemonAmongThePeers_CausesNoFurtherRound) {
+  watch_.start();
+  settle();
+  watch_.meet(introduction_.id());
+  settle();
+  EXPECT_EQ(asked("a"), 1U);
 }
 
 TEST_F(PeerWatchTest, Stopped_SendsNoMoreRequests) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "peer/gather/cycle_request.h"
 #include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/cycles/tracker.h"
 
 namespace spoor::fakes {
@@ -26,11 +28,13 @@ class FakeCluster final : public peer::Transport {
     std::uint64_t run = 0;
     std::uint64_t rules_digest = 0;
     bool is_down = false;
-    std::string garbage;                               // if not empty, the response instead
+    std::string garbage;  // if not empty, the response instead
+    unsigned garbage_status = 200;
     std::uint64_t body_bytes_max = ~std::uint64_t{0};  // a longer response of the node is refused
     std::vector<std::string> certificate_names = {};   // the names in its certificate
     bool is_own_authority = true;                      // an authority of the operator signed it
     std::vector<tracker::CycleRequest> asked;          // the requests received so far
+    std::optional<tracker::Joined> met = {};           // introduced itself by the last of them
     // Called before each response: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -53,6 +57,17 @@ class FakeCluster final : public peer::Transport {
   void start_anew(Node& node) const {
     node.tracker = std::make_unique<tracker::Tracker>(
         tracker_options(), clock_, tracker::Tracker::born(tracker::InstanceId::random(), clock_));
+  }
+
+  tracker::PeerId id(const std::string& host) {
+    const Node& node = (*this)[host];
+    return {node.identity.node, node.tracker->status().instance};
+  }
+
+  // The node has met the member, and recorded it.
+  void record(const std::string& host, const tracker::PeerId& member, std::uint64_t run = 0) {
+    const tracker::Mark joined = tracker::joined_mark({member, run});
+    (*this)[host].tracker->mark({&joined, 1});
   }
 
   static tracker::Tracker::Options tracker_options() {
@@ -85,11 +100,12 @@ class FakeCluster final : public peer::Transport {
     node.before_answer();
     if (node.is_down) return base::system_error(ECONNREFUSED, request.endpoint.host);
     if (!node.garbage.empty())
-      return peer::HttpResponse{200, "text/plain", node.garbage, node.certificate_names,
+      return peer::HttpResponse{node.garbage_status, "text/plain", node.garbage, node.certificate_names,
                                 node.is_own_authority};
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     node.asked.push_back(query->request);
+    node.met = query->member;
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
     if (!node.tracker->is_in_reach(query->request.current))

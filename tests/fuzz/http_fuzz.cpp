@@ -98,11 +98,16 @@ class Node {
                                                               std::chrono::minutes(5));
     group_commit_ =
         std::make_unique<GroupCommit>(context_, pool_, *persistence_, *snapshot_scheduler_, clock_, timers_);
+    introduction_ =
+        std::make_unique<Introduction>(context_, pool_, *persistence_, node_.node, clock_, timers_);
+    introduction_->open_alone();
+    peers_ = std::make_unique<PeerWatch>(context_, pool_, PeerWatch::Options{.cluster = "default"},
+                                         *introduction_, clock_, timers_);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
-                                           *group_commit_, nullptr, clock_);
+                                           *group_commit_, nullptr, *introduction_, clock_);
     routes_ = std::make_unique<NodeRoutes>(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          peers_, nullptr, *intake_, metrics_, scans_, watched_, pool_},
+                          *peers_, *introduction_, nullptr, *intake_, metrics_, scans_, watched_, pool_},
         clock_);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
                                  clock_);
@@ -177,7 +182,8 @@ class Node {
   SystemTimers timers_{context_};
   std::unique_ptr<SnapshotScheduler> snapshot_scheduler_;
   std::unique_ptr<GroupCommit> group_commit_;
-  PeerWatch peers_{context_, pool_, {.cluster = "default"}, clock_, timers_};
+  std::unique_ptr<Introduction> introduction_;
+  std::unique_ptr<PeerWatch> peers_;
   Reports reports_{"/nowhere/scan.db", pool_, clock_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};

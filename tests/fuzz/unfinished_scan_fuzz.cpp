@@ -39,10 +39,9 @@ std::string encoded(const tracker::MarkSet& marks) {
 }
 
 bool are_same(const ScanInput& one, const ScanInput& other) {
-  return encoded(one.marks) == encoded(other.marks) && one.next_cursors == other.next_cursors &&
-         one.start_level == other.start_level && one.membership_checkpoint == other.membership_checkpoint &&
-         one.started_at == other.started_at && one.cycle == other.cycle && one.partial == other.partial &&
-         one.everything == other.everything;
+  return encoded(one.marks) == encoded(other.marks) && one.book == other.book &&
+         one.start_level == other.start_level && one.started_at == other.started_at &&
+         one.cycle == other.cycle && one.partial == other.partial && one.everything == other.everything;
 }
 
 class Target {

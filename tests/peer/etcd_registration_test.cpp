@@ -2,13 +2,11 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "peer/membership/etcd_members.h"
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/manual_clock.h"
-#include "tests/support/json_mutations.h"
 
 namespace spoor::peer {
 namespace {
@@ -51,18 +49,9 @@ class EtcdRegistrationTest : public testing::Test {
     }
   }
 
-  SourceListing listing() {
-    const tracker::Cursors none;
-    return to_listing(read_registry(client_, location).value(), location, {none, {}}, {"reader", "", ""});
-  }
-
-  MembershipLog log() { return read_registry(client_, location).value().log; }
-
-  // Names and instances.
-  std::vector<std::string> left() {
-    std::vector<std::string> names;
-    for (const auto& gone : log().recent) names.push_back(gone.node + ' ' + gone.instance);
-    return names;
+  // As the node with this URL reads it.
+  SourceListing listing(const std::string& own_url = {}) {
+    return to_listing(read_registry(client_, location).value(), own_url);
   }
 
   std::int64_t lease_of(const std::string& key) { return etcd_.keys.at(key).lease; }
@@ -88,7 +77,7 @@ TEST_F(EtcdRegistrationTest, Refresh_PutsPermanentMemberKeyAndLeasedAliveKey) {
   EXPECT_EQ(a_.registry()[0].member, (RegisteredMember{"a", "http://10.0.0.1:7420", "i"}));
   EXPECT_TRUE(a_.registry()[0].is_alive);
   EXPECT_TRUE(a_.is_self(a_.registry()[0]));
-  EXPECT_THAT(etcd_.keys, testing::SizeIs(3)) << "and the ledger";
+  EXPECT_THAT(etcd_.keys, testing::SizeIs(2));
 }
 
 TEST_F(EtcdRegistrationTest, NodeJoinsAndLeaves_MembershipKeepsItAsNotAlive) {
@@ -100,7 +89,7 @@ TEST_F(EtcdRegistrationTest, NodeJoinsAndLeaves_MembershipKeepsItAsNotAlive) {
   ASSERT_TRUE(b_.leave(client_));
   EXPECT_FALSE(b_.is_registered());
   ASSERT_TRUE(a_.refresh());
-  ASSERT_EQ(a_.registry().size(), 2U) << "who stops stays on the roll";
+  ASSERT_EQ(a_.registry().size(), 2U) << "a stop is no eviction";
   EXPECT_FALSE(a_.registry()[1].is_alive);
 }
 
@@ -204,35 +193,25 @@ TEST_F(EtcdRegistrationTest, MemberReturnsBeforeForgetAfter_IsNotEvicted) {
   }
 }
 
-TEST_F(EtcdRegistrationTest, EvictedMember_IsCountedInMembershipLog) {
-  ASSERT_TRUE(a_.refresh());
-  ASSERT_TRUE(b_.refresh());
-  auto c = node("c", "http://10.0.0.3:7420");
-  ASSERT_TRUE(c.refresh());
-  ASSERT_TRUE(b_.leave(client_));
-  ASSERT_TRUE(c.leave(client_));
-  ASSERT_TRUE(a_.refresh());
-  EXPECT_EQ(log().entered, 3U);
-  EXPECT_EQ(log().left, 0U);
-  watch(a_, minutes(61));
-  EXPECT_EQ(in_registry().size(), 1U);
-  EXPECT_EQ(log().left, 2U);
-  EXPECT_THAT(left(), UnorderedElementsAre("b i", "c i"));
-}
-
-// Each of two nodes strikes another member at one moment: neither count may be lost.
-TEST_F(EtcdRegistrationTest, ConcurrentEvictions_AreCountedSeparately) {
+TEST_F(EtcdRegistrationTest, EntryWrittenAgainDuringEviction_IsKept) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   ASSERT_TRUE(b_.leave(client_));
-  ASSERT_TRUE(a_.refresh());
   const Registry registry = read_registry(client_, location).value();
   ASSERT_EQ(registry.entries[1].member.node, "b");
-  etcd_.put("spoor/test/ledger", registry.log.with_entry().without({"somebody", "u", "i"}).to_value());
-  EXPECT_FALSE(evict_member(client_, location, registry.entries[1], registry.log).value());
+  ASSERT_TRUE(b_.refresh());
+  ASSERT_TRUE(b_.leave(client_));
+  EXPECT_FALSE(evict_member(client_, location, registry.entries[1]).value());
   EXPECT_EQ(in_registry().size(), 2U);
-  watch(a_, minutes(61));
-  EXPECT_THAT(left(), ElementsAre("somebody i", "b i"));
+}
+
+// Rolling upgrades: they write it with each entry.
+TEST_F(EtcdRegistrationTest, KeysOfEarlierVersions_AreIgnored) {
+  etcd_.put("spoor/test/ledger", R"({"id":"0123","entered":5,"left":2,"recent":[]})");
+  etcd_.put("spoor/test/opener", "a");
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_THAT(in_registry(), ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_TRUE(etcd_.keys.contains("spoor/test/ledger"));
 }
 
 TEST_F(EtcdRegistrationTest, ManyMembersRespond_SilentMemberIsStillEvicted) {
@@ -273,37 +252,14 @@ TEST_F(EtcdRegistrationTest, EvictedNodeStillRunning_IsMissingUntilRegisteredAga
   EXPECT_FALSE(a_.is_missing());
 }
 
-TEST_F(EtcdRegistrationTest, MembershipLogErased_IsCreatedAgainWithNewId) {
+// As a pod whose disk is gone.
+TEST_F(EtcdRegistrationTest, NewInstanceAtSameAddress_ReplacesTheEntry) {
   ASSERT_TRUE(a_.refresh());
-  ASSERT_TRUE(b_.refresh());
-  ASSERT_TRUE(b_.leave(client_));
-  ASSERT_TRUE(a_.refresh());
-  const std::string id = log().id;
-  watch(a_, minutes(60));
-  etcd_.erase("spoor/test/ledger");
-  clock_.advance(seconds(10));
-  ASSERT_TRUE(a_.refresh()) << "b would be due";
-  EXPECT_FALSE(log().id.empty());
-  EXPECT_NE(log().id, id);
-  watch(a_, seconds(20));
-  EXPECT_THAT(left(), ElementsAre("b i"));
-}
-
-// As a pod whose disk went with it: what it acknowledged before is told by the ledger.
-TEST_F(EtcdRegistrationTest, NewInstanceAtSameAddress_IsCountedInMembershipLog) {
-  ASSERT_TRUE(a_.refresh());
-  ASSERT_TRUE(a_.refresh());
-  EXPECT_THAT(left(), IsEmpty());
   ASSERT_TRUE(a_.leave(client_));
-  auto again = node("a", "http://10.0.0.1:7420");
-  ASSERT_TRUE(again.refresh());
-  EXPECT_THAT(left(), IsEmpty()) << "it is the same one";
-  ASSERT_TRUE(again.leave(client_));
   auto reborn = node("a", "http://10.0.0.1:7420", "j");
   ASSERT_TRUE(reborn.refresh());
-  EXPECT_THAT(left(), ElementsAre("a i"));
-  EXPECT_EQ(log().entered, 2U);
-  EXPECT_EQ(in_registry().size(), 1U);
+  ASSERT_EQ(reborn.registry().size(), 1U);
+  EXPECT_EQ(reborn.registry()[0].member.instance, "j");
   EXPECT_THAT(reborn.conflict(), IsEmpty());
 }
 
@@ -314,18 +270,16 @@ TEST_F(EtcdRegistrationTest, DuplicateNodeNameOfOtherInstance_IsNotEvictedAtOnce
   ASSERT_TRUE(stand_in.leave(client_));
   watch(a_, minutes(60));
   EXPECT_THAT(in_registry(), UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
-  const auto answer = listing();
-  EXPECT_THAT(answer.departed, IsEmpty());
+  EXPECT_THAT(listing().listed, UnorderedElementsAre("http://10.0.0.1:7420", "http://10.0.0.9:7420"));
   watch(a_, minutes(2));
-  EXPECT_THAT(left(), ElementsAre("a j"));
   EXPECT_EQ(in_registry().size(), 1U);
 }
 
-TEST_F(EtcdRegistrationTest, ConcurrentRegistrations_AreAllCounted) {
+TEST_F(EtcdRegistrationTest, ConcurrentRegistrations_AreAllKept) {
   int others = 0;
   bool is_other = false;
   etcd_.before = [&](const std::string& target) {
-    if (is_other || target != "/v3/kv/txn" || others == 2) return;
+    if (is_other || target != "/v3/kv/txn") return;
     is_other = true;
     auto other = node("n" + std::to_string(++others), "http://10.0.1.1:7420");
     ASSERT_TRUE(other.refresh());
@@ -333,23 +287,16 @@ TEST_F(EtcdRegistrationTest, ConcurrentRegistrations_AreAllCounted) {
   };
   ASSERT_TRUE(a_.refresh());
   EXPECT_TRUE(a_.is_registered());
-  EXPECT_EQ(log().entered, 3U);
-  EXPECT_EQ(in_registry().size(), 3U);
+  EXPECT_THAT(in_registry(), ElementsAre("http://10.0.0.1:7420", "http://10.0.1.1:7420"));
 }
 
-TEST_F(EtcdRegistrationTest, OwnEntry_IsExpectedWithoutInstanceAndNotListed) {
+TEST_F(EtcdRegistrationTest, OwnEntry_IsNotListedAndHasAHome) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
-  const std::string instance = tracker::InstanceId{1, 2}.to_string();
-  auto c = node("c", "http://10.0.0.3:7420", instance);
-  ASSERT_TRUE(c.refresh());
-  const tracker::Cursors none;
-  const auto seen_by_c = to_listing(read_registry(client_, location).value(), location, {none, {}},
-                                    {"c", "http://10.0.0.3:7420", ""});
-  EXPECT_THAT(seen_by_c.listed, ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
-  ASSERT_EQ(seen_by_c.expected.size(), 3U);
-  EXPECT_TRUE(seen_by_c.expected[2].instance.is_none()) << "its daemon may have started anew since";
-  EXPECT_FALSE(listing().expected[2].instance.is_none());
+  const auto seen_by_b = listing("http://10.0.0.2:7420");
+  EXPECT_THAT(seen_by_b.listed, ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_THAT(seen_by_b.homes.at("a"), ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_THAT(seen_by_b.homes.at("b"), ElementsAre("http://10.0.0.2:7420"));
 }
 
 TEST_F(EtcdRegistrationTest, MemberNotAlive_IsListedAsNotAlive) {
@@ -363,19 +310,16 @@ TEST_F(EtcdRegistrationTest, MemberNotAlive_IsListedAsNotAlive) {
   EXPECT_THAT(listing().not_alive, IsEmpty()) << "another node is alive there";
 }
 
-TEST_F(EtcdRegistrationTest, AddressOfMovedNode_IsDeparted) {
+TEST_F(EtcdRegistrationTest, AddressOfMovedNode_IsNoLongerListed) {
   ASSERT_TRUE(a_.refresh());
   ASSERT_TRUE(b_.refresh());
   etcd_.expire(lease_of(alive_a_));
-  auto answer = listing();
-  EXPECT_THAT(answer.listed, ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"));
-  EXPECT_THAT(answer.departed, IsEmpty()) << "it is down, and has to be waited for";
+  EXPECT_THAT(listing().listed, ElementsAre("http://10.0.0.1:7420", "http://10.0.0.2:7420"))
+      << "it is down, and a scan has to wait for it";
   auto moved = node("a", "http://10.0.0.9:7420");
   answering_ = {"http://10.0.0.1:7420"};  // so that it is not struck
   ASSERT_TRUE(moved.refresh());
-  answer = listing();
-  EXPECT_THAT(answer.listed, ElementsAre("http://10.0.0.9:7420", "http://10.0.0.2:7420"));
-  EXPECT_THAT(answer.departed, ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_THAT(listing().listed, ElementsAre("http://10.0.0.9:7420", "http://10.0.0.2:7420"));
 }
 
 // Between the look and the strike it may come back.
@@ -405,7 +349,6 @@ TEST_F(EtcdRegistrationTest, NodeMoved_OldAddressIsEvictedOnceNotAlive) {
   ASSERT_TRUE(moved.refresh());
   EXPECT_THAT(moved.conflict(), IsEmpty());
   EXPECT_THAT(in_registry(), ElementsAre("http://10.0.0.9:7420"));
-  EXPECT_THAT(left(), ElementsAre("a i")) << "which is still on the roll";
 }
 
 TEST_F(EtcdRegistrationTest, DuplicateNodeNameBothRunning_BothStayInMembership) {
@@ -452,18 +395,6 @@ TEST_F(EtcdRegistrationTest, InvalidMemberEntry_IsAnErrorAndNotSkipped) {
   etcd_.put("spoor/test/members/x/http%3A%2F%2F10.0.0.3%3A7420",
             R"({"node":"x","url":"http://10.0.0.3:7420","later":{}})");
   EXPECT_EQ(in_registry().size(), 2U);
-}
-
-TEST_F(EtcdRegistrationTest, MembershipLogWithAnyMemberMissingOrOfAnotherType_IsReadOrAnError) {
-  using nlohmann::json;
-  const auto whole = json::parse(
-      R"({"id":"0123","entered":5,"left":2,"recent":[{"node":"x","url":"http://10.0.0.3:7420","instance":"i"}]})");
-  ASSERT_TRUE(MembershipLog::parse(whole.dump()));
-  support::for_each_mutation<json>(whole, [&](const json& mutated, const std::string& what) {
-    const auto log = MembershipLog::parse(mutated.dump());
-    EXPECT_TRUE(!log || log->left <= log->entered) << what;
-    EXPECT_FALSE(log && what.find("e+300") != std::string::npos) << what;
-  });
 }
 
 TEST_F(EtcdRegistrationTest, SimilarClusterAndNodeNames_AreKeptApart) {

@@ -36,13 +36,13 @@ class GatherBoundsTest : public testing::Test {
   std::uint64_t cycle_of(const std::string& host) { return cluster_[host].tracker->status().current.value; }
 
   // A scan that commits.
-  Gathered scan(const std::vector<std::string>& hosts, tracker::Cursors& cursors) {
+  Gathered scan(const std::vector<std::string>& hosts, tracker::PeerBook& book) {
     options_.members.endpoints = FakeCluster::endpoints(hosts);
-    auto gathered = gather(cluster_, cursors, options_);
-    cursors = gathered.cursors;
+    auto gathered = gather(cluster_, book, options_);
+    book = gathered.book;
     return gathered;
   }
-  Gathered scan() { return scan({"a", "b", "c"}, cursors_); }
+  Gathered scan() { return scan({"a", "b", "c"}, book_); }
 
   static bool holds(const Gathered& gathered, std::string_view path) {
     return gathered.marks.may_contain(path, tracker::hash_path(path));
@@ -57,7 +57,7 @@ class GatherBoundsTest : public testing::Test {
 
   fakes::ManualClock clock_;
   FakeCluster cluster_{clock_};
-  tracker::Cursors cursors_;
+  tracker::PeerBook book_;
   GatherOptions options_;
 };
 
@@ -66,7 +66,7 @@ TEST_F(GatherBoundsTest, PeerCycleOutOfReach_FailsAndOthersOpenCycles) {
   mark("a", "bucket/before");
   mark("c", "bucket/only-c-knows");
   advance("c", far_off);
-  const auto kept = cursors_["c"];
+  const auto kept = book_[cluster_.id("c")];
   for (std::uint64_t cycle = 3; cycle < 6; ++cycle) {
     const auto gathered = scan();
     EXPECT_FALSE(gathered.complete());
@@ -75,21 +75,21 @@ TEST_F(GatherBoundsTest, PeerCycleOutOfReach_FailsAndOthersOpenCycles) {
     EXPECT_EQ(gathered.cycle.value, cycle);
     EXPECT_EQ(cycle_of("a"), cycle);
     EXPECT_EQ(cycle_of("b"), cycle);
-    EXPECT_EQ(cursors_["c"], kept) << "what it holds is still to be read";
+    EXPECT_EQ(book_[cluster_.id("c")], kept) << "what it holds is still to be read";
     EXPECT_EQ(holds(gathered, "bucket/before"), cycle == 3) << "read once, not in every scan from here on";
   }
 }
 
 TEST_F(GatherBoundsTest, PeerCycleOutOfReachInSecondRoundOnly_Fails) {
   scan();
-  const auto kept = cursors_["c"];
+  const auto kept = book_[cluster_.id("c")];
   auto& c = cluster_["c"];
   c.before_answer = [this, round = 0]() mutable {
     if (++round == 2) advance("c", far_off);
   };
   const auto gathered = scan();
   EXPECT_THAT(error_of(gathered, "c"), HasSubstr("it claims to be in cycle 8589934592 all at once"));
-  EXPECT_EQ(cursors_["c"], kept);
+  EXPECT_EQ(book_[cluster_.id("c")], kept);
 }
 
 TEST_F(GatherBoundsTest, OwnDaemonCycleOutOfReach_Fails) {
@@ -103,10 +103,10 @@ TEST_F(GatherBoundsTest, OwnDaemonCycleOutOfReach_Fails) {
 // Before this was checked, a scanner's cursor for such a peer had followed it.
 TEST_F(GatherBoundsTest, PeerCycleOutOfReachButCursorFollowedIt_Fails) {
   advance("c", far_off);
-  tracker::Cursors of_c;
+  tracker::PeerBook of_c;
   scan({"c"}, of_c);
-  scan({"a", "b"}, cursors_);
-  cursors_["c"] = of_c["c"];
+  scan({"a", "b"}, book_);
+  book_.merge(of_c);
   EXPECT_THAT(error_of(scan(), "c"), HasSubstr("it claims to be in cycle"));
 }
 
@@ -126,8 +126,8 @@ TEST_F(GatherBoundsTest, NewNodeInOldClusterOfTwo_AdvancesInEitherScanOrder) {
   for (const bool is_new_first : {false, true}) {
     cluster_.start_anew(cluster_["a"]);
     cluster_.start_anew(cluster_["b"]);
-    tracker::Cursors of_a;
-    tracker::Cursors of_b;
+    tracker::PeerBook of_a;
+    tracker::PeerBook of_b;
     advance("a", 5'000'000);
     scan({"a"}, of_a);
     auto& first = is_new_first ? of_b : of_a;
@@ -172,8 +172,8 @@ TEST_F(GatherBoundsTest, NodeFurtherBehindThanReach_AdvancesInSteps) {
 
 TEST_F(GatherBoundsTest, OnlyTracker_AnyCycleIsAccepted) {
   advance("a", far_off);
-  tracker::Cursors cursors;
-  EXPECT_TRUE(scan({"a"}, cursors).complete());
+  tracker::PeerBook book;
+  EXPECT_TRUE(scan({"a"}, book).complete());
   EXPECT_EQ(cycle_of("a"), far_off + 1);
 }
 
@@ -187,7 +187,7 @@ TEST_F(GatherBoundsTest, ResponseOverSizeLimit_IsAGapOnceAndMovesCursor) {
   EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'b' holds more marks than a scan reads")));
   EXPECT_TRUE(gathered.marks.tree_marks().covers("any/path"));
   EXPECT_TRUE(holds(gathered, "bucket/x"));
-  EXPECT_EQ(cursors_["b"].cycle, gathered.cycle) << "the full walk covers what came before";
+  EXPECT_EQ(book_[cluster_.id("b")].cycle, gathered.cycle) << "the full walk covers what came before";
 
   mark("b", "bucket/after");
   cluster_["b"].body_bytes_max = 100'000;
@@ -202,14 +202,15 @@ TEST_F(GatherBoundsTest, OtherNodeAtAddressInThirdRound_MovesNoCursor) {
   for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
   auto& node = cluster_["b"];
   node.body_bytes_max = 200;
-  const auto kept = cursors_["b"];
+  const auto id = cluster_.id("b");
+  const auto kept = book_[id];
   node.before_answer = [&, asked = 0]() mutable {
     if (++asked == 3) node.identity.node = "another";
   };
   const auto gathered = scan();
   EXPECT_FALSE(gathered.complete());
   EXPECT_THAT(error_of(gathered, "b"), HasSubstr("node 'another' answers in its place"));
-  EXPECT_EQ(cursors_["b"], kept);
+  EXPECT_EQ(book_[id], kept);
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ class GatherTest : public testing::Test {
 
   Gathered gather() {
     options_.members.endpoints = FakeCluster::endpoints(hosts_);
-    return peer::gather(cluster_, cursors_, options_);
+    return peer::gather(cluster_, book_, options_);
   }
 
   // A scan that commits: what it gathered was walked.
   Gathered scan() {
     auto gathered = gather();
-    cursors_ = gathered.cursors;
+    book_ = gathered.book;
     return gathered;
   }
 
@@ -75,19 +75,43 @@ class GatherTest : public testing::Test {
   fakes::ManualClock clock_;
   FakeCluster cluster_{clock_};
   std::vector<std::string> hosts_{"a", "b", "c"};
-  tracker::Cursors cursors_;
+  tracker::PeerBook book_;
   GatherOptions options_;
 };
 
-TEST_F(GatherTest, PeerNeverReadBefore_IsAGapOnce) {
-  EXPECT_THAT(scan().gaps, SizeIs(3));
+TEST_F(GatherTest, FirstScan_ReadsAllPeersFromTheirBirth) {
+  mark("a", "bucket/x");
+  const auto first = scan();
+  EXPECT_THAT(first.gaps, IsEmpty());
+  EXPECT_TRUE(holds(first, "bucket/x"));
+  EXPECT_TRUE(first.marks.tree_marks().empty());
   clock_.advance(std::chrono::hours(1));
-  const auto second = scan();
-  EXPECT_THAT(second.gaps, IsEmpty());
-  EXPECT_TRUE(second.marks.tree_marks().empty());
+  scan();
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_FALSE(holds(scan(), "bucket/x"));
 }
 
-TEST_F(GatherTest, Gap_CoversEveryPath) { EXPECT_TRUE(scan().marks.tree_marks().covers("any/path")); }
+TEST_F(GatherTest, Gap_CoversEveryPath) {
+  scan();
+  cluster_.start_anew(cluster_["b"]);
+  EXPECT_TRUE(scan().marks.tree_marks().covers("any/path"));
+}
+
+TEST_F(GatherTest, NewPeerFailsFirstRead_IsExpectedAndReadFromItsBirth) {
+  scan();
+  auto& d = cluster_.add("d");
+  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
+  hosts_.push_back("d");
+  EXPECT_FALSE(scan().complete());
+  hosts_.pop_back();
+  EXPECT_FALSE(outcome(scan(), "d").ok) << "it was found, and has no address now";
+  hosts_.push_back("d");
+  mark("d", "bucket/on-d");
+  const auto second = scan();
+  EXPECT_THAT(second.gaps, IsEmpty());
+  EXPECT_TRUE(holds(second, "bucket/on-d"));
+  EXPECT_TRUE(second.complete());
+}
 
 TEST_F(GatherTest, MarksOfAllPeers_AreMerged) {
   scan();
@@ -153,14 +177,14 @@ TEST_F(GatherTest, ReadOnlyGather_DoesNotAdvanceCycles) {
 // ancestor 21: one absent peer voided the filter of everybody.
 TEST_F(GatherTest, PeerDown_KeepsItsCursorWithoutGap) {
   scan();
-  const auto before = cursors_.at("b");
+  const auto before = book_.at(cluster_.id("b"));
   clock_.advance(std::chrono::hours(1));
   mark("b", "bucket/unread");
   cluster_["b"].is_down = true;
   const auto partial = scan();
   EXPECT_FALSE(partial.complete());
   EXPECT_THAT(partial.gaps, IsEmpty());
-  EXPECT_EQ(cursors_.at("b"), before);
+  EXPECT_EQ(book_.at(cluster_.id("b")), before);
 
   cluster_["b"].is_down = false;
   clock_.advance(std::chrono::hours(1));
@@ -172,12 +196,12 @@ TEST_F(GatherTest, PeerDown_KeepsItsCursorWithoutGap) {
 
 TEST_F(GatherTest, PeerDownBetweenRounds_KeepsItsCursor) {
   scan();
-  const auto before = cursors_.at("b");
+  const auto before = book_.at(cluster_.id("b"));
   auto& b = cluster_["b"];
   b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
   const auto partial = scan();
   EXPECT_FALSE(partial.complete());
-  EXPECT_EQ(cursors_.at("b"), before);
+  EXPECT_EQ(book_.at(cluster_.id("b")), before);
 }
 
 // #15 E6: where the peer is still in the cycle of its cursor, a cursor that moves looks as one that stays.
@@ -189,7 +213,8 @@ TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
   };
   for (const auto& fail : failures) {
     scan();
-    const auto before = cursors_.at("b");
+    const auto id = cluster_.id("b");
+    const auto before = book_.at(id);
     mark("b", "bucket/unread");
     auto& b = cluster_["b"];
     b.tracker->advance({before.cycle.value + 3});
@@ -197,20 +222,13 @@ TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
       if (++round == 2) fail(b);
     };
     EXPECT_FALSE(scan().complete());
-    EXPECT_EQ(cursors_.at("b"), before);
+    EXPECT_EQ(book_.at(id), before);
     b.before_answer = [] {};
     b.is_down = false;
     b.garbage.clear();
     b.identity.node = "b";
     EXPECT_TRUE(holds(scan(), "bucket/unread"));
   }
-}
-
-TEST_F(GatherTest, PeerStartsAsNewInstance_IsAGapOnce) {
-  scan();
-  cluster_.start_anew(cluster_["b"]);
-  EXPECT_THAT(scan().gaps, SizeIs(1));
-  EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
 TEST_F(GatherTest, PeerStartsAsNewInstanceBetweenRounds_IsAGap) {
@@ -239,121 +257,6 @@ TEST_F(GatherTest, PeerAtTwoEndpoints_MarksAreReadOnce) {
   EXPECT_THAT(cluster_["a"].asked, SizeIs(3));  // twice who it is, once the marks
 }
 
-TEST_F(GatherTest, DuplicateNodeName_IsAGapUntilOneIsGone) {
-  scan();
-  cluster_.add("twin", "a");
-  hosts_.push_back("twin");
-  for (int round = 0; round < 2; ++round) {
-    const auto gathered = scan();
-    EXPECT_FALSE(gathered.complete());
-    ASSERT_THAT(gathered.gaps, SizeIs(1));
-    EXPECT_THAT(gathered.gaps[0], HasSubstr("'a'"));
-  }
-  hosts_.pop_back();
-  options_.trust_new_peers = true;
-  EXPECT_THAT(scan().gaps, SizeIs(1)) << "what the twin knew is gone with it";
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-// A cloned machine, both copies started after a clean stop.
-TEST_F(GatherTest, TwoCopiesOfOneTracker_AreADuplicateNodeName) {
-  scan();
-  auto& clone = cluster_.add("clone", "a");
-  clone.tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
-                                                     cluster_["a"].tracker->state());
-  clone.run = 1;
-  hosts_.push_back("clone");
-  mark("clone", "bucket/only-the-clone-knows");
-  const auto gathered = scan();
-  EXPECT_FALSE(gathered.complete());
-  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("2 living trackers call themselves 'a'")));
-}
-
-TEST_F(GatherTest, PeerNeverRespondedThenLeaves_IsAGapOnce) {
-  scan();
-  cluster_.add("d").is_down = true;
-  hosts_.push_back("d");
-  EXPECT_THAT(scan().gaps, IsEmpty());
-  mark("d", "bucket/only-d-knows");  // it answers its clients, not us
-  EXPECT_THAT(scan().gaps, IsEmpty());
-  hosts_.pop_back();
-  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://d:7420' is no longer among the peers")));
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-TEST_F(GatherTest, NewPeerFailsFirstRead_IsTrustedAsNewAtSecond) {
-  scan();
-  auto& d = cluster_.add("d");
-  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
-  hosts_.push_back("d");
-  options_.trust_new_peers = true;
-  EXPECT_FALSE(scan().complete());
-  mark("d", "bucket/on-d");
-  const auto second = scan();
-  EXPECT_THAT(second.gaps, IsEmpty()) << "trusted: its history is complete";
-  EXPECT_TRUE(holds(second, "bucket/on-d"));
-  EXPECT_TRUE(second.complete());
-}
-
-TEST_F(GatherTest, NewPeerFailsFirstReadThenLeaves_IsAGapOnce) {
-  scan();
-  auto& d = cluster_.add("d");
-  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
-  hosts_.push_back("d");
-  EXPECT_FALSE(scan().complete());
-  hosts_.pop_back();
-  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'d' is no longer among the peers")));
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-// #15 E3: it acknowledged marks that were never read, and only its cursor shows that it was there.
-TEST_F(GatherTest, PeerNeverReadAndOtherNodeInItsPlace_IsAGapOnceItLeaves) {
-  scan();
-  auto& d = cluster_.add("d");
-  d.before_answer = [&d, round = 0]() mutable {
-    if (++round == 2) d.identity.node = "other";
-  };
-  hosts_.push_back("d");
-  EXPECT_FALSE(outcome(scan(), "d").ok);
-  EXPECT_TRUE(cursors_.contains("d"));
-  hosts_.pop_back();
-  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'d' is no longer among the peers")));
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-TEST_F(GatherTest, AddressRespondsAgain_IsNoGap) {
-  scan();
-  cluster_["b"].is_down = true;
-  scan();
-  cluster_["b"].is_down = false;
-  EXPECT_THAT(scan().gaps, IsEmpty());
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-// Whoever was there before took its marks along, unread, though a peer we know answers there now.
-TEST_F(GatherTest, SilentAddressTakenByOtherNode_IsAGapOnce) {
-  scan();
-  cluster_.add("d").is_down = true;
-  hosts_.push_back("d");
-  scan();
-  mark("d", "bucket/only-d-knows");
-  cluster_.remove("d");
-  cluster_.alias("a", "d");
-  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'http://d:7420' never answered before")));
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-TEST_F(GatherTest, OwnAddressChanges_IsNoGap) {
-  scan();
-  cluster_["a"].is_down = true;
-  options_.own_url = "http://a:7420";
-  scan();
-  cluster_["a"].is_down = false;
-  cluster_.alias("a", "other-socket-of-a");
-  hosts_ = {"other-socket-of-a", "b", "c"};
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
 // One peer that reports a mad cycle would have pinned the whole cluster to it for ever.
 TEST_F(GatherTest, PeerCycleFarAhead_OthersDoNotFollow) {
   scan();
@@ -368,56 +271,16 @@ TEST_F(GatherTest, PeerCycleFarAhead_OthersDoNotFollow) {
   EXPECT_EQ(scan().cycle.value, 2U);
 }
 
-TEST_F(GatherTest, PeerRemoved_IsAGapOnceAndLosesItsCursor) {
-  scan();
-  mark("c", "bucket/only-c-knows");
-  hosts_.pop_back();
-  const auto without = scan();
-  EXPECT_THAT(without.gaps, SizeIs(1));
-  EXPECT_FALSE(cursors_.contains("c"));
-  EXPECT_THAT(scan().gaps, IsEmpty());
-}
-
-TEST_F(GatherTest, OtherPeerDown_MissingPeerIsNotConsideredGone) {
-  scan();
-  hosts_ = {"a", "b", "moved"};
-  cluster_.add("moved").is_down = true;  // may be c, at its new address
-  EXPECT_THAT(scan().gaps, IsEmpty());
-  EXPECT_TRUE(cursors_.contains("c"));
-}
-
-TEST_F(GatherTest, TrustNewPeers_CompleteHistory_IsNoGap) {
-  scan();
-  hosts_.push_back("d");
-  cluster_.add("d");
-  mark("d", "bucket/on-d");
-  options_.trust_new_peers = true;
-  const auto gathered = scan();
-  EXPECT_THAT(gathered.gaps, IsEmpty());
-  EXPECT_TRUE(holds(gathered, "bucket/on-d"));
-}
-
-TEST_F(GatherTest, TrustNewPeers_IncompleteHistory_IsAGap) {
-  scan();
-  tracker::TrackerState state = tracker::Tracker::born(tracker::InstanceId::random(), clock_);
-  state.complete_since_birth = false;
-  cluster_.add("d").tracker =
-      std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, state);
-  hosts_.push_back("d");
-  options_.trust_new_peers = true;
-  EXPECT_THAT(scan().gaps, SizeIs(1));
-}
-
 TEST_F(GatherTest, OtherNodeInSecondRound_FailsPeerAndKeepsCursors) {
   scan();
-  const auto before = cursors_;
+  const auto before = book_;
   auto& b = cluster_["b"];
   b.before_answer = [&b, round = 0]() mutable {
     if (++round == 2) b.identity.node = "other";
   };
   const auto gathered = scan();
   EXPECT_FALSE(outcome(gathered, "b").ok);
-  EXPECT_EQ(gathered.cursors, before);
+  EXPECT_EQ(gathered.book, before);
 }
 
 TEST_F(GatherTest, FrameOfOtherCluster_IsReportedNotMerged) {
@@ -436,13 +299,6 @@ TEST_F(GatherTest, SameInstanceUnderTwoNames_IsTwoPeers) {
   const auto gathered = scan();
   EXPECT_THAT(gathered.peers, SizeIs(4));
   EXPECT_TRUE(holds(gathered, "bucket/on-d"));
-}
-
-TEST_F(GatherTest, TrustNewPeers_KnownPeerWithNewInstance_IsAGap) {
-  scan();
-  options_.trust_new_peers = true;
-  cluster_.start_anew(cluster_["b"]);
-  EXPECT_THAT(scan().gaps, SizeIs(1));
 }
 
 TEST_F(GatherTest, OtherClusterOrGarbageResponse_IsReportedNotMerged) {
@@ -529,7 +385,7 @@ TEST_F(GatherTest, NextStartLevel_FitsTwiceTheUnion) {
 
 TEST_F(GatherTest, FiltersOverByteLimit_AreAGapOnce) {
   scan();
-  const auto before = cursors_.at("b");
+  const auto before = book_.at(cluster_.id("b"));
   clock_.advance(std::chrono::hours(1));
   mark("b", "bucket/x");
   options_.marks_bytes_max = 1;
@@ -538,18 +394,18 @@ TEST_F(GatherTest, FiltersOverByteLimit_AreAGapOnce) {
   EXPECT_TRUE(gathered.marks.tree_marks().covers("bucket/x"));
   EXPECT_TRUE(gathered.complete());
   EXPECT_NEAR(gathered.items, 2, 0.1) << "what could not be merged counts";
-  EXPECT_NE(cursors_.at("b"), before) << "the full walk covers it";
+  EXPECT_NE(book_.at(cluster_.id("b")), before) << "the full walk covers it";
   clock_.advance(std::chrono::hours(1));
   scan();  // of the cycle that was current then, once more
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
-TEST_F(GatherTest, AllPeersDown_KeepsEveryCursor) {
+TEST_F(GatherTest, AllPeersDown_KeepsEveryCycle) {
   scan();
-  const auto before = cursors_;
+  const auto before = book_;
   for (const auto& host : hosts_) cluster_[host].is_down = true;
   const auto gathered = scan();
-  for (const auto& [name, cursor] : before) EXPECT_EQ(gathered.cursors.at(name), cursor);
+  for (const auto& [name, cursor] : before) EXPECT_EQ(gathered.book.at(name), cursor);
   EXPECT_THAT(gathered.gaps, IsEmpty());
 }
 

@@ -556,6 +556,7 @@ TEST_F(AuditTest, OldFormatRoundOfAllDrives_IsMigrated) {
 TEST_F(AuditTest, DatabaseWithoutEntriesSignature_IsMigrated) {
   options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
   make_tree();
+  database->handle().exec(peers_to_cursors);
   database->handle().exec("ALTER TABLE directories DROP COLUMN entries_signature; PRAGMA user_version = 3");
   {
     auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));

@@ -26,9 +26,13 @@ inline ScanInput some_input() {
   input.marks.add_tree("tree/marked");
   tracker::InstanceId instance;
   for (std::uint8_t& byte : instance.bytes) byte = 9;
-  input.next_cursors = {{"one", {instance, {5}}}, {"two", {{}, {tracker::CycleId::value_max}}}};
+  input.book = {{{"one", instance},
+                 {.cycle = {5},
+                  .home = std::string("http://a\0:1", 11),
+                  .standing = tracker::Standing::copied,
+                  .silent = std::chrono::hours(1)}},
+                {{"two", {}}, {.cycle = {tracker::CycleId::value_max}}}};
   input.start_level = 3;
-  input.membership_checkpoint = std::string("roll\0position", 13);
   input.started_at = base::WallTime(std::chrono::nanoseconds(-5));
   input.cycle = {11};
   input.partial = true;

@@ -1,7 +1,8 @@
-// scan.db of the last two versions before the current one: migrated in place, and scanned without a full
+// scan.db of the last three versions before the current one: migrated in place, and scanned without a full
 // walk.
 #include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Statement.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -26,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int oldest = 2;
-constexpr int current = 4;
+constexpr int current = 5;
 
 // What a kill or a full disk does at the write, sync or truncation of this number. Replaces the functions of
 // the system's files, so that one is never in use twice. Not thread-safe.
@@ -109,6 +110,7 @@ class MigrationTest : public ScannedNode {
   // Takes from the database what the versions after this one added.
   void downgrade_to(int version) {
     SQLite::Database& at = database->handle();
+    if (version <= 4) at.exec(peers_to_cursors);
     if (version <= 3) {
       at.exec(
           "ALTER TABLE directories DROP COLUMN entries_signature; ALTER TABLE directories DROP COLUMN "
@@ -263,6 +265,7 @@ TEST_F(MigrationTest, ColumnThatIsThereAlready_IsKept) {
   };
   const auto before = entries();
   ASSERT_NE(before, 0);
+  database->handle().exec(peers_to_cursors);
   database->handle().exec(
       "ALTER TABLE directories DROP COLUMN owners; ALTER TABLE links DROP COLUMN owner; PRAGMA user_version "
       "= 3");
@@ -400,6 +403,41 @@ TEST_F(MigrationTest, NameRemovedElsewhere_AuditReportsNoMissedChange) {
     EXPECT_THAT(scan().audit.missed_paths, IsEmpty());
   }
   expect_exact();
+}
+
+// Version 4 had one row for each name, and others for addresses.
+TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
+  const auto instance = tracker::InstanceId::random();
+  const std::string none(instance.to_string().size(), '0');
+  downgrade_to(4);
+  {
+    SQLite::Database at(file().native(), SQLite::OPEN_READWRITE, 0, checksum_vfs());
+    const auto insert = [&](const std::string& peer, const std::string& its_instance, int cycle) {
+      SQLite::Statement row(at, "INSERT INTO cursors VALUES(?, ?, ?)");
+      row.bind(1, peer);
+      row.bind(2, its_instance);
+      row.bind(3, cycle);
+      row.exec();
+    };
+    insert("own", instance.to_string(), 7);
+    insert("rack/b", instance.to_string(), 8);
+    insert("http://b:7420\nrack/b", none, 0);
+    insert("http://c:7420\nc", none, 0);
+    insert("http://old-b:7420", none, 0);
+    insert("c", none, 0);
+    insert("d", instance.to_string(), 0);
+    at.exec("INSERT INTO settings VALUES('roll_position', 'x')");
+  }
+  const tracker::PeerBook expected = {
+      {{"own", instance}, {.cycle = {7}}},
+      {{"rack/b", instance}, {.cycle = {8}, .home = "http://b:7420"}},
+      {{"c", {}}, {.cycle = {}, .home = "http://c:7420"}},
+      {{"d", instance}, {.cycle = {}, .standing = tracker::Standing::copied}},
+  };
+  EXPECT_EQ(UsageDatabase::open_read_only(file()).value().peers().value(), expected)
+      << "before the next scan";
+  reopen_database();
+  EXPECT_EQ(database->peers().value(), expected);
 }
 
 // The rows of an older version are not enough to know a listing without reading it.

@@ -106,11 +106,11 @@ TEST_F(ScanTest, ScanRecord_MatchesTheReport) {
   EXPECT_GT(records[0].finished_at, records[0].started_at) << "gathering counts";
 }
 
-TEST_F(ScanTest, Cursors_AdvanceWithTheResults) {
+TEST_F(ScanTest, Peers_AdvanceWithTheResults) {
   scan();
-  const auto before = database->cursors().value();
+  const auto before = database->peers().value();
   scan();
-  EXPECT_NE(database->cursors().value(), before);
+  EXPECT_NE(database->peers().value(), before);
 }
 
 TEST_F(ScanTest, StartLevel_IsKeptByFullIncrementalAndPartialScans) {
@@ -127,10 +127,10 @@ TEST_F(ScanTest, StartLevel_IsKeptByFullIncrementalAndPartialScans) {
 }
 
 // The whole of it: what was marked before the scan that was killed is walked by the next one.
-TEST_F(ScanTest, InterruptedScan_KeepsCursorsAndTotals) {
+TEST_F(ScanTest, InterruptedScan_KeepsPeersAndTotals) {
   for (const char* path : {"a/1", "b/1", "c/1"}) make_file(path);
   scan();
-  const auto before = database->cursors().value();
+  const auto before = database->peers().value();
   make_file("a/2");
   make_file("c/2");
   mark("a");
@@ -142,7 +142,7 @@ TEST_F(ScanTest, InterruptedScan_KeepsCursorsAndTotals) {
   const auto report = try_scan();
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Errc::interrupted);
-  EXPECT_EQ(database->cursors().value(), before);
+  EXPECT_EQ(database->peers().value(), before);
   EXPECT_EQ(database->start_level().value(), 0U);
   EXPECT_EQ(files(""), 3U);
   EXPECT_EQ(database->scans(10).value().size(), 1U);
@@ -203,13 +203,13 @@ TEST_F(ScanTest, SecondScanTransaction_IsRefusedWhileReadingContinues) {
   const auto refused = second->begin_scan();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::database_failed);
-  EXPECT_TRUE(second->cursors()) << "reading goes on";
+  EXPECT_TRUE(second->peers()) << "reading goes on";
 }
 
-TEST_F(ScanTest, FullDisk_FailsTheScanAndKeepsCursors) {
+TEST_F(ScanTest, FullDisk_FailsTheScanAndKeepsPeers) {
   make_file("a/1");
   scan();
-  const auto before = database->cursors().value();
+  const auto before = database->peers().value();
   for (int number = 0; number < 2000; ++number) make_directory("many/" + std::to_string(number));
   mark("many");
   database->handle().exec("PRAGMA max_page_count = 1");  // clamped to the present size
@@ -217,7 +217,7 @@ TEST_F(ScanTest, FullDisk_FailsTheScanAndKeepsCursors) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Errc::database_failed);
   EXPECT_NE(report.error().message.find("full"), std::string::npos) << report.error().message;
-  EXPECT_EQ(database->cursors().value(), before);
+  EXPECT_EQ(database->peers().value(), before);
   database->handle().exec("PRAGMA max_page_count = 1000000000");
   scan();
   expect_exact();

@@ -168,13 +168,13 @@ void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
 }
 
 base::Result<ScanReport> ScannedNode::try_scan() {
-  auto cursors = database->cursors();
-  if (!cursors) return cursors.error();
+  const auto peers = database->peers();
+  if (!peers) return peers.error();
   base::PosixFileSystem files;
   UnfinishedScan unfinished(UnfinishedScan::directory_in(temp.path()), files);
   auto found = find_unfinished(unfinished);
   has_resumed = found.has_value();
-  ScanInput input = found ? std::move(*found) : gather((*cursors)[own_name]);
+  ScanInput input = found ? std::move(*found) : gather(*peers);
   if (adjust_input) adjust_input(input);
   return run_scan(
       *database, options, input,
@@ -188,13 +188,16 @@ std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished
   return found ? std::move(*found) : std::nullopt;
 }
 
-ScanInput ScannedNode::gather(const tracker::Cursor& from) {
+// Of the only peer.
+ScanInput ScannedNode::gather(const tracker::PeerBook& book) {
+  tracker::Cursor from;
+  if (!book.empty()) from = {book.begin()->first.instance, book.begin()->second.cycle};
   const auto started_at = clock.wall_now();
   const auto current = tracker->status().current;
   const tracker::CycleAnswer answer = tracker->cycle({next(current), from.cycle, from.instance});
   clock.advance(std::chrono::seconds(1));
   ScanInput input{answer.marks};
-  input.next_cursors[own_name] = answer.next();
+  input.book[{own_name, answer.instance}] = {.cycle = answer.current};
   input.started_at = started_at;
   input.cycle = answer.current;
   input.partial = partial;

@@ -60,6 +60,12 @@ class InstantWaiter final : public Waiter {
   fakes::ManualClock& clock_;
 };
 
+// Makes of the table of version 5 that of the versions before.
+inline constexpr const char* peers_to_cursors =
+    "CREATE TABLE cursors(peer TEXT PRIMARY KEY, instance TEXT NOT NULL, cycle INTEGER NOT NULL) WITHOUT "
+    "ROWID; "
+    "INSERT INTO cursors SELECT name, instance, cycle FROM peers; DROP TABLE peers";
+
 class ScannedNode : public ::testing::Test {
  public:
   explicit ScannedNode(std::vector<std::string> drive_names = {"drive"},
@@ -133,7 +139,7 @@ class ScannedNode : public ::testing::Test {
 
  private:
   std::optional<ScanInput> find_unfinished(UnfinishedScan& unfinished);
-  ScanInput gather(const tracker::Cursor& from);
+  ScanInput gather(const tracker::PeerBook& book);
 };
 
 }  // namespace spoor::scanner

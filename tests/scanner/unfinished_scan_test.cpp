@@ -24,9 +24,8 @@ void expect_same(const ScanInput& one, const ScanInput& other) {
     EXPECT_EQ(encoded(one.marks.group(number)), encoded(other.marks.group(number)));
   }
   EXPECT_EQ(one.marks.tree_marks(), other.marks.tree_marks());
-  EXPECT_EQ(one.next_cursors, other.next_cursors);
+  EXPECT_EQ(one.book, other.book);
   EXPECT_EQ(one.start_level, other.start_level);
-  EXPECT_EQ(one.membership_checkpoint, other.membership_checkpoint);
   EXPECT_EQ(one.started_at, other.started_at);
   EXPECT_EQ(one.cycle, other.cycle);
   EXPECT_EQ(one.partial, other.partial);

@@ -16,8 +16,9 @@
 namespace spoor::scanner {
 namespace {
 
-using tracker::Cursors;
 using tracker::InstanceId;
+using tracker::PeerBook;
+using tracker::Standing;
 
 class UsageDatabaseTest : public ::testing::Test {
  protected:
@@ -36,7 +37,7 @@ class UsageDatabaseTest : public ::testing::Test {
 
 TEST_F(UsageDatabaseTest, NewDatabase_IsEmpty) {
   UsageDatabase database = open();
-  EXPECT_TRUE(database.cursors().value().empty());
+  EXPECT_TRUE(database.peers().value().empty());
   EXPECT_TRUE(database.scans(10).value().empty());
   EXPECT_TRUE(database.begin_scan().value()->drives().value().empty());
 }
@@ -59,28 +60,33 @@ TEST_F(UsageDatabaseTest, DatabaseFiles_HaveMode0640WhateverTheUmask) {
   }
 }
 
-TEST_F(UsageDatabaseTest, Cursors_RoundTripThroughCommit) {
-  const Cursors cursors = {{"a", {InstanceId::random(), {1}}},
-                           {"b", {InstanceId::random(), {tracker::CycleId::value_max}}}};
+TEST_F(UsageDatabaseTest, Peers_RoundTripThroughCommit) {
+  const InstanceId instance = InstanceId::random();
+  const PeerBook book = {{{"a", instance}, {.cycle = {1}, .home = "http://a:7420"}},
+                         {{"a", InstanceId::random()}, {.cycle = {}, .standing = Standing::gone}},
+                         {{"rack/b", instance},
+                          {.cycle = {tracker::CycleId::value_max},
+                           .standing = Standing::copied,
+                           .silent = std::chrono::hours(23)}}};
   {
     UsageDatabase database = open();
     auto transaction = database.begin_scan().value();
-    ASSERT_TRUE(transaction->set_cursors(cursors));
+    ASSERT_TRUE(transaction->set_peers(book));
     ASSERT_TRUE(transaction->commit({}));
   }
-  EXPECT_EQ(open().cursors().value(), cursors);
+  EXPECT_EQ(open().peers().value(), book);
 }
 
-TEST_F(UsageDatabaseTest, SetCursors_ReplacesPreviousCursors) {
+TEST_F(UsageDatabaseTest, SetPeers_ReplacesPreviousPeers) {
   UsageDatabase database = open();
   for (const char* peer : {"a", "b"}) {
     auto transaction = database.begin_scan().value();
-    ASSERT_TRUE(transaction->set_cursors({{peer, {InstanceId::random(), {1}}}}));
+    ASSERT_TRUE(transaction->set_peers({{{peer, InstanceId::random()}, {.cycle = {1}}}}));
     ASSERT_TRUE(transaction->commit({}));
   }
-  const Cursors cursors = database.cursors().value();
-  EXPECT_EQ(cursors.size(), 1U);
-  EXPECT_TRUE(cursors.contains("b"));
+  const PeerBook book = database.peers().value();
+  ASSERT_EQ(book.size(), 1U);
+  EXPECT_EQ(book.begin()->first.name, "b");
 }
 
 TEST_F(UsageDatabaseTest, StartLevel_RoundTripsThroughCommit) {
@@ -112,13 +118,13 @@ TEST_F(UsageDatabaseTest, NoCommit_NothingIsStored) {
   UsageDatabase database = open();
   {
     auto transaction = database.begin_scan().value();
-    ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
+    ASSERT_TRUE(transaction->set_peers({{{"a", InstanceId::random()}, {.cycle = {1}}}}));
     ASSERT_TRUE(transaction->set_setting(start_level_key, "7"));
     ASSERT_TRUE(transaction->add_drive("/mnt/a"));
     ASSERT_TRUE(transaction->set_setting("key", "value"));
     ASSERT_TRUE(transaction->directories().put(1, DirectoryRow()));
   }
-  EXPECT_TRUE(database.cursors().value().empty());
+  EXPECT_TRUE(database.peers().value().empty());
   EXPECT_EQ(database.start_level().value(), 0U);
   auto transaction = database.begin_scan().value();
   EXPECT_TRUE(transaction->drives().value().empty());
@@ -179,13 +185,13 @@ TEST_F(UsageDatabaseTest, ReaderDuringScan_SeesLastCommit) {
   UsageDatabase database = open();
   ASSERT_TRUE(database.begin_scan().value()->commit({}));
   auto transaction = database.begin_scan().value();
-  ASSERT_TRUE(transaction->set_cursors({{"a", {InstanceId::random(), {1}}}}));
+  ASSERT_TRUE(transaction->set_peers({{{"a", InstanceId::random()}, {.cycle = {1}}}}));
   auto reader = UsageDatabase::open_read_only(file());
   ASSERT_TRUE(reader) << reader.error().message;
-  EXPECT_TRUE(reader->cursors().value().empty());
+  EXPECT_TRUE(reader->peers().value().empty());
   EXPECT_EQ(reader->scans(10).value().size(), 1U);
   ASSERT_TRUE(transaction->commit({}));
-  EXPECT_EQ(reader->cursors().value().size(), 1U);
+  EXPECT_EQ(reader->peers().value().size(), 1U);
 }
 
 // A reader of the state before keeps a commit from being written back, and one of this state the next commit

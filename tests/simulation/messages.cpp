@@ -41,7 +41,8 @@ World::Message World::take_message(std::size_t at) {
 
 void World::deliver(std::size_t at) {
   const Message message = take_message(at);
-  const bool is_request = message.kind == Kind::mark || message.kind == Kind::query;
+  const bool is_request =
+      message.kind == Kind::mark || message.kind == Kind::query || message.kind == Kind::greeting;
   if (is_request) {
     deliver_request(message);
   } else if (is_cut(message.from, message.to)) {
@@ -78,13 +79,25 @@ void World::deliver_request(const Message& message) {
   Message answer = message;
   answer.from = *to;
   answer.to = message.from;
+  if (message.kind == Kind::greeting) {
+    answer.kind = Kind::greeted;
+    answer_query(*to, message, answer);
+    const Host& asker = *hosts_[message.from];
+    const tracker::PeerId id{asker.node.name(), asker.node.instance()};
+    if (!host.met.contains(id)) host.greets_soon = true;
+    const auto recorded = answer.answer.position;
+    return reply(*to, std::move(answer), recorded);
+  }
   if (message.kind == Kind::mark) {
     const auto write = std::find_if(writes_.begin(), writes_.end(),
                                     [&](const Write& each) { return each.number == message.number; });
     if (write == writes_.end()) return;
     answer.kind = Kind::marked;
     answer.through = host.node.name();
-    return reply(*to, std::move(answer), host.node.mark(write->marks));
+    answer.answer.losses = host.node.losses();
+    const auto marked = host.node.mark(write->marks);
+    if (host.acknowledges || bug_ == Bug::acknowledges_early) reply(*to, std::move(answer), marked);
+    return;
   }
   answer.kind = Kind::answer;
   answer_query(*to, message, answer);
@@ -141,7 +154,17 @@ void World::commit(std::size_t at) {
   }
 }
 
+// A member that lies may record nothing.
+void World::take_greeting(const Message& message) {
+  Host& host = *hosts_[message.to];
+  if (!host.node.runs() || host.node.run_number() != message.number || is_hostile(message.from)) return;
+  host.node.meet(message.answer.response);
+  host.met.insert({hosts_[message.from]->node.name(), hosts_[message.from]->node.instance()});
+  host.acknowledges = true;
+}
+
 void World::deliver_answer(const Message& message) {
+  if (message.kind == Kind::greeted) return take_greeting(message);
   if (message.kind == Kind::marked) {
     const auto write = std::find_if(writes_.begin(), writes_.end(),
                                     [&](const Write& each) { return each.number == message.number; });
@@ -152,7 +175,8 @@ void World::deliver_answer(const Message& message) {
       return;
     }
     for (const auto& [directory, version] : write->changes) {
-      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, moment_);
+      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, message.answer.losses,
+                                              moment_);
     }
     writes_.erase(write);
     return;
@@ -170,6 +194,20 @@ void World::deliver_answer(const Message& message) {
 
 // --- scans ---
 
+void World::greet(std::size_t at) {
+  Host& host = *hosts_[at];
+  if (!host.node.runs()) return;
+  host.greets_soon = false;
+  for (const std::size_t each : members()) {
+    if (each == at) continue;
+    messages_.push_back({.kind = Kind::greeting,
+                         .from = at,
+                         .address = hosts_[each]->address,
+                         .number = host.node.run_number(),
+                         .body = host.node.greeting()});
+  }
+}
+
 void World::begin_scan(std::size_t at) {
   Host& host = *hosts_[at];
   if (host.scan) return;
@@ -180,19 +218,13 @@ void World::begin_scan(std::size_t at) {
   input.own_name = host.node.name();
   if (setup_.hostile && hosts_.size() > hostile_host) input.hostile = hosts_[hostile_host]->node.name();
   input.min_cycle_age = std::chrono::seconds(setup_.min_cycle_age_s);
-  std::set<std::string> listed;
+  input.forget_after = std::chrono::minutes(setup_.forgets_late ? 10 : 0);
+  input.wall_time = host.node.clock().wall_now();
   input.listed.push_back(endpoint(host.address));
   for (const std::size_t each : members()) {
-    listed.insert(hosts_[each]->address);
     input.names.insert(hosts_[each]->node.name());
     if (each != at) input.listed.push_back(endpoint(hosts_[each]->address));
   }
-  if (setup_.departed) {
-    for (const std::string& address : host.listed) host.departed.insert(address);
-    std::erase_if(host.departed, [&](const std::string& address) { return listed.contains(address); });
-    for (const std::string& address : host.departed) input.departed.push_back(endpoint(address));
-  }
-  host.listed = std::move(listed);
   host.scan.emplace(std::move(input), host.database);
   send_queries(at);
 }
@@ -218,7 +250,7 @@ void World::take(std::size_t at, std::size_t index, const base::Result<peer::Htt
   if (host.scan->is_pointless()) {
     host.scan.reset();
   } else if (bug_ == Bug::cursor_before_walk) {
-    host.database.cursors = host.scan->gathered().cursors;
+    host.database.peers = host.scan->gathered().book;
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::simulation {
@@ -55,6 +57,7 @@ void Node::start(std::uint32_t choice) {
   if (!started) return;  // its disk is full
   persistence_ = *std::move(started);
   ++runs_;
+  started_at_ = clock_.steady_now();
   instance_ = tracker().status().instance;
   if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
     const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
@@ -157,17 +160,30 @@ Node::Answer Node::answer(const std::string& body) {
   tracker::CycleRequest asked = query->request;
   if (!persistence_->journal_status().error.empty()) asked.current = {};
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
-  if (bug_ == Bug::instance_ignored && !asked.instance.is_none())
-    asked.instance = tracker().status().instance;
   frame.answer = tracker().cycle(asked);
-  // A scanner treats another instance as a gap by itself.
-  if (bug_ == Bug::instance_ignored && !query->request.instance.is_none())
-    frame.answer.instance = query->request.instance;
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
+  if (query->member && bug_ != Bug::join_unrecorded) {
+    const tracker::Mark joined = tracker::joined_mark(*query->member);
+    made.position = std::max(made.position, tracker().mark({&joined, 1}).position);
+  }
   made.losses = losses_;
   made.response = {200, std::string(peer::cycle_frame_content_type), peer::encode_cycle_frame(frame)};
   return made;
+}
+
+std::string Node::greeting() const {
+  const std::uint64_t run = tracker::run_of(persistence_->runs(), clock_.steady_now() - started_at_);
+  return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, run}).body;
+}
+
+// Corresponds to daemon/membership/introduction.cpp.
+void Node::meet(const peer::HttpResponse& response) {
+  const auto frame = peer::decode_cycle_frame(response.body);
+  if (!frame) return;
+  const tracker::Mark joined = tracker::joined_mark({{frame->sender.node, frame->answer.instance}, 0});
+  tracker().mark({&joined, 1});
+  static_cast<void>(persistence_->note_introduced());
 }
 
 void Node::apply_bug(const tracker::CycleRequest& asked, tracker::CycleAnswer& answer) {

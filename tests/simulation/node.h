@@ -23,8 +23,9 @@ enum class Bug {
   none,
   cursor_before_walk,  // a scanner stores its cursors before it has walked
   split_chain,         // the prefixes of a mark may land in two cycles
-  instance_ignored,    // cycle numbers are accepted from any instance
   live_excluded,       // responses contain closed cycles only
+  join_unrecorded,     // a tracker responds to the introduction of another one without a record of it
+  acknowledges_early,  // a tracker acknowledges marks before another one has recorded it
   span_skipped,        // a span that began before the cursor is not in the response
 };
 
@@ -35,6 +36,7 @@ class Node {
   const std::string& name() const { return name_; }
   bool runs() const { return persistence_ != nullptr; }
   const tracker::InstanceId& instance() const { return instance_; }  // of its last run
+  std::uint64_t run_number() const { return runs_; }
   fakes::ManualClock& clock() { return clock_; }
 
   // How often it lost its memory, with everything acknowledged before.
@@ -71,6 +73,10 @@ class Node {
   };
   Answer answer(const std::string& body);
 
+  // The body of the request by which it introduces itself, and what it does when a member has recorded it.
+  std::string greeting() const;
+  void meet(const peer::HttpResponse& response);
+
  private:
   tracker::Persistence::Options options() const;
   void end_run();
@@ -86,6 +92,7 @@ class Node {
   std::uint64_t boot_ = 1;
   std::uint32_t choice_ = 0;
   std::uint64_t runs_ = 0;
+  base::SteadyTime started_at_;
   tracker::InstanceId instance_;
   std::unique_ptr<tracker::Persistence> persistence_;
 

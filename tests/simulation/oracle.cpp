@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace spoor::simulation {
 namespace {
@@ -13,6 +14,19 @@ std::set<std::string> heard_by(const Scan& scan) {
     if (peer.ok) names.insert(peer.name);
   }
   return names;
+}
+
+std::string details(const Scan& scan) {
+  std::string all;
+  for (const auto& peer : scan.gathered().peers) {
+    all += fmt::format("\n  {} at {}: {}", peer.name, peer.url, peer.ok ? "read" : peer.error);
+  }
+  for (const auto& [id, peer] : scan.gathered().book) {
+    all += fmt::format("\n  known: {} {:.4} cycle {} home {} standing {} run {}", id.name,
+                       id.instance.to_string(), peer.cycle.value, peer.home, static_cast<int>(peer.standing),
+                       peer.run);
+  }
+  return all;
 }
 
 // The text between the first quotes.
@@ -28,6 +42,7 @@ std::optional<std::string> Oracle::check(const Scan& scan, const Database& datab
   ++scans_;
   if (!scan.gathered().gaps.empty()) ++full_scans_;
   if (!scan.gathered().complete()) ++partial_scans_;
+  count_returns(scan.gathered().book);
   auto broken = check_promises(scan, database);
   if (!broken) broken = check_gaps(scan);
   remember(scan);
@@ -41,11 +56,16 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
   std::erase_if(promised_, [&](const Promise& promise) {
     if (database.seen[promise.directory].value_or(0) >= promise.version) return true;
     const bool was_before = promise.moment < scan.input().started_at;
-    if (was_before && (complete || heard.contains(promise.through)) && !broken) {
+    // A partial scan may have read a later memory of the node, and learn of this one from a peer that did not
+    // respond.
+    const auto answered = scan.answered().find(promise.through);
+    const bool is_heard = heard.contains(promise.through) && answered != scan.answered().end() &&
+                          answered->second == promise.losses;
+    if (was_before && (complete || is_heard) && !broken) {
       broken = fmt::format(
-          "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}",
+          "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}{}",
           Tree::path(promise.directory), promise.through, promise.moment, complete ? "complete" : "partial",
-          scan.input().started_at);
+          scan.input().started_at, details(scan));
     }
     return false;
   });
@@ -54,7 +74,9 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
 
 std::optional<std::string> Oracle::check_gaps(const Scan& scan) const {
   for (const std::string& gap : scan.gathered().gaps) {
-    if (!is_due(gap, scan)) return fmt::format("a full walk without a loss of knowledge: {}", gap);
+    if (!is_due(gap, scan)) {
+      return fmt::format("a full walk without a loss of knowledge: {}{}", gap, details(scan));
+    }
   }
   return std::nullopt;
 }
@@ -64,28 +86,32 @@ bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   // A hostile peer may cause walks, but only by what it reports about itself.
   if (!scan.input().hostile.empty() && name == scan.input().hostile) return true;
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
-  if (says("was never read before")) return !read_.contains(name);
-  if (says("lost, or no longer keeps")) {
-    const auto now = scan.answered().find(name);
-    const auto before = read_.find(name);
-    if (now == scan.answered().end() || before == read_.end()) return false;
-    return now->second != before->second;
+  // A loss ends one instance and begins another: each may cost a walk, at different times.
+  if (says("no longer keeps")) {
+    const auto count = [&](const auto& counts) {
+      const auto found = counts.find(name);
+      return found == counts.end() ? 0 : found->second;
+    };
+    return count(walks_) < 2 * count(scan.answered()) + count(returns_);
   }
   if (says("is no longer among the peers"))
     return unheard_.contains(name) || !scan.input().names.contains(name);
-  return (says("never answered before") || says("was left before it answered")) && unheard_.contains(name);
+  return false;
+}
+
+void Oracle::count_returns(const tracker::PeerBook& book) {
+  for (const auto& [id, peer] : std::exchange(book_, book)) {
+    if (peer.standing == tracker::Standing::gone && book.contains(id) && book.at(id).run > peer.run)
+      ++returns_[id.name];
+  }
 }
 
 void Oracle::remember(const Scan& scan) {
-  last_started_at_ = std::max(last_started_at_.value_or(0), scan.input().started_at);
-  const auto heard = heard_by(scan);
-  for (const std::string& name : heard) {
-    const auto answered = scan.answered().find(name);
-    if (answered != scan.answered().end()) read_[name] = answered->second;
+  std::set<std::string> lost;
+  for (const std::string& gap : scan.gathered().gaps) {
+    if (gap.find("no longer keeps") != std::string::npos) lost.insert(name_in(gap));
   }
-  if (scan.gathered().complete()) {
-    std::erase_if(read_, [&](const auto& entry) { return !heard.contains(entry.first); });
-  }
+  for (const std::string& name : lost) ++walks_[name];
   for (const peer::PeerOutcome& peer : scan.gathered().peers) {
     if (!peer.ok) unheard_.insert(peer.url);
   }

@@ -19,9 +19,10 @@ namespace spoor::simulation {
 // - a scan walks everything only if knowledge was really lost, or never existed.
 class Oracle {
  public:
+  // `losses`: how often `through` had lost its memory by then.
   void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
-                   std::uint64_t moment) {
-    promised_.push_back({directory, version, through, moment});
+                   std::uint64_t losses, std::uint64_t moment) {
+    promised_.push_back({directory, version, through, losses, moment});
   }
 
   // To be called after the scan's commit. Returns the violation, if any.
@@ -29,9 +30,10 @@ class Oracle {
 
   // scan.db was lost, or the node has new disks.
   void forget_scans() {
-    read_.clear();
+    walks_.clear();
+    returns_.clear();
+    book_.clear();
     unheard_.clear();
-    last_started_at_.reset();
   }
 
   // The directories of the node were lost.
@@ -45,28 +47,28 @@ class Oracle {
   std::uint64_t scans() const { return scans_; }
   std::uint64_t partial_scans() const { return partial_scans_; }
 
-  // Whether a scan that began at or after that moment was committed.
-  bool has_scanned_since(std::uint64_t moment) const {
-    return last_started_at_ && *last_started_at_ >= moment;
-  }
-
  private:
   struct Promise {
     std::size_t directory = 0;
     std::uint64_t version = 0;
     std::string through;
+    std::uint64_t losses = 0;
     std::uint64_t moment = 0;
   };
 
   std::optional<std::string> check_promises(const Scan& scan, const Database& database);
   std::optional<std::string> check_gaps(const Scan& scan) const;
   bool is_due(const std::string& gap, const Scan& scan) const;
+  void count_returns(const tracker::PeerBook& book);
   void remember(const Scan& scan);
 
   std::vector<Promise> promised_;
-  std::map<std::string, std::uint64_t> read_;  // for each node read: how often it had lost its memory by then
-  std::set<std::string> unheard_;              // URLs that did not respond at least once
-  std::optional<std::uint64_t> last_started_at_;
+  // Scans that walked everything because a node had lost its memory, by name.
+  std::map<std::string, std::uint64_t> walks_;
+  // Records of instances that were gone, with a larger run: each of them may have returned and gone again.
+  std::map<std::string, std::uint64_t> returns_;
+  tracker::PeerBook book_;         // of the last scan
+  std::set<std::string> unheard_;  // URLs that did not respond at least once
   std::uint64_t scans_ = 0;
   std::uint64_t full_scans_ = 0;
   std::uint64_t partial_scans_ = 0;

@@ -15,7 +15,10 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
   options.min_cycle_age = input.min_cycle_age;
   options.start_level = database.start_level;
   options.members.endpoints = input.listed;
-  options.members.departed = input.departed;
+  options.forget_after = input.forget_after;
+  if (database.scanned_at && input.wall_time > *database.scanned_at)
+    options.since_last_scan =
+        std::chrono::floor<std::chrono::milliseconds>(input.wall_time - *database.scanned_at);
   return options;
 }
 
@@ -23,7 +26,7 @@ peer::GatherOptions gather_options(const Scan::Input& input, const Database& dat
 
 Scan::Scan(Input input, const Database& database)
     : input_(std::move(input)),
-      gathering_(database.cursors, gather_options(input_, database)),
+      gathering_(database.peers, gather_options(input_, database)),
       start_level_(database.start_level) {
   begin_round();
 }
@@ -85,7 +88,8 @@ std::optional<Reason> Scan::read(const Tree& tree, const Database& database, con
 }
 
 void Scan::commit(Database& database) const {
-  database.cursors = gathered_->cursors;
+  database.peers = gathered_->book;
+  database.scanned_at = input_.wall_time;
   database.start_level = start_level_;
   for (std::size_t at = 0; at < Tree::count; ++at) {
     if (found_[at]) database.seen[at] = found_[at];

@@ -23,7 +23,8 @@ namespace spoor::simulation {
 
 // scan.db: changes with a commit only.
 struct Database {
-  tracker::Cursors cursors;
+  tracker::PeerBook peers;
+  std::optional<base::WallTime> scanned_at;
   std::size_t start_level = 0;
   std::array<std::optional<std::uint64_t>, Tree::count> seen;  // the version of each directory
 };
@@ -36,7 +37,8 @@ class Scan {
     std::uint64_t started_at = 0;  // in actions
     std::vector<base::Endpoint> listed;
     std::set<std::string> names;  // of the members listed
-    std::vector<base::Endpoint> departed;
+    std::chrono::milliseconds forget_after{0};
+    base::WallTime wall_time = {};
     std::string own_url;
     std::string own_name;
     std::string hostile;  // the name of the hostile peer, if there is one

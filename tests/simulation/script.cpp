@@ -30,7 +30,7 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::step_scan, "step_scan", 3000},
     {Act::kill_scan, "kill_scan", 20},
     {Act::lose_database, "lose_database", 1},
-    {Act::forget, "forget", 120},
+    {Act::greet, "greet", 300},
     {Act::wait, "wait", 900},
     {Act::jump_clock, "jump_clock", 2},
     {Act::cut, "cut", 4},
@@ -42,8 +42,9 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::fill_disk, "fill_disk", 1},
     {Act::free_disk, "free_disk", 8},
     {Act::wipe, "wipe", 2},
-    {Act::add, "add", 1},
-    {Act::remove, "remove", 1},
+    {Act::add, "add", 6},
+    {Act::remove, "remove", 6},
+    {Act::visit, "visit", 12},
     {Act::move, "move", 1},
 }};
 
@@ -76,7 +77,7 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
   script.setup.items = below(2) == 0 ? 10 + below(40) : 200;
   script.setup.history = below(3) == 0 ? 16 : 2 + below(5);
   script.setup.min_cycle_age_s = below(2) == 0 ? 60 : 600;
-  script.setup.departed = below(2) == 0;
+  script.setup.forgets_late = below(2) == 0;
   script.setup.hostile = seed % 4 == 0;
   script.actions.reserve(actions);
   for (std::size_t i = 0; i < actions; ++i) {
@@ -90,9 +91,9 @@ Script random_script(std::uint64_t seed, std::size_t actions) {
 }
 
 std::string to_text(const Script& script) {
-  std::string text =
-      fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items, script.setup.history,
-                  script.setup.min_cycle_age_s, script.setup.departed ? 1 : 0, script.setup.hostile ? 1 : 0);
+  std::string text = fmt::format("setup {} {} {} {} {} {}\n", script.setup.nodes, script.setup.items,
+                                 script.setup.history, script.setup.min_cycle_age_s,
+                                 script.setup.forgets_late ? 1 : 0, script.setup.hostile ? 1 : 0);
   for (const Action& action : script.actions) {
     const auto at = static_cast<std::size_t>(action.act);
     text += fmt::format("{} {} {} {}\n", kinds[at].name, action.a, action.b, action.c);
@@ -109,7 +110,8 @@ base::Result<Script> parse_script(std::string_view text) {
     if (!(words >> name)) continue;
     if (name == "setup") {
       Setup& setup = script.setup;
-      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >> setup.departed))
+      if (!(words >> setup.nodes >> setup.items >> setup.history >> setup.min_cycle_age_s >>
+            setup.forgets_late))
         return bad(line);
       // Older scripts do not have this number.
       if (bool hostile = false; words >> hostile) setup.hostile = hostile;

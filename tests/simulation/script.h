@@ -27,7 +27,7 @@ enum class Act : std::uint8_t {
   step_scan,      // a scan that has gathered walks a part of the tree, or commits
   kill_scan,      // it dies
   lose_database,  // scan.db is lost
-  forget,         // a scanner forgets an address that is no longer listed
+  greet,          // a node introduces itself to all members
   wait,           // time passes
   jump_clock,     // a node's time of day is set
   cut,            // the network between two nodes fails, in one direction
@@ -41,6 +41,7 @@ enum class Act : std::uint8_t {
   wipe,    // a machine gets new disks
   add,     // a node joins the cluster, a new one or one that left
   remove,  // a node leaves it
+  visit,   // a node joins, may acknowledge a mark, and leaves for good, at once
   move,    // a node gets another address
 };
 inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::move) + 1;
@@ -60,7 +61,7 @@ struct Setup {
   std::uint32_t items = 100;   // of a level 0 filter
   std::uint32_t history = 16;  // closed cycles kept
   std::uint32_t min_cycle_age_s = 60;
-  bool departed = false;  // whether scans still contact addresses that are no longer listed
+  bool forgets_late = false;  // whether a node that is no longer listed is expected for some time
   // Whether the second node is hostile (tests/simulation/hostile.h). Then each has a certificate for its
   // name.
   bool hostile = false;

@@ -42,8 +42,11 @@ TEST(SimulationTest, CursorStoredBeforeWalkBug_IsDetected) {
   EXPECT_GE(noticed_in(Bug::cursor_before_walk, 8), 2);
 }
 TEST(SimulationTest, ChainSplitOverTwoCyclesBug_IsDetected) { EXPECT_GE(noticed_in(Bug::split_chain, 8), 2); }
-TEST(SimulationTest, InstanceIgnoredBug_IsDetected) { EXPECT_GE(noticed_in(Bug::instance_ignored, 8), 2); }
 TEST(SimulationTest, LiveCycleExcludedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::live_excluded, 8), 2); }
+TEST(SimulationTest, JoinUnrecordedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::join_unrecorded, 16), 2); }
+TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
+  EXPECT_GE(noticed_in(Bug::acknowledges_early, 16), 2);
+}
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::span_skipped, 8), 2); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {
@@ -68,7 +71,7 @@ TEST(SimulationTest, FailingScript_ShrinksAndStillFails) {
   const Script script = random_script(1, steps);
   const Script shorter = shrink(script, Bug::live_excluded);
   EXPECT_TRUE(run(shorter, Bug::live_excluded).violation);
-  EXPECT_LT(shorter.actions.size(), 200U);
+  EXPECT_LT(shorter.actions.size(), 400U);
   EXPECT_FALSE(run(shorter).violation) << "without the bug there is no violation";
 }
 

@@ -77,12 +77,12 @@ void World::act(const Action& action) {
       host.database = {};
       host.oracle.forget_scans();
       return;
-    case Act::forget:
-      if (!host.departed.empty()) {
-        host.departed.erase(
-            std::next(host.departed.begin(), static_cast<std::ptrdiff_t>(b % host.departed.size())));
-      }
-      return;
+    case Act::greet: {
+      std::vector<std::size_t> due = members();
+      std::erase_if(
+          due, [&](std::size_t each) { return !hosts_[each]->greets_soon || !hosts_[each]->node.runs(); });
+      return greet(due.empty() ? at : due[a % due.size()]);
+    }
     case Act::wait:
       for (const auto& each : hosts_) each->node.clock().advance(std::chrono::seconds(b % 90));
       return;
@@ -121,6 +121,8 @@ void World::act(const Action& action) {
       return add(b);
     case Act::remove:
       return remove(at);
+    case Act::visit:
+      return visit(at, b, c);
     case Act::move:
       return move(at);
   }
@@ -166,6 +168,9 @@ std::vector<std::size_t> World::without_daemon() const {
 }
 
 void World::down(Host& host) {
+  host.met.clear();
+  host.greets_soon = true;
+  host.acknowledges = false;
   if (!host.node.violation().empty()) note(host.node.violation());
   for (const Waiting& each : std::exchange(host.waiting, {})) fail_request(each.message);
 }
@@ -175,8 +180,6 @@ void World::wipe(Host& host) {
   host.scan.reset();
   host.database = {};
   host.oracle.forget_everything();
-  host.departed.clear();
-  host.listed.clear();
   down(host);
 }
 
@@ -185,7 +188,6 @@ void World::add(std::uint32_t choice) {
       std::find_if(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host->is_member; });
   if (choice % 2 == 1 && gone != hosts_.end()) {
     (*gone)->is_member = true;
-    (*gone)->joined_at = moment_;
     (*gone)->node.start(0);
     return;
   }
@@ -193,29 +195,38 @@ void World::add(std::uint32_t choice) {
   const auto number = static_cast<std::uint32_t>(hosts_.size());
   hosts_.push_back(std::make_unique<Host>(number, setup_, bug_));
   hosts_.back()->address = fmt::format("h{}", number);
-  hosts_.back()->joined_at = moment_;
-}
-
-// Whether every scanner has had the node in its list, also those that are away and may return: a scanner that
-// never knew the node cannot report its absence.
-bool World::was_seen_by_all(const Host& host, std::uint64_t since) const {
-  return std::ranges::all_of(
-      hosts_, [&](const auto& each) { return each.get() == &host || each->oracle.has_scanned_since(since); });
 }
 
 void World::remove(std::size_t at) {
   Host& host = *hosts_[at];
-  if (members().size() <= 2 || !was_seen_by_all(host, std::max(host.joined_at, host.moved_at) + 1)) return;
+  if (members().size() <= 2) return;
   host.is_member = false;
   host.node.kill();
   host.scan.reset();
   down(host);
 }
 
+void World::visit(std::size_t at, std::uint32_t where, std::uint32_t how) {
+  if (hosts_.size() >= hosts_max) return;
+  add(0);
+  const std::size_t visitor = hosts_.size() - 1;
+  const auto last = static_cast<std::uint32_t>(members().size() - 1);
+  const std::size_t others = messages_.size();
+  const auto exchange = [&] {
+    while (messages_.size() > others) deliver(messages_.size() - 1);
+    for (const std::size_t each : group_commits()) commit(each);
+    while (messages_.size() > others) deliver(messages_.size() - 1);
+  };
+  if (how % 2 == 0) greet(visitor);
+  exchange();
+  write(at, where, 8 * last + how % 8);
+  exchange();
+  remove(visitor);
+}
+
 void World::move(std::size_t at) {
   Host& host = *hosts_[at];
   host.address = fmt::format("{}-{}", host.address.substr(0, host.address.find('-')), ++host.moves);
-  host.moved_at = moment_;
   host.scan.reset();  // it knows the node by its old address
 }
 
@@ -228,18 +239,22 @@ void World::settle() {
   while (!messages_.empty()) deliver(0);
   for (const auto& host : hosts_) {
     host->scan.reset();
-    host->departed.clear();
-    host->listed.clear();
     host->node.free_disk();
     host->node.kill();
     down(*host);
     if (host->is_member) host->node.start(0);
     if (!host->node.violation().empty()) note(host->node.violation());
   }
-  for (int times = 0; times < 2; ++times) {
+  for (const std::size_t at : members()) greet(at);
+  while (!messages_.empty() || !group_commits().empty()) {
+    while (!messages_.empty()) deliver(0);
+    for (const std::size_t each : group_commits()) commit(each);
+  }
+  const int scans = setup_.forgets_late ? 6 : 2;  // until those that left are gone
+  for (int times = 0; times < scans; ++times) {
     for (const std::size_t at : members()) {
       begin_scan(at);
-      for (const std::size_t each : members()) hosts_[each]->node.clock().advance(std::chrono::minutes(2));
+      for (const std::size_t each : members()) hosts_[each]->node.clock().advance(std::chrono::hours(2));
       while (hosts_[at]->scan && !violation_) {
         ++moment_;
         while (!messages_.empty()) deliver(messages_.size() - 1);

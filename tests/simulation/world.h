@@ -43,13 +43,13 @@ class World {
   Figures figures() const;
 
  private:
-  enum class Kind { mark, marked, query, answer };
+  enum class Kind { mark, marked, query, answer, greeting, greeted };
   struct Message {
     Kind kind = Kind::mark;
     std::size_t from = 0;
     std::size_t to = 0;        // of a response
     std::string address = {};  // of a request
-    std::uint64_t number = 0;  // of the write or scan
+    std::uint64_t number = 0;  // of the write or scan, or the run of the greeting node
     std::size_t round = 0;
     std::size_t index = 0;
     std::string body = {};
@@ -70,15 +70,14 @@ class World {
     Node node;
     std::string address;
     bool is_member = true;
-    std::uint64_t joined_at = 0;
-    std::uint64_t moved_at = 0;
     unsigned moves = 0;
+    std::set<tracker::PeerId> met;  // in this run
+    bool greets_soon = true;
+    bool acknowledges = false;
     Tree tree;
     Database database;
     Oracle oracle;
     std::optional<Scan> scan;
-    std::set<std::string> listed;  // addresses, at its last scan
-    std::set<std::string> departed;
     std::vector<Waiting> waiting;
   };
 
@@ -103,6 +102,9 @@ class World {
   std::vector<std::size_t> group_commits() const;  // hosts with waiting responses
   void commit(std::size_t host);
 
+  void greet(std::size_t host);
+  void take_greeting(const Message& message);
+
   void begin_scan(std::size_t host);
   void send_queries(std::size_t host);
   void take(std::size_t host, std::size_t index, const base::Result<peer::HttpResponse>& response);
@@ -114,9 +116,9 @@ class World {
   void down(Host& host);
   void add(std::uint32_t choice);
   void remove(std::size_t host);
+  void visit(std::size_t writer, std::uint32_t where, std::uint32_t how);
   void move(std::size_t host);
   void wipe(Host& host);
-  bool was_seen_by_all(const Host& host, std::uint64_t since) const;
 
   Message take_message(std::size_t at);
   std::optional<std::size_t> host_at(const std::string& address) const;

@@ -85,7 +85,8 @@ TEST(SnapshotTest, LargeSnapshot_IsEncodedInOneAllocation) {
 // A tracker may reload what it wrote, whatever it holds.
 TEST(SnapshotTest, BytesMax_GrowsWithTheLimitsOfTheTracker) {
   const Tracker::Options defaults;
-  const std::uint64_t least = defaults.memory_bytes_max + 17 * TreeMarks::bytes_max;
+  const std::uint64_t members = TreeMarks::members_max * TreeMarks::member_bytes_max;
+  const std::uint64_t least = defaults.memory_bytes_max + 17 * (TreeMarks::bytes_max + members);
   EXPECT_GT(snapshot_bytes_max_of(defaults), least);
   EXPECT_LT(snapshot_bytes_max_of(defaults), least + (std::uint64_t{64} << 20U));
   Tracker::Options larger;

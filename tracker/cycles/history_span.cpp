@@ -48,6 +48,10 @@ std::shared_ptr<const MarkSet> HistorySpan::get() const {
   return marks != nullptr ? marks : std::make_shared<const MarkSet>(view->copy());
 }
 
+const TreeMarks::Members& HistorySpan::members() const {
+  return marks != nullptr ? marks->tree_marks().members() : view->trees().members();
+}
+
 bool HistorySpan::may_contain(std::string_view path, const PathHash& hash) const {
   return marks != nullptr ? marks->may_contain(path, hash) : view->may_contain(path, hash);
 }

@@ -37,6 +37,7 @@ struct HistorySpan {
   static HistorySpan of(CycleId last, std::shared_ptr<const MarkSet> marks, const LevelSchedule& levels);
 
   std::shared_ptr<const MarkSet> get() const;
+  const TreeMarks::Members& members() const;
   bool may_contain(std::string_view path, const PathHash& hash) const;
 };
 

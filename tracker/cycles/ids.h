@@ -4,7 +4,6 @@
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,8 +58,5 @@ struct Cursor {
 
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
-
-// By peer name.
-using Cursors = std::map<std::string, Cursor>;
 
 }  // namespace spoor::tracker

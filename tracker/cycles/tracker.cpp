@@ -119,6 +119,15 @@ void Tracker::mark_tree(const Mark& mark, MarkOutcome& outcome) {
     outcome.cycle = current_;
     outcome.position = position();
     if (live_.trees().covers(mark.path)) return;
+    // A scan whose cursor is beyond the span has read the record. One that reads member_top there has not: it
+    // reads that members are missing, and learns of this one by a new record.
+    TreeMarks::Members member;
+    if (TreeMarks::is_member(mark.path)) TreeMarks::add_member(mark.path, member);
+    const auto holds = [&](const HistorySpan& span) {
+      const auto found = span.members().find(member.begin()->first);
+      return found != span.members().end() && found->second >= member.begin()->second;
+    };
+    if (!member.empty() && std::ranges::any_of(history_, holds)) return;
   }
   auto locked = marking_lock_.lock_exclusive();
   outcome.cycle = current_;
@@ -332,7 +341,8 @@ void Tracker::fold_history() {
   if (!live_.takes_marks()) start_level_ = std::max(start_level_, level);
 }
 
-// Until the closed filters leave half of the memory to the current cycle.
+// Until the closed filters leave half of the memory to the current cycle, which gets the records of members:
+// each scan must learn of them. They need no journal: a replay drops the same span, or keeps it.
 void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
   const std::uint64_t bytes_max =
       std::max(options_.memory_bytes_max / 2, options_.levels.shape(0).byte_count() * options_.history_max);
@@ -340,6 +350,7 @@ void Tracker::drop_oldest(MarkingLock::ExclusiveLock& /*locked*/) {
   for (const HistorySpan& span : history_) bytes += span.memory_bytes;
   while (bytes > bytes_max) {
     bytes -= history_.front().memory_bytes;
+    for (const auto& member : history_.front().members()) live_.add_tree(TreeMarks::member_path(member));
     oldest_kept_ = next(history_.front().last);
     complete_since_birth_ = false;
     history_.erase(history_.begin());
@@ -373,16 +384,22 @@ CycleAnswer Tracker::cycle(const CycleRequest& request) {
     answer.complete_since_birth = complete_since_birth_;
     answer.gap = request.instance != instance_ || oldest < oldest_kept_ || is_ahead;
     if (answer.gap) oldest = oldest_kept_;
-    if (request.marks_wanted) {
+    if (request.marks_wanted || request.members_wanted) {
       closed = history_;
       if (!answer.has_advanced) live = live_.view();  // a cycle just opened is empty
     }
   }
   // Without the lock: marking continues.
   if (just_closed) pack(*just_closed);
-  if (live) answer.marks = live->copy();
-  for (const HistorySpan& span : closed) {
-    if (span.last >= oldest) answer.marks.merge(*span.get());
+  std::erase_if(closed, [&](const HistorySpan& span) { return span.last < oldest; });
+  if (request.marks_wanted) {
+    if (live) answer.marks = live->copy();
+    for (const HistorySpan& span : closed) answer.marks.merge(*span.get());
+  } else {
+    TreeMarks members;
+    if (live) members.add_members(live->trees().members());
+    for (const HistorySpan& span : closed) members.add_members(span.members());
+    answer.marks.set_trees(std::move(members));
   }
   return answer;
 }

@@ -68,6 +68,8 @@ struct CycleRequest {
   // The level at which the next cycle is to start, by the number of items that this scanner merges from the
   // whole cluster; 0: not known.
   std::size_t start_level = 0;
+  // Without marks: the records of members since `oldest` nevertheless (tracker/cycles/member_marks.h).
+  bool members_wanted = false;
 };
 
 struct CycleAnswer {

@@ -26,6 +26,7 @@ class LiveMarks {
    public:
     bool may_contain(std::string_view path, const PathHash& hash) const;
     bool empty() const { return filters_.empty() && trees_->empty(); }
+    const TreeMarks& trees() const { return *trees_; }
 
     // Holds at least what was marked before view().
     MarkSet copy() const;

@@ -39,6 +39,8 @@ class MarkSet {
   // set_trees() does not apply the bounds; bound_trees() joins the tree marks until they are within them.
   void set_trees(TreeMarks trees) { tree_marks_ = std::move(trees); }
   void bound_trees() { tree_marks_.bound(); }
+  void add_members(const TreeMarks& trees) { tree_marks_.add_members(trees.members()); }
+  void drop_members() { tree_marks_.drop_members(); }
 
   // Adds a whole filter to a group: merges it into the filter of the same shape, if there is one.
   void add_filter(const BloomFilter& filter, std::size_t group = 0);

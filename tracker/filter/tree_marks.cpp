@@ -1,6 +1,7 @@
 #include "tracker/filter/tree_marks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -49,6 +50,45 @@ struct Growth {
 
 }  // namespace
 
+bool TreeMarks::is_member(std::string_view path) { return is_at_or_below(path, member_top); }
+
+const std::shared_ptr<const TreeMarks::Members>& TreeMarks::no_members() {
+  static const auto none = std::make_shared<const Members>();
+  return none;
+}
+
+// A path that is no record is one of members that are not known.
+void TreeMarks::add_member(std::string_view path, Members& to) {
+  const auto end = path.rfind('/');
+  const std::string_view digits = end == std::string_view::npos ? std::string_view() : path.substr(end + 1);
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_record =
+      !digits.empty() && parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+  std::uint64_t& known = to[std::string(is_record ? path.substr(0, end) : member_top)];
+  known = std::max(known, number);
+}
+
+std::string TreeMarks::member_path(const Members::value_type& member) {
+  return member.first == member_top ? member.first : member.first + '/' + std::to_string(member.second);
+}
+
+// The sets are small, and change when a member joins or starts.
+void TreeMarks::add_members(const Members& more) {
+  const auto is_known = [&](const auto& member) {
+    const auto known = members().find(member.first);
+    return known != members().end() && known->second >= member.second;
+  };
+  if (std::ranges::all_of(more, is_known)) return;
+  auto all = std::make_shared<Members>(members());
+  for (const auto& [key, number] : more) {
+    std::uint64_t& known = (*all)[key];
+    known = std::max(known, number);
+  }
+  if (all->size() > members_max || all->contains(member_top)) *all = {{std::string(member_top), 0}};
+  members_ = std::move(all);
+}
+
 bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
   const bool is_new = insert(path);
   bound(bytes_at_most);
@@ -57,7 +97,8 @@ bool TreeMarks::add(std::string_view path, std::size_t bytes_at_most) {
 
 // In one pass over both sets: single insertions would move all later marks each time.
 void TreeMarks::merge(const TreeMarks& other) {
-  if (other.empty()) return;
+  add_members(other.members());
+  if (other.paths_.empty()) return;
   Paths both;
   both.reserve(paths_.size() + other.paths_.size());
   std::merge(paths_.begin(), paths_.end(), other.paths_.begin(), other.paths_.end(), std::back_inserter(both),
@@ -80,6 +121,12 @@ TreeMarks::Paths::const_iterator TreeMarks::first_after(std::string_view path) c
 
 bool TreeMarks::insert(std::string_view path) {
   if (covers(path)) return false;
+  if (is_member(path)) {
+    Members member;
+    add_member(path, member);
+    add_members(member);
+    return true;
+  }
   const auto from = first_after(path);
   const auto to = std::partition_point(from, paths_.cend(),
                                        [&](const auto& each) { return is_at_or_below(*each, path); });
@@ -91,6 +138,13 @@ bool TreeMarks::insert(std::string_view path) {
 
 // No mark is below another one, so only the last mark that is not after the path can cover it.
 bool TreeMarks::covers(std::string_view path) const {
+  if (is_member(path)) {
+    Members member;
+    add_member(path, member);
+    const auto known = members().find(member.begin()->first);
+    return members().contains(member_top) ||
+           (known != members().end() && known->second >= member.begin()->second);
+  }
   const auto after = first_after(path);
   return after != paths_.begin() && is_at_or_below(path, **std::prev(after));
 }

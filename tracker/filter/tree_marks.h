@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <boost/iterator/indirect_iterator.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +22,11 @@ namespace spoor::tracker {
 // Copying is cheap, since paths are immutable and shared: every save and every scan copies the set under the
 // tracker's lock.
 //
+// Records of members (tracker/cycles/member_marks.h) are paths below member_top, where no directory of a user
+// is ever marked: a key, and a number as the last component, of which the largest is kept. They are kept
+// apart: the root does not cover them, and they are not joined. Beyond members_max, member_top itself takes
+// their place: members are not known.
+//
 // Not thread-safe.
 class TreeMarks {
   using Paths = std::vector<std::shared_ptr<const std::string>>;
@@ -32,6 +39,9 @@ class TreeMarks {
   // memory.
   static constexpr std::size_t bytes_max = std::size_t{1} << 20U;
   static constexpr std::size_t no_bytes_max = std::numeric_limits<std::size_t>::max();
+  static constexpr std::string_view member_top = ".spoor";
+  static constexpr std::size_t members_max = 10'000;
+  static constexpr std::size_t member_bytes_max = 350;  // of the path of one, with its length
 
   // add() and merge() keep the bounds. add() returns whether the path was not covered before.
   bool add(std::string_view path, std::size_t bytes_at_most = bytes_max);
@@ -51,7 +61,7 @@ class TreeMarks {
   // Whether a marked path is strictly below the path: the path must be read on the way to it.
   bool has_below(std::string_view path) const;
 
-  bool empty() const { return paths_.empty(); }
+  bool empty() const { return paths_.empty() && members().empty(); }
   std::size_t size() const { return paths_.size(); }
   // The size of all paths together.
   std::size_t bytes() const { return bytes_; }
@@ -61,8 +71,16 @@ class TreeMarks {
   Iterator begin() const { return Iterator(paths_.begin()); }
   Iterator end() const { return Iterator(paths_.end()); }
 
+  using Members = std::map<std::string, std::uint64_t, std::less<>>;  // the number of each key
+  const Members& members() const { return *members_; }
+  static bool is_member(std::string_view path);
+  static void add_member(std::string_view path, Members& to);
+  static std::string member_path(const Members::value_type& member);
+  void add_members(const Members& more);
+  void drop_members() { members_ = no_members(); }
+
   friend bool operator==(const TreeMarks& one, const TreeMarks& other) {
-    return std::equal(one.begin(), one.end(), other.begin(), other.end());
+    return std::equal(one.begin(), one.end(), other.begin(), other.end()) && one.members() == other.members();
   }
 
  private:
@@ -72,6 +90,9 @@ class TreeMarks {
 
   Paths paths_;
   std::size_t bytes_ = 0;
+  std::shared_ptr<const Members> members_ = no_members();
+
+  static const std::shared_ptr<const Members>& no_members();
 };
 
 }  // namespace spoor::tracker

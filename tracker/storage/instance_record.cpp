@@ -70,15 +70,17 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   record.rules = text_member(json, "rules");
   record.durability = parse_durability(text_member(json, "durability"));
   record.boot_id = text_member(json, "boot_id");
+  // Versions without introductions did acknowledge marks.
+  record.runs = number_member(json, "runs").value_or(0);
+  record.is_introduced = json.value("introduced", nlohmann::json()) != false;
   return std::optional(record);
 }
 
 base::Result<> write_instance_record(base::FileSystem& files, const std::filesystem::path& data_dir,
                                      const InstanceRecord& record) {
-  nlohmann::json json{{"instance", record.instance.to_string()},
-                      {"rules", record.rules},
-                      {"durability", to_string(record.durability)},
-                      {"boot_id", record.boot_id}};
+  nlohmann::json json{{"instance", record.instance.to_string()},    {"rules", record.rules},
+                      {"durability", to_string(record.durability)}, {"boot_id", record.boot_id},
+                      {"introduced", record.is_introduced},         {"runs", record.runs}};
   if (record.clean_stop) {
     json["clean_generation"] = record.clean_stop->generation;
     json["clean_position"] = record.clean_stop->position;

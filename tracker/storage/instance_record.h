@@ -55,6 +55,12 @@ struct InstanceRecord {
 
   std::optional<Birth> birth = {};
 
+  // Whether another member has recorded the instance.
+  bool is_introduced = true;
+
+  // How often the instance was started.
+  std::uint64_t runs = 0;
+
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };
 

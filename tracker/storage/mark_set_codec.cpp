@@ -81,8 +81,10 @@ bool needs_unpacking(const MarkSet& marks, const BloomFilter& filter) {
 void encode_mark_set(base::ByteWriter& out, const MarkSet& marks) {
   out.u16(static_cast<std::uint16_t>(marks.filters().size()));
   for (const BloomFilter& filter : marks.filters()) encode_filter(out, filter);
-  out.u32(static_cast<std::uint32_t>(marks.tree_marks().size()));
-  for (const std::string& path : marks.tree_marks()) out.short_string(path);
+  const TreeMarks& trees = marks.tree_marks();
+  out.u32(static_cast<std::uint32_t>(trees.size() + trees.members().size()));
+  for (const std::string& path : trees) out.short_string(path);
+  for (const auto& member : trees.members()) out.short_string(TreeMarks::member_path(member));
 }
 
 base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_bytes_max) {
@@ -96,14 +98,22 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
     marks.add_filter(*std::move(filter));
   }
   const std::uint32_t count = in.u32();
-  if (count > TreeMarks::count_max) return corrupt(fmt::format("{} tree marks in one set", count));
   TreeMarks trees;
+  TreeMarks::Members members;
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     const std::string_view path = in.short_string();
     // A path that is not normalised would cover nothing.
     if (!path.empty() && !is_normalised(path)) return corrupt("a tree mark of an impossible path");
-    trees.add(path, tree_bytes_max);
+    if (TreeMarks::is_member(path)) {
+      TreeMarks::add_member(path, members);
+    } else {
+      trees.add(path, tree_bytes_max);
+    }
+    const std::size_t trees_so_far = i + 1 - members.size();
+    if (members.size() > TreeMarks::members_max || trees_so_far > TreeMarks::count_max)
+      return corrupt(fmt::format("{} tree marks in one set", count));
   }
+  trees.add_members(members);
   marks.set_trees(std::move(trees));
   if (!in.ok()) return corrupt("cut off in the marks");
   return marks;

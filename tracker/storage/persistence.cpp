@@ -39,6 +39,10 @@ base::Result<> Persistence::begin() {
   auto recovery = recover(input, now);
   instance_ = recovery.state.instance;
   birth_ = recovery.birth;
+  if (living == instance_) {
+    is_introduced_ = (*input.record)->is_introduced;
+    runs_ = (*input.record)->runs + 1;
+  }
   report_.loss = std::move(recovery.loss);
   if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
 
@@ -73,9 +77,16 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
 }
 
 base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
-  return write_instance_record(
-      files_, options_.data_dir,
-      {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id, birth_});
+  return write_instance_record(files_, options_.data_dir,
+                               {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id,
+                                birth_, is_introduced_, runs_});
+}
+
+base::Result<> Persistence::note_introduced() {
+  if (is_introduced_.exchange(true)) return {};
+  auto done = write_record({});
+  if (!done) is_introduced_ = false;
+  return done;
 }
 
 base::Result<> Persistence::commit() {

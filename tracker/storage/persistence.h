@@ -90,6 +90,13 @@ class Persistence {
   // fails after it.
   base::Result<> record_stop(const SavedSnapshot& saved);
 
+  // Whether this instance may acknowledge marks (InstanceRecord). Thread-safe.
+  bool is_introduced() const { return is_introduced_; }
+  // Durable on success.
+  base::Result<> note_introduced();
+  // How often this instance was started, this start included.
+  std::uint64_t runs() const { return runs_; }
+
   // Whether the journal is so large that a save should free it. Never blocks.
   bool wants_save() const;
 
@@ -121,6 +128,8 @@ class Persistence {
   Journal journal_;
   InstanceId instance_;
   std::optional<Birth> birth_;
+  std::atomic<bool> is_introduced_ = false;
+  std::uint64_t runs_ = 1;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;
 
