@@ -38,10 +38,14 @@ base::Result<CycleFrame> read_member_frame(const base::Result<HttpResponse>& res
   return frame;
 }
 
+bool refuses_credentials(const base::Result<HttpResponse>& response) {
+  return response && (response->status == 401 || response->status == 403);
+}
+
 bool is_running(Transport& transport, const base::Endpoint& endpoint, const std::string& cluster,
                 const std::string& node) {
   const auto response = exchange(transport, probe_request(endpoint, cluster));
-  if (response && (response->status == 401 || response->status == 403)) return true;
+  if (refuses_credentials(response)) return true;
   const auto frame = read_frame(response);
   return frame && frame->sender.node == node;
 }

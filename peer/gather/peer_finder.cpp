@@ -43,8 +43,7 @@ void PeerFinder::take(std::size_t index, const base::Result<HttpResponse>& respo
   const auto frame = read_member_frame(response, options_.cluster);
   const std::string url = endpoint.to_string();
   if (!frame) {
-    const bool refuses = response && (response->status == 401 || response->status == 403);
-    silent_.push_back({index, url, is_listed(url), frame.error().message, refuses});
+    silent_.push_back({index, url, is_listed(url), frame.error().message, refuses_credentials(response)});
     return;
   }
   names_[url] = frame->sender.node;

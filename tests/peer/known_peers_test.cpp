@@ -190,8 +190,19 @@ TEST_F(KnownPeersTest, ScannedBeforeWithoutPeers_ReplacedInstanceIsAGap) {
 
 TEST_F(KnownPeersTest, MoreMembersThanCanBeExpected_AreAGap) {
   for (const char* host : {"a", "b"}) {
-    for (int i = 0; i < 6'000; ++i)
-      cluster_.record(host, {"x" + std::to_string(i), tracker::InstanceId::random()});
+    tracker::TreeMarks::Members members;
+    for (int i = 0; i < 6'000; ++i) {
+      const auto record = tracker::joined_mark({{"x" + std::to_string(i), tracker::InstanceId::random()}});
+      tracker::TreeMarks::add_member(record.path, members);
+    }
+    tracker::TreeMarks records;
+    records.add_members(members);
+    tracker::TrackerState state = cluster_[host].tracker->state();
+    auto marks = std::make_shared<tracker::MarkSet>(*state.current_marks);
+    marks->add_members(records);
+    state.current_marks = std::move(marks);
+    swap_tracker(
+        host, std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, std::move(state)));
   }
   const auto gathered = scan();
   EXPECT_THAT(gathered.gaps, ElementsAre("peers reported more than 10000 members that were never read"));

@@ -74,8 +74,8 @@ base::Result<TrackerState> decode_state(base::ByteReader& in) {
 std::uint64_t snapshot_bytes_max_of(const Tracker::Options& tracker) {
   const std::uint64_t filters = std::max(tracker.memory_bytes_max, Tracker::Options().memory_bytes_max);
   constexpr std::uint64_t lengths = (std::uint64_t{64} << 10U) + 2 * TreeMarks::count_max;
-  // In the current cycle, the paths of tree marks may exceed their bound until the journal is replayed.
   constexpr std::uint64_t members = TreeMarks::members_max * TreeMarks::member_bytes_max;
+  // In the current cycle, the paths of tree marks may exceed their bound until the journal is replayed.
   return filters + (tracker.history_max + 1) * (TreeMarks::bytes_max + lengths + members) +
          TreeMarks::count_max * path_bytes_max;
 }
