@@ -1,5 +1,7 @@
 #include "tests/hosts/knowledge.h"
 
+#include <algorithm>
+
 namespace spoor::hosts {
 
 Knowledge::Knowledge(std::size_t hosts)
@@ -45,7 +47,10 @@ void Knowledge::finish(const Reading& reading, const std::vector<bool>& answered
   Scanner& scanner = scanners_.at(reading.scanner);
   scanner.has_scanned = true;
   for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
-    if (answered.at(peer)) scanner.known.at(peer) = {reading.memories.at(peer), memories_.at(peer)};
+    Known& known = scanner.known.at(peer);
+    if (answered.at(peer)) known = {reading.memories.at(peer), memories_.at(peer)};
+    // What the peer had marked by then has been walked; what it marks later is read from its birth on.
+    if (full) known.memory_max = std::max(known.memory_max, reading.memories.at(peer));
     if (answered.at(peer) || full) scanner.unread.at(peer) = false;
   }
 }

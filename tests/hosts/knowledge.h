@@ -43,7 +43,8 @@ class Knowledge {
   void finish(const Reading& reading, const std::vector<bool>& answered, bool full);
 
  private:
-  // What a scanner has read of one tracker: from a memory with a number between these two; 0: nothing.
+  // What a scanner has read of one tracker, or has walked instead: from a memory with a number between these
+  // two; 0: nothing.
   struct Known {
     std::uint64_t memory_min = 0;
     std::uint64_t memory_max = 0;

@@ -92,11 +92,16 @@ void Scans::judge_failure(const Ended& ended) {
   }
 }
 
-// Returns false if the report does not list each peer exactly once.
+// Returns false if the report does not list each address exactly once.
 bool Scans::read_peers(Ended& ended) {
   std::vector<bool> reported(hosts_.size());
+  std::vector<std::string> met;
   ended.answered.assign(hosts_.size(), false);
   for (const json& peer : ended.report["peers"]) {
+    if (peer["url"] == "") {  // others have met it, this scanner has not: beside the address that is silent
+      met.push_back(peer["name"]);
+      continue;
+    }
     const auto index = host_at(hosts_, peer["url"]);
     if (!index || reported[*index]) {
       violated(ended, "it lists an unknown peer, or a peer twice");
@@ -105,6 +110,12 @@ bool Scans::read_peers(Ended& ended) {
     reported[*index] = true;
     ended.answered[*index] = peer["ok"];
     judge_peer(ended, peer, *index);
+  }
+  for (const std::string& name : met) {
+    const auto host = std::ranges::find(hosts_, name, [](const auto& known) { return known->name(); });
+    if (host != hosts_.end() && !ended.answered[(*host)->index()]) continue;
+    violated(ended, "it has met '" + name + "', which responded or does not exist");
+    return false;
   }
   const bool all_reported = std::all_of(reported.begin(), reported.end(), std::identity());
   if (!all_reported) violated(ended, "it does not list every peer");
