@@ -98,7 +98,8 @@ bool Scans::read_peers(Ended& ended) {
   std::vector<std::string> met;
   ended.answered.assign(hosts_.size(), false);
   for (const json& peer : ended.report["peers"]) {
-    if (peer["url"] == "") {  // others have met it, this scanner has not: beside the address that is silent
+    // Others have met it, this scanner has not: beside the address that is silent.
+    if (peer["url"] == "" && peer["ok"] == false) {
       met.push_back(peer["name"]);
       continue;
     }
