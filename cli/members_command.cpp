@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/etcd_connection.h"
 #include "cli/format.h"
 #include "config/derived.h"
@@ -63,7 +66,7 @@ void add_known(const config::Config& config, Members& members) {
     return;
   }
   for (const auto& [id, peer] : *book) {
-    if (peer.standing == tracker::Standing::gone || id.name == config.node.name) continue;
+    if (!peer.is_expected() || id.name == config.node.name) continue;
     const auto listed = std::ranges::find(members.list, peer.home, &Member::url);
     // One that was never read has no home.
     if (!peer.home.empty() && listed != members.list.end()) {
@@ -200,6 +203,26 @@ void remove(const GlobalOptions& global, const std::string& name_or_url, bool is
   print_text(fmt::format("removed '{}' ({})\n", node, url));
 }
 
+void retire(const GlobalOptions& global, const std::string& name) {
+  // It asks all members, then hands its marks to one of several.
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(2)), exit_usage);
+  const std::string query =
+      name.empty() ? "" : "?node=" + boost::urls::encode(name, boost::urls::unreserved_chars);
+  const auto json = or_fail(daemon.exchange("POST", "/v1/retire" + query));
+  const auto node = json.at("node").get<std::string>();
+  for (const auto& silent : json.at("silent")) {
+    print_error(fmt::format("a member did not say what it has read: its next scan may walk everything ({})",
+                            base::printable(silent.get<std::string>())));
+  }
+  const auto& by = json.at("adopted_by");
+  const std::string how =
+      by.is_null() ? "retired before"
+                   : fmt::format("retired: node '{}' has its marks", base::printable(by.get<std::string>()));
+  print_text(
+      fmt::format("'{}' has {}. Stop spoord there, and list it no longer; a restart begins a new member\n",
+                  base::printable(node), how));
+}
+
 }  // namespace
 
 void add_members_command(CLI::App& program, const GlobalOptions& global, int& code) {
@@ -219,6 +242,10 @@ void add_members_command(CLI::App& program, const GlobalOptions& global, int& co
     refuse_url(global, "members");
     remove(global, flags->member, flags->is_sure);
   });
+  CLI::App* retirement = command->add_subcommand(
+      "retire", "Retires this node: another member adopts its marks, and it acknowledges no more");
+  retirement->add_option("NAME", flags->member, "Its name, to be sure which node it is")->type_name("NAME");
+  retirement->callback([flags, &global] { retire(global, flags->member); });
   command->callback([command, flags, &global, &code] {
     if (!command->get_subcommands().empty()) return;
     refuse_url(global, "members");

@@ -18,8 +18,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-// One each for snapshots, group commits, polls of peers, refreshes of etcd, and reading the configuration.
-constexpr std::size_t pool_threads = 5;
+// One each for snapshots, group commits, polls of peers, refreshes of etcd, a retirement, and reading the
+// configuration.
+constexpr std::size_t pool_threads = 6;
 
 // A caller waits for the slowest member.
 constexpr std::chrono::milliseconds members_timeout_max{5'000};
@@ -64,6 +65,14 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
                 .members = [this] { return members(); },
                 .copies = config::copy_rules(config)}),
+      retirement_(
+          pool_,
+          {.node = identity_,
+           .run = run_,
+           .rules_digest = rules_.digest(),
+           .own_unread = [this, file = scanner::UsageDatabase::file_in(
+                                    config.node.data_dir)] { return unread_from(file, introduction_.id()); }},
+          persistence, introduction_, peers_, etcd_.get()),
       scans_(context, reporting_, scanner::UsageDatabase::file_in(config.node.data_dir)),
       watched_(timers_, clock, config.drives, config::watched_drives(config),
                [this](const auto& drive, const auto& cookie, auto done) {
@@ -81,6 +90,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                .group_commit = group_commit_,
                .peers = peers_,
                .introduction = introduction_,
+               .retirement = retirement_,
                .etcd = etcd_.get(),
                .marks = intake_,
                .metrics = metrics_,
@@ -122,6 +132,7 @@ void Node::stop() {
   server_.stop();
   peers_.stop();
   introduction_.stop();
+  retirement_.stop();
   watched_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();

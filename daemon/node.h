@@ -22,6 +22,7 @@
 #include "daemon/membership/etcd_membership.h"
 #include "daemon/membership/introduction.h"
 #include "daemon/membership/peer_watch.h"
+#include "daemon/membership/retirement.h"
 #include "daemon/process/timer.h"
 #include "daemon/status/metrics.h"
 #include "daemon/status/scan_watch.h"
@@ -92,6 +93,7 @@ class Node {
   PeerWatch peers_;
   const std::unique_ptr<EtcdMembership> etcd_;  // null: not configured
   Reports reports_;
+  Retirement retirement_;
   ScanWatch scans_;
   WatchedDrives watched_;
   Metrics metrics_;

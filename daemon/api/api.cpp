@@ -68,6 +68,14 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest&) { return api.services_.node.status(); }},
       {"/v1/peer/cycle", "POST", gathering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.cycle(request); }},
+      {"/v1/peer/unread", "POST", gathering, Body::needed, Thread::main,
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.unread(request, api.caller_of(request));
+       }},
+      {"/v1/peer/adopt", "POST", gathering, Body::needed, Thread::main,
+       [](Api& api, const HttpRequest& request) { return api.services_.node.adopt(request); }},
+      {"/v1/retire", "POST", administering, Body::none, Thread::main,
+       [](Api& api, const HttpRequest& request) { return api.services_.node.retire(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) {
          return api.services_.node.save_snapshot(api.caller_of(request));

@@ -16,8 +16,11 @@
 #include "daemon/status/status_metrics.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "peer/gather/handover.h"
+#include "peer/http/certificate_names.h"
 #include "peer/http/watch_report.h"
 #include "tracker/cycles/ids.h"
+#include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::daemon {
@@ -108,7 +111,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
-  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}};
+  const bool has_retired = parts_.persistence.membership() != tracker::Membership::member;
+  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, has_retired};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
   const bool merges = asked.marks_wanted || asked.members_wanted ||
@@ -126,6 +130,67 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   response.content_type = peer::cycle_frame_content_type;
   response.body = std::move(answered.frame);
   co_return response;
+}
+
+// Everything is checked before the marks are adopted: a refusal means that this node does not have them.
+boost::asio::awaitable<HttpResponse> NodeRoutes::adopt(const HttpRequest& request) {
+  auto query = peer::parse_adopt_query(request.query_value("run"), request.query_value("from"), request.body);
+  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+  const tracker::NodeIdentity& node = parts_.node;
+  const tracker::NodeIdentity& sender = query->frame.sender;
+  if (const auto issued = peer::check_issued_for(request.caller.certificate_names, sender.node); !issued)
+    co_return to_response({403, "forbidden", issued.error().message});
+  if (sender.cluster != node.cluster || sender.node == node.node) {
+    co_return to_response({409, "wrong_node",
+                           fmt::format("node '{}' of cluster '{}' adopts no marks of '{}' of '{}'", node.node,
+                                       node.cluster, sender.node, sender.cluster)});
+  }
+  if (query->frame.rules_digest != parts_.rules_digest) {
+    co_return to_response(
+        {409, "other_rules",
+         fmt::format("node '{}' ignores other paths: make 'namespace' the same, and restart "
+                     "it",
+                     node.node)});
+  }
+  std::string refusal = parts_.introduction.error();
+  if (refusal.empty()) refusal = parts_.group_commit.health_error();
+  if (!refusal.empty()) co_return to_response({409, "not_a_member", std::move(refusal)});
+  tracker::MarkSet marks = std::move(query->frame.answer.marks);
+  marks.add_tree(tracker::retired_mark({sender.node, query->frame.answer.instance}, query->retired).path);
+  std::function<base::Result<tracker::JournalPosition>()> adopting = [this, &marks] {
+    return parts_.persistence.adopt(std::move(marks));
+  };
+  const auto adopted = co_await run_on(parts_.answers, std::move(adopting));
+  if (!adopted) co_return to_response({413, "too_large", adopted.error().message});
+  parts_.snapshot_scheduler.save_soon();
+  const auto durable = co_await parts_.group_commit.wait(*adopted);
+  if (!durable) co_return to_response({503, "not_durable", durable.error().message});
+  // As with a mark: this node may retire meanwhile, and have handed its marks on without these.
+  if (!parts_.introduction.is_open())
+    co_return to_response({503, "not_a_member", parts_.introduction.error()});
+  spdlog::warn("node '{}' has retired: its marks from cycle {} on are those of this node now", sender.node,
+               query->retired.adopted_from.value);
+  co_return json_response({{"node", node.node}});
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::retire(const HttpRequest& request) {
+  if (const auto unknown = unknown_parameter(request, {"node"})) co_return to_response(*unknown);
+  const tracker::NodeIdentity& node = parts_.node;
+  const auto name = request.query_value("node");
+  if (name && *name != node.node) co_return wrong_node(node, node.cluster, *name);
+  auto retiring = parts_.retirement.retire();
+  const auto done = co_await std::move(retiring);
+  if (!done) {
+    const bool may_be_adopted = done.error().code == std::errc::timed_out;
+    co_return to_response({may_be_adopted ? 503U : 409U, "not_retired", done.error().message});
+  }
+  json body{
+      {"node", node.node}, {"adopted_by", nullptr}, {"adopted_from", nullptr}, {"silent", done->silent}};
+  if (!done->adopted_by.empty()) {
+    body["adopted_by"] = done->adopted_by;
+    body["adopted_from"] = done->adopted_from.value;
+  }
+  co_return json_response(body);
 }
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::save_snapshot(std::string caller) {
@@ -276,6 +341,8 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
     reasons.push_back(std::move(health_error));
   }
+  if (parts_.persistence.membership() != tracker::Membership::member)
+    reasons.push_back(parts_.introduction.error());
   for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;
 }

@@ -15,6 +15,7 @@
 #include "daemon/http/http_message.h"
 #include "daemon/membership/etcd_membership.h"
 #include "daemon/membership/peer_watch.h"
+#include "daemon/membership/retirement.h"
 #include "daemon/status/metrics.h"
 #include "daemon/status/status_json.h"
 #include "daemon/status/watched_drives.h"
@@ -22,7 +23,8 @@
 
 namespace spoor::daemon {
 
-// What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle), its drives
+// What this node holds and how it is: its tracker (GET /v1/dirty, POST /v1/peer/cycle, /v1/peer/adopt and
+// /v1/retire), its drives
 // (POST /v1/snapshot, GET /v1/drives, POST /v1/drives/accept and /v1/drives/stamp, POST /v1/watch and
 // /v1/watch/sync) and its state (GET /v1/status, /metrics, /livez, /healthz and /readyz).
 //
@@ -40,6 +42,7 @@ class NodeRoutes {
     GroupCommit& group_commit;
     PeerWatch& peers;
     Introduction& introduction;
+    Retirement& retirement;
     const EtcdMembership* etcd;  // null if it is not configured
     const MarkIntake& marks;
     Metrics& metrics;
@@ -52,6 +55,8 @@ class NodeRoutes {
 
   HttpResponse dirty(const HttpRequest& request) const;
   boost::asio::awaitable<HttpResponse> cycle(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> adopt(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> retire(const HttpRequest& request);
 
   // `caller`: as in Reports, also below.
   boost::asio::awaitable<HttpResponse> save_snapshot(std::string caller);

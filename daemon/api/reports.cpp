@@ -16,6 +16,7 @@
 #include "daemon/api/api_message.h"
 #include "daemon/api/feed_token.h"
 #include "daemon/process/task.h"
+#include "peer/gather/cycle_request.h"
 #include "peer/gather/name_claims.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
@@ -157,7 +158,7 @@ HttpResponse read_usage(const std::filesystem::path& file, const UsageTarget& as
 std::vector<KnownPeer> known_peers(const tracker::PeerBook& book) {
   std::vector<KnownPeer> known;
   for (const auto& [id, peer] : book) {
-    if (peer.standing != tracker::Standing::gone) known.push_back({id.name, peer.home});
+    if (peer.is_expected()) known.push_back({id.name, peer.home});
   }
   return known;
 }
@@ -368,6 +369,18 @@ HttpResponse read_changes_page(const std::filesystem::path& file, const ChangesR
 
 }  // namespace
 
+base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database, const tracker::PeerId& id) {
+  auto scans = scanner::UsageDatabase::open_read_only(database);
+  if (!scans && scans.error().code == std::errc::no_such_file_or_directory) return peer::UnreadFrom();
+  if (!scans) return scans.error();
+  const auto latest = scanner::latest_scan(*scans);
+  if (!latest) return latest.error();
+  if (*latest == 0) return peer::UnreadFrom();
+  const auto book = scans->peers();
+  if (!book) return book.error();
+  return peer::unread_from(*book, id);
+}
+
 Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
                  ReportsOptions options)
     : database_(std::move(database)),
@@ -425,6 +438,27 @@ boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
                                            should_stop = time_limit()] {
     return read_changes_page(file, asked, should_stop);
+  };
+  auto response = co_await read(std::move(caller), std::move(reading));
+  co_return response;
+}
+
+boost::asio::awaitable<HttpResponse> Reports::unread(const HttpRequest& request, std::string caller) {
+  const auto query = peer::parse_cycle_query(request.body);
+  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+  if (!query->member) co_return to_response({400, "invalid_request", "give the tracker as 'member'"});
+  const NodeLabel& own = options_.cluster.own;
+  if (query->cluster != own.cluster) {
+    co_return to_response({409, "wrong_cluster",
+                           fmt::format("node '{}' belongs to cluster '{}', not to '{}'", own.name,
+                                       own.cluster, base::printable(query->cluster))});
+  }
+  std::function<HttpResponse()> reading = [file = database_, id = query->member->id] {
+    const auto from = unread_from(file, id);
+    if (!from) return error_response(from.error());
+    HttpResponse response;
+    response.body = peer::unread_json(*from);
+    return response;
   };
   auto response = co_await read(std::move(caller), std::move(reading));
   co_return response;

@@ -7,9 +7,12 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "daemon/api/caller_queue.h"
 #include "daemon/api/cluster_usage.h"
 #include "daemon/http/http_message.h"
+#include "peer/gather/handover.h"
+#include "tracker/cycles/peer_book.h"
 #include "tracker/paths/copy_rules.h"
 
 namespace spoor::daemon {
@@ -20,9 +23,12 @@ struct ReportsOptions {
   tracker::CopyRules copies = {};
 };
 
-// GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes: the results of this node's scans, from their
-// database, which is opened read-only for each response. With scope=cluster, /v1/usage adds those of all
-// members.
+// From which cycle of a tracker on the scans of this node have not read it, by their database.
+base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database, const tracker::PeerId& id);
+
+// GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes, and POST /v1/peer/unread: the results of this
+// node's scans, from their database, which is opened read-only for each response. With scope=cluster,
+// /v1/usage adds those of all members.
 //
 // Runs on the main thread; reads on `pool`, and asks the members on a thread of its own, for a time so short
 // that a stop can wait for it. `caller`: who asks, for the share of each in the queue. All references must
@@ -36,6 +42,7 @@ class Reports {
   boost::asio::awaitable<HttpResponse> history(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> scans(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> changes(const HttpRequest& request, std::string caller);
+  boost::asio::awaitable<HttpResponse> unread(const HttpRequest& request, std::string caller);
 
  private:
   boost::asio::awaitable<HttpResponse> read(std::string caller, std::function<HttpResponse()> reading);

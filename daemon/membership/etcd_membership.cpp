@@ -114,6 +114,11 @@ void EtcdMembership::stop() {
   timer_->cancel();
 }
 
+void EtcdMembership::retire() {
+  is_retired_ = true;
+  stop();
+}
+
 void EtcdMembership::set_secrets(Secrets secrets) { pending_secrets_ = std::move(secrets); }
 
 std::unique_ptr<peer::Transport> EtcdMembership::make_etcd_transport(milliseconds limit) const {
@@ -165,9 +170,21 @@ void EtcdMembership::leave() {
   peer::EtcdClient client(
       *transport, clock_, options_.endpoints,
       {.user = options_.user, .password = secrets_.etcd_password, .operation_max = timeout_to_leave});
-  const auto done = registration_.leave(client);
+  auto done = registration_.leave(client);
+  if (done && is_retired_) done = remove(client);
   if (!done)
     spdlog::warn("{}; this node counts as alive for up to {} s", done.error().message, options_.ttl.count());
+}
+
+base::Result<> EtcdMembership::remove(peer::EtcdClient& client) const {
+  const auto registry = peer::read_registry(client, options_.location);
+  if (!registry) return registry.error();
+  for (const peer::RegistryEntry& entry : registry->entries) {
+    if (!registration_.is_self(entry)) continue;
+    const auto removed = peer::evict_member(client, options_.location, entry);
+    if (!removed) return removed.error();
+  }
+  return {};
 }
 
 EtcdMembership::Look EtcdMembership::look() {

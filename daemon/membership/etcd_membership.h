@@ -71,6 +71,9 @@ class EtcdMembership {
   void start();
   void stop();
 
+  // Stops, and removes this node from the members.
+  void retire();
+
   // From the next refresh on.
   void set_secrets(Secrets secrets);
 
@@ -96,6 +99,7 @@ class EtcdMembership {
   void apply_secrets();
   Look look();
   void leave();
+  base::Result<> remove(peer::EtcdClient& client) const;
   void note_registration();
   bool answers(const peer::RegistryEntry& entry) const;
   void take(Look look);
@@ -121,6 +125,7 @@ class EtcdMembership {
   EtcdStatus status_;
   std::vector<peer::RegistryEntry> registry_;
   bool is_missing_ = false;
+  bool is_retired_ = false;
   bool was_acknowledging_ = true;          // after the last refresh
   std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };

@@ -29,14 +29,21 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
       opened_(context, asio::steady_timer::time_point::max()),
       patience_(timers.make()) {}
 
-tracker::Joined Introduction::self() const {
-  return {id_, tracker::run_of(persistence_.runs(), clock_.steady_now() - started_at_)};
+std::optional<tracker::Joined> Introduction::self() const {
+  if (persistence_.membership() == tracker::Membership::retired) return std::nullopt;
+  return tracker::Joined{id_, tracker::run_of(persistence_.runs(), clock_.steady_now() - started_at_)};
 }
 
 tracker::JournalPosition Introduction::record(const tracker::Joined& member) {
   if (member.id == id_) return 0;
   const tracker::Mark joined = tracker::joined_mark(member);
   return persistence_.tracker().mark({&joined, 1}).position;
+}
+
+asio::awaitable<base::Result<>> Introduction::note(tracker::Membership membership) {
+  auto done = co_await run_on(pool_, [this, membership] { return persistence_.note_membership(membership); });
+  if (!is_member()) stop();
+  co_return done;
 }
 
 void Introduction::open_alone() { is_open_ = true; }
@@ -59,7 +66,7 @@ asio::awaitable<void> Introduction::take(std::vector<tracker::PeerId> met, bool 
 }
 
 asio::awaitable<std::string> Introduction::wait() {
-  if (is_open_) co_return std::string();
+  if (is_open() || !is_member()) co_return error();
   if (!std::exchange(is_waited_for_, true)) asio::co_spawn(context_, end_waiting(), rethrow);
   co_await opened_.async_wait(as_result);
   co_return error();
@@ -68,7 +75,7 @@ asio::awaitable<std::string> Introduction::wait() {
 asio::awaitable<void> Introduction::end_waiting() {
   co_await patience_->wait(patience);
   is_waited_for_ = false;
-  if (!is_open_ && !std::exchange(is_logged_, true)) spdlog::warn("marks are not acknowledged: {}", error());
+  if (!is_open() && !std::exchange(is_logged_, true)) spdlog::warn("marks are not acknowledged: {}", error());
   opened_.cancel();
 }
 
@@ -78,6 +85,11 @@ void Introduction::stop() {
 }
 
 std::string Introduction::error() const {
+  if (!is_member()) {
+    return "this node retires, or has retired: use another member of the cluster. Once 'spoor members "
+           "retire' "
+           "has succeeded, a restart begins a new member";
+  }
   if (is_open_) return {};
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "
          "would know of its marks. It acknowledges marks once one of them responds; if there is none, empty "

@@ -7,10 +7,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "daemon/process/timer.h"
 #include "tracker/cycles/peer_book.h"
 #include "tracker/storage/persistence.h"
@@ -30,11 +32,11 @@ class Introduction {
                tracker::Persistence& persistence, std::string node, const base::Clock& clock, Timers& timers);
 
   const tracker::PeerId& id() const { return id_; }
-  // Thread-safe.
-  tracker::Joined self() const;
+  // As what this node introduces itself; nothing once it has retired. Thread-safe.
+  std::optional<tracker::Joined> self() const;
 
-  // Thread-safe.
-  bool is_open() const { return is_open_; }
+  // Thread-safe. To be read after the mark is made.
+  bool is_open() const { return is_open_ && is_member(); }
 
   // Records a member on this node. It is durable once the journal is, up to the position that is returned.
   tracker::JournalPosition record(const tracker::Joined& member);
@@ -43,6 +45,9 @@ class Introduction {
   void open_alone();
   // There are peers now: unless one has recorded this instance, marks wait for the next round.
   void close_alone();
+
+  // Notes durably that no mark is acknowledged any more, that another member has all that were, or neither.
+  boost::asio::awaitable<base::Result<>> note(tracker::Membership membership);
 
   // After each round of requests: the members that have recorded this node, and whether it is known to be the
   // only member.
@@ -59,6 +64,7 @@ class Introduction {
   void stop();
 
  private:
+  bool is_member() const { return persistence_.membership() == tracker::Membership::member; }
   boost::asio::awaitable<void> end_waiting();
 
   boost::asio::io_context& context_;

@@ -21,6 +21,8 @@ struct CycleFrame {
   std::uint64_t run = 0;
   std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules
   tracker::CycleAnswer answer;
+  // The sender acknowledges no more marks.
+  bool has_retired = false;
 };
 
 std::string encode_cycle_frame(const CycleFrame& frame);

@@ -23,7 +23,7 @@ using tracker::KnownPeer;
 using tracker::PeerId;
 using tracker::Standing;
 
-// Of peers that are gone: beyond it, the records of some may be met again as if they were new.
+// Of peers that are gone or retired: beyond it, the records of some may be met again as if they were new.
 constexpr std::size_t gone_max = 20'000;
 constexpr std::size_t unread_max = 10'000;  // of peers that were never read, according to records
 
@@ -71,6 +71,7 @@ class Gathering::State {
   Gathered finish() {
     gathered_.unknown_sources = options_.members.unknown_sources;
     take_members();
+    take_retired();
     miss_own();
     miss_unread();
     miss_silent();
@@ -214,6 +215,11 @@ class Gathering::State {
     const auto known = known_.find(id);
     const bool is_unread = cycle_of(id) == CycleId();
     const bool is_copied = known != known_.end() && known->second.standing == Standing::copied;
+    // It was restored from a copy, or its name was used falsely: what it acknowledged meanwhile may be gone.
+    const bool has_returned =
+        known != known_.end() && known->second.standing == Standing::retired && !frame.has_retired;
+    if (has_returned)
+      gathered_.gaps.push_back(fmt::format("peer '{}' had retired, and is a member again", peer.name));
     // What was never read is read from its birth on: nothing that was acknowledged before is missing, since
     // no instance acknowledges marks before another member has recorded it.
     if (is_copied || (is_unread ? !answer.complete_since_birth : answer.gap)) {
@@ -241,13 +247,17 @@ class Gathering::State {
     const std::string home = !is_own_url                      ? peer.url
                              : peer.name == options_.own_name ? std::string()
                                                               : entry.home;
-    entry = {.cycle = answer.current, .home = home, .run = entry.run};
+    entry = {.cycle = answer.current,
+             .home = home,
+             .standing = frame.has_retired ? Standing::retired : Standing::expected,
+             .run = entry.run};
     is_read_.insert(id);
     gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
 
   void note_members(const tracker::MemberMarks& members, const std::string& name) {
     for (const auto& [id, run] : members.joined) joined_[id] = std::max(joined_[id], run);
+    for (const auto& [id, retired] : members.retired) retired_[id] = std::max(retired_[id], retired);
     if (members.is_incomplete)
       gathered_.gaps.push_back(fmt::format("peer '{}' has met more members than it can record", name));
   }
@@ -281,7 +291,7 @@ class Gathering::State {
   // again is not silent to all.
   void take_members() {
     auto unread = static_cast<std::size_t>(std::ranges::count_if(gathered_.book, [](const auto& entry) {
-      return entry.second.standing != Standing::gone && entry.second.cycle == CycleId();
+      return entry.second.is_expected() && entry.second.cycle == CycleId();
     }));
     bool are_too_many = false;
     for (const auto& [id, run] : joined_) {
@@ -293,11 +303,30 @@ class Gathering::State {
       if (run <= peer.run) continue;
       peer.run = run;
       peer.silent = {};
-      if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
+      if (!peer.is_expected()) peer.standing = Standing::expected;  // it has returned
     }
     if (are_too_many)
       gathered_.gaps.push_back(
           fmt::format("peers reported more than {} members that were never read", unread_max));
+  }
+
+  // Members whose marks others have adopted: they are not expected. This scan has read the marks, but for
+  // those before the ones adopted.
+  void take_retired() {
+    for (const auto& [id, retired] : retired_) {
+      KnownPeer& peer = gathered_.book[id];
+      if (peer.standing == Standing::retired || retired.run < peer.run) continue;  // it runs again
+      const bool is_covered = peer.standing != Standing::copied && cycle_of(id) >= retired.adopted_from;
+      peer.run = retired.run;
+      peer.standing = Standing::retired;
+      peer.silent = {};
+      const bool is_first = known_.empty() && !options_.has_scanned;  // which walks everything
+      if (is_first || is_covered || is_read_.contains(id)) continue;
+      gathered_.gaps.push_back(
+          fmt::format("peer '{}' has retired, and was not read since cycle {}, from which on another one has "
+                      "its marks",
+                      id.name, retired.adopted_from.value));
+    }
   }
 
   // The expected peers that were not read.
@@ -307,7 +336,7 @@ class Gathering::State {
     }
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
-      if (peer.standing == Standing::gone || is_read_.contains(id) || is_running) continue;
+      if (!peer.is_expected() || is_read_.contains(id) || is_running) continue;
       // A record that is new in this scan may be of an instance that has begun, or returned, since the first
       // round.
       const auto known = known_.find(id);
@@ -378,16 +407,23 @@ class Gathering::State {
         return entry.second.home == each.url && is_read_.contains(entry.first);
       };
       const bool is_left = each.url != options_.own_url && std::ranges::any_of(known_, left);
-      if (unread_.contains(each.url) || (each.is_listed && !is_left))
-        gathered_.peers.push_back({each.url, each.url, false, each.error});
+      if (!unread_.contains(each.url) && (!each.is_listed || is_left)) continue;
+      const auto retired = std::ranges::find_if(gathered_.book, [&](const auto& entry) {
+        return entry.second.standing == Standing::retired && entry.second.home == each.url;
+      });
+      const bool is_retired = retired != gathered_.book.end() && !unread_.contains(each.url);
+      gathered_.peers.push_back(
+          {each.url, each.url, false,
+           is_retired
+               ? fmt::format("node '{}' has retired there: list this address no longer", retired->first.name)
+               : each.error});
     }
   }
 
   void bound_book() {
     std::size_t gone = 0;
-    std::erase_if(gathered_.book, [&](const auto& entry) {
-      return entry.second.standing == Standing::gone && ++gone > gone_max;
-    });
+    std::erase_if(gathered_.book,
+                  [&](const auto& entry) { return !entry.second.is_expected() && ++gone > gone_max; });
   }
 
   const tracker::PeerBook known_;
@@ -397,6 +433,7 @@ class Gathering::State {
   PeerFinder finder_;                       // refers to those above
   std::vector<std::size_t> too_large_;      // indices of found peers: the response was too large
   std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
+  std::map<PeerId, tracker::Retired> retired_;
   std::set<PeerId> is_read_;
   std::set<PeerId> is_running_;   // found, and not read
   std::set<std::string> failed_;  // the names of those that were not read

@@ -26,8 +26,7 @@ class Contest {
     if (name_ == context.own_name) homes_.insert(context.own_url);
     std::set<std::string> homes;
     for (const auto& [id, peer] : context.known) {
-      if (id.name != name_ || peer.standing == tracker::Standing::gone || peer.cycle == tracker::CycleId())
-        continue;
+      if (id.name != name_ || !peer.is_expected() || peer.cycle == tracker::CycleId()) continue;
       is_read_ = true;
       if (!peer.home.empty()) homes.insert(peer.home);
     }

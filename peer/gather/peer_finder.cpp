@@ -19,7 +19,7 @@ PeerFinder::PeerFinder(const tracker::PeerBook& known, const GatherOptions& opti
   for (const base::Endpoint& endpoint : endpoints_) listed_.insert(endpoint.to_string());
   std::set<std::string> urls = listed_;
   for (const auto& [id, peer] : known_) {
-    if (peer.standing == Standing::gone || peer.home.empty() || !urls.insert(peer.home).second) continue;
+    if (!peer.is_expected() || peer.home.empty() || !urls.insert(peer.home).second) continue;
     if (auto endpoint = base::parse_endpoint(peer.home)) endpoints_.push_back(*std::move(endpoint));
   }
 }

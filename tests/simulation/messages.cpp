@@ -94,7 +94,7 @@ void World::deliver_request(const Message& message) {
     if (write == writes_.end()) return;
     answer.kind = Kind::marked;
     answer.through = host.node.name();
-    answer.answer.losses = host.node.losses();
+    answer.answer.memory = host.node.memory();
     const auto marked = host.node.mark(write->marks);
     if (host.acknowledges || bug_ == Bug::acknowledges_early) reply(*to, std::move(answer), marked);
     return;
@@ -123,6 +123,9 @@ void World::answer_query(std::size_t at, const Message& query, Message& answer) 
 // Corresponds to daemon/durability/group_commit.cpp: sends the response when the journal is durable.
 void World::reply(std::size_t at, Message message, tracker::JournalPosition position) {
   Host& host = *hosts_[at];
+  // A node that has retired meanwhile acknowledges no mark.
+  const bool is_refused = message.kind == Kind::marked && !host.node.is_member() && bug_ != Bug::retires_open;
+  if (is_refused) return;
   if (host.node.is_durable(position)) {
     messages_.push_back(std::move(message));
   } else {
@@ -145,7 +148,7 @@ void World::commit(std::size_t at) {
   host.waiting.clear();
   for (Waiting& each : waiting) {
     if (host.node.is_durable(each.position)) {
-      messages_.push_back(std::move(each.message));
+      reply(at, std::move(each.message), each.position);
     } else if (durable) {
       host.waiting.push_back(std::move(each));
     } else {
@@ -175,7 +178,7 @@ void World::deliver_answer(const Message& message) {
       return;
     }
     for (const auto& [directory, version] : write->changes) {
-      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, message.answer.losses,
+      hosts_[write->host]->oracle.acknowledge(directory, version, message.through, message.answer.memory,
                                               moment_);
     }
     writes_.erase(write);
@@ -187,7 +190,7 @@ void World::deliver_answer(const Message& message) {
     return;
   }
   if (message.round == 2) {
-    scan->note_answer(message.through, message.answer.losses);
+    scan->note_answer(message.through, message.answer.memory);
   }
   take(message.to, message.index, message.answer.response);
 }
@@ -196,7 +199,7 @@ void World::deliver_answer(const Message& message) {
 
 void World::greet(std::size_t at) {
   Host& host = *hosts_[at];
-  if (!host.node.runs()) return;
+  if (!host.node.runs() || host.node.has_retired()) return;
   host.greets_soon = false;
   for (const std::size_t each : members()) {
     if (each == at) continue;

@@ -7,6 +7,7 @@
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "peer/gather/handover.h"
 #include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
 
@@ -58,13 +59,16 @@ void Node::start(std::uint32_t choice) {
   persistence_ = *std::move(started);
   ++runs_;
   started_at_ = clock_.steady_now();
-  instance_ = tracker().status().instance;
+  const tracker::InstanceId before = std::exchange(instance_, tracker().status().instance);
   if (const std::string& loss = persistence_->report().loss; !loss.empty()) {
     const bool is_due = !ended_cleanly_ && (last_durability_ == Durability::memory ||
                                             (last_durability_ == Durability::os && lost_power_));
     if (!is_due) violation_ = fmt::format("{} lost its memory without a reason: {}", name_, loss);
-    ++losses_;
+    ++memory_.losses;
+  } else if (runs_ > 1 && before != instance_ && !is_wiped_) {
+    ++memory_.retirements;
   }
+  is_wiped_ = false;
   last_durability_ = persistence_->durability();
   ended_cleanly_ = false;
   lost_power_ = false;
@@ -107,7 +111,8 @@ void Node::wipe() {
   files_ = new_disks();
   ended_cleanly_ = true;  // there is no last run
   lost_power_ = false;
-  ++losses_;
+  is_wiped_ = true;
+  ++memory_.losses;
   split_marks_.clear();
 }
 
@@ -161,15 +166,31 @@ Node::Answer Node::answer(const std::string& body) {
   if (!persistence_->journal_status().error.empty()) asked.current = {};
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
   frame.answer = tracker().cycle(asked);
+  frame.has_retired = !is_member();
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
   if (query->member && bug_ != Bug::join_unrecorded) {
     const tracker::Mark joined = tracker::joined_mark(*query->member);
     made.position = std::max(made.position, tracker().mark({&joined, 1}).position);
   }
-  made.losses = losses_;
+  made.memory = memory_;
   made.response = {200, std::string(peer::cycle_frame_content_type), peer::encode_cycle_frame(frame)};
   return made;
+}
+
+// Corresponds to daemon/membership/retirement.cpp, as do the next.
+tracker::MarkSet Node::marks_to_hand_over(CycleId from) const {
+  return peer::marks_to_hand_over(tracker(), bug_ == Bug::adopts_too_little ? current() : from);
+}
+
+tracker::JournalPosition Node::adopt(const Node& from, CycleId adopted_from, tracker::MarkSet marks) {
+  const tracker::Retired retired{tracker::last_run_of(from.persistence_->runs()), adopted_from};
+  const auto record = tracker::retired_mark({from.name_, from.instance_}, retired);
+  tracker::MarkSet all = peer::everything(marks);
+  marks.add_tree(record.path);
+  if (const auto adopted = persistence_->adopt(std::move(marks))) return *adopted;
+  all.add_tree(record.path);
+  return persistence_->adopt(std::move(all)).value();
 }
 
 std::string Node::greeting() const {

@@ -27,6 +27,17 @@ enum class Bug {
   join_unrecorded,     // a tracker responds to the introduction of another one without a record of it
   acknowledges_early,  // a tracker acknowledges marks before another one has recorded it
   span_skipped,        // a span that began before the cursor is not in the response
+  retires_open,        // a tracker acknowledges marks after it has handed its marks on
+  adopts_too_little,   // only the marks of the current cycle are handed on
+  adopts_in_memory,    // a tracker has retired before the marks that it has handed on are durable
+};
+
+// What a node remembers: marks of before it lost its memory, or retired, are elsewhere, or nowhere.
+struct Memory {
+  std::uint64_t losses = 0;
+  std::uint64_t retirements = 0;
+
+  friend bool operator==(const Memory&, const Memory&) = default;
 };
 
 class Node {
@@ -39,8 +50,7 @@ class Node {
   std::uint64_t run_number() const { return runs_; }
   fakes::ManualClock& clock() { return clock_; }
 
-  // How often it lost its memory, with everything acknowledged before.
-  std::uint64_t losses() const { return losses_; }
+  const Memory& memory() const { return memory_; }
 
   // The first error in its memory; empty if there is none.
   const std::string& violation() const { return violation_; }
@@ -69,9 +79,18 @@ class Node {
   struct Answer {
     peer::HttpResponse response;
     tracker::JournalPosition position = 0;  // must be durable before the response is sent
-    std::uint64_t losses = 0;  // how often memory had been lost until then, which justifies a gap in it
+    Memory memory = {};                     // a loss justifies a gap
   };
   Answer answer(const std::string& body);
+
+  bool is_member() const { return persistence_->membership() == tracker::Membership::member; }
+  bool has_retired() const { return persistence_->membership() == tracker::Membership::retired; }
+  bool note(tracker::Membership membership) { return persistence_->note_membership(membership).has_value(); }
+  tracker::CycleId current() const { return tracker().status().current; }
+  tracker::MarkSet marks_to_hand_over(tracker::CycleId from) const;
+  // Adopts the marks of another node. Returns the position up to which the journal must be durable before
+  // that node has retired.
+  tracker::JournalPosition adopt(const Node& from, tracker::CycleId adopted_from, tracker::MarkSet marks);
 
   // The body of the request by which it introduces itself, and what it does when a member has recorded it.
   std::string greeting() const;
@@ -100,7 +119,8 @@ class Node {
   tracker::Durability last_durability_ = tracker::Durability::disk;
   bool ended_cleanly_ = true;
   bool lost_power_ = false;
-  std::uint64_t losses_ = 0;
+  bool is_wiped_ = false;
+  Memory memory_;
   std::string violation_;
 
   // Bug::split_chain: the paths that were marked without their parents, and in which cycle.

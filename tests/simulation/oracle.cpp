@@ -60,7 +60,7 @@ std::optional<std::string> Oracle::check_promises(const Scan& scan, const Databa
     // respond.
     const auto answered = scan.answered().find(promise.through);
     const bool is_heard = heard.contains(promise.through) && answered != scan.answered().end() &&
-                          answered->second == promise.losses;
+                          answered->second == promise.memory;
     if (was_before && (complete || is_heard) && !broken) {
       broken = fmt::format(
           "a change of '{}', acknowledged by {} in action {}, is missed by a {} scan begun in action {}{}",
@@ -87,13 +87,17 @@ bool Oracle::is_due(const std::string& gap, const Scan& scan) const {
   if (!scan.input().hostile.empty() && name == scan.input().hostile) return true;
   const auto says = [&](std::string_view words) { return gap.find(words) != std::string::npos; };
   // A loss ends one instance and begins another: each may cost a walk, at different times.
+  const auto count = [&](const auto& counts) {
+    const auto found = counts.find(name);
+    return found == counts.end() ? std::uint64_t{0} : found->second;
+  };
   if (says("no longer keeps")) {
-    const auto count = [&](const auto& counts) {
-      const auto found = counts.find(name);
-      return found == counts.end() ? 0 : found->second;
-    };
-    return count(walks_) < 2 * count(scan.answered()) + count(returns_);
+    const auto answered = scan.answered().find(name);
+    const Memory memory = answered == scan.answered().end() ? Memory() : answered->second;
+    // One that retired, and began anew before this scanner has read the member that adopted its marks.
+    return count(walks_) < 2 * memory.losses + memory.retirements + count(returns_);
   }
+  if (says("retired")) return count(walked_for_) < count(may_walk_for_);
   if (says("is no longer among the peers"))
     return unheard_.contains(name) || !scan.input().names.contains(name);
   return false;
@@ -110,6 +114,7 @@ void Oracle::remember(const Scan& scan) {
   std::set<std::string> lost;
   for (const std::string& gap : scan.gathered().gaps) {
     if (gap.find("no longer keeps") != std::string::npos) lost.insert(name_in(gap));
+    if (gap.find("retired") != std::string::npos) ++walked_for_[name_in(gap)];
   }
   for (const std::string& name : lost) ++walks_[name];
   for (const peer::PeerOutcome& peer : scan.gathered().peers) {

@@ -19,10 +19,22 @@ namespace spoor::simulation {
 // - a scan walks everything only if knowledge was really lost, or never existed.
 class Oracle {
  public:
-  // `losses`: how often `through` had lost its memory by then.
+  // `memory`: of `through`, by then.
   void acknowledge(std::size_t directory, std::uint64_t version, const std::string& through,
-                   std::uint64_t losses, std::uint64_t moment) {
-    promised_.push_back({directory, version, through, losses, moment});
+                   const Memory& memory, std::uint64_t moment) {
+    promised_.push_back({directory, version, through, memory, moment});
+  }
+
+  // A node retires. `is_known`: it knows what this scanner has read.
+  void note_retirement(const std::string& name, bool is_known) {
+    ++retirements_[name];
+    if (!is_known) ++may_walk_for_[name];
+  }
+
+  // The node is new; `other` is not.
+  void begin(const Oracle& other) {
+    retirements_ = other.retirements_;
+    forget_scans();
   }
 
   // To be called after the scan's commit. Returns the violation, if any.
@@ -32,6 +44,8 @@ class Oracle {
   void forget_scans() {
     walks_.clear();
     returns_.clear();
+    may_walk_for_ = retirements_;
+    walked_for_.clear();
     book_.clear();
     unheard_.clear();
   }
@@ -52,7 +66,7 @@ class Oracle {
     std::size_t directory = 0;
     std::uint64_t version = 0;
     std::string through;
-    std::uint64_t losses = 0;
+    Memory memory;
     std::uint64_t moment = 0;
   };
 
@@ -65,6 +79,10 @@ class Oracle {
   std::vector<Promise> promised_;
   // Scans that walked everything because a node had lost its memory, by name.
   std::map<std::string, std::uint64_t> walks_;
+  // Retirements, those for which the scanner may have to walk everything, and those for which it has.
+  std::map<std::string, std::uint64_t> retirements_;
+  std::map<std::string, std::uint64_t> may_walk_for_;
+  std::map<std::string, std::uint64_t> walked_for_;
   // Records of instances that were gone, with a larger run: each of them may have returned and gone again.
   std::map<std::string, std::uint64_t> returns_;
   tracker::PeerBook book_;         // of the last scan

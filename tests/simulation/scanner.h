@@ -15,6 +15,7 @@
 
 #include "peer/gather/gather.h"
 #include "scanner/walk/scan_plan.h"
+#include "tests/simulation/node.h"
 #include "tests/simulation/tree.h"
 #include "tracker/filter/level_schedule.h"
 #include "tracker/filter/mark_cursor.h"
@@ -61,11 +62,10 @@ class Scan {
   // Returns whether there are new requests() to be sent.
   bool take(std::size_t index, const base::Result<peer::HttpResponse>& response);
 
-  // Records, for the oracle, how often the tracker behind the response that was taken for a name had lost its
-  // memory.
-  void note_answer(const std::string& name, std::uint64_t losses) { answered_[name] = losses; }
+  // Records, for the oracle, the memory of the tracker behind the response that was taken for a name.
+  void note_answer(const std::string& name, const Memory& memory) { answered_[name] = memory; }
 
-  const std::map<std::string, std::uint64_t>& answered() const { return answered_; }
+  const std::map<std::string, Memory>& answered() const { return answered_; }
 
   // --- walking; after gathering ---
 
@@ -94,7 +94,7 @@ class Scan {
   std::vector<peer::HttpRequest> requests_;
   std::vector<bool> outstanding_;
   std::size_t outstanding_count_ = 0;
-  std::map<std::string, std::uint64_t> answered_;
+  std::map<std::string, Memory> answered_;
   std::optional<peer::Gathered> gathered_;
 
   std::size_t walked_parts_ = 0;

@@ -46,6 +46,7 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::remove, "remove", 6},
     {Act::visit, "visit", 12},
     {Act::move, "move", 1},
+    {Act::retire, "retire", 12},
 }};
 
 const Kind& draw(std::mt19937_64& random) {

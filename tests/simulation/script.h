@@ -43,8 +43,9 @@ enum class Act : std::uint8_t {
   remove,  // a node leaves it
   visit,   // a node joins, may acknowledge a mark, and leaves for good, at once
   move,    // a node gets another address
+  retire,  // a node marks, hands its marks on to another one, and may leave
 };
-inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::move) + 1;
+inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::retire) + 1;
 
 struct Action {
   Act act = Act::deliver;

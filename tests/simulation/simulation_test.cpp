@@ -48,6 +48,9 @@ TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
   EXPECT_GE(noticed_in(Bug::acknowledges_early, 16), 2);
 }
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_GE(noticed_in(Bug::span_skipped, 8), 2); }
+TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_GE(noticed_in(Bug::retires_open, 16), 2); }
+TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_GE(noticed_in(Bug::adopts_too_little, 16), 2); }
+TEST(SimulationTest, AdoptsInMemoryBug_IsDetected) { EXPECT_GE(noticed_in(Bug::adopts_in_memory, 16), 2); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {
   const Script script = random_script(7, 500);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "peer/gather/handover.h"
+
 namespace spoor::simulation {
 namespace {
 
@@ -125,6 +127,8 @@ void World::act(const Action& action) {
       return visit(at, b, c);
     case Act::move:
       return move(at);
+    case Act::retire:
+      return retire(at, b, c);
   }
 }
 
@@ -194,6 +198,7 @@ void World::add(std::uint32_t choice) {
   if (hosts_.size() >= hosts_max) return;
   const auto number = static_cast<std::uint32_t>(hosts_.size());
   hosts_.push_back(std::make_unique<Host>(number, setup_, bug_));
+  hosts_.back()->oracle.begin(hosts_.front()->oracle);
   hosts_.back()->address = fmt::format("h{}", number);
 }
 
@@ -228,6 +233,71 @@ void World::move(std::size_t at) {
   Host& host = *hosts_[at];
   host.address = fmt::format("{}-{}", host.address.substr(0, host.address.find('-')), ++host.moves);
   host.scan.reset();  // it knows the node by its old address
+}
+
+// Corresponds to daemon/membership/retirement.cpp; each of its steps may be the last one.
+void World::retire(std::size_t at, std::uint32_t where, std::uint32_t how) {
+  Host& host = *hosts_[at];
+  if (is_hostile(at) || !host.node.runs() || host.node.has_retired()) return;
+  if (host.node.is_member() && !host.acknowledges) return;
+  // A mark that is acknowledged just before, or about to be.
+  const auto all = members();
+  const auto own = static_cast<std::uint32_t>(std::ranges::find(all, at) - all.begin());
+  write(at, where, 8 * own + how % 8);
+  deliver(messages_.size() - 1);
+  const std::uint32_t fate = how / 8 % 16;
+  if (fate % 2 == 0) {
+    commit(at);
+    if (!host.node.runs()) return;
+  }
+
+  tracker::CycleId from = host.node.current();
+  std::vector<std::size_t> others;
+  for (std::size_t each = 0; each < hosts_.size(); ++each) {
+    Host& other = *hosts_[each];
+    const bool responds = other.is_member && other.node.runs() && !is_cut(at, each) && !is_cut(each, at);
+    const bool has_scanned = other.database.scanned_at.has_value();
+    other.oracle.note_retirement(host.node.name(), responds && has_scanned);
+    if (!responds) continue;
+    if (each != at && !is_hostile(each)) others.push_back(each);
+    const tracker::PeerId id{host.node.name(), host.node.instance()};
+    if (has_scanned) from = std::min(from, *peer::unread_from(other.database.peers, id));
+  }
+  if (others.empty()) return;
+  const bool was_member = host.node.is_member();
+  if (!host.node.note(tracker::Membership::retiring)) return;
+  const std::size_t to = others[how / 128 % others.size()];
+  if (!hosts_[to]->acknowledges || !hosts_[to]->node.is_member()) {  // it refuses
+    if (was_member && host.node.note(tracker::Membership::member)) {
+      for (const auto& each : hosts_) each->oracle.note_retirement(host.node.name(), false);
+    }
+    return;
+  }
+  if (!hand_over(at, from, to, fate)) return;
+  if (fate == 4) {
+    host.node.kill();
+    down(host);
+  }
+  if (fate < 4) remove(at);
+}
+
+// Returns whether the node has retired.
+bool World::hand_over(std::size_t at, tracker::CycleId from, std::size_t to, std::uint32_t fate) {
+  Host& host = *hosts_[at];
+  Host& other = *hosts_[to];
+  const auto position = other.node.adopt(host.node, from, host.node.marks_to_hand_over(from));
+  if (fate != 5 && bug_ != Bug::adopts_in_memory) commit(to);
+  const bool is_adopted = other.node.is_durable(position) || bug_ == Bug::adopts_in_memory;
+  if (fate == 5 || fate == 6) {
+    other.node.kill();
+    down(other);
+  }
+  if (fate == 7) {
+    host.node.kill();
+    down(host);
+    return false;
+  }
+  return is_adopted && fate != 8 && host.node.note(tracker::Membership::retired);
 }
 
 // --- the end ---
@@ -278,7 +348,7 @@ Figures World::figures() const {
     figures.scans += host->oracle.scans();
     figures.full_scans += host->oracle.full_scans();
     figures.partial_scans += host->oracle.partial_scans();
-    figures.losses += host->node.losses();
+    figures.losses += host->node.memory().losses;
   }
   return figures;
 }

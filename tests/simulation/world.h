@@ -118,6 +118,8 @@ class World {
   void remove(std::size_t host);
   void visit(std::size_t writer, std::uint32_t where, std::uint32_t how);
   void move(std::size_t host);
+  void retire(std::size_t host, std::uint32_t where, std::uint32_t how);
+  bool hand_over(std::size_t host, tracker::CycleId from, std::size_t to, std::uint32_t fate);
   void wipe(Host& host);
 
   Message take_message(std::size_t at);

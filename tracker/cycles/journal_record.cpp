@@ -6,7 +6,7 @@
 namespace spoor::tracker {
 namespace {
 
-enum class RecordType : std::uint8_t { dir = 1, file = 2, tree = 3, advance = 4, level = 5 };
+enum class RecordType : std::uint8_t { dir = 1, file = 2, tree = 3, advance = 4, level = 5, adopt = 6 };
 
 RecordType type_of(MarkKind kind) {
   switch (kind) {
@@ -48,6 +48,13 @@ base::Result<JournalRecord> decode_level(base::ByteReader& in) {
   return JournalRecord(LevelRecord{*shape});
 }
 
+base::Result<JournalRecord> decode_adopt(base::ByteReader& in) {
+  const base::WallTime opened_at(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
+  const std::string_view marks = in.raw(in.u64());
+  if (!in.ok()) return corrupt("adopted marks are cut off");
+  return JournalRecord(AdoptRecord{opened_at, std::string(marks)});
+}
+
 base::Result<JournalRecord> decode_record(base::ByteReader& in) {
   switch (static_cast<RecordType>(in.u8())) {
     case RecordType::dir:
@@ -60,6 +67,8 @@ base::Result<JournalRecord> decode_record(base::ByteReader& in) {
       return decode_advance(in);
     case RecordType::level:
       return decode_level(in);
+    case RecordType::adopt:
+      return decode_adopt(in);
   }
   return corrupt("a record of an unknown type");
 }
@@ -89,6 +98,15 @@ void append_record(std::string& records, const LevelRecord& level) {
   out.u64(level.shape.bits);
   out.u64(level.shape.hashes);
   records += out.bytes();
+}
+
+void append_record(std::string& records, const AdoptRecord& adopt) {
+  base::ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(RecordType::adopt));
+  out.u64(static_cast<std::uint64_t>(adopt.opened_at.time_since_epoch().count()));
+  out.u64(adopt.marks.size());
+  records += out.bytes();
+  records += adopt.marks;
 }
 
 base::Result<JournalRecord> take_record(std::string_view& records) {

@@ -1,5 +1,5 @@
-// The records of the journal: one for each mark that added something, for each advance and for each level
-// opened, in the order in which the tracker applied them (docs/formats.md, "Journal").
+// The records of the journal: one for each mark that added something, for each advance, for each level opened
+// and for marks adopted, in the order in which the tracker applied them (docs/formats.md, "Journal").
 #pragma once
 
 #include <cstdint>
@@ -38,16 +38,26 @@ struct LevelRecord {
   friend bool operator==(const LevelRecord&, const LevelRecord&) = default;
 };
 
-using JournalRecord = std::variant<Mark, AdvanceRecord, LevelRecord>;
+// Tracker::adopt().
+struct AdoptRecord {
+  base::WallTime opened_at;  // the cycle that is current then
+  std::string marks;         // as encode_mark_set() writes them
+
+  friend bool operator==(const AdoptRecord&, const AdoptRecord&) = default;
+};
+
+using JournalRecord = std::variant<Mark, AdvanceRecord, LevelRecord, AdoptRecord>;
 
 // The size of the record.
 inline std::size_t record_bytes(const Mark& mark) { return 1 + 2 + mark.path.size(); }
 inline std::size_t record_bytes(const AdvanceRecord& /*advance*/) { return 1 + 8 + 8; }
 inline std::size_t record_bytes(const LevelRecord& /*level*/) { return 1 + 8 + 8; }
+inline std::size_t record_bytes(const AdoptRecord& adopt) { return 1 + 8 + 8 + adopt.marks.size(); }
 
 void append_record(std::string& records, const Mark& mark);
 void append_record(std::string& records, const AdvanceRecord& advance);
 void append_record(std::string& records, const LevelRecord& level);
+void append_record(std::string& records, const AdoptRecord& adopt);
 
 // Removes the first record from `records` and returns it. On Errc::journal_corrupt (no complete, valid
 // record) `records` is unchanged.

@@ -33,12 +33,16 @@ constexpr std::uint64_t run_of(std::uint64_t starts, std::chrono::nanoseconds ru
   return (starts << 20U) + static_cast<std::uint64_t>(running / std::chrono::hours(1));
 }
 
+// Of a start, however long it runs.
+constexpr std::uint64_t last_run_of(std::uint64_t starts) { return run_of(starts + 1, {}) - 1; }
+
 enum class Standing {
   expected,  // a scan that does not read it is partial
   gone,      // everything was walked in its place. If it responds again, it is read from its cycle on
   copied,    // two trackers responded with this id: the next read is a gap
+  retired,   // it acknowledges no marks, and all that it has acknowledged are walked
 };
-inline constexpr Standing standing_max = Standing::copied;
+inline constexpr Standing standing_max = Standing::retired;
 
 struct KnownPeer {
   // The first cycle whose marks are not walked yet; 0: it was never read, and all its marks are to be walked.
@@ -48,8 +52,11 @@ struct KnownPeer {
   Standing standing = Standing::expected;
   // The time between the scans that it did not respond to, since its last response.
   std::chrono::milliseconds silent{0};
-  // The largest Joined::run in the records of others.
+  // The largest run in the records of others.
   std::uint64_t run = 0;
+
+  // Whether a scan that does not read it is partial.
+  bool is_expected() const { return standing == Standing::expected || standing == Standing::copied; }
 
   friend bool operator==(const KnownPeer&, const KnownPeer&) = default;
 };

@@ -268,6 +268,31 @@ bool Tracker::is_in_reach(CycleId to) const {
 
 bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
   if (to <= current_ || to.value > CycleId::request_max) return false;
+  open_cycle(locked, to);
+  last_advance_ = record_locked(locked, AdvanceRecord{to, opened_at_});
+  return true;
+}
+
+// In one step with one record: a scan, a snapshot or a replay that came between two steps would see a cycle
+// in which marks are made, and adopted.
+JournalPosition Tracker::adopt(std::shared_ptr<const MarkSet> marks, std::string encoded) {
+  HistorySpan adopted = HistorySpan::of({}, std::move(marks), options_.levels);
+  CycleId before;
+  JournalPosition position = 0;
+  {
+    auto locked = marking_lock_.lock_exclusive();
+    before = current_;
+    adopted.last = next(before);
+    open_cycle(locked, next(adopted.last));
+    history_.push_back(std::move(adopted));
+    position = last_advance_ = record_locked(locked, AdoptRecord{opened_at_, std::move(encoded)});
+  }
+  pack(before);
+  return position;
+}
+
+// Closes the current cycle.
+void Tracker::open_cycle(MarkingLock::ExclusiveLock& locked, CycleId to) {
   count_bits(locked);
   auto view = std::make_shared<const LiveMarks::View>(live_.view());
   if (!view->empty()) {
@@ -286,8 +311,6 @@ bool Tracker::advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to) {
   current_ = to;
   opened_at_ = clock_.wall_now();
   opened_at_steady_ = clock_.steady_now();
-  last_advance_ = record_locked(locked, AdvanceRecord{to, opened_at_});
-  return true;
 }
 
 // Packs without the lock: a closed cycle never changes.

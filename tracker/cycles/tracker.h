@@ -157,6 +157,10 @@ class Tracker {
   // whether it did. The step is not bounded by jump_max: a replay repeats what the tracker did.
   bool advance(CycleId to);
 
+  // Puts the marks of another tracker into a cycle of their own, after the current one, and opens the next:
+  // each scan reads them. `encoded`: the same marks, for the record.
+  JournalPosition adopt(std::shared_ptr<const MarkSet> marks, std::string encoded);
+
   // Whether a request can open this cycle: a cycle beyond reach_of() the current one is refused. Once true,
   // it stays true.
   bool is_in_reach(CycleId to) const;
@@ -236,6 +240,7 @@ class Tracker {
   void count_bits(MarkingLock::ExclusiveLock& locked);
 
   bool advance_locked(MarkingLock::ExclusiveLock& locked, CycleId to);
+  void open_cycle(MarkingLock::ExclusiveLock& locked, CycleId to);
   void pack(CycleId closed);
   void fold_history();
   void drop_oldest(MarkingLock::ExclusiveLock& locked);

@@ -23,6 +23,26 @@ Durability parse_durability(std::string_view text) {
   return Durability::memory;
 }
 
+std::string_view to_string(Membership membership) {
+  switch (membership) {
+    case Membership::retiring:
+      return "retiring";
+    case Membership::retired:
+      return "retired";
+    case Membership::member:
+      break;
+  }
+  return "member";
+}
+
+// Of an unknown value, it is not known that marks may be acknowledged.
+Membership parse_membership(std::string_view text) {
+  for (const Membership each : {Membership::member, Membership::retired}) {
+    if (text == to_string(each)) return each;
+  }
+  return text.empty() ? Membership::member : Membership::retiring;
+}
+
 std::string text_member(const nlohmann::json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -73,6 +93,7 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   // Versions without introductions did acknowledge marks.
   record.runs = number_member(json, "runs").value_or(0);
   record.is_introduced = json.value("introduced", nlohmann::json()) != false;
+  record.membership = parse_membership(text_member(json, "membership"));
   return std::optional(record);
 }
 
@@ -80,7 +101,8 @@ base::Result<> write_instance_record(base::FileSystem& files, const std::filesys
                                      const InstanceRecord& record) {
   nlohmann::json json{{"instance", record.instance.to_string()},    {"rules", record.rules},
                       {"durability", to_string(record.durability)}, {"boot_id", record.boot_id},
-                      {"introduced", record.is_introduced},         {"runs", record.runs}};
+                      {"introduced", record.is_introduced},         {"runs", record.runs},
+                      {"membership", to_string(record.membership)}};
   if (record.clean_stop) {
     json["clean_generation"] = record.clean_stop->generation;
     json["clean_position"] = record.clean_stop->position;

@@ -40,6 +40,13 @@ struct CleanStop {
   friend bool operator==(const CleanStop&, const CleanStop&) = default;
 };
 
+// Whether the instance acknowledges marks (docs/cluster.md, "Leaving").
+enum class Membership {
+  member,
+  retiring,  // no more: another tracker may have its marks
+  retired,   // another tracker has its marks. The next start begins a new instance
+};
+
 struct InstanceRecord {
   InstanceId instance;
   // Written as the last step of a clean stop. None while a daemon runs, and after a crash.
@@ -60,6 +67,8 @@ struct InstanceRecord {
 
   // How often the instance was started.
   std::uint64_t runs = 0;
+
+  Membership membership = Membership::member;
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };

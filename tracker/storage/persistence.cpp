@@ -6,10 +6,18 @@
 #include <limits>
 #include <utility>
 
+#include "base/byte_codec.h"
 #include "base/printable.h"
 #include "tracker/errors.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
+namespace {
+
+// Packed: in the journal's buffer, which has Tracker::recorded_bytes_max.
+constexpr std::size_t adopted_bytes_max = std::size_t{16} << 20U;
+
+}  // namespace
 
 Persistence::Persistence(base::FileSystem& files, const base::Clock& clock, Options options)
     : files_(files),
@@ -42,6 +50,7 @@ base::Result<> Persistence::begin() {
   if (living == instance_) {
     is_introduced_ = (*input.record)->is_introduced;
     runs_ = (*input.record)->runs + 1;
+    membership_ = (*input.record)->membership;
   }
   report_.loss = std::move(recovery.loss);
   if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
@@ -51,7 +60,7 @@ base::Result<> Persistence::begin() {
   const bool has_journal = options_.durability != Durability::memory;
   durable_ = has_journal ? start : std::numeric_limits<JournalPosition>::max();
   if (has_journal) {
-    if (report_.loss.empty()) journal_.adopt(input.journal);
+    if (living == instance_) journal_.adopt(input.journal);
     if (auto done = journal_.sync_adopted(); !done) return done;
     tracker_->start_recording();
     if (auto done = journal_.begin({options_.owner, instance_, start, recovery.follows}); !done) return done;
@@ -79,14 +88,40 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
 base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
   return write_instance_record(files_, options_.data_dir,
                                {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id,
-                                birth_, is_introduced_, runs_});
+                                birth_, is_introduced_, runs_, membership_});
 }
 
 base::Result<> Persistence::note_introduced() {
+  const std::scoped_lock lock(noting_);
   if (is_introduced_.exchange(true)) return {};
   auto done = write_record({});
   if (!done) is_introduced_ = false;
   return done;
+}
+
+base::Result<> Persistence::note_membership(Membership membership) {
+  const std::scoped_lock lock(noting_);
+  const Membership before = membership_.exchange(membership);
+  auto done = write_record({});
+  if (!done) membership_ = before;
+  return done;
+}
+
+base::Result<JournalPosition> Persistence::adopt(MarkSet marks) {
+  constexpr std::size_t filters_max = 32;
+  std::uint64_t dense_bytes = 0;
+  for (const BloomFilter& filter : marks.filters()) dense_bytes += filter.shape().byte_count();
+  marks = marks.packed();
+  base::ByteWriter out;
+  encode_mark_set(out, marks);
+  const std::uint64_t bytes_max = options_.tracker.memory_bytes_max / 4;  // spans are merged dense
+  if (marks.filters().size() > filters_max || dense_bytes > bytes_max ||
+      out.bytes().size() > adopted_bytes_max) {
+    return base::Error(std::make_error_code(std::errc::message_size),
+                       fmt::format("{} filters of {} bytes, {} bytes packed, are more than this node adopts",
+                                   marks.filters().size(), dense_bytes, out.bytes().size()));
+  }
+  return tracker_->adopt(std::make_shared<const MarkSet>(std::move(marks)), out.take());
 }
 
 base::Result<> Persistence::commit() {
@@ -211,6 +246,7 @@ base::Result<> Persistence::record_stop(const SavedSnapshot& saved) {
     const std::scoped_lock lock(writing_);
     static_cast<void>(fail({Errc::not_durable, "spoord has stopped"}));
   }
+  const std::scoped_lock lock(noting_);
   auto done = write_record(CleanStop{saved.generation, tracker_->position()});
   if (done) return done;
   return base::wrap(

@@ -94,6 +94,15 @@ class Persistence {
   bool is_introduced() const { return is_introduced_; }
   // Durable on success.
   base::Result<> note_introduced();
+  Membership membership() const { return membership_; }
+  // Durable on success.
+  base::Result<> note_membership(Membership membership);
+
+  // Puts the marks of another tracker into a cycle of their own (Tracker::adopt()). They are durable once the
+  // journal is, up to the position that is returned. Fails with std::errc::message_size if they may take too
+  // much memory here.
+  base::Result<JournalPosition> adopt(MarkSet marks);
+
   // How often this instance was started, this start included.
   std::uint64_t runs() const { return runs_; }
 
@@ -128,7 +137,9 @@ class Persistence {
   Journal journal_;
   InstanceId instance_;
   std::optional<Birth> birth_;
+  std::mutex noting_;  // held while the instance record is written
   std::atomic<bool> is_introduced_ = false;
+  std::atomic<Membership> membership_ = Membership::member;
   std::uint64_t runs_ = 1;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;

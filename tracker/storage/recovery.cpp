@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/byte_codec.h"
+#include "tracker/errors.h"
+#include "tracker/storage/mark_set_codec.h"
+
 namespace spoor::tracker {
 namespace {
 
@@ -83,24 +87,29 @@ class Replayer {
       const auto record = take_record(records);
       if (!record) return miss(fmt::format("{} at position {}: {}", file_name, at, record.error().message));
       // The state already has the records before its position; applying them again would mark a later cycle.
-      if (at >= position_ && !apply(*record)) {
-        return miss(fmt::format("{} at position {}: a level that does not fit in tracker.memory_limit",
-                                file_name, at));
-      }
+      if (const auto applied = at >= position_ ? apply(*record) : base::Result<>(); !applied)
+        return miss(fmt::format("{} at position {}: {}", file_name, at, applied.error().message));
       at += before - records.size();
     }
     position_ = std::max(position_, at);
   }
 
-  bool apply(const JournalRecord& record) {
+  base::Result<> apply(const JournalRecord& record) {
     if (const auto* mark = std::get_if<Mark>(&record)) {
       tracker_.mark({mark, 1});
     } else if (const auto* level = std::get_if<LevelRecord>(&record)) {
-      return tracker_.open_level(level->shape);
+      if (!tracker_.open_level(level->shape))
+        return base::Error(Errc::journal_corrupt, "a level that does not fit in tracker.memory_limit");
+    } else if (const auto* adopt = std::get_if<AdoptRecord>(&record)) {
+      base::ByteReader in(adopt->marks);
+      auto marks = decode_mark_set(in);
+      if (!marks) return marks.error();
+      tracker_.adopt(std::make_shared<const MarkSet>(*std::move(marks)), {});
+      opened_at_ = adopt->opened_at;
     } else if (const auto& advance = std::get<AdvanceRecord>(record); tracker_.advance(advance.to)) {
       opened_at_ = advance.opened_at;
     }
-    return true;
+    return {};
   }
 
   void miss(std::string what) {
@@ -158,7 +167,11 @@ class Recoverer {
     } else {
       begin_without_record();
     }
-    if (!recovery_.loss.empty()) begin_anew();
+    if (has_record() && record().membership == Membership::retired) {
+      begin_after_retirement();
+    } else if (!recovery_.loss.empty()) {
+      begin_anew();
+    }
     return std::move(recovery_);
   }
 
@@ -249,6 +262,15 @@ class Recoverer {
     state.position = 0;
     recovery_.birth = Birth{state.current, false};
     recovery_.follows = 0;
+  }
+
+  // Another tracker has all that the instance acknowledged: nothing is lost here.
+  void begin_after_retirement() {
+    TrackerState state = Tracker::born(InstanceId::random(), now_.clock);
+    state.current = state.oldest_kept = next(recovery_.state.current);
+    recovery_ = {};
+    recovery_.state = std::move(state);
+    recovery_.birth = Birth{recovery_.state.current, true};
   }
 
   const RecoveryInput& input_;
