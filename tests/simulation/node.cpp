@@ -187,6 +187,10 @@ tracker::JournalPosition Node::adopt(const Node& from, CycleId adopted_from, tra
   const tracker::Retired retired{tracker::last_run_of(from.persistence_->runs()), adopted_from};
   const auto record = tracker::retired_mark({from.name_, from.instance_}, retired);
   tracker::MarkSet all = peer::everything(marks);
+  if (bug_ == Bug::adopts_in_memory) {
+    tracker().mark({&record, 1});
+    commit();
+  }
   marks.add_tree(record.path);
   if (const auto adopted = persistence_->adopt(std::move(marks))) return *adopted;
   all.add_tree(record.path);

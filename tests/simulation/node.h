@@ -29,7 +29,7 @@ enum class Bug {
   span_skipped,        // a span that began before the cursor is not in the response
   retires_open,        // a tracker acknowledges marks after it has handed its marks on
   adopts_too_little,   // only the marks of the current cycle are handed on
-  adopts_in_memory,    // a tracker has retired before the marks that it has handed on are durable
+  adopts_in_memory,    // the record of a retirement is durable before the marks that were handed on
 };
 
 // What a node remembers: marks of before it lost its memory, or retired, are elsewhere, or nowhere.
@@ -87,6 +87,7 @@ class Node {
   bool has_retired() const { return persistence_->membership() == tracker::Membership::retired; }
   bool note(tracker::Membership membership) { return persistence_->note_membership(membership).has_value(); }
   tracker::CycleId current() const { return tracker().status().current; }
+  void open_cycle() { tracker().advance(next(current())); }
   tracker::MarkSet marks_to_hand_over(tracker::CycleId from) const;
   // Adopts the marks of another node. Returns the position up to which the journal must be durable before
   // that node has retired.

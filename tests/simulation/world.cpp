@@ -243,13 +243,12 @@ void World::retire(std::size_t at, std::uint32_t where, std::uint32_t how) {
   // A mark that is acknowledged just before, or about to be.
   const auto all = members();
   const auto own = static_cast<std::uint32_t>(std::ranges::find(all, at) - all.begin());
-  write(at, where, 8 * own + how % 8);
-  deliver(messages_.size() - 1);
-  const std::uint32_t fate = how / 8 % 16;
-  if (fate % 2 == 0) {
-    commit(at);
-    if (!host.node.runs()) return;
-  }
+  write(member(how / 1024), where, 8 * own + how % 8);
+  const std::size_t before = messages_.size() - 1;
+  deliver(before);
+  if (how / 8 % 2 == 0) commit(at);
+  while (messages_.size() > before) deliver(before);
+  if (how / 16 % 2 == 0) host.node.open_cycle();
 
   tracker::CycleId from = host.node.current();
   std::vector<std::size_t> others;
@@ -266,38 +265,40 @@ void World::retire(std::size_t at, std::uint32_t where, std::uint32_t how) {
   if (others.empty()) return;
   const bool was_member = host.node.is_member();
   if (!host.node.note(tracker::Membership::retiring)) return;
-  const std::size_t to = others[how / 128 % others.size()];
+  const std::size_t to = others[how / 1024 % others.size()];
   if (!hosts_[to]->acknowledges || !hosts_[to]->node.is_member()) {  // it refuses
     if (was_member && host.node.note(tracker::Membership::member)) {
       for (const auto& each : hosts_) each->oracle.note_retirement(host.node.name(), false);
     }
     return;
   }
-  if (!hand_over(at, from, to, fate)) return;
-  if (fate == 4) {
+  const bool has_retired = hand_over(at, from, to, static_cast<Fate>(how / 32 % 8));
+  if (!has_retired) return;
+  if (how / 256 % 4 == 0) {
     host.node.kill();
     down(host);
+  } else if (how / 256 % 4 < 3) {
+    remove(at);
   }
-  if (fate < 4) remove(at);
 }
 
 // Returns whether the node has retired.
-bool World::hand_over(std::size_t at, tracker::CycleId from, std::size_t to, std::uint32_t fate) {
+bool World::hand_over(std::size_t at, tracker::CycleId from, std::size_t to, Fate fate) {
   Host& host = *hosts_[at];
   Host& other = *hosts_[to];
   const auto position = other.node.adopt(host.node, from, host.node.marks_to_hand_over(from));
-  if (fate != 5 && bug_ != Bug::adopts_in_memory) commit(to);
+  if (fate != Fate::killed_early && bug_ != Bug::adopts_in_memory) commit(to);
   const bool is_adopted = other.node.is_durable(position) || bug_ == Bug::adopts_in_memory;
-  if (fate == 5 || fate == 6) {
+  if (fate == Fate::killed_early || fate == Fate::killed) {
     other.node.kill();
     down(other);
   }
-  if (fate == 7) {
+  if (fate == Fate::ends) {
     host.node.kill();
     down(host);
     return false;
   }
-  return is_adopted && fate != 8 && host.node.note(tracker::Membership::retired);
+  return is_adopted && fate != Fate::unheard && host.node.note(tracker::Membership::retired);
 }
 
 // --- the end ---

@@ -119,7 +119,10 @@ class World {
   void visit(std::size_t writer, std::uint32_t where, std::uint32_t how);
   void move(std::size_t host);
   void retire(std::size_t host, std::uint32_t where, std::uint32_t how);
-  bool hand_over(std::size_t host, tracker::CycleId from, std::size_t to, std::uint32_t fate);
+  // Of a handover: the other node is killed before it has the marks for certain, or after, the node itself is
+  // killed, or hears nothing. Any other: none of these.
+  enum class Fate { killed_early, killed, ends, unheard };
+  bool hand_over(std::size_t host, tracker::CycleId from, std::size_t to, Fate fate);
   void wipe(Host& host);
 
   Message take_message(std::size_t at);
