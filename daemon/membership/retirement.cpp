@@ -69,8 +69,8 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::retire() {
 
 asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
   const auto credentials = peers_.credentials();
-  const Plan plan = co_await run_on(
-      pool_, [this, members = peers_.endpoints(), &credentials] { return ask(members, credentials); });
+  const auto members = peers_.endpoints();
+  const Plan plan = co_await run_on(pool_, [&] { return ask(members, credentials); });
   if (plan.members.empty()) {
     co_return failure(std::errc::host_unreachable,
                       plan.silent.empty()

@@ -47,12 +47,17 @@ class ApiTest : public testing::Test {
     introduction_->open_alone();
     peers_.emplace(context_, reading_, PeerWatch::Options{.cluster = "default"}, *introduction_, clock_,
                    timers_);
+    retirement_.emplace(
+        reading_,
+        Retirement::Options{
+            .node = node_, .rules_digest = rules_.digest(), .own_unread = [] { return peer::UnreadFrom(); }},
+        *persistence_, *introduction_, *peers_, nullptr);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
                     nullptr, *introduction_, clock_);
-    routes_.emplace(
-        NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          *peers_, *introduction_, nullptr, *intake_, metrics_, scans_, watched_, reading_},
-        clock_);
+    routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
+                                      *group_commit_, *peers_, *introduction_, *retirement_, nullptr,
+                                      *intake_, metrics_, scans_, watched_, reading_},
+                    clock_);
     api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
   }
 
@@ -102,6 +107,7 @@ class ApiTest : public testing::Test {
   std::optional<GroupCommit> group_commit_;
   std::optional<Introduction> introduction_;
   std::optional<PeerWatch> peers_;
+  std::optional<Retirement> retirement_;
   Reports reports_{"/nowhere/scan.db", reading_, clock_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{

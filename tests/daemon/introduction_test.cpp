@@ -112,7 +112,7 @@ TEST_F(IntroductionTest, Alone_IsNotRecordedByAnybody) {
 }
 
 TEST_F(IntroductionTest, EachHourAndEachStart_HasALargerRun) {
-  const auto run = [&] { return introduction_->self().run; };
+  const auto run = [&] { return introduction_->self()->run; };
   const std::uint64_t first = run();
   clock_.advance(std::chrono::minutes(59));
   EXPECT_EQ(run(), first);
@@ -149,7 +149,7 @@ TEST_F(IntroductionTest, DataDirectoryFails_RefusesUntilTheNextRound) {
 }
 
 TEST_F(IntroductionTest, OwnId_IsNotRecorded) {
-  EXPECT_EQ(introduction_->record(introduction_->self()), 0U);
+  EXPECT_EQ(introduction_->record(*introduction_->self()), 0U);
   EXPECT_THAT(recorded(), IsEmpty());
   EXPECT_GT(introduction_->record({other_, 0}), 0U);
   EXPECT_THAT(recorded(), ElementsAre(other_));

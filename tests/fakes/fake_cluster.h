@@ -12,6 +12,7 @@
 
 #include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
+#include "peer/gather/handover.h"
 #include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"
 #include "tracker/cycles/member_marks.h"
@@ -35,6 +36,10 @@ class FakeCluster final : public peer::Transport {
     bool is_own_authority = true;                      // an authority of the operator signed it
     std::vector<tracker::CycleRequest> asked;          // the requests received so far
     std::optional<tracker::Joined> met = {};           // introduced itself by the last of them
+    bool has_retired = false;
+    base::Result<peer::UnreadFrom> unread = peer::UnreadFrom();  // its response to a node that retires
+    std::vector<peer::AdoptQuery> offered = {};                  // the marks that it was to adopt
+    unsigned adopt_status = 200;                                 // 0: no response
     // Called before each response: what happens on the node between two rounds.
     std::function<void()> before_answer = [] {};
   };
@@ -102,20 +107,41 @@ class FakeCluster final : public peer::Transport {
     if (!node.garbage.empty())
       return peer::HttpResponse{node.garbage_status, "text/plain", node.garbage, node.certificate_names,
                                 node.is_own_authority};
+    if (request.target.starts_with("/v1/peer/adopt")) return adopt(node, request);
     const auto query = peer::parse_cycle_query(request.body);
     if (!query) return peer::HttpResponse{400, "text/plain", query.error().message};
     node.asked.push_back(query->request);
     node.met = query->member;
     if (query->cluster != node.identity.cluster)
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"wrong cluster"})"};
+    if (request.target == "/v1/peer/unread") {
+      if (!node.unread) return node.unread.error();
+      return peer::HttpResponse{200, "application/json", peer::unread_json(*node.unread)};
+    }
     if (!node.tracker->is_in_reach(query->request.current))
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"out of reach"})"};
     auto body = peer::encode_cycle_frame(
-        {node.identity, node.run, node.rules_digest, node.tracker->cycle(query->request)});
+        {node.identity, node.run, node.rules_digest, node.tracker->cycle(query->request), node.has_retired});
     if (body.size() > node.body_bytes_max)
       return base::Error(std::make_error_code(std::errc::message_size), "too large");
     return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type), std::move(body),
                               node.certificate_names, node.is_own_authority};
+  }
+
+  static base::Result<peer::HttpResponse> adopt(Node& node, const peer::HttpRequest& request) {
+    const std::size_t run = request.target.find("run=") + 4;
+    const std::size_t from = request.target.find("&from=");
+    auto query = peer::parse_adopt_query(std::string_view(request.target).substr(run, from - run),
+                                         std::string_view(request.target).substr(from + 6), request.body);
+    if (!query) return query.error();
+    node.offered.push_back(*std::move(query));
+    // Too large, but not the mark on everything.
+    const bool is_small = node.offered.back().frame.answer.marks.tree_marks().covers("");
+    const unsigned status = node.adopt_status == 413 && is_small ? 200 : node.adopt_status;
+    if (status == 0) return base::system_error(ECONNRESET, request.endpoint.host);
+    if (status != 200)
+      return peer::HttpResponse{status, "application/problem+json", R"({"detail":"it does not adopt"})"};
+    return peer::HttpResponse{200, "application/json", R"({"node":")" + node.identity.node + R"("})"};
   }
 
   ManualClock& clock_;

@@ -103,11 +103,17 @@ class Node {
     introduction_->open_alone();
     peers_ = std::make_unique<PeerWatch>(context_, pool_, PeerWatch::Options{.cluster = "default"},
                                          *introduction_, clock_, timers_);
+    retirement_ = std::make_unique<Retirement>(
+        pool_,
+        Retirement::Options{
+            .node = node_, .rules_digest = rules_.digest(), .own_unread = [] { return peer::UnreadFrom(); }},
+        *persistence_, *introduction_, *peers_, nullptr);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
                                            *group_commit_, nullptr, *introduction_, clock_);
     routes_ = std::make_unique<NodeRoutes>(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
-                          *peers_, *introduction_, nullptr, *intake_, metrics_, scans_, watched_, pool_},
+                          *peers_, *introduction_, *retirement_, nullptr, *intake_, metrics_, scans_,
+                          watched_, pool_},
         clock_);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
                                  clock_);
@@ -184,6 +190,7 @@ class Node {
   std::unique_ptr<GroupCommit> group_commit_;
   std::unique_ptr<Introduction> introduction_;
   std::unique_ptr<PeerWatch> peers_;
+  std::unique_ptr<Retirement> retirement_;
   Reports reports_{"/nowhere/scan.db", pool_, clock_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};

@@ -50,12 +50,28 @@ TEST(MemberMarksTest, AnyNodeName_IsRestoredFromANormalisedPath) {
   }
 }
 
+TEST(MemberMarksTest, Retirements_TheLargestRunAndThenTheLargestCycleCount) {
+  for (const std::string& name : {std::string("rack/1"), std::string(".."), std::string(255, 'x')}) {
+    const PeerId id{name, instance_of(7)};
+    const std::uint64_t run = ~std::uint64_t{0};
+    EXPECT_TRUE(is_normalised(retired_mark(id, {run, {CycleId::value_max}}).path));
+    EXPECT_LE(retired_mark(id, {run, {CycleId::value_max}}).path.size() + 2, TreeMarks::member_bytes_max);
+    const MemberMarks found = member_marks(set_of({retired_mark(id, {3, {9}}), retired_mark(id, {4, {1}}),
+                                                   retired_mark(id, {4, {2}}), joined_mark({id, 5})}));
+    EXPECT_THAT(found.retired, ElementsAre(testing::Pair(id, Retired{4, {2}}))) << name;
+    EXPECT_THAT(found.joined, ElementsAre(testing::Pair(id, 5)));
+    EXPECT_FALSE(found.is_incomplete);
+  }
+}
+
 TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
   const std::string instance = instance_of(1).to_string();
   for (const std::string& path :
        {std::string(".spoor"), std::string(".spoor/x"), std::string(".spoor/joined"),
         ".spoor/joined-" + instance, ".spoor/joined-" + instance + "/a",
-        ".spoor/joined-1" + instance + "/a/1", ".spoor/left-" + instance + "/a/1"}) {
+        ".spoor/joined-1" + instance + "/a/1", ".spoor/left-" + instance + "/a/1",
+        ".spoor/retired-" + instance + "/a/1", ".spoor/retired-x-" + instance + "/a/1",
+        ".spoor/retired-1-" + instance, std::string(".spoor/retired-1/a/1")}) {
     const MemberMarks found = member_marks(set_of({tree(path)}));
     EXPECT_TRUE(found.is_incomplete) << path;
     EXPECT_THAT(found.joined, IsEmpty()) << path;

@@ -1,0 +1,210 @@
+// A tracker that adopts the marks of another one, and the start after a retirement (docs/cluster.md,
+// "Leaving").
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tracker/node.h"
+#include "tracker/cycles/member_marks.h"
+
+namespace spoor::tracker {
+namespace {
+
+using fakes::MemoryFileSystem;
+
+const PeerId gone{"gone", instance_of(9)};
+
+MarkSet marks_of_gone(std::initializer_list<std::string_view> paths) {
+  MarkSet marks = mark_set_of(paths);
+  marks.add_tree("bucket/tree");
+  marks.add_tree(retired_mark(gone, {7, {3}}).path);
+  return marks;
+}
+
+class AdoptionTest : public ::testing::Test {
+ protected:
+  AdoptionTest() { make_directories(files_); }
+
+  Node start(Durability durability = Durability::disk) { return {files_, clock_, node_options(durability)}; }
+
+  static CycleAnswer read_from(Node& node, std::uint64_t oldest) {
+    CycleRequest request;
+    request.oldest = {oldest};
+    request.instance = node.instance();
+    return node.tracker().cycle(request);
+  }
+
+  static void adopt(Node& node, MarkSet marks) {
+    const auto position = node.persistence().adopt(std::move(marks));
+    ASSERT_TRUE(position);
+    EXPECT_LT(node.persistence().durable_position(), *position);
+    ASSERT_TRUE(node.persistence().commit());
+    EXPECT_GE(node.persistence().durable_position(), *position);
+  }
+
+  // A mark in cycle 1, adopted marks in cycle 2, a mark in cycle 3.
+  static void adopt_between_marks(Node& node) {
+    ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+    adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
+    ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
+  }
+
+  static void expect_all(Node& node) {
+    EXPECT_EQ(node.loss(), "");
+    const CycleAnswer all = read_from(node, 1);
+    EXPECT_FALSE(all.gap);
+    for (const char* path : {"bucket/before", "bucket/adopted", "bucket/tree/x", "bucket/after"})
+      EXPECT_TRUE(contains(all.marks, path)) << path;
+    EXPECT_FALSE(contains(all.marks, "bucket/other"));
+    EXPECT_EQ(member_marks(all.marks).retired.at(gone), (Retired{7, {3}}));
+    std::vector<std::uint64_t> cycles;
+    for (const ClosedSpan& span : node.tracker().state().history) cycles.push_back(span.last.value);
+    EXPECT_THAT(cycles, testing::ElementsAre(1, 2));
+  }
+
+  MemoryFileSystem files_;
+  fakes::ManualClock clock_;
+};
+
+// A scan whose cursor is the cycle that was current at the adoption reads what was adopted; one with the
+// cursor after it does not read it again.
+TEST_F(AdoptionTest, AdoptedMarks_AreReadByEachScanOnce) {
+  Node node = start();
+  adopt_between_marks(node);
+  expect_all(node);
+  const CycleAnswer current_before = read_from(node, 1);
+  EXPECT_EQ(current_before.current, CycleId{3});
+  const CycleAnswer later = read_from(node, 3);
+  EXPECT_FALSE(contains(later.marks, "bucket/adopted"));
+  EXPECT_TRUE(contains(later.marks, "bucket/after"));
+  EXPECT_TRUE(member_marks(later.marks).retired.empty());
+}
+
+TEST_F(AdoptionTest, NothingMarkedBefore_HasASpanOfItsOwn) {
+  Node node = start();
+  adopt(node, marks_of_gone({"bucket/adopted"}));
+  EXPECT_TRUE(contains(read_from(node, 1).marks, "bucket/adopted"));
+  EXPECT_EQ(node.tracker().state().history.size(), 1U);
+}
+
+TEST_F(AdoptionTest, PowerCutWithoutASnapshot_IsReplayed) {
+  {
+    Node node = start();
+    adopt_between_marks(node);
+  }
+  files_.crash();
+  Node node = start();
+  expect_all(node);
+}
+
+TEST_F(AdoptionTest, CrashAfterASnapshot_IsNotAppliedTwice) {
+  {
+    Node node = start();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+    adopt(node, marks_of_gone({"bucket", "bucket/adopted"}));
+    node.save();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/after")));
+  }
+  Node node = start();
+  expect_all(node);
+}
+
+TEST_F(AdoptionTest, NotCommitted_IsGoneWithItsRecord) {
+  {
+    Node node = start();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/before")));
+    ASSERT_TRUE(node.persistence().adopt(marks_of_gone({"bucket/adopted"})));
+  }
+  Node node = start();
+  EXPECT_EQ(node.loss(), "");
+  const CycleAnswer all = read_from(node, 1);
+  EXPECT_FALSE(contains(all.marks, "bucket/adopted"));
+  EXPECT_TRUE(member_marks(all.marks).retired.empty());
+}
+
+// A few packed bytes may be a filter of gigabytes once it is merged.
+TEST_F(AdoptionTest, LargeFilter_IsRefusedAndNothingIsAdopted) {
+  Node node = start();
+  MarkSet large;
+  large.add(hash_path("bucket"), BloomShape::for_items(100'000'000, 1e-6));
+  const auto refused = node.persistence().adopt(large.packed());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, std::errc::message_size);
+  EXPECT_EQ(node.tracker().status().current, CycleId{1});
+  MarkSet many;
+  for (std::uint64_t items = 1; items <= 33; ++items)
+    many.add(hash_path("bucket"), BloomShape::for_items(10 * items, 0.1));
+  EXPECT_FALSE(node.persistence().adopt(std::move(many)));
+}
+
+// --- the node that has retired ---
+
+TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
+  for (const bool is_clean : {true, false}) {
+    InstanceId before;
+    CycleId current;
+    {
+      Node node = start();
+      before = node.instance();
+      ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+      ASSERT_TRUE(node.persistence().note_introduced());
+      ASSERT_TRUE(node.persistence().note_membership(Membership::retired));
+      current = node.tracker().status().current;
+      if (is_clean) node.stop();
+    }
+    files_.crash();
+    {
+      Node node = start();
+      EXPECT_EQ(node.loss(), "");
+      EXPECT_NE(node.instance(), before);
+      EXPECT_EQ(node.persistence().membership(), Membership::member);
+      EXPECT_FALSE(node.persistence().is_introduced());
+      EXPECT_EQ(node.persistence().runs(), 1U);
+      const TrackerState state = node.tracker().state();
+      EXPECT_TRUE(state.complete_since_birth);
+      EXPECT_GT(state.current, current) << "cycle numbers never go back";
+      EXPECT_FALSE(node.is_dirty("bucket/a"));
+      ASSERT_TRUE(node.mark_durably(dir("bucket/b")));
+    }
+    Node node = start();
+    EXPECT_EQ(node.loss(), "");
+    EXPECT_TRUE(node.is_dirty("bucket/b")) << "its journal is that of the new instance";
+  }
+}
+
+TEST_F(AdoptionTest, RestartWhileRetiring_KeepsTheInstanceAndItsMarks) {
+  InstanceId before;
+  {
+    Node node = start();
+    before = node.instance();
+    ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
+    ASSERT_TRUE(node.persistence().note_membership(Membership::retiring));
+  }
+  Node node = start();
+  EXPECT_EQ(node.instance(), before);
+  EXPECT_EQ(node.persistence().membership(), Membership::retiring);
+  EXPECT_TRUE(node.is_dirty("bucket/a"));
+}
+
+TEST_F(AdoptionTest, MembershipNotStored_IsAsBefore) {
+  Node node = start();
+  files_.fail_below(node_data_dir, EIO);
+  EXPECT_FALSE(node.persistence().note_membership(Membership::retired));
+  EXPECT_EQ(node.persistence().membership(), Membership::member);
+}
+
+// What a later version may write: it is not known that marks may be acknowledged.
+TEST_F(AdoptionTest, UnknownMembership_AcknowledgesNothing) {
+  {
+    Node node = start();
+  }
+  const auto file = node_data_dir / "instance.json";
+  std::string text = files_.content(file).value();
+  const auto at = text.find("\"member\"");
+  ASSERT_NE(at, std::string::npos);
+  files_.put(file, text.replace(at, 8, "\"observer\""));
+  Node node = start();
+  EXPECT_EQ(node.persistence().membership(), Membership::retiring);
+}
+
+}  // namespace
+}  // namespace spoor::tracker
