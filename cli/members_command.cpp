@@ -205,7 +205,7 @@ void remove(const GlobalOptions& global, const std::string& name_or_url, bool is
 
 void retire(const GlobalOptions& global, const std::string& name) {
   // It asks all members, then hands its marks to one of several.
-  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(2)), exit_usage);
+  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(3)), exit_usage);
   const std::string query =
       name.empty() ? "" : "?node=" + boost::urls::encode(name, boost::urls::unreserved_chars);
   const auto json = or_fail(daemon.exchange("POST", "/v1/retire" + query));

@@ -19,11 +19,15 @@ using tracker::Membership;
 
 // Short, since a stop waits for one of them.
 constexpr std::chrono::milliseconds timeout_to_ask{4'000};
-constexpr std::chrono::milliseconds timeout_to_adopt{15'000};
+constexpr std::chrono::milliseconds timeout_to_adopt{10'000};
 constexpr std::size_t offers_max = 4;
 
 base::Error failure(std::errc code, std::string what) {
   return {std::make_error_code(code), std::move(what)};
+}
+
+base::Error closed(const std::string& why) {
+  return failure(std::errc::timed_out, "marks are not acknowledged any more, retire this node again: " + why);
 }
 
 std::unique_ptr<peer::Transport> transport(const peer::MakeTransport& make,
@@ -84,10 +88,8 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
   if (!attempt.adopted_by.empty()) {
     const auto stored = co_await introduction_.note(Membership::retired);
     if (!stored)
-      co_return base::wrap(
-          fmt::format("node '{}' has adopted the marks, but that is not stored: retire this node again",
-                      attempt.adopted_by),
-          stored.error());
+      co_return closed(fmt::format("node '{}' has adopted the marks, but that is not stored: {}",
+                                   attempt.adopted_by, stored.error().message));
     if (etcd_ != nullptr) etcd_->retire();
     spdlog::warn("retired: node '{}' has adopted the marks from cycle {} on", attempt.adopted_by,
                  plan.from.value);
@@ -95,15 +97,14 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
     co_return done;
   }
   const std::string problems = fmt::format("{}", fmt::join(attempt.problems, "; "));
-  if (!attempt.is_certain || !was_member) {
-    co_return failure(
-        std::errc::timed_out,
-        "marks are not acknowledged any more, but it is not known that another member has those of "
-        "this node: retire it again. " +
-            problems);
-  }
+  if (!attempt.is_certain || !was_member)
+    co_return closed("it is not known that another member has those of this node: " + problems);
   const auto reopened = co_await introduction_.note(Membership::member);
-  if (!reopened) co_return base::wrap("that this node stays a member is not stored", reopened.error());
+  if (!reopened)
+    co_return closed(
+        fmt::format("no member adopts those of this node ({}), and that it stays a member is not "
+                    "stored: {}",
+                    problems, reopened.error().message));
   co_return failure(std::errc::connection_refused, "no member adopts the marks: " + problems);
 }
 

@@ -51,7 +51,8 @@ class Retirement {
     std::vector<std::string> silent;  // URLs of members that did not say what they have read
   };
 
-  // One call at a time; fails with std::errc::operation_in_progress.
+  // Fails with std::errc::timed_out if this node acknowledges marks no more, and has not retired. One call at
+  // a time, else std::errc::operation_in_progress.
   boost::asio::awaitable<base::Result<Done>> retire();
 
   // Ends the requests of a call soon.

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,8 +63,10 @@ class ApiTest : public testing::Test {
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
-             const std::string& type = "text/plain", const Caller& caller = {}) {
+             const std::string& type = "text/plain", const Caller& caller = {},
+             std::map<std::string, std::string> query = {}) {
     Asked& asked = asked_.emplace_back();
+    asked.request.query = std::move(query);
     asked.request.caller = caller;
     asked.request.method = method;
     asked.request.path = path;

@@ -45,6 +45,7 @@ class ReportsTest : public testing::Test {
     scanner::ScanRecord record;
     record.walked_everything = true;
     record.reason = reason_;
+    ASSERT_TRUE(transaction->set_peers(peers_));
     ASSERT_TRUE(transaction->commit(record));
   }
 
@@ -75,6 +76,16 @@ class ReportsTest : public testing::Test {
     return finish();
   }
 
+  HttpResponse unread(const std::string& body) {
+    begin(
+        [this, body](HttpRequest& request) {
+          request.body = body;
+          return reports_.unread(request, "anyone");
+        },
+        {});
+    return finish();
+  }
+
   static void expect_problem(const HttpResponse& response, unsigned status, const std::string& code) {
     EXPECT_EQ(response.status, status) << response.body;
     EXPECT_EQ(nlohmann::json::parse(response.body)["code"], code) << response.body;
@@ -90,6 +101,7 @@ class ReportsTest : public testing::Test {
   const support::TempDirectory directory_;
   const std::filesystem::path file_ = directory_ / "scan.db";
   std::string reason_ = "it is the first scan";
+  tracker::PeerBook peers_;
   fakes::ManualClock clock_;
   boost::asio::io_context context_;
   boost::asio::thread_pool pool_{1};

@@ -24,6 +24,23 @@ TEST_F(ReportsTest, BeforeTheFirstScan_ReturnsNoScan) {
   EXPECT_FALSE(std::filesystem::exists(file_)) << "the daemon must not make the scanner's database";
 }
 
+TEST_F(ReportsTest, Unread_IsTheCycleOfTheLastScan) {
+  const tracker::PeerId id{"n2", tracker::InstanceId::random()};
+  const auto ask = [&](const std::string& cluster, const tracker::PeerId& of) {
+    return unread(peer::unread_request({}, cluster, of).body);
+  };
+  EXPECT_EQ(ask("", id).body, R"({"unread_from":null})") << "its first scan walks everything";
+  peers_[id].cycle = {7};
+  store({"a"});
+  EXPECT_EQ(ask("", id).body, R"({"unread_from":7})");
+  EXPECT_EQ(ask("", {"n2", tracker::InstanceId::random()}).body, R"({"unread_from":0})");
+  expect_problem(ask("another", id), 409, "wrong_cluster");
+  expect_problem(unread(R"({"cluster":""})"), 400, "invalid_request");
+  expect_problem(unread("garbage"), 400, "invalid_request");
+  std::ofstream(file_) << "garbage";
+  expect_problem(ask("", id), 500, "database_failed");
+}
+
 TEST_F(ReportsTest, Usage_ReturnsTheDirectoryAndItsChildren) {
   store({"a", "b"});
   const auto root = json::parse(usage({{"path", "/"}}).body);

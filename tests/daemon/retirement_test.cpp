@@ -179,7 +179,7 @@ TEST_F(RetirementTest, NoResponse_AcknowledgesNothingUntilItIsRepeated) {
   for (const unsigned status : {0U, 503U}) {
     cluster_["a"].adopt_status = status;
     cluster_["b"].adopt_status = 409;
-    EXPECT_THAT(error_of(retire()), HasSubstr("retire it again")) << status;
+    EXPECT_THAT(error_of(retire()), HasSubstr("retire this node again")) << status;
     EXPECT_FALSE(introduction_->is_open());
     restart();
     introduction_->open_alone();

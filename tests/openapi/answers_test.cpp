@@ -1,16 +1,23 @@
 // Every answer of the daemon is described, and every described one is given. One test, since it is about all
 // of them together.
+#include <cstdint>
 #include <deque>
+#include <set>
 
 #include "peer/http/watch_report.h"
 #include "tests/openapi/fixture.h"
 #include "tests/support/certificates.h"
 #include "tests/support/raw_client.h"
+#include "tests/watch/eventually.h"
+#include "tracker/filter/bloom_filter.h"
 
 namespace spoor::openapi {
 namespace {
 
 using nlohmann::json;
+
+// Responses of a moment that no test can wait for: the node retires while it makes adopted marks durable.
+const std::set<Case> races = {{{"POST", "/v1/peer/adopt"}, "503", "not_a_member"}};
 
 class AnswersTest : public OpenApiTest {
  protected:
@@ -22,6 +29,7 @@ class AnswersTest : public OpenApiTest {
   void refused_marks();
   void refused_events();
   void refused_questions();
+  void refused_adoptions();
   void page();
   void sessions();
   void reports_of_scans();
@@ -33,6 +41,9 @@ class AnswersTest : public OpenApiTest {
   void too_many_connections();
   void full_disks();
   void no_member();
+  void retirement();
+
+  static void start_with_peer(Node& node, const Node& peer);
 
   Node node_;
 };
@@ -107,10 +118,10 @@ void AnswersTest::before_the_first_scan() {
 void AnswersTest::examples_are_accepted() {
   for (const Operation& operation : description_.operations()) {
     for (Request request : samples(operation, node_)) {
-      expect(node_, request, 200);
+      expect_accepted(node_, request);
       if (request.content_type.empty()) continue;
       request.content_type += "; charset=utf-8";
-      expect(node_, request, 200);
+      expect_accepted(node_, request);
     }
   }
 }
@@ -169,6 +180,34 @@ void AnswersTest::refused_questions() {
   ask(R"({"cluster":"default","start_level":64})", 400, "invalid_request");
   ask(R"({"cluster":"another"})", 409, "wrong_cluster");
   ask(R"({"cluster":"default","current":4294967296})", 409, "cycle_out_of_reach");
+}
+
+void AnswersTest::refused_adoptions() {
+  const std::string cluster = "default";
+  const auto unread = [this](const std::string& body, unsigned status, const std::string& code) {
+    return expect(node_, {"POST", "/v1/peer/unread", "application/json", body}, status, code);
+  };
+  unread(R"({"cluster":"default"})", 400, "invalid_request");
+  const std::string instance(32, 'b');
+  const std::string member = R"(,"member":{"name":"n2","instance":")" + instance + "\"}}";
+  unread(R"({"cluster":"another")" + member, 409, "wrong_cluster");
+  const Answer never_read = unread(R"({"cluster":"default")" + member, 200, "");
+  EXPECT_EQ(json::parse(never_read.body), json({{"unread_from", 0}}));
+  Request adopt = samples({"POST", "/v1/peer/adopt"}, node_).front();
+  const auto refused = [&](const std::string& body, unsigned status, const std::string& code) {
+    adopt.body = body;
+    expect(node_, adopt, status, code);
+  };
+  refused("no frame", 400, "invalid_request");
+  refused(retiring_frame("another", "n2"), 409, "wrong_node");
+  refused(retiring_frame(cluster, "n1"), 409, "wrong_node");
+  refused(retiring_frame(cluster, "n2", {}, {.exclude = {"*.tmp"}, .s3_bucket_names = false}), 409,
+          "other_rules");
+  tracker::MarkSet many;
+  for (std::uint64_t bits = 64; bits < 64 + 33; ++bits)
+    many.add_filter(tracker::BloomFilter(tracker::BloomShape{bits, 1}));
+  refused(retiring_frame(cluster, "n2", many), 413, "too_large");
+  expect(node_, {"POST", "/v1/retire?node=another"}, 409, "wrong_node");
 }
 
 void AnswersTest::page() {
@@ -259,6 +298,7 @@ void AnswersTest::unreadable_database() {
   expect(node_, {"GET", "/v1/usage/history"}, 500, "database_failed");
   expect(node_, {"GET", "/v1/scans"}, 500, "database_failed");
   expect(node_, {"GET", "/v1/changes?since=1"}, 500, "database_failed");
+  expect(node_, samples({"POST", "/v1/peer/unread"}, node_).front(), 500, "database_failed");
 }
 
 void AnswersTest::drives() {
@@ -386,6 +426,9 @@ void AnswersTest::full_disks() {
   Node node;
   node.start_for_full_disks();
   node.fill_disks();
+  const Request adopt = samples({"POST", "/v1/peer/adopt"}, node).front();
+  expect(node, adopt, 503, "not_durable");
+  expect(node, adopt, 409, "not_a_member");
   const Request advance{"POST", "/v1/peer/cycle", "application/json", R"({"cluster":"default","current":9})"};
   expect(node, advance, 503, "not_durable");
   for (const Operation& marking : {Operation{"POST", "/v1/marks"}, Operation{"POST", "/v1/events/s3"}}) {
@@ -414,6 +457,38 @@ void AnswersTest::no_member() {
   expect(node, {"GET", "/v1/status"}, 200);
 }
 
+// Returns once the peer has recorded the node.
+void AnswersTest::start_with_peer(Node& node, const Node& peer) {
+  node.config_["peers"]["static"] = {peer.url_};
+  node.start();
+  const Request mark{"POST", "/v1/marks", "application/json", R"({"paths":["bucket/a"]})"};
+  EXPECT_TRUE(watch::eventually([&] { return send(node.port(), mark).status == 200; }));
+}
+
+void AnswersTest::retirement() {
+  const Request retire{"POST", "/v1/retire?node=n1"};
+  Node adopter;
+  adopter.config_["node"]["name"] = "n2";
+  adopter.start_for_full_disks();
+  {
+    Node node;
+    start_with_peer(node, adopter);
+    const json retired = json::parse(expect(node, retire, 200).body);
+    EXPECT_EQ(retired["adopted_by"], "n2");
+    EXPECT_TRUE(retired["silent"].empty()) << retired;
+    EXPECT_TRUE(json::parse(expect(node, retire, 200).body)["adopted_by"].is_null());
+    for (const Operation& marking : {Operation{"POST", "/v1/marks"}, Operation{"POST", "/v1/events/s3"}}) {
+      expect(node, samples(marking, node).front(), 503, "not_a_member");
+    }
+    expect(node, samples({"POST", "/v1/peer/adopt"}, node).front(), 409, "not_a_member");
+    expect(node, {"GET", "/readyz"}, 503, "not_ready");
+  }
+  Node node;
+  start_with_peer(node, adopter);
+  adopter.fill_disks();
+  expect(node, retire, 503, "not_retired");
+}
+
 TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   // Requests that never end: the daemon gives up on them while all else is asked.
   Node patient;
@@ -435,6 +510,7 @@ TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   refused_marks();
   refused_events();
   refused_questions();
+  refused_adoptions();
   page();
   sessions();
   reports_of_scans();
@@ -446,10 +522,13 @@ TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
   too_many_connections();
   full_disks();
   no_member();
+  retirement();
   for (std::size_t i = 0; i < stalled.size(); ++i) {
     expect_described(stalling[i], parse_answer(stalled[i].receive_all()), 408, "timeout");
   }
-  for (const Case& missing : conformance_.unseen()) ADD_FAILURE() << "never given: " << to_string(missing);
+  for (const Case& missing : conformance_.unseen()) {
+    if (!races.contains(missing)) ADD_FAILURE() << "never given: " << to_string(missing);
+  }
 }
 
 }  // namespace

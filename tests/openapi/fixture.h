@@ -6,13 +6,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "peer/gather/cycle_frame.h"
 #include "tests/openapi/conformance.h"
 #include "tests/openapi/description.h"
 #include "tests/openapi/exchange.h"
 #include "tests/openapi/node.h"
+#include "tracker/cycles/ids.h"
+#include "tracker/filter/mark_set.h"
+#include "tracker/paths/namespace_rules.h"
 
 namespace spoor::openapi {
 
@@ -45,9 +50,28 @@ class OpenApiTest : public testing::Test {
           bytes.replace(at, example_drive.size(), nlohmann::json(node.drive().native()).dump());
         requests.push_back({operation.method, target, type, bytes});
       }
+      if (type == peer::cycle_frame_content_type)
+        requests.push_back({operation.method, target, type, retiring_frame("default", "n2")});
     }
     if (contents.empty()) requests.push_back({operation.method, target});
     return requests;
+  }
+
+  // Of a node that retires.
+  static std::string retiring_frame(const std::string& cluster, const std::string& node,
+                                    tracker::MarkSet marks = {},
+                                    const tracker::NamespaceRules::Options& rules = {}) {
+    peer::CycleFrame frame{{cluster, node}, 1, tracker::NamespaceRules(rules).digest(), {}, true};
+    frame.answer.instance = tracker::InstanceId::parse(std::string(32, 'a')).value();
+    frame.answer.current = {1};
+    frame.answer.marks = std::move(marks);
+    return peer::encode_cycle_frame(frame);
+  }
+
+  // The response of a node without other members to a request that is as described: it cannot retire.
+  Answer expect_accepted(const Node& node, const Request& request) {
+    if (request.path() == "/v1/retire") return expect(node, request, 409, "not_retired");
+    return expect(node, request, 200);
   }
 
   // With the parameter in it, if there is one, as its example has it.

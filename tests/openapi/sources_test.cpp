@@ -54,9 +54,9 @@ TEST_F(SourcesTest, EveryDaemonRoute_IsDescribed) {
 }
 
 TEST_F(SourcesTest, EveryDaemonErrorCode_IsDescribed) {
-  // `{400, "code"`, `{400, is ? "code" : "code"` and `.code = "code"`.
+  // `{400, "code"`, `{is ? 503U : 409U, "code"`, `{400, is ? "code" : "code"` and `.code = "code"`.
   const std::string sources = sources_of_the_daemon();
-  const std::string one = R"re([45]\d\d,\s*(?:\w+ \? "(\w+)" : )?"([a-z_]+)")re";
+  const std::string one = R"re([45]\d\dU?,\s*(?:\w+ \? "(\w+)" : )?"([a-z_]+)")re";
   auto codes = matches(sources, one, 1);
   codes.merge(matches(sources, one, 2));
   codes.merge(matches(sources, R"re(\.code = "([a-z_]+)")re"));
