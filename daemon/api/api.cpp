@@ -73,7 +73,9 @@ std::span<const Api::Route> Api::routes() {
          return api.services_.reports.unread(request, api.caller_of(request));
        }},
       {"/v1/peer/adopt", "POST", gathering, Body::needed, Thread::main,
-       [](Api& api, const HttpRequest& request) { return api.services_.node.adopt(request); }},
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.node.adopt(request, api.caller_of(request));
+       }},
       {"/v1/retire", "POST", administering, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.retire(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,

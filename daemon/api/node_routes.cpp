@@ -14,7 +14,6 @@
 #include "daemon/api/api_message.h"
 #include "daemon/process/task.h"
 #include "daemon/status/status_metrics.h"
-#include "peer/gather/cycle_frame.h"
 #include "peer/gather/cycle_request.h"
 #include "peer/gather/handover.h"
 #include "peer/http/certificate_names.h"
@@ -111,8 +110,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
-  const bool has_retired = parts_.persistence.membership() != tracker::Membership::member;
-  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, has_retired};
+  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, parts_.persistence.membership()};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
   const bool merges = asked.marks_wanted || asked.members_wanted ||
@@ -132,31 +130,41 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   co_return response;
 }
 
-// Everything is checked before the marks are adopted: a refusal means that this node does not have them.
-boost::asio::awaitable<HttpResponse> NodeRoutes::adopt(const HttpRequest& request) {
-  auto query = peer::parse_adopt_query(request.query_value("run"), request.query_value("from"), request.body);
-  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+// A refusal means that this node does not have the marks.
+std::optional<Problem> NodeRoutes::refuse_adoption(const peer::CycleFrame& frame,
+                                                   const Caller& caller) const {
   const tracker::NodeIdentity& node = parts_.node;
-  const tracker::NodeIdentity& sender = query->frame.sender;
-  if (const auto issued = peer::check_issued_for(request.caller.certificate_names, sender.node); !issued)
-    co_return to_response({403, "forbidden", issued.error().message});
+  const tracker::NodeIdentity& sender = frame.sender;
+  if (const auto issued = peer::check_issued_for(caller.certificate_names, sender.node); !issued)
+    return Problem{403, "forbidden", issued.error().message};
   if (sender.cluster != node.cluster || sender.node == node.node) {
-    co_return to_response({409, "wrong_node",
-                           fmt::format("node '{}' of cluster '{}' adopts no marks of '{}' of '{}'", node.node,
-                                       node.cluster, sender.node, sender.cluster)});
+    return Problem{409, "wrong_node",
+                   fmt::format("node '{}' of cluster '{}' adopts no marks of '{}' of '{}'", node.node,
+                               node.cluster, sender.node, sender.cluster)};
   }
-  if (query->frame.rules_digest != parts_.rules_digest) {
-    co_return to_response(
-        {409, "other_rules",
-         fmt::format("node '{}' ignores other paths: make 'namespace' the same, and restart "
-                     "it",
-                     node.node)});
+  if (frame.rules_digest != parts_.rules_digest) {
+    return Problem{
+        409, "other_rules",
+        fmt::format("node '{}' ignores other paths: make 'namespace' the same, and restart it", node.node)};
   }
-  std::string refusal = parts_.introduction.error();
-  if (refusal.empty()) refusal = parts_.group_commit.health_error();
-  if (!refusal.empty()) co_return to_response({409, "not_a_member", std::move(refusal)});
+  std::string error = parts_.introduction.error();
+  if (error.empty()) error = parts_.group_commit.health_error();
+  if (!error.empty()) return Problem{409, "not_a_member", std::move(error)};
+  return std::nullopt;
+}
+
+boost::asio::awaitable<HttpResponse> NodeRoutes::adopt(const HttpRequest& request, std::string caller) {
+  const CallerQueue::Place place(adoptions_, std::move(caller));
+  if (!place.is_held()) co_return too_many("adoptions are under way");
+  std::function<base::Result<peer::AdoptQuery>()> parsing = [&request] {
+    return peer::parse_adopt_query(request.query_value("run"), request.query_value("from"), request.body);
+  };
+  auto query = co_await run_on(parts_.answers, std::move(parsing));
+  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+  if (auto refused = refuse_adoption(query->frame, request.caller)) co_return to_response(*refused);
+  const std::string sender = query->frame.sender.node;
   tracker::MarkSet marks = std::move(query->frame.answer.marks);
-  marks.add_tree(tracker::retired_mark({sender.node, query->frame.answer.instance}, query->retired).path);
+  marks.add_tree(tracker::retired_mark({sender, query->frame.answer.instance}, query->retired).path);
   std::function<base::Result<tracker::JournalPosition>()> adopting = [this, &marks] {
     return parts_.persistence.adopt(std::move(marks));
   };
@@ -168,9 +176,9 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::adopt(const HttpRequest& reques
   // As with a mark: this node may retire meanwhile, and have handed its marks on without these.
   if (!parts_.introduction.is_open())
     co_return to_response({503, "not_a_member", parts_.introduction.error()});
-  spdlog::warn("node '{}' has retired: its marks from cycle {} on are those of this node now", sender.node,
+  spdlog::warn("node '{}' has retired: its marks from cycle {} on are those of this node now", sender,
                query->retired.adopted_from.value);
-  co_return json_response({{"node", node.node}});
+  co_return json_response({{"node", parts_.node.node}});
 }
 
 boost::asio::awaitable<HttpResponse> NodeRoutes::retire(const HttpRequest& request) {
@@ -181,8 +189,9 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::retire(const HttpRequest& reque
   auto retiring = parts_.retirement.retire();
   const auto done = co_await std::move(retiring);
   if (!done) {
-    const bool may_be_adopted = done.error().code == std::errc::timed_out;
-    co_return to_response({may_be_adopted ? 503U : 409U, "not_retired", done.error().message});
+    const bool is_refused = done.error().code == std::errc::connection_refused ||
+                            done.error().code == std::errc::operation_in_progress;
+    co_return to_response({is_refused ? 409U : 503U, "not_retired", done.error().message});
   }
   json body{
       {"node", node.node}, {"adopted_by", nullptr}, {"adopted_from", nullptr}, {"silent", done->silent}};

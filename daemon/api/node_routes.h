@@ -19,6 +19,7 @@
 #include "daemon/status/metrics.h"
 #include "daemon/status/status_json.h"
 #include "daemon/status/watched_drives.h"
+#include "peer/gather/cycle_frame.h"
 #include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {
@@ -55,7 +56,7 @@ class NodeRoutes {
 
   HttpResponse dirty(const HttpRequest& request) const;
   boost::asio::awaitable<HttpResponse> cycle(const HttpRequest& request);
-  boost::asio::awaitable<HttpResponse> adopt(const HttpRequest& request);
+  boost::asio::awaitable<HttpResponse> adopt(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> retire(const HttpRequest& request);
 
   // `caller`: as in Reports, also below.
@@ -76,6 +77,7 @@ class NodeRoutes {
   std::vector<std::string> health_errors() const;
 
  private:
+  std::optional<Problem> refuse_adoption(const peer::CycleFrame& frame, const Caller& caller) const;
   HttpResponse last_drives() const;
   StatusInput status_input() const;
 
@@ -86,6 +88,7 @@ class NodeRoutes {
   CallerQueue saves_{16};
   CallerQueue syncs_{16};
   CallerQueue scrapes_{8};
+  CallerQueue adoptions_{4};
 };
 
 }  // namespace spoor::daemon

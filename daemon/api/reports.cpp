@@ -445,7 +445,10 @@ boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request
 
 boost::asio::awaitable<HttpResponse> Reports::unread(const HttpRequest& request, std::string caller) {
   const auto query = peer::parse_cycle_query(request.body);
-  if (!query) co_return to_response({400, "invalid_request", query.error().message});
+  if (!query) {
+    const bool is_json = query.error().code != std::errc::bad_message;
+    co_return to_response({400, is_json ? "invalid_request" : "invalid_json", query.error().message});
+  }
   if (!query->member) co_return to_response({400, "invalid_request", "give the tracker as 'member'"});
   const NodeLabel& own = options_.cluster.own;
   if (query->cluster != own.cluster) {

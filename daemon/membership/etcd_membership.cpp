@@ -116,7 +116,7 @@ void EtcdMembership::stop() {
 
 void EtcdMembership::retire() {
   is_retired_ = true;
-  stop();
+  timer_->cancel();
 }
 
 void EtcdMembership::set_secrets(Secrets secrets) { pending_secrets_ = std::move(secrets); }
@@ -158,22 +158,30 @@ asio::awaitable<void> EtcdMembership::run() {
     co_await timer_->wait(pause());
     if (stop_.stop_requested()) break;
     apply_secrets();
+    if (is_retired_) {
+      const auto left = co_await run_on(pool_, [this] { return leave(); });
+      if (left) co_return;
+      if (failures_++ == 0) spdlog::warn("{}; this node is not removed from etcd yet", left.error().message);
+      continue;
+    }
     auto found = co_await run_on(pool_, [this] { return look(); });
     if (!stop_.stop_requested()) take(std::move(found));
   }
   // If etcd does not respond, the stop does not wait for another timeout.
-  if (failures_ == 0) co_await run_on(pool_, [this] { leave(); });
+  if (failures_ > 0) co_return;
+  const auto left = co_await run_on(pool_, [this] { return leave(); });
+  if (!left)
+    spdlog::warn("{}; this node counts as alive for up to {} s", left.error().message, options_.ttl.count());
 }
 
-void EtcdMembership::leave() {
+base::Result<> EtcdMembership::leave() {
   const auto transport = make_etcd_transport(timeout_to_leave);
   peer::EtcdClient client(
       *transport, clock_, options_.endpoints,
       {.user = options_.user, .password = secrets_.etcd_password, .operation_max = timeout_to_leave});
   auto done = registration_.leave(client);
   if (done && is_retired_) done = remove(client);
-  if (!done)
-    spdlog::warn("{}; this node counts as alive for up to {} s", done.error().message, options_.ttl.count());
+  return done;
 }
 
 base::Result<> EtcdMembership::remove(peer::EtcdClient& client) const {
@@ -183,6 +191,9 @@ base::Result<> EtcdMembership::remove(peer::EtcdClient& client) const {
     if (!registration_.is_self(entry)) continue;
     const auto removed = peer::evict_member(client, options_.location, entry);
     if (!removed) return removed.error();
+    if (!*removed)
+      return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
+                         "the members in etcd changed meanwhile");
   }
   return {};
 }

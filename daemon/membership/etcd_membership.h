@@ -71,7 +71,7 @@ class EtcdMembership {
   void start();
   void stop();
 
-  // Stops, and removes this node from the members.
+  // Removes this node from the members, until etcd confirms that, and ends.
   void retire();
 
   // From the next refresh on.
@@ -98,7 +98,7 @@ class EtcdMembership {
   std::unique_ptr<peer::Transport> make_etcd_transport(std::chrono::milliseconds timeout) const;
   void apply_secrets();
   Look look();
-  void leave();
+  base::Result<> leave();
   base::Result<> remove(peer::EtcdClient& client) const;
   void note_registration();
   bool answers(const peer::RegistryEntry& entry) const;

@@ -26,6 +26,15 @@ base::Error failure(std::errc code, std::string what) {
   return {std::make_error_code(code), std::move(what)};
 }
 
+// The node that has adopted the marks.
+std::optional<std::string> adopter(const base::Result<peer::HttpResponse>& response) {
+  if (!response || !response->is_success()) return std::nullopt;
+  const auto json = peer::json_object(*response);
+  const auto node = json.find("node");
+  if (node == json.end() || !node->is_string() || node->get<std::string>().empty()) return std::nullopt;
+  return node->get<std::string>();
+}
+
 base::Error closed(const std::string& why) {
   return failure(std::errc::timed_out, "marks are not acknowledged any more, retire this node again: " + why);
 }
@@ -75,11 +84,13 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
   const auto credentials = peers_.credentials();
   const auto members = peers_.endpoints();
   const Plan plan = co_await run_on(pool_, [&] { return ask(members, credentials); });
+  if (members.empty()) {
+    co_return failure(std::errc::connection_refused,
+                      "there is no other member that could adopt the marks of this node");
+  }
   if (plan.members.empty()) {
     co_return failure(std::errc::host_unreachable,
-                      plan.silent.empty()
-                          ? "there is no other member that could adopt the marks of this node"
-                          : fmt::format("no other member responds: {}", fmt::join(plan.silent, "; ")));
+                      fmt::format("no other member responds: {}", fmt::join(plan.silent, "; ")));
   }
   const bool was_member = persistence_.membership() == Membership::member;
   const auto noted = co_await introduction_.note(Membership::retiring);
@@ -117,7 +128,11 @@ Retirement::Plan Retirement::ask(const std::vector<base::Endpoint>& members,
   const auto need = [&](const peer::UnreadFrom& from) {
     plan.from = std::min(plan.from, from.value_or(plan.from));
   };
-  if (const auto own = options_.own_unread(); own) need(*own);
+  if (const auto own = options_.own_unread()) {
+    need(*own);
+  } else {
+    plan.silent.push_back("this node: " + own.error().message);
+  }
   std::vector<peer::HttpRequest> requests;
   requests.reserve(members.size());
   for (const base::Endpoint& member : members)
@@ -142,7 +157,7 @@ Retirement::Plan Retirement::ask(const std::vector<base::Endpoint>& members,
 // On the pool. What is copied here holds all marks that were acknowledged, since none is any more.
 Retirement::Attempt Retirement::offer(const Plan& plan, const peer::Credentials& credentials) const {
   const tracker::Retired retired{tracker::last_run_of(persistence_.runs()), plan.from};
-  peer::CycleFrame frame{options_.node, options_.run, options_.rules_digest, {}, true};
+  peer::CycleFrame frame{options_.node, options_.run, options_.rules_digest, {}, Membership::retiring};
   frame.answer.instance = introduction_.id().instance;
   frame.answer.current = persistence_.tracker().status().current;
   frame.answer.marks = peer::marks_to_hand_over(persistence_.tracker(), plan.from);
@@ -159,9 +174,8 @@ Retirement::Attempt Retirement::offer(const Plan& plan, const peer::Credentials&
       all.answer.marks = peer::everything(frame.answer.marks);
       response = send(member, all);
     }
-    if (response && response->is_success()) {
-      const auto node = peer::json_object(*response).value("node", nlohmann::ordered_json());
-      attempt.adopted_by = node.is_string() ? base::printable(node.get<std::string>()) : member.to_string();
+    if (const auto node = adopter(response)) {
+      attempt.adopted_by = base::printable(*node);
       return attempt;
     }
     const bool is_refusal = response && response->status >= 400 && response->status < 500;

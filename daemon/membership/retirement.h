@@ -48,7 +48,7 @@ class Retirement {
   struct Done {
     std::string adopted_by;  // a node; empty: an earlier call did it
     tracker::CycleId adopted_from;
-    std::vector<std::string> silent;  // URLs of members that did not say what they have read
+    std::vector<std::string> silent;  // the members that did not say what they have read, and why
   };
 
   // Fails with std::errc::timed_out if this node acknowledges marks no more, and has not retired. One call at

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tracker/cycles/tracker.h"
+#include "tracker/storage/instance_record.h"
 #include "tracker/storage/snapshot.h"
 
 namespace spoor::peer {
@@ -21,8 +22,8 @@ struct CycleFrame {
   std::uint64_t run = 0;
   std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules
   tracker::CycleAnswer answer;
-  // The sender acknowledges no more marks.
-  bool has_retired = false;
+  // Whether the sender acknowledges marks.
+  tracker::Membership membership = tracker::Membership::member;
 };
 
 std::string encode_cycle_frame(const CycleFrame& frame);

@@ -216,13 +216,16 @@ class Gathering::State {
     const bool is_unread = cycle_of(id) == CycleId();
     const bool is_copied = known != known_.end() && known->second.standing == Standing::copied;
     // It was restored from a copy, or its name was used falsely: what it acknowledged meanwhile may be gone.
-    const bool has_returned =
-        known != known_.end() && known->second.standing == Standing::retired && !frame.has_retired;
-    if (has_returned)
+    const bool had_retired = known != known_.end() && (known->second.standing == Standing::retired ||
+                                                       known->second.standing == Standing::returned);
+    const bool is_closed = frame.membership != tracker::Membership::member;
+    if (had_retired && !is_closed)
       gathered_.gaps.push_back(fmt::format("peer '{}' had retired, and is a member again", peer.name));
     // What was never read is read from its birth on: nothing that was acknowledged before is missing, since
-    // no instance acknowledges marks before another member has recorded it.
-    if (is_copied || (is_unread ? !answer.complete_since_birth : answer.gap)) {
+    // no instance acknowledges marks before another member has recorded it. Nothing is missing of one that
+    // had retired, and still acknowledges none, whatever its cycles are after a crash.
+    const bool is_settled = had_retired && is_closed;
+    if (is_copied || (!is_settled && (is_unread ? !answer.complete_since_birth : answer.gap))) {
       gathered_.gaps.push_back(
           is_unread
               ? fmt::format("peer '{}' no longer keeps all marks since its birth, and was never read before",
@@ -247,10 +250,11 @@ class Gathering::State {
     const std::string home = !is_own_url                      ? peer.url
                              : peer.name == options_.own_name ? std::string()
                                                               : entry.home;
-    entry = {.cycle = answer.current,
-             .home = home,
-             .standing = frame.has_retired ? Standing::retired : Standing::expected,
-             .run = entry.run};
+    entry = {
+        .cycle = answer.current,
+        .home = home,
+        .standing = frame.membership == tracker::Membership::retired ? Standing::retired : Standing::expected,
+        .run = entry.run};
     is_read_.insert(id);
     gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
@@ -303,7 +307,8 @@ class Gathering::State {
       if (run <= peer.run) continue;
       peer.run = run;
       peer.silent = {};
-      if (!peer.is_expected()) peer.standing = Standing::expected;  // it has returned
+      if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
+      if (peer.standing == Standing::retired && !is_read_.contains(id)) peer.standing = Standing::returned;
     }
     if (are_too_many)
       gathered_.gaps.push_back(
@@ -315,13 +320,15 @@ class Gathering::State {
   void take_retired() {
     for (const auto& [id, retired] : retired_) {
       KnownPeer& peer = gathered_.book[id];
-      if (peer.standing == Standing::retired || retired.run < peer.run) continue;  // it runs again
-      const bool is_covered = peer.standing != Standing::copied && cycle_of(id) >= retired.adopted_from;
+      if (retired.run < peer.run) continue;                           // it runs again
+      const bool is_first = known_.empty() && !options_.has_scanned;  // which walks everything
+      const bool is_covered = is_first || is_read_.contains(id) ||
+                              (peer.standing != Standing::copied && peer.cycle >= retired.adopted_from);
       peer.run = retired.run;
       peer.standing = Standing::retired;
       peer.silent = {};
-      const bool is_first = known_.empty() && !options_.has_scanned;  // which walks everything
-      if (is_first || is_covered || is_read_.contains(id)) continue;
+      peer.cycle = std::max(peer.cycle, retired.adopted_from);
+      if (is_covered) continue;
       gathered_.gaps.push_back(
           fmt::format("peer '{}' has retired, and was not read since cycle {}, from which on another one has "
                       "its marks",

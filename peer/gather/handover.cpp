@@ -50,6 +50,11 @@ tracker::MarkSet marks_to_hand_over(tracker::Tracker& tracker, CycleId from) {
   tracker::CycleAnswer answer = tracker.cycle(request);
   const bool is_whole = from == CycleId() ? answer.complete_since_birth : !answer.gap;
   if (!is_whole) answer.marks.add_tree("");
+  // A scan that did not say what it has read, or is the first of its node, knows no member without them.
+  request.oldest = {};
+  request.marks_wanted = false;
+  request.members_wanted = true;
+  answer.marks.add_members(tracker.cycle(request).marks.tree_marks());
   return std::move(answer.marks);
 }
 

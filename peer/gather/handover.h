@@ -27,9 +27,9 @@ HttpRequest unread_request(const base::Endpoint& endpoint, const std::string& cl
 std::string unread_json(const UnreadFrom& from);
 base::Result<UnreadFrom> read_unread(const base::Result<HttpResponse>& response);
 
-// The marks from this cycle on, and those on members.
+// The marks from this cycle on, and all records of members.
 tracker::MarkSet marks_to_hand_over(tracker::Tracker& tracker, tracker::CycleId from);
-// In their place, where a member adopts no more: everything, and those on members.
+// In their place, where a member does not adopt them: a mark on everything, and the records.
 tracker::MarkSet everything(const tracker::MarkSet& marks);
 
 HttpRequest adopt_request(const base::Endpoint& endpoint, const CycleFrame& frame,

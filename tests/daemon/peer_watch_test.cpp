@@ -121,6 +121,17 @@ class PeerWatchTest : public SteppedNode {
                    timers_};
 };
 
+// It may have handed its records on already.
+TEST_F(PeerWatchTest, PeersThatRetire_DoNotCountAsRecords) {
+  for (const char* host : {"a", "b"}) cluster_[host].membership = tracker::Membership::retiring;
+  watch_.start();
+  settle();
+  EXPECT_FALSE(is_open());
+  cluster_["b"].membership = tracker::Membership::member;
+  pass(seconds(30));
+  EXPECT_TRUE(is_open());
+}
+
 TEST_F(PeerWatchTest, BeforeTheFirstResponse_PeersAreUnknown) {
   EXPECT_THAT(states(), ElementsAre("http://a:7420 unknown", "http://b:7420 unknown"));
 }

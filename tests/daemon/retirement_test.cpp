@@ -199,6 +199,19 @@ TEST_F(RetirementTest, NoResponse_AcknowledgesNothingUntilItIsRepeated) {
   EXPECT_EQ(retire()->adopted_by, "") << "it has retired already";
 }
 
+// It may be any server.
+TEST_F(RetirementTest, ResponseThatIsNotUnderstood_IsNoAdoption) {
+  cluster_["a"].adopt_status = 204;
+  cluster_["b"].adopt_status = 409;
+  EXPECT_THAT(error_of(retire()), HasSubstr("retire this node again"));
+  EXPECT_EQ(persistence_->membership(), Membership::retiring);
+}
+
+TEST_F(RetirementTest, OwnScansNotReadable_AreNamed) {
+  own_unread_ = base::Error(std::make_error_code(std::errc::io_error), "scan.db can't be read");
+  EXPECT_THAT(retire()->silent, ElementsAre("this node: scan.db can't be read"));
+}
+
 TEST_F(RetirementTest, NotStored_StaysAMember) {
   files_.fail_below("/data", EIO);
   EXPECT_THAT(error_of(retire()), HasSubstr("that this node retires is not stored"));

@@ -72,6 +72,16 @@ TEST_F(HandoverTest, MarksFromACycle_HoldLaterOnesAndTheCurrentCycle) {
   EXPECT_FALSE(marks_to_hand_over(tracker(), {0}).tree_marks().covers("")) << "it has all since its birth";
 }
 
+// A scan that has not read this node knows no member without them.
+TEST_F(HandoverTest, RecordsOfMembers_AreHandedOnFromTheBirthOn) {
+  const PeerId other{"other", tracker::InstanceId::random()};
+  cluster_.record("n", other, 3);
+  tracker().advance({2});
+  mark("bucket/two");
+  tracker().advance({3});
+  EXPECT_EQ(tracker::member_marks(marks_to_hand_over(tracker(), {3})).joined.at(other), 3U);
+}
+
 TEST_F(HandoverTest, MarksThatAreGone_BecomeAGap) {
   tracker::TrackerState state = tracker().state();
   state.complete_since_birth = false;

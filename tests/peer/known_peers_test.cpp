@@ -518,7 +518,7 @@ class RetiredPeersTest : public KnownPeersTest {
   // With what all scans have not read.
   void retire_b() {
     adopt(b_, {last_run, book_.at(b_).cycle});
-    cluster_["b"].has_retired = true;
+    cluster_["b"].membership = tracker::Membership::retired;
   }
   void leave_b() {
     cluster_["b"].is_down = true;
@@ -540,7 +540,7 @@ TEST_F(RetiredPeersTest, RetiredAndGone_CostsNothing) {
 }
 
 TEST_F(RetiredPeersTest, StillRunning_IsReadWithoutTheRecord) {
-  cluster_["b"].has_retired = true;
+  cluster_["b"].membership = tracker::Membership::retired;
   mark("b", "bucket/last");
   const auto gathered = scan();
   expect_complete(gathered);
@@ -597,7 +597,7 @@ TEST_F(RetiredPeersTest, AdoptingMemberSilent_RetiredOneIsExpected) {
 TEST_F(RetiredPeersTest, RespondsAsAMember_IsAGapAndExpectedAgain) {
   retire_b();
   expect_complete(scan());
-  cluster_["b"].has_retired = false;
+  cluster_["b"].membership = tracker::Membership::member;
   EXPECT_THAT(scan().gaps, ElementsAre("peer 'b' had retired, and is a member again"));
   EXPECT_EQ(book_.at(b_).standing, Standing::expected);
   leave_b();
@@ -610,7 +610,41 @@ TEST_F(RetiredPeersTest, RecordOfALaterRun_IsExpectedAgain) {
   expect_complete(scan());
   cluster_.record("a", b_, last_run + 1);
   EXPECT_THAT(failed(scan()), ElementsAre("b"));
+  EXPECT_EQ(book_.at(b_).standing, Standing::returned);
+  listed_ = {"a", "b1"};
+  cluster_["b"].is_down = false;
+  cluster_["b"].membership = tracker::Membership::member;
+  EXPECT_THAT(scan().gaps, ElementsAre("peer 'b' had retired, and is a member again"));
+  expect_complete(scan());
+}
+
+// It was started again while it was not certain that its marks were adopted.
+TEST_F(RetiredPeersTest, RecordOfALaterRunOfANodeThatRetires_CostsNothing) {
+  retire_b();
+  cluster_["b"].membership = tracker::Membership::retiring;
+  expect_complete(scan());
+  cluster_.record("a", b_, last_run + 1);
+  expect_complete(scan());
   EXPECT_EQ(book_.at(b_).standing, Standing::expected);
+}
+
+// It may be a member again.
+TEST_F(RetiredPeersTest, RetiringWithoutARecord_IsExpected) {
+  cluster_["b"].membership = tracker::Membership::retiring;
+  expect_complete(scan());
+  EXPECT_EQ(book_.at(b_).standing, Standing::expected);
+  leave_b();
+  EXPECT_FALSE(scan().complete());
+}
+
+TEST_F(RetiredPeersTest, SecondAdoptionFromALaterCycle_IsAGapOnce) {
+  retire_b();
+  leave_b();
+  expect_complete(scan());
+  adopt(b_, {last_run, {1'000}});
+  EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("peer 'b' has retired")));
+  adopt(b_, {last_run, {1'000}});
+  expect_complete(scan());
 }
 
 TEST_F(RetiredPeersTest, RetirementOfAnEarlierRun_ChangesNothing) {
@@ -644,7 +678,7 @@ TEST_F(RetiredPeersTest, ListedAddressSilent_IsReported) {
 TEST_F(RetiredPeersTest, NewInstanceOfTheName_IsReadFromItsBirth) {
   retire_b();
   start_anew("b");
-  cluster_["b"].has_retired = false;
+  cluster_["b"].membership = tracker::Membership::member;
   mark("b", "bucket/new");
   const auto gathered = scan();
   expect_complete(gathered);

@@ -161,7 +161,7 @@ void World::commit(std::size_t at) {
 void World::take_greeting(const Message& message) {
   Host& host = *hosts_[message.to];
   if (!host.node.runs() || host.node.run_number() != message.number || is_hostile(message.from)) return;
-  host.node.meet(message.answer.response);
+  if (!host.node.meet(message.answer.response)) return;
   host.met.insert({hosts_[message.from]->node.name(), hosts_[message.from]->node.instance()});
   host.acknowledges = true;
 }

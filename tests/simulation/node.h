@@ -28,6 +28,7 @@ enum class Bug {
   acknowledges_early,  // a tracker acknowledges marks before another one has recorded it
   span_skipped,        // a span that began before the cursor is not in the response
   retires_open,        // a tracker acknowledges marks after it has handed its marks on
+  records_late,        // a record of a tracker that retires counts
   adopts_too_little,   // only the marks of the current cycle are handed on
   adopts_in_memory,    // the record of a retirement is durable before the marks that were handed on
 };
@@ -95,7 +96,8 @@ class Node {
 
   // The body of the request by which it introduces itself, and what it does when a member has recorded it.
   std::string greeting() const;
-  void meet(const peer::HttpResponse& response);
+  // Returns whether it did.
+  bool meet(const peer::HttpResponse& response);
 
  private:
   tracker::Persistence::Options options() const;

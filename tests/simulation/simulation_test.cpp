@@ -48,7 +48,8 @@ TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
 }
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::span_skipped, 8)); }
 TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 16)); }
-TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_too_little, 16)); }
+TEST(SimulationTest, RecordsLateBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::records_late, 80, 1)); }
+TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_too_little, 48)); }
 TEST(SimulationTest, AdoptsInMemoryBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_in_memory, 80, 1)); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {

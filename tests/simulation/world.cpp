@@ -211,18 +211,24 @@ void World::remove(std::size_t at) {
   down(host);
 }
 
-void World::visit(std::size_t at, std::uint32_t where, std::uint32_t how) {
+// With `reaches`, it reaches no other host.
+void World::visit(std::size_t at, std::uint32_t where, std::uint32_t how,
+                  std::optional<std::size_t> reaches) {
   if (hosts_.size() >= hosts_max) return;
   add(0);
   const std::size_t visitor = hosts_.size() - 1;
   const auto last = static_cast<std::uint32_t>(members().size() - 1);
-  const std::size_t others = messages_.size();
+  const auto others = static_cast<std::ptrdiff_t>(messages_.size());
   const auto exchange = [&] {
-    while (messages_.size() > others) deliver(messages_.size() - 1);
+    const auto is_lost = [&](const Message& message) {
+      return reaches && message.kind == Kind::greeting && message.address != hosts_[*reaches]->address;
+    };
+    messages_.erase(std::remove_if(messages_.begin() + others, messages_.end(), is_lost), messages_.end());
+    while (std::ssize(messages_) > others) deliver(messages_.size() - 1);
     for (const std::size_t each : group_commits()) commit(each);
-    while (messages_.size() > others) deliver(messages_.size() - 1);
+    while (std::ssize(messages_) > others) deliver(messages_.size() - 1);
   };
-  if (how % 2 == 0) greet(visitor);
+  if (how % 2 == 0 || reaches) greet(visitor);
   exchange();
   write(at, where, 8 * last + how % 8);
   exchange();
@@ -240,14 +246,16 @@ void World::retire(std::size_t at, std::uint32_t where, std::uint32_t how) {
   Host& host = *hosts_[at];
   if (is_hostile(at) || !host.node.runs() || host.node.has_retired()) return;
   if (host.node.is_member() && !host.acknowledges) return;
-  // A mark that is acknowledged just before, or about to be.
-  const auto all = members();
-  const auto own = static_cast<std::uint32_t>(std::ranges::find(all, at) - all.begin());
-  write(member(how / 1024), where, 8 * own + how % 8);
-  const std::size_t before = messages_.size() - 1;
-  deliver(before);
-  if (how / 8 % 2 == 0) commit(at);
-  while (messages_.size() > before) deliver(before);
+  const auto mark_here = [&](std::uint32_t directory) {
+    const auto all = members();
+    const auto own = static_cast<std::uint32_t>(std::ranges::find(all, at) - all.begin());
+    write(member(how / 1024), directory, 8 * own + how % 8);
+    const std::size_t before = messages_.size() - 1;
+    deliver(before);
+    if (how / 8 % 2 == 0) commit(at);
+    while (messages_.size() > before) deliver(before);
+  };
+  mark_here(where);  // acknowledged just before, or about to be
   if (how / 16 % 2 == 0) host.node.open_cycle();
 
   tracker::CycleId from = host.node.current();
@@ -274,6 +282,8 @@ void World::retire(std::size_t at, std::uint32_t where, std::uint32_t how) {
   }
   const bool has_retired = hand_over(at, from, to, static_cast<Fate>(how / 32 % 8));
   if (!has_retired) return;
+  mark_here(where + 1);  // too late
+  if (how / 4096 % 2 == 0) visit(member(how / 1024), where + 2, how, at);
   if (how / 256 % 4 == 0) {
     host.node.kill();
     down(host);

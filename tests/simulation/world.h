@@ -116,7 +116,8 @@ class World {
   void down(Host& host);
   void add(std::uint32_t choice);
   void remove(std::size_t host);
-  void visit(std::size_t writer, std::uint32_t where, std::uint32_t how);
+  void visit(std::size_t writer, std::uint32_t where, std::uint32_t how,
+             std::optional<std::size_t> reaches = {});
   void move(std::size_t host);
   void retire(std::size_t host, std::uint32_t where, std::uint32_t how);
   // Of a handover: the other node is killed before it has the marks for certain, or after, the node itself is

@@ -121,19 +121,21 @@ TEST_F(AdoptionTest, NotCommitted_IsGoneWithItsRecord) {
   EXPECT_TRUE(member_marks(all.marks).retired.empty());
 }
 
-// A few packed bytes may be a filter of gigabytes once it is merged.
-TEST_F(AdoptionTest, LargeFilter_IsRefusedAndNothingIsAdopted) {
-  Node node = start();
-  MarkSet large;
-  large.add(hash_path("bucket"), BloomShape::for_items(100'000'000, 1e-6));
-  const auto refused = node.persistence().adopt(large.packed());
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, std::errc::message_size);
+// A few packed bytes may be a filter of gigabytes once spans are merged, and foreign shapes pile up.
+TEST_F(AdoptionTest, LargeAndForeignFilters_AreRefusedAndNothingIsAdopted) {
+  auto options = node_options(Durability::disk);
+  options.tracker.memory_bytes_max = std::uint64_t{1} << 20U;
+  Node node(files_, clock_, options);
+  const LevelSchedule& levels = options.tracker.levels;
+  std::size_t large = 0;
+  while (levels.shape(large).byte_count() <= options.tracker.memory_bytes_max / 4) ++large;
+  for (const BloomShape shape : {levels.shape(large), BloomShape::for_items(10, 0.1)}) {
+    const auto refused = node.persistence().adopt(mark_set_of({"bucket"}, shape).packed());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, std::errc::message_size);
+  }
   EXPECT_EQ(node.tracker().status().current, CycleId{1});
-  MarkSet many;
-  for (std::uint64_t items = 1; items <= 33; ++items)
-    many.add(hash_path("bucket"), BloomShape::for_items(10 * items, 0.1));
-  EXPECT_FALSE(node.persistence().adopt(std::move(many)));
+  EXPECT_TRUE(node.persistence().adopt(mark_set_of({"bucket"}, levels.shape(large - 1)).packed()));
 }
 
 // --- the node that has retired ---
@@ -158,7 +160,6 @@ TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
       EXPECT_NE(node.instance(), before);
       EXPECT_EQ(node.persistence().membership(), Membership::member);
       EXPECT_FALSE(node.persistence().is_introduced());
-      EXPECT_EQ(node.persistence().runs(), 1U);
       const TrackerState state = node.tracker().state();
       EXPECT_TRUE(state.complete_since_birth);
       EXPECT_GT(state.current, current) << "cycle numbers never go back";
@@ -183,6 +184,36 @@ TEST_F(AdoptionTest, RestartWhileRetiring_KeepsTheInstanceAndItsMarks) {
   EXPECT_EQ(node.instance(), before);
   EXPECT_EQ(node.persistence().membership(), Membership::retiring);
   EXPECT_TRUE(node.is_dirty("bucket/a"));
+}
+
+// So that a member that has recorded the retirement records the copy, too.
+TEST_F(AdoptionTest, OldCopyOfTheFiles_StartsWithALargerRun) {
+  {
+    Node node = start();
+  }
+  const std::string copy = files_.content(node_data_dir / "instance.json").value();
+  std::uint64_t run = 0;
+  for (int starts = 0; starts < 3; ++starts) {
+    clock_.advance(std::chrono::hours(24));
+    Node node = start();
+    EXPECT_GT(node.persistence().runs(), run);
+    run = node.persistence().runs();
+  }
+  clock_.advance(std::chrono::minutes(2));
+  files_.put(node_data_dir / "instance.json", copy);
+  Node node = start();
+  EXPECT_GT(node.persistence().runs(), run);
+}
+
+// A clock that was set back.
+TEST_F(AdoptionTest, EachStart_HasALargerRunWhateverTheClock) {
+  std::uint64_t run = 0;
+  for (const int hours : {0, -1'000'000, 10, -5}) {
+    clock_.set_wall(clock_.wall_now() + std::chrono::hours(hours));
+    Node node = start();
+    EXPECT_GT(node.persistence().runs(), run);
+    run = node.persistence().runs();
+  }
 }
 
 TEST_F(AdoptionTest, MembershipNotStored_IsAsBefore) {

@@ -41,8 +41,9 @@ enum class Standing {
   gone,      // everything was walked in its place. If it responds again, it is read from its cycle on
   copied,    // two trackers responded with this id: the next read is a gap
   retired,   // it acknowledges no marks, and all that it has acknowledged are walked
+  returned,  // it had retired, and was met again: the next read is a gap if it acknowledges marks
 };
-inline constexpr Standing standing_max = Standing::retired;
+inline constexpr Standing standing_max = Standing::returned;
 
 struct KnownPeer {
   // The first cycle whose marks are not walked yet; 0: it was never read, and all its marks are to be walked.
@@ -56,7 +57,7 @@ struct KnownPeer {
   std::uint64_t run = 0;
 
   // Whether a scan that does not read it is partial.
-  bool is_expected() const { return standing == Standing::expected || standing == Standing::copied; }
+  bool is_expected() const { return standing != Standing::gone && standing != Standing::retired; }
 
   friend bool operator==(const KnownPeer&, const KnownPeer&) = default;
 };

@@ -65,7 +65,7 @@ struct InstanceRecord {
   // Whether another member has recorded the instance.
   bool is_introduced = true;
 
-  // How often the instance was started.
+  // Grows with each start of the instance.
   std::uint64_t runs = 0;
 
   Membership membership = Membership::member;

@@ -14,6 +14,8 @@
 namespace spoor::tracker {
 namespace {
 
+constexpr std::chrono::minutes::rep minutes_max = std::int64_t{1} << 40U;
+
 // Packed: in the journal's buffer, which has Tracker::recorded_bytes_max.
 constexpr std::size_t adopted_bytes_max = std::size_t{16} << 20U;
 
@@ -49,9 +51,13 @@ base::Result<> Persistence::begin() {
   birth_ = recovery.birth;
   if (living == instance_) {
     is_introduced_ = (*input.record)->is_introduced;
-    runs_ = (*input.record)->runs + 1;
+    runs_ = (*input.record)->runs;
     membership_ = (*input.record)->membership;
   }
+  // An old copy of the files has a larger number, too.
+  const auto minutes = std::chrono::floor<std::chrono::minutes>(clock_.wall_now().time_since_epoch()).count();
+  runs_ =
+      std::max(runs_ + 1, static_cast<std::uint64_t>(std::clamp(minutes, decltype(minutes){0}, minutes_max)));
   report_.loss = std::move(recovery.loss);
   if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
 
@@ -108,18 +114,29 @@ base::Result<> Persistence::note_membership(Membership membership) {
 }
 
 base::Result<JournalPosition> Persistence::adopt(MarkSet marks) {
-  constexpr std::size_t filters_max = 32;
-  std::uint64_t dense_bytes = 0;
-  for (const BloomFilter& filter : marks.filters()) dense_bytes += filter.shape().byte_count();
+  // Foreign shapes would pile up in the history, and a packed filter of a few bytes may be a large one once
+  // spans are merged.
+  const LevelSchedule& levels = options_.tracker.levels;
+  const auto is_adopted = [&](const BloomFilter& filter) {
+    return levels.level_of(filter.shape()) &&
+           filter.shape().byte_count() <=
+               std::max(options_.tracker.memory_bytes_max / 4, levels.shape(0).byte_count());
+  };
+  const auto refused = std::ranges::find_if_not(marks.filters(), is_adopted);
+  if (refused != marks.filters().end()) {
+    return base::Error(
+        std::make_error_code(std::errc::message_size),
+        fmt::format("a filter of {} bits, which is of another tracker.items or tracker.fp_rate, or too large "
+                    "for tracker.memory_limit",
+                    refused->shape().bits));
+  }
   marks = marks.packed();
   base::ByteWriter out;
   encode_mark_set(out, marks);
-  const std::uint64_t bytes_max = options_.tracker.memory_bytes_max / 4;  // spans are merged dense
-  if (marks.filters().size() > filters_max || dense_bytes > bytes_max ||
-      out.bytes().size() > adopted_bytes_max) {
+  if (out.bytes().size() > adopted_bytes_max) {
     return base::Error(std::make_error_code(std::errc::message_size),
-                       fmt::format("{} filters of {} bytes, {} bytes packed, are more than this node adopts",
-                                   marks.filters().size(), dense_bytes, out.bytes().size()));
+                       fmt::format("marks of {} bytes, and this node adopts up to {} at once",
+                                   out.bytes().size(), adopted_bytes_max));
   }
   return tracker_->adopt(std::make_shared<const MarkSet>(std::move(marks)), out.take());
 }

@@ -103,7 +103,7 @@ class Persistence {
   // much memory here.
   base::Result<JournalPosition> adopt(MarkSet marks);
 
-  // How often this instance was started, this start included.
+  // Grows with each start of this instance.
   std::uint64_t runs() const { return runs_; }
 
   // Whether the journal is so large that a save should free it. Never blocks.
@@ -140,7 +140,7 @@ class Persistence {
   std::mutex noting_;  // held while the instance record is written
   std::atomic<bool> is_introduced_ = false;
   std::atomic<Membership> membership_ = Membership::member;
-  std::uint64_t runs_ = 1;
+  std::uint64_t runs_ = 0;
   StartReport report_;
   std::unique_ptr<Tracker> tracker_;
 
