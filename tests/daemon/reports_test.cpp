@@ -36,7 +36,7 @@ TEST_F(ReportsTest, Unread_IsTheCycleOfTheLastScan) {
   EXPECT_EQ(ask("", {"n2", tracker::InstanceId::random()}).body, R"({"unread_from":0})");
   expect_problem(ask("another", id), 409, "wrong_cluster");
   expect_problem(unread(R"({"cluster":""})"), 400, "invalid_request");
-  expect_problem(unread("garbage"), 400, "invalid_request");
+  expect_problem(unread("garbage"), 400, "invalid_json");
   std::ofstream(file_) << "garbage";
   expect_problem(ask("", id), 500, "database_failed");
 }
