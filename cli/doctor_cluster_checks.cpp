@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "cli/doctor_checks.h"
 #include "cli/format.h"
+#include "config/derived.h"
 #include "scanner/report_json.h"
 
 namespace spoor::cli {
@@ -37,6 +38,22 @@ std::vector<PeerFacts> others(const Facts& facts) {
   std::vector<PeerFacts> peers = facts.peers;
   std::erase_if(peers, [&](const PeerFacts& peer) { return peer.run && peer.run == facts.own_run; });
   return peers;
+}
+
+// Whether scans read the marks of other nodes.
+bool reads_others(const Facts& facts) { return facts.config.scan.daemons == config::Daemons::all; }
+
+// What there is to do about a peer that does not respond, if nothing depends on its marks.
+std::string without_others(const Facts& facts) {
+  const auto watched = config::watched_drives(facts.config);
+  const bool are_all_watched =
+      !facts.config.drives.empty() && std::ranges::all_of(facts.config.drives, [&](const auto& drive) {
+        return std::ranges::find(watched, drive) != watched.end();
+      });
+  if (!are_all_watched) return {};
+  return "; or set scan.daemons to \"own\", if nothing but this machine writes to its drives: spoor-watch "
+         "marks "
+         "all that changes there";
 }
 
 }  // namespace
@@ -72,12 +89,13 @@ void check_peers(const Facts& facts, Findings& findings) {
           fmt::format("remove it from \"peers\" in {}, or correct node.cluster there, then: systemctl "
                       "reload spoord",
                       config));
-    } else if (peer.is_down) {
+    } else if (peer.is_down && reads_others(facts)) {
       findings.error(
           fmt::format("{} does not respond: {}", name_of(peer), base::printable(peer.error)),
           "scans can't read its marks: each is partial",
           "on that node: systemctl restart spoord; if it is gone for good, see \"Removing a peer\" in "
-          "docs/operations.md");
+          "docs/operations.md" +
+              without_others(facts));
     } else if (!peer.not_asked.empty()) {
       findings.not_checked(fmt::format("{}: {}", name_of(peer), base::printable(peer.not_asked)));
     }
@@ -107,7 +125,7 @@ void check_rules(const Facts& facts, Findings& findings) {
                    "systemctl restart spoord");
   }
   for (const PeerFacts& peer : others(facts)) {
-    if (!peer.rules_digest || *peer.rules_digest == facts.own_rules_digest) continue;
+    if (!reads_others(facts) || !peer.rules_digest || *peer.rules_digest == facts.own_rules_digest) continue;
     findings.error(
         fmt::format("{} has other namespace rules than this node", name_of(peer)), why,
         fmt::format("make \"namespace\" in {} the same on all nodes, then: systemctl restart spoord",

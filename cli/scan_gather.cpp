@@ -51,6 +51,21 @@ base::Result<peer::HttpTransport::Options> transport_options(const GlobalOptions
                                       .attempts_max = attempts_max};
 }
 
+base::Result<std::vector<peer::SourceListing>> list_members(const config::Config& config,
+                                                            const base::Clock& clock) {
+  peer::DnsMembers dns(std::make_shared<peer::DnsResolver>(peer::DnsResolver::Options{
+                           .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
+                       {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
+  auto listings = dns.list();
+  if (!config.peers.etcd) return listings;
+  auto connection = EtcdConnection::open(config, clock);
+  if (!connection) return connection.error();
+  peer::EtcdMembers etcd((*connection)->client, (*connection)->location,
+                         config::advertised_url(config).value());
+  std::ranges::move(etcd.list(), std::back_inserter(listings));
+  return listings;
+}
+
 // A clock that went back adds nothing.
 milliseconds time_between(const std::optional<base::WallTime>& last, base::WallTime now) {
   return last && now > *last ? std::chrono::floor<milliseconds>(now - *last) : milliseconds(0);
@@ -76,18 +91,12 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                          base::WallTime started_at, bool dry_run, bool full) {
   auto own = global.url ? base::parse_endpoint(*global.url) : config::own_endpoint(config);
   if (!own) return own.error();
-  peer::DnsMembers dns(std::make_shared<peer::DnsResolver>(peer::DnsResolver::Options{
-                           .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
-                       {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
-  auto listings = dns.list();
-  if (config.peers.etcd) {
-    auto connection = EtcdConnection::open(config, clock);
-    if (!connection) return connection.error();
-    peer::EtcdMembers etcd((*connection)->client, (*connection)->location,
-                           config::advertised_url(config).value());
-    std::ranges::move(etcd.list(), std::back_inserter(listings));
-  }
-  const auto members = peer::merge_members(*own, config.peers.static_endpoints, listings);
+  const bool own_only = config.scan.daemons == config::Daemons::own;
+  const auto listings =
+      own_only ? base::Result<std::vector<peer::SourceListing>>() : list_members(config, clock);
+  if (!listings) return listings.error();
+  const auto members = peer::merge_members(
+      *own, own_only ? std::vector<base::Endpoint>() : config.peers.static_endpoints, *listings);
   const auto transport_of = transport_options(global, config, members);
   if (!transport_of) return transport_of.error();
   peer::HttpTransport transport(*transport_of);
@@ -101,6 +110,7 @@ base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const conf
                                 .own_instance = [&config] { return own_instance(config); },
                                 .min_cycle_age = config.scan.min_cycle_age,
                                 .forget_after = config.peers.forget_after,
+                                .own_only = own_only,
                                 .has_scanned = stored.started_at.has_value(),
                                 .since_last_scan = time_between(stored.started_at, started_at),
                                 .start_level = stored.start_level,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/check.h"
+#include "config/derived.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::config {
@@ -86,6 +87,19 @@ void check_watch(const Config& config, Problems& problems) {
     if (std::ranges::find(config.drives, drive) != config.drives.end()) continue;
     add(problems, key,
         fmt::format("{} is not one of \"drives\": name a drive of this node", in_quotes(drive.native())));
+  }
+}
+
+// Otherwise a change of an unwatched drive may be marked on another node alone.
+void check_daemons(const Config& config, Problems& problems) {
+  if (config.scan.daemons != Daemons::own) return;
+  const auto watched = watched_drives(config);
+  for (const fs::path& drive : config.drives) {
+    if (std::ranges::find(watched, drive) != watched.end()) continue;
+    add(problems, "scan.daemons",
+        fmt::format("\"own\" needs spoor-watch on all drives, and {} is not watched: set \"watch.drives\" to "
+                    "\"all\", or this to \"all\"",
+                    in_quotes(drive.native())));
   }
 }
 
@@ -179,6 +193,7 @@ void check_names_and_paths(const Config& config, Problems& problems) {
   check_absolute("node.data_dir", config.node.data_dir, problems);
   check_drives(config, problems);
   check_watch(config, problems);
+  check_daemons(config, problems);
   check_exclude(config, problems);
   check_copies(config, problems);
   check_limits(config, problems);

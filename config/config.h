@@ -17,6 +17,7 @@ namespace spoor::config {
 enum class Durability { disk, os, memory };
 enum class BucketNames { any, s3 };
 enum class Require { any, all };
+enum class Daemons { all, own };
 enum class Unwatched { walk, partial };
 enum class EventFormat { structured, batched };
 enum class LogLevel { trace, debug, info, warn, error };
@@ -159,6 +160,8 @@ struct Config {
 
   struct Scan {
     std::chrono::milliseconds min_cycle_age = std::chrono::seconds(60);
+    // Whose marks a scan reads. `own`: those of this node, if all its drives are watched.
+    Daemons daemons = Daemons::all;
     Require require = Require::any;
     std::uint32_t threads = 0;                                             // 0: the scanner chooses.
     std::uint32_t max_dirs_per_second = 0;                                 // 0: no limit.

@@ -65,6 +65,9 @@ constexpr std::array<EnumName<Durability>, 3> names_of(Durability) {
 constexpr std::array<EnumName<BucketNames>, 2> names_of(BucketNames) {
   return {{{"any", BucketNames::any}, {"s3", BucketNames::s3}}};
 }
+constexpr std::array<EnumName<Daemons>, 2> names_of(Daemons) {
+  return {{{"all", Daemons::all}, {"own", Daemons::own}}};
+}
 constexpr std::array<EnumName<Require>, 2> names_of(Require) {
   return {{{"any", Require::any}, {"all", Require::all}}};
 }
@@ -223,6 +226,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("peers.tls", config.peers.tls);
   visit("peers.timeout", Duration{config.peers.timeout, milliseconds(1)});
   visit("scan.min_cycle_age", Duration{config.scan.min_cycle_age, seconds(0)});
+  visit("scan.daemons", config.scan.daemons);
   visit("scan.require", config.scan.require);
   visit("scan.threads", Whole{config.scan.threads, 0, 256});
   visit("scan.max_dirs_per_second", Whole{config.scan.max_dirs_per_second, 0, 1'000'000'000});

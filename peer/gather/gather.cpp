@@ -324,6 +324,8 @@ class Gathering::State {
       const bool is_first = known_.empty() && !options_.has_scanned;  // which walks everything
       const bool is_covered = is_first || is_read_.contains(id) ||
                               (peer.standing != Standing::copied && peer.cycle >= retired.adopted_from);
+      // Nothing of others is missing here. Later scans expect it.
+      if (options_.own_only && !is_covered) continue;
       peer.run = retired.run;
       peer.standing = Standing::retired;
       peer.silent = {};
@@ -343,7 +345,8 @@ class Gathering::State {
     }
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
-      if (!peer.is_expected() || is_read_.contains(id) || is_running) continue;
+      const bool is_needed = !options_.own_only || id.name == options_.own_name;
+      if (!is_needed || !peer.is_expected() || is_read_.contains(id) || is_running) continue;
       // A record that is new in this scan may be of an instance that has begun, or returned, since the first
       // round.
       const auto known = known_.find(id);

@@ -37,6 +37,9 @@ struct GatherOptions {
   // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked,
   // once.
   std::chrono::milliseconds forget_after = std::chrono::hours(24);
+  // Reads the node's own daemon alone. Entries of other peers change only by what its records say; so they
+  // can be read again later, from their cycles on.
+  bool own_only = false;
   // Whether a scan was stored before: its directories are known, even if it read no peer.
   bool has_scanned = false;
   // Adds to the silence of the peers that do not respond, at most a quarter of forget_after.

@@ -19,7 +19,8 @@ PeerFinder::PeerFinder(const tracker::PeerBook& known, const GatherOptions& opti
   for (const base::Endpoint& endpoint : endpoints_) listed_.insert(endpoint.to_string());
   std::set<std::string> urls = listed_;
   for (const auto& [id, peer] : known_) {
-    if (!peer.is_expected() || peer.home.empty() || !urls.insert(peer.home).second) continue;
+    if (options_.own_only || !peer.is_expected() || peer.home.empty() || !urls.insert(peer.home).second)
+      continue;
     if (auto endpoint = base::parse_endpoint(peer.home)) endpoints_.push_back(*std::move(endpoint));
   }
 }

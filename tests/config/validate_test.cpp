@@ -45,6 +45,19 @@ TEST(ValidateTest, NodeAndClusterNames_HaveLimitedCharactersAndLength) {
   EXPECT_THAT(validate(config), IsEmpty());
 }
 
+TEST(ValidateTest, OwnDaemonAlone_NeedsAllDrivesWatched) {
+  Config config = valid();
+  config.drives = {"/mnt/a", "/mnt/b"};
+  config.scan.daemons = Daemons::own;
+  config.watch.drives = {"/mnt/b"};
+  EXPECT_THAT(validate(config), ElementsAre(AllOf(HasSubstr("scan.daemons: "), HasSubstr("\"/mnt/a\""))));
+  config.watch.drives = {"/mnt/b", "/mnt/a"};
+  EXPECT_THAT(validate(config), IsEmpty());
+  config.watch.drives.clear();
+  config.watch.all_drives = true;
+  EXPECT_THAT(validate(config), IsEmpty());
+}
+
 TEST(ValidateTest, CopiesLimitsAndHistory_NameWhatIsWrong) {
   const auto problems = [](auto change) {
     Config config = valid();
