@@ -60,6 +60,24 @@ class UnwatchedTest : public WatchTest {
 
 constexpr const char* short_time = "300ms";  // for a scan that is not responded to
 
+// What changes here is marked here, so the marks of others are not needed.
+TEST_F(UnwatchedTest, OwnDaemonAlone_PeerThatIsDownCostsNothing) {
+  start_and_scan();
+  const auto scan_with = [&](const std::string& daemons) {
+    return node().spoor({"--set", R"(peers.static=["unix:/nowhere/spoor.sock"])", "--set",
+                         "scan.daemons=" + daemons, "--set", "watch.timeout=60s", "scan", "--json"});
+  };
+  EXPECT_EQ(scan_with("all").code, 3);
+  const auto first = scan_with("own");
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("the marks of other nodes are not read from now on"));
+  change("second");
+  const auto later = scan_with("own");
+  EXPECT_EQ(later.code, 0) << later.err;
+  EXPECT_THAT(later.out, HasSubstr(R"("mode": "incremental")"));
+  EXPECT_EQ(node().usage(), support::walk_independently({node().drive()}));
+}
+
 TEST_F(UnwatchedTest, WatchKilled_EachScanWalksTheDrive) {
   start_and_scan();
   node().kill_watch();

@@ -54,6 +54,8 @@ class WatchedNode {
   // The id of the drive's last gap.
   std::string gap_id() { return synchronise().gap.id; }
 
+  support::CommandResult spoor(std::vector<std::string> arguments) const;
+
   // `spoor scan --json`, whatever its exit code. `patience`: how long it waits for spoor-watch.
   support::CommandResult run_scan(const std::string& patience = "60s") const {
     return spoor({"--set", "watch.timeout=" + patience, "scan", "--json"});
@@ -77,8 +79,6 @@ class WatchedNode {
   const std::filesystem::path& drive() const { return drive_; }
 
  private:
-  support::CommandResult spoor(std::vector<std::string> arguments) const;
-
   support::TempDirectory directory_;
   std::filesystem::path drive_;
   FdStore* manager_;
