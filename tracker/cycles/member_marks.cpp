@@ -44,8 +44,9 @@ bool note(std::string_view key, std::uint64_t number, MemberMarks& found) {
   if (!take(key, TreeMarks::member_top) || !take(key, "/")) return false;
   if (take(key, joined_kind)) {
     auto id = parse_id(key);
-    if (id) found.joined.emplace(*std::move(id), number);
-    return id.has_value();
+    if (!id) return false;
+    found.joined.emplace(*std::move(id), number);
+    return true;
   }
   if (!take(key, retired_kind)) return false;
   const auto end = key.find('-');

@@ -2,7 +2,7 @@
 # GET /v1/usage?scope=cluster of 10 and of 100 nodes, beside GET /v1/usage of one node: all daemons on this machine, each
 # with a small tree of its own that it has scanned. Rounds alternate between the three; figures are medians, and the
 # fastest and the slowest request. The nodes share the processors here: in a cluster, each has its own.
-#   cluster_bench.sh SPOORD SPOOR [ROUNDS], or SPOORD SPOOR --short: few nodes, few rounds: these figures do not measure
+#   usage_bench.sh SPOORD SPOOR [ROUNDS], or SPOORD SPOOR --short: few nodes, few rounds: these figures do not measure
 #   speed
 set -euo pipefail
 shopt -s inherit_errexit
@@ -29,7 +29,7 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 
 fail() {  # message [log]
-  echo "cluster_bench: $1" >&2
+  echo "usage_bench: $1" >&2
   [[ -z ${2:-} ]] || tail -n 20 "$2" >&2
   exit 1
 }
