@@ -133,9 +133,20 @@ base::Result<std::optional<Consumer>> Consumers::find(const std::string& name) {
   });
 }
 
-base::Result<> Consumers::commit(const Consumer& consumer) { return write(consumer, false); }
+base::Result<> Consumers::commit(const Consumer& consumer) { return write_surely(consumer, false); }
 
-base::Result<> Consumers::move(const Consumer& consumer) { return write(consumer, true); }
+base::Result<> Consumers::move(const Consumer& consumer) { return write_surely(consumer, true); }
+
+// The removal of SQLite's journal commits, and the sync that follows it may fail: then the position has moved
+// although the write has failed, and a caller that repeats what it did would skip the changes. A position
+// that is in the file counts as written: a power cut may undo it, and they are read again.
+base::Result<> Consumers::write_surely(const Consumer& consumer, bool has_to_exist) {
+  auto done = write(consumer, has_to_exist);
+  if (done || done.error().code != Errc::database_failed) return done;
+  auto anew = open_file(database_->getFilename());
+  const auto found = anew ? anew->find(consumer.name) : anew.error();
+  return found && *found == consumer ? base::Result<>() : done;
+}
 
 base::Result<> Consumers::write(const Consumer& consumer, bool has_to_exist) {
   if (auto fine = check_name(consumer.name); !fine) return fine;

@@ -22,6 +22,8 @@ struct ConsumerProgress {
   std::string after_file{};            // FeedRange::after_file
   bool files = false;                  // FeedRange::files, of what it has read last
   std::string start_over_id{};         // not empty: it reads everything; random, another one each time
+
+  friend bool operator==(const ConsumerProgress&, const ConsumerProgress&) = default;
 };
 
 struct Consumer {
@@ -30,6 +32,8 @@ struct Consumer {
   std::uint64_t scan = 0;  // the last one whose changes it has read
   base::WallTime committed_at{};
   std::optional<ConsumerProgress> progress = {};
+
+  friend bool operator==(const Consumer&, const Consumer&) = default;
 };
 
 // A separate file, because a scan locks the scan database for writing until its end. Failures are
@@ -72,6 +76,7 @@ class Consumers {
 
   explicit Consumers(std::unique_ptr<SQLite::Database> database);
   base::Result<> write(const Consumer& consumer, bool has_to_exist);
+  base::Result<> write_surely(const Consumer& consumer, bool has_to_exist);
 
   std::unique_ptr<SQLite::Database> database_;
 };

@@ -1,6 +1,6 @@
 // What scans read, and what crosses the network, in clusters of 4 to 1,000 nodes whose timers are spread over
-// a period: beside the directories that changed. Real trackers and gathering, on a clock that is set; of a
-// thousand nodes, a part gathers, and the scans of the others only open their cycles.
+// a period: beside the directories that changed. Real trackers and gathering, on a clock that is set; of many
+// nodes, a part gathers, and the scans of the others only open their cycles.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -244,11 +244,6 @@ struct Wanted {
   std::uint64_t full = 0;
 };
 
-// All of them, if all gather.
-std::uint64_t joined_that_scan(const Sizes& sizes) {
-  return sizes.gathering >= sizes.nodes ? static_cast<std::uint64_t>(sizes.periods) : 0;
-}
-
 Wanted measure(const Sizes& sizes, const Timer& timer) {
   Cluster cluster(sizes.nodes, sizes.gathering, timer.period);
   cluster.pass();
@@ -274,8 +269,7 @@ Wanted measure(const Sizes& sizes, const Timer& timer) {
   }
   const Figures churn = cluster.take();
   print(sizes.nodes, timer, "one joins, one retires", churn);
-  // A node that joins walks everything itself.
-  wanted.full = steady.full + churn.full - std::min<std::uint64_t>(churn.full, joined_that_scan(sizes));
+  wanted.full = steady.full + churn.full;
   return wanted;
 }
 
@@ -291,7 +285,7 @@ int main(int argc, char** argv) {
   const std::vector<Sizes> all = is_short ? std::vector<Sizes>{{3, 3, 1, {1}}}
                                           : std::vector<Sizes>{{4, 4, 10, {1, 10, 100}},
                                                                {16, 16, 10, {1, 10, 100}},
-                                                               {64, 64, 5, {1, 10, 100}},
+                                                               {64, 16, 5, {1, 10, 100}},
                                                                {1'000, 10, 2, {1, 10}}};
   fmt::print("{:>6} {:>7}  {:<28} {:>6} {:>5} {:>8} {:>9} {:>9} {:>6} {:>10}\n", "nodes", "timers", "",
              "scans", "full", "partial", "changed", "read", "ratio", "KiB/scan");

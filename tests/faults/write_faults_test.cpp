@@ -105,6 +105,32 @@ class Life {
     stop();
   }
 
+  // Two scans, the second of which found `path`.
+  void scan_twice(const std::string& path) {
+    start();
+    change("a");
+    EXPECT_EQ(scan({}), 0);
+    change(path);
+    EXPECT_EQ(scan({}), 0);
+    stop();
+  }
+
+  // A consumer that has read the first scan reads on while calls fail, and again if that failed. Returns how
+  // many calls there were.
+  std::uint64_t read_on(const std::string& path, std::uint64_t first, std::uint64_t last, int error) {
+    const auto read = [&] { return spoor({"changes", "--consumer", "backup", "--commit"}); };
+    EXPECT_TRUE(spoor({"changes", "--consumer", "backup", "--commit", "--quiet", "--until", "1"}))
+        << last_.err;
+    faults_.fail(first, last, error);
+    const bool is_read = read();
+    const std::uint64_t calls = faults_.calls();
+    faults_.heal();
+    EXPECT_TRUE(is_read || read()) << last_.err;
+    EXPECT_NE(last_.out.find(path), std::string::npos) << what_failed_;
+    what_failed_.clear();
+    return calls;
+  }
+
  private:
   static fs::path made(const fs::path& directory) {
     fs::create_directories(directory);
@@ -251,6 +277,24 @@ TEST(WriteFaultsTest, AnyWriteThatFails_LosesNothingAndRecovers) {
     fs::remove_all(place);
   }
   RecordProperty("writes", static_cast<int>(calls));
+}
+
+// A position that moves although the command fails: the changes are skipped, and in no backup.
+TEST(WriteFaultsTest, EachWriteOfAConsumerThatFails_SkipsNoChange) {
+  const support::TempDirectory directory;
+  Life life(directory / "consumer");
+  life.scan_twice("b");
+  for (const int error : {ENOSPC, EROFS}) {
+    for (const bool until_healed : {false, true}) {
+      std::uint64_t first = 0;
+      for (bool has_failed = true; has_failed && !testing::Test::HasFailure();) {
+        ++first;
+        SCOPED_TRACE(fmt::format("write {}, {}, {}", first, std::strerror(error), until_healed));
+        has_failed = life.read_on("b/", first, until_healed ? never - 1 : first, error) >= first;
+      }
+      EXPECT_GT(first, 5U);
+    }
+  }
 }
 
 }  // namespace
