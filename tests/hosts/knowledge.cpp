@@ -26,6 +26,11 @@ Knowledge::Reading Knowledge::begin(std::size_t scanner) {
   return {scanner, memories_};
 }
 
+bool Knowledge::may_meet_former(std::size_t scanner, std::size_t peer) const {
+  const std::scoped_lock lock(mutex_);
+  return has_lost(scanner) && has_lost(peer);
+}
+
 Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<bool>& answered) const {
   const std::scoped_lock lock(mutex_);
   const Scanner& scanner = scanners_.at(reading.scanner);
@@ -35,7 +40,8 @@ Knowledge::Expected Knowledge::expect(const Reading& reading, const std::vector<
   expected.has_all_marks = true;
   for (std::size_t peer = 0; peer < memories_.size(); ++peer) {
     const Known& known = scanner.known.at(peer);
-    expected.may_be_a_gap.push_back(known.memory_min < memories_.at(peer));
+    const bool may_meet = has_lost(reading.scanner) && has_lost(peer);
+    expected.may_be_a_gap.push_back(may_meet || known.memory_min < memories_.at(peer));
     if (answered.at(peer) && known.memory_max < reading.memories.at(peer)) expected.is_full = true;
     if (!answered.at(peer) && scanner.unread.at(peer)) expected.has_all_marks = false;
   }

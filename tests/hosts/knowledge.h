@@ -37,12 +37,16 @@ class Knowledge {
     // The peers that responded had all acknowledged marks of its drives.
     bool has_all_marks = false;
   };
+  // Whether the scanner may learn only in a later scan that the peer had another memory: both were lost. Then
+  // it is partial, and a gap in the scan after that.
+  bool may_meet_former(std::size_t scanner, std::size_t peer) const;
   Expected expect(const Reading& reading, const std::vector<bool>& answered) const;
 
   // The scan has stored its results.
   void finish(const Reading& reading, const std::vector<bool>& answered, bool full);
 
  private:
+  bool has_lost(std::size_t host) const { return memories_.at(host) > 1; }
   // What a scanner has read of one tracker, or has walked instead: from a memory with a number between these
   // two; 0: nothing.
   struct Known {

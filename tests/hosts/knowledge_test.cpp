@@ -68,5 +68,15 @@ TEST_F(KnowledgeTest, Totals_AreExactOnceAcknowledgingNodeIsRead) {
   EXPECT_TRUE(scan(0, only_itself).has_all_marks) << "that mark is for the drives of another host";
 }
 
+// Its first scan may not have reached the only host that knows of the former memory.
+TEST_F(KnowledgeTest, BothLost_FormerMemoryMayBeMetLate) {
+  knowledge_.lose(0);
+  EXPECT_FALSE(knowledge_.may_meet_former(0, 1));
+  knowledge_.lose(1);
+  EXPECT_TRUE(knowledge_.may_meet_former(0, 1));
+  scan(0, both);
+  EXPECT_TRUE(scan(0, both).may_be_a_gap[1]);
+}
+
 }  // namespace
 }  // namespace spoor::hosts

@@ -66,7 +66,8 @@ bool Scans::judge(Ended& ended) {
   }
   if (!read_peers(ended)) return false;
   note(ended);
-  const bool complete = std::all_of(ended.answered.begin(), ended.answered.end(), std::identity());
+  const bool complete =
+      !ended.has_met_former && std::all_of(ended.answered.begin(), ended.answered.end(), std::identity());
   const json& report = ended.report;
   if (report["errors"] != 0) violated(ended, "directories could not be read");
   if (report["partial"] != !complete) violated(ended, "'partial' does not match its peers");
@@ -114,7 +115,10 @@ bool Scans::read_peers(Ended& ended) {
   }
   for (const std::string& name : met) {
     const auto host = std::ranges::find(hosts_, name, [](const auto& known) { return known->name(); });
-    if (host != hosts_.end() && !ended.answered[(*host)->index()]) continue;
+    const bool is_former =
+        host != hosts_.end() && knowledge_.may_meet_former(ended.host.index(), (*host)->index());
+    ended.has_met_former = ended.has_met_former || is_former;
+    if (is_former || (host != hosts_.end() && !ended.answered[(*host)->index()])) continue;
     violated(ended, "it has met '" + name + "', which responded or does not exist");
     return false;
   }

@@ -37,6 +37,7 @@ class Scans {
     Reachability::View after;
     nlohmann::json report;
     std::vector<bool> answered;
+    bool has_met_former = false;  // a former memory of a peer, see Knowledge
   };
 
   bool judge(Ended& ended);
