@@ -126,7 +126,9 @@ TEST_F(AdoptTest, WhatIsNotForThisNode_IsRefused) {
   expect_refusal(409, "wrong_node");
   frame_.sender = {"another", "n2"};
   expect_refusal(409, "wrong_node");
-  EXPECT_EQ(ask("POST", "/v1/peer/adopt", "garbage").answer->status, 400U);
+  Asked& garbage = ask("POST", "/v1/peer/adopt", "garbage");
+  wait_for(garbage);
+  EXPECT_EQ(garbage.answer->status, 400U);
 }
 
 TEST_F(AdoptTest, MoreThanThisNodeAdopts_IsRefused) {
