@@ -69,7 +69,7 @@ ScanWalk::ScanWalk(const GlobalOptions& global, const config::Config& config, co
       unfinished_(scanner::UnfinishedScan::directory_in(config.node.data_dir), files_) {
   options_.drives = drives();
   options_.rules = config::namespace_rules(config);
-  options_.own_marks = config.scan.daemons == config::Daemons::own;
+  if (config.scan.daemons == config::Daemons::own) options_.own_marks_of = config.node.name;
   options_.full = options.full;
   options_.oldest_unread = oldest_unread();
   options_.max_dirs_per_second = config.scan.max_dirs_per_second;

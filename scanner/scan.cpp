@@ -21,7 +21,6 @@ namespace spoor::scanner {
 namespace {
 
 constexpr const char* rules_key = "rules";
-constexpr const char* own_marks_key = "own_marks";
 // When the last complete scan began, and how far the time of day was ahead of the steady clock then, both in
 // nanoseconds.
 constexpr const char* clock_key = "clock";
@@ -140,11 +139,11 @@ class Scan {
     if (!rules) return rules.error();
     if (*rules != context_.options.rules.fingerprint())
       return std::string("the rules on what is ignored have changed");
-    const auto own_marks = transaction_.setting(own_marks_key);
-    if (!own_marks) return own_marks.error();
-    // What is marked on other nodes, and was not read yet, is not read any more.
-    if (context_.options.own_marks && !*own_marks)
-      return std::string("the marks of other nodes are not read from now on");
+    const auto own_marks_of = transaction_.setting(own_marks_key);
+    if (!own_marks_of) return own_marks_of.error();
+    // What was marked on other nodes, or under another name, and was not read yet, may not be read any more.
+    if (own_marks_of->value_or("") != context_.options.own_marks_of)
+      return std::string("scan.daemons or node.name has changed");
     if (!context_.input.everything.empty()) return context_.input.everything;
     if (context_.input.marks.tree_marks().covers("")) return std::string("anything may have changed");
     return std::string();
@@ -203,9 +202,7 @@ class Scan {
     if (auto kept = transaction_.set_setting(start_level_key, std::to_string(input.start_level)); !kept)
       return kept;
     if (auto kept = transaction_.set_setting(rules_key, options.rules.fingerprint()); !kept) return kept;
-    auto kept_own = options.own_marks ? transaction_.set_setting(own_marks_key, "")
-                                      : transaction_.remove_setting(own_marks_key);
-    if (!kept_own) return kept_own;
+    if (auto kept = transaction_.set_setting(own_marks_key, options.own_marks_of); !kept) return kept;
     if (auto kept = keep_clock(); !kept) return kept;
     if (auto kept = keep_stamps(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)

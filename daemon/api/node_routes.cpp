@@ -110,7 +110,8 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
   tracker::CycleRequest asked = query->request;
   // A cycle whose opening a crash would undo must not be reported as open; what is there can be read.
   if (!parts_.group_commit.health_error().empty()) asked.current = {};
-  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, parts_.persistence.membership()};
+  const bool is_closed = parts_.persistence.membership() != tracker::Membership::member;
+  peer::CycleFrame frame{node, parts_.run, parts_.rules_digest, {}, is_closed};
   auto answering = answer(parts_.persistence.tracker(), asked, std::move(frame));
   EncodedAnswer answered;
   const bool merges = asked.marks_wanted || asked.members_wanted ||

@@ -376,6 +376,10 @@ base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database
   const auto latest = scanner::latest_scan(*scans);
   if (!latest) return latest.error();
   if (*latest == 0) return peer::UnreadFrom();
+  // Scans that read this node alone need nothing of another one, and walk everything before they do.
+  const auto own_marks_of = scans->own_marks_of();
+  if (!own_marks_of) return own_marks_of.error();
+  if (!own_marks_of->empty() && *own_marks_of != id.name) return peer::UnreadFrom();
   const auto book = scans->peers();
   if (!book) return book.error();
   return peer::unread_from(*book, id);

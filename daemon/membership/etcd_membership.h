@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -125,7 +126,7 @@ class EtcdMembership {
   EtcdStatus status_;
   std::vector<peer::RegistryEntry> registry_;
   bool is_missing_ = false;
-  bool is_retired_ = false;
+  std::atomic<bool> is_retired_ = false;
   bool was_acknowledging_ = true;          // after the last refresh
   std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };

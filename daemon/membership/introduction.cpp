@@ -30,7 +30,7 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
       patience_(timers.make()) {}
 
 std::optional<tracker::Joined> Introduction::self() const {
-  if (persistence_.membership() == tracker::Membership::retired) return std::nullopt;
+  if (!is_member()) return std::nullopt;
   return tracker::Joined{id_, tracker::run_of(persistence_.runs(), clock_.steady_now() - started_at_)};
 }
 

@@ -32,7 +32,7 @@ class Introduction {
                tracker::Persistence& persistence, std::string node, const base::Clock& clock, Timers& timers);
 
   const tracker::PeerId& id() const { return id_; }
-  // As what this node introduces itself; nothing once it has retired. Thread-safe.
+  // As what this node introduces itself; nothing once it retires. Thread-safe.
   std::optional<tracker::Joined> self() const;
 
   // Thread-safe. To be read after the mark is made.

@@ -157,7 +157,7 @@ Retirement::Plan Retirement::ask(const std::vector<base::Endpoint>& members,
 // On the pool. What is copied here holds all marks that were acknowledged, since none is any more.
 Retirement::Attempt Retirement::offer(const Plan& plan, const peer::Credentials& credentials) const {
   const tracker::Retired retired{tracker::last_run_of(persistence_.runs()), plan.from};
-  peer::CycleFrame frame{options_.node, options_.run, options_.rules_digest, {}, Membership::retiring};
+  peer::CycleFrame frame{options_.node, options_.run, options_.rules_digest, {}, true};
   frame.answer.instance = introduction_.id().instance;
   frame.answer.current = persistence_.tracker().status().current;
   frame.answer.marks = peer::marks_to_hand_over(persistence_.tracker(), plan.from);

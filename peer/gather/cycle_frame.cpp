@@ -20,21 +20,7 @@ constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t frame_bytes = std::size_t{2} << 10U;  // without the marks
 constexpr std::uint8_t flag_gap = 1;
 constexpr std::uint8_t flag_complete_since_birth = 2;
-// Ignored by earlier versions.
-constexpr std::uint8_t flag_retiring = 4;
-constexpr std::uint8_t flag_retired = 8;
-
-std::uint8_t flag_of(tracker::Membership membership) {
-  switch (membership) {
-    case tracker::Membership::retiring:
-      return flag_retiring;
-    case tracker::Membership::retired:
-      return flag_retired;
-    case tracker::Membership::member:
-      break;
-  }
-  return 0;
-}
+constexpr std::uint8_t flag_closed = 4;  // ignored by earlier versions
 
 base::Error bad_frame(std::string_view what) {
   return {std::make_error_code(std::errc::bad_message),
@@ -58,7 +44,7 @@ std::string encode_cycle_frame(const CycleFrame& frame) {
   out.u64(static_cast<std::uint64_t>(std::max(answer.current_age.count(), std::int64_t{0})));
   out.u8(static_cast<std::uint8_t>((answer.gap ? flag_gap : 0) |
                                    (answer.complete_since_birth ? flag_complete_since_birth : 0) |
-                                   flag_of(frame.membership)));
+                                   (frame.is_closed ? flag_closed : 0)));
   tracker::encode_mark_set(out, answer.marks);
   out.u64(base::checksum(out.bytes()));
   return out.take();
@@ -93,9 +79,7 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   const std::uint8_t flags = in.u8();
   answer.gap = (flags & flag_gap) != 0;
   answer.complete_since_birth = (flags & flag_complete_since_birth) != 0;
-  frame.membership = (flags & flag_retired) != 0    ? tracker::Membership::retired
-                     : (flags & flag_retiring) != 0 ? tracker::Membership::retiring
-                                                    : tracker::Membership::member;
+  frame.is_closed = (flags & flag_closed) != 0;
   if (!in.ok()) return bad_frame("it is cut off");
   // The names are printed, logged, stored, and used as keys.
   if (!is_node_name(frame.sender.node) || !is_node_name(frame.sender.cluster)) {

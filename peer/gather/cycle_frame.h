@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "tracker/cycles/tracker.h"
-#include "tracker/storage/instance_record.h"
 #include "tracker/storage/snapshot.h"
 
 namespace spoor::peer {
@@ -22,8 +21,7 @@ struct CycleFrame {
   std::uint64_t run = 0;
   std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules
   tracker::CycleAnswer answer;
-  // Whether the sender acknowledges marks.
-  tracker::Membership membership = tracker::Membership::member;
+  bool is_closed = false;  // the sender acknowledges no more marks: it retires, or has retired
 };
 
 std::string encode_cycle_frame(const CycleFrame& frame);

@@ -216,15 +216,13 @@ class Gathering::State {
     const bool is_unread = cycle_of(id) == CycleId();
     const bool is_copied = known != known_.end() && known->second.standing == Standing::copied;
     // It was restored from a copy, or its name was used falsely: what it acknowledged meanwhile may be gone.
-    const bool had_retired = known != known_.end() && (known->second.standing == Standing::retired ||
-                                                       known->second.standing == Standing::returned);
-    const bool is_closed = frame.membership != tracker::Membership::member;
-    if (had_retired && !is_closed)
+    if (frame.is_closed) is_closed_.insert(id);
+    if (had_retired(id) && !frame.is_closed)
       gathered_.gaps.push_back(fmt::format("peer '{}' had retired, and is a member again", peer.name));
     // What was never read is read from its birth on: nothing that was acknowledged before is missing, since
     // no instance acknowledges marks before another member has recorded it. Nothing is missing of one that
     // had retired, and still acknowledges none, whatever its cycles are after a crash.
-    const bool is_settled = had_retired && is_closed;
+    const bool is_settled = had_retired(id) && frame.is_closed;
     if (is_copied || (!is_settled && (is_unread ? !answer.complete_since_birth : answer.gap))) {
       gathered_.gaps.push_back(
           is_unread
@@ -250,11 +248,10 @@ class Gathering::State {
     const std::string home = !is_own_url                      ? peer.url
                              : peer.name == options_.own_name ? std::string()
                                                               : entry.home;
-    entry = {
-        .cycle = answer.current,
-        .home = home,
-        .standing = frame.membership == tracker::Membership::retired ? Standing::retired : Standing::expected,
-        .run = entry.run};
+    entry = {.cycle = answer.current,
+             .home = home,
+             .standing = is_settled ? Standing::retired : Standing::expected,
+             .run = entry.run};
     is_read_.insert(id);
     gathered_.peers.push_back({peer.name, peer.url, true, {}});
   }
@@ -308,24 +305,38 @@ class Gathering::State {
       peer.run = run;
       peer.silent = {};
       if (peer.standing == Standing::gone) peer.standing = Standing::expected;  // it has returned
-      if (peer.standing == Standing::retired && !is_read_.contains(id)) peer.standing = Standing::returned;
+      if (had_retired(id)) meet_again(id, peer);
     }
-    if (are_too_many)
+    if (are_too_many && !options_.own_only)
       gathered_.gaps.push_back(
           fmt::format("peers reported more than {} members that were never read", unread_max));
+  }
+
+  bool had_retired(const PeerId& id) const {
+    const auto known = known_.find(id);
+    return known != known_.end() && known->second.standing == Standing::retired;
+  }
+
+  // One that had retired has run from an old copy of its files: the cycle in the book is not of its memory.
+  void meet_again(const PeerId& id, KnownPeer& peer) {
+    if (is_closed_.contains(id)) {
+      gathered_.gaps.push_back(fmt::format("peer '{}' had retired, and was a member again", id.name));
+    } else if (!is_read_.contains(id)) {
+      peer.standing = Standing::copied;
+    }
   }
 
   // Members whose marks others have adopted: they are not expected. This scan has read the marks, but for
   // those before the ones adopted.
   void take_retired() {
+    if (options_.own_only) return;  // the member with the marks is not read
     for (const auto& [id, retired] : retired_) {
       KnownPeer& peer = gathered_.book[id];
-      if (retired.run < peer.run) continue;                           // it runs again
+      if (retired.run < peer.run) continue;  // it runs again
+      if (had_retired(id) && retired.run > known_.at(id).run) meet_again(id, peer);
       const bool is_first = known_.empty() && !options_.has_scanned;  // which walks everything
       const bool is_covered = is_first || is_read_.contains(id) ||
                               (peer.standing != Standing::copied && peer.cycle >= retired.adopted_from);
-      // Nothing of others is missing here. Later scans expect it.
-      if (options_.own_only && !is_covered) continue;
       peer.run = retired.run;
       peer.standing = Standing::retired;
       peer.silent = {};
@@ -445,6 +456,7 @@ class Gathering::State {
   std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
   std::map<PeerId, tracker::Retired> retired_;
   std::set<PeerId> is_read_;
+  std::set<PeerId> is_closed_;    // read, and acknowledges no more marks
   std::set<PeerId> is_running_;   // found, and not read
   std::set<std::string> failed_;  // the names of those that were not read
   std::set<std::string> unread_;  // the homes of expected peers that were not read

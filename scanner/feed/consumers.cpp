@@ -143,8 +143,12 @@ base::Result<> Consumers::move(const Consumer& consumer) { return write_surely(c
 base::Result<> Consumers::write_surely(const Consumer& consumer, bool has_to_exist) {
   auto done = write(consumer, has_to_exist);
   if (done || done.error().code != Errc::database_failed) return done;
-  auto anew = open_file(database_->getFilename());
-  const auto found = anew ? anew->find(consumer.name) : anew.error();
+  // Not open_file(): what it closes beside SQLite drops the locks of other threads on the file.
+  const auto found = guarded("look up a consumer", *database_, [&] {
+    return Consumers(std::make_unique<SQLite::Database>(database_->getFilename(), SQLite::OPEN_READWRITE,
+                                                        busy_timeout_ms, checksum_vfs()))
+        .find(consumer.name);
+  });
   return found && *found == consumer ? base::Result<>() : done;
 }
 

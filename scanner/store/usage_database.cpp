@@ -257,6 +257,11 @@ base::Result<tracker::PeerBook> UsageDatabase::peers() {
   });
 }
 
+base::Result<std::string> UsageDatabase::own_marks_of() {
+  return guarded("read a setting", *database_,
+                 [&] { return text_setting(*database_, own_marks_key).value_or(""); });
+}
+
 base::Result<std::size_t> UsageDatabase::start_level() {
   return guarded("read a setting", *database_, [&] {
     const std::string text = text_setting(*database_, start_level_key).value_or("");

@@ -33,6 +33,7 @@ struct StoredDrive {
 
 // Keys of the settings in the database.
 inline constexpr const char* start_level_key = "start_level";
+inline constexpr const char* own_marks_key = "own_marks";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
 // Of the history (scanner/history/scan_history.h): the time of the first scan with one, the last scan, the
 // settings of that scan, how much is kept, and KnownDirectories of that scan.
@@ -86,6 +87,8 @@ class UsageDatabase {
 
   // The level that the last committed scan requests for the next cycle; 0 if none is stored or it is invalid.
   base::Result<std::size_t> start_level();
+  // ScanOptions::own_marks_of of the last scan.
+  base::Result<std::string> own_marks_of();
 
   // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,

@@ -48,7 +48,8 @@ struct ScanOptions {
   // walked in full.
   std::vector<Drive> drives;
   tracker::NamespaceRules rules;
-  bool own_marks = false;  // the marks of other nodes are not read
+  // Of the node, if the marks of other nodes are not read; else empty.
+  std::string own_marks_of = {};
   // Walk everything, and accept drives as they are that look unmounted.
   bool full = false;
   std::uint64_t max_dirs_per_second = 0;    // 0: no limit

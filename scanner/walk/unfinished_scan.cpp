@@ -106,7 +106,7 @@ std::string encode_setting(std::string_view database, std::uint64_t scan, const 
   }
   out.u8(options.file_feed ? 1 : 0);
   out.u8(options.owners_depth ? 1 : 0);
-  if (options.own_marks) put_text(out, "own marks");
+  put_text(out, options.own_marks_of);
   return out.take();
 }
 

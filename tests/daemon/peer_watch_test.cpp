@@ -123,11 +123,11 @@ class PeerWatchTest : public SteppedNode {
 
 // It may have handed its records on already.
 TEST_F(PeerWatchTest, PeersThatRetire_DoNotCountAsRecords) {
-  for (const char* host : {"a", "b"}) cluster_[host].membership = tracker::Membership::retiring;
+  for (const char* host : {"a", "b"}) cluster_[host].is_closed = true;
   watch_.start();
   settle();
   EXPECT_FALSE(is_open());
-  cluster_["b"].membership = tracker::Membership::member;
+  cluster_["b"].is_closed = false;
   pass(seconds(30));
   EXPECT_TRUE(is_open());
 }

@@ -34,6 +34,16 @@ TEST_F(ReportsTest, Unread_IsTheCycleOfTheLastScan) {
   store({"a"});
   EXPECT_EQ(ask("", id).body, R"({"unread_from":7})");
   EXPECT_EQ(ask("", {"n2", tracker::InstanceId::random()}).body, R"({"unread_from":0})");
+  const auto read_alone = [&](const std::string& node) {
+    auto database = scanner::UsageDatabase::open(file_).value();
+    auto transaction = database.begin_scan().value();
+    ASSERT_TRUE(transaction->set_setting(scanner::own_marks_key, node));
+    ASSERT_TRUE(transaction->commit({}));
+  };
+  read_alone("n1");
+  EXPECT_EQ(ask("", id).body, R"({"unread_from":null})") << "they read n1 alone";
+  read_alone("n2");
+  EXPECT_EQ(ask("", id).body, R"({"unread_from":7})");
   expect_problem(ask("another", id), 409, "wrong_cluster");
   expect_problem(unread(R"({"cluster":""})"), 400, "invalid_request");
   expect_problem(unread("garbage"), 400, "invalid_json");

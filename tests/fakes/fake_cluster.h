@@ -36,7 +36,7 @@ class FakeCluster final : public peer::Transport {
     bool is_own_authority = true;                      // an authority of the operator signed it
     std::vector<tracker::CycleRequest> asked;          // the requests received so far
     std::optional<tracker::Joined> met = {};           // introduced itself by the last of them
-    tracker::Membership membership = tracker::Membership::member;
+    bool is_closed = false;
     base::Result<peer::UnreadFrom> unread = peer::UnreadFrom();  // its response to a node that retires
     std::vector<peer::AdoptQuery> offered = {};                  // the marks that it was to adopt
     unsigned adopt_status = 200;                                 // 0: no response
@@ -121,7 +121,7 @@ class FakeCluster final : public peer::Transport {
     if (!node.tracker->is_in_reach(query->request.current))
       return peer::HttpResponse{409, "application/problem+json", R"({"detail":"out of reach"})"};
     auto body = peer::encode_cycle_frame(
-        {node.identity, node.run, node.rules_digest, node.tracker->cycle(query->request), node.membership});
+        {node.identity, node.run, node.rules_digest, node.tracker->cycle(query->request), node.is_closed});
     if (body.size() > node.body_bytes_max)
       return base::Error(std::make_error_code(std::errc::message_size), "too large");
     return peer::HttpResponse{200, std::string(peer::cycle_frame_content_type), std::move(body),

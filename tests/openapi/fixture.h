@@ -61,8 +61,7 @@ class OpenApiTest : public testing::Test {
   static std::string retiring_frame(const std::string& cluster, const std::string& node,
                                     tracker::MarkSet marks = {},
                                     const tracker::NamespaceRules::Options& rules = {}) {
-    peer::CycleFrame frame{
-        {cluster, node}, 1, tracker::NamespaceRules(rules).digest(), {}, tracker::Membership::retiring};
+    peer::CycleFrame frame{{cluster, node}, 1, tracker::NamespaceRules(rules).digest(), {}, true};
     frame.answer.instance = tracker::InstanceId::parse(std::string(32, 'a')).value();
     frame.answer.current = {1};
     frame.answer.marks = std::move(marks);

@@ -81,18 +81,16 @@ TEST_F(ScanTest, TrackerGap_WalksEverything) {
   expect_exact();
 }
 
-// Marks of other nodes that the last scan did not read are read by none any more.
+// What was marked on other nodes, or by a tracker of another name, may not be read any more.
 TEST_F(ScanTest, MarksOfOtherNodesNotReadFromNowOn_AreAFullScanOnce) {
   scan();
-  options.own_marks = true;
-  const ScanReport report = scan();
-  EXPECT_TRUE(report.record.walked_everything);
-  EXPECT_EQ(report.record.reason, "the marks of other nodes are not read from now on");
-  EXPECT_FALSE(scan().record.walked_everything);
-  options.own_marks = false;
-  EXPECT_FALSE(scan().record.walked_everything) << "they are read from where they were read last";
-  options.own_marks = true;
-  EXPECT_TRUE(scan().record.walked_everything);
+  for (const char* node : {"n1", "n2", ""}) {
+    options.own_marks_of = node;
+    const ScanReport report = scan();
+    EXPECT_TRUE(report.record.walked_everything) << node;
+    EXPECT_EQ(report.record.reason, "scan.daemons or node.name has changed");
+    EXPECT_FALSE(scan().record.walked_everything);
+  }
 }
 
 TEST_F(ScanTest, TreeMarkOnRoot_IsAFullScan) {

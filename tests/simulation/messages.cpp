@@ -199,7 +199,7 @@ void World::deliver_answer(const Message& message) {
 
 void World::greet(std::size_t at) {
   Host& host = *hosts_[at];
-  if (!host.node.runs() || host.node.has_retired()) return;
+  if (!host.node.runs() || !host.node.is_member()) return;
   host.greets_soon = false;
   for (const std::size_t each : members()) {
     if (each == at) continue;

@@ -166,7 +166,7 @@ Node::Answer Node::answer(const std::string& body) {
   if (!persistence_->journal_status().error.empty()) asked.current = {};
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
   frame.answer = tracker().cycle(asked);
-  frame.membership = persistence_->membership();
+  frame.is_closed = !is_member();
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
   if (query->member && bug_ != Bug::join_unrecorded) {
@@ -205,7 +205,7 @@ std::string Node::greeting() const {
 // Corresponds to daemon/membership/introduction.cpp.
 bool Node::meet(const peer::HttpResponse& response) {
   const auto frame = peer::decode_cycle_frame(response.body);
-  if (!frame || (frame->membership != tracker::Membership::member && bug_ != Bug::records_late)) return false;
+  if (!frame || (frame->is_closed && bug_ != Bug::records_late)) return false;
   const tracker::Mark joined = tracker::joined_mark({{frame->sender.node, frame->answer.instance}, 0});
   tracker().mark({&joined, 1});
   static_cast<void>(persistence_->note_introduced());

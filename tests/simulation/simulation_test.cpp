@@ -47,7 +47,7 @@ TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
   EXPECT_TRUE(is_noticed(Bug::acknowledges_early, 16));
 }
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::span_skipped, 8)); }
-TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 16)); }
+TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 48)); }
 TEST(SimulationTest, RecordsLateBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::records_late, 80, 1)); }
 TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_too_little, 48)); }
 TEST(SimulationTest, AdoptsInMemoryBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_in_memory, 80, 1)); }

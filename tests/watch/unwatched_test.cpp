@@ -70,7 +70,7 @@ TEST_F(UnwatchedTest, OwnDaemonAlone_PeerThatIsDownCostsNothing) {
   EXPECT_EQ(scan_with("all").code, 3);
   const auto first = scan_with("own");
   EXPECT_EQ(first.code, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("the marks of other nodes are not read from now on"));
+  EXPECT_THAT(first.out, HasSubstr("scan.daemons or node.name has changed"));
   change("second");
   const auto later = scan_with("own");
   EXPECT_EQ(later.code, 0) << later.err;

@@ -39,11 +39,10 @@ constexpr std::uint64_t last_run_of(std::uint64_t starts) { return run_of(starts
 enum class Standing {
   expected,  // a scan that does not read it is partial
   gone,      // everything was walked in its place. If it responds again, it is read from its cycle on
-  copied,    // two trackers responded with this id: the next read is a gap
+  copied,    // there are, or were, two trackers with this id: the next read is a gap
   retired,   // it acknowledges no marks, and all that it has acknowledged are walked
-  returned,  // it had retired, and was met again: the next read is a gap if it acknowledges marks
 };
-inline constexpr Standing standing_max = Standing::returned;
+inline constexpr Standing standing_max = Standing::retired;
 
 struct KnownPeer {
   // The first cycle whose marks are not walked yet; 0: it was never read, and all its marks are to be walked.

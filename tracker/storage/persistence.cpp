@@ -54,10 +54,13 @@ base::Result<> Persistence::begin() {
     runs_ = (*input.record)->runs;
     membership_ = (*input.record)->membership;
   }
-  // An old copy of the files has a larger number, too.
-  const auto minutes = std::chrono::floor<std::chrono::minutes>(clock_.wall_now().time_since_epoch()).count();
-  runs_ =
-      std::max(runs_ + 1, static_cast<std::uint64_t>(std::clamp(minutes, decltype(minutes){0}, minutes_max)));
+  // So an old copy of the files has a larger number, too; not while it retires, which is repeated under one.
+  if (membership_ == Membership::member) {
+    const auto minutes =
+        std::chrono::floor<std::chrono::minutes>(clock_.wall_now().time_since_epoch()).count();
+    runs_ = std::max(runs_ + 1,
+                     static_cast<std::uint64_t>(std::clamp(minutes, decltype(minutes){0}, minutes_max)));
+  }
   report_.loss = std::move(recovery.loss);
   if (!recovery.cut_off.empty()) report_.notes.push_back(std::move(recovery.cut_off));
 

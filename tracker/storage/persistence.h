@@ -103,7 +103,7 @@ class Persistence {
   // much memory here.
   base::Result<JournalPosition> adopt(MarkSet marks);
 
-  // Grows with each start of this instance.
+  // Grows with each start of this instance, until it retires.
   std::uint64_t runs() const { return runs_; }
 
   // Whether the journal is so large that a save should free it. Never blocks.
