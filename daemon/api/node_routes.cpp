@@ -351,8 +351,7 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
     reasons.push_back(std::move(health_error));
   }
-  if (parts_.persistence.membership() != tracker::Membership::member)
-    reasons.push_back(parts_.introduction.error());
+  if (tracker::is_leaving(parts_.persistence.membership())) reasons.push_back(parts_.introduction.error());
   for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;
 }

@@ -64,7 +64,7 @@ class Introduction {
   void stop();
 
  private:
-  bool is_member() const { return persistence_.membership() == tracker::Membership::member; }
+  bool is_member() const { return !tracker::is_leaving(persistence_.membership()); }
   boost::asio::awaitable<void> end_waiting();
 
   boost::asio::io_context& context_;

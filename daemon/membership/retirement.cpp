@@ -92,7 +92,7 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
     co_return failure(std::errc::host_unreachable,
                       fmt::format("no other member responds: {}", fmt::join(plan.silent, "; ")));
   }
-  const bool was_member = persistence_.membership() == Membership::member;
+  const Membership before = persistence_.membership();
   const auto noted = co_await introduction_.note(Membership::retiring);
   if (!noted) co_return base::wrap("that this node retires is not stored", noted.error());
   const Attempt attempt = co_await run_on(pool_, [&] { return offer(plan, credentials); });
@@ -108,9 +108,9 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
     co_return done;
   }
   const std::string problems = fmt::format("{}", fmt::join(attempt.problems, "; "));
-  if (!attempt.is_certain || !was_member)
+  if (!attempt.is_certain || tracker::is_leaving(before))
     co_return closed("it is not known that another member has those of this node: " + problems);
-  const auto reopened = co_await introduction_.note(Membership::member);
+  const auto reopened = co_await introduction_.note(before);
   if (!reopened)
     co_return closed(
         fmt::format("no member adopts those of this node ({}), and that it stays a member is not "

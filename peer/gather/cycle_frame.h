@@ -21,7 +21,8 @@ struct CycleFrame {
   std::uint64_t run = 0;
   std::uint64_t rules_digest = 0;  // of the sender's NamespaceRules
   tracker::CycleAnswer answer;
-  bool is_closed = false;  // the sender acknowledges no more marks: it retires, or has retired
+  // The sender acknowledges no marks: it retires, has retired, or began after that and is not recorded yet.
+  bool is_closed = false;
 };
 
 std::string encode_cycle_frame(const CycleFrame& frame);

@@ -166,7 +166,7 @@ Node::Answer Node::answer(const std::string& body) {
   if (!persistence_->journal_status().error.empty()) asked.current = {};
   peer::CycleFrame frame{{cluster, name_}, runs_, 0, {}};
   frame.answer = tracker().cycle(asked);
-  frame.is_closed = !is_member();
+  frame.is_closed = persistence_->membership() != tracker::Membership::member;
   apply_bug(asked, frame.answer);
   made.position = frame.answer.position;
   if (query->member && bug_ != Bug::join_unrecorded) {

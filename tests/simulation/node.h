@@ -84,7 +84,7 @@ class Node {
   };
   Answer answer(const std::string& body);
 
-  bool is_member() const { return persistence_->membership() == tracker::Membership::member; }
+  bool is_member() const { return !tracker::is_leaving(persistence_->membership()); }
   bool has_retired() const { return persistence_->membership() == tracker::Membership::retired; }
   bool note(tracker::Membership membership) { return persistence_->note_membership(membership).has_value(); }
   tracker::CycleId current() const { return tracker().status().current; }

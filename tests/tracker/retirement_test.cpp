@@ -158,7 +158,7 @@ TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
       Node node = start();
       EXPECT_EQ(node.loss(), "");
       EXPECT_NE(node.instance(), before);
-      EXPECT_EQ(node.persistence().membership(), Membership::member);
+      EXPECT_EQ(node.persistence().membership(), Membership::returned);
       EXPECT_FALSE(node.persistence().is_introduced());
       const TrackerState state = node.tracker().state();
       EXPECT_TRUE(state.complete_since_birth);
@@ -169,6 +169,9 @@ TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
     Node node = start();
     EXPECT_EQ(node.loss(), "");
     EXPECT_TRUE(node.is_dirty("bucket/b")) << "its journal is that of the new instance";
+    EXPECT_EQ(node.persistence().membership(), Membership::returned) << "until a member has recorded it";
+    ASSERT_TRUE(node.persistence().note_introduced());
+    EXPECT_EQ(node.persistence().membership(), Membership::member);
   }
 }
 

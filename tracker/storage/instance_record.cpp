@@ -25,6 +25,8 @@ Durability parse_durability(std::string_view text) {
 
 std::string_view to_string(Membership membership) {
   switch (membership) {
+    case Membership::returned:
+      return "returned";
     case Membership::retiring:
       return "retiring";
     case Membership::retired:
@@ -37,7 +39,7 @@ std::string_view to_string(Membership membership) {
 
 // Of an unknown value, it is not known that marks may be acknowledged.
 Membership parse_membership(std::string_view text) {
-  for (const Membership each : {Membership::member, Membership::retired}) {
+  for (const Membership each : {Membership::member, Membership::returned, Membership::retired}) {
     if (text == to_string(each)) return each;
   }
   return text.empty() ? Membership::member : Membership::retiring;

@@ -43,9 +43,16 @@ struct CleanStop {
 // Whether the instance acknowledges marks (docs/cluster.md, "Leaving").
 enum class Membership {
   member,
+  // A member that began after a retirement, and that no other one has recorded yet: the records that it makes
+  // count for nobody, since no scan may know of it.
+  returned,
   retiring,  // no more: another tracker may have its marks
   retired,   // another tracker has its marks. The next start begins a new instance
 };
+
+constexpr bool is_leaving(Membership membership) {
+  return membership == Membership::retiring || membership == Membership::retired;
+}
 
 struct InstanceRecord {
   InstanceId instance;

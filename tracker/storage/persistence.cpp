@@ -53,9 +53,11 @@ base::Result<> Persistence::begin() {
     is_introduced_ = (*input.record)->is_introduced;
     runs_ = (*input.record)->runs;
     membership_ = (*input.record)->membership;
+  } else if (living && (*input.record)->membership == Membership::retired) {
+    membership_ = Membership::returned;
   }
   // So an old copy of the files has a larger number, too; not while it retires, which is repeated under one.
-  if (membership_ == Membership::member) {
+  if (!is_leaving(membership_)) {
     const auto minutes =
         std::chrono::floor<std::chrono::minutes>(clock_.wall_now().time_since_epoch()).count();
     runs_ = std::max(runs_ + 1,
@@ -103,8 +105,13 @@ base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
 base::Result<> Persistence::note_introduced() {
   const std::scoped_lock lock(noting_);
   if (is_introduced_.exchange(true)) return {};
+  const Membership before = membership_;
+  if (before == Membership::returned) membership_ = Membership::member;
   auto done = write_record({});
-  if (!done) is_introduced_ = false;
+  if (!done) {
+    is_introduced_ = false;
+    membership_ = before;
+  }
   return done;
 }
 
