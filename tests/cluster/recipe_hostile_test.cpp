@@ -135,7 +135,7 @@ TEST_F(HostileListTest, PathThatLeadsOutOfTheDrive_IsRefused) {
   cluster_.scan(node());
   run();
   std::ofstream(work_ / "bin/spoor")
-      << "#!/bin/bash\ncase \"$*\" in *-0*) printf '../outside/deep/\\0';; *) exec '" << SPOOR
+      << "#!/bin/bash\ncase \" $* \" in *' -0 '*) printf '../outside/deep/\\0';; *) exec '" << SPOOR
       << "' \"$@\";; esac\n";
   fs::permissions(work_ / "bin/spoor", fs::perms(0755));
   auto command = run_command("copy");
