@@ -51,9 +51,8 @@ std::string without_others(const Facts& facts) {
         return std::ranges::find(watched, drive) != watched.end();
       });
   if (!are_all_watched) return {};
-  return "; or set scan.daemons to \"own\", if nothing but this machine writes to its drives: spoor-watch "
-         "marks "
-         "all that changes there";
+  return "; or set scan.daemons to \"own\", if no other host writes to these drives: spoor-watch marks all "
+         "that changes there";
 }
 
 }  // namespace

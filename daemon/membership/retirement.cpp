@@ -110,7 +110,9 @@ asio::awaitable<base::Result<Retirement::Done>> Retirement::hand_over() {
   const std::string problems = fmt::format("{}", fmt::join(attempt.problems, "; "));
   if (!attempt.is_certain || tracker::is_leaving(before))
     co_return closed("it is not known that another member has those of this node: " + problems);
-  const auto reopened = co_await introduction_.note(before);
+  // Another member may have recorded it meanwhile.
+  const Membership after = persistence_.is_introduced() ? Membership::member : before;
+  const auto reopened = co_await introduction_.note(after);
   if (!reopened)
     co_return closed(
         fmt::format("no member adopts those of this node ({}), and that it stays a member is not "
