@@ -28,6 +28,12 @@ class ByteWriter {
     raw(value);
   }
 
+  // The same with a 64-bit length, of any length.
+  void text(std::string_view value) {
+    u64(value.size());
+    raw(value);
+  }
+
   // In one copy if the machine is little-endian: there can be many words.
   void words(std::span<const std::uint64_t> values) {
     if constexpr (boost::endian::order::native == boost::endian::order::little) {
@@ -64,6 +70,7 @@ class ByteReader {
   std::uint64_t u64() { return get<std::uint64_t>(); }
   std::uint64_t u64_big() { return get<std::uint64_t, boost::endian::order::big>(); }
   std::string_view short_string() { return raw(u16()); }
+  std::string_view text() { return raw(u64()); }
 
   // Reads values.size() words.
   void words(std::span<std::uint64_t> values) {

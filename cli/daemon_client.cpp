@@ -11,8 +11,6 @@
 namespace spoor::cli {
 namespace {
 
-constexpr std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
-
 // The failure of a request to the daemon of this node, and what to do about it.
 base::Error with_advice(const base::Error& error, const base::Endpoint& endpoint) {
   std::string advice;
@@ -36,8 +34,7 @@ std::string socket_advice(const base::Endpoint& endpoint, const std::filesystem:
 
 }  // namespace
 
-base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
-                                                std::chrono::milliseconds timeout) {
+base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global, Limits limits) {
   auto endpoint = global.own_endpoint();
   if (!endpoint) return endpoint.error();
   auto credentials = global.own_credentials(*endpoint);
@@ -47,21 +44,29 @@ base::Result<DaemonClient> DaemonClient::create(const GlobalOptions& global,
   if (is_on_loopback(*endpoint) && config) {
     if (const auto own = config::own_endpoint(*config)) socket = own->unix_path;
   }
-  auto transport = peer::make_http_transport(
-      {.credentials = *std::move(credentials), .timeout = timeout, .body_bytes_max = body_bytes_max});
+  auto transport = peer::make_http_transport({.credentials = *std::move(credentials),
+                                              .timeout = limits.timeout,
+                                              .body_bytes_max = limits.body_bytes_max,
+                                              .bodies_bytes_max = limits.body_bytes_max});
   return DaemonClient(*std::move(endpoint), std::move(socket), std::move(transport));
+}
+
+base::Result<peer::HttpResponse> DaemonClient::send(const peer::HttpRequest& request) {
+  auto response = peer::exchange(*transport_, request);
+  if (!response) return with_advice(response.error(), endpoint_);
+  if (response->status == 401 || response->status == 403) {
+    return base::Error(std::make_error_code(std::errc::io_error),
+                       peer::problem_detail(*response) + socket_advice(endpoint_, socket_));
+  }
+  return response;
 }
 
 base::Result<nlohmann::ordered_json> DaemonClient::exchange(const std::string& method,
                                                             const std::string& target) {
-  const auto response = peer::exchange(*transport_, {endpoint_, method, target, {}, {}});
-  if (!response) return with_advice(response.error(), endpoint_);
-  if (!response->is_success()) {
-    const bool is_refused = response->status == 401 || response->status == 403;
-    return base::Error(
-        std::make_error_code(std::errc::io_error),
-        peer::problem_detail(*response) + (is_refused ? socket_advice(endpoint_, socket_) : ""));
-  }
+  const auto response = send({endpoint_, method, target, {}, {}});
+  if (!response) return response.error();
+  if (!response->is_success())
+    return base::Error(std::make_error_code(std::errc::io_error), peer::problem_detail(*response));
   auto json = peer::json_object(*response);
   if (json.is_object()) return json;
   return base::Error(

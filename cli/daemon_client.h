@@ -17,9 +17,17 @@ namespace spoor::cli {
 // Not thread-safe.
 class DaemonClient {
  public:
+  struct Limits {
+    std::chrono::milliseconds timeout{10'000};
+    std::uint64_t body_bytes_max = std::uint64_t{32} << 20U;
+  };
+
   // Does not connect yet. Fails if neither the options nor the configuration name a daemon.
-  static base::Result<DaemonClient> create(
-      const GlobalOptions& global, std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000));
+  static base::Result<DaemonClient> create(const GlobalOptions& global, Limits limits);
+  static base::Result<DaemonClient> create(const GlobalOptions& global) { return create(global, {}); }
+
+  // The response, whatever its status; an error says what to do about it.
+  base::Result<peer::HttpResponse> send(const peer::HttpRequest& request);
 
   // Returns the JSON object of the daemon's response. Any other response is an error, with the detail of its
   // problem document if it has one.

@@ -26,7 +26,7 @@ std::string drives_text(const ordered_json& drives) {
 
 void ask(const GlobalOptions& global, const std::string& method, const std::string& target, bool as_json) {
   // The daemon writes to the drive before it responds to `accept`.
-  auto daemon = or_fail(DaemonClient::create(global, std::chrono::minutes(1)), exit_usage);
+  auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
   const auto json = or_fail(daemon.exchange(method, target));
   if (as_json) return print_json(json);
   print_text(drives_text(json.at("drives")));

@@ -239,7 +239,7 @@ class ScanCommand {
   }
 
   base::Result<GatheredMarks> ask(const StoredScan& stored, base::WallTime started_at) const {
-    return gather_marks(global_, config_, clock_, stored, started_at, flags_.dry_run, flags_.full);
+    return gather_marks(global_, config_, stored, started_at, flags_.dry_run, flags_.full);
   }
 
   scanner::ScanInput input_of(const GatheredMarks& answer, const StoredScan& stored) const {

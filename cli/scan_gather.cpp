@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/file_system.h"
 #include "base/printable.h"
-#include "cli/etcd_connection.h"
+#include "cli/daemon_client.h"
 #include "config/derived.h"
-#include "peer/http/http_transport.h"
-#include "peer/membership/dns_members.h"
-#include "peer/membership/etcd_members.h"
-#include "peer/membership/membership.h"
+#include "peer/gather/gather_exchange.h"
 #include "tracker/storage/instance_record.h"
 
 namespace spoor::cli {
@@ -24,8 +19,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr unsigned attempts_max = 3;  // per peer: it may be restarting
-constexpr int round_timeouts = 6;     // the time limit of all peers together, in limits of one peer
+// In limits of one peer: three rounds of six each, and as much behind a scan that was killed.
+constexpr int timeouts_max = 40;
+constexpr std::chrono::minutes margin{1};  // for the DNS, etcd and merging
+constexpr std::uint64_t response_bytes_max = std::uint64_t{1} << 30U;  // twice what the daemon gathers
 
 // The instance that the daemon of this node wrote when it started.
 base::Result<tracker::InstanceId> own_instance(const config::Config& config) {
@@ -34,36 +31,8 @@ base::Result<tracker::InstanceId> own_instance(const config::Config& config) {
   if (!record) return record.error();
   if (*record) return (*record)->instance;
   return base::Error(std::make_error_code(std::errc::no_such_file_or_directory),
-                     fmt::format("{} has no instance.json", config.node.data_dir.native()));
-}
-
-base::Result<peer::HttpTransport::Options> transport_options(const GlobalOptions& global,
-                                                             const config::Config& config,
-                                                             const peer::MembershipView& members) {
-  auto peers = config.peers;
-  if (!global.token_file.empty()) peers.token_file = global.token_file;
-  auto credentials = peer_credentials(peers);
-  if (!credentials) return credentials.error();
-  if (!peers.token_to_all) credentials->trusted_urls = members.named_urls;
-  return peer::HttpTransport::Options{.credentials = *credentials,
-                                      .timeout = peers.timeout,
-                                      .total_timeout = round_timeouts * peers.timeout,
-                                      .attempts_max = attempts_max};
-}
-
-base::Result<std::vector<peer::SourceListing>> list_members(const config::Config& config,
-                                                            const base::Clock& clock) {
-  peer::DnsMembers dns(std::make_shared<peer::DnsResolver>(peer::DnsResolver::Options{
-                           .servers = config.peers.dns_servers, .timeout = config.peers.timeout}),
-                       {.names = config.peers.dns, .is_tls = config.peers.dns_tls});
-  auto listings = dns.list();
-  if (!config.peers.etcd) return listings;
-  auto connection = EtcdConnection::open(config, clock);
-  if (!connection) return connection.error();
-  peer::EtcdMembers etcd((*connection)->client, (*connection)->location,
-                         config::advertised_url(config).value());
-  std::ranges::move(etcd.list(), std::back_inserter(listings));
-  return listings;
+                     fmt::format("{} has no instance.json: no spoord has started with this node.data_dir",
+                                 config.node.data_dir.native()));
 }
 
 // A clock that went back adds nothing.
@@ -71,11 +40,30 @@ milliseconds time_between(const std::optional<base::WallTime>& last, base::WallT
   return last && now > *last ? std::chrono::floor<milliseconds>(now - *last) : milliseconds(0);
 }
 
-base::Error too_few_responses(const config::Config& config, const peer::Gathered& gathered,
-                              const std::string& note) {
-  std::string why = config.scan.require == config::Require::all
-                        ? "not every peer answered (scan.require is \"all\")"
-                        : "no peer answered, not even this node's daemon";
+base::Result<peer::Gathered> ask_daemon(const GlobalOptions& global, const config::Config& config,
+                                        peer::GatherQuery query) {
+  auto daemon = DaemonClient::create(global, {.timeout = timeouts_max * config.peers.timeout + margin,
+                                              .body_bytes_max = response_bytes_max});
+  if (!daemon) return daemon.error();
+  const auto instance = own_instance(config);
+  if (!instance) return instance.error();
+  query.instance = *instance;
+  auto gathered = peer::read_gathered(daemon->send(peer::gather_request(daemon->endpoint(), query)));
+  if (gathered) gathered->marks.unpack();
+  return gathered;
+}
+
+// What a full scan walks without the daemon, which has the marks for the next one.
+peer::Gathered nothing_gathered(const config::Config& config, const tracker::PeerBook& book,
+                                const base::Error& why) {
+  peer::Gathered gathered;
+  gathered.book = book;
+  gathered.peers.push_back({config.node.name, "", false, why.message});
+  return gathered;
+}
+
+base::Error too_few_responses(const peer::Gathered& gathered, const std::string& note) {
+  std::string why = "not every peer answered (scan.require is \"all\")";
   for (const auto& peer : gathered.peers) {
     if (!peer.ok) why += fmt::format("\n  {}: {}", base::printable(peer.name), base::printable(peer.error));
   }
@@ -87,40 +75,28 @@ base::Error too_few_responses(const config::Config& config, const peer::Gathered
 }  // namespace
 
 base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const config::Config& config,
-                                         const base::Clock& clock, const StoredScan& stored,
-                                         base::WallTime started_at, bool dry_run, bool full) {
-  auto own = global.url ? base::parse_endpoint(*global.url) : config::own_endpoint(config);
-  if (!own) return own.error();
-  const bool own_only = config.scan.daemons == config::Daemons::own;
-  const auto listings =
-      own_only ? base::Result<std::vector<peer::SourceListing>>() : list_members(config, clock);
-  if (!listings) return listings.error();
-  const auto members = peer::merge_members(
-      *own, own_only ? std::vector<base::Endpoint>() : config.peers.static_endpoints, *listings);
-  const auto transport_of = transport_options(global, config, members);
-  if (!transport_of) return transport_of.error();
-  peer::HttpTransport transport(*transport_of);
-
-  auto gathered = peer::gather(transport, stored.peers,
-                               {.members = members,
-                                .cluster = config.node.cluster,
-                                .rules_digest = config::namespace_rules(config).digest(),
-                                .own_url = own->to_string(),
-                                .own_name = config.node.name,
-                                .own_instance = [&config] { return own_instance(config); },
-                                .min_cycle_age = config.scan.min_cycle_age,
-                                .forget_after = config.peers.forget_after,
-                                .own_only = own_only,
-                                .has_scanned = stored.started_at.has_value(),
-                                .since_last_scan = time_between(stored.started_at, started_at),
-                                .start_level = stored.start_level,
-                                .read_only = dry_run});
-  const std::string note = fmt::format("{}", fmt::join(gathered.warnings, "; "));
-  const bool is_enough = config.scan.require == config::Require::all
-                             ? gathered.complete()
-                             : full || gathered.any_answered() || !gathered.gaps.empty();
-  if (!is_enough) return too_few_responses(config, gathered, note);
-  return GatheredMarks{std::move(gathered), note, started_at};
+                                         const StoredScan& stored, base::WallTime started_at, bool dry_run,
+                                         bool full) {
+  auto gathered = ask_daemon(global, config,
+                             {.node = {config.node.cluster, config.node.name},
+                              .members_digest = config::members_digest(config.peers),
+                              .timeout = config.peers.timeout,
+                              .options = {.rules_digest = config::namespace_rules(config).digest(),
+                                          .min_cycle_age = config.scan.min_cycle_age,
+                                          .forget_after = config.peers.forget_after,
+                                          .own_only = config.scan.daemons == config::Daemons::own,
+                                          .has_scanned = stored.started_at.has_value(),
+                                          .since_last_scan = time_between(stored.started_at, started_at),
+                                          .start_level = stored.start_level,
+                                          .read_only = dry_run},
+                              .book = stored.peers});
+  const bool is_needed = config.scan.require == config::Require::all || !full;
+  if (!gathered && is_needed) return base::wrap("the marks were not gathered", gathered.error());
+  if (!gathered) gathered = nothing_gathered(config, stored.peers, gathered.error());
+  const std::string note = fmt::format("{}", fmt::join(gathered->warnings, "; "));
+  if (config.scan.require == config::Require::all && !gathered->complete())
+    return too_few_responses(*gathered, note);
+  return GatheredMarks{*std::move(gathered), note, started_at};
 }
 
 }  // namespace spoor::cli

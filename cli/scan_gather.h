@@ -30,7 +30,7 @@ struct GatheredMarks {
 // opens no cycle; a full scan needs no response. Fails if the configuration is unusable, or if fewer peers
 // respond than `scan.require` demands.
 base::Result<GatheredMarks> gather_marks(const GlobalOptions& global, const config::Config& config,
-                                         const base::Clock& clock, const StoredScan& stored,
-                                         base::WallTime started_at, bool dry_run, bool full);
+                                         const StoredScan& stored, base::WallTime started_at, bool dry_run,
+                                         bool full);
 
 }  // namespace spoor::cli

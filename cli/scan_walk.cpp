@@ -117,7 +117,7 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
 base::Result<> ScanWalk::synchronise() {
   const auto watched = config::watched_drives(config_);
   if (watched.empty()) return {};
-  auto daemon = DaemonClient::create(global_, config_.watch.timeout + response_margin);
+  auto daemon = DaemonClient::create(global_, {.timeout = config_.watch.timeout + response_margin});
   if (!daemon) return daemon.error();
   peer::SyncRequest request{
       .cluster = config_.node.cluster, .node = config_.node.name, .timeout = config_.watch.timeout};
@@ -144,7 +144,7 @@ bool ScanWalk::stamp_drive(const std::filesystem::path& drive, const std::string
   const auto encoded = [](const std::string& text) {
     return boost::urls::encode(text, boost::urls::unreserved_chars);
   };
-  auto daemon = DaemonClient::create(global_, response_margin);
+  auto daemon = DaemonClient::create(global_, {.timeout = response_margin});
   return daemon && daemon->exchange(
                        "POST", fmt::format("/v1/drives/stamp?cluster={}&node={}&path={}&stamp={}&before={}",
                                            encoded(config_.node.cluster), encoded(config_.node.name),

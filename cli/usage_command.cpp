@@ -113,9 +113,9 @@ std::string missing_text(const nlohmann::ordered_json& json) {
 }
 
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
-  auto daemon =
-      or_fail(flags.cluster ? DaemonClient::create(global, cluster_timeout) : DaemonClient::create(global),
-              exit_usage);
+  auto daemon = or_fail(flags.cluster ? DaemonClient::create(global, {.timeout = cluster_timeout})
+                                      : DaemonClient::create(global),
+                        exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
   std::string target =
       fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/checksum.h"
+
 namespace spoor::config {
 namespace {
 
@@ -69,6 +71,18 @@ base::Result<base::Endpoint> own_endpoint(const Config& config) {
   endpoint.port = tcp->port;
   endpoint.is_tls = tcp->tls.has_value();
   return endpoint;
+}
+
+std::uint64_t members_digest(const Config::Peers& peers) {
+  std::string text = peers.dns_tls ? "tls\n" : "\n";
+  for (const auto& endpoint : peers.static_endpoints) text += endpoint.to_string() + '\n';
+  for (const auto& name : peers.dns) text += "dns " + name.to_string() + '\n';
+  for (const auto& server : peers.dns_servers) text += "server " + server.to_string() + '\n';
+  if (peers.etcd) {
+    for (const auto& endpoint : peers.etcd->endpoints) text += "etcd " + endpoint.to_string() + '\n';
+    text += peers.etcd->prefix;
+  }
+  return base::checksum(text);
 }
 
 std::vector<std::filesystem::path> watched_drives(const Config& config) {

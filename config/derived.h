@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ std::optional<std::string> advertised_url(const Config& config);
 // the first TCP listener. If `listen` is not set, the daemon may run without the socket, which is then
 // used only if it exists.
 base::Result<base::Endpoint> own_endpoint(const Config& config);
+
+// Of the settings that say where members are. A scan and its daemon compare theirs: after a change of the
+// configuration, the daemon has the old ones until it reads it again.
+std::uint64_t members_digest(const Config::Peers& peers);
 
 // The drives that spoor-watch watches: those of `watch.drives`.
 std::vector<std::filesystem::path> watched_drives(const Config& config);

@@ -164,7 +164,10 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
   };
   const auto set_peers = [&node, before = started.peers](const Config& fresh) mutable {
     reload_peers(node.peers(), before, fresh.peers);
+    auto etcd = std::move(before.etcd);  // needs a restart
     before = fresh.peers;
+    before.etcd = std::move(etcd);
+    node.gather().set_members_digest(config::members_digest(before));
     return true;
   };
   const auto set_watched = [&node](const Config& fresh) {

@@ -30,6 +30,14 @@ std::uint64_t draw_run() {
   return std::uint64_t{device()} << 32U | device();
 }
 
+// For reports.
+base::Endpoint self_endpoint(const config::Config& config) {
+  if (auto endpoint = config::own_endpoint(config)) return *std::move(endpoint);
+  base::Endpoint without_a_fixed_port;
+  without_a_fixed_port.host = "localhost";
+  return without_a_fixed_port;
+}
+
 }  // namespace
 
 Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
@@ -98,7 +106,14 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                .watched = watched_,
                .answers = merging_},
               clock),
-      api_(context, identity_.node, {intake_, routes_, reports_}, std::move(secrets.access), clock) {
+      gather_(
+          context,
+          {.node = identity_,
+           .instance = persistence.tracker().state().instance,
+           .self = self_endpoint(config),
+           .members_digest = config::members_digest(config.peers)},
+          [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get()),
+      api_(context, identity_.node, {intake_, routes_, reports_, gather_}, std::move(secrets.access), clock) {
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
   snapshot_scheduler_.save_first();
   if (etcd_) etcd_->register_here();  // before the node is ready
@@ -133,6 +148,7 @@ void Node::stop() {
   peers_.stop();
   introduction_.stop();
   retirement_.stop();
+  gather_.stop();
   watched_.stop();
   if (etcd_) etcd_->stop();
   snapshot_scheduler_.stop();

@@ -16,6 +16,7 @@
 #include "daemon/api/mark_intake.h"
 #include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
+#include "daemon/api/scan_gather.h"
 #include "daemon/durability/group_commit.h"
 #include "daemon/durability/snapshot_scheduler.h"
 #include "daemon/http/http_server.h"
@@ -70,6 +71,7 @@ class Node {
   PeerWatch& peers() { return peers_; }
   EtcdMembership* etcd() { return etcd_.get(); }
   WatchedDrives& watched_drives() { return watched_; }
+  ScanGather& gather() { return gather_; }
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
@@ -99,6 +101,7 @@ class Node {
   Metrics metrics_;
   MarkIntake intake_;
   NodeRoutes routes_;
+  ScanGather gather_;
   Api api_;
 };
 

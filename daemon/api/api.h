@@ -15,6 +15,7 @@
 #include "daemon/api/mark_intake.h"
 #include "daemon/api/node_routes.h"
 #include "daemon/api/reports.h"
+#include "daemon/api/scan_gather.h"
 #include "daemon/api/sessions.h"
 #include "daemon/http/http_message.h"
 #include "daemon/process/log_limit.h"
@@ -36,6 +37,7 @@ class Api {
     MarkIntake& marks;
     NodeRoutes& node;
     Reports& reports;
+    ScanGather& gather;
   };
 
   // `node` is the name of this one.

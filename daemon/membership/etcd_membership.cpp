@@ -8,8 +8,10 @@
 #include <set>
 #include <utility>
 
+#include "base/printable.h"
 #include "daemon/process/task.h"
 #include "peer/gather/cycle_exchange.h"
+#include "peer/membership/etcd_members.h"
 
 namespace spoor::daemon {
 namespace {
@@ -18,6 +20,7 @@ namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
 constexpr milliseconds timeout{2'000};         // short: a stop waits for it
+constexpr milliseconds call_max{10'000};       // of all endpoints of etcd: the first ones may hang
 constexpr milliseconds timeout_to_leave{500};  // otherwise the lease expires
 constexpr milliseconds first_pause{500};       // after a failure
 constexpr unsigned doublings_max = 10;
@@ -68,6 +71,83 @@ std::uint64_t since_epoch_ms(auto time) {
 
 using Places = std::set<std::pair<std::string, std::string>>;  // names and URLs
 
+// A client of its own, for one call on another thread.
+class OneCall {
+ public:
+  OneCall(const EtcdMembership::Options& options, EtcdMembership::Secrets secrets, const base::Clock& clock,
+          std::stop_token stop)
+      : options_(options),
+        secrets_(std::move(secrets)),
+        transport_(options.make_transport(
+            peer::HttpTransport::Options{.credentials = secrets_.etcd,
+                                         .timeout = timeout,
+                                         .body_bytes_max = peer::EtcdClient::answer_bytes_max,
+                                         .stop = stop})),
+        client_(*transport_, clock, options.endpoints,
+                {.user = options.user,
+                 .password = secrets_.etcd_password,
+                 .operation_max = call_max,
+                 .stop = stop}) {}
+
+  peer::SourceListing list() {
+    return peer::EtcdMembers(client_, options_.location, options_.self.url).list().front();
+  }
+
+  base::Result<peer::RegisteredMember> remove(const std::string& name_or_url) {
+    const auto registry = peer::read_registry(client_, options_.location);
+    if (!registry) return registry.error();
+    const auto entry = find_removable(*registry, name_or_url);
+    if (!entry) return entry.error();
+    const auto& [node, url, instance] = entry->member;
+    const auto transport = options_.make_transport(peer::HttpTransport::Options{
+        .credentials = secrets_.peers, .timeout = timeout, .body_bytes_max = probe_bytes_max});
+    if (peer::is_running(*transport, entry->endpoint, options_.location.cluster, node)) {
+      return refusal(
+          fmt::format("'{}' runs at {}, though it is not registered: it can't reach etcd, and still "
+                      "acknowledges marks. Stop spoord there first",
+                      node, url));
+    }
+    const auto evicted = peer::evict_member(client_, options_.location, *entry);
+    if (!evicted) return evicted.error();
+    if (!*evicted) return refusal("the members in etcd changed meanwhile: nothing was removed, try again");
+    spdlog::warn("node '{}' at {} was removed from the members", node, url);
+    return entry->member;
+  }
+
+ private:
+  static base::Error refusal(std::string why) {
+    return {std::make_error_code(std::errc::operation_not_permitted), std::move(why)};
+  }
+
+  static base::Result<peer::RegistryEntry> find_removable(const peer::Registry& registry,
+                                                          const std::string& name_or_url) {
+    const peer::RegistryEntry* found = nullptr;
+    for (const peer::RegistryEntry& entry : registry.entries) {
+      if (entry.member.node != name_or_url && entry.member.url != name_or_url) continue;
+      if (found != nullptr)
+        return refusal(
+            fmt::format("'{}' has several entries: give the URL of one", base::printable(name_or_url)));
+      found = &entry;
+    }
+    if (found == nullptr) {
+      return refusal(
+          fmt::format("etcd lists no member '{}': see 'spoor members'. Remove a member of "
+                      "peers.static or peers.dns there",
+                      base::printable(name_or_url)));
+    }
+    if (found->is_alive) {
+      return refusal(fmt::format("'{}' is registered: stop spoord there first, and wait for peers.etcd.ttl",
+                                 base::printable(name_or_url)));
+    }
+    return *found;
+  }
+
+  const EtcdMembership::Options& options_;
+  const EtcdMembership::Secrets secrets_;
+  const std::unique_ptr<peer::Transport> transport_;
+  peer::EtcdClient client_;
+};
+
 Places places_of(const std::vector<peer::RegistryEntry>& registry) {
   Places places;
   for (const peer::RegistryEntry& entry : registry) places.emplace(entry.member.node, entry.member.url);
@@ -117,6 +197,16 @@ void EtcdMembership::stop() {
 void EtcdMembership::retire() {
   is_retired_ = true;
   timer_->cancel();
+}
+
+std::function<peer::SourceListing()> EtcdMembership::lister() const {
+  return [this, secrets = secrets_] { return OneCall(options_, secrets, clock_, stop_.get_token()).list(); };
+}
+
+std::function<base::Result<peer::RegisteredMember>()> EtcdMembership::remover(std::string name_or_url) const {
+  return [this, secrets = secrets_, name = std::move(name_or_url)] {
+    return OneCall(options_, secrets, clock_, stop_.get_token()).remove(name);
+  };
 }
 
 void EtcdMembership::set_secrets(Secrets secrets) { pending_secrets_ = std::move(secrets); }

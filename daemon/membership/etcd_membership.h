@@ -21,6 +21,7 @@
 #include "peer/http/http_transport.h"
 #include "peer/membership/etcd_client.h"
 #include "peer/membership/etcd_registration.h"
+#include "peer/membership/member_source.h"
 
 namespace spoor::daemon {
 
@@ -74,6 +75,11 @@ class EtcdMembership {
 
   // Removes this node from the members, until etcd confirms that, and ends.
   void retire();
+
+  // The registry as it is now, and the removal of a member that does not come back, by its name or URL. To be
+  // called on the thread of `context`; what is returned may be called on any thread, once, and blocks.
+  std::function<peer::SourceListing()> lister() const;
+  std::function<base::Result<peer::RegisteredMember>()> remover(std::string name_or_url) const;
 
   // From the next refresh on.
   void set_secrets(Secrets secrets);

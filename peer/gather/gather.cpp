@@ -72,12 +72,10 @@ class Gathering::State {
     gathered_.unknown_sources = options_.members.unknown_sources;
     take_members();
     take_retired();
-    miss_own();
     miss_unread();
     miss_silent();
     bound_book();
     gathered_.items = merged_items() + unmerged_items_;
-    gathered_.marks.unpack();
     gathered_.marks.drop_members();
     if (!gathered_.gaps.empty()) gathered_.marks.add_tree("");
     std::ranges::sort(gathered_.peers, {}, &PeerOutcome::name);
@@ -164,8 +162,9 @@ class Gathering::State {
       miss(peer, fmt::format("it claims to be in cycle {} all at once, see \"Cycle numbers out of reach\" in "
                              "docs/cluster.md",
                              frame->answer.current.value));
-    } else if (const auto own = check_own_instance(peer, frame->answer.instance); !own) {
-      miss(peer, own.error().message);
+    } else if (peer.name == options_.own_name && !options_.own_instance.is_none() &&
+               frame->answer.instance != options_.own_instance) {
+      miss(peer, "it has the name of this node, and is another daemon: give each node a name of its own");
     } else {
       take_answer(peer, *frame);
     }
@@ -176,37 +175,6 @@ class Gathering::State {
     gathered_.peers.push_back({peer.name, peer.url, false, why});
     gathered_.book.try_emplace(peer.id());
     is_running_.insert(peer.id());
-  }
-
-  // Whether a tracker under the node's own name is that of the node's own daemon.
-  base::Result<> check_own_instance(const FoundPeer& peer, const tracker::InstanceId& instance) const {
-    if (peer.name != options_.own_name || !options_.own_instance) return {};
-    const auto own = options_.own_instance();
-    if (!own) {
-      return base::Error(
-          own.error().code,
-          fmt::format("whether it is the daemon of this node is not known: {}; the scan and the daemon must "
-                      "use the same node.data_dir, and the scan must be able to read it",
-                      own.error().message));
-    }
-    if (*own == instance) return {};
-    return base::Error(
-        std::make_error_code(std::errc::protocol_error),
-        "it has the name of this node, but is not the daemon of its node.data_dir: check --url and listen; "
-        "if that daemon has just started with a new instance, the next scan reads it");
-  }
-
-  // A scan is partial if the daemon of its own node did not respond, whatever other peers responded.
-  void miss_own() {
-    const bool is_named =
-        options_.own_name.empty() ||
-        std::ranges::find(gathered_.peers, options_.own_name, &PeerOutcome::name) != gathered_.peers.end();
-    const auto other = finder_.node_at(options_.own_url);
-    if (is_named || !other) return;  // one that does not respond is reported by its URL
-    gathered_.peers.push_back(
-        {options_.own_name, options_.own_url, false,
-         fmt::format("the daemon of this node did not respond: at {} is node '{}'; check --url and listen",
-                     options_.own_url, base::printable(*other))});
   }
 
   void take_answer(const FoundPeer& peer, const CycleFrame& frame) {
@@ -408,10 +376,10 @@ class Gathering::State {
 
   // A silent endpoint is reported by its URL.
   void report_unread(const PeerId& id, const KnownPeer& peer) {
+    const std::string& home = id.name == options_.own_name ? options_.own_url : peer.home;
     const bool is_silent =
-        std::ranges::find(finder_.silent(), peer.home, &PeerFinder::Silent::url) != finder_.silent().end();
-    const bool is_own = id.name == options_.own_name && !finder_.node_at(options_.own_url);
-    if (is_silent || is_own || !failed_.insert(id.name).second) return;
+        std::ranges::find(finder_.silent(), home, &PeerFinder::Silent::url) != finder_.silent().end();
+    if (is_silent || !failed_.insert(id.name).second) return;
     gathered_.peers.push_back(
         {id.name, peer.home, false,
          peer.cycle == CycleId()

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,18 +19,18 @@ namespace spoor::peer {
 struct GatherOptions {
   // A member that fails makes the scan partial, as an unknown source does: no peer is evicted then that may
   // be listed there.
-  MembershipView members;
-  std::string cluster;
+  MembershipView members = {};
+  std::string cluster = {};
+  // The endpoint of the node itself. It may differ in the next scan, and is no home.
+  std::string own_url = {};
+  // The name of the node itself; a scan that does not read its own daemon is partial. Empty: not known.
+  std::string own_name = {};
+  // The instance of the node's own daemon: a response under the own name from another one counts as a failure
+  // of the peer. None: not checked.
+  tracker::InstanceId own_instance = {};
+
   // Of the scanner's own NamespaceRules. A peer with other rules may ignore marks that this scanner needs.
   std::uint64_t rules_digest = 0;
-  // The endpoint of the node itself. It may differ in the next scan, and is no home.
-  std::string own_url;
-  // The name of the node itself. If no daemon of this name responds, the scan is partial. Empty: not known.
-  std::string own_name = {};
-  // Reads the instance of the node's own daemon, after it has responded. A response under the own name from
-  // another instance counts as a failure of the peer, and so does a failure of this function. None: not
-  // checked.
-  std::function<base::Result<tracker::InstanceId>()> own_instance = {};
   // The scan opens no new cycle while the highest one is younger than this.
   std::chrono::milliseconds min_cycle_age{60'000};
   // An expected peer that no source lists, and that was silent for so long, is gone: everything is walked,
@@ -48,6 +47,7 @@ struct GatherOptions {
   std::size_t start_level = 0;
   // Changes nothing in the trackers, not even the start level: for a dry run.
   bool read_only = false;
+
   // The memory bound for all merged filters. A peer whose response exceeds it is a gap.
   std::uint64_t marks_bytes_max = tracker::MarkSet::memory_bytes_max;
 };
@@ -61,7 +61,8 @@ struct PeerOutcome {
 };
 
 struct Gathered {
-  // Everything that may have changed. A gap over the whole namespace is the tree mark "".
+  // Everything that may have changed, with the filters packed as the peers sent them. A gap over the whole
+  // namespace is the tree mark "".
   tracker::MarkSet marks;
   // The estimated number of distinct items that the peers sent, including responses that were too large to
   // merge.

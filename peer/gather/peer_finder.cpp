@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "peer/gather/cycle_exchange.h"
@@ -25,11 +26,6 @@ PeerFinder::PeerFinder(const tracker::PeerBook& known, const GatherOptions& opti
   }
 }
 
-std::optional<std::string> PeerFinder::node_at(const std::string& url) const {
-  const auto found = names_.find(url);
-  return found == names_.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::vector<HttpRequest> PeerFinder::requests() const {
   std::vector<HttpRequest> requests;
   requests.reserve(endpoints_.size());
@@ -47,7 +43,6 @@ void PeerFinder::take(std::size_t index, const base::Result<HttpResponse>& respo
     silent_.push_back({index, url, is_listed(url), frame.error().message, refuses_credentials(response)});
     return;
   }
-  names_[url] = frame->sender.node;
   const bool is_proven = response->is_own_authority && is_own_credential(response->certificate_names);
   claims_.push_back({{url, frame->sender.node, frame->answer.instance, frame->run, is_proven},
                      index,

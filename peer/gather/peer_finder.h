@@ -3,8 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -60,8 +58,6 @@ class PeerFinder {
   const std::vector<Silent>& silent() const { return silent_; }
 
   bool is_listed(const std::string& url) const { return listed_.contains(url); }
-  // The name of the node that responded there.
-  std::optional<std::string> node_at(const std::string& url) const;
 
  private:
   void apply_verdicts();
@@ -80,7 +76,6 @@ class PeerFinder {
   std::vector<FoundPeer> disputed_;
   std::set<tracker::PeerId> refused_;
   std::vector<Silent> silent_;
-  std::map<std::string, std::string> names_;  // of the nodes that responded, by URL
 };
 
 }  // namespace spoor::peer

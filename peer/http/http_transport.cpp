@@ -179,13 +179,24 @@ class HttpTransport::Client {
     const bool is_bounded = options_.total_timeout.count() > 0;
     ends_at_ = is_bounded ? Clock::now() + options_.total_timeout : Clock::time_point::max();
     std::size_t next = 0;
+    std::vector<bool> is_done(requests.size());
+    const OnResponse take = [&](std::size_t index, base::Result<HttpResponse> response) {
+      is_done[index] = true;
+      on_response(index, std::move(response));
+    };
+    context_.restart();
+    const std::stop_callback stopping(options_.stop, [this] { context_.stop(); });
     for (std::size_t i = 0; i < std::min(requests.size(), options_.concurrent_max); ++i) {
-      asio::co_spawn(context_, work(requests, next, on_response), [](const std::exception_ptr& failure) {
+      asio::co_spawn(context_, work(requests, next, take), [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
     }
-    context_.restart();
     context_.run();
+    // After a stop, the operations that wait are destroyed with the context.
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (!is_done[i])
+        on_response(i, base::Error(std::make_error_code(std::errc::operation_canceled), "stopping"));
+    }
   }
 
  private:
@@ -383,9 +394,9 @@ class HttpTransport::Client {
 
   const Options options_;
   std::shared_ptr<asio::ssl::context> tls_;
+  std::uint64_t held_bytes_ = 0;
   asio::io_context context_{1};
   std::multimap<std::string, Connection> idle_;
-  std::uint64_t held_bytes_ = 0;
   Clock::time_point ends_at_;
   std::minstd_rand random_{std::random_device{}()};
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 
 #include "peer/http/credentials.h"
 #include "peer/http/transport.h"
@@ -30,6 +31,8 @@ class HttpTransport final : public Transport {
     std::uint64_t bodies_bytes_max = std::uint64_t{1} << 30U;
     std::size_t concurrent_max = 64;
     std::size_t idle_max = 512;  // connections that stay open
+    // Once it is requested, all requests without a response fail (std::errc::operation_canceled).
+    std::stop_token stop = {};
   };
 
   explicit HttpTransport(Options options);

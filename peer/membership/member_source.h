@@ -21,7 +21,7 @@ struct SourceListing {
   std::map<std::string, std::set<std::string>> homes = {};
 };
 
-// DNS names or etcd. Not thread-safe.
+// DNS names (thread-safe) or etcd (not).
 class MemberSource {
  public:
   virtual ~MemberSource() = default;

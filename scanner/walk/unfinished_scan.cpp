@@ -21,63 +21,27 @@ constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
 constexpr std::uint64_t kept_free_min = std::uint64_t{512} << 20U;
 constexpr std::uint64_t kept_free_max = std::uint64_t{2} << 30U;
 
-void put_text(base::ByteWriter& out, std::string_view text) {
-  out.u64(text.size());
-  out.raw(text);
-}
-
-std::string get_text(base::ByteReader& in) { return std::string(in.raw(in.u64())); }
-
 void put_input(base::ByteWriter& out, const ScanInput& input) {
-  out.u64(input.book.size());
-  for (const auto& [id, peer] : input.book) {
-    put_text(out, id.name);
-    tracker::encode_instance(out, id.instance);
-    out.u64(peer.cycle.value);
-    put_text(out, peer.home);
-    out.u8(static_cast<std::uint8_t>(peer.standing));
-    out.u64(static_cast<std::uint64_t>(peer.silent.count()));
-    out.u64(peer.run);
-  }
+  tracker::encode_peer_book(out, input.book);
   out.u64(input.start_level);
   out.u64(static_cast<std::uint64_t>(input.started_at.time_since_epoch().count()));
   out.u64(input.cycle.value);
   out.u8(input.partial ? 1 : 0);
-  put_text(out, input.everything);
-  const std::size_t groups = std::max<std::size_t>(input.marks.group_count(), 1);
-  out.u8(static_cast<std::uint8_t>(groups));
-  for (std::size_t number = 0; number < groups; ++number) {
-    tracker::MarkSet group = input.marks.group(number);
-    if (number == 0) group.set_trees(input.marks.tree_marks());
-    tracker::encode_mark_set(out, group);
-  }
+  out.text(input.everything);
+  tracker::encode_mark_groups(out, input.marks);
 }
 
 std::optional<ScanInput> get_input(base::ByteReader& in) {
   ScanInput input;
-  for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
-    std::string name = get_text(in);
-    const tracker::InstanceId instance = tracker::decode_instance(in);
-    tracker::KnownPeer& peer = input.book[{std::move(name), instance}];
-    peer.cycle = {in.u64()};
-    peer.home = get_text(in);
-    peer.standing = static_cast<tracker::Standing>(
-        std::min<std::uint8_t>(in.u8(), static_cast<std::uint8_t>(tracker::standing_max)));
-    peer.silent = std::chrono::milliseconds(static_cast<std::int64_t>(in.u64()));
-    peer.run = in.u64();
-  }
+  input.book = tracker::decode_peer_book(in);
   input.start_level = in.u64();
   input.started_at = base::WallTime(std::chrono::nanoseconds(static_cast<std::int64_t>(in.u64())));
   input.cycle = {in.u64()};
   input.partial = in.u8() != 0;
-  input.everything = get_text(in);
-  const std::size_t groups = in.u8();
-  for (std::size_t number = 0; number < groups; ++number) {
-    const auto marks = tracker::decode_mark_set(in);
-    const bool is_added = marks && input.marks.try_add_apart(*marks);
-    if (!is_added) return std::nullopt;
-  }
-  if (!in.ok() || in.remaining() != 0) return std::nullopt;
+  input.everything = in.text();
+  auto marks = tracker::decode_mark_groups(in);
+  if (!marks || !in.ok() || in.remaining() != 0) return std::nullopt;
+  input.marks = *std::move(marks);
   input.marks.unpack();
   return input;
 }
@@ -95,18 +59,18 @@ std::string log_file_name(const std::string& log, std::uint64_t number) {
 
 std::string encode_setting(std::string_view database, std::uint64_t scan, const ScanOptions& options) {
   base::ByteWriter out;
-  put_text(out, database);
+  out.text(database);
   out.u64(scan);
-  put_text(out, options.rules.fingerprint());
+  out.text(options.rules.fingerprint());
   out.u64(options.drives.size());
   for (const Drive& drive : options.drives) {
-    put_text(out, drive.path.native());
-    put_text(out, drive.gap);
+    out.text(drive.path.native());
+    out.text(drive.gap);
     out.u8(drive.gap_reason.empty() ? 0 : 1);
   }
   out.u8(options.file_feed ? 1 : 0);
   out.u8(options.owners_depth ? 1 : 0);
-  put_text(out, options.own_marks_of);
+  out.text(options.own_marks_of);
   return out.take();
 }
 

@@ -18,9 +18,14 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
+// Node 0 finds the others by the DNS.
 class DnsTest : public testing::Test {
  protected:
   DnsTest() {
+    cluster_.configure(cluster_.nodes()[0], [this](json& config) {
+      config["peers"] = {
+          {"static", json::array()}, {"dns", {"srv:_spoor._tcp.test"}}, {"dns_servers", {dns_.address()}}};
+    });
     for (const auto& node : cluster_.nodes()) list(node);
     publish();
   }
@@ -36,14 +41,6 @@ class DnsTest : public testing::Test {
     std::vector<std::string> records{"--host-record=node.test," + support::own_loopback()};
     for (const auto& [name, record] : records_) records.push_back(record);
     dns_.restart(records);
-  }
-
-  std::vector<std::string> by_name(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments{"--set", "peers.static=[]",
-                                       "--set", "peers.dns=[\"srv:_spoor._tcp.test\"]",
-                                       "--set", "peers.dns_servers=[\"" + dns_.address() + "\"]"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
   }
 
   // Changes node 0's drive, and tells only that node.
@@ -68,41 +65,41 @@ class DnsTest : public testing::Test {
 
 TEST_F(DnsTest, SrvRecords_ScanFindsAllNodes) {
   const auto& nodes = cluster_.nodes();
-  const auto first = cluster_.scan(nodes[0], 0, by_name());
+  const auto first = cluster_.scan(nodes[0]);
   EXPECT_EQ(first["peers"].size(), 3U) << "the node itself is in the list, and asked once";
   change_and_tell(nodes[2]);
-  EXPECT_EQ(cluster_.scan(nodes[0], 0, by_name())["mode"], "incremental");
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
   expect_truth();
 }
 
 // As in Kubernetes: the address leaves the name when the node goes, and another one comes with it.
 TEST_F(DnsTest, Node_BackAtAnotherAddress_BringsItsMarks) {
   auto& nodes = cluster_.nodes();
-  cluster_.scan(nodes[0], 0, by_name());
+  cluster_.scan(nodes[0]);
   change_and_tell(nodes[2]);
   cluster_.stop(nodes[2]);
   records_.erase("n2");
   publish();
-  const auto partial = cluster_.scan(nodes[0], 3, by_name());
+  const auto partial = cluster_.scan(nodes[0], 3);
   EXPECT_EQ(partial["partial"], true) << "its address is still asked";
   EXPECT_EQ(partial["mode"], "incremental");
 
   cluster_.start(nodes[2]);
   list(nodes[2]);
   publish();
-  EXPECT_EQ(cluster_.scan(nodes[0], 0, by_name())["mode"], "incremental");
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
   expect_truth();
 }
 
 TEST_F(DnsTest, Node_DepartedForGood_CostsOneFullWalk) {
   auto& nodes = cluster_.nodes();
-  cluster_.scan(nodes[0], 0, by_name());
+  cluster_.scan(nodes[0]);
   change_and_tell(nodes[2]);
   cluster_.stop(nodes[2]);
   records_.erase("n2");
   publish();
-  cluster_.scan(nodes[0], 3, by_name());
-  const auto without = by_name({"--set", "peers.forget_after=0s"});
+  cluster_.scan(nodes[0], 3);
+  const auto without = std::vector<std::string>{"--set", "peers.forget_after=0s"};
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "full");
   expect_truth();
   EXPECT_EQ(cluster_.scan(nodes[0], 0, without)["mode"], "incremental");
@@ -111,7 +108,7 @@ TEST_F(DnsTest, Node_DepartedForGood_CostsOneFullWalk) {
 // As a pod that is not ready: its name does not have it, and it goes on acknowledging marks.
 TEST_F(DnsTest, Node_AliveButNotInDns_IsStillAsked) {
   const auto& nodes = cluster_.nodes();
-  const auto without = by_name({"--set", "peers.forget_after=0s"});
+  const auto without = std::vector<std::string>{"--set", "peers.forget_after=0s"};
   cluster_.scan(nodes[0], 0, without);
   records_.erase("n2");
   publish();
@@ -126,16 +123,16 @@ TEST_F(DnsTest, Node_AliveButNotInDns_IsStillAsked) {
 
 TEST_F(DnsTest, DnsServerDown_LastKnownMembersAreAsked) {
   const auto& nodes = cluster_.nodes();
-  cluster_.scan(nodes[0], 0, by_name());
+  cluster_.scan(nodes[0]);
   change_and_tell(nodes[2]);
   dns_.stop();
-  const auto partial = cluster_.scan(nodes[0], 3, by_name({"--set", "peers.timeout=5s"}));
+  const auto partial = cluster_.scan(nodes[0], 3, {"--set", "peers.timeout=5s"});
   EXPECT_EQ(partial["mode"], "incremental") << "nobody is taken to be gone";
   EXPECT_EQ(partial["peers"].size(), 3U) << partial;
   expect_truth();
 
   publish();
-  EXPECT_EQ(cluster_.scan(nodes[0], 0, by_name())["mode"], "incremental");
+  EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
 }
 
 // Two nodes that reach each other by https alone. Each has a certificate for the target of its SRV record.

@@ -64,18 +64,18 @@ TEST_F(EndToEndTest, RandomChanges_EveryScan_TotalsEqualAnIndependentWalk) {
 }
 
 // #15 A1: such a scan was complete, and missed what the own daemon had acknowledged.
-TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsPartialAndMissesNothing) {
+TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsRefusedAndMissesNothing) {
   const auto& node = cluster_.nodes()[0];
   const std::vector<std::string> wrong{"--url", "unix:" + cluster_.socket_of(cluster_.nodes()[1]).native()};
   const auto scan_wrong = [&] {
     auto arguments = wrong;
     arguments.insert(arguments.end(), {"scan", "--json"});
     const auto result = cluster_.spoor(node, arguments);
-    EXPECT_EQ(result.code, 3) << result.out << result.err;
-    return result.out;
+    EXPECT_EQ(result.code, 1) << result.out << result.err;
+    return result.err;
   };
   fs::create_directory(node.drives[0] / "bucket");
-  EXPECT_NE(scan_wrong().find("the daemon of this node did not respond"), std::string::npos);
+  EXPECT_NE(scan_wrong().find("this is instance "), std::string::npos);
   cluster_.scan(node);
   scan_wrong();
   std::ofstream(node.drives[0] / "bucket/object") << "content";
@@ -87,17 +87,20 @@ TEST_F(EndToEndTest, ScanAtAnotherNodesDaemon_IsPartialAndMissesNothing) {
 
 // As after a copy of another node's configuration: the name is right, the daemon is not the one of
 // node.data_dir.
-TEST_F(EndToEndTest, Scan_DaemonDoesNotMatchInstanceFile_IsPartial) {
+TEST_F(EndToEndTest, Scan_DaemonDoesNotMatchInstanceFile_IsRefused) {
   const auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(node, {"mark", "bucket"});
   const auto record = cluster_.data_dir_of(node) / "instance.json";
   fs::copy_file(cluster_.data_dir_of(cluster_.nodes()[1]) / "instance.json", record,
                 fs::copy_options::overwrite_existing);
-  const auto report = cluster_.scan(node, 3);
-  EXPECT_NE(report.dump().find("is not the daemon of its node.data_dir"), std::string::npos);
+  const auto refused = cluster_.spoor(node, {"scan"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("a scan and its daemon must use the same node.data_dir"), std::string::npos);
   fs::remove(record);
-  EXPECT_NE(cluster_.scan(node, 3).dump().find("has no instance.json"), std::string::npos);
+  const auto without = cluster_.spoor(node, {"scan"});
+  EXPECT_EQ(without.code, 1);
+  EXPECT_NE(without.err.find("has no instance.json"), std::string::npos) << without.err;
 }
 
 TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
@@ -122,9 +125,15 @@ TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
     if (lost) fs::remove_all(cluster_.data_dir_of(victim) / "journal");
     // While it is away: what it was told is pending, and everybody says so.
     const auto& other = cluster_.nodes()[random.below(3)];
-    const auto partial = cluster_.scan(other, 3);
-    EXPECT_EQ(partial["partial"], true);
-    EXPECT_EQ(partial["mode"], "incremental") << "an absent peer costs no full walk";
+    if (&other == &victim) {
+      const auto refused = cluster_.spoor(other, {"scan"});
+      EXPECT_EQ(refused.code, 1) << "its own daemon gathers for it";
+      EXPECT_NE(refused.err.find("does spoord run?"), std::string::npos) << refused.err;
+    } else {
+      const auto partial = cluster_.scan(other, 3);
+      EXPECT_EQ(partial["partial"], true);
+      EXPECT_EQ(partial["mode"], "incremental") << "an absent peer costs no full walk";
+    }
 
     cluster_.start(victim);
     for (const auto& node : cluster_.nodes()) {
@@ -273,13 +282,14 @@ TEST_F(EndToEndTest, MarkCommand_AbsolutePath_IsMarkedBelowItsDriveOrRefused) {
 
 TEST_F(EndToEndTest, DuplicateNodeName_NoOtherPeerUp_ScanIsPartial) {
   auto& nodes = cluster_.nodes();
-  const auto& node = nodes[0];
+  auto& node = nodes[0];
   cluster_.stop(nodes[1]);
   cluster_.stop(nodes[2]);
   const std::string url = "unix:" + cluster_.socket_of(nodes[1]).native();
   support::Daemon twin({SPOORD, "--config", cluster_.config_of(nodes[1]).native(), "--set", "node.name=n0"});
   ASSERT_FALSE(twin.wait_for("listening on unix:").empty()) << twin.log();
-  const auto scan = cluster_.scan(node, 3, {"--set", "peers.static=[\"" + url + "\"]"});
+  cluster_.configure(node, [&](nlohmann::json& config) { config["peers"]["static"] = {url}; });
+  const auto scan = cluster_.scan(node, 3);
   EXPECT_EQ(scan["mode"], "full");
   EXPECT_EQ(scan["gaps"].size(), 0U);
 }
@@ -294,15 +304,16 @@ TEST_F(EndToEndTest, RequireAll_PeerDown_ScanIsRefused) {
 }
 
 TEST_F(EndToEndTest, PeerRemovedFromConfiguration_IsReadWhileItResponds) {
-  const auto& node = cluster_.nodes()[0];
+  auto& node = cluster_.nodes()[0];
   cluster_.scan(node);
   cluster_.spoor(cluster_.nodes()[2], {"mark", "bucket/only-n2-was-told"});
-  const std::vector<std::string> without{"--set", "peers.static=[]"};
-  EXPECT_EQ(cluster_.scan(node, 0, without)["peers"].size(), 3U);
+  cluster_.configure(node,
+                     [](nlohmann::json& config) { config["peers"]["static"] = nlohmann::json::array(); });
+  EXPECT_EQ(cluster_.scan(node)["peers"].size(), 3U);
   cluster_.stop(cluster_.nodes()[1]);
   cluster_.stop(cluster_.nodes()[2]);
-  EXPECT_EQ(cluster_.scan(node, 3, without)["mode"], "incremental");
-  const std::vector<std::string> at_once{"--set", "peers.static=[]", "--set", "peers.forget_after=0s"};
+  EXPECT_EQ(cluster_.scan(node, 3)["mode"], "incremental");
+  const std::vector<std::string> at_once{"--set", "peers.forget_after=0s"};
   EXPECT_EQ(cluster_.scan(node, 0, at_once)["mode"], "full");
   EXPECT_EQ(cluster_.scan(node, 0, at_once)["mode"], "incremental");
 }

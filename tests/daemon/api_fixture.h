@@ -59,7 +59,16 @@ class ApiTest : public testing::Test {
                                       *group_commit_, *peers_, *introduction_, *retirement_, nullptr,
                                       *intake_, metrics_, scans_, watched_, reading_},
                     clock_);
-    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_, clock_);
+    gather_.emplace(
+        context_,
+        ScanGather::Options{.node = node_,
+                            .instance = persistence_->tracker().state().instance,
+                            .self = base::parse_endpoint("http://n1:7420").value(),
+                            .members_digest = members_digest_,
+                            .make_transport = make_transport_},
+        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);
+    api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_}, access_,
+                 clock_);
   }
 
   Asked& ask(const std::string& method, const std::string& path, std::string body = {},
@@ -123,6 +132,9 @@ class ApiTest : public testing::Test {
   const tracker::NodeIdentity node_{"default", "n1"};
   std::optional<MarkIntake> intake_;
   std::optional<NodeRoutes> routes_;
+  std::uint64_t members_digest_ = 7;
+  peer::MakeTransport make_transport_ = peer::make_http_transport;
+  std::optional<ScanGather> gather_;
   std::optional<Api> api_;
   std::deque<Asked> asked_;
 };

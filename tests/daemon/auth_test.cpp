@@ -523,10 +523,15 @@ TEST_F(SpoordTlsTest, Scan_CertificateNamesAnotherNode_PeerFails) {
                              {"certificate", good_.certificate("node.example")},
                              {"key", good_.key("node.example")}};
   start();
+  // Its own address, so that a real certificate is there.
+  config_["peers"]["static"] = {url_};
+  write_config();
+  daemon_->signal(SIGHUP);
+  EXPECT_EQ(daemon_->wait_for("reloaded: "), "peers.static");
   const auto scan = support::run_command({SPOOR, "--config", spoor_json(), "--url", url_, "scan", "--json"});
-  EXPECT_EQ(scan.code, 1) << "no other peer answered: " << scan.out;
-  EXPECT_NE(scan.err.find("issued for 'server.example', but the node calls itself 'n1'"), std::string::npos)
-      << scan.err;
+  EXPECT_EQ(scan.code, 3) << scan.err;
+  EXPECT_NE(scan.out.find("issued for 'server.example', but the node calls itself 'n1'"), std::string::npos)
+      << scan.out;
 }
 
 TEST_F(SpoordTlsTest, TlsKeyDoesNotMatchCertificate_StartFails) {

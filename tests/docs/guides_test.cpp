@@ -145,7 +145,7 @@ TEST_F(GuidesTest, Etcd_NodeRegistersWithTlsAndAsItsUser) {
                                     {"spoor members\n", enable + "spoor --config spoor.json members\n"},
                                     {"spoor status\n", "spoor --config spoor.json status\n"}});
   ASSERT_EQ(runs.size(), 2U);
-  EXPECT_THAT(lasting(runs[1].printed), HasSubstr("n1 unix:" + file("spoor.sock") + " etcd registered"));
+  EXPECT_THAT(lasting(runs[1].printed), HasSubstr("n1 unix:" + file("spoor.sock") + " this node up"));
   EXPECT_THAT(runs[1].printed, HasSubstr("\netcd "));
 }
 

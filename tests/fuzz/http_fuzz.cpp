@@ -19,6 +19,8 @@
 #include "daemon/api/api.h"
 #include "daemon/api/page.h"
 #include "daemon/process/task.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/lent_transport.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/fakes/memory_file_system.h"
 #include "tests/fuzz/fuzz_support.h"
@@ -115,8 +117,15 @@ class Node {
                           *peers_, *introduction_, *retirement_, nullptr, *intake_, metrics_, scans_,
                           watched_, pool_},
         clock_);
-    api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_}, access_,
-                                 clock_);
+    gather_ = std::make_unique<ScanGather>(
+        context_,
+        ScanGather::Options{.node = node_,
+                            .instance = persistence_->tracker().state().instance,
+                            .self = base::parse_endpoint("http://n1:7420").value(),
+                            .make_transport = fakes::LentTransport::maker(nobody_, nobody_)},
+        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);
+    api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_},
+                                 access_, clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {
       return metrics_.measure(request, route_of(request.path), api_->handle(request));
     };
@@ -202,7 +211,9 @@ class Node {
       timers_, clock_, {"/drive"}, {"/drive"}, [this](const auto& drive, const auto& name, auto done) {
         snapshot_scheduler_->touch(drive, name, std::move(done));
       }};
+  fakes::FakeCluster nobody_{clock_};
   std::unique_ptr<NodeRoutes> routes_;
+  std::unique_ptr<ScanGather> gather_;
   std::unique_ptr<Api> api_;
   const std::shared_ptr<HttpTotals> totals_ = std::make_shared<HttpTotals>();
   const std::shared_ptr<HttpSessions> sessions_ = std::make_shared<HttpSessions>(totals_);

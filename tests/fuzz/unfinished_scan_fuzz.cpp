@@ -18,16 +18,12 @@ using fuzz::require;
 // As the inputs of the corpus have it.
 std::string setting() {
   base::ByteWriter out;
-  const auto put_text = [&](std::string_view text) {
-    out.u64(text.size());
-    out.raw(text);
-  };
-  put_text("database");
+  out.text("database");
   out.u64(7);
-  put_text("rules");
+  out.text("rules");
   out.u64(2);
-  put_text("/mnt/a");
-  put_text("/mnt/b");
+  out.text("/mnt/a");
+  out.text("/mnt/b");
   out.u8(0);
   return out.take();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "peer/gather/cycle_frame.h"
+#include "peer/gather/gather_exchange.h"
 #include "tests/openapi/conformance.h"
 #include "tests/openapi/description.h"
 #include "tests/openapi/exchange.h"
@@ -50,11 +51,21 @@ class OpenApiTest : public testing::Test {
           bytes.replace(at, example_drive.size(), nlohmann::json(node.drive().native()).dump());
         requests.push_back({operation.method, target, type, bytes});
       }
+      if (type == "application/vnd.spoor.gather")
+        requests.push_back({operation.method, target, type, gather_query(node)});
       if (type == peer::cycle_frame_content_type)
         requests.push_back({operation.method, target, type, retiring_frame("default", "n2")});
     }
     if (contents.empty()) requests.push_back({operation.method, target});
     return requests;
+  }
+
+  // Of a scan of the node.
+  static std::string gather_query(const Node& node, const std::string& name = "n1") {
+    peer::GatherQuery query{.node = {"default", name}};
+    const auto record = nlohmann::json::parse(std::ifstream(node.directory_ / "data/instance.json"));
+    query.instance = tracker::InstanceId::parse(record["instance"].get<std::string>()).value();
+    return peer::gather_request({}, query).body;
   }
 
   // Of a node that retires.
@@ -68,9 +79,11 @@ class OpenApiTest : public testing::Test {
     return peer::encode_cycle_frame(frame);
   }
 
-  // The response of a node without other members to a request that is as described: it cannot retire.
+  // The response of a node without other members, and without etcd, to a request that is as described: it
+  // can't retire, and has nothing to remove.
   Answer expect_accepted(const Node& node, const Request& request) {
     if (request.path() == "/v1/retire") return expect(node, request, 409, "not_retired");
+    if (request.path() == "/v1/members/remove") return expect(node, request, 409, "not_removed");
     return expect(node, request, 200);
   }
 

@@ -54,6 +54,13 @@ class Listener {
     return requests;
   }
 
+  // Takes one connection, reads a little, and keeps it open.
+  void take_a_request() const {
+    const int connection = ::accept(fd_, nullptr, nullptr);
+    char buffer[1024];
+    EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
+  }
+
   // Takes one connection and closes it without an answer.
   void hang_up_once() const {
     const int connection = ::accept(fd_, nullptr, nullptr);
@@ -309,6 +316,27 @@ TEST(HttpTransportTest, TotalTimeout_FailsAllRequests) {
     ++failures;
   });
   EXPECT_EQ(failures, 3);
+}
+
+TEST(HttpTransportTest, Stop_FailsAllRequestsWithoutAResponse) {
+  const Listener silent;
+  std::stop_source stop;
+  HttpTransport transport({.timeout = std::chrono::hours(1), .concurrent_max = 2, .stop = stop.get_token()});
+  const std::vector<HttpRequest> requests(3, HttpRequest{silent.endpoint(), "GET", "/", {}, {}});
+  const auto exchange = [&] {
+    std::vector<std::error_code> errors(requests.size());
+    transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+      ASSERT_FALSE(response);
+      errors[index] = response.error().code;
+    });
+    return errors;
+  };
+  auto under_way = std::async(std::launch::async, exchange);
+  silent.take_a_request();
+  stop.request_stop();
+  const std::vector<std::error_code> all(3, std::make_error_code(std::errc::operation_canceled));
+  EXPECT_EQ(under_way.get(), all);
+  EXPECT_EQ(exchange(), all) << "after the stop";
 }
 
 TEST(HttpTransportTest, BodiesOverTotalMemoryLimit_AreErrors) {

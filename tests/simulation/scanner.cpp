@@ -38,6 +38,7 @@ void Scan::begin_round() {
   outstanding_count_ = requests_.size();
   if (!requests_.empty()) return;
   gathered_ = gathering_.finish();
+  gathered_->marks.unpack();
   // As cli/scan_command.cpp does.
   const tracker::LevelSchedule levels(100, 0.1);
   if (gathered_->any_answered())

@@ -16,6 +16,7 @@ namespace {
 enum class FilterForm : std::uint32_t { words = 0, packed = 1 };
 
 constexpr std::uint64_t length_bytes = 8;
+constexpr std::uint64_t silent_ms_max = std::uint64_t{1} << 48U;
 constexpr std::uint16_t filters_max = 1024;  // every lookup and every merge reads all of them
 
 base::Error corrupt(std::string_view what) {
@@ -117,6 +118,57 @@ base::Result<MarkSet> decode_mark_set(base::ByteReader& in, std::size_t tree_byt
   marks.set_trees(std::move(trees));
   if (!in.ok()) return corrupt("cut off in the marks");
   return marks;
+}
+
+void encode_mark_groups(base::ByteWriter& out, const MarkSet& marks) {
+  const std::size_t groups = std::max<std::size_t>(marks.group_count(), 1);
+  out.u8(static_cast<std::uint8_t>(groups));
+  for (std::size_t number = 0; number < groups; ++number) {
+    MarkSet group = marks.group(number);
+    if (number == 0) group.set_trees(marks.tree_marks());
+    encode_mark_set(out, group);
+  }
+}
+
+base::Result<MarkSet> decode_mark_groups(base::ByteReader& in) {
+  MarkSet marks;
+  const std::size_t groups = in.u8();
+  for (std::size_t number = 0; number < groups; ++number) {
+    const auto group = decode_mark_set(in);
+    if (!group) return group.error();
+    if (!marks.try_add_apart(*group)) return corrupt("filters that are too large together");
+  }
+  if (!in.ok()) return corrupt("cut off in the marks");
+  return marks;
+}
+
+void encode_peer_book(base::ByteWriter& out, const PeerBook& book) {
+  out.u64(book.size());
+  for (const auto& [id, peer] : book) {
+    out.text(id.name);
+    encode_instance(out, id.instance);
+    out.u64(peer.cycle.value);
+    out.text(peer.home);
+    out.u8(static_cast<std::uint8_t>(peer.standing));
+    out.u64(static_cast<std::uint64_t>(peer.silent.count()));
+    out.u64(peer.run);
+  }
+}
+
+PeerBook decode_peer_book(base::ByteReader& in) {
+  PeerBook book;
+  for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
+    std::string name(in.text());
+    const InstanceId instance = decode_instance(in);
+    KnownPeer& peer = book[{std::move(name), instance}];
+    peer.cycle = {in.u64()};
+    peer.home = in.text();
+    peer.standing =
+        static_cast<Standing>(std::min<std::uint8_t>(in.u8(), static_cast<std::uint8_t>(standing_max)));
+    peer.silent = std::chrono::milliseconds(std::min(in.u64(), silent_ms_max));
+    peer.run = in.u64();
+  }
+  return book;
 }
 
 void encode_instance(base::ByteWriter& out, const InstanceId& id) {
