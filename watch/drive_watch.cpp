@@ -138,7 +138,7 @@ base::Result<bool> DriveWatch::read_batch() {
 
 void DriveWatch::send() {
   if (pending_.empty() || clock_.steady_now() < send_at_) return;
-  const auto sent = sink_.send(pending_);
+  const auto sent = sink_.send(options_.drive, pending_);
   if (!sent) return fail_to_send(sent.error());
   if (!send_error_.empty()) spdlog::info("the daemon accepts marks again");
   figures_.marks += pending_.size();

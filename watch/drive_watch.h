@@ -21,9 +21,9 @@ class MarkSink {
  public:
   virtual ~MarkSink() = default;
 
-  // Returns once the daemon has acknowledged all of them. After a failure, some may be marked. Fails
-  // with std::errc::invalid_argument if the daemon refuses a path for good.
-  virtual base::Result<> send(const EventMarks& marks) = 0;
+  // Returns once the daemon has acknowledged all of them, which are of this drive. After a failure, some may
+  // be marked. Fails with std::errc::invalid_argument if the daemon refuses a path for good.
+  virtual base::Result<> send(const std::filesystem::path& drive, const EventMarks& marks) = 0;
 
   // Returns once the daemon knows it.
   virtual base::Result<> report(const peer::WatchedDrive& drive) = 0;

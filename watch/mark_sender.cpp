@@ -19,7 +19,9 @@ constexpr std::uint64_t batch_bytes_max = std::uint64_t{256} << 10U;
 
 }  // namespace
 
-base::Result<> MarkSender::send(const EventMarks& marks) {
+// Where other nodes, or drives that are not watched, may rely on the marks, they name no drive.
+base::Result<> MarkSender::send(const std::filesystem::path& drive, const EventMarks& marks) {
+  drive_ = config_.scan.daemons == config::Daemons::own ? drive.native() : "";
   auto sent = connect();
   if (sent) sent = send_all(marks);
   if (!sent) transport_.reset();
@@ -70,7 +72,7 @@ base::Result<> MarkSender::send(const char* kind, const std::set<std::string>& p
 }
 
 base::Result<> MarkSender::send_batch(const char* kind, std::string batch) {
-  const auto reply = peer::send_marks(*transport_, daemon_, kind, std::move(batch));
+  const auto reply = peer::send_marks(*transport_, daemon_, kind, std::move(batch), drive_);
   if (reply.is_acknowledged) return {};
   const auto code = reply.refused ? std::errc::invalid_argument : std::errc::io_error;
   return base::Error(std::make_error_code(code), reply.problem);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,7 +21,7 @@ class MarkSender final : public MarkSink {
  public:
   explicit MarkSender(const config::Config& config) : config_(config) {}
 
-  base::Result<> send(const EventMarks& marks) override;
+  base::Result<> send(const std::filesystem::path& drive, const EventMarks& marks) override;
   base::Result<> report(const peer::WatchedDrive& drive) override;
 
  private:
@@ -30,6 +31,7 @@ class MarkSender final : public MarkSink {
   base::Result<> send_batch(const char* kind, std::string batch);
 
   const config::Config& config_;
+  std::string drive_;  // that the marks name; empty: none
   base::Endpoint daemon_;
   std::unique_ptr<peer::Transport> transport_;  // null: not connected
 };

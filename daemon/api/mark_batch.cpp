@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tracker/errors.h"
+#include "tracker/filter/mark_cursor.h"
 
 namespace spoor::daemon {
 namespace {
@@ -26,8 +27,12 @@ void append(std::string& paths, std::string_view path, tracker::MarkKind kind) {
 
 }  // namespace
 
-MarkBatch::MarkBatch(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths)
-    : rules_(rules), drive_paths_(drive_paths), json_parser_(std::make_unique<simdjson::dom::parser>()) {}
+MarkBatch::MarkBatch(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths,
+                     DriveId drive_id)
+    : rules_(rules),
+      drive_paths_(drive_paths),
+      drive_id_(std::move(drive_id)),
+      json_parser_(std::make_unique<simdjson::dom::parser>()) {}
 
 MarkBatch::~MarkBatch() = default;
 
@@ -45,7 +50,8 @@ base::Result<bool> MarkBatch::add(std::string_view raw, tracker::MarkKind kind, 
     raw = normalised = *std::move(path);
   }
   if (rules_.ignores(raw)) return false;
-  append(paths_, raw, kind);
+  const std::string on_drive = drive_.empty() ? std::string() : tracker::drive_mark_path(drive_, raw);
+  append(paths_, on_drive.empty() ? raw : on_drive, kind);
   return true;
 }
 
@@ -66,6 +72,7 @@ void MarkBatch::hand_over(const Take& take) {
 
 void MarkBatch::clear() {
   counts_ = {};
+  drive_.clear();
   paths_.clear();
   if (paths_.capacity() > small_body_bytes) paths_ = {};
   if (json_parser_->capacity() > small_body_bytes) *json_parser_ = simdjson::dom::parser();

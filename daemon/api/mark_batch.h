@@ -46,9 +46,12 @@ class MarkBatch {
 
   // Receives some of the marks.
   using Take = std::function<void(std::span<const tracker::Mark>)>;
+  // The id of the drive with this path; empty: not known. Thread-safe.
+  using DriveId = std::function<std::string(const std::string& drive)>;
 
   // References must outlive it.
-  MarkBatch(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths);
+  MarkBatch(const tracker::NamespaceRules& rules, const tracker::DrivePaths& drive_paths,
+            DriveId drive_id = {});
   ~MarkBatch();
   MarkBatch(const MarkBatch&) = delete;
   MarkBatch& operator=(const MarkBatch&) = delete;
@@ -62,6 +65,12 @@ class MarkBatch {
   // Adds a mark. Returns false if the namespace rules exclude the path. Fails as normalise_path() does, and
   // with Errc::invalid_path as `absolute` says.
   base::Result<bool> add(std::string_view raw, tracker::MarkKind kind, Absolute absolute = Absolute::allowed);
+
+  // The marks that follow name this drive of the node (tracker/filter/mark_cursor.h), by its path. If its id
+  // is not known, they name none.
+  void name_drive(std::string_view path) {
+    drive_ = drive_id_ ? drive_id_(std::string(path)) : std::string();
+  }
 
   // Hands over all marks in their order, some at a time; at least once, even if there are none.
   void hand_over(const Take& take);
@@ -80,6 +89,8 @@ class MarkBatch {
  private:
   const tracker::NamespaceRules& rules_;
   const tracker::DrivePaths& drive_paths_;
+  const DriveId drive_id_;
+  std::string drive_;  // empty: the marks name none
   const std::unique_ptr<simdjson::dom::parser> json_parser_;
   std::string paths_;                 // each behind its Header: a body may hold millions
   std::vector<tracker::Mark> marks_;  // those handed over together; their strings are used again

@@ -156,7 +156,11 @@ void MarkIntake::note_invalid_keys(const MarkBatch::Counts& counts) {
 
 std::unique_ptr<MarkBatch> MarkIntake::take_batch() {
   const std::scoped_lock lock(mutex_);
-  if (idle_batches_.empty()) return std::make_unique<MarkBatch>(rules_, drive_paths_);
+  if (idle_batches_.empty()) {
+    return std::make_unique<MarkBatch>(rules_, drive_paths_, [this](const std::string& drive) {
+      return persistence_.drives().id_of(drive);
+    });
+  }
   auto batch = std::move(idle_batches_.back());
   idle_batches_.pop_back();
   return batch;

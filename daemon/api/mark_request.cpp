@@ -113,7 +113,7 @@ std::optional<Problem> read_json(const HttpRequest& request, MarkBatch& batch) {
 }
 
 std::optional<Problem> read_text(const HttpRequest& request, MarkBatch& batch) {
-  if (auto unknown = unknown_parameter(request, {"kind", "delimiter", "absolute"})) return unknown;
+  if (auto unknown = unknown_parameter(request, {"kind", "delimiter", "absolute", "drive"})) return unknown;
   const auto kind = tracker::parse_mark_kind(request.query_value("kind").value_or("dir"));
   if (!kind) return invalid(std::string(kinds));
   const std::string_view delimiter = request.query_value("delimiter").value_or("newline");
@@ -125,6 +125,7 @@ std::optional<Problem> read_text(const HttpRequest& request, MarkBatch& batch) {
     return invalid("'absolute' must be \"true\" or \"false\"");
   const auto absolute =
       is_absolute == "true" ? MarkBatch::Absolute::below_a_drive : MarkBatch::Absolute::allowed;
+  if (const auto drive = request.query_value("drive")) batch.name_drive(*drive);
 
   std::size_t index = 0;
   for (std::string_view rest = request.body; !rest.empty();) {

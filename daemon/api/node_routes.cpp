@@ -20,6 +20,7 @@
 #include "peer/http/watch_report.h"
 #include "tracker/cycles/ids.h"
 #include "tracker/cycles/member_marks.h"
+#include "tracker/filter/mark_cursor.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::daemon {
@@ -73,7 +74,13 @@ HttpResponse NodeRoutes::dirty(const HttpRequest& request) const {
   const auto path = tracker::normalise_path(*raw);
   if (!path) return to_response(path_problem(path.error(), *raw));
 
-  const auto answer = parts_.persistence.tracker().dirty(*path, {*since});
+  auto answer = parts_.persistence.tracker().dirty(*path, {*since});
+  for (const std::string& drive : parts_.persistence.drives().ids()) {
+    const std::string named = tracker::drive_mark_path(drive, *path);
+    if (named.empty()) continue;
+    const auto on_drive = parts_.persistence.tracker().dirty(named, {*since});
+    answer.latest = std::max(answer.latest, on_drive.latest);
+  }
   json body{{"path", *path}, {"dirty", answer.latest.has_value()}, {"latest_cycle", nullptr}};
   if (answer.latest) body["latest_cycle"] = answer.latest->value;
   // "No" does not cover cycles that are no longer kept.

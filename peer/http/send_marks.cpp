@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -32,14 +34,14 @@ std::uint64_t number(const nlohmann::json& json, const char* name) {
 }  // namespace
 
 MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::string_view kind,
-                     std::string paths) {
+                     std::string paths, const std::string& drive) {
   // Only where needed: earlier daemons do not know the parameter.
   const bool is_absolute =
       paths.starts_with('/') || paths.find(std::string_view("\0/", 2)) != std::string::npos;
-  const HttpRequest request{
-      daemon, "POST",
-      fmt::format("/v1/marks?delimiter=nul&kind={}{}", kind, is_absolute ? "&absolute=true" : ""),
-      "text/plain", std::move(paths)};
+  std::string target = fmt::format("/v1/marks?delimiter=nul&kind={}", kind);
+  if (is_absolute) target += "&absolute=true";
+  if (!drive.empty()) target += "&drive=" + boost::urls::encode(drive, boost::urls::unreserved_chars);
+  const HttpRequest request{daemon, "POST", std::move(target), "text/plain", std::move(paths)};
   const auto response = exchange(transport, request);
   MarkReply reply;
   if (!response) {

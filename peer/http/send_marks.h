@@ -28,8 +28,9 @@ struct MarkReply {
 
 // Sends paths, each followed by a NUL, as marks of this kind ("dir", "file" or "tree"), once. One that begins
 // with `/` is that of a file: the daemon marks the path below its drive, or refuses it.
+// `drive`: the path of the only drive that they are for; empty: for all.
 MarkReply send_marks(Transport& transport, const base::Endpoint& daemon, std::string_view kind,
-                     std::string paths);
+                     std::string paths, const std::string& drive = {});
 
 // Removes the path of this index from such a batch.
 void remove_path(std::string& paths, std::size_t index);

@@ -41,6 +41,7 @@ base::Result<Audit::Outcome> Audit::run(const KnownDrive& drive, const std::opti
   differing_bytes_ = 0;
   is_long_ = false;
   drive_ = drive.id;
+  identity_ = drive.drive.identity;
   open_.clear();
   auto top = context_.environment.reader.open_drive(drive.drive.path);
   const std::int64_t parent_of_root = DirectoryStore::parent_of_root(drive.id);
@@ -116,7 +117,8 @@ bool Audit::has_time() {
 Audit::Level& Audit::enter(const DirectoryRow& row, std::string_view path) {
   if (path.empty()) {
     if (!open_.empty()) return open_.front();
-    Level& root = open_.emplace_back(row, 0, tracker::MarkCursor(context_.input.marks));
+    Level& root = open_.emplace_back(
+        row, 0, tracker::DriveCursor(tracker::MarkCursor(context_.input.marks), identity_));
     root.is_walked = root.marks.may_be_dirty();
     root.is_left = root.marks.covered();
     return root;
@@ -124,7 +126,7 @@ Audit::Level& Audit::enter(const DirectoryRow& row, std::string_view path) {
   const std::size_t above = parent_bytes(path, row).size();
   while (open_.size() > 1 && open_.back().path_bytes > above) open_.pop_back();
   Level& parent = open_.back();
-  tracker::MarkCursor marks = parent.marks;
+  tracker::DriveCursor marks = parent.marks;
   marks.descend(row.name);
   Level level(row, path.size(), marks);
   level.is_walked = parent.is_walked && marks.may_be_dirty();

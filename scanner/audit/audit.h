@@ -73,11 +73,11 @@ class Audit {
  private:
   // A directory on the way to the one that is visited, that one included.
   struct Level {
-    Level(const DirectoryRow& row, std::size_t bytes, const tracker::MarkCursor& cursor)
+    Level(const DirectoryRow& row, std::size_t bytes, const tracker::DriveCursor& cursor)
         : path_bytes(bytes), marks(cursor), inode(row.inode), birth(row.birth) {}
 
     std::size_t path_bytes = 0;
-    tracker::MarkCursor marks;
+    tracker::DriveCursor marks;
     std::uint64_t inode = 0;  // as stored
     std::uint32_t birth = 0;
     bool is_walked = false;     // marks lead the walk to it
@@ -108,6 +108,7 @@ class Audit {
   const base::SteadyTime until_;
   bool is_long_ = false;
   std::int64_t drive_ = 0;  // that is visited
+  std::string identity_;    // of that drive
   std::deque<Level> open_;  // the root first; those far above are closed
   Outcome outcome_;
   std::size_t missed_bytes_ = 0;  // of its paths

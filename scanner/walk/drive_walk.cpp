@@ -112,7 +112,7 @@ Reason DriveWalk::reason_to_read(const DirectoryHandle& handle) const {
   ScanPlan::Known known = ScanPlan::Known::of(*stored_);
   // A drive that failed before it was ever walked has no inode to compare.
   if (stored_->read_scan == 0) known.inode = handle.inode;
-  return plan_.reason(plan_.root(), handle.inode, known, std::nullopt);
+  return plan_.reason(plan_.root(drive_.identity), handle.inode, known, std::nullopt);
 }
 
 base::Result<> DriveWalk::walk(DirectoryRead root) {
@@ -128,7 +128,7 @@ base::Result<> DriveWalk::walk(DirectoryRead root) {
                                .birth = is_proof(root.handle.birth) ? root.handle.birth : no_identity},
                  context_.environment.clock);
   }
-  walker_.emplace(context_, plan_, drive_.path, id_, log_ ? &*log_ : nullptr);
+  walker_.emplace(context_, plan_, drive_, id_, log_ ? &*log_ : nullptr);
   return walker_->begin(std::move(root), std::move(stored_), reason);
 }
 

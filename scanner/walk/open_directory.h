@@ -28,7 +28,7 @@ struct DueDirectory {
   std::string name;
   std::uint64_t inode = 0;
   std::optional<DirectoryRow> stored;
-  tracker::MarkCursor marks;
+  tracker::DriveCursor marks;
   Reason reason = Reason::clean;
   ReadAhead::Ticket ticket = {};
 };
@@ -47,7 +47,7 @@ class OpenDirectory {
     std::optional<DirectoryRow> before;  // as it is stored; nothing for a new one
     std::optional<Files> new_files;      // of a new one, to be added once it has an id
     Reason reason = Reason::clean;       // why it was read
-    tracker::MarkCursor marks;           // at this directory
+    tracker::DriveCursor marks;          // at this directory
     std::size_t path_bytes = 0;
   };
 
@@ -87,7 +87,7 @@ class OpenDirectory {
   // A subdirectory to decide on, with its marks.
   struct Next {
     Subdirectory entry;
-    tracker::MarkCursor marks;
+    tracker::DriveCursor marks;
     ReadAhead::Ticket ticket;  // null if it is not read ahead
   };
 
@@ -122,7 +122,7 @@ class OpenDirectory {
   std::size_t marked_decided_ = 0;                         // of them
   const std::optional<Files> new_files_;
   const Reason reason_;
-  const tracker::MarkCursor marks_;
+  const tracker::DriveCursor marks_;
   const std::size_t path_bytes_;
   std::vector<DirectoryRow> children_ = {};  // whose rows are to be put
 };

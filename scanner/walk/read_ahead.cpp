@@ -15,7 +15,7 @@ struct ReadAheadTask {
 
   ReadAhead::AnyParent parent = {};
   std::string path = {};
-  std::optional<tracker::MarkCursor> marks = {};
+  std::optional<tracker::DriveCursor> marks = {};
   std::shared_ptr<const DirectoryRow> stored = {};
   std::size_t depth = 0;
   bool is_submitted = false;
@@ -111,7 +111,7 @@ ReadAhead::~ReadAhead() {
 }
 
 ReadAhead::Ticket ReadAhead::ticket(AnyParent parent, std::string path,
-                                    std::optional<tracker::MarkCursor> marks,
+                                    std::optional<tracker::DriveCursor> marks,
                                     std::shared_ptr<const DirectoryRow> stored) {
   return std::make_shared<Task>(Task{
       .parent = std::move(parent), .path = std::move(path), .marks = marks, .stored = std::move(stored)});
@@ -301,7 +301,7 @@ void ReadAhead::follow_marks(const Task& task, DirectoryRead& found, bool follow
   const Subdirectories& subdirectories = found.listing.subdirectories;
   std::vector<MarkedSubdirectory>& marked = found.marked.emplace();
   for (std::size_t number = 0; number < subdirectories.size(); ++number) {
-    tracker::MarkCursor marks = *task.marks;
+    tracker::DriveCursor marks = *task.marks;
     marks.descend(subdirectories[number].name);
     if (!marks.may_be_dirty()) continue;
     if (marked.size() == marked_max) {

@@ -121,7 +121,7 @@ class ReadAhead {
   // `path` is the logical path of the directory to be read; `marks` have descended to it. `stored` is its row
   // if not all below it is read; else null.
   static Ticket ticket(AnyParent parent, std::string path,
-                       std::optional<tracker::MarkCursor> marks = std::nullopt,
+                       std::optional<tracker::DriveCursor> marks = std::nullopt,
                        std::shared_ptr<const DirectoryRow> stored = nullptr);
 
   // The row that `stored` was, or that was looked up where the marks were followed; null for none.

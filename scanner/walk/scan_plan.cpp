@@ -28,7 +28,7 @@ ScanPlan::Known ScanPlan::Known::of(const DirectoryRow& row) {
 ScanPlan::ScanPlan(const tracker::MarkSet& marks, bool full) : root_(marks), full_(full) {}
 
 // The first two come first: they decide whether what is stored may be used at all.
-Reason ScanPlan::reason(const tracker::MarkCursor& marks, std::uint64_t inode,
+Reason ScanPlan::reason(const tracker::DriveCursor& marks, std::uint64_t inode,
                         const std::optional<Known>& known, std::optional<Reason> above) const {
   if (!known) return Reason::unknown;
   if (known->inode != inode) return Reason::other_directory;

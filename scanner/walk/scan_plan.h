@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "scanner/store/directory_row.h"
 #include "tracker/filter/mark_cursor.h"
@@ -41,12 +42,12 @@ class ScanPlan {
 
   ScanPlan(const tracker::MarkSet& marks, bool full);
 
-  // At the root of every drive.
-  const tracker::MarkCursor& root() const { return root_; }
+  // At the root of the drive with this identity, which is empty if it is not known.
+  tracker::DriveCursor root(std::string_view drive) const { return {root_, drive}; }
 
   // Of the directory to which `marks` descended from root(). `inode` is the one found now; `above` is the
   // reason of the parent, nothing for the root.
-  Reason reason(const tracker::MarkCursor& marks, std::uint64_t inode, const std::optional<Known>& known,
+  Reason reason(const tracker::DriveCursor& marks, std::uint64_t inode, const std::optional<Known>& known,
                 std::optional<Reason> above) const;
 
  private:

@@ -24,9 +24,14 @@ DirectoryRow fresh_row(std::string name, std::uint64_t inode) {
 
 }  // namespace
 
-Walker::Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem::path& path,
-               std::int64_t drive, WalkLog* log)
-    : context_(context), plan_(plan), drive_path_(path), rows_(context, drive), drive_(drive), log_(log) {}
+Walker::Walker(WalkContext& context, const ScanPlan& plan, const Drive& drive, std::int64_t id, WalkLog* log)
+    : context_(context),
+      plan_(plan),
+      drive_path_(drive.path),
+      root_(plan.root(drive.identity)),
+      rows_(context, id),
+      drive_(id),
+      log_(log) {}
 
 base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason) {
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
@@ -39,7 +44,7 @@ base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> sto
                                          .taker_reads = !context_.has_other_drives()});
   path_.clear();
   const std::uint64_t inode = root.handle.inode;
-  return push({"", inode, std::move(stored), plan_.root(), reason}, std::move(root));
+  return push({"", inode, std::move(stored), root_, reason}, std::move(root));
 }
 
 bool Walker::would_wait() const {
@@ -106,7 +111,7 @@ void Walker::request(DueDirectory& child) {
   const std::string_view parent_path = std::string_view(path_).substr(0, parent.path_bytes());
   std::string path = tracker::join_path(parent_path, child.name);
   // Marks lead to what is read in any case; where the pace is limited, nothing is read ahead of it.
-  std::optional<tracker::MarkCursor> marks;
+  std::optional<tracker::DriveCursor> marks;
   std::shared_ptr<const DirectoryRow> stored;
   if (!reads_all_below(child.reason)) {
     const bool may_follow = !is_replaying() && context_.pace.is_unlimited();

@@ -32,10 +32,9 @@ namespace spoor::scanner {
 // Not thread-safe.
 class Walker {
  public:
-  // `path` is that of the drive, `drive` its id in the database. `log` replays what a killed walk of the same
+  // `id` is that of the drive in the database. `log` replays what a killed walk of the same
   // marks read, and records what this one reads; may be null. All must outlive it.
-  Walker(WalkContext& context, const ScanPlan& plan, const std::filesystem::path& path, std::int64_t drive,
-         WalkLog* log);
+  Walker(WalkContext& context, const ScanPlan& plan, const Drive& drive, std::int64_t id, WalkLog* log);
 
   // Takes the root as read, the row it had (nothing for a new one) and the reason why it was read. Fails
   // where the database does. Once, and first.
@@ -75,6 +74,7 @@ class Walker {
   WalkContext& context_;
   const ScanPlan& plan_;
   const std::filesystem::path drive_path_;
+  const tracker::DriveCursor root_;
   DriveRows rows_;
   const std::int64_t drive_;
   WalkLog* const log_;

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "peer/http/http_transport.h"
+#include "peer/http/send_marks.h"
 #include "tests/cluster/cluster.h"
 #include "tests/support/random.h"
 #include "tests/support/sanitizer.h"
@@ -32,6 +34,16 @@ class EndToEndTest : public testing::Test {
     }
   }
 
+  // As spoor-watch does: the daemon of the node, and the marks name the drive.
+  void mark_on_drive(const Cluster::Node& node, const fs::path& drive, const std::string& lines) {
+    if (lines.empty()) return;
+    peer::HttpTransport transport({});
+    base::Endpoint socket;
+    socket.unix_path = cluster_.socket_of(node);
+    const auto reply = peer::send_marks(transport, socket, "dir", lines, drive.native());
+    EXPECT_TRUE(reply.is_acknowledged) << reply.problem;
+  }
+
   Cluster cluster_{3, 2};
 };
 
@@ -48,9 +60,15 @@ TEST_F(EndToEndTest, RandomChanges_EveryScan_TotalsEqualAnIndependentWalk) {
   std::uint64_t walked = 0;
   std::uint64_t skipped = 0;
   for (int round = 0; round < (support::is_sanitized ? 4 : 12) && !HasFailure(); ++round) {
-    for (TreeWriter& writer : writers) {
-      for (std::uint64_t i = random.below(4); i > 0; --i) writer.change();
-      mark(writer.take_changed(), random);
+    for (std::size_t at = 0; at < writers.size(); ++at) {
+      for (std::uint64_t i = random.below(4); i > 0; --i) writers[at].change();
+      const auto& node = cluster_.nodes()[at / 2];
+      const std::string changed = writers[at].take_changed();
+      if (random.one_in(2)) {
+        mark(changed, random);
+      } else {
+        mark_on_drive(node, node.drives[at % 2], changed);
+      }
     }
     for (const auto& node : cluster_.nodes()) {
       const auto report = cluster_.scan(node);
@@ -142,6 +160,24 @@ TEST_F(EndToEndTest, Cluster_StopsKillsAndOutages_LoseNoMarks) {
       EXPECT_EQ(cluster_.scan(node)["mode"], "incremental") << "a loss costs one full walk, once";
     }
   }
+}
+
+TEST_F(EndToEndTest, MarkThatNamesADrive_IsReadOnThatDriveAlone) {
+  const auto& node = cluster_.nodes()[0];
+  const auto& other = cluster_.nodes()[1];
+  for (const auto* each : {&node, &other}) {
+    for (const auto& drive : each->drives) fs::create_directories(drive / "bucket/a");
+    cluster_.scan(*each);
+  }
+  std::ofstream(node.drives[0] / "bucket/a/file") << "12345";
+  const std::string path("bucket/a\0", 9);
+  mark_on_drive(node, node.drives[0], path);
+  EXPECT_EQ(cluster_.scan(node)["dirs_walked"], 4U) << "the roots, and two below one of them";
+  expect_truth(node);
+  EXPECT_EQ(cluster_.scan(other)["dirs_walked"], 2U) << "the roots alone";
+  const auto dirty = support::run_command({"curl", "-s", "--unix-socket", cluster_.socket_of(node).native(),
+                                           "http://spoor/v1/dirty?path=bucket/a"});
+  EXPECT_NE(dirty.out.find("\"dirty\":true"), std::string::npos) << dirty.out;
 }
 
 TEST_F(EndToEndTest, PeersStartedLater_StatusShowsThemUp) {

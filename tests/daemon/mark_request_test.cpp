@@ -115,6 +115,27 @@ TEST(MarkRequestTest, MarkReader_Reused_KeepsNothingOfEarlierRequests) {
   }
 }
 
+TEST(MarkRequestTest, DriveNamed_MarksAreForItAlone) {
+  const tracker::NamespaceRules rules({.exclude = {"*.tmp"}, .s3_bucket_names = true});
+  const tracker::DrivePaths drive_paths({"/mnt/disk1"});
+  MarkBatch batch(rules, drive_paths,
+                  [](const std::string& drive) { return drive == "/mnt/disk1" ? "9f1c" : ""; });
+  const auto read = [&](const std::string& drive) {
+    HttpRequest request = text_request("photos/a\nx.tmp\nNo-Bucket/b\n");
+    request.query["drive"] = drive;
+    EXPECT_FALSE(read_mark_request(request, batch));
+    Paths paths;
+    for (const tracker::Mark& mark : take_marks(batch).marks) paths.push_back(mark.path);
+    EXPECT_EQ(batch.counts().ignored, 2U) << "the rules are for the path below the drive";
+    batch.clear();
+    return paths;
+  };
+  EXPECT_EQ(read("/mnt/disk1"), Paths{".spoor:/9f1c/photos/a"});
+  EXPECT_EQ(read("/mnt/other"), Paths{"photos/a"}) << "without an id, for all drives";
+  EXPECT_FALSE(read_mark_request(text_request("photos/a"), batch));
+  EXPECT_EQ(take_marks(batch).marks[0].path, "photos/a") << "of the next request";
+}
+
 TEST(MarkRequestTest, PathOnADriveOfTheNode_RefusesTheWholeRequest) {
   for (const HttpRequest& request : {json_request(R"({"paths":["a","/mnt/disk1/photos/x"]})"),
                                      text_request("a\n/mnt/disk1/photos/x\nb")}) {

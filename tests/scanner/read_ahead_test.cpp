@@ -273,7 +273,7 @@ class FollowedMarksTest : public ReadAheadTest {
   ~FollowedMarksTest() override { read_ahead_.reset(); }  // it uses the marks
 
   ReadAhead::Ticket marked_ticket(const std::string& path) const {
-    tracker::MarkCursor cursor(marks_);
+    tracker::DriveCursor cursor(tracker::MarkCursor(marks_), "drive");
     for (tracker::ComponentCursor at(path); at.next();) cursor.descend(at.component());
     return ReadAhead::ticket(parent_, path, cursor);
   }

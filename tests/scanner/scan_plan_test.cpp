@@ -20,9 +20,10 @@ class ScanPlanTest : public ::testing::Test {
   }
 
   // Of a directory whose stored inode is 7.
-  Reason reason(std::string_view path, std::uint64_t inode = 7, Reason above = Reason::marked) const {
+  Reason reason(std::string_view path, std::uint64_t inode = 7, Reason above = Reason::marked,
+                std::string_view drive = "one") const {
     const ScanPlan plan(marks_, full_);
-    tracker::MarkCursor marks = plan.root();
+    tracker::DriveCursor marks = plan.root(drive);
     for (tracker::ComponentCursor at(path); at.next();) marks.descend(at.component());
     std::optional<Reason> parent = above;
     if (path.empty()) parent.reset();
@@ -34,6 +35,37 @@ class ScanPlanTest : public ::testing::Test {
   bool full_ = false;
   std::optional<ScanPlan::Known> known_ = ScanPlan::Known{7, false, false};
 };
+
+TEST_F(ScanPlanTest, MarkThatNamesADrive_IsForThatDriveAlone) {
+  mark(tracker::drive_mark_path("one", "a/b"));
+  marks_.add_tree(tracker::drive_mark_path("two", "t"));
+  mark("all/d");
+  const auto reason_on = [&](std::string_view drive, std::string_view path) {
+    return reason(path, 7, Reason::marked, drive);
+  };
+  for (const char* path : {"a", "a/b"}) EXPECT_EQ(reason_on("one", path), Reason::marked) << path;
+  for (const char* path : {"a", "a/b", "x"}) EXPECT_EQ(reason_on("two", path), Reason::clean) << path;
+  EXPECT_EQ(reason_on("one", "t"), Reason::clean);
+  EXPECT_EQ(reason_on("two", "t"), Reason::tree_mark);
+  EXPECT_EQ(reason_on("two", "t/below"), Reason::tree_mark);
+  for (const char* drive : {"one", "two", "three"}) EXPECT_EQ(reason_on(drive, "all/d"), Reason::marked);
+  // The root, and a drive whose identity is not known, are read for any of them.
+  EXPECT_EQ(reason_on("three", ""), Reason::marked);
+  EXPECT_EQ(reason_on("", "x"), Reason::tree_mark);
+}
+
+TEST_F(ScanPlanTest, NoMarkThatNamesADrive_UnknownIdentityCostsNothing) {
+  mark("a/b");
+  EXPECT_EQ(reason("x", 7, Reason::marked, ""), Reason::clean);
+  EXPECT_EQ(reason("a", 7, Reason::marked, ""), Reason::marked);
+}
+
+// Joined to an ancestor, as too many are.
+TEST_F(ScanPlanTest, TreeMarksOfDrivesJoined_CoverThem) {
+  marks_.add_tree(tracker::drive_marks_top);
+  for (const char* drive : {"one", "two"})
+    EXPECT_EQ(reason("x/y", 7, Reason::marked, drive), Reason::tree_mark);
+}
 
 TEST_F(ScanPlanTest, KnownUnmarkedDirectory_IsClean) {
   mark("a/b");

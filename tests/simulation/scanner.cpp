@@ -57,9 +57,9 @@ bool Scan::walk_on(const Tree& tree, const Database& database) {
   if (walked_parts_ > Tree::fan_out) return false;
   const scanner::ScanPlan plan(gathered_->marks, false);
   if (walked_parts_ == 0) {
-    root_reason_ = read(tree, database, plan, plan.root(), Tree::root, {});
+    root_reason_ = read(tree, database, plan, plan.root("drive"), Tree::root, {});
   } else if (root_reason_) {
-    walk_below(tree, database, plan, plan.root(), Tree::first_child(Tree::root) + walked_parts_ - 1,
+    walk_below(tree, database, plan, plan.root("drive"), Tree::first_child(Tree::root) + walked_parts_ - 1,
                root_reason_);
   }
   ++walked_parts_;
@@ -67,7 +67,7 @@ bool Scan::walk_on(const Tree& tree, const Database& database) {
 }
 
 void Scan::walk_below(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
-                      tracker::MarkCursor marks, std::size_t directory, std::optional<Reason> above) {
+                      tracker::DriveCursor marks, std::size_t directory, std::optional<Reason> above) {
   marks.descend(Tree::name(directory));
   const auto reason = read(tree, database, plan, marks, directory, above);
   if (!reason || !Tree::has_children(directory)) return;
@@ -78,7 +78,7 @@ void Scan::walk_below(const Tree& tree, const Database& database, const scanner:
 
 // Returns std::nullopt if the directory and everything below it is skipped.
 std::optional<Reason> Scan::read(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
-                                 const tracker::MarkCursor& marks, std::size_t directory,
+                                 const tracker::DriveCursor& marks, std::size_t directory,
                                  std::optional<Reason> above) {
   std::optional<scanner::ScanPlan::Known> known;
   if (database.seen[directory]) known.emplace().inode = directory;

@@ -116,6 +116,15 @@ TEST(MarkCursorTest, CopiedCursor_DescendsIndependently) {
   EXPECT_TRUE(child.covered());
 }
 
+TEST(MarkCursorTest, DriveMarkPath_IsAPathOrNone) {
+  EXPECT_EQ(drive_mark_path("9f1c", "a/b"), ".spoor:/9f1c/a/b");
+  for (const char* drive : {"", "a/b", "."}) EXPECT_EQ(drive_mark_path(drive, "a"), "") << drive;
+  EXPECT_EQ(drive_mark_path("9f1c", std::string(200, 'a')), ".spoor:/9f1c/" + std::string(200, 'a'));
+  std::string longest = "a";
+  while (longest.size() + 2 <= path_bytes_max) longest += "/a";
+  EXPECT_EQ(drive_mark_path("9f1c", longest), "") << "the journal takes no longer path";
+}
+
 TEST(MarkCursorTest, RandomPaths_MatchTheMarkSet) {
   SPOOR_RANDOM(random);
   for (int round = 0; round < 300; ++round) {

@@ -46,7 +46,7 @@ class World final : public MarkSink {
   // What differed after a scan, although nothing changed while it ran; empty: nothing did.
   const std::string& missed() const { return missed_; }
 
-  base::Result<> send(const EventMarks& marks) override {
+  base::Result<> send(const std::filesystem::path&, const EventMarks& marks) override {
     interfere();
     if (fails(Failure::refused_path, 8)) return failure(std::errc::invalid_argument);
     if (fails(Failure::no_daemon, 4)) return failure(std::errc::io_error);

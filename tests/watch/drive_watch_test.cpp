@@ -78,7 +78,7 @@ class DriveWatchTest : public testing::Test, public MarkSink {
     events_.push_back({mask, entry, std::move(target)});
   }
 
-  base::Result<> send(const EventMarks& marks) override {
+  base::Result<> send(const std::filesystem::path&, const EventMarks& marks) override {
     if (refuses_ != std::errc()) return failure(refuses_, "the daemon is down");
     marked_.insert(marks.directories().begin(), marks.directories().end());
     return {};

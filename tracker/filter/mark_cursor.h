@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "tracker/filter/hash.h"
@@ -49,6 +50,35 @@ class MarkCursor {
   std::size_t name_at_ = 0;
   MarkSet::Groups groups_;  // that may contain the path and all above it
   bool covered_;
+};
+
+// A mark may name the one drive that it is for: its path is below this component and the id of the drive
+// (tracker/storage/drive_registry.h). No other drive is read for it.
+inline constexpr std::string_view drive_marks_top = ".spoor:";
+
+// Empty if the drive has no id that can be a component, or the path would be too long: then a mark names
+// none.
+std::string drive_mark_path(std::string_view drive, std::string_view path);
+
+// A position on one drive: of the marks for every drive, and of those that name this one.
+class DriveCursor {
+ public:
+  // `root`: of the marks. `drive`: its id; empty: not known, and each mark that names any drive is for it.
+  DriveCursor(const MarkCursor& root, std::string_view drive);
+
+  void descend(std::string_view name) {
+    all_.descend(name);
+    own_.descend(name);
+  }
+  bool in_filter() const { return all_.in_filter() || own_.in_filter(); }
+  bool covered() const { return is_covered_ || all_.covered() || own_.covered(); }
+  bool leads_to_tree_mark() const { return all_.leads_to_tree_mark() || own_.leads_to_tree_mark(); }
+  bool may_be_dirty() const { return is_covered_ || all_.may_be_dirty() || own_.may_be_dirty(); }
+
+ private:
+  MarkCursor all_;
+  MarkCursor own_;
+  bool is_covered_ = false;
 };
 
 }  // namespace spoor::tracker

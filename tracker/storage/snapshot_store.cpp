@@ -229,6 +229,12 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, std::
   return {};
 }
 
+std::vector<std::string> SnapshotStore::ids() const {
+  std::vector<std::string> ids;
+  for (const auto& drive : drives_) ids.push_back(registry_.id_of(drive));
+  return ids;
+}
+
 base::Result<std::size_t> SnapshotStore::find(const std::filesystem::path& given) const {
   std::filesystem::path drive = given.lexically_normal();
   if (!drive.has_filename()) drive = drive.parent_path();

@@ -106,6 +106,10 @@ class SnapshotStore {
   // The state of a drive that is not ok, for this reason. Never blocks.
   DriveState failed_state(std::size_t drive, std::string error) const;
 
+  // The ids of the drives, of one by its path; empty where none is known. Never blocks; thread-safe.
+  std::string id_of(const std::filesystem::path& drive) const { return registry_.id_of(drive); }
+  std::vector<std::string> ids() const;
+
   // The index of the drive with this path. Fails with std::errc::invalid_argument if there is none.
   base::Result<std::size_t> find(const std::filesystem::path& given) const;
 
