@@ -310,7 +310,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   base::PosixFileSystem files;
   const auto persistence = load(files, clock, config);
   if (!persistence) return persistence.error();
-  Node node(context, server, config, version, **persistence, *std::move(secrets), files, clock);
+  Node node(context, server, config, version, **persistence, *std::move(secrets), clock);
 
   Reload reloading(config, reloadable(config, server, serving.others().size(), node, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, node.pool(), reload, reloading, manager),

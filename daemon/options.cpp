@@ -22,7 +22,7 @@
 namespace spoor::daemon {
 namespace {
 
-constexpr std::chrono::milliseconds dns_timeout{2'000};  // short: a stop waits for it
+constexpr std::chrono::milliseconds dns_timeout{5'000};  // short: a stop waits for it
 
 constexpr rlim_t kept_for_the_rest = 64;
 constexpr rlim_t kept_for_a_thread = 3;  // opened by an io_context
@@ -136,8 +136,6 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
           .self = {config.node.name, config::advertised_url(config).value(), instance},
           .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
           .forget_after = etcd.forget_after,
-          .data_dir = config.node.data_dir,
-          .boot_id = read_boot_id(),
           .user = etcd.user,
           .secrets = std::move(secrets)};
 }

@@ -76,7 +76,7 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) {
          return api.services_.node.adopt(request, api.caller_of(request));
        }},
-      {"/v1/gather", "POST", gathering, Body::needed, Thread::main,
+      {"/v1/gather", "POST", administering, Body::needed, Thread::main,
        [](Api& api, const HttpRequest& request) {
          return api.services_.gather.gather(request, api.caller_of(request));
        }},
@@ -180,6 +180,11 @@ std::string Api::methods_at(std::string_view path) {
 std::string_view route_of(std::string_view path) {
   const auto routes = Api::routes_at(path);
   return routes.empty() ? "other" : routes.front().path;
+}
+
+// The book of a scan takes some 100 bytes for each peer, of which hostile ones can make 30,000.
+std::uint64_t body_bytes_max_of(std::string_view path) {
+  return path == "/v1/gather" ? std::uint64_t{32} << 20U : 0;
 }
 
 Api::Api(boost::asio::io_context& context, std::string node, Services services,

@@ -25,6 +25,9 @@ namespace spoor::daemon {
 // The route at the path, else "other": a label for figures.
 std::string_view route_of(std::string_view path);
 
+// Of a body for the route at the path, if it may be larger than limits.max_body.
+std::uint64_t body_bytes_max_of(std::string_view path);
+
 // The HTTP API, version 1 (docs/http-api.md), without sockets: its routes, the roles that may use them, and
 // the thread that they run on.
 //

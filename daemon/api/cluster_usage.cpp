@@ -49,7 +49,7 @@ std::optional<NodeLabel> read_label(const json& body) {
     *target = value->get<std::string>();
   }
   // The names are printed, and compared with those of nodes.
-  if (!peer::is_node_name(label.name) || !peer::is_node_name(label.cluster)) return std::nullopt;
+  if (!tracker::is_node_name(label.name) || !tracker::is_node_name(label.cluster)) return std::nullopt;
   return label;
 }
 

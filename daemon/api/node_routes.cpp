@@ -355,9 +355,9 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.group_commit.health_error(); !health_error.empty()) {
     reasons.push_back(fmt::format("journal: {}", health_error));
   }
-  if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
-    reasons.push_back(std::move(health_error));
-  }
+  // Otherwise a node that waits for the first member is ready: its address may be listed only then.
+  if (parts_.etcd != nullptr && !parts_.etcd->status().ok && !parts_.introduction.is_open())
+    reasons.push_back("marks are not acknowledged, and etcd fails: " + parts_.etcd->status().error);
   if (tracker::is_leaving(parts_.persistence.membership())) reasons.push_back(parts_.introduction.error());
   for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;

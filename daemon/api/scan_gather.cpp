@@ -30,6 +30,8 @@ HttpResponse too_many() {
   return to_response({503, "overloaded", "too many scans gather already, of this client or of all"});
 }
 
+HttpResponse stopping() { return to_response({503, "overloaded", "this daemon is stopping"}); }
+
 }  // namespace
 
 // The requests to this daemon do not leave the process.
@@ -92,15 +94,16 @@ std::vector<peer::SourceListing> ScanGather::Sources::list() const {
 
 asio::awaitable<HttpResponse> ScanGather::list_members(const HttpRequest& request, std::string caller) {
   if (const auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
-  const CallerQueue::Place place(callers_, std::move(caller));
+  const CallerQueue::Place place(listers_, std::move(caller));
   if (!place.is_held()) co_return too_many();
   std::function<HttpResponse()> listing = [this, from = sources()] { return list_members(from); };
-  auto response = co_await run_on(gathering_, std::move(listing));
+  auto response = co_await run_on(listing_, std::move(listing));
   co_return response;
 }
 
-// On `gathering_`. A member has a name once it has responded to this daemon, or where its source has one.
+// On `listing_`. A member has a name once it has responded to this daemon, or where its source has one.
 HttpResponse ScanGather::list_members(const Sources& sources) const {
+  if (stop_.stop_requested()) return stopping();
   json members = json::array();
   const auto add = [&](std::string_view node, std::string_view url, std::string_view source,
                        std::string_view state) {
@@ -113,7 +116,7 @@ HttpResponse ScanGather::list_members(const Sources& sources) const {
   const auto add_listed = [&](const std::string& url, const peer::SourceListing& listing) {
     const auto known = std::ranges::find(sources.states, url, &PeerState::url);
     const PeerState state = known == sources.states.end() ? PeerState() : *known;
-    if (state.instance == options_.instance) return;  // this node
+    if (state.is_self) return;
     std::string name = state.name;
     for (const auto& [node, homes] : listing.homes) {
       if (homes.contains(url)) name = node;
@@ -142,6 +145,7 @@ asio::awaitable<HttpResponse> ScanGather::gather(const HttpRequest& request, std
 
 // On `gathering_`.
 HttpResponse ScanGather::gather(const std::string& body, const Sources& sources) {
+  if (stop_.stop_requested()) return stopping();
   auto query = peer::decode_gather_query(body);
   if (!query) return to_response({400, "invalid_request", query.error().message});
   const tracker::NodeIdentity& asked = query->node;
@@ -172,8 +176,9 @@ HttpResponse ScanGather::gather(const std::string& body, const Sources& sources)
   if (trusted) trusted = options.members.named_urls;
   SelfTransport transport(*this, options_.make_transport(std::move(transport_options)));
   const auto gathered = peer::gather(transport, query->book, options);
-  if (stop_.stop_requested()) return to_response({503, "overloaded", "this daemon is stopping"});
+  if (stop_.stop_requested()) return stopping();
   HttpResponse response;
+  response.is_counted = false;  // one at a time
   response.content_type = peer::gathered_content_type;
   response.body = peer::encode_gathered(gathered);
   return response;
@@ -184,9 +189,9 @@ peer::MembershipView ScanGather::members(const peer::GatherQuery& query, const S
   auto view = peer::merge_members(options_.self, sources.static_endpoints, sources.list());
   if (query.members_digest != sources.members_digest) {
     view.unknown_sources.emplace_back(
-        "'peers' in the configuration is not what spoord has read: systemctl reload spoord (restart it after "
-        "a "
-        "change of peers.etcd)");
+        "the configuration: 'peers' there is not what spoord has read; systemctl reload spoord, or restart "
+        "it "
+        "if peers.etcd has changed");
   }
   return view;
 }
@@ -213,10 +218,10 @@ asio::awaitable<HttpResponse> ScanGather::remove_member(const HttpRequest& reque
     co_return to_response(
         {409, "not_removed", "peers.etcd is not set: members are listed in the configuration or in the DNS"});
   }
-  const CallerQueue::Place place(callers_, std::move(caller));
+  const CallerQueue::Place place(listers_, std::move(caller));
   if (!place.is_held()) co_return too_many();
   auto removing = etcd_->remover(std::string(*member));
-  const auto removed = co_await run_on(gathering_, std::move(removing));
+  const auto removed = co_await run_on(listing_, std::move(removing));
   if (!removed) {
     const bool is_refused = removed.error().code == std::errc::operation_not_permitted;
     co_return to_response({is_refused ? 409U : 503U, "not_removed", removed.error().message});

@@ -24,8 +24,8 @@ namespace spoor::daemon {
 // list them now, and their marks for a scan of this node. This daemon itself answers within the process:
 // nothing of its listeners, its limits or its credentials matters.
 //
-// Lives on the thread of `context`; lists and gathers on a thread of its own, one scan after the other. After
-// stop(), what is under way fails. All references must outlive it.
+// Lives on the thread of `context`; gathers on a thread of its own, for one scan after the other, and lists
+// on another one. After stop(), what is under way fails. All references must outlive it.
 class ScanGather {
  public:
   // As NodeRoutes::cycle().
@@ -79,7 +79,9 @@ class ScanGather {
   std::uint64_t members_digest_;
   std::stop_source stop_;
   CallerQueue callers_{8};
+  CallerQueue listers_{8};
   boost::asio::thread_pool gathering_{1};
+  boost::asio::thread_pool listing_{1};
 };
 
 }  // namespace spoor::daemon

@@ -62,7 +62,8 @@ struct HttpResponse {
   std::string body;
   std::map<std::string, std::string> headers = {};  // additional ones
   std::string problem = {};                         // the problem's code; empty for a success
-  std::string_view static_body = {};                // in place of `body`, of static storage duration: no copy
+  bool is_counted = true;  // among the responses that clients are slow to read, which are bounded together
+  std::string_view static_body = {};  // in place of `body`, of static storage duration: no copy
 
   std::string_view content() const { return static_body.empty() ? body : static_body; }
 };

@@ -269,7 +269,7 @@ asio::awaitable<bool> HttpSession::serve_one() {
   HttpResponse response = co_await sessions_->service.handle(exchange.request);
   empty(exchange.request.body);
   exchange.hold(0);
-  if (!exchange.hold_answer(response.body.size())) {
+  if (response.is_counted && !exchange.hold_answer(response.body.size())) {
     response = to_response(too_many_answers());
   }
   const bool goes_on = keep_alive && !sessions_->stopping;
@@ -320,8 +320,8 @@ asio::awaitable<bool> HttpSession::read_body() {
   Parser& parser = exchange_->parser();
   const std::uint64_t length = parser.content_length().value_or(0);
   if (length == 0 && !parser.chunked()) co_return true;
-  if (length > sessions_->limits.body_bytes_max) {
-    co_return co_await fail(too_large(sessions_->limits.body_bytes_max));
+  if (const std::uint64_t most = body_bytes_max(); length > most) {
+    co_return co_await fail(too_large(most));
   }
   const bool is_there = stream_->buffer.size() > 0;
   constexpr unsigned http11 = 11;
@@ -335,6 +335,11 @@ asio::awaitable<bool> HttpSession::read_body() {
   auto reading = parser.chunked() ? read_chunks() : read_declared(length);
   const bool is_complete = co_await std::move(reading);
   co_return is_complete;
+}
+
+std::uint64_t HttpSession::body_bytes_max() const {
+  const auto& of_route = sessions_->service.body_bytes_max;
+  return std::max(sessions_->limits.body_bytes_max, of_route ? of_route(exchange_->request) : 0);
 }
 
 // Responds if the client is still there. Returns false: the connection is to be closed.
@@ -372,7 +377,7 @@ asio::awaitable<bool> HttpSession::read_declared(std::uint64_t length) {
 asio::awaitable<bool> HttpSession::read_chunks() {
   Parser& parser = exchange_->parser();
   auto& buffer = stream_->buffer;
-  const std::uint64_t most = sessions_->limits.body_bytes_max;
+  const std::uint64_t most = body_bytes_max();
   parser.body_limit(most);
   while (!parser.is_done()) {
     error_code error;

@@ -44,10 +44,12 @@ struct HttpService {
   using Admission = std::function<std::optional<HttpResponse>(const HttpRequest&)>;
   using Refusal = std::function<void(const HttpRequest&, const Problem&)>;
 
-  // All are called on the thread of the connection; `admit` and `refused` may be empty.
+  // All are called on the thread of the connection; all but `handle` may be empty.
   Handler handle;
   Admission admit = {};  // before the body is read; a response that it returns is sent instead of handle()'s
   Refusal refused = {};  // for a request that the server refuses after its header and before handle()
+  // Of the body of an admitted request, if it is more than HttpLimits has. May be empty.
+  std::function<std::uint64_t(const HttpRequest&)> body_bytes_max = {};
 };
 
 class HttpSession;
@@ -134,6 +136,7 @@ class HttpSession {
   boost::asio::awaitable<bool> serve_one();
   boost::asio::awaitable<bool> read_header();
   boost::asio::awaitable<bool> read_body();
+  std::uint64_t body_bytes_max() const;
   boost::asio::awaitable<bool> read_declared(std::uint64_t length);
   boost::asio::awaitable<bool> read_chunks();
   boost::asio::awaitable<bool> fail(std::optional<Problem> problem);

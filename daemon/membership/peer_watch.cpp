@@ -202,6 +202,7 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
       state.instance = frame->answer.instance;
       if (frame->run == options_.run) {
         own_urls.insert(state.url);
+        state.is_self = true;
       } else if (frame->sender.cluster == options_.cluster && !frame->is_closed) {
         // One that retires may have handed its records on already.
         round.met.push_back({state.name, state.instance});

@@ -28,6 +28,7 @@ struct PeerState {
   std::string state = "unknown";  // "unknown", "up" or "down"
   std::string error;              // why it is down
   tracker::InstanceId instance;   // none until the first response
+  bool is_self = false;           // it is an address of this daemon
   std::optional<base::WallTime> last_seen;
 };
 

@@ -82,7 +82,7 @@ base::Result<CycleFrame> decode_cycle_frame(std::string_view bytes) {
   frame.is_closed = (flags & flag_closed) != 0;
   if (!in.ok()) return bad_frame("it is cut off");
   // The names are printed, logged, stored, and used as keys.
-  if (!is_node_name(frame.sender.node) || !is_node_name(frame.sender.cluster)) {
+  if (!tracker::is_node_name(frame.sender.node) || !tracker::is_node_name(frame.sender.cluster)) {
     return bad_frame("its node or cluster name is invalid");
   }
   if (answer.current.value == 0 || answer.current.value > tracker::CycleId::value_max ||

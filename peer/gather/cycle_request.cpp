@@ -48,7 +48,7 @@ base::Result<std::optional<tracker::Joined>> member_member(const nlohmann::json&
   const auto run = number_member(*found, "run", std::numeric_limits<std::uint64_t>::max());
   if (!run) return run.error();
   const auto instance = tracker::InstanceId::parse(*text);
-  if (!is_node_name(*name) || !instance || instance->is_none()) {
+  if (!tracker::is_node_name(*name) || !instance || instance->is_none()) {
     return invalid("'member' must have the name of a node and the id of an instance");
   }
   return std::optional(tracker::Joined{{*name, *instance}, *run});

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/byte_codec.h"
-#include "peer/membership/etcd_registry.h"
 #include "tracker/filter/level_schedule.h"
 #include "tracker/storage/mark_set_codec.h"
 
@@ -65,12 +64,6 @@ std::string encode_gather_query(const GatherQuery& query) {
   return out.take();
 }
 
-bool is_valid(const tracker::PeerBook& book) {
-  return std::ranges::all_of(book, [](const auto& entry) {
-    return is_node_name(entry.first.name) && entry.second.cycle.value <= tracker::CycleId::value_max;
-  });
-}
-
 }  // namespace
 
 HttpRequest gather_request(const base::Endpoint& daemon, const GatherQuery& query) {
@@ -102,7 +95,6 @@ base::Result<GatherQuery> decode_gather_query(std::string_view bytes) {
   query.book = tracker::decode_peer_book(in);
   if (!in.ok() || in.remaining() != 0) return bad("the query is cut off, or has bytes after its end");
   if (options.start_level > tracker::LevelSchedule::level_max) return bad("its level is too high");
-  if (!is_valid(query.book)) return bad("the name or the cycle of a peer is invalid");
   return query;
 }
 

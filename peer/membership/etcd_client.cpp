@@ -143,16 +143,6 @@ json condition_json(const EtcdCondition& condition) {
           {"mod_revision", std::to_string(condition.mod_revision)}};
 }
 
-// What stands under the key that a transaction asked for as its only other branch.
-std::vector<EtcdEntry> entries_of_only_response(const json& answer) {
-  const json* const responses = find(answer, "responses");
-  if (responses == nullptr || !responses->is_array() || responses->size() != 1 ||
-      !responses->front().is_object()) {
-    throw Malformed{"a transaction gave no response"};
-  }
-  return parse_entries(object_member(responses->front(), "response_range", "a transaction gave no range"));
-}
-
 // The members of an error: those of the response, or for a stream, whose status is 200, those of its "error".
 json error_of(const HttpResponse& response) {
   auto body = json::parse(response.body, nullptr, false);
@@ -324,19 +314,6 @@ base::Result<bool> EtcdClient::change_if(std::span<const EtcdCondition> conditio
   }
   return read_from(call("/v3/kv/txn", {{"compare", std::move(compare)}, {"success", std::move(success)}}),
                    [](const json& answer) { return flag_member(answer, "succeeded"); });
-}
-
-base::Result<bool> EtcdClient::put_if_absent(const EtcdPut& put) {
-  const auto answer =
-      call("/v3/kv/txn",
-           {{"compare", json::array({condition_json({put.key})})},
-            {"success", json::array({put_json(put)})},
-            {"failure", json::array({json{{"request_range", {{"key", base::to_base64(put.key)}}}}})}});
-  return read_from(answer, [&](const json& found) {
-    if (flag_member(found, "succeeded")) return true;
-    const auto entries = entries_of_only_response(found);
-    return entries.size() == 1 && put.lease.id != 0 && entries.front().lease == put.lease;
-  });
 }
 
 base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {

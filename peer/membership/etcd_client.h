@@ -109,10 +109,6 @@ class EtcdClient {
   // Whether all conditions held, and the changes were made. No key may stand in them twice.
   base::Result<bool> change_if(std::span<const EtcdCondition> conditions, const EtcdChanges& changes);
 
-  // Whether the key was absent and is put now. Also true where it stands under this lease already, by an
-  // earlier attempt whose answer was lost.
-  base::Result<bool> put_if_absent(const EtcdPut& put);
-
   // All entries as they were at one moment.
   base::Result<EtcdListing> list(const EtcdRange& range);
   base::Result<EtcdRangeState> state(const EtcdRange& range);

@@ -67,7 +67,7 @@ base::Result<RegistryEntry> parse_member(const EtcdLocation& location, const Etc
   RegistryEntry parsed;
   parsed.member = {text_member(value, "node"), text_member(value, "url"), text_member(value, "instance")};
   parsed.mod_revision = entry.mod_revision;
-  if (!is_node_name(parsed.member.node)) return not_understood(entry, "its node name is invalid");
+  if (!tracker::is_node_name(parsed.member.node)) return not_understood(entry, "its node name is invalid");
   if (!is_plain(parsed.member.url)) return not_understood(entry, "its URL is invalid");
   const auto endpoint = base::parse_endpoint(parsed.member.url);
   if (!endpoint) return not_understood(entry, endpoint.error().message);
@@ -100,13 +100,6 @@ base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdLi
 }
 
 }  // namespace
-
-bool is_node_name(std::string_view text) {
-  constexpr std::size_t bytes_max = 255;
-  // A colon would make it an address.
-  const auto is_fit = [](char each) { return each > ' ' && each < '\x7f' && each != ':'; };
-  return !text.empty() && text.size() <= bytes_max && std::ranges::all_of(text, is_fit);
-}
 
 std::string key_prefix(const EtcdLocation& location) {
   return fmt::format("{}/{}/", location.prefix, percent_encoded(location.cluster));

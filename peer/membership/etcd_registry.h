@@ -70,8 +70,4 @@ base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& loc
 // alive.
 base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location, const RegistryEntry& entry);
 
-// A name of a node, which identifies its tracker, or of a cluster: printable ASCII without spaces and colons,
-// 1 to 255 bytes.
-bool is_node_name(std::string_view text);
-
 }  // namespace spoor::peer

@@ -254,8 +254,9 @@ TEST_F(SpoordAuthTest, Commands_TokenFileGiven_SendTheToken) {
   EXPECT_EQ(support::run_command({SPOOR, "--url", socket, "--token-file", "/none", "status"}).code, 2)
       << "the one that was given is read, whatever the way";
   EXPECT_EQ(spoor({"scan"}).code, 1) << "nobody answers it";
-  EXPECT_EQ(spoor({"--token-file", token("peer"), "scan"}).code, 0);
-  EXPECT_EQ(spoor({"--set", "peers.token_file=" + token("peer"), "scan"}).code, 0);
+  EXPECT_EQ(spoor({"--token-file", token("peer"), "scan"}).code, 1) << "it names addresses to ask";
+  EXPECT_EQ(spoor({"--token-file", token("admin"), "scan"}).code, 0);
+  EXPECT_EQ(spoor({"--set", "peers.token_file=" + token("admin"), "scan"}).code, 0);
 }
 
 TEST_F(SpoordAuthTest, UnixSocketCaller_GetsTheRolesOfItsUser) {
@@ -509,6 +510,7 @@ TEST_F(SpoordTlsTest, Reload_CertificateChanged_NewOneIsUsed) {
 }
 
 TEST_F(SpoordTlsTest, Scan_OverTls_Succeeds) {
+  config_["auth"]["certificates"][0]["role"] = "admin";
   config_["node"]["name"] = "server";
   config_["peers"]["tls"] = {{"ca", good_.ca()},
                              {"certificate", good_.certificate("node.example")},
@@ -519,6 +521,7 @@ TEST_F(SpoordTlsTest, Scan_OverTls_Succeeds) {
 }
 
 TEST_F(SpoordTlsTest, Scan_CertificateNamesAnotherNode_PeerFails) {
+  config_["auth"]["certificates"][0]["role"] = "admin";
   config_["peers"]["tls"] = {{"ca", good_.ca()},
                              {"certificate", good_.certificate("node.example")},
                              {"key", good_.key("node.example")}};

@@ -112,15 +112,6 @@ TEST_F(EtcdClientTest, LeaseRevoked_DeletesItsKeys) {
   EXPECT_THAT(listed({"a", "z"}), ElementsAre("b=b"));
 }
 
-TEST_F(EtcdClientTest, PutIfAbsent_TwoWriters_OnlyFirstSucceeds) {
-  const EtcdPut first{"k", "first", granted()};
-  const EtcdPut second{"k", "second", granted()};
-  EXPECT_TRUE(client_.put_if_absent(first).value());
-  EXPECT_FALSE(client_.put_if_absent(second).value());
-  EXPECT_TRUE(client_.put_if_absent(first).value()) << "the answer to an attempt before may have been lost";
-  EXPECT_EQ(etcd_.keys["k"].value, "first");
-}
-
 TEST_F(EtcdClientTest, ChangeIf_AppliesChangesOnlyIfAllConditionsHold) {
   etcd_.put("k", "1");
   const auto revision = etcd_.keys["k"].mod_revision;
@@ -230,7 +221,6 @@ TEST_F(EtcdClientTest, MalformedResponse_IsAnError) {
     EXPECT_FALSE(client_.grant(std::chrono::seconds(1))) << body.substr(0, 100);
     EXPECT_FALSE(client_.keep_alive({1})) << body.substr(0, 100);
     EXPECT_FALSE(put({{"a", "b"}})) << body.substr(0, 100);
-    EXPECT_FALSE(client_.put_if_absent({"a", "b", {1}})) << body.substr(0, 100);
   }
 }
 

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_codec.h"
 #include "tests/tracker/samples.h"
+#include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::tracker {
 namespace {
@@ -61,6 +63,24 @@ MarkSet merged(const MarkSet& one, const MarkSet& two) {
   MarkSet both = one;
   both.merge(two);
   return both;
+}
+
+// A set that can't be encoded would be lost on its way to the scan.
+TEST(MarkSetTest, FiltersOfManyShapes_FitIntoAnEncodedGroupOrAreRefused) {
+  MarkSet many;
+  for (std::uint64_t bits = 64; bits < 64 + MarkSet::group_filters_max; ++bits) {
+    BloomFilter filter(BloomShape{bits, 1});
+    filter.add(hash_path("a"));
+    many.add_filter(filter);
+  }
+  MarkSet marks;
+  ASSERT_TRUE(marks.try_add_apart(many));
+  EXPECT_FALSE(marks.try_add_apart(mark_set_of({"b"}, BloomShape{5000, 3})));
+  EXPECT_TRUE(marks.try_add_apart(many));
+  base::ByteWriter out;
+  encode_mark_groups(out, marks);
+  base::ByteReader in(out.bytes());
+  EXPECT_TRUE(decode_mark_groups(in));
 }
 
 TEST(MarkSetTest, NewSet_IsEmpty) {

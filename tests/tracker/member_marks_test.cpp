@@ -71,7 +71,9 @@ TEST(MemberMarksTest, RecordsOfAnotherMeaning_AreIncomplete) {
         ".spoor/joined-" + instance, ".spoor/joined-" + instance + "/a",
         ".spoor/joined-1" + instance + "/a/1", ".spoor/left-" + instance + "/a/1",
         ".spoor/retired-" + instance + "/a/1", ".spoor/retired-x-" + instance + "/a/1",
-        ".spoor/retired-1-" + instance, std::string(".spoor/retired-1/a/1")}) {
+        ".spoor/retired-1-" + instance, std::string(".spoor/retired-1/a/1"),
+        ".spoor/joined-" + instance + "/a b:c/1", ".spoor/joined-" + instance + "/a:b/1",
+        ".spoor/joined-" + std::string(32, '0') + "/a/1"}) {
     const MemberMarks found = member_marks(set_of({tree(path)}));
     EXPECT_TRUE(found.is_incomplete) << path;
     EXPECT_THAT(found.joined, IsEmpty()) << path;

@@ -1,5 +1,6 @@
 #include "tracker/cycles/ids.h"
 
+#include <algorithm>
 #include <boost/algorithm/hex.hpp>
 #include <cstring>
 #include <iterator>
@@ -34,6 +35,13 @@ std::string InstanceId::to_string() const {
   std::string text;
   boost::algorithm::hex_lower(bytes.begin(), bytes.end(), std::back_inserter(text));
   return text;
+}
+
+bool is_node_name(std::string_view text) {
+  constexpr std::size_t bytes_max = 255;
+  // A colon would make it an address.
+  const auto is_fit = [](char each) { return each > ' ' && each < '\x7f' && each != ':'; };
+  return !text.empty() && text.size() <= bytes_max && std::ranges::all_of(text, is_fit);
 }
 
 }  // namespace spoor::tracker

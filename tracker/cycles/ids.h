@@ -59,4 +59,8 @@ struct Cursor {
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
+// A name of a node, which identifies its tracker, or of a cluster: printable ASCII without spaces and colons,
+// 1 to 255 bytes.
+bool is_node_name(std::string_view text);
+
 }  // namespace spoor::tracker

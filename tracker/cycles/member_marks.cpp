@@ -36,6 +36,7 @@ std::optional<PeerId> parse_id(std::string_view text) {
   const std::size_t name_at = end + (text[end + 1] == before_dots ? 2 : 1);
   PeerId id{std::string(text.substr(name_at)), *instance};
   for (char& each : id.name) each = each == slash_in_name ? '/' : each;
+  if (instance->is_none() || !is_node_name(id.name)) return std::nullopt;  // no such tracker can be read
   return id;
 }
 

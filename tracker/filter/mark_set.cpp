@@ -69,10 +69,13 @@ bool MarkSet::try_add_apart(const MarkSet& other, std::uint64_t bytes_max) {
                      filters_.size() + other.filters_.size() <= filters_apart_max);
   const std::size_t group = fits_apart ? count : merged_apart_ % count;
   std::uint64_t added = 0;
+  auto filters = static_cast<std::size_t>(std::ranges::count(groups_, group));
   for (const BloomFilter& filter : other.filters_) {
-    if (filter_of(filter.shape(), group) == nullptr) added += filter.shape().byte_count();
+    if (filter_of(filter.shape(), group) != nullptr) continue;
+    added += filter.shape().byte_count();
+    ++filters;
   }
-  if (bytes + added > bytes_max) return false;
+  if (bytes + added > bytes_max || filters > group_filters_max) return false;
   if (!fits_apart) ++merged_apart_;
   for (const BloomFilter& filter : other.filters_) add_filter(filter, group);
   tree_marks_.merge(other.tree_marks_);

@@ -28,6 +28,7 @@ class MarkSet {
   static constexpr std::size_t groups_max = 64;
   static constexpr std::uint64_t groups_bytes_max = std::uint64_t{256} << 20U;
   static constexpr std::size_t filters_apart_max = 1024;  // a lookup may read all of them
+  static constexpr std::size_t group_filters_max = 1024;  // an encoded set has no more
 
   // Adds a path to the filter of this shape in the first group, and creates the filter if there is none.
   // Returns whether the path was new to that filter.
@@ -52,7 +53,7 @@ class MarkSet {
   // For sets from outside, where a packed filter of a few bytes may be one of 8 GiB when dense. Adds the
   // other set, which has one group, as a group of its own; where groups_max or groups_bytes_max allow no
   // more, merges it into one of the groups, by turns. If the result would exceed `bytes_max` with all filters
-  // dense, returns false, and the set is unchanged.
+  // dense, or one group have more than group_filters_max, returns false, and the set is unchanged.
   static constexpr std::uint64_t memory_bytes_max = std::uint64_t{1} << 30U;
   bool try_add_apart(const MarkSet& other, std::uint64_t bytes_max = memory_bytes_max);
 

@@ -17,7 +17,7 @@ enum class FilterForm : std::uint32_t { words = 0, packed = 1 };
 
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t silent_ms_max = std::uint64_t{1} << 48U;
-constexpr std::uint16_t filters_max = 1024;  // every lookup and every merge reads all of them
+constexpr std::uint16_t filters_max = MarkSet::group_filters_max;
 
 base::Error corrupt(std::string_view what) {
   return {Errc::snapshot_corrupt, fmt::format("corrupt: {}", what)};
@@ -161,7 +161,7 @@ PeerBook decode_peer_book(base::ByteReader& in) {
     std::string name(in.text());
     const InstanceId instance = decode_instance(in);
     KnownPeer& peer = book[{std::move(name), instance}];
-    peer.cycle = {in.u64()};
+    peer.cycle = {std::min(in.u64(), CycleId::value_max)};
     peer.home = in.text();
     peer.standing =
         static_cast<Standing>(std::min<std::uint8_t>(in.u8(), static_cast<std::uint8_t>(standing_max)));
