@@ -45,12 +45,7 @@ bool reads_others(const Facts& facts) { return facts.config.scan.daemons == conf
 
 // What there is to do about a peer that does not respond, if nothing depends on its marks.
 std::string without_others(const Facts& facts) {
-  const auto watched = config::watched_drives(facts.config);
-  const bool are_all_watched =
-      !facts.config.drives.empty() && std::ranges::all_of(facts.config.drives, [&](const auto& drive) {
-        return std::ranges::find(watched, drive) != watched.end();
-      });
-  if (!are_all_watched) return {};
+  if (facts.config.drives.empty() || !config::unwatched_drives(facts.config).empty()) return {};
   return "; or set scan.daemons to \"own\", if no other host writes to these drives: spoor-watch marks all "
          "that changes there";
 }

@@ -93,9 +93,7 @@ void check_watch(const Config& config, Problems& problems) {
 // Otherwise a change of an unwatched drive may be marked on another node alone.
 void check_daemons(const Config& config, Problems& problems) {
   if (config.scan.daemons != Daemons::own) return;
-  const auto watched = watched_drives(config);
-  for (const fs::path& drive : config.drives) {
-    if (std::ranges::find(watched, drive) != watched.end()) continue;
+  for (const fs::path& drive : unwatched_drives(config)) {
     add(problems, "scan.daemons",
         fmt::format("\"own\" needs spoor-watch on all drives, and {} is not watched: set \"watch.drives\" to "
                     "\"all\", or this to \"all\"",

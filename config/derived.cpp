@@ -89,6 +89,14 @@ std::vector<std::filesystem::path> watched_drives(const Config& config) {
   return config.watch.all_drives ? config.drives : config.watch.drives;
 }
 
+std::vector<std::filesystem::path> unwatched_drives(const Config& config) {
+  std::vector<std::filesystem::path> drives = config.drives;
+  std::erase_if(drives, [watched = watched_drives(config)](const auto& drive) {
+    return std::ranges::find(watched, drive) != watched.end();
+  });
+  return drives;
+}
+
 tracker::NamespaceRules namespace_rules(const Config& config) {
   return tracker::NamespaceRules(
       {config.name_space.exclude, config.name_space.bucket_names == BucketNames::s3});

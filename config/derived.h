@@ -30,6 +30,9 @@ std::uint64_t members_digest(const Config::Peers& peers);
 // The drives that spoor-watch watches: those of `watch.drives`.
 std::vector<std::filesystem::path> watched_drives(const Config& config);
 
+// The other drives.
+std::vector<std::filesystem::path> unwatched_drives(const Config& config);
+
 // The rules of `namespace`.
 tracker::NamespaceRules namespace_rules(const Config& config);
 
