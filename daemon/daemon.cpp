@@ -167,7 +167,7 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
     auto etcd = std::move(before.etcd);  // needs a restart
     before = fresh.peers;
     before.etcd = std::move(etcd);
-    node.gather().set_members_digest(config::members_digest(before));
+    node.gather().set_members(dns_members(before, before.timeout), config::members_digest(before));
     return true;
   };
   const auto set_watched = [&node](const Config& fresh) {
@@ -310,7 +310,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   base::PosixFileSystem files;
   const auto persistence = load(files, clock, config);
   if (!persistence) return persistence.error();
-  Node node(context, server, config, version, **persistence, *std::move(secrets), clock);
+  Node node(context, server, config, version, **persistence, *std::move(secrets), files, clock);
 
   Reload reloading(config, reloadable(config, server, serving.others().size(), node, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, node.pool(), reload, reloading, manager),

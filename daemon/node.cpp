@@ -42,9 +42,8 @@ base::Endpoint self_endpoint(const config::Config& config) {
 
 Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
            const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
-           const base::Clock& clock)
-    : context_(context),
-      server_(server),
+           base::FileSystem& files, const base::Clock& clock)
+    : server_(server),
       persistence_(persistence),
       identity_{config.node.cluster, config.node.name},
       run_(draw_run()),
@@ -64,9 +63,9 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
              introduction_, clock, timers_),
       etcd_(secrets.etcd
                 ? std::make_unique<EtcdMembership>(
-                      context, pool_, clock, timers_,
+                      context, pool_, files, clock, timers_,
                       etcd_options(config, persistence.tracker().state().instance.to_string(), *secrets.etcd),
-                      [this](const auto& members) { take_members(members); })
+                      [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
                {.cluster = {.own = {identity_.node, identity_.cluster,
@@ -89,7 +88,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                }),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
-              introduction_, clock),
+              etcd_.get(), introduction_, clock),
       routes_({.node = identity_,
                .version = version,
                .run = run_,
@@ -158,22 +157,6 @@ void Node::stop() {
 
 asio::awaitable<base::Result<tracker::SavedSnapshot>> Node::save_last() {
   return snapshot_scheduler_.save_last();
-}
-
-// They are recorded long before one of them may be evicted from etcd: then scans know it by the record.
-void Node::take_members(const std::vector<peer::RegistryEntry>& members) {
-  std::vector<base::Endpoint> endpoints;
-  tracker::JournalPosition recorded = 0;
-  for (const peer::RegistryEntry& entry : members) {
-    endpoints.push_back(entry.endpoint);
-    const auto instance = tracker::InstanceId::parse(entry.member.instance);
-    if (instance && !instance->is_none())
-      recorded = std::max(recorded, introduction_.record({{entry.member.node, *instance}, 0}));
-  }
-  asio::co_spawn(context_, group_commit_.wait(recorded), [](const std::exception_ptr& failure, const auto&) {
-    rethrow(failure);  // the next snapshot has them otherwise
-  });
-  peers_.set_members(std::move(endpoints));
 }
 
 ClusterMembers Node::members() const {

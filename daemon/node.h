@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file_system.h"
 #include "config/config.h"
 #include "daemon/api/access.h"
 #include "daemon/api/api.h"
@@ -48,7 +49,7 @@ class Node {
   // longer only if no drive responds.
   Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
        const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
-       const base::Clock& clock);
+       base::FileSystem& files, const base::Clock& clock);
 
   // Serves requests, and starts what runs on a schedule.
   void start();
@@ -74,10 +75,8 @@ class Node {
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:
-  void take_members(const std::vector<peer::RegistryEntry>& members);
   ClusterMembers members() const;
 
-  boost::asio::io_context& context_;
   HttpServer& server_;
   tracker::Persistence& persistence_;
   const tracker::NodeIdentity identity_;

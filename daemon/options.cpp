@@ -22,8 +22,6 @@
 namespace spoor::daemon {
 namespace {
 
-constexpr std::chrono::milliseconds dns_timeout{5'000};  // short: a stop waits for it
-
 constexpr rlim_t kept_for_the_rest = 64;
 constexpr rlim_t kept_for_a_thread = 3;  // opened by an io_context
 
@@ -136,14 +134,17 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
           .self = {config.node.name, config::advertised_url(config).value(), instance},
           .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
           .forget_after = etcd.forget_after,
+          .data_dir = config.node.data_dir,
+          .boot_id = read_boot_id(),
           .user = etcd.user,
           .secrets = std::move(secrets)};
 }
 
-std::shared_ptr<peer::MemberSource> dns_members(const config::Config::Peers& peers) {
+std::shared_ptr<peer::MemberSource> dns_members(const config::Config::Peers& peers,
+                                                std::chrono::milliseconds timeout) {
   if (peers.dns.empty()) return nullptr;
   auto resolver = std::make_shared<peer::DnsResolver>(
-      peer::DnsResolver::Options{.servers = peers.dns_servers, .timeout = dns_timeout});
+      peer::DnsResolver::Options{.servers = peers.dns_servers, .timeout = timeout});
   return std::make_shared<peer::DnsMembers>(
       std::move(resolver), peer::DnsMembers::Options{.names = peers.dns, .is_tls = peers.dns_tls});
 }

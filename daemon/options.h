@@ -1,6 +1,7 @@
 // The options of the daemon's parts, from the configuration and the files that it names.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ std::optional<std::string> certificate_expiry(const std::optional<config::PeerTl
 EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
                                      EtcdMembership::Secrets secrets);
 
-// Null if no DNS name is configured.
-std::shared_ptr<peer::MemberSource> dns_members(const config::Config::Peers& peers);
+// Null if no DNS name is configured. The default is short: a stop waits for it.
+std::shared_ptr<peer::MemberSource> dns_members(
+    const config::Config::Peers& peers, std::chrono::milliseconds timeout = std::chrono::milliseconds(2'000));
 
 }  // namespace spoor::daemon

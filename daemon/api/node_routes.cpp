@@ -75,7 +75,10 @@ HttpResponse NodeRoutes::dirty(const HttpRequest& request) const {
   if (!path) return to_response(path_problem(path.error(), *raw));
 
   auto answer = parts_.persistence.tracker().dirty(*path, {*since});
+  const bool is_any_named =
+      parts_.persistence.tracker().dirty(tracker::drive_marks_top, {*since}).latest.has_value();
   for (const std::string& drive : parts_.persistence.drives().ids()) {
+    if (!is_any_named) break;
     const std::string named = tracker::drive_mark_path(drive, *path);
     if (named.empty()) continue;
     const auto on_drive = parts_.persistence.tracker().dirty(named, {*since});
@@ -355,9 +358,9 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.group_commit.health_error(); !health_error.empty()) {
     reasons.push_back(fmt::format("journal: {}", health_error));
   }
-  // Otherwise a node that waits for the first member is ready: its address may be listed only then.
-  if (parts_.etcd != nullptr && !parts_.etcd->status().ok && !parts_.introduction.is_open())
-    reasons.push_back("marks are not acknowledged, and etcd fails: " + parts_.etcd->status().error);
+  if (auto health_error = parts_.etcd == nullptr ? "" : parts_.etcd->health_error(); !health_error.empty()) {
+    reasons.push_back(std::move(health_error));
+  }
   if (tracker::is_leaving(parts_.persistence.membership())) reasons.push_back(parts_.introduction.error());
   for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;

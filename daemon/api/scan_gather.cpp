@@ -72,12 +72,13 @@ ScanGather::ScanGather(asio::io_context& context, Options options, AnswerSelf an
       answer_self_(std::move(answer_self)),
       peers_(peers),
       etcd_(etcd),
+      dns_(options_.dns),
       members_digest_(options_.members_digest) {}
 
 ScanGather::Sources ScanGather::sources() const {
   Sources sources;
   sources.static_endpoints = peers_.static_endpoints();
-  sources.dns = peers_.dns();
+  sources.dns = dns_;
   if (etcd_ != nullptr) sources.etcd = etcd_->lister();
   sources.credentials = peers_.credentials();
   sources.states = peers_.states();
@@ -178,7 +179,7 @@ HttpResponse ScanGather::gather(const std::string& body, const Sources& sources)
   const auto gathered = peer::gather(transport, query->book, options);
   if (stop_.stop_requested()) return stopping();
   HttpResponse response;
-  response.is_counted = false;  // one at a time
+  response.is_counted = false;  // asked for by an admin, and made for one at a time
   response.content_type = peer::gathered_content_type;
   response.body = peer::encode_gathered(gathered);
   return response;

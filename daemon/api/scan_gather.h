@@ -34,8 +34,9 @@ class ScanGather {
   struct Options {
     tracker::NodeIdentity node;
     tracker::InstanceId instance;
-    base::Endpoint self;               // of this node in reports; not connected to
-    std::uint64_t members_digest = 0;  // config::members_digest()
+    base::Endpoint self;                           // of this node in reports; not connected to
+    std::shared_ptr<peer::MemberSource> dns = {};  // none: null
+    std::uint64_t members_digest = 0;              // config::members_digest()
     peer::MakeTransport make_transport = peer::make_http_transport;
   };
 
@@ -47,7 +48,10 @@ class ScanGather {
   boost::asio::awaitable<HttpResponse> remove_member(const HttpRequest& request, std::string caller);
 
   // After a reload.
-  void set_members_digest(std::uint64_t digest) { members_digest_ = digest; }
+  void set_members(std::shared_ptr<peer::MemberSource> dns, std::uint64_t digest) {
+    dns_ = std::move(dns);
+    members_digest_ = digest;
+  }
 
   void stop() { stop_.request_stop(); }
 
@@ -76,6 +80,7 @@ class ScanGather {
   const AnswerSelf answer_self_;
   const PeerWatch& peers_;
   const EtcdMembership* const etcd_;
+  std::shared_ptr<peer::MemberSource> dns_;
   std::uint64_t members_digest_;
   std::stop_source stop_;
   CallerQueue callers_{8};

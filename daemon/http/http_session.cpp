@@ -141,9 +141,15 @@ class HttpSession::Exchange {
     return false;
   }
 
+  std::uint64_t body_bytes_max() const {
+    const auto& of_route = sessions_.service.body_bytes_max;
+    return std::max(sessions_.limits.body_bytes_max, of_route ? of_route(request) : 0);
+  }
+
   // Changes the memory reserved for the body to `bytes`: see HttpPlace.
   bool hold(std::uint64_t bytes) {
-    return place_.hold_body(bytes, small_body_bytes, sessions_.limits.bodies_bytes_max);
+    return place_.hold_body(bytes, small_body_bytes,
+                            std::max(sessions_.limits.bodies_bytes_max, body_bytes_max()));
   }
 
   // Releases the memory of the request and of its response.
@@ -320,7 +326,7 @@ asio::awaitable<bool> HttpSession::read_body() {
   Parser& parser = exchange_->parser();
   const std::uint64_t length = parser.content_length().value_or(0);
   if (length == 0 && !parser.chunked()) co_return true;
-  if (const std::uint64_t most = body_bytes_max(); length > most) {
+  if (const std::uint64_t most = exchange_->body_bytes_max(); length > most) {
     co_return co_await fail(too_large(most));
   }
   const bool is_there = stream_->buffer.size() > 0;
@@ -335,11 +341,6 @@ asio::awaitable<bool> HttpSession::read_body() {
   auto reading = parser.chunked() ? read_chunks() : read_declared(length);
   const bool is_complete = co_await std::move(reading);
   co_return is_complete;
-}
-
-std::uint64_t HttpSession::body_bytes_max() const {
-  const auto& of_route = sessions_->service.body_bytes_max;
-  return std::max(sessions_->limits.body_bytes_max, of_route ? of_route(exchange_->request) : 0);
 }
 
 // Responds if the client is still there. Returns false: the connection is to be closed.
@@ -377,7 +378,7 @@ asio::awaitable<bool> HttpSession::read_declared(std::uint64_t length) {
 asio::awaitable<bool> HttpSession::read_chunks() {
   Parser& parser = exchange_->parser();
   auto& buffer = stream_->buffer;
-  const std::uint64_t most = body_bytes_max();
+  const std::uint64_t most = exchange_->body_bytes_max();
   parser.body_limit(most);
   while (!parser.is_done()) {
     error_code error;

@@ -136,7 +136,6 @@ class HttpSession {
   boost::asio::awaitable<bool> serve_one();
   boost::asio::awaitable<bool> read_header();
   boost::asio::awaitable<bool> read_body();
-  std::uint64_t body_bytes_max() const;
   boost::asio::awaitable<bool> read_declared(std::uint64_t length);
   boost::asio::awaitable<bool> read_chunks();
   boost::asio::awaitable<bool> fail(std::optional<Problem> problem);

@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -24,8 +24,50 @@ constexpr milliseconds call_max{10'000};       // of all endpoints of etcd: the 
 constexpr milliseconds timeout_to_leave{500};  // otherwise the lease expires
 constexpr milliseconds first_pause{500};       // after a failure
 constexpr unsigned doublings_max = 10;
+constexpr std::uint64_t note_bytes_max = 64U << 10U;
 constexpr std::uint64_t probe_bytes_max = 64U << 10U;
 constexpr milliseconds pause_least{100};
+constexpr std::uint64_t note_time_max = std::uint64_t{1} << 43U;  // ms: the year 2248
+
+std::filesystem::path note_file(const std::filesystem::path& data_dir) {
+  return data_dir / "registration.json";
+}
+
+// Identifies this registration: a note of another name, URL or cluster is ignored.
+nlohmann::json note_of(const EtcdMembership::Options& options) {
+  return {{"version", 1},
+          {"prefix", options.location.prefix},
+          {"cluster", options.location.cluster},
+          {"node", options.self.node},
+          {"url", options.self.url},
+          {"boot_id", options.boot_id}};
+}
+
+// When an earlier run was alive in etcd for certain. The clocks of another boot of the machine are not
+// comparable.
+std::optional<EtcdMembership::Confirmation> read_note(base::FileSystem& files,
+                                                      const EtcdMembership::Options& options) {
+  const auto text = base::read_if_there(files, note_file(options.data_dir), note_bytes_max);
+  if (!text || !*text || options.boot_id.empty()) return std::nullopt;
+  auto note = nlohmann::json::parse(**text, nullptr, false);
+  if (!note.is_object()) return std::nullopt;
+  const auto take = [&](const char* name) -> std::optional<milliseconds> {
+    const auto found = note.find(name);
+    if (found == note.end() || !found->is_number_unsigned()) return std::nullopt;
+    const auto number = found->get<std::uint64_t>();
+    note.erase(found);
+    return number > note_time_max ? std::nullopt : std::optional(milliseconds(number));
+  };
+  const auto wall = take("confirmed_ms");
+  const auto steady = take("confirmed_steady_ms");
+  if (!wall || !steady || note != note_of(options)) return std::nullopt;
+  return EtcdMembership::Confirmation{base::SteadyTime(*steady), base::WallTime(*wall)};
+}
+
+std::uint64_t since_epoch_ms(auto time) {
+  const auto since_epoch = std::chrono::floor<milliseconds>(time.time_since_epoch());
+  return static_cast<std::uint64_t>(std::max<milliseconds::rep>(since_epoch.count(), 0));
+}
 
 using Places = std::set<std::pair<std::string, std::string>>;  // names and URLs
 
@@ -116,10 +158,12 @@ Places places_of(const std::vector<peer::RegistryEntry>& registry) {
 
 }  // namespace
 
-EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& pool, const base::Clock& clock,
-                               Timers& timers, Options options, OnMembers on_members)
+EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& pool, base::FileSystem& files,
+                               const base::Clock& clock, Timers& timers, Options options,
+                               OnMembers on_members)
     : context_(context),
       pool_(pool),
+      files_(files),
       clock_(clock),
       options_(std::move(options)),
       on_members_(std::move(on_members)),
@@ -139,6 +183,8 @@ EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& poo
                      .answers = [this](const peer::RegistryEntry& entry) { return answers(entry); }}),
       jitter_(std::random_device()()) {
   status_.error = "no request to etcd has completed yet";
+  confirmed_ = read_note(files_, options_);
+  if (confirmed_) noted_at_ = confirmed_->wall;
 }
 
 void EtcdMembership::register_here() { take(look()); }
@@ -179,6 +225,24 @@ void EtcdMembership::apply_secrets() {
   auto transport = make_etcd_transport(timeout);
   client_.set_transport(*transport, secrets_.etcd_password);
   transport_ = std::move(transport);
+}
+
+std::string EtcdMembership::health_error() const {
+  if (!confirmed_) {
+    return fmt::format("not yet a member in etcd, and scans of other nodes do not request this one: {}",
+                       status_.error);
+  }
+  if (is_missing_) {
+    return fmt::format("no longer a member in etcd, and scans of other nodes may not request this one: {}",
+                       status_.error);
+  }
+  // The steady clock stops while the machine sleeps, and the wall clock may be set: the longer time counts.
+  const auto age = std::max<std::chrono::nanoseconds>(clock_.steady_now() - confirmed_->steady,
+                                                      clock_.wall_now() - confirmed_->wall);
+  if (age < options_.forget_after - options_.ttl) return {};
+  return fmt::format(
+      "not confirmed by etcd for so long that other nodes may have evicted it (peers.etcd.forget_after): {}",
+      status_.error);
 }
 
 asio::awaitable<void> EtcdMembership::run() {
@@ -232,9 +296,25 @@ EtcdMembership::Look EtcdMembership::look() {
   if (!done) found.failure = done.error().message;
   found.conflict = registration_.conflict();
   found.registered = registration_.is_registered();
+  found.missing = registration_.is_missing();
+  if (found.registered) found.confirmed = Confirmation{*registration_.confirmed_at(), clock_.wall_now()};
+  if (done) note_registration();
   found.registry = registration_.registry();
   found.evicted = registration_.evicted();
   return found;
+}
+
+// Lets a restart during an outage of etcd determine whether scans request this node. Written only every
+// sixteenth of `forget_after`: the note may be that much too old.
+void EtcdMembership::note_registration() {
+  const auto now = clock_.wall_now();
+  if (noted_at_ && now >= *noted_at_ && now - *noted_at_ < options_.forget_after / 16) return;
+  auto note = note_of(options_);
+  note["confirmed_ms"] = since_epoch_ms(now);
+  note["confirmed_steady_ms"] = since_epoch_ms(clock_.steady_now());
+  noted_at_ = now;
+  const auto done = base::replace_file(files_, note_file(options_.data_dir), note.dump() + "\n");
+  if (!done) spdlog::warn("{}", done.error().message);
 }
 
 bool EtcdMembership::answers(const peer::RegistryEntry& entry) const {
@@ -263,6 +343,17 @@ void EtcdMembership::take(Look look) {
   status_.ok = error.empty();
   status_.error = error;
   status_.registered = look.registered;
+  is_missing_ = look.missing;
+  if (look.confirmed) confirmed_ = look.confirmed;
+  const std::string refusal = health_error();
+  if (refusal.empty() != was_acknowledging_) {
+    was_acknowledging_ = refusal.empty();
+    if (refusal.empty()) {
+      spdlog::info("marks are acknowledged again");
+    } else {
+      spdlog::error("marks are not acknowledged: {}", refusal);
+    }
+  }
   apply_registry(std::move(look.registry));
 }
 
@@ -278,10 +369,11 @@ void EtcdMembership::apply_registry(std::vector<peer::RegistryEntry> now) {
   for (const auto& [node, url] : before) {
     if (!after.contains({node, url})) spdlog::info("no longer a member: '{}' at {}", node, url);
   }
-  std::vector<peer::RegistryEntry> others;
-  std::ranges::copy_if(registry_, std::back_inserter(others),
-                       [&](const auto& entry) { return !registration_.is_self(entry); });
-  on_members_(others);
+  std::vector<base::Endpoint> others;
+  for (const peer::RegistryEntry& entry : registry_) {
+    if (!registration_.is_self(entry)) others.push_back(entry.endpoint);
+  }
+  on_members_(std::move(others));
 }
 
 milliseconds EtcdMembership::pause() {

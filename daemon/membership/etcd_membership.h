@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file_system.h"
 #include "daemon/process/timer.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
@@ -47,15 +49,22 @@ class EtcdMembership {
     peer::RegisteredMember self;
     std::chrono::seconds ttl{};
     std::chrono::milliseconds forget_after{};
-    std::string user = {};  // empty: etcd does not authenticate users
+    std::filesystem::path data_dir;  // of registration.json, which records that the node is registered
+    std::string boot_id;             // of the machine; empty: not known
+    std::string user = {};           // empty: etcd does not authenticate users
     Secrets secrets = {};
     peer::MakeTransport make_transport = peer::make_http_transport;
   };
-  // Called with the entries of the other members, whenever they change.
-  using OnMembers = std::function<void(const std::vector<peer::RegistryEntry>&)>;
+  // When the node was alive in etcd for certain.
+  struct Confirmation {
+    base::SteadyTime steady;
+    base::WallTime wall;
+  };
+  // Called with the endpoints of the other members, whenever they change.
+  using OnMembers = std::function<void(std::vector<base::Endpoint>)>;
 
-  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, const base::Clock& clock,
-                 Timers& timers, Options options, OnMembers on_members);
+  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, base::FileSystem& files,
+                 const base::Clock& clock, Timers& timers, Options options, OnMembers on_members);
 
   // The first attempt, before the event loop runs: blocks the calling thread for a few seconds at most.
   void register_here();
@@ -77,12 +86,17 @@ class EtcdMembership {
 
   const EtcdStatus& status() const { return status_; }
 
+  // Why scans of other nodes may not request this one; empty: they do.
+  std::string health_error() const;
+
  private:
   // The result of one refresh: a copy, because the registration itself is used on the pool.
   struct Look {
     std::string failure;
     std::string conflict;
     bool registered = false;
+    bool missing = false;
+    std::optional<Confirmation> confirmed;
     std::vector<peer::RegistryEntry> registry;
     std::vector<peer::RegistryEntry> evicted;
   };
@@ -93,6 +107,7 @@ class EtcdMembership {
   Look look();
   base::Result<> leave();
   base::Result<> remove(peer::EtcdClient& client) const;
+  void note_registration();
   bool answers(const peer::RegistryEntry& entry) const;
   void take(Look look);
   void apply_registry(std::vector<peer::RegistryEntry> now);
@@ -100,6 +115,7 @@ class EtcdMembership {
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
+  base::FileSystem& files_;
   const base::Clock& clock_;
   const Options options_;
   const OnMembers on_members_;
@@ -110,11 +126,15 @@ class EtcdMembership {
   std::unique_ptr<peer::Transport> transport_;
   peer::EtcdClient client_;
   peer::EtcdRegistration registration_;
+  std::optional<base::WallTime> noted_at_;
   std::minstd_rand jitter_;
   unsigned failures_ = 0;  // in a row
   EtcdStatus status_;
   std::vector<peer::RegistryEntry> registry_;
+  bool is_missing_ = false;
   std::atomic<bool> is_retired_ = false;
+  bool was_acknowledging_ = true;          // after the last refresh
+  std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };
 
 }  // namespace spoor::daemon

@@ -118,8 +118,6 @@ void PeerWatch::poll_now() {
   timer_->cancel();
 }
 
-std::shared_ptr<peer::MemberSource> PeerWatch::dns() const { return dns_->source; }
-
 bool PeerWatch::is_dns_read() const { return dns_read_ || dns_->source == nullptr; }
 
 void PeerWatch::meet(const tracker::PeerId& member) {

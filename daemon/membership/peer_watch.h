@@ -81,8 +81,6 @@ class PeerWatch {
   void stop();
 
   const std::vector<base::Endpoint>& static_endpoints() const { return static_endpoints_; }
-  // Null without DNS names. Thread-safe.
-  std::shared_ptr<peer::MemberSource> dns() const;
 
   // Those of states(), in that order.
   const std::vector<base::Endpoint>& endpoints() const { return endpoints_; }

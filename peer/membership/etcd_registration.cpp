@@ -68,6 +68,7 @@ base::Result<> EtcdRegistration::enter() {
     }
     if (*done) {
       is_entered_ = true;
+      is_missing_ = false;
       return {};
     }
     if (const auto again = read(); !again) return again;
@@ -91,9 +92,11 @@ base::Result<> EtcdRegistration::read() {
 // The entry of this node may have been erased, replaced by another node, or lost with an older state of etcd.
 base::Result<> EtcdRegistration::check_self() {
   conflict_.clear();
+  bool is_in_registry = false;
   bool is_there = false;
   for (const RegistryEntry& entry : registry_.entries) {
     if (entry.member.node != options_.self.node) continue;
+    is_in_registry = is_in_registry || entry.member == options_.self;
     is_there = is_there ||
                (is_self(entry) && entry.member == options_.self && entry.is_alive && entry.lease == lease_);
     const bool is_ours = entry.lease == lease_ || (is_self(entry) && !is_entered_);  // of an earlier run
@@ -103,6 +106,7 @@ base::Result<> EtcdRegistration::check_self() {
         "node a unique name and URL",
         entry.member.node, entry.member.url);
   }
+  is_missing_ = !is_in_registry;
   if (!is_there) return enter();
   is_entered_ = true;
   return {};

@@ -43,6 +43,12 @@ class EtcdRegistration {
   // Whether the node was alive in etcd less than `ttl` ago.
   bool is_registered() const;
 
+  // Whether the registry lacked this node when it was read last, and it is not registered again.
+  bool is_missing() const { return is_missing_; }
+
+  // When etcd last confirmed the lease.
+  std::optional<base::SteadyTime> confirmed_at() const { return confirmed_at_; }
+
   // The registry as it was read last.
   const std::vector<RegistryEntry>& registry() const { return registry_.entries; }
   bool is_self(const RegistryEntry& entry) const;
@@ -71,6 +77,7 @@ class EtcdRegistration {
   const Options options_;
   EtcdLease lease_;
   bool is_entered_ = false;
+  bool is_missing_ = false;
   std::optional<base::SteadyTime> confirmed_at_;
   std::optional<EtcdRangeState> read_at_;
   Registry registry_;

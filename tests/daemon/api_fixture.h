@@ -54,7 +54,7 @@ class ApiTest : public testing::Test {
             .node = node_, .rules_digest = rules_.digest(), .own_unread = [] { return peer::UnreadFrom(); }},
         *persistence_, *introduction_, *peers_, nullptr);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
-                    *introduction_, clock_);
+                    nullptr, *introduction_, clock_);
     routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
                                       *group_commit_, *peers_, *introduction_, *retirement_, nullptr,
                                       *intake_, metrics_, scans_, watched_, reading_},

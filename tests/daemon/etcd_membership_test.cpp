@@ -12,6 +12,7 @@
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/lent_transport.h"
 #include "tests/fakes/manual_timers.h"
+#include "tests/fakes/memory_file_system.h"
 
 namespace spoor::daemon {
 namespace {
@@ -21,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::Ge;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
 
@@ -31,22 +33,27 @@ const std::string other = "b/http%3A%2F%2Fb%3A7420";
 
 class EtcdMembershipTest : public testing::Test {
  protected:
-  EtcdMembershipTest() { make(); }
+  EtcdMembershipTest() {
+    files_.make_directory("/data");
+    make();
+  }
 
   void TearDown() override { stop(); }
 
-  void make() {
+  void make(const std::string& boot_id = "this boot") {
     membership_.emplace(
-        context_, pool_, clock_, timers_,
+        context_, pool_, files_, clock_, timers_,
         EtcdMembership::Options{.endpoints = {{"etcd", 2379, {}}},
                                 .location = {"spoor", "c"},
                                 .self = {"node", "http://node:7420", "instance"},
                                 .ttl = ttl,
                                 .forget_after = forget_after,
+                                .data_dir = "/data",
+                                .boot_id = boot_id,
                                 .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
-        [this](const std::vector<peer::RegistryEntry>& others) {
+        [this](const std::vector<base::Endpoint>& others) {
           told_.emplace_back();
-          for (const auto& each : others) told_.back().push_back(each.endpoint.to_string());
+          for (const auto& each : others) told_.back().push_back(each.to_string());
         });
   }
 
@@ -85,6 +92,7 @@ class EtcdMembershipTest : public testing::Test {
   static constexpr seconds ttl{30};
   static constexpr hours forget_after{24};
 
+  fakes::MemoryFileSystem files_;
   fakes::ManualClock clock_;
   boost::asio::io_context context_{1};
   boost::asio::thread_pool pool_{1};
@@ -97,10 +105,12 @@ class EtcdMembershipTest : public testing::Test {
 
 TEST_F(EtcdMembershipTest, FirstAttempt_RegistersTheNode) {
   EXPECT_FALSE(membership_->status().ok);
+  EXPECT_NE(membership_->health_error(), "");
   membership_->register_here();
   EXPECT_TRUE(membership_->status().ok);
   EXPECT_TRUE(membership_->status().registered);
   EXPECT_EQ(membership_->status().members, 1U);
+  EXPECT_EQ(membership_->health_error(), "");
   EXPECT_TRUE(etcd_.keys.contains(members + self));
   EXPECT_TRUE(etcd_.keys.contains(alive + self));
 }
@@ -148,6 +158,18 @@ TEST_F(EtcdMembershipTest, EtcdUnreachable_RetriesWithBackoffAndKeepsMembers) {
   EXPECT_EQ(membership_->status().error, "");
 }
 
+TEST_F(EtcdMembershipTest, EtcdUnreachable_NearlyForForgetAfter_IsAHealthError) {
+  start();
+  cut_off();
+  pass_with_looks(forget_after - ttl - ttl);
+  EXPECT_EQ(membership_->health_error(), "");
+  pass_with_looks(ttl);
+  EXPECT_THAT(membership_->health_error(), HasSubstr("peers.etcd.forget_after"));
+  reconnect();
+  pass(ttl / 3);
+  EXPECT_EQ(membership_->health_error(), "");
+}
+
 TEST_F(EtcdMembershipTest, Members_AreReportedOnlyWhenTheyChange) {
   start();
   const std::size_t before = told_.size();
@@ -178,6 +200,26 @@ TEST_F(EtcdMembershipTest, StopWhileEtcdUnreachable_SendsNoMoreRequests) {
   const std::size_t asked = etcd_.asked.size();
   stop();
   EXPECT_EQ(etcd_.asked.size(), asked);
+}
+
+// A restart while etcd is away: the node is on the list that scans of others go by.
+TEST_F(EtcdMembershipTest, DaemonRestart_EtcdUnreachable_KeepsTheRegistration) {
+  start();
+  stop();
+  cut_off();
+  clock_.advance(hours(1));
+  make();
+  EXPECT_EQ(membership_->health_error(), "");
+  clock_.advance(forget_after);
+  EXPECT_NE(membership_->health_error(), "");
+}
+
+TEST_F(EtcdMembershipTest, MachineReboot_EtcdUnreachable_DropsTheRegistration) {
+  start();
+  stop();
+  cut_off();
+  make("another boot");
+  EXPECT_NE(membership_->health_error(), "");
 }
 
 }  // namespace

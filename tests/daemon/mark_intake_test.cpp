@@ -50,7 +50,7 @@ class NewNodeIntakeTest : public SteppedNode {
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
   Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
   MarkIntake intake_{context_,      large_bodies_, *persistence_, rules_, tracker::DrivePaths({"/mnt/1"}),
-                     group_commit_, introduction_, clock_};
+                     group_commit_, nullptr,       introduction_, clock_};
 };
 
 class MarkIntakeTest : public NewNodeIntakeTest {

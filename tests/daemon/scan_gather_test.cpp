@@ -103,7 +103,7 @@ TEST_F(ScanGatherTest, Gather_PeersOfTheConfigurationChanged_IsPartialUntilTheRe
   EXPECT_FALSE(gathered.complete());
   EXPECT_THAT(gathered.unknown_sources, ElementsAre(HasSubstr("systemctl reload spoord")));
   EXPECT_EQ(gathered.peers.size(), 2U) << "the known members are read";
-  gather_->set_members_digest(query_.members_digest);
+  gather_->set_members(nullptr, query_.members_digest);
   EXPECT_TRUE(gather().complete());
 }
 

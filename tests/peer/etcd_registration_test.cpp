@@ -233,6 +233,25 @@ TEST_F(EtcdRegistrationTest, ManyMembersRespond_SilentMemberIsStillEvicted) {
   EXPECT_EQ(in_registry().size(), 10U);
 }
 
+TEST_F(EtcdRegistrationTest, EvictedNodeStillRunning_IsMissingUntilRegisteredAgain) {
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_FALSE(a_.is_missing());
+  etcd_.erase(member_a_);
+  etcd_.before = [this](const std::string& target) {
+    if (target == "/v3/kv/txn") etcd_.down = {"etcd"};
+  };
+  etcd_.after = [this](HttpResponse& response) {
+    if (!etcd_.down.empty()) response.status = 500;
+  };
+  EXPECT_FALSE(a_.refresh());
+  EXPECT_TRUE(a_.is_missing());
+  etcd_.before = [](const std::string&) {};
+  etcd_.after = [](HttpResponse&) {};
+  etcd_.down.clear();
+  ASSERT_TRUE(a_.refresh());
+  EXPECT_FALSE(a_.is_missing());
+}
+
 // As a pod whose disk is gone.
 TEST_F(EtcdRegistrationTest, NewInstanceAtSameAddress_ReplacesTheEntry) {
   ASSERT_TRUE(a_.refresh());
