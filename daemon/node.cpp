@@ -111,6 +111,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
           {.node = identity_,
            .instance = persistence.tracker().state().instance,
            .self = self_endpoint(config),
+           .dns = dns_members(config.peers, config.peers.timeout),
            .members_digest = config::members_digest(config.peers)},
           [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get()),
       api_(context, identity_.node, {intake_, routes_, reports_, gather_}, std::move(secrets.access), clock) {

@@ -142,14 +142,19 @@ class HttpSession::Exchange {
   }
 
   std::uint64_t body_bytes_max() const {
-    const auto& of_route = sessions_.service.body_bytes_max;
-    return std::max(sessions_.limits.body_bytes_max, of_route ? of_route(request) : 0);
+    return std::max(sessions_.limits.body_bytes_max, route_bytes_max());
   }
 
   // Changes the memory reserved for the body to `bytes`: see HttpPlace.
   bool hold(std::uint64_t bytes) {
     return place_.hold_body(bytes, small_body_bytes,
-                            std::max(sessions_.limits.bodies_bytes_max, body_bytes_max()));
+                            std::max(sessions_.limits.bodies_bytes_max, route_bytes_max()));
+  }
+
+  // Of a body for this route; 0: as the limits say.
+  std::uint64_t route_bytes_max() const {
+    const auto& of_route = sessions_.service.body_bytes_max;
+    return of_route ? of_route(request) : 0;
   }
 
   // Releases the memory of the request and of its response.
