@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 // In limits of one peer: three rounds of six each, and as much behind a scan that was killed.
 constexpr int timeouts_max = 40;
-constexpr std::chrono::minutes margin{1};  // for the DNS, etcd and merging
+constexpr std::chrono::minutes margin{1};                              // for the DNS, etcd and merging
 constexpr std::uint64_t response_bytes_max = std::uint64_t{1} << 30U;  // twice what the daemon gathers
 
 // The instance that the daemon of this node wrote when it started.

@@ -231,6 +231,7 @@ base::Result<> SnapshotStore::make_way(const std::filesystem::path& drive, std::
 
 std::vector<std::string> SnapshotStore::ids() const {
   std::vector<std::string> ids;
+  ids.reserve(drives_.size());
   for (const auto& drive : drives_) ids.push_back(registry_.id_of(drive));
   return ids;
 }
