@@ -18,7 +18,8 @@ base::Error with_advice(const base::Error& error, const base::Endpoint& endpoint
     advice = "; does spoord run? systemctl status spoord";
   if (error.code == std::errc::network_unreachable || error.code == std::errc::address_family_not_supported)
     advice =
-        "; spoor-scan.service has no network: add a Unix socket to listen, or the drop-in that the unit has";
+        "; a scan by spoor-scan.service has no network: add a Unix socket to listen, or the drop-in of the "
+        "unit";
   if (error.code == std::errc::permission_denied && endpoint.is_unix())
     advice = access_advice(endpoint.unix_path);
   return {error.code, error.message + advice};

@@ -60,18 +60,16 @@ void add_known(const config::Config& config, Members& members) {
   }
 }
 
-std::string text_of(const ordered_json& value) { return value.is_string() ? value.get<std::string>() : ""; }
-
 // As the sources of the daemon list them now.
 Members find_members(const GlobalOptions& global, const config::Config& config) {
   auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
   const auto listed = or_fail(daemon.exchange("GET", "/v1/members"));
   Members members;
   for (const auto& member : listed.at("members")) {
-    members.list.push_back({text_of(member.at("node")), text_of(member.at("url")),
-                            text_of(member.at("source")), text_of(member.at("state"))});
+    members.list.push_back({text_or(member.at("node"), ""), text_or(member.at("url"), ""),
+                            text_or(member.at("source"), ""), text_or(member.at("state"), "")});
   }
-  for (const auto& problem : listed.at("problems")) members.problems.push_back(text_of(problem));
+  for (const auto& problem : listed.at("problems")) members.problems.push_back(text_or(problem, ""));
   if (!global.url) add_known(config, members);
   return members;
 }
@@ -126,8 +124,8 @@ void remove(const GlobalOptions& global, const std::string& name_or_url, bool is
   // It asks etcd, and the member.
   auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
   const auto json = or_fail(daemon.exchange("POST", "/v1/members/remove?member=" + encoded(name_or_url)));
-  print_text(fmt::format("removed '{}' ({})\n", base::printable(text_of(json.at("node"))),
-                         base::printable(text_of(json.at("url")))));
+  print_text(fmt::format("removed '{}' ({})\n", base::printable(text_or(json.at("node"), "")),
+                         base::printable(text_or(json.at("url"), ""))));
 }
 
 void retire(const GlobalOptions& global, const std::string& name) {

@@ -14,9 +14,9 @@
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
 #include "peer/http/certificate_names.h"
-#include "peer/membership/etcd_registry.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_sum.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::daemon {
 namespace {

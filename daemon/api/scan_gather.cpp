@@ -26,8 +26,8 @@ constexpr int round_timeouts = 6;     // the time limit of all peers together, i
 // Of the filters, of the responses that are being read, and so of the response to the scan.
 constexpr std::uint64_t marks_bytes_max = std::uint64_t{512} << 20U;
 
-HttpResponse too_many() {
-  return to_response({503, "overloaded", "too many scans gather already, of this client or of all"});
+HttpResponse too_many(std::string_view what) {
+  return to_response({503, "overloaded", fmt::format("too many {} already, of this client or of all", what)});
 }
 
 HttpResponse stopping() { return to_response({503, "overloaded", "this daemon is stopping"}); }
@@ -96,7 +96,7 @@ std::vector<peer::SourceListing> ScanGather::Sources::list() const {
 asio::awaitable<HttpResponse> ScanGather::list_members(const HttpRequest& request, std::string caller) {
   if (const auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
   const CallerQueue::Place place(listers_, std::move(caller));
-  if (!place.is_held()) co_return too_many();
+  if (!place.is_held()) co_return too_many("requests for the members wait");
   std::function<HttpResponse()> listing = [this, from = sources()] { return list_members(from); };
   auto response = co_await run_on(listing_, std::move(listing));
   co_return response;
@@ -136,7 +136,7 @@ HttpResponse ScanGather::list_members(const Sources& sources) const {
 
 asio::awaitable<HttpResponse> ScanGather::gather(const HttpRequest& request, std::string caller) {
   const CallerQueue::Place place(callers_, std::move(caller));
-  if (!place.is_held()) co_return too_many();
+  if (!place.is_held()) co_return too_many("scans gather");
   std::function<HttpResponse()> gathering = [this, &request, from = sources()] {
     return gather(request.body, from);
   };
@@ -191,8 +191,8 @@ peer::MembershipView ScanGather::members(const peer::GatherQuery& query, const S
   if (query.members_digest != sources.members_digest) {
     view.unknown_sources.emplace_back(
         "the configuration: 'peers' there is not what spoord has read; systemctl reload spoord, or restart "
-        "it "
-        "if peers.etcd has changed");
+        "it if "
+        "peers.etcd has changed");
   }
   return view;
 }
@@ -220,7 +220,7 @@ asio::awaitable<HttpResponse> ScanGather::remove_member(const HttpRequest& reque
         {409, "not_removed", "peers.etcd is not set: members are listed in the configuration or in the DNS"});
   }
   const CallerQueue::Place place(listers_, std::move(caller));
-  if (!place.is_held()) co_return too_many();
+  if (!place.is_held()) co_return too_many("requests for the members wait");
   auto removing = etcd_->remover(std::string(*member));
   const auto removed = co_await run_on(listing_, std::move(removing));
   if (!removed) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/endpoint.h"
 #include "daemon/api/caller_queue.h"
@@ -34,9 +35,10 @@ class ScanGather {
   struct Options {
     tracker::NodeIdentity node;
     tracker::InstanceId instance;
-    base::Endpoint self;                           // of this node in reports; not connected to
-    std::shared_ptr<peer::MemberSource> dns = {};  // none: null
-    std::uint64_t members_digest = 0;              // config::members_digest()
+    base::Endpoint self;  // of this node in reports; not connected to
+    // Without a default: a scan would silently not read the members of a source that is left out.
+    std::shared_ptr<peer::MemberSource> dns;  // none: null
+    std::uint64_t members_digest;             // config::members_digest()
     peer::MakeTransport make_transport = peer::make_http_transport;
   };
 

@@ -8,7 +8,7 @@
 
 #include "base/byte_codec.h"
 #include "base/checksum.h"
-#include "peer/membership/etcd_registry.h"
+#include "tracker/cycles/ids.h"
 #include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::peer {

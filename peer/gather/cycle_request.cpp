@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "peer/membership/etcd_registry.h"
+#include "tracker/cycles/ids.h"
 
 namespace spoor::peer {
 namespace {

@@ -40,8 +40,8 @@ inline constexpr std::string_view gathered_content_type = "application/vnd.spoor
 
 std::string encode_gathered(const Gathered& gathered);
 
-// The result for a scan; or the failure of the exchange, or the daemon's own words
-// where it refuses (std::errc::protocol_error).
+// The result for a scan; or the failure of the exchange, or the daemon's own words where it refuses
+// (std::errc::protocol_error).
 base::Result<Gathered> read_gathered(const base::Result<HttpResponse>& response);
 
 }  // namespace spoor::peer

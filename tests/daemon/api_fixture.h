@@ -64,6 +64,7 @@ class ApiTest : public testing::Test {
         ScanGather::Options{.node = node_,
                             .instance = persistence_->tracker().state().instance,
                             .self = base::parse_endpoint("http://n1:7420").value(),
+                            .dns = nullptr,
                             .members_digest = members_digest_,
                             .make_transport = make_transport_},
         [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);

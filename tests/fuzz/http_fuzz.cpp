@@ -122,6 +122,8 @@ class Node {
         ScanGather::Options{.node = node_,
                             .instance = persistence_->tracker().state().instance,
                             .self = base::parse_endpoint("http://n1:7420").value(),
+                            .dns = nullptr,
+                            .members_digest = 0,
                             .make_transport = fakes::LentTransport::maker(nobody_, nobody_)},
         [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_},
