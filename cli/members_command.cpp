@@ -1,11 +1,9 @@
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +11,6 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/format.h"
@@ -100,38 +97,11 @@ int list(const GlobalOptions& global, bool as_json) {
   return members.problems.empty() ? exit_done : exit_in_part;
 }
 
-bool is_confirmed(const std::string& name_or_url) {
-  print_text(
-      fmt::format("Removes '{}' from the members in etcd. Scans no longer request the marks "
-                  "that only this node has: each node walks everything once instead, after "
-                  "peers.forget_after.\nNo daemon may run there: its marks would be lost. Stop it first.\n"
-                  "Remove it? [y/N] ",
-                  base::printable(name_or_url)));
-  base::flush_standard_output();
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "yes";
-}
-
-std::string encoded(const std::string& text) {
-  return boost::urls::encode(text, boost::urls::unreserved_chars);
-}
-
-void remove(const GlobalOptions& global, const std::string& name_or_url, bool is_sure) {
-  if (!is_sure && ::isatty(STDIN_FILENO) != 1)
-    throw Failure{exit_usage, "no terminal to confirm: give --yes"};
-  if (!is_sure && !is_confirmed(name_or_url)) throw Failure{exit_failed, "nothing was removed"};
-  // It asks etcd, and the member.
-  auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(1)}), exit_usage);
-  const auto json = or_fail(daemon.exchange("POST", "/v1/members/remove?member=" + encoded(name_or_url)));
-  print_text(fmt::format("removed '{}' ({})\n", base::printable(text_or(json.at("node"), "")),
-                         base::printable(text_or(json.at("url"), ""))));
-}
-
 void retire(const GlobalOptions& global, const std::string& name) {
   // It asks all members, then hands its marks to one of several.
   auto daemon = or_fail(DaemonClient::create(global, {.timeout = std::chrono::minutes(3)}), exit_usage);
-  const std::string query = name.empty() ? "" : "?node=" + encoded(name);
+  const std::string query =
+      name.empty() ? "" : "?node=" + boost::urls::encode(name, boost::urls::unreserved_chars);
   const auto json = or_fail(daemon.exchange("POST", "/v1/retire" + query));
   const auto node = json.at("node").get<std::string>();
   for (const auto& silent : json.at("silent")) {
@@ -152,17 +122,12 @@ void retire(const GlobalOptions& global, const std::string& name) {
 void add_members_command(CLI::App& program, const GlobalOptions& global, int& code) {
   struct Flags {
     bool json = false;
-    bool is_sure = false;
     std::string member;
   };
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
       program.add_subcommand("members", "Lists the members of the cluster that a scan of this node requests");
   command->add_flag("--json", flags->json, "Prints JSON");
-  CLI::App* removal = command->add_subcommand("remove", "Removes a member that does not come back from etcd");
-  removal->add_option("MEMBER", flags->member, "Its node name, or its URL")->type_name("NAME")->required();
-  removal->add_flag("--yes", flags->is_sure, "Does not ask for confirmation");
-  removal->callback([flags, &global] { remove(global, flags->member, flags->is_sure); });
   CLI::App* retirement = command->add_subcommand(
       "retire", "Retires this node: another member adopts its marks, and it acknowledges no more");
   retirement->add_option("NAME", flags->member, "Its name, to be sure which node it is")->type_name("NAME");

@@ -85,6 +85,11 @@ std::uint64_t members_digest(const Config::Peers& peers) {
   return base::checksum(text);
 }
 
+std::chrono::milliseconds known_for(const Config::Peers& peers) {
+  constexpr std::chrono::minutes least(2);  // of some rounds of requests to members
+  return std::max<std::chrono::milliseconds>(peers.forget_after / 2, least);
+}
+
 std::vector<std::filesystem::path> watched_drives(const Config& config) {
   return config.watch.all_drives ? config.drives : config.watch.drives;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -26,6 +27,10 @@ base::Result<base::Endpoint> own_endpoint(const Config& config);
 // Of the settings that say where members are. A scan and its daemon compare theirs: after a change of the
 // configuration, the daemon has the old ones until it reads it again.
 std::uint64_t members_digest(const Config::Peers& peers);
+
+// For how long a node acknowledges marks that is not known to any other member or source: scans of others
+// expect it for longer, but for the shortest `peers.forget_after`.
+std::chrono::milliseconds known_for(const Config::Peers& peers);
 
 // The drives that spoor-watch watches: those of `watch.drives`.
 std::vector<std::filesystem::path> watched_drives(const Config& config);

@@ -82,7 +82,7 @@ base::Result<NodeSecrets> read_secrets(const config::Config& config, base::WallT
   }
   NodeSecrets secrets{*std::move(access), *peers, {}};
   if (!config.peers.etcd) return secrets;
-  auto etcd = etcd_secrets(*config.peers.etcd, *peers);
+  auto etcd = daemon::etcd_secrets(*config.peers.etcd);
   if (!etcd) return etcd.error();
   if (const auto expiry = certificate_expiry(config.peers.etcd->tls, etcd->etcd, now)) {
     spdlog::error("{}: etcd refuses it", *expiry);
@@ -130,7 +130,7 @@ bool reload_credentials(Node& node, const config::Config& fresh, base::WallTime 
 // `peers.etcd` itself needs a restart: only its files are read again.
 bool reload_etcd_secrets(Node& node, const std::optional<config::Etcd>& etcd, base::WallTime now) {
   if (node.etcd() == nullptr) return true;
-  auto secrets = etcd_secrets(*etcd, node.peers().credentials());
+  auto secrets = daemon::etcd_secrets(*etcd);
   const auto expiry = secrets ? certificate_expiry(etcd->tls, secrets->etcd, now) : std::nullopt;
   if (secrets && !expiry) {
     node.etcd()->set_secrets(*std::move(secrets));
@@ -168,6 +168,7 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
     before = fresh.peers;
     before.etcd = std::move(etcd);
     node.gather().set_members(dns_members(before, before.timeout), config::members_digest(before));
+    node.introduction().set_known_for(config::known_for(before));
     return true;
   };
   const auto set_watched = [&node](const Config& fresh) {
@@ -178,7 +179,7 @@ std::vector<Reloadable> reloadable(const config::Config& started, HttpServer& se
       {{"log.level"}, set_log},
       {{"watch.drives"}, set_watched},
       {{"limits.max_body", "limits.max_bodies", "limits.max_connections"}, set_limits},
-      {{"peers.static", "peers.dns", "peers.dns_servers", "peers.dns_tls"}, set_peers},
+      {{"peers.static", "peers.dns", "peers.dns_servers", "peers.dns_tls", "peers.forget_after"}, set_peers},
       {{"peers.token_file", "peers.token_to_all", "peers.tls"},
        [&](const Config& fresh) { return reload_credentials(node, fresh, clock.wall_now()); }},
       {{}, [&](const Config&) { return reload_etcd_secrets(node, started.peers.etcd, clock.wall_now()); }},
@@ -281,7 +282,7 @@ std::vector<std::string> check(const config::Config& config) {
   }
   const auto& etcd = config.peers.etcd;
   if (etcd && is_here(etcd->password_file) && is_tls_here(etcd->tls)) {
-    const auto secrets = etcd_secrets(*etcd, {});
+    const auto secrets = daemon::etcd_secrets(*etcd);
     note(secrets);
     if (secrets) note_expiry(etcd->tls, secrets->etcd);
   }
@@ -310,7 +311,7 @@ base::Result<> run(const config::Config& config, const std::function<base::Resul
   base::PosixFileSystem files;
   const auto persistence = load(files, clock, config);
   if (!persistence) return persistence.error();
-  Node node(context, server, config, version, **persistence, *std::move(secrets), files, clock);
+  Node node(context, server, config, version, **persistence, *std::move(secrets), clock);
 
   Reload reloading(config, reloadable(config, server, serving.others().size(), node, tls_servers, clock));
   asio::co_spawn(context, watch_signals(signals, node.pool(), reload, reloading, manager),

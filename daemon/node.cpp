@@ -42,7 +42,7 @@ base::Endpoint self_endpoint(const config::Config& config) {
 
 Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
            const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
-           base::FileSystem& files, const base::Clock& clock)
+           const base::Clock& clock)
     : server_(server),
       persistence_(persistence),
       identity_{config.node.cluster, config.node.name},
@@ -52,7 +52,8 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
       pool_(pool_threads),
       snapshot_scheduler_(context, pool_, persistence, clock, timers_, config.tracker.save_interval),
       group_commit_(context, pool_, persistence, snapshot_scheduler_, clock, timers_),
-      introduction_(context, pool_, persistence, identity_.node, clock, timers_),
+      introduction_(context, pool_, persistence, identity_.node, config::known_for(config.peers), clock,
+                    timers_),
       peers_(context, pool_,
              {.cluster = identity_.cluster,
               .run = run_,
@@ -63,8 +64,9 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
              introduction_, clock, timers_),
       etcd_(secrets.etcd
                 ? std::make_unique<EtcdMembership>(
-                      context, pool_, files, clock, timers_,
+                      context, pool_, clock, timers_,
                       etcd_options(config, persistence.tracker().state().instance.to_string(), *secrets.etcd),
+                      [this](const tracker::KnownAt& at) { introduction_.know(at); },
                       [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
@@ -88,7 +90,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                }),
       metrics_(server, scans_, clock),
       intake_(context, large_bodies_, persistence, rules_, tracker::DrivePaths(config.drives), group_commit_,
-              etcd_.get(), introduction_, clock),
+              introduction_, clock),
       routes_({.node = identity_,
                .version = version,
                .run = run_,

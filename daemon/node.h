@@ -49,7 +49,7 @@ class Node {
   // longer only if no drive responds.
   Node(boost::asio::io_context& context, HttpServer& server, const config::Config& config,
        const std::string& version, tracker::Persistence& persistence, NodeSecrets secrets,
-       base::FileSystem& files, const base::Clock& clock);
+       const base::Clock& clock);
 
   // Serves requests, and starts what runs on a schedule.
   void start();
@@ -72,6 +72,7 @@ class Node {
   EtcdMembership* etcd() { return etcd_.get(); }
   WatchedDrives& watched_drives() { return watched_; }
   ScanGather& gather() { return gather_; }
+  Introduction& introduction() { return introduction_; }
   boost::asio::thread_pool& pool() { return pool_; }
 
  private:

@@ -118,12 +118,12 @@ std::optional<std::string> certificate_expiry(const std::optional<config::PeerTl
                      base::iso_time(*end));
 }
 
-base::Result<EtcdMembership::Secrets> etcd_secrets(const config::Etcd& etcd, const peer::Credentials& peers) {
+base::Result<EtcdMembership::Secrets> etcd_secrets(const config::Etcd& etcd) {
   auto secrets = config::etcd_secrets(etcd);
   if (!secrets) return base::wrap("peers.etcd", secrets.error());
   auto credentials = peer::make_credentials({}, secrets->tls);
   if (!credentials) return base::wrap("peers.etcd.tls", credentials.error());
-  return EtcdMembership::Secrets{peers, *std::move(credentials), std::move(secrets->secret)};
+  return EtcdMembership::Secrets{*std::move(credentials), std::move(secrets->secret)};
 }
 
 EtcdMembership::Options etcd_options(const config::Config& config, const std::string& instance,
@@ -133,9 +133,7 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
           .location = {etcd.prefix, config.node.cluster},
           .self = {config.node.name, config::advertised_url(config).value(), instance},
           .ttl = std::chrono::floor<std::chrono::seconds>(etcd.ttl),
-          .forget_after = etcd.forget_after,
-          .data_dir = config.node.data_dir,
-          .boot_id = read_boot_id(),
+          .forget_after = std::chrono::floor<std::chrono::seconds>(etcd.forget_after),
           .user = etcd.user,
           .secrets = std::move(secrets)};
 }

@@ -28,7 +28,7 @@ HttpLimits http_limits(const config::Config::Limits& limits, std::size_t other_t
 // Each fails if a file is unusable, or if `auth` names a user or group that this machine does not know.
 base::Result<std::shared_ptr<const Access>> load_access(const config::Config::Auth& auth);
 base::Result<peer::Credentials> peer_credentials(const config::Config::Peers& peers);
-base::Result<EtcdMembership::Secrets> etcd_secrets(const config::Etcd& etcd, const peer::Credentials& peers);
+base::Result<EtcdMembership::Secrets> etcd_secrets(const config::Etcd& etcd);
 
 // Which certificate in `credentials` has expired, and when; none: it is valid, or there is none.
 std::optional<std::string> certificate_expiry(const std::optional<config::PeerTls>& files,

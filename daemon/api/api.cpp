@@ -84,10 +84,6 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) {
          return api.services_.gather.list_members(request, api.caller_of(request));
        }},
-      {"/v1/members/remove", "POST", administering, Body::none, Thread::main,
-       [](Api& api, const HttpRequest& request) {
-         return api.services_.gather.remove_member(request, api.caller_of(request));
-       }},
       {"/v1/retire", "POST", administering, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) { return api.services_.node.retire(request); }},
       {"/v1/snapshot", "POST", administering, Body::none, Thread::main,

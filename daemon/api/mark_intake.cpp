@@ -23,8 +23,8 @@ void add(tracker::MarkOutcome& all, const tracker::MarkOutcome& next) {
 
 MarkIntake::MarkIntake(boost::asio::io_context& context, boost::asio::thread_pool& large_bodies,
                        tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
-                       tracker::DrivePaths drive_paths, GroupCommit& group_commit, const EtcdMembership* etcd,
-                       Introduction& introduction, const base::Clock& clock)
+                       tracker::DrivePaths drive_paths, GroupCommit& group_commit, Introduction& introduction,
+                       const base::Clock& clock)
     : context_(context),
       large_bodies_(large_bodies),
       persistence_(persistence),
@@ -32,7 +32,6 @@ MarkIntake::MarkIntake(boost::asio::io_context& context, boost::asio::thread_poo
       rules_(rules),
       drive_paths_(std::move(drive_paths)),
       group_commit_(group_commit),
-      etcd_(etcd),
       introduction_(introduction),
       clock_(clock) {}
 
@@ -83,19 +82,15 @@ bool MarkIntake::is_large(std::size_t bytes) const {
   return bytes > MarkBatch::small_body_bytes || bytes * rules_.globs() > glob_bytes_max;
 }
 
-// Whether there is nothing to wait for, and no membership to check.
+// Whether there is nothing to wait for.
 bool MarkIntake::is_confirmed(tracker::JournalPosition position) const {
-  return etcd_ == nullptr && introduction_.is_open() && persistence_.durable_position() >= position;
+  return introduction_.is_open() && persistence_.durable_position() >= position;
 }
 
 boost::asio::awaitable<std::optional<Problem>> MarkIntake::confirm(tracker::JournalPosition position) {
   const auto durable = co_await group_commit_.wait(position);
   if (!durable) {
     Problem problem{503, "not_durable", durable.error().message};
-    co_return problem;
-  }
-  if (std::string health_error = etcd_ == nullptr ? "" : etcd_->health_error(); !health_error.empty()) {
-    Problem problem{503, "not_a_member", std::move(health_error)};
     co_return problem;
   }
   if (std::string error = co_await introduction_.wait(); !error.empty()) {

@@ -18,7 +18,6 @@
 #include "daemon/api/mark_batch.h"
 #include "daemon/durability/group_commit.h"
 #include "daemon/http/http_message.h"
-#include "daemon/membership/etcd_membership.h"
 #include "daemon/membership/introduction.h"
 #include "daemon/process/log_limit.h"
 #include "daemon/status/status_json.h"
@@ -47,11 +46,10 @@ class MarkIntake {
   };
   using ReceiptOrProblem = boost::system::result<Receipt, Problem>;
 
-  // `etcd` is null if it is not configured.
   MarkIntake(boost::asio::io_context& context, boost::asio::thread_pool& large_bodies,
              tracker::Persistence& persistence, const tracker::NamespaceRules& rules,
-             tracker::DrivePaths drive_paths, GroupCommit& group_commit, const EtcdMembership* etcd,
-             Introduction& introduction, const base::Clock& clock);
+             tracker::DrivePaths drive_paths, GroupCommit& group_commit, Introduction& introduction,
+             const base::Clock& clock);
 
   // Marks what `source` reads from so many bytes, and returns once that is durable; counted for `identity`.
   // Fails with the source's problem, marking nothing; or with status 503 if the marks, though made, can't be
@@ -90,7 +88,6 @@ class MarkIntake {
   const tracker::NamespaceRules& rules_;
   const tracker::DrivePaths drive_paths_;
   GroupCommit& group_commit_;
-  const EtcdMembership* const etcd_;
   Introduction& introduction_;
   const base::Clock& clock_;
 

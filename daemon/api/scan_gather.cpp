@@ -209,25 +209,4 @@ asio::awaitable<peer::HttpResponse> ScanGather::answer(std::string body) {
   co_return answered;
 }
 
-asio::awaitable<HttpResponse> ScanGather::remove_member(const HttpRequest& request, std::string caller) {
-  if (const auto unknown = unknown_parameter(request, {"member"})) co_return to_response(*unknown);
-  const auto member = request.query_value("member");
-  if (!member || member->empty()) {
-    co_return to_response({400, "invalid_request", "give its name or URL: /v1/members/remove?member=n1"});
-  }
-  if (etcd_ == nullptr) {
-    co_return to_response(
-        {409, "not_removed", "peers.etcd is not set: members are listed in the configuration or in the DNS"});
-  }
-  const CallerQueue::Place place(listers_, std::move(caller));
-  if (!place.is_held()) co_return too_many("requests for the members wait");
-  auto removing = etcd_->remover(std::string(*member));
-  const auto removed = co_await run_on(listing_, std::move(removing));
-  if (!removed) {
-    const bool is_refused = removed.error().code == std::errc::operation_not_permitted;
-    co_return to_response({is_refused ? 409U : 503U, "not_removed", removed.error().message});
-  }
-  co_return json_response({{"node", removed->node}, {"url", removed->url}});
-}
-
 }  // namespace spoor::daemon

@@ -21,7 +21,7 @@
 
 namespace spoor::daemon {
 
-// GET /v1/members, POST /v1/members/remove and POST /v1/gather: the members of the cluster, as its sources
+// GET /v1/members and POST /v1/gather: the members of the cluster, as its sources
 // list them now, and their marks for a scan of this node. This daemon itself answers within the process:
 // nothing of its listeners, its limits or its credentials matters.
 //
@@ -47,7 +47,6 @@ class ScanGather {
 
   boost::asio::awaitable<HttpResponse> list_members(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> gather(const HttpRequest& request, std::string caller);
-  boost::asio::awaitable<HttpResponse> remove_member(const HttpRequest& request, std::string caller);
 
   // After a reload.
   void set_members(std::shared_ptr<peer::MemberSource> dns, std::uint64_t digest) {

@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,13 +14,13 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/file_system.h"
 #include "daemon/process/timer.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
 #include "peer/membership/etcd_client.h"
 #include "peer/membership/etcd_registration.h"
 #include "peer/membership/member_source.h"
+#include "tracker/storage/instance_record.h"
 
 namespace spoor::daemon {
 
@@ -39,8 +38,7 @@ struct EtcdStatus {
 class EtcdMembership {
  public:
   struct Secrets {
-    peer::Credentials peers;  // for requests to members
-    peer::Credentials etcd;   // TLS only
+    peer::Credentials etcd;  // TLS only
     std::string etcd_password = {};
   };
   struct Options {
@@ -48,23 +46,18 @@ class EtcdMembership {
     peer::EtcdLocation location;
     peer::RegisteredMember self;
     std::chrono::seconds ttl{};
-    std::chrono::milliseconds forget_after{};
-    std::filesystem::path data_dir;  // of registration.json, which records that the node is registered
-    std::string boot_id;             // of the machine; empty: not known
-    std::string user = {};           // empty: etcd does not authenticate users
+    std::chrono::seconds forget_after{};
+    std::string user = {};  // empty: etcd does not authenticate users
     Secrets secrets = {};
     peer::MakeTransport make_transport = peer::make_http_transport;
   };
-  // When the node was alive in etcd for certain.
-  struct Confirmation {
-    base::SteadyTime steady;
-    base::WallTime wall;
-  };
+  // Called whenever etcd has confirmed that it lists this node, with the time.
+  using OnConfirmed = std::function<void(const tracker::KnownAt&)>;
   // Called with the endpoints of the other members, whenever they change.
   using OnMembers = std::function<void(std::vector<base::Endpoint>)>;
 
-  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, base::FileSystem& files,
-                 const base::Clock& clock, Timers& timers, Options options, OnMembers on_members);
+  EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, const base::Clock& clock,
+                 Timers& timers, Options options, OnConfirmed on_confirmed, OnMembers on_members);
 
   // The first attempt, before the event loop runs: blocks the calling thread for a few seconds at most.
   void register_here();
@@ -76,18 +69,14 @@ class EtcdMembership {
   // Removes this node from the members, until etcd confirms that, and ends.
   void retire();
 
-  // The registry as it is now, and the removal of a member that does not come back, by its name or URL. To be
-  // called on the thread of `context`; what is returned may be called on any thread, once, and blocks.
+  // The registry as it is now. To be called on the thread of `context`; what is returned may be called on any
+  // thread, and blocks.
   std::function<peer::SourceListing()> lister() const;
-  std::function<base::Result<peer::RegisteredMember>()> remover(std::string name_or_url) const;
 
   // From the next refresh on.
   void set_secrets(Secrets secrets);
 
   const EtcdStatus& status() const { return status_; }
-
-  // Why scans of other nodes may not request this one; empty: they do.
-  std::string health_error() const;
 
  private:
   // The result of one refresh: a copy, because the registration itself is used on the pool.
@@ -95,10 +84,8 @@ class EtcdMembership {
     std::string failure;
     std::string conflict;
     bool registered = false;
-    bool missing = false;
-    std::optional<Confirmation> confirmed;
+    std::optional<tracker::KnownAt> confirmed;
     std::vector<peer::RegistryEntry> registry;
-    std::vector<peer::RegistryEntry> evicted;
   };
 
   boost::asio::awaitable<void> run();
@@ -106,18 +93,15 @@ class EtcdMembership {
   void apply_secrets();
   Look look();
   base::Result<> leave();
-  base::Result<> remove(peer::EtcdClient& client) const;
-  void note_registration();
-  bool answers(const peer::RegistryEntry& entry) const;
   void take(Look look);
   void apply_registry(std::vector<peer::RegistryEntry> now);
   std::chrono::milliseconds pause();
 
   boost::asio::io_context& context_;
   boost::asio::thread_pool& pool_;
-  base::FileSystem& files_;
   const base::Clock& clock_;
   const Options options_;
+  const OnConfirmed on_confirmed_;
   const OnMembers on_members_;
   std::unique_ptr<Timer> timer_;
   std::stop_source stop_;
@@ -126,15 +110,11 @@ class EtcdMembership {
   std::unique_ptr<peer::Transport> transport_;
   peer::EtcdClient client_;
   peer::EtcdRegistration registration_;
-  std::optional<base::WallTime> noted_at_;
   std::minstd_rand jitter_;
   unsigned failures_ = 0;  // in a row
   EtcdStatus status_;
   std::vector<peer::RegistryEntry> registry_;
-  bool is_missing_ = false;
   std::atomic<bool> is_retired_ = false;
-  bool was_acknowledging_ = true;          // after the last refresh
-  std::optional<Confirmation> confirmed_;  // in an earlier run, too
 };
 
 }  // namespace spoor::daemon

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <utility>
 
@@ -14,24 +15,50 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds patience{5'000};  // less than a writer waits
+constexpr tracker::KnownAt never{base::SteadyTime(base::SteadyTime::duration::min() / 2),
+                                 base::WallTime(base::WallTime::duration::min() / 2)};
+constexpr int notes_per_known_for = 8;  // a note is older than the truth by that part of it
 
 }  // namespace
 
 Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
-                           tracker::Persistence& persistence, std::string node, const base::Clock& clock,
-                           Timers& timers)
+                           tracker::Persistence& persistence, std::string node,
+                           std::chrono::nanoseconds known_for, const base::Clock& clock, Timers& timers)
     : context_(context),
       pool_(pool),
       persistence_(persistence),
       id_{std::move(node), persistence.tracker().status().instance},
       clock_(clock),
       started_at_(clock.steady_now()),
+      known_for_(known_for),
+      known_steady_(persistence.known_at().value_or(never).steady),
+      known_wall_(persistence.known_at().value_or(never).wall),
       opened_(context, asio::steady_timer::time_point::max()),
       patience_(timers.make()) {}
 
 std::optional<tracker::Joined> Introduction::self() const {
   if (!is_member()) return std::nullopt;
-  return tracker::Joined{id_, tracker::run_of(persistence_.runs(), clock_.steady_now() - started_at_)};
+  const std::chrono::nanoseconds period = std::clamp<std::chrono::nanoseconds>(
+      known_for_.load() / 2, std::chrono::minutes(1), std::chrono::hours(1));
+  const auto periods = static_cast<std::uint64_t>((clock_.steady_now() - started_at_) / period);
+  return tracker::Joined{id_, tracker::run_of(persistence_.runs(), periods)};
+}
+
+// The steady clock stops while the machine sleeps, and the wall clock may be set: the longer time counts.
+bool Introduction::is_known() const {
+  const auto [steady, wall] = now();
+  return std::max<std::chrono::nanoseconds>(steady - known_steady_.load(), wall - known_wall_.load()) <
+         known_for_.load();
+}
+
+void Introduction::know(const tracker::KnownAt& at) {
+  const bool was_open = is_open();
+  known_steady_ = at.steady;
+  known_wall_ = at.wall;
+  if (was_open || !is_open()) return;
+  spdlog::info("this node is known in the cluster again: marks are acknowledged");
+  is_logged_ = false;
+  stop();
 }
 
 tracker::JournalPosition Introduction::record(const tracker::Joined& member) {
@@ -46,22 +73,37 @@ asio::awaitable<base::Result<>> Introduction::note(tracker::Membership membershi
   co_return done;
 }
 
-void Introduction::open_alone() { is_open_ = true; }
+void Introduction::open_alone() {
+  know(now());
+  is_open_ = true;
+}
 
 void Introduction::close_alone() { is_open_ = is_open_ && persistence_.is_introduced(); }
 
-asio::awaitable<void> Introduction::take(std::vector<tracker::PeerId> met, bool is_alone) {
-  for (const tracker::PeerId& member : met) record({member, 0});
-  if (!met.empty() && !persistence_.is_introduced()) {
-    const auto noted = co_await run_on(pool_, [this] { return persistence_.note_introduced(); });
-    if (!noted) {
-      spdlog::error("that other members have recorded this node is not stored: {}", noted.error().message);
-      co_return;
-    }
+// A note that can't be written costs nothing but for a first introduction: after a restart, the node waits
+// until it is known again.
+base::Result<> Introduction::note(const Round& round) {
+  const auto noted_at = persistence_.known_at().value_or(never);
+  const bool is_first = !round.met.empty() && !persistence_.is_introduced();
+  const bool is_old = round.began_at.steady - noted_at.steady >= known_for_.load() / notes_per_known_for;
+  if (!is_first && !is_old) return {};
+  const auto noted = persistence_.note_known(round.began_at, !round.met.empty());
+  if (noted) return noted;
+  spdlog::error("that the cluster knows this node is not stored: {}", noted.error().message);
+  return is_first ? noted : base::Result<>();
+}
+
+asio::awaitable<void> Introduction::take(Round round) {
+  for (const tracker::PeerId& member : round.met) record({member, 0});
+  if (!round.met.empty() || round.is_alone || round.is_listed) {
+    const auto noted = co_await run_on(pool_, [this, &round] { return note(round); });
+    if (!noted) co_return;
+    know(round.began_at);
   }
-  if (is_open_ || !(is_alone || persistence_.is_introduced())) co_return;
+  if (is_open_ || !is_known() || !(round.is_alone || persistence_.is_introduced())) co_return;
   is_open_ = true;
-  if (!met.empty()) spdlog::info("node '{}' has recorded this one: marks are acknowledged", met.front().name);
+  if (!round.met.empty())
+    spdlog::info("node '{}' has recorded this one: marks are acknowledged", round.met.front().name);
   stop();
 }
 
@@ -90,10 +132,16 @@ std::string Introduction::error() const {
            "retire' "
            "has succeeded, a restart begins a new member";
   }
-  if (is_open_) return {};
+  if (is_open_ && is_known()) return {};
+  if (persistence_.is_introduced() || is_open_) {
+    return "no other member has responded for so long, and no source has listed this node, that scans of "
+           "others may no longer expect it (peers.forget_after). It acknowledges marks once one does";
+  }
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "
          "would know of its marks. It acknowledges marks once one of them responds; if there is none, empty "
          "`peers`";
 }
+
+std::string Introduction::health_error() const { return is_open_ || !is_member() ? error() : std::string(); }
 
 }  // namespace spoor::daemon

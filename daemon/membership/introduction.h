@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,18 +26,24 @@ namespace spoor::daemon {
 // recorded anew, since others may have evicted it. So it is with each hour that it runs: an instance that
 // reaches any member is not gone for long.
 //
+// Nor does one acknowledge a mark that was not *known* for `known_for`: no member has recorded it, no source
+// lists it, and it is not the only member. Scans may expect it no longer. `known_for` is half of
+// `peers.forget_after`, and a period of records half of that (or an hour): a scan that has read the last
+// record expects the instance for longer than it acknowledges marks.
+//
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
  public:
   Introduction(boost::asio::io_context& context, boost::asio::thread_pool& pool,
-               tracker::Persistence& persistence, std::string node, const base::Clock& clock, Timers& timers);
+               tracker::Persistence& persistence, std::string node, std::chrono::nanoseconds known_for,
+               const base::Clock& clock, Timers& timers);
 
   const tracker::PeerId& id() const { return id_; }
   // As what this node introduces itself; nothing once it retires. Thread-safe.
   std::optional<tracker::Joined> self() const;
 
   // Thread-safe. To be read after the mark is made.
-  bool is_open() const { return is_open_ && is_member(); }
+  bool is_open() const { return is_open_ && is_member() && is_known(); }
 
   // Records a member on this node. It is durable once the journal is, up to the position that is returned.
   tracker::JournalPosition record(const tracker::Joined& member);
@@ -49,9 +56,22 @@ class Introduction {
   // Notes durably that no mark is acknowledged any more, that another member has all that were, or neither.
   boost::asio::awaitable<base::Result<>> note(tracker::Membership membership);
 
-  // After each round of requests: the members that have recorded this node, and whether it is known to be the
-  // only member.
-  boost::asio::awaitable<void> take(std::vector<tracker::PeerId> met, bool is_alone);
+  // A round of requests.
+  struct Round {
+    tracker::KnownAt began_at;
+    std::vector<tracker::PeerId> met = {};  // the members that have recorded this node
+    bool is_alone = false;                  // known to be the only member
+    bool is_listed = false;                 // a source has its address, or names no members that come and go
+  };
+  boost::asio::awaitable<void> take(Round round);
+
+  // A source has confirmed at that time that it lists this node.
+  void know(const tracker::KnownAt& at);
+
+  tracker::KnownAt now() const { return {clock_.steady_now(), clock_.wall_now()}; }
+
+  // Takes effect at once.
+  void set_known_for(std::chrono::nanoseconds known_for) { known_for_ = known_for; }
 
   // Returns at once if marks may be acknowledged, and otherwise once they may be, or after some seconds: the
   // members may be starting at the same time. Returns why they may not; empty: they may.
@@ -59,12 +79,17 @@ class Introduction {
 
   // Why marks are not acknowledged; empty: they are.
   std::string error() const;
+  // The same, but empty while a new instance waits for others: a DNS that lists only nodes that are ready
+  // would never list it.
+  std::string health_error() const;
 
   // Ends the waits.
   void stop();
 
  private:
   bool is_member() const { return !tracker::is_leaving(persistence_.membership()); }
+  bool is_known() const;
+  base::Result<> note(const Round& round);
   boost::asio::awaitable<void> end_waiting();
 
   boost::asio::io_context& context_;
@@ -73,6 +98,9 @@ class Introduction {
   const tracker::PeerId id_;
   const base::Clock& clock_;
   const base::SteadyTime started_at_;
+  std::atomic<std::chrono::nanoseconds> known_for_;
+  std::atomic<base::SteadyTime> known_steady_;
+  std::atomic<base::WallTime> known_wall_;
   std::atomic<bool> is_open_ = false;
   boost::asio::steady_timer opened_;  // never expires; cancelled to wake those that wait
   const std::unique_ptr<Timer> patience_;

@@ -42,9 +42,9 @@ struct PeerWatch::Dns {
 
 // The result of one round of requests.
 struct PeerWatch::Round {
-  std::vector<tracker::PeerId> met;  // the daemons that responded, without this one: they have recorded it
-  std::size_t others = 0;            // the endpoints, without those of this daemon
-  std::shared_ptr<Dns> dns;          // that was read
+  Introduction::Round introduced;  // met: the daemons that responded, without this one
+  std::size_t others = 0;          // the endpoints, without those of this daemon
+  std::shared_ptr<Dns> dns;        // that was read
   std::vector<base::Endpoint> dns_endpoints;
   std::vector<DnsState> dns_states;
   std::vector<PeerState> states;
@@ -143,9 +143,11 @@ asio::awaitable<void> PeerWatch::run() {
         .credentials = credentials_, .timeout = timeout, .total_timeout = total_timeout});
     std::vector<base::Endpoint> known = static_endpoints_;
     known.insert(known.end(), members_.begin(), members_.end());
+    const tracker::KnownAt began_at = introduction_.now();
     auto polling =
         asio::co_spawn(pool_, poll(dns_, std::move(known), std::move(transport)), asio::use_awaitable);
     auto round = co_await std::move(polling);
+    round.introduced.began_at = began_at;
     co_await take(std::move(round));
     if (stopped_) break;
     if (has_new_) continue;
@@ -165,7 +167,11 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
   std::vector<base::Endpoint> from_dns;
   std::vector<peer::SourceListing> listings;
   if (dns->source) listings = dns->source->list();
+  // A static list is not changed while a node is down: nobody says who is listed elsewhere.
+  round.introduced.is_listed = !dns->source && !options_.has_etcd;
+  std::set<std::string> listed_urls;  // by DNS, now
   for (peer::SourceListing& listing : listings) {
+    listed_urls.insert(listing.listed.begin(), listing.listed.end());
     std::vector<std::string>& urls = dns->last_known[listing.source];
     if (listing.problem.empty())
       urls = std::move(listing.listed);
@@ -200,10 +206,11 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
       state.instance = frame->answer.instance;
       if (frame->run == options_.run) {
         own_urls.insert(state.url);
+        round.introduced.is_listed = round.introduced.is_listed || listed_urls.contains(state.url);
         state.is_self = true;
       } else if (frame->sender.cluster == options_.cluster && !frame->is_closed) {
         // One that retires may have handed its records on already.
-        round.met.push_back({state.name, state.instance});
+        round.introduced.met.push_back({state.name, state.instance});
       }
     } else {
       state.error = frame.error().message;
@@ -238,7 +245,8 @@ asio::awaitable<void> PeerWatch::take(Round round) {
     merge();
   }
   for (PeerState& state : round.states) take(std::move(state));
-  co_await introduction_.take(std::move(round.met), are_members_known && round.others == 0);
+  round.introduced.is_alone = are_members_known && round.others == 0;
+  co_await introduction_.take(std::move(round.introduced));
 }
 
 void PeerWatch::take(PeerState now) {

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -15,8 +14,7 @@ namespace {
 
 // Only `spoor scan` and spoor-watch use these settings; they read the file at each start.
 bool is_for_others(std::string_view key) {
-  constexpr std::array<std::string_view, 2> keys{"peers.forget_after", "peers.timeout"};
-  return key.starts_with("scan.") || key.starts_with("watch.") || std::ranges::find(keys, key) != keys.end();
+  return key.starts_with("scan.") || key.starts_with("watch.") || key == "peers.timeout";
 }
 
 }  // namespace

@@ -42,12 +42,4 @@ bool refuses_credentials(const base::Result<HttpResponse>& response) {
   return response && (response->status == 401 || response->status == 403);
 }
 
-bool is_running(Transport& transport, const base::Endpoint& endpoint, const std::string& cluster,
-                const std::string& node) {
-  const auto response = exchange(transport, probe_request(endpoint, cluster));
-  if (refuses_credentials(response)) return true;
-  const auto frame = read_frame(response);
-  return frame && frame->sender.node == node;
-}
-
 }  // namespace spoor::peer

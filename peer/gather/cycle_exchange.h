@@ -32,9 +32,4 @@ base::Result<CycleFrame> read_member_frame(const base::Result<HttpResponse>& res
 // The daemon responded, and does not accept the credentials.
 bool refuses_credentials(const base::Result<HttpResponse>& response);
 
-// Whether the daemon of this node runs at the endpoint: it responds under its name, or refuses the
-// credentials.
-bool is_running(Transport& transport, const base::Endpoint& endpoint, const std::string& cluster,
-                const std::string& node);
-
 }  // namespace spoor::peer

@@ -342,6 +342,7 @@ class Gathering::State {
         continue;
       }
       peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
+      if (may_see_itself_listed()) peer.silent = {};
       if (!is_new && !may_be_running(id, peer) && peer.silent >= options_.forget_after) {
         gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
         peer.standing = Standing::gone;
@@ -366,12 +367,19 @@ class Gathering::State {
     };
     if (std::ranges::any_of(finder_.silent(), refuses)) return true;
     return id.name == options_.own_name || std::ranges::any_of(is_running_, has_name) ||
-           !options_.members.unknown_sources.empty() || options_.members.listed_homes.contains(id.name) ||
-           is_listed_silent();
+           !options_.members.unknown_sources.empty() || is_listed_silent();
+  }
+
+  // By a source that it reads as well: so long it acknowledges marks, though it reaches no member.
+  bool may_see_itself_listed() const {
+    const auto may_be_there = [&](const PeerFinder::Silent& each) {
+      return each.is_alive && !options_.members.named_urls.contains(each.url);
+    };
+    return !options_.members.unknown_sources.empty() || std::ranges::any_of(finder_.silent(), may_be_there);
   }
 
   bool is_listed_silent() const {
-    return std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_listed);
+    return std::ranges::any_of(finder_.silent(), &PeerFinder::Silent::is_alive);
   }
 
   // A silent endpoint is reported by its URL.
@@ -396,7 +404,7 @@ class Gathering::State {
         return entry.second.home == each.url && is_read_.contains(entry.first);
       };
       const bool is_left = each.url != options_.own_url && std::ranges::any_of(known_, left);
-      if (!unread_.contains(each.url) && (!each.is_listed || is_left)) continue;
+      if (!unread_.contains(each.url) && (!each.is_alive || is_left)) continue;
       const auto retired = std::ranges::find_if(gathered_.book, [&](const auto& entry) {
         return entry.second.standing == Standing::retired && entry.second.home == each.url;
       });

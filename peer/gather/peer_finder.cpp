@@ -40,7 +40,9 @@ void PeerFinder::take(std::size_t index, const base::Result<HttpResponse>& respo
   const auto frame = read_member_frame(response, options_.cluster);
   const std::string url = endpoint.to_string();
   if (!frame) {
-    silent_.push_back({index, url, is_listed(url), frame.error().message, refuses_credentials(response)});
+    const bool is_alive = is_listed(url) && !options_.members.not_alive.contains(url);
+    silent_.push_back(
+        {index, url, is_listed(url), is_alive, frame.error().message, refuses_credentials(response)});
     return;
   }
   const bool is_proven = response->is_own_authority && is_own_credential(response->certificate_names);

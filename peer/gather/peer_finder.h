@@ -34,6 +34,7 @@ class PeerFinder {
     std::size_t index = 0;  // of the endpoint
     std::string url;
     bool is_listed = false;  // by a source of members; otherwise it is the home of a known peer
+    bool is_alive = false;   // listed, and no source says that no daemon runs there
     std::string error;
     bool refuses = false;  // the credentials
   };

@@ -136,13 +136,6 @@ json put_json(const EtcdPut& put) {
 }
 
 // A key that is not there counts as written at revision 0.
-json condition_json(const EtcdCondition& condition) {
-  return {{"key", base::to_base64(condition.key)},
-          {"target", "MOD"},
-          {"result", "EQUAL"},
-          {"mod_revision", std::to_string(condition.mod_revision)}};
-}
-
 // The members of an error: those of the response, or for a stream, whose status is 200, those of its "error".
 json error_of(const HttpResponse& response) {
   auto body = json::parse(response.body, nullptr, false);
@@ -303,17 +296,14 @@ base::Result<> EtcdClient::revoke(EtcdLease lease) {
   return {};
 }
 
-base::Result<bool> EtcdClient::change_if(std::span<const EtcdCondition> conditions,
-                                         const EtcdChanges& changes) {
-  json compare = json::array();
-  for (const EtcdCondition& condition : conditions) compare.push_back(condition_json(condition));
+base::Result<> EtcdClient::put(std::span<const EtcdPut> puts) {
   json success = json::array();
-  for (const EtcdPut& put : changes.puts) success.push_back(put_json(put));
-  for (const std::string& key : changes.erased) {
-    success.push_back({{"request_delete_range", {{"key", base::to_base64(key)}}}});
-  }
-  return read_from(call("/v3/kv/txn", {{"compare", std::move(compare)}, {"success", std::move(success)}}),
-                   [](const json& answer) { return flag_member(answer, "succeeded"); });
+  for (const EtcdPut& put : puts) success.push_back(put_json(put));
+  const auto done = read_from(call("/v3/kv/txn", {{"success", std::move(success)}}),
+                              [](const json& answer) { return flag_member(answer, "succeeded"); });
+  if (!done) return done.error();
+  if (!*done) return no_answer_of_etcd("etcd did not carry out a transaction without a condition");
+  return {};
 }
 
 base::Result<EtcdListing> EtcdClient::list(const EtcdRange& range) {

@@ -49,18 +49,6 @@ struct EtcdListing {
   std::int64_t revision = 0;       // of all of etcd; falls only if a backup was restored
 };
 
-// The key was last written at this revision; 0: it does not exist.
-struct EtcdCondition {
-  std::string key;
-  std::int64_t mod_revision = 0;
-};
-
-// Applied in one transaction.
-struct EtcdChanges {
-  std::vector<EtcdPut> puts;
-  std::vector<std::string> erased = {};
-};
-
 // If two states of a range are equal, no key in it changed in between.
 struct EtcdRangeState {
   std::string cluster_id;  // differs after etcd was restored from a backup
@@ -106,8 +94,8 @@ class EtcdClient {
   // All that goes with it is gone at once. A success, too, where it was gone.
   base::Result<> revoke(EtcdLease lease);
 
-  // Whether all conditions held, and the changes were made. No key may stand in them twice.
-  base::Result<bool> change_if(std::span<const EtcdCondition> conditions, const EtcdChanges& changes);
+  // In one transaction. No key may stand in it twice.
+  base::Result<> put(std::span<const EtcdPut> puts);
 
   // All entries as they were at one moment.
   base::Result<EtcdListing> list(const EtcdRange& range);

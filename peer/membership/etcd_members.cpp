@@ -11,7 +11,7 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
   std::set<std::pair<std::string, std::string>> alive;  // nodes and instances
   std::set<std::string> alive_urls;
   for (const RegistryEntry& entry : registry.entries) {
-    if (!entry.is_alive) continue;
+    if (!entry.is_alive()) continue;
     alive.emplace(entry.member.node, entry.member.instance);
     alive_urls.insert(entry.endpoint.to_string());
   }
@@ -23,7 +23,7 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
     listing.homes[entry.member.node].insert(url);
     if (!alive_urls.contains(url)) listing.not_alive.insert(url);
     // It is alive at another URL.
-    const bool has_moved = !entry.is_alive && alive.contains({entry.member.node, entry.member.instance});
+    const bool has_moved = !entry.is_alive() && alive.contains({entry.member.node, entry.member.instance});
     // The daemon of this node is requested at its local endpoint: its advertised URL may be unreachable here.
     if (!has_moved && urls.insert(url).second && entry.member.url != own_url)
       listed.push_back(entry.endpoint);

@@ -6,75 +6,58 @@
 #include <utility>
 
 namespace spoor::peer {
-namespace {
-
-constexpr int attempts_max = 4;
-
-}  // namespace
 
 EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock, Options options)
     : client_(client), clock_(clock), options_(std::move(options)) {}
 
 base::Result<> EtcdRegistration::refresh() {
-  evicted_.clear();
-  if (const auto done = hold_lease(); !done) return done;
+  const auto asked_at = clock_.steady_now();
+  if (const auto done = hold(lease_, options_.forget_after); !done) return done;
+  if (const auto done = hold(alive_lease_, options_.ttl); !done) return done;
   if (const auto done = read(); !done) return done;
   if (const auto done = check_self(); !done) return done;
-  if (const auto done = evict_absent(); !done) return done;
+  confirmed_at_ = asked_at;
+  if (const auto done = bound_old_entries(); !done) return done;
   return read_at_ ? base::Result<>() : read();  // reads what this call changed
 }
 
 base::Result<> EtcdRegistration::leave(EtcdClient& client) {
-  if (lease_ == EtcdLease()) return {};
-  is_entered_ = false;
+  if (alive_lease_ == EtcdLease()) return {};
   confirmed_at_.reset();
-  return client.revoke(std::exchange(lease_, {}));
+  return client.revoke(std::exchange(alive_lease_, {}));
+}
+
+// Under this or an earlier lease: an earlier run may have registered it.
+base::Result<> EtcdRegistration::remove(EtcdClient& client) {
+  const auto registry = read_registry(client, options_.location);
+  if (!registry) return registry.error();
+  for (const RegistryEntry& entry : registry->entries) {
+    if (!is_self(entry)) continue;
+    if (const auto done = client.revoke(entry.lease); !done) return done;
+  }
+  return {};
 }
 
 bool EtcdRegistration::is_registered() const {
-  return is_entered_ && confirmed_at_ && clock_.steady_now() - *confirmed_at_ < options_.ttl;
+  return confirmed_at_ && clock_.steady_now() - *confirmed_at_ < options_.ttl;
 }
 
 bool EtcdRegistration::is_self(const RegistryEntry& entry) const {
   return entry.member.node == options_.self.node && entry.member.url == options_.self.url;
 }
 
-base::Result<> EtcdRegistration::hold_lease() {
-  const auto asked_at = clock_.steady_now();
-  if (lease_ != EtcdLease()) {
-    const auto kept = client_.keep_alive(lease_);
+base::Result<> EtcdRegistration::hold(EtcdLease& lease, std::chrono::seconds ttl) {
+  if (lease != EtcdLease()) {
+    const auto kept = client_.keep_alive(lease);
     if (!kept) return kept.error();
-    if (*kept) {
-      confirmed_at_ = asked_at;
-      return {};
-    }
-    lease_ = {};
+    if (*kept) return {};
+    lease = {};
+    confirmed_at_.reset();
   }
-  is_entered_ = false;
-  const auto granted = client_.grant(options_.ttl);
+  const auto granted = client_.grant(ttl);
   if (!granted) return granted.error();
-  lease_ = *granted;
-  confirmed_at_ = asked_at;
+  lease = *granted;
   return {};
-}
-
-base::Result<> EtcdRegistration::enter() {
-  for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    read_at_.reset();
-    const auto done = register_member(client_, options_.location, options_.self, lease_, registry_);
-    if (!done) {
-      is_entered_ = false;
-      return done.error();
-    }
-    if (*done) {
-      is_entered_ = true;
-      is_missing_ = false;
-      return {};
-    }
-    if (const auto again = read(); !again) return again;
-  }
-  return base::Error(std::make_error_code(std::errc::resource_unavailable_try_again),
-                     "etcd is busy with other nodes that register: trying again");
 }
 
 // Reads the whole registry only if it has changed: each node polls every few seconds.
@@ -92,70 +75,33 @@ base::Result<> EtcdRegistration::read() {
 // The entry of this node may have been erased, replaced by another node, or lost with an older state of etcd.
 base::Result<> EtcdRegistration::check_self() {
   conflict_.clear();
-  bool is_in_registry = false;
   bool is_there = false;
   for (const RegistryEntry& entry : registry_.entries) {
     if (entry.member.node != options_.self.node) continue;
-    is_in_registry = is_in_registry || entry.member == options_.self;
     is_there = is_there ||
-               (is_self(entry) && entry.member == options_.self && entry.is_alive && entry.lease == lease_);
-    const bool is_ours = entry.lease == lease_ || (is_self(entry) && !is_entered_);  // of an earlier run
-    if (!entry.is_alive || is_ours) continue;
+               (entry.member == options_.self && entry.lease == lease_ && entry.alive_lease == alive_lease_);
+    const bool is_ours =
+        entry.alive_lease == alive_lease_ || (is_self(entry) && !confirmed_at_);  // of an earlier run
+    if (!entry.is_alive() || is_ours) continue;
     conflict_ = fmt::format(
         "another spoord registers as node '{}' at {}: unless that one crashed just now, give each "
         "node a unique name and URL",
         entry.member.node, entry.member.url);
   }
-  is_missing_ = !is_in_registry;
-  if (!is_there) return enter();
-  is_entered_ = true;
-  return {};
+  if (is_there) return {};
+  read_at_.reset();
+  return register_member(client_, options_.location, options_.self, lease_, alive_lease_);
 }
 
-// Records one observation and returns the members absent for longer than `forget_after`. A write of the entry
-// in between restarts its time. Time between observations counts only up to `ttl`, so that an outage of etcd
-// makes no member absent.
-std::vector<RegistryEntry> EtcdRegistration::absent_members() {
-  const auto now = clock_.steady_now();
-  const auto step = std::min<std::chrono::nanoseconds>(now - last_look_.value_or(now), options_.ttl);
-  last_look_ = now;
-  const auto before = std::exchange(absences_, {});
-  std::vector<RegistryEntry> absent;
+// Of versions that put members under no lease: a node of one that does not return would stay a member.
+base::Result<> EtcdRegistration::bound_old_entries() {
   for (const RegistryEntry& entry : registry_.entries) {
-    if (entry.is_alive) continue;
-    const std::string key = entry.member.node + ' ' + entry.member.url;
-    Absence& absence = absences_[key];
-    absence.mod_revision = entry.mod_revision;
-    const auto known = before.find(key);
-    if (known != before.end() && known->second.mod_revision == entry.mod_revision) {
-      absence.length = known->second.length + step;
-    }
-    if (absence.length > options_.forget_after) absent.push_back(entry);
-  }
-  return absent;
-}
-
-// One at a time: a probe takes as long as its timeout.
-base::Result<> EtcdRegistration::evict_absent() {
-  std::vector<RegistryEntry> gone = absent_members();
-  std::erase_if(gone, [&](const RegistryEntry& entry) { return is_self(entry); });
-  // Old URLs of this daemon, which is registered at another one now: evicted without the wait for
-  // `forget_after`.
-  for (const RegistryEntry& entry : registry_.entries) {
-    const bool is_old = entry.member.node == options_.self.node &&
-                        entry.member.instance == options_.self.instance && !is_self(entry);
-    if (is_old && !entry.is_alive) gone.push_back(entry);
-  }
-  const std::size_t probes = std::min(gone.size(), probes_max);
-  for (std::size_t i = 0; i < probes; ++i) {
-    const RegistryEntry& entry = gone[next_probe_++ % gone.size()];
-    // It may have lost only its connection to etcd, and still acknowledge marks.
-    if (options_.answers(entry)) continue;
-    const auto done = evict_member(client_, options_.location, entry);
-    if (!done) return done.error();
+    if (entry.lease != EtcdLease() || entry.is_alive() || is_self(entry)) continue;
+    const auto lease = client_.grant(options_.forget_after);
+    if (!lease) return lease.error();
     read_at_.reset();
-    if (*done) evicted_.push_back(entry);
-    break;
+    const auto done = register_member(client_, options_.location, entry.member, *lease, {});
+    if (!done) return done;
   }
   return {};
 }

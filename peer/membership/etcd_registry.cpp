@@ -66,7 +66,7 @@ base::Result<RegistryEntry> parse_member(const EtcdLocation& location, const Etc
   if (!value.is_object()) return not_understood(entry, "its value is not a JSON object");
   RegistryEntry parsed;
   parsed.member = {text_member(value, "node"), text_member(value, "url"), text_member(value, "instance")};
-  parsed.mod_revision = entry.mod_revision;
+  parsed.lease = entry.lease;
   if (!tracker::is_node_name(parsed.member.node)) return not_understood(entry, "its node name is invalid");
   if (!is_plain(parsed.member.url)) return not_understood(entry, "its URL is invalid");
   const auto endpoint = base::parse_endpoint(parsed.member.url);
@@ -92,8 +92,7 @@ base::Result<Registry> parse_registry(const EtcdLocation& location, const EtcdLi
     auto parsed = parse_member(location, entry);
     if (!parsed) return parsed.error();
     const auto found = living.find(key_of(location, alive, parsed->member));
-    parsed->is_alive = found != living.end();
-    if (parsed->is_alive) parsed->lease = found->second;
+    if (found != living.end()) parsed->alive_lease = found->second;
     registry.entries.push_back(*std::move(parsed));
   }
   return registry;
@@ -110,29 +109,19 @@ EtcdRange registry_range(const EtcdLocation& location) {
   return {key_prefix(location) + alive + '/', key_prefix(location) + members + '0'};
 }
 
-base::Result<bool> register_member(EtcdClient& client, const EtcdLocation& location,
-                                   const RegisteredMember& member, EtcdLease lease,
-                                   const Registry& registry) {
-  const auto before = std::ranges::find_if(registry.entries, [&](const RegistryEntry& entry) {
-    return entry.member.node == member.node && entry.member.url == member.url;
-  });
-  const std::string key = key_of(location, members, member);
+base::Result<> register_member(EtcdClient& client, const EtcdLocation& location,
+                               const RegisteredMember& member, EtcdLease lease,
+                               std::optional<EtcdLease> alive_lease) {
   const std::string value = to_json(member).dump();
-  const EtcdCondition conditions[] = {{key, before == registry.entries.end() ? 0 : before->mod_revision}};
-  return client.change_if(conditions, {{{key, value}, {key_of(location, alive, member), value, lease}}});
+  std::vector<EtcdPut> puts{{key_of(location, members, member), value, lease}};
+  if (alive_lease) puts.push_back({key_of(location, alive, member), value, *alive_lease});
+  return client.put(puts);
 }
 
 base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location) {
   const auto listing = client.list(registry_range(location));
   if (!listing) return listing.error();
   return parse_registry(location, *listing);
-}
-
-base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location,
-                                const RegistryEntry& entry) {
-  const EtcdCondition conditions[] = {{key_of(location, members, entry.member), entry.mod_revision},
-                                      {key_of(location, alive, entry.member)}};
-  return client.change_if(conditions, {{}, {key_of(location, members, entry.member)}});
 }
 
 }  // namespace spoor::peer

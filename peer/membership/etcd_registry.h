@@ -1,10 +1,11 @@
 // The member registry in etcd. Keys:
 //
-//   <prefix>/<cluster>/members/<node>/<url>   a member. Has no lease: it stays while the node is down, so
+//   <prefix>/<cluster>/members/<node>/<url>   a member, under a long lease: it stays while the node is down,
+//   so
 //                                             that scans request it, and read its marks later.
-//   <prefix>/<cluster>/alive/<node>/<url>     the same value, under the lease of the node.
+//   <prefix>/<cluster>/alive/<node>/<url>     the same value, under a short one.
 //
-// Earlier versions also have `ledger` and `opener`, which are ignored.
+// Earlier versions put members under no lease, and also have `ledger` and `opener`, which are ignored.
 //
 // Names and URLs are percent-encoded. The URL is part of the key, because a scan must request two daemons
 // with a duplicate node name to detect them.
@@ -40,9 +41,10 @@ struct RegisteredMember {
 struct RegistryEntry {
   RegisteredMember member;
   base::Endpoint endpoint;
-  std::int64_t mod_revision = 0;
-  bool is_alive = false;
-  EtcdLease lease{};  // of its key under `alive`
+  EtcdLease lease{};  // of its key under `members`
+  std::optional<EtcdLease> alive_lease = {};
+
+  bool is_alive() const { return alive_lease.has_value(); }
 
   friend bool operator==(const RegistryEntry&, const RegistryEntry&) = default;
 };
@@ -57,17 +59,12 @@ std::string key_prefix(const EtcdLocation& location);
 // What read_registry() reads.
 EtcdRange registry_range(const EtcdLocation& location);
 
-// Registers the member as alive, under the lease, in one transaction. `registry` is the one read last. An
-// entry that exists is written again, so that a reader detects that the member was alive in between. Returns
-// false if etcd has changed since `registry` was read: read it again and retry.
-base::Result<bool> register_member(EtcdClient& client, const EtcdLocation& location,
-                                   const RegisteredMember& member, EtcdLease lease, const Registry& registry);
+// Registers the member, and as alive under `alive_lease`, if there is one, in one transaction.
+base::Result<> register_member(EtcdClient& client, const EtcdLocation& location,
+                               const RegisteredMember& member, EtcdLease lease,
+                               std::optional<EtcdLease> alive_lease);
 
 // Fails also if an entry is invalid: a scan would miss the member.
 base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location);
-
-// Evicts the entry. Returns false, changing nothing, if it has changed since it was read, or the node is
-// alive.
-base::Result<bool> evict_member(EtcdClient& client, const EtcdLocation& location, const RegistryEntry& entry);
 
 }  // namespace spoor::peer

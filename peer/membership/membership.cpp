@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace spoor::peer {
@@ -34,12 +35,14 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
   for (const base::Endpoint& endpoint : static_endpoints) add(endpoint);
   view.named_urls = urls;
   std::set<std::string> not_alive;
+  std::set<std::string> elsewhere = urls;
   for (const SourceListing& listing : listings) {
     const auto is_unknown = [&](const std::string& why) {
       view.unknown_sources.push_back(fmt::format("{}: {}", listing.source, why));
     };
     if (!listing.problem.empty()) is_unknown(listing.problem);
     for (const std::string& url : listing.listed) {
+      if (!listing.not_alive.contains(url)) elsewhere.insert(url);
       const auto endpoint = base::parse_endpoint(url);
       if (endpoint) {
         add(*endpoint);
@@ -51,14 +54,10 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
       view.listed_homes[name].insert(homes.begin(), homes.end());
     not_alive.insert(listing.not_alive.begin(), listing.not_alive.end());
   }
-  std::vector<base::Endpoint> late;
-  std::erase_if(view.endpoints, [&](const base::Endpoint& each) {
-    const bool is_own = own && each == *own;
-    const bool is_late = !is_own && not_alive.contains(each.to_string());
-    if (is_late) late.push_back(each);
-    return is_late;
+  std::ranges::set_difference(not_alive, elsewhere, std::inserter(view.not_alive, view.not_alive.end()));
+  std::ranges::stable_partition(view.endpoints, [&](const base::Endpoint& each) {
+    return (own && each == *own) || !not_alive.contains(each.to_string());
   });
-  view.endpoints.insert(view.endpoints.end(), late.begin(), late.end());
   return view;
 }
 

@@ -8,6 +8,7 @@
 
 #include "scanner/store/change_log.h"
 #include "tests/golden/golden.h"
+#include "tests/support/file_times.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/filter/level_schedule.h"
@@ -235,6 +236,7 @@ class ScannedCliTest : public testing::Test {
                                    {"drives", {directory_ / "drive"}},
                                    {"listen", {{{"unix", directory_ / "socket"}}}}};
     for (int i = 0; i < 25; ++i) std::filesystem::create_directory(directory_ / "drive" / std::to_string(i));
+    support::outlast_timestamp_step();
     EXPECT_EQ(spoor({"scan", "--full"}).code, 3) << "there is no daemon to ask";
   }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "peer/http/http_transport.h"
@@ -40,13 +41,18 @@ class EtcdTest : public testing::Test {
         .value();
   }
 
+  // Until it is.
+  void expect_ready(const Cluster::Node& node) {
+    while (get(node, "/readyz").status != 200U) std::this_thread::yield();
+  }
+
   nlohmann::json etcd_status(const Cluster::Node& node) {
     return nlohmann::json::parse(get(node, "/v1/status").body)["membership"]["etcd"];
   }
 
   void enter(const std::string& name, const std::string& url, peer::EtcdLease lease) {
-    const auto registry = peer::read_registry(client_, place_).value();
-    EXPECT_TRUE(peer::register_member(client_, place_, {name, url, "i"}, lease, registry).value());
+    const auto long_lease = client_.grant(std::chrono::minutes(10)).value();
+    EXPECT_TRUE(peer::register_member(client_, place_, {name, url, "i"}, long_lease, lease));
   }
 
   // A member that nobody started.

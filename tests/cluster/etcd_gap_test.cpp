@@ -164,7 +164,7 @@ TEST_F(EtcdGapTest, MemberKeyDeletedByHand_MemberIsExpected) {
   const std::string key = "spoor/test/members/n9/unix%3A";
   const auto entries = client_.list({key, key + "~"}).value().entries;
   ASSERT_EQ(entries.size(), 1U);
-  ASSERT_TRUE(client_.change_if({}, {{}, {entries[0].key}}).value());
+  ASSERT_TRUE(client_.revoke(entries[0].lease));
   EXPECT_EQ(scan(3)["mode"], "incremental");
   other = start_other("n9", "n9");
   EXPECT_EQ(scan()["mode"], "incremental");
@@ -223,7 +223,7 @@ TEST_F(EtcdGapTest, ManyHangingMembers_ReachableMembersAreStillRead) {
     members.push_back(
         {key, json{{"node", node}, {"url", "unix:" + link.native()}, {"instance", "i"}}.dump()});
     if (members.size() < 100) continue;
-    ASSERT_TRUE(client_.change_if({}, {members}).value());
+    ASSERT_TRUE(client_.put(members));
     members.clear();
   }
   ASSERT_EQ(peer::read_registry(client_, place_).value().entries.size(), 403U);

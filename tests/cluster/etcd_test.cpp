@@ -76,7 +76,7 @@ TEST_F(EtcdTest, EtcdHangs_ScanAndRestartStillWork) {
   expect_truth();
   EXPECT_EQ(cluster_.stop(nodes[1]), 0);
   cluster_.start(nodes[1]);
-  EXPECT_EQ(get(nodes[1], "/readyz").status, 200U) << "it was on the roll before";
+  expect_ready(nodes[1]);  // it was known shortly before
   etcd_.thaw();
   EXPECT_FALSE(nodes[1].daemon->wait_for("registered in etcd").empty());
   EXPECT_EQ(cluster_.scan(nodes[0])["mode"], "incremental");
@@ -90,34 +90,35 @@ TEST_F(EtcdTest, NodeNeverRegistered_EtcdDown_IsNotReady) {
   cluster_.start(node);
   const auto response = get(node, "/readyz");
   EXPECT_EQ(response.status, 503U);
-  EXPECT_NE(response.body.find("not yet a member in etcd"), std::string::npos) << response.body;
+  EXPECT_NE(response.body.find("this node is new"), std::string::npos) << response.body;
   etcd_.start_again();
   EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
-  EXPECT_EQ(get(node, "/readyz").status, 200U);
+  expect_ready(node);
 }
 
-TEST_F(EtcdTest, RegistrationOutdatedOrOfAnotherBoot_NodeIsNotReady) {
+TEST_F(EtcdTest, KnownTooLongAgoOrOnAnotherBoot_NodeIsNotReady) {
   auto& node = cluster_.nodes()[1];
   cluster_.stop(node);
   etcd_.kill();
-  const fs::path file = cluster_.data_dir_of(node) / "registration.json";
-  const json note = json::parse(std::ifstream(file));
+  const fs::path file = cluster_.data_dir_of(node) / "instance.json";
+  const json record = json::parse(std::ifstream(file));
   // The clocks of another boot are not comparable.
-  for (const auto& [member, value, why] : {std::tuple{"confirmed_ms", json(1), "may have evicted it"},
-                                           std::tuple{"boot_id", json("another"), "not yet a member"}}) {
-    json changed = note;
+  for (const auto& [member, value] :
+       {std::pair{"known_ms", json(1)}, std::pair{"boot_id", json("another")}}) {
+    json changed = record;
     changed[member] = value;
     std::ofstream(file) << changed;
     cluster_.start(node);
     const auto response = get(node, "/readyz");
     EXPECT_EQ(response.status, 503U) << member;
-    EXPECT_NE(response.body.find(why), std::string::npos) << response.body;
+    EXPECT_NE(response.body.find("scans of others may no longer expect it"), std::string::npos)
+        << response.body;
     cluster_.stop(node);
   }
   cluster_.start(node);
   etcd_.start_again();
   EXPECT_FALSE(node.daemon->wait_for("etcd responds again").empty());
-  EXPECT_EQ(get(node, "/readyz").status, 200U);
+  expect_ready(node);
 }
 
 }  // namespace

@@ -1,13 +1,7 @@
 // `spoor members`, with a real etcd.
 #include <gmock/gmock.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <thread>
 
 #include "tests/cluster/etcd_fixture.h"
-#include "tests/support/listening_socket.h"
-#include "tests/support/loopback.h"
 
 namespace spoor::cluster {
 namespace {
@@ -49,88 +43,19 @@ TEST_F(MembersTest, List_ShowsWhichMembersAreRegistered) {
   EXPECT_THAT(text.out, HasSubstr("not registered"));
 }
 
-TEST_F(MembersTest, Remove_StoppedNode_IsExpectedForSomeTime) {
+// It stays in etcd for longer, and has an address there.
+TEST_F(MembersTest, LostNode_IsExpectedForSomeTime) {
   cluster_.scan(node());
   EXPECT_EQ(cluster_.stop(cluster_.nodes()[2]), 0);
   EXPECT_EQ(cluster_.scan(node(), 3)["partial"], true);
-  const auto unsure = cluster_.spoor(node(), {"members", "remove", "n2"});
-  EXPECT_EQ(unsure.code, 2);
-  EXPECT_THAT(unsure.err, HasSubstr("give --yes"));
-  EXPECT_EQ(states().count("n2"), 1U);
-  const auto removed = cluster_.spoor(node(), {"members", "remove", "n2", "--yes"});
-  EXPECT_EQ(removed.code, 0) << removed.err;
-  EXPECT_EQ(states().count("n2"), 0U);
+  EXPECT_EQ(states()["n2"], "not registered");
   EXPECT_EQ(cluster_.scan(node(), 3)["mode"], "incremental");
   const auto full = cluster_.scan(node(), 0, {"--set", "peers.forget_after=0s"});
   EXPECT_EQ(full["mode"], "full");
   EXPECT_THAT(full["reason"].get<std::string>(), HasSubstr("is no longer among the peers"));
   EXPECT_EQ(cluster_.scan(node())["mode"], "incremental");
-}
-
-TEST_F(MembersTest, Remove_OnATerminal_AsksForConfirmation) {
-  enter_dead("ghost");
-  const std::string command = std::string(SPOOR) + " --config " + cluster_.config_of(node()).native() +
-                              " members remove unix:/nowhere/ghost";
-  const auto answer = [&](const std::string& text) {
-    return support::run_command({"script", "-qec", command, "/dev/null"}, text);
-  };
-  const auto kept = answer("n\n");
-  EXPECT_THAT(kept.out, HasSubstr("Remove it? [y/N]"));
-  EXPECT_THAT(kept.out, HasSubstr("nothing was removed"));
-  EXPECT_EQ(states().count("ghost"), 1U);
-  EXPECT_THAT(answer("y\n").out, HasSubstr("removed 'ghost'"));
-  EXPECT_EQ(states().count("ghost"), 0U);
-}
-
-TEST_F(MembersTest, Remove_RegisteredOrUnknownMember_IsRefused) {
-  const auto alive = cluster_.spoor(node(), {"members", "remove", "n1", "--yes"});
-  EXPECT_EQ(alive.code, 1);
-  EXPECT_THAT(alive.err, HasSubstr("'n1' is registered: stop spoord there first"));
-  const auto unknown = cluster_.spoor(node(), {"members", "remove", "nobody", "--yes"});
-  EXPECT_EQ(unknown.code, 1);
-  EXPECT_THAT(unknown.err, HasSubstr("etcd lists no member 'nobody'"));
-  enter_dead("ghost");
-  const auto lease = client_.grant(std::chrono::seconds(60)).value();
-  enter("ghost", "unix:/nowhere/other", lease);
-  const auto both = cluster_.spoor(node(), {"members", "remove", "ghost", "--yes"});
-  EXPECT_THAT(both.err, HasSubstr("'ghost' has several entries: give the URL of one"));
-  EXPECT_EQ(states().size(), 3U);
-}
-
-// It lost etcd alone, and acknowledges marks: no scanner that joins later would ask it.
-TEST_F(MembersTest, Remove_MemberStillRunning_IsRefused) {
-  const auto lease = client_.grant(std::chrono::seconds(60)).value();
-  enter("n1", "unix:" + (cluster_.socket_of(cluster_.nodes()[1]).parent_path() / "." / "n1.sock").native(),
-        lease);
-  ASSERT_TRUE(client_.revoke(lease));
-  const std::string url =
-      "unix:" + (cluster_.socket_of(cluster_.nodes()[1]).parent_path() / "." / "n1.sock").native();
-  const auto refused = cluster_.spoor(node(), {"members", "remove", url, "--yes"});
-  EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("'n1' runs at "));
-}
-
-// Any host may have registered the URL.
-TEST_F(MembersTest, Remove_UrlKnownFromEtcdAlone_GetsNoToken) {
-  const support::TempDirectory directory;
-  std::ofstream(directory / "token") << "a-token-of-twenty-two\n";
-  const support::ListeningSocket listening;
-  cluster_.configure(node(), [&](json& config) { config["peers"]["token_file"] = directory / "token"; });
-  const auto lease = client_.grant(std::chrono::seconds(60)).value();
-  enter("ghost", "http://" + support::own_loopback() + ':' + std::to_string(listening.port()), lease);
-  ASSERT_TRUE(client_.revoke(lease));
-  std::string received(4096, '\0');
-  std::thread host([&] {
-    const int connection = ::accept(listening.fd(), nullptr, nullptr);
-    received.resize(
-        static_cast<std::size_t>(std::max<ssize_t>(0, ::read(connection, received.data(), received.size()))));
-    ::close(connection);
-  });
-  const auto removed = cluster_.spoor(node(), {"members", "remove", "ghost", "--yes"});
-  host.join();
-  EXPECT_EQ(removed.code, 0) << removed.err;
-  EXPECT_THAT(received, HasSubstr("POST /v1/peer/cycle"));
-  EXPECT_THAT(received, testing::Not(HasSubstr("twenty-two")));
+  cluster_.start(cluster_.nodes()[2]);
+  EXPECT_EQ(cluster_.scan(node())["mode"], "incremental") << "it is read from its cycle on";
 }
 
 TEST_F(MembersTest, List_EtcdDown_IsReportedAsIncomplete) {

@@ -44,7 +44,8 @@ class ApiTest : public testing::Test {
     persistence_ = tracker::Persistence::start(files_, clock_, std::move(options)).value();
     snapshot_scheduler_.emplace(context_, disk_, *persistence_, clock_, timers_, std::chrono::minutes(5));
     group_commit_.emplace(context_, disk_, *persistence_, *snapshot_scheduler_, clock_, timers_);
-    introduction_.emplace(context_, disk_, *persistence_, node_.node, clock_, timers_);
+    introduction_.emplace(context_, disk_, *persistence_, node_.node, std::chrono::hours(24 * 365), clock_,
+                          timers_);
     introduction_->open_alone();
     peers_.emplace(context_, reading_, PeerWatch::Options{.cluster = "default"}, *introduction_, clock_,
                    timers_);
@@ -54,7 +55,7 @@ class ApiTest : public testing::Test {
             .node = node_, .rules_digest = rules_.digest(), .own_unread = [] { return peer::UnreadFrom(); }},
         *persistence_, *introduction_, *peers_, nullptr);
     intake_.emplace(context_, large_bodies_, *persistence_, rules_, tracker::DrivePaths(), *group_commit_,
-                    nullptr, *introduction_, clock_);
+                    *introduction_, clock_);
     routes_.emplace(NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_,
                                       *group_commit_, *peers_, *introduction_, *retirement_, nullptr,
                                       *intake_, metrics_, scans_, watched_, reading_},

@@ -12,7 +12,6 @@
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/lent_transport.h"
 #include "tests/fakes/manual_timers.h"
-#include "tests/fakes/memory_file_system.h"
 
 namespace spoor::daemon {
 namespace {
@@ -34,28 +33,22 @@ const std::string other = "b/http%3A%2F%2Fb%3A7420";
 class EtcdMembershipTest : public testing::Test {
  protected:
   EtcdMembershipTest() {
-    files_.make_directory("/data");
-    make();
-  }
-
-  void TearDown() override { stop(); }
-
-  void make(const std::string& boot_id = "this boot") {
     membership_.emplace(
-        context_, pool_, files_, clock_, timers_,
+        context_, pool_, clock_, timers_,
         EtcdMembership::Options{.endpoints = {{"etcd", 2379, {}}},
                                 .location = {"spoor", "c"},
                                 .self = {"node", "http://node:7420", "instance"},
                                 .ttl = ttl,
                                 .forget_after = forget_after,
-                                .data_dir = "/data",
-                                .boot_id = boot_id,
                                 .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
+        [this](const tracker::KnownAt& at) { confirmed_.push_back(at); },
         [this](const std::vector<base::Endpoint>& others) {
           told_.emplace_back();
           for (const auto& each : others) told_.back().push_back(each.to_string());
         });
   }
+
+  void TearDown() override { stop(); }
 
   // At the end of a run, too: the etcd of the test has other things to do, but none by itself.
   void stop() {
@@ -92,25 +85,26 @@ class EtcdMembershipTest : public testing::Test {
   static constexpr seconds ttl{30};
   static constexpr hours forget_after{24};
 
-  fakes::MemoryFileSystem files_;
   fakes::ManualClock clock_;
   boost::asio::io_context context_{1};
   boost::asio::thread_pool pool_{1};
   fakes::ManualTimers timers_{context_, clock_};
   fakes::FakeEtcd etcd_;
   fakes::FakeCluster cluster_{clock_};
+  std::vector<tracker::KnownAt> confirmed_;
   std::vector<std::vector<std::string>> told_;
   std::optional<EtcdMembership> membership_;
 };
 
 TEST_F(EtcdMembershipTest, FirstAttempt_RegistersTheNode) {
   EXPECT_FALSE(membership_->status().ok);
-  EXPECT_NE(membership_->health_error(), "");
+  EXPECT_THAT(confirmed_, IsEmpty());
   membership_->register_here();
   EXPECT_TRUE(membership_->status().ok);
   EXPECT_TRUE(membership_->status().registered);
   EXPECT_EQ(membership_->status().members, 1U);
-  EXPECT_EQ(membership_->health_error(), "");
+  ASSERT_EQ(confirmed_.size(), 1U);
+  EXPECT_EQ(confirmed_[0], (tracker::KnownAt{clock_.steady_now(), clock_.wall_now()}));
   EXPECT_TRUE(etcd_.keys.contains(members + self));
   EXPECT_TRUE(etcd_.keys.contains(alive + self));
 }
@@ -141,6 +135,7 @@ TEST_F(EtcdMembershipTest, EtcdUnreachable_RetriesWithBackoffAndKeepsMembers) {
   enter_other();
   pass(ttl / 3);
   ASSERT_EQ(membership_->status().members, 2U);
+  EXPECT_EQ(confirmed_.size(), 2U);
   cut_off();
   pass(ttl / 3);
   for (const int pause : {500, 1'000, 2'000, 4'000, 8'000, 10'000, 10'000}) {
@@ -150,24 +145,13 @@ TEST_F(EtcdMembershipTest, EtcdUnreachable_RetriesWithBackoffAndKeepsMembers) {
                 ElementsAre(testing::AllOf(Ge(milliseconds(pause) * 3 / 4), Le(milliseconds(pause)))));
     pass(milliseconds(pause));
   }
+  EXPECT_EQ(confirmed_.size(), 2U);
   EXPECT_EQ(membership_->status().members, 2U);
   EXPECT_THAT(told_.back(), ElementsAre("http://b:7420"));
   reconnect();
   pass(ttl / 3);
   EXPECT_TRUE(membership_->status().ok);
   EXPECT_EQ(membership_->status().error, "");
-}
-
-TEST_F(EtcdMembershipTest, EtcdUnreachable_NearlyForForgetAfter_IsAHealthError) {
-  start();
-  cut_off();
-  pass_with_looks(forget_after - ttl - ttl);
-  EXPECT_EQ(membership_->health_error(), "");
-  pass_with_looks(ttl);
-  EXPECT_THAT(membership_->health_error(), HasSubstr("peers.etcd.forget_after"));
-  reconnect();
-  pass(ttl / 3);
-  EXPECT_EQ(membership_->health_error(), "");
 }
 
 TEST_F(EtcdMembershipTest, Members_AreReportedOnlyWhenTheyChange) {
@@ -200,26 +184,6 @@ TEST_F(EtcdMembershipTest, StopWhileEtcdUnreachable_SendsNoMoreRequests) {
   const std::size_t asked = etcd_.asked.size();
   stop();
   EXPECT_EQ(etcd_.asked.size(), asked);
-}
-
-// A restart while etcd is away: the node is on the list that scans of others go by.
-TEST_F(EtcdMembershipTest, DaemonRestart_EtcdUnreachable_KeepsTheRegistration) {
-  start();
-  stop();
-  cut_off();
-  clock_.advance(hours(1));
-  make();
-  EXPECT_EQ(membership_->health_error(), "");
-  clock_.advance(forget_after);
-  EXPECT_NE(membership_->health_error(), "");
-}
-
-TEST_F(EtcdMembershipTest, MachineReboot_EtcdUnreachable_DropsTheRegistration) {
-  start();
-  stop();
-  cut_off();
-  make("another boot");
-  EXPECT_NE(membership_->health_error(), "");
 }
 
 }  // namespace

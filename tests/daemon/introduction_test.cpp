@@ -32,7 +32,7 @@ class IntroductionTest : public SteppedNode {
     EXPECT_THAT(timers_.waiting(), IsEmpty());
   }
 
-  void make() { introduction_.emplace(context_, pool_, *persistence_, "node", clock_, timers_); }
+  void make() { introduction_.emplace(context_, pool_, *persistence_, "node", known_for, clock_, timers_); }
 
   // As a process that is killed.
   void restart() {
@@ -54,10 +54,19 @@ class IntroductionTest : public SteppedNode {
     poll();
   }
 
+  // As with peers that are listed one by one.
   void take(std::vector<tracker::PeerId> met, bool is_alone = false) {
-    boost::asio::co_spawn(context_, introduction_->take(std::move(met), is_alone), rethrow);
+    take_round(
+        {.began_at = introduction_->now(), .met = std::move(met), .is_alone = is_alone, .is_listed = true});
+  }
+
+  void take_round(Introduction::Round round) {
+    boost::asio::co_spawn(context_, introduction_->take(std::move(round)), rethrow);
     settle();
   }
+
+  // As with other peers: nobody responds, and no source lists this node.
+  void take_nothing() { take_round({.began_at = introduction_->now()}); }
 
   std::set<tracker::PeerId> recorded() const {
     std::set<tracker::PeerId> ids;
@@ -65,6 +74,8 @@ class IntroductionTest : public SteppedNode {
       ids.insert(id);
     return ids;
   }
+
+  static constexpr std::chrono::hours known_for{12};
 
   const tracker::PeerId other_{"b", tracker::InstanceId::random()};
   std::optional<Introduction> introduction_;
@@ -146,6 +157,79 @@ TEST_F(IntroductionTest, DataDirectoryFails_RefusesUntilTheNextRound) {
   files_.heal("/data");
   take({other_});
   EXPECT_EQ(introduction_->error(), "");
+}
+
+TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
+  take({other_});
+  pass(known_for - seconds(1));
+  take_nothing();
+  EXPECT_EQ(introduction_->error(), "");
+  EXPECT_TRUE(introduction_->is_open());
+  pass(seconds(1));
+  EXPECT_FALSE(introduction_->is_open()) << "whether a round ended or not";
+  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
+  EXPECT_EQ(introduction_->health_error(), introduction_->error());
+  take_nothing();
+  EXPECT_FALSE(introduction_->is_open());
+  Waited waited;
+  wait(waited);
+  introduction_->know(introduction_->now());
+  settle();
+  EXPECT_EQ(waited, "") << "etcd lists it";
+  pass(known_for);
+  EXPECT_FALSE(introduction_->is_open());
+  take_round({.began_at = introduction_->now(), .is_listed = true});
+  EXPECT_TRUE(introduction_->is_open());
+}
+
+TEST_F(IntroductionTest, ClockIsSet_TheLongerTimeCounts) {
+  take({other_});
+  clock_.set_wall(clock_.wall_now() + known_for);
+  EXPECT_FALSE(introduction_->is_open()) << "or the machine was asleep";
+  take({other_});
+  clock_.set_wall(clock_.wall_now() - std::chrono::hours(1'000));
+  EXPECT_TRUE(introduction_->is_open());
+  clock_.advance(known_for);
+  EXPECT_FALSE(introduction_->is_open());
+}
+
+TEST_F(IntroductionTest, DaemonRestart_KnowsWhenItWasKnownLast) {
+  take({other_});
+  clock_.advance(known_for - seconds(1));
+  restart();
+  take_nothing();
+  EXPECT_TRUE(introduction_->is_open());
+  clock_.advance(seconds(1));
+  restart();
+  take_nothing();
+  EXPECT_FALSE(introduction_->is_open());
+  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
+  EXPECT_EQ(introduction_->health_error(), "") << "the DNS may list nodes only once they are ready";
+  take({other_});
+  EXPECT_TRUE(introduction_->is_open());
+}
+
+// The clocks of two boots are not comparable.
+TEST_F(IntroductionTest, MachineReboot_IsToBeKnownAnew) {
+  take({other_});
+  boot_id_ = "another boot";
+  restart();
+  take_nothing();
+  EXPECT_FALSE(introduction_->is_open());
+  take_round({.began_at = introduction_->now(), .is_listed = true});
+  EXPECT_TRUE(introduction_->is_open()) << "it was recorded once";
+}
+
+TEST_F(IntroductionTest, WhenItWasKnown_IsWrittenNowAndThenOnly) {
+  take({other_});
+  const auto first = persistence_->known_at();
+  ASSERT_TRUE(first);
+  clock_.advance(known_for / 8 - seconds(1));
+  take({other_});
+  EXPECT_EQ(persistence_->known_at(), first);
+  clock_.advance(seconds(1));
+  take({other_});
+  EXPECT_EQ(persistence_->known_at(), introduction_->now());
 }
 
 TEST_F(IntroductionTest, OwnId_IsNotRecorded) {

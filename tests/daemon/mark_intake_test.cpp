@@ -48,9 +48,9 @@ class NewNodeIntakeTest : public SteppedNode {
   const tracker::NamespaceRules rules_{{.exclude = {"*.tmp"}}};
   boost::asio::thread_pool large_bodies_{1};
   GroupCommit group_commit_{context_, pool_, *persistence_, snapshot_scheduler_, clock_, timers_};
-  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
+  Introduction introduction_{context_, pool_, *persistence_, "node", std::chrono::hours(12), clock_, timers_};
   MarkIntake intake_{context_,      large_bodies_, *persistence_, rules_, tracker::DrivePaths({"/mnt/1"}),
-                     group_commit_, nullptr,       introduction_, clock_};
+                     group_commit_, introduction_, clock_};
 };
 
 class MarkIntakeTest : public NewNodeIntakeTest {
@@ -72,7 +72,10 @@ TEST_F(NewNodeIntakeTest, NoMemberResponds_MarksAreMadeAndNotAcknowledged) {
 TEST_F(NewNodeIntakeTest, MemberResponds_WaitingMarksAreAcknowledged) {
   Taken taken;
   take(taken, source_of("a/b"));
-  boost::asio::co_spawn(context_, introduction_.take({{"b", tracker::InstanceId::random()}}, false), rethrow);
+  boost::asio::co_spawn(
+      context_,
+      introduction_.take({.began_at = introduction_.now(), .met = {{"b", tracker::InstanceId::random()}}}),
+      rethrow);
   settle();
   ASSERT_TRUE(taken && *taken);
 }

@@ -109,7 +109,8 @@ class PeerWatchTest : public SteppedNode {
   static constexpr std::uint64_t own_run = 7;
 
   FakeCluster cluster_{clock_};
-  Introduction introduction_{context_, pool_, *persistence_, "node", clock_, timers_};
+  static constexpr std::chrono::hours known_for{12};
+  Introduction introduction_{context_, pool_, *persistence_, "node", known_for, clock_, timers_};
   PeerWatch watch_{context_,
                    pool_,
                    {.cluster = "c",
@@ -343,6 +344,37 @@ TEST_F(PeerWatchTest, AloneUntilPeersAreSet_WaitsForOneOfThem) {
   EXPECT_TRUE(is_open());
   watch_.set_peers(FakeCluster::endpoints({"b"}));
   EXPECT_TRUE(is_open()) << "it is recorded";
+}
+
+// Scans of others may not expect it any more, and would not ask for its marks.
+TEST_F(PeerWatchTest, PeersDownForLong_MarksAreAcknowledgedOnlyWhileTheDnsListsThisDaemon) {
+  watch_.set_peers({});
+  const auto source = read_dns("x:7420", {"a", "c"});
+  cluster_["c"].run = own_run;
+  watch_.start();
+  settle();
+  cluster_["a"].is_down = true;
+  pass(known_for);
+  pass(known_for);
+  EXPECT_TRUE(is_open()) << "scans of others are partial: they find its address there";
+  source->set("x:7420", {"a"});
+  pass(known_for);
+  EXPECT_FALSE(is_open());
+  source->set("x:7420", {"a", "c"}, "no answer in time");
+  pass(seconds(30));
+  EXPECT_FALSE(is_open()) << "the answer may be an old one";
+  cluster_["a"].is_down = false;
+  pass(seconds(30));
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(PeerWatchTest, PeersOfAListDownForLong_MarksAreAcknowledged) {
+  watch_.start();
+  settle();
+  for (const char* host : {"a", "b"}) cluster_[host].is_down = true;
+  pass(known_for);
+  pass(known_for);
+  EXPECT_TRUE(is_open());
 }
 
 TEST_F(PeerWatchTest, PeersReplacedDuringARoundWithoutAny_IsNotAlone) {

@@ -178,12 +178,5 @@ TEST_F(ScanGatherTest, Members_HaveTheirSourceAndState) {
   EXPECT_EQ(listed["problems"], json::array());
 }
 
-TEST_F(ScanGatherTest, RemoveMember_WithoutEtcd_IsRefused) {
-  Asked& asked = ask("POST", "/v1/members/remove", "", "", {}, {{"member", "b"}});
-  wait_for(asked);
-  EXPECT_EQ(asked.answer->status, 409U);
-  EXPECT_THAT(asked.answer->body, HasSubstr("peers.etcd is not set"));
-}
-
 }  // namespace
 }  // namespace spoor::daemon

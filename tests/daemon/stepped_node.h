@@ -31,7 +31,7 @@ class SteppedNode : public ::testing::Test {
     options.data_dir = "/data";
     options.drives = drives_;
     options.owner = {"cluster", "node"};
-    options.boot_id = "this boot";
+    options.boot_id = boot_id_;
     return tracker::Persistence::start(files_, clock_, std::move(options)).value();
   }
 
@@ -72,6 +72,7 @@ class SteppedNode : public ::testing::Test {
   static constexpr std::chrono::minutes interval{5};
 
   const std::vector<std::filesystem::path> drives_{"/mnt/1", "/mnt/2"};
+  std::string boot_id_ = "this boot";
   fakes::MemoryFileSystem files_;
   fakes::ManualClock clock_;
   boost::asio::io_context context_{1};

@@ -31,7 +31,8 @@ class FakeEtcd final : public peer::Transport {
   std::string cluster_id = "18446744073709551615";
   std::map<std::string, Value> keys;
   std::set<std::int64_t> leases;
-  std::set<std::string> down;                                            // hosts that do not respond
+  std::map<std::int64_t, std::int64_t> ttls;  // of all leases ever granted, in seconds
+  std::set<std::string> down;                 // hosts that do not respond
   std::function<void(const std::string& target)> before = [](auto&) {};  // called before each response
   std::function<void(peer::HttpResponse&)> after = [](auto&) {};         // may change the response
   std::vector<std::string> asked;                                        // "host /target"
@@ -122,6 +123,7 @@ class FakeEtcd final : public peer::Transport {
     json result;
     if (target == "/v3/lease/grant") {
       leases.insert(++last_lease_);
+      ttls[last_lease_] = number(body, "TTL");
       result = {{"ID", std::to_string(last_lease_)}, {"TTL", body.at("TTL")}};
     } else if (target == "/v3/lease/keepalive") {
       result["result"]["ID"] = body.at("ID");
@@ -132,15 +134,14 @@ class FakeEtcd final : public peer::Transport {
     } else if (target == "/v3/kv/range") {
       result = range(body);
     } else if (target == "/v3/kv/txn") {
-      const bool holds = compare(body);
-      for (const json& each : body.value(holds ? "success" : "failure", json::array())) {
+      for (const json& each : body.value("success", json::array())) {
         if (each.contains("request_put") && number(each["request_put"], "lease") != 0 &&
             !leases.contains(number(each["request_put"], "lease"))) {
           return not_found();
         }
         result["responses"].push_back(one(each));
       }
-      if (holds) result["succeeded"] = true;
+      result["succeeded"] = true;
     } else {
       return {404, "text/plain", "Not Found"};
     }
@@ -149,24 +150,11 @@ class FakeEtcd final : public peer::Transport {
     return {200, "application/json", result.dump()};
   }
 
-  bool compare(const json& body) const {
-    for (const json& each : body.value("compare", json::array())) {
-      const auto found = keys.find(bytes(each, "key"));
-      const Value value = found == keys.end() ? Value{} : found->second;
-      if (value.mod_revision != number(each, "mod_revision")) return false;
-    }
-    return true;
-  }
-
   json one(const json& operation) {
     if (operation.contains("request_put")) {
       const json& asked_put = operation["request_put"];
       put(bytes(asked_put, "key"), bytes(asked_put, "value"), number(asked_put, "lease"));
       return {{"response_put", json::object()}};
-    }
-    if (operation.contains("request_delete_range")) {
-      erase(bytes(operation["request_delete_range"], "key"));
-      return {{"response_delete_range", {{"deleted", "1"}}}};
     }
     return {{"response_range", range(operation.at("request_range"))}};
   }

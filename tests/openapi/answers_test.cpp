@@ -16,10 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-// Responses of a moment that no test can wait for: the node retires while it makes adopted marks durable. And
-// one of a node with etcd (tests/cluster/members_test.cpp).
-const std::set<Case> races = {{{"POST", "/v1/peer/adopt"}, "503", "not_a_member"},
-                              {{"POST", "/v1/members/remove"}, "200", ""}};
+// A response of a moment that no test can wait for: the node retires while it makes adopted marks durable.
+const std::set<Case> races = {{{"POST", "/v1/peer/adopt"}, "503", "not_a_member"}};
 
 class AnswersTest : public OpenApiTest {
  protected:
@@ -210,8 +208,6 @@ void AnswersTest::refused_adoptions() {
     many.add_filter(tracker::BloomFilter(tracker::BloomShape{bits, 1}));
   refused(retiring_frame(cluster, "n2", many), 413, "too_large");
   expect(node_, {"POST", "/v1/retire?node=another"}, 409, "wrong_node");
-  expect(node_, {"POST", "/v1/members/remove"}, 400, "invalid_request");
-  expect(node_, {"POST", "/v1/members/remove?member=n2"}, 409, "not_removed");
   const auto gather = [this](const std::string& body, unsigned status, const std::string& code) {
     expect(node_, {"POST", "/v1/gather", "application/vnd.spoor.gather", body}, status, code);
   };
@@ -464,7 +460,6 @@ void AnswersTest::no_member() {
   }
   expect(node, {"GET", "/readyz"}, 503, "not_ready");
   expect(node, {"GET", "/v1/status"}, 200);
-  expect(node, {"POST", "/v1/members/remove?member=n2"}, 503, "not_removed");
   const json listed = json::parse(expect(node, {"GET", "/v1/members"}, 200).body);
   EXPECT_EQ(listed["members"].size(), 2U) << listed;
   EXPECT_EQ(listed["problems"].size(), 2U) << listed;

@@ -24,10 +24,7 @@ class EtcdClientTest : public testing::Test {
   EtcdLease granted() { return client_.grant(std::chrono::seconds(30)).value(); }
 
   // Whether all are put.
-  bool put(const std::vector<EtcdPut>& puts) {
-    const auto done = client_.change_if({}, {puts});
-    return done && *done;
-  }
+  bool put(const std::vector<EtcdPut>& puts) { return static_cast<bool>(client_.put(puts)); }
 
   std::vector<std::string> listed(const EtcdRange& range) {
     std::vector<std::string> all;
@@ -110,23 +107,6 @@ TEST_F(EtcdClientTest, LeaseRevoked_DeletesItsKeys) {
   ASSERT_TRUE(put({{"a", "b", lease}, {"b", "b"}}));
   EXPECT_TRUE(client_.revoke(lease));
   EXPECT_THAT(listed({"a", "z"}), ElementsAre("b=b"));
-}
-
-TEST_F(EtcdClientTest, ChangeIf_AppliesChangesOnlyIfAllConditionsHold) {
-  etcd_.put("k", "1");
-  const auto revision = etcd_.keys["k"].mod_revision;
-  const EtcdChanges changes{{{"new", "2"}}, {"k"}};
-  const auto change_if = [&](std::int64_t of_k, std::int64_t of_other) {
-    return client_.change_if(std::vector<EtcdCondition>{{"k", of_k}, {"other", of_other}}, changes).value();
-  };
-  etcd_.put("other", "");
-  EXPECT_FALSE(change_if(revision, 0));
-  etcd_.erase("other");
-  EXPECT_FALSE(change_if(revision + 1, 0));
-  EXPECT_FALSE(change_if(0, 0));
-  EXPECT_THAT(listed({"a", "z"}), ElementsAre("k=1"));
-  EXPECT_TRUE(change_if(revision, 0));
-  EXPECT_THAT(listed({"a", "z"}), ElementsAre("new=2"));
 }
 
 TEST_F(EtcdClientTest, RangeState_DiffersAfterEveryChange) {

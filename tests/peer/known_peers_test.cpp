@@ -174,6 +174,47 @@ TEST_F(KnownPeersTest, SilentPeerThatNoSourceLists_IsGoneByOneGapAndReturnsWitho
   EXPECT_EQ(book_.at(b).standing, Standing::expected);
 }
 
+// As long as it sees itself listed by the DNS, or in etcd, it acknowledges marks.
+TEST_F(KnownPeersTest, SilentWhileASourceListsIt_IsGoneOnlyForgetAfterThat) {
+  cluster_["b"].is_down = true;
+  for (int times = 0; times < 10; ++times) EXPECT_FALSE(scan().complete());
+  listed_ = {"a"};
+  EXPECT_THAT(scan_until_gone(cluster_.id("b")).gaps, ElementsAre("peer 'b' is no longer among the peers"));
+}
+
+TEST_F(KnownPeersTest, SilentWhileASourceCannotBeRead_IsGoneOnlyForgetAfterThat) {
+  listed_ = {"a"};
+  cluster_["b"].is_down = true;
+  options_.members.unknown_sources = {"dns x: no answer in time"};
+  for (int times = 0; times < 10; ++times) EXPECT_FALSE(scan().complete());
+  options_.members.unknown_sources.clear();
+  EXPECT_THAT(scan_until_gone(cluster_.id("b")).gaps, ElementsAre("peer 'b' is no longer among the peers"));
+}
+
+// The operator says that it is gone.
+TEST_F(KnownPeersTest, SilentAndTakenOutOfTheStaticPeers_IsGoneAtOnce) {
+  cluster_["b"].is_down = true;
+  options_.members.named_urls = {"http://a:7420", "http://b1:7420"};
+  for (int times = 0; times < 4; ++times) EXPECT_FALSE(scan().complete());
+  listed_ = {"a"};
+  options_.members.named_urls = {"http://a:7420"};
+  EXPECT_THAT(scan().gaps, ElementsAre("peer 'b' is no longer among the peers"));
+  expect_complete(scan());
+}
+
+TEST_F(KnownPeersTest, ListedAsNotAlive_IsGoneAndItsAddressIsOfNoInterest) {
+  const PeerId b = cluster_.id("b");
+  cluster_["b"].is_down = true;
+  options_.members.not_alive = {"http://b1:7420"};
+  EXPECT_THAT(scan_until_gone(b).gaps, ElementsAre("peer 'b' is no longer among the peers"));
+  expect_complete(scan());
+  cluster_["b"].is_down = false;
+  mark("b", "bucket/x");
+  const auto gathered = scan();
+  expect_complete(gathered);
+  EXPECT_TRUE(holds(gathered, "bucket/x")) << "its address is asked all the same";
+}
+
 // No member is forgotten before several scans have requested it, however long the last scan was ago.
 // It has returned, and responds at no address that is known here.
 TEST_F(KnownPeersTest, PeerThatIsGoneIsMetAgain_IsExpectedForForgetAfter) {

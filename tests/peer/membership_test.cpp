@@ -70,6 +70,16 @@ TEST(MembershipTest, MemberNotAlive_IsRequestedAfterAllOthersButTheOwnOne) {
               ElementsAre("unix:/own.sock", "http://c:1", "http://d:1", "http://a:1", "http://b:1"));
 }
 
+TEST(MembershipTest, MemberNotAlive_IsOneThatNoOtherSourceLists) {
+  const std::vector<base::Endpoint> named{endpoint("http://a:1")};
+  const std::vector<SourceListing> listings{
+      {.source = "dns x", .listed = {"http://b:1"}},
+      {.source = "etcd",
+       .listed = {"http://a:1", "http://b:1", "http://c:1", "http://d:1"},
+       .not_alive = {"http://a:1", "http://b:1", "http://c:1"}}};
+  EXPECT_THAT(merge_members(own, named, listings).not_alive, ElementsAre("http://c:1"));
+}
+
 TEST(MembershipTest, HomesOfSeveralSources_AreMergedByName) {
   const std::vector<SourceListing> listings{
       {.source = "etcd", .listed = {}, .homes = {{"a", {"http://a:1"}}, {"b", {"http://b:1"}}}},

@@ -198,7 +198,9 @@ tracker::JournalPosition Node::adopt(const Node& from, CycleId adopted_from, tra
 }
 
 std::string Node::greeting() const {
-  const std::uint64_t run = tracker::run_of(persistence_->runs(), clock_.steady_now() - started_at_);
+  const std::uint64_t run = tracker::run_of(
+      persistence_->runs(),
+      static_cast<std::uint64_t>((clock_.steady_now() - started_at_) / std::chrono::hours(1)));
   return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, run}).body;
 }
 
@@ -208,7 +210,8 @@ bool Node::meet(const peer::HttpResponse& response) {
   if (!frame || (frame->is_closed && bug_ != Bug::records_late)) return false;
   const tracker::Mark joined = tracker::joined_mark({{frame->sender.node, frame->answer.instance}, 0});
   tracker().mark({&joined, 1});
-  static_cast<void>(persistence_->note_introduced());
+  if (!persistence_->is_introduced())
+    static_cast<void>(persistence_->note_known({clock_.steady_now(), clock_.wall_now()}, true));
   return true;
 }
 

@@ -148,7 +148,7 @@ TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
       Node node = start();
       before = node.instance();
       ASSERT_TRUE(node.mark_durably(dir("bucket/a")));
-      ASSERT_TRUE(node.persistence().note_introduced());
+      ASSERT_TRUE(node.persistence().note_known({}, true));
       ASSERT_TRUE(node.persistence().note_membership(Membership::retired));
       current = node.tracker().status().current;
       if (is_clean) node.stop();
@@ -170,7 +170,7 @@ TEST_F(AdoptionTest, RestartAfterRetirement_BeginsANewInstanceWithoutALoss) {
     EXPECT_EQ(node.loss(), "");
     EXPECT_TRUE(node.is_dirty("bucket/b")) << "its journal is that of the new instance";
     EXPECT_EQ(node.persistence().membership(), Membership::returned) << "until a member has recorded it";
-    ASSERT_TRUE(node.persistence().note_introduced());
+    ASSERT_TRUE(node.persistence().note_known({}, true));
     EXPECT_EQ(node.persistence().membership(), Membership::member);
   }
 }

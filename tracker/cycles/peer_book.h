@@ -22,15 +22,15 @@ struct PeerId {
 // That a tracker is a member.
 struct Joined {
   PeerId id;
-  // Grows with each start of its daemon, and with each hour that it runs: so others record it anew, and a
-  // scan for which it was gone learns that it is not.
+  // Grows with each start of its daemon, and with each hour that it runs, or less: so others record it anew,
+  // and a scan for which it was gone, or silent, learns that it is not.
   std::uint64_t run = 0;
 
   friend bool operator==(const Joined&, const Joined&) = default;
 };
 
-constexpr std::uint64_t run_of(std::uint64_t starts, std::chrono::nanoseconds running) {
-  return (starts << 20U) + static_cast<std::uint64_t>(running / std::chrono::hours(1));
+constexpr std::uint64_t run_of(std::uint64_t starts, std::uint64_t periods) {
+  return (starts << 20U) + periods;
 }
 
 // Of a start, however long it runs.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tracker/errors.h"
@@ -9,7 +10,8 @@
 namespace spoor::tracker {
 namespace {
 
-constexpr std::uint64_t record_bytes_max = 2U << 20U;  // the rules may be long
+constexpr std::uint64_t record_bytes_max = 2U << 20U;            // the rules may be long
+constexpr std::uint64_t known_ms_max = std::uint64_t{1} << 43U;  // the year 2248
 
 std::filesystem::path record_file(const std::filesystem::path& data_dir) {
   return data_dir / "instance.json";
@@ -56,6 +58,11 @@ std::optional<std::uint64_t> number_member(const nlohmann::json& json, const cha
   return found->get<std::uint64_t>();
 }
 
+std::uint64_t milliseconds_of(std::chrono::nanoseconds time) {
+  const auto whole = std::chrono::floor<std::chrono::milliseconds>(time).count();
+  return static_cast<std::uint64_t>(std::max(whole, decltype(whole){0}));
+}
+
 }  // namespace
 
 std::string_view to_string(Durability durability) {
@@ -96,6 +103,13 @@ base::Result<std::optional<InstanceRecord>> read_instance_record(base::FileSyste
   record.runs = number_member(json, "runs").value_or(0);
   record.is_introduced = json.value("introduced", nlohmann::json()) != false;
   record.membership = parse_membership(text_member(json, "membership"));
+  const auto steady = number_member(json, "known_steady_ms");
+  const auto wall = number_member(json, "known_ms");
+  if (steady && wall && std::max(*steady, *wall) <= known_ms_max) {
+    const std::chrono::milliseconds since_boot(*steady);
+    const std::chrono::milliseconds since_epoch(*wall);
+    record.known_at = {base::SteadyTime(since_boot), base::WallTime(since_epoch)};
+  }
   return std::optional(record);
 }
 
@@ -112,6 +126,10 @@ base::Result<> write_instance_record(base::FileSystem& files, const std::filesys
   if (record.birth) {
     json["birth_cycle"] = record.birth->cycle.value;
     json["birth_complete"] = record.birth->complete;
+  }
+  if (record.known_at) {
+    json["known_steady_ms"] = milliseconds_of(record.known_at->steady.time_since_epoch());
+    json["known_ms"] = milliseconds_of(record.known_at->wall.time_since_epoch());
   }
   return base::replace_file(files, record_file(data_dir),
                             json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

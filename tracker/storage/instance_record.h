@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file_system.h"
 #include "tracker/cycles/ids.h"
@@ -54,6 +55,14 @@ constexpr bool is_leaving(Membership membership) {
   return membership == Membership::retiring || membership == Membership::retired;
 }
 
+// When other members, or a source of members, knew the instance for certain. Comparable on one boot only.
+struct KnownAt {
+  base::SteadyTime steady;
+  base::WallTime wall;
+
+  friend bool operator==(const KnownAt&, const KnownAt&) = default;
+};
+
 struct InstanceRecord {
   InstanceId instance;
   // Written as the last step of a clean stop. None while a daemon runs, and after a crash.
@@ -76,6 +85,9 @@ struct InstanceRecord {
   std::uint64_t runs = 0;
 
   Membership membership = Membership::member;
+
+  // In whole milliseconds; none: not known, as after a boot.
+  std::optional<KnownAt> known_at = {};
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;
 };

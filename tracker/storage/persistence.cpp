@@ -50,9 +50,12 @@ base::Result<> Persistence::begin() {
   instance_ = recovery.state.instance;
   birth_ = recovery.birth;
   if (living == instance_) {
-    is_introduced_ = (*input.record)->is_introduced;
-    runs_ = (*input.record)->runs;
-    membership_ = (*input.record)->membership;
+    const InstanceRecord& last = **input.record;
+    is_introduced_ = last.is_introduced;
+    runs_ = last.runs;
+    membership_ = last.membership;
+    const bool is_same_boot = !options_.boot_id.empty() && last.boot_id == options_.boot_id;
+    if (is_same_boot) known_at_ = last.known_at;
   } else if (living && (*input.record)->membership == Membership::retired) {
     membership_ = Membership::returned;
   }
@@ -99,17 +102,26 @@ void Persistence::report_loaded(const LoadedSnapshot& loaded) {
 base::Result<> Persistence::write_record(std::optional<CleanStop> clean_stop) {
   return write_instance_record(files_, options_.data_dir,
                                {instance_, clean_stop, options_.rules, options_.durability, options_.boot_id,
-                                birth_, is_introduced_, runs_, membership_});
+                                birth_, is_introduced_, runs_, membership_, known_at_});
 }
 
-base::Result<> Persistence::note_introduced() {
+std::optional<KnownAt> Persistence::known_at() const {
   const std::scoped_lock lock(noting_);
-  if (is_introduced_.exchange(true)) return {};
+  return known_at_;
+}
+
+base::Result<> Persistence::note_known(const KnownAt& at, bool is_introduced) {
+  const std::scoped_lock lock(noting_);
+  if (has_stopped_) return {};
   const Membership before = membership_;
-  if (before == Membership::returned) membership_ = Membership::member;
+  const bool was_introduced = is_introduced_;
+  const auto known_before = std::exchange(known_at_, at);
+  is_introduced_ = was_introduced || is_introduced;
+  if (is_introduced && before == Membership::returned) membership_ = Membership::member;
   auto done = write_record({});
   if (!done) {
-    is_introduced_ = false;
+    known_at_ = known_before;
+    is_introduced_ = was_introduced;
     membership_ = before;
   }
   return done;
@@ -275,6 +287,7 @@ base::Result<> Persistence::record_stop(const SavedSnapshot& saved) {
   }
   const std::scoped_lock lock(noting_);
   auto done = write_record(CleanStop{saved.generation, tracker_->position()});
+  has_stopped_ = static_cast<bool>(done);
   if (done) return done;
   return base::wrap(
       "stopped, and the snapshot is saved, but the clean stop could not be recorded: the next start is "

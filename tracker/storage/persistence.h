@@ -92,8 +92,10 @@ class Persistence {
 
   // Whether this instance may acknowledge marks (InstanceRecord). Thread-safe.
   bool is_introduced() const { return is_introduced_; }
+  // As it was noted last, on this boot of the machine. Thread-safe.
+  std::optional<KnownAt> known_at() const;
   // Durable on success.
-  base::Result<> note_introduced();
+  base::Result<> note_known(const KnownAt& at, bool is_introduced);
   Membership membership() const { return membership_; }
   // Durable on success.
   base::Result<> note_membership(Membership membership);
@@ -137,7 +139,10 @@ class Persistence {
   Journal journal_;
   InstanceId instance_;
   std::optional<Birth> birth_;
-  std::mutex noting_;  // held while the instance record is written
+  // Held while the instance record is written; guards the next two.
+  mutable std::mutex noting_;
+  std::optional<KnownAt> known_at_;
+  bool has_stopped_ = false;  // cleanly, as the record says
   std::atomic<bool> is_introduced_ = false;
   std::atomic<Membership> membership_ = Membership::member;
   std::uint64_t runs_ = 0;
