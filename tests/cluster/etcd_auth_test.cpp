@@ -123,9 +123,7 @@ class EtcdAuthTest : public testing::Test {
   void expect_reads_etcd(Cluster::Node& node, const std::string& ghost) {
     peer::EtcdClient client(*transport_, clock_, {endpoint()}, {.user = "root", .password = root_password});
     const peer::EtcdLocation location{"spoor", "test"};
-    const auto registry = peer::read_registry(client, location).value();
-    ASSERT_TRUE(
-        peer::register_member(client, location, {ghost, "unix:/" + ghost, "i"}, {}, registry).value());
+    ASSERT_TRUE(peer::register_member(client, location, {ghost, "unix:/" + ghost, "i"}, {}, {}));
     EXPECT_FALSE(node.daemon->wait_for("member '" + ghost + "'").empty());
   }
 

@@ -38,7 +38,7 @@ class RetirementTest : public SteppedNode {
   }
 
   void make() {
-    introduction_.emplace(context_, pool_, *persistence_, "node", clock_, timers_);
+    introduction_.emplace(context_, pool_, *persistence_, "node", std::chrono::hours(12), clock_, timers_);
     peers_.emplace(context_, pool_,
                    PeerWatch::Options{.cluster = "c",
                                       .static_endpoints = FakeCluster::endpoints(members_),

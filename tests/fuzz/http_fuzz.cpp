@@ -100,8 +100,8 @@ class Node {
                                                               std::chrono::minutes(5));
     group_commit_ =
         std::make_unique<GroupCommit>(context_, pool_, *persistence_, *snapshot_scheduler_, clock_, timers_);
-    introduction_ =
-        std::make_unique<Introduction>(context_, pool_, *persistence_, node_.node, clock_, timers_);
+    introduction_ = std::make_unique<Introduction>(context_, pool_, *persistence_, node_.node,
+                                                   std::chrono::hours(12), clock_, timers_);
     introduction_->open_alone();
     peers_ = std::make_unique<PeerWatch>(context_, pool_, PeerWatch::Options{.cluster = "default"},
                                          *introduction_, clock_, timers_);
@@ -111,7 +111,7 @@ class Node {
             .node = node_, .rules_digest = rules_.digest(), .own_unread = [] { return peer::UnreadFrom(); }},
         *persistence_, *introduction_, *peers_, nullptr);
     intake_ = std::make_unique<MarkIntake>(context_, pool_, *persistence_, rules_, tracker::DrivePaths(),
-                                           *group_commit_, nullptr, *introduction_, clock_);
+                                           *group_commit_, *introduction_, clock_);
     routes_ = std::make_unique<NodeRoutes>(
         NodeRoutes::Parts{node_, "0", 1, rules_.digest(), *persistence_, *snapshot_scheduler_, *group_commit_,
                           *peers_, *introduction_, *retirement_, nullptr, *intake_, metrics_, scans_,
