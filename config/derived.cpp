@@ -85,9 +85,10 @@ std::uint64_t members_digest(const Config::Peers& peers) {
   return base::checksum(text);
 }
 
-std::chrono::milliseconds known_for(const Config::Peers& peers) {
+std::chrono::nanoseconds known_for(const Config::Peers& peers) {
+  if (peers.dns.empty() && !peers.etcd) return std::chrono::nanoseconds::max();
   constexpr std::chrono::minutes least(2);  // of some rounds of requests to members
-  return std::max<std::chrono::milliseconds>(peers.forget_after / 2, least);
+  return std::max<std::chrono::nanoseconds>(peers.forget_after / 2, least);
 }
 
 std::vector<std::filesystem::path> watched_drives(const Config& config) {

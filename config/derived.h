@@ -28,9 +28,9 @@ base::Result<base::Endpoint> own_endpoint(const Config& config);
 // configuration, the daemon has the old ones until it reads it again.
 std::uint64_t members_digest(const Config::Peers& peers);
 
-// For how long a node acknowledges marks that is not known to any other member or source: scans of others
-// expect it for longer, but for the shortest `peers.forget_after`.
-std::chrono::milliseconds known_for(const Config::Peers& peers);
+// For how long a node acknowledges marks that no source lists: scans of others expect it for longer, but for
+// the shortest `peers.forget_after`. With `peers.static` alone for ever: nobody says who is listed elsewhere.
+std::chrono::nanoseconds known_for(const Config::Peers& peers);
 
 // The drives that spoor-watch watches: those of `watch.drives`.
 std::vector<std::filesystem::path> watched_drives(const Config& config);

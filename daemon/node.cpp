@@ -66,7 +66,10 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                 ? std::make_unique<EtcdMembership>(
                       context, pool_, clock, timers_,
                       etcd_options(config, persistence.tracker().state().instance.to_string(), *secrets.etcd),
-                      [this](const tracker::KnownAt& at) { introduction_.know(at); },
+                      [this](const auto& confirmed, const std::string& error) {
+                        if (confirmed) introduction_.know(*confirmed);
+                        introduction_.set_source_error(error);
+                      },
                       [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
@@ -115,7 +118,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
            .self = self_endpoint(config),
            .dns = dns_members(config.peers, config.peers.timeout),
            .members_digest = config::members_digest(config.peers)},
-          [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get()),
+          [this](const HttpRequest& request) { return routes_.cycle(request); }, peers_, etcd_.get(), clock),
       api_(context, identity_.node, {intake_, routes_, reports_, gather_}, std::move(secrets.access), clock) {
   // Replaces snapshots that could not be loaded, and detects unwritable drives.
   snapshot_scheduler_.save_first();

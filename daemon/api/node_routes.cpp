@@ -358,8 +358,8 @@ std::vector<std::string> NodeRoutes::health_errors() const {
   if (auto health_error = parts_.group_commit.health_error(); !health_error.empty()) {
     reasons.push_back(fmt::format("journal: {}", health_error));
   }
-  const bool may_be_found = parts_.etcd == nullptr || parts_.etcd->status().registered;
-  auto membership_error = may_be_found ? parts_.introduction.health_error() : parts_.introduction.error();
+  const bool may_be_listed = parts_.etcd == nullptr || parts_.etcd->status().registered;
+  auto membership_error = may_be_listed ? parts_.introduction.health_error() : parts_.introduction.error();
   if (!membership_error.empty()) reasons.push_back(std::move(membership_error));
   for (std::string& health_error : parts_.watched.health_errors()) reasons.push_back(std::move(health_error));
   return reasons;

@@ -66,12 +66,13 @@ class ScanGather::SelfTransport final : public peer::Transport {
 };
 
 ScanGather::ScanGather(asio::io_context& context, Options options, AnswerSelf answer_self,
-                       const PeerWatch& peers, const EtcdMembership* etcd)
+                       const PeerWatch& peers, const EtcdMembership* etcd, const base::Clock& clock)
     : context_(context),
       options_(std::move(options)),
       answer_self_(std::move(answer_self)),
       peers_(peers),
       etcd_(etcd),
+      clock_(clock),
       dns_(options_.dns),
       members_digest_(options_.members_digest) {}
 
@@ -167,6 +168,7 @@ HttpResponse ScanGather::gather(const std::string& body, const Sources& sources)
   options.own_name = options_.node.node;
   options.own_instance = options_.instance;
   options.marks_bytes_max = marks_bytes_max;
+  if (!options.read_only) bound_since_last_scan(options);
   peer::HttpTransport::Options transport_options{.credentials = sources.credentials,
                                                  .timeout = query->timeout,
                                                  .total_timeout = round_timeouts * query->timeout,
@@ -183,6 +185,15 @@ HttpResponse ScanGather::gather(const std::string& body, const Sources& sources)
   response.content_type = peer::gathered_content_type;
   response.body = peer::encode_gathered(gathered);
   return response;
+}
+
+// The scan goes by the time of day: if that is set forward, silent members are not silent for longer.
+void ScanGather::bound_since_last_scan(peer::GatherOptions& options) {
+  const auto now = clock_.steady_now();
+  const auto last = std::exchange(gathered_at_, now);
+  if (!last) return;
+  const auto elapsed = std::chrono::floor<std::chrono::milliseconds>(now - *last);
+  options.since_last_scan = std::min(options.since_last_scan, elapsed);
 }
 
 peer::MembershipView ScanGather::members(const peer::GatherQuery& query, const Sources& sources) const {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/endpoint.h"
 #include "daemon/api/caller_queue.h"
 #include "daemon/http/http_message.h"
@@ -43,7 +45,7 @@ class ScanGather {
   };
 
   ScanGather(boost::asio::io_context& context, Options options, AnswerSelf answer_self,
-             const PeerWatch& peers, const EtcdMembership* etcd);
+             const PeerWatch& peers, const EtcdMembership* etcd, const base::Clock& clock);
 
   boost::asio::awaitable<HttpResponse> list_members(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> gather(const HttpRequest& request, std::string caller);
@@ -73,6 +75,7 @@ class ScanGather {
   Sources sources() const;
   HttpResponse list_members(const Sources& sources) const;
   HttpResponse gather(const std::string& body, const Sources& sources);
+  void bound_since_last_scan(peer::GatherOptions& options);
   peer::MembershipView members(const peer::GatherQuery& query, const Sources& sources) const;
   boost::asio::awaitable<peer::HttpResponse> answer(std::string body);
 
@@ -81,6 +84,8 @@ class ScanGather {
   const AnswerSelf answer_self_;
   const PeerWatch& peers_;
   const EtcdMembership* const etcd_;
+  const base::Clock& clock_;
+  std::optional<base::SteadyTime> gathered_at_;  // used by gather()
   std::shared_ptr<peer::MemberSource> dns_;
   std::uint64_t members_digest_;
   std::stop_source stop_;

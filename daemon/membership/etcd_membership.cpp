@@ -34,13 +34,13 @@ Places places_of(const std::vector<peer::RegistryEntry>& registry) {
 }  // namespace
 
 EtcdMembership::EtcdMembership(asio::io_context& context, asio::thread_pool& pool, const base::Clock& clock,
-                               Timers& timers, Options options, OnConfirmed on_confirmed,
+                               Timers& timers, Options options, OnRefreshed on_refreshed,
                                OnMembers on_members)
     : context_(context),
       pool_(pool),
       clock_(clock),
       options_(std::move(options)),
-      on_confirmed_(std::move(on_confirmed)),
+      on_refreshed_(std::move(on_refreshed)),
       on_members_(std::move(on_members)),
       timer_(timers.make()),
       secrets_(options_.secrets),
@@ -136,12 +136,13 @@ base::Result<> EtcdMembership::leave() {
 }
 
 EtcdMembership::Look EtcdMembership::look() {
+  const auto began_at = clock_.wall_now();
   const auto done = registration_.refresh();
   Look found;
   if (!done) found.failure = done.error().message;
   found.conflict = registration_.conflict();
   found.registered = registration_.is_registered();
-  if (done) found.confirmed = {*registration_.confirmed_at(), clock_.wall_now()};
+  if (done) found.confirmed = {*registration_.confirmed_at(), began_at};
   found.registry = registration_.registry();
   return found;
 }
@@ -161,7 +162,7 @@ void EtcdMembership::take(Look look) {
   status_.ok = error.empty();
   status_.error = error;
   status_.registered = look.registered;
-  if (look.confirmed) on_confirmed_(*look.confirmed);
+  on_refreshed_(look.confirmed, status_.error);
   apply_registry(std::move(look.registry));
 }
 

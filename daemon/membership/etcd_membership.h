@@ -51,13 +51,13 @@ class EtcdMembership {
     Secrets secrets = {};
     peer::MakeTransport make_transport = peer::make_http_transport;
   };
-  // Called whenever etcd has confirmed that it lists this node, with the time.
-  using OnConfirmed = std::function<void(const tracker::KnownAt&)>;
+  // Called after each refresh: when etcd has confirmed that it lists this node, and else why it has not.
+  using OnRefreshed = std::function<void(const std::optional<tracker::KnownAt>&, const std::string& error)>;
   // Called with the endpoints of the other members, whenever they change.
   using OnMembers = std::function<void(std::vector<base::Endpoint>)>;
 
   EtcdMembership(boost::asio::io_context& context, boost::asio::thread_pool& pool, const base::Clock& clock,
-                 Timers& timers, Options options, OnConfirmed on_confirmed, OnMembers on_members);
+                 Timers& timers, Options options, OnRefreshed on_refreshed, OnMembers on_members);
 
   // The first attempt, before the event loop runs: blocks the calling thread for a few seconds at most.
   void register_here();
@@ -101,7 +101,7 @@ class EtcdMembership {
   boost::asio::thread_pool& pool_;
   const base::Clock& clock_;
   const Options options_;
-  const OnConfirmed on_confirmed_;
+  const OnRefreshed on_refreshed_;
   const OnMembers on_members_;
   std::unique_ptr<Timer> timer_;
   std::stop_source stop_;

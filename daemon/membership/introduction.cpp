@@ -29,7 +29,6 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
       persistence_(persistence),
       id_{std::move(node), persistence.tracker().status().instance},
       clock_(clock),
-      started_at_(clock.steady_now()),
       known_for_(known_for),
       known_steady_(persistence.known_at().value_or(never).steady),
       known_wall_(persistence.known_at().value_or(never).wall),
@@ -38,10 +37,7 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
 
 std::optional<tracker::Joined> Introduction::self() const {
   if (!is_member()) return std::nullopt;
-  const std::chrono::nanoseconds period = std::clamp<std::chrono::nanoseconds>(
-      known_for_.load() / 2, std::chrono::minutes(1), std::chrono::hours(1));
-  const auto periods = static_cast<std::uint64_t>((clock_.steady_now() - started_at_) / period);
-  return tracker::Joined{id_, tracker::run_of(persistence_.runs(), periods)};
+  return tracker::Joined{id_, tracker::run_of(persistence_.runs(), periods_.load())};
 }
 
 // The steady clock stops while the machine sleeps, and the wall clock may be set: the longer time counts.
@@ -51,13 +47,33 @@ bool Introduction::is_known() const {
          known_for_.load();
 }
 
+// One that may be gone for scans is recorded anew, whatever the time: the machine may have been asleep.
+void Introduction::begin_round() {
+  const std::chrono::nanoseconds period = std::clamp<std::chrono::nanoseconds>(
+      known_for_.load() / 2, std::chrono::minutes(1), std::chrono::hours(1));
+  const auto now = clock_.steady_now();
+  if (!period_began_at_) period_began_at_ = now;
+  if (now - *period_began_at_ < period && is_known()) return;
+  period_began_at_ = now;
+  ++periods_;
+}
+
 void Introduction::know(const tracker::KnownAt& at) {
   const bool was_open = is_open();
   known_steady_ = at.steady;
   known_wall_ = at.wall;
-  if (was_open || !is_open()) return;
-  spdlog::info("this node is known in the cluster again: marks are acknowledged");
-  is_logged_ = false;
+  if (is_open_ && !was_open && is_open()) {
+    spdlog::info("this node is known in the cluster again: marks are acknowledged");
+    is_logged_ = false;
+    stop();
+  }
+  open_if_may();
+}
+
+// Not before a round has ended: others may have evicted it.
+void Introduction::open_if_may() {
+  if (is_open_ || !has_asked_ || !is_known() || !persistence_.is_introduced()) return;
+  is_open_ = true;
   stop();
 }
 
@@ -82,12 +98,13 @@ void Introduction::close_alone() { is_open_ = is_open_ && persistence_.is_introd
 
 // A note that can't be written costs nothing but for a first introduction: after a restart, the node waits
 // until it is known again.
-base::Result<> Introduction::note(const Round& round) {
-  const auto noted_at = persistence_.known_at().value_or(never);
-  const bool is_first = !round.met.empty() && !persistence_.is_introduced();
-  const bool is_old = round.began_at.steady - noted_at.steady >= known_for_.load() / notes_per_known_for;
+base::Result<> Introduction::note(bool is_met) {
+  const tracker::KnownAt known{known_steady_, known_wall_};
+  const bool is_first = is_met && !persistence_.is_introduced();
+  const bool is_old = known.steady - persistence_.known_at().value_or(never).steady >=
+                      known_for_.load() / notes_per_known_for;
   if (!is_first && !is_old) return {};
-  const auto noted = persistence_.note_known(round.began_at, !round.met.empty());
+  const auto noted = persistence_.note_known(known, is_met);
   if (noted) return noted;
   spdlog::error("that the cluster knows this node is not stored: {}", noted.error().message);
   return is_first ? noted : base::Result<>();
@@ -95,14 +112,17 @@ base::Result<> Introduction::note(const Round& round) {
 
 asio::awaitable<void> Introduction::take(Round round) {
   for (const tracker::PeerId& member : round.met) record({member, 0});
-  if (!round.met.empty() || round.is_alone || round.is_listed) {
-    const auto noted = co_await run_on(pool_, [this, &round] { return note(round); });
-    if (!noted) co_return;
-    know(round.began_at);
-  }
-  if (is_open_ || !is_known() || !(round.is_alone || persistence_.is_introduced())) co_return;
-  is_open_ = true;
-  if (!round.met.empty())
+  const bool is_first = !persistence_.is_introduced();
+  if (round.is_alone || round.is_listed || (round.are_all && !round.met.empty())) know(round.began_at);
+  const bool is_met = !round.met.empty();
+  const auto noted = co_await run_on(pool_, [this, is_met] { return note(is_met); });
+  if (!noted) co_return;
+  has_asked_ = true;
+  const bool was_open = is_open_;
+  if (round.is_alone && is_known()) is_open_ = true;
+  open_if_may();
+  if (was_open || !is_open_) co_return;
+  if (is_first && is_met)
     spdlog::info("node '{}' has recorded this one: marks are acknowledged", round.met.front().name);
   stop();
 }
@@ -133,15 +153,16 @@ std::string Introduction::error() const {
            "has succeeded, a restart begins a new member";
   }
   if (is_open_ && is_known()) return {};
+  const std::string and_so = source_error_.empty() ? "" : "; " + source_error_;
   if (persistence_.is_introduced() || is_open_) {
-    return "no other member has responded for so long, and no source has listed this node, that scans of "
-           "others may no longer expect it (peers.forget_after). It acknowledges marks once one does";
+    return "no source lists this node, nor do all other members respond, for so long that their scans may no "
+           "longer expect it (peers.forget_after). It acknowledges marks once that is so" +
+           and_so;
   }
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "
          "would know of its marks. It acknowledges marks once one of them responds; if there is none, empty "
-         "`peers`";
+         "`peers`" +
+         and_so;
 }
-
-std::string Introduction::health_error() const { return is_open_ || !is_member() ? error() : std::string(); }
 
 }  // namespace spoor::daemon

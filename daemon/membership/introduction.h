@@ -7,9 +7,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -26,10 +28,11 @@ namespace spoor::daemon {
 // recorded anew, since others may have evicted it. So it is with each hour that it runs: an instance that
 // reaches any member is not gone for long.
 //
-// Nor does one acknowledge a mark that was not *known* for `known_for`: no member has recorded it, no source
-// lists it, and it is not the only member. Scans may expect it no longer. `known_for` is half of
-// `peers.forget_after`, and a period of records half of that (or an hour): a scan that has read the last
-// record expects the instance for longer than it acknowledges marks.
+// Nor does one acknowledge a mark that was not *known* for `known_for`: no source lists it, it is not the
+// only member, and not all other members have recorded it. Scans may expect it no longer. That some have does
+// not count: they may be cut off with it. `known_for` is half of `peers.forget_after`, and a period of
+// records half of that (or an hour): a scan that has read the last record expects the instance for longer
+// than it acknowledges marks.
 //
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
@@ -60,13 +63,19 @@ class Introduction {
   struct Round {
     tracker::KnownAt began_at;
     std::vector<tracker::PeerId> met = {};  // the members that have recorded this node
+    bool are_all = false;                   // there are no others, as far as known
     bool is_alone = false;                  // known to be the only member
-    bool is_listed = false;                 // a source has its address, or names no members that come and go
+    bool is_listed = false;                 // a source has its address
   };
   boost::asio::awaitable<void> take(Round round);
+  // Before each round, on which self() depends.
+  void begin_round();
 
   // A source has confirmed at that time that it lists this node.
   void know(const tracker::KnownAt& at);
+
+  // Why a source may not list this node; empty: it does. Becomes a part of error().
+  void set_source_error(std::string error) { source_error_ = std::move(error); }
 
   tracker::KnownAt now() const { return {clock_.steady_now(), clock_.wall_now()}; }
 
@@ -79,9 +88,9 @@ class Introduction {
 
   // Why marks are not acknowledged; empty: they are.
   std::string error() const;
-  // The same, but empty while a new instance waits for others: a DNS that lists only nodes that are ready
-  // would never list it.
-  std::string health_error() const;
+  // The same, but empty while it waits to be known: a DNS that lists only nodes that are ready would never
+  // list it.
+  std::string health_error() const { return is_member() ? std::string() : error(); }
 
   // Ends the waits.
   void stop();
@@ -89,7 +98,8 @@ class Introduction {
  private:
   bool is_member() const { return !tracker::is_leaving(persistence_.membership()); }
   bool is_known() const;
-  base::Result<> note(const Round& round);
+  void open_if_may();
+  base::Result<> note(bool is_met);
   boost::asio::awaitable<void> end_waiting();
 
   boost::asio::io_context& context_;
@@ -97,13 +107,16 @@ class Introduction {
   tracker::Persistence& persistence_;
   const tracker::PeerId id_;
   const base::Clock& clock_;
-  const base::SteadyTime started_at_;
   std::atomic<std::chrono::nanoseconds> known_for_;
   std::atomic<base::SteadyTime> known_steady_;
   std::atomic<base::WallTime> known_wall_;
+  std::atomic<std::uint64_t> periods_ = 0;
+  std::optional<base::SteadyTime> period_began_at_;
+  bool has_asked_ = false;  // a round has ended
   std::atomic<bool> is_open_ = false;
   boost::asio::steady_timer opened_;  // never expires; cancelled to wake those that wait
   const std::unique_ptr<Timer> patience_;
+  std::string source_error_;
   bool is_waited_for_ = false;
   bool is_logged_ = false;  // that marks are not acknowledged
 };

@@ -36,7 +36,7 @@ struct PeerWatch::Dns {
   explicit Dns(std::shared_ptr<peer::MemberSource> its_source) : source(std::move(its_source)) {}
 
   std::shared_ptr<peer::MemberSource> source;
-  // Of the last good lookup of each name; used while it can't be looked up.
+  // Of the last good lookup of each name that had an address; used while there is none.
   std::map<std::string, std::vector<std::string>> last_known;
 };
 
@@ -143,6 +143,7 @@ asio::awaitable<void> PeerWatch::run() {
         .credentials = credentials_, .timeout = timeout, .total_timeout = total_timeout});
     std::vector<base::Endpoint> known = static_endpoints_;
     known.insert(known.end(), members_.begin(), members_.end());
+    introduction_.begin_round();
     const tracker::KnownAt began_at = introduction_.now();
     auto polling =
         asio::co_spawn(pool_, poll(dns_, std::move(known), std::move(transport)), asio::use_awaitable);
@@ -167,19 +168,19 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
   std::vector<base::Endpoint> from_dns;
   std::vector<peer::SourceListing> listings;
   if (dns->source) listings = dns->source->list();
-  // A static list is not changed while a node is down: nobody says who is listed elsewhere.
-  round.introduced.is_listed = !dns->source && !options_.has_etcd;
   std::set<std::string> listed_urls;  // by DNS, now
   for (peer::SourceListing& listing : listings) {
-    listed_urls.insert(listing.listed.begin(), listing.listed.end());
+    if (listing.problem.empty()) listed_urls.insert(listing.listed.begin(), listing.listed.end());
     std::vector<std::string>& urls = dns->last_known[listing.source];
-    if (listing.problem.empty())
+    const std::size_t found = listing.listed.size();
+    if (listing.problem.empty() && found > 0)
       urls = std::move(listing.listed);
     else
       std::ranges::copy_if(listing.listed, std::back_inserter(urls), [&](const std::string& url) {
         return std::ranges::find(urls, url) == urls.end();
       });
-    round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem, urls.size()});
+    const std::size_t members = listing.problem.empty() ? found : urls.size();
+    round.dns_states.push_back({listing.source.substr(source_prefix.size()), listing.problem, members});
     for (const std::string& url : urls) {
       if (auto endpoint = base::parse_endpoint(url)) from_dns.push_back(*std::move(endpoint));
     }
@@ -218,6 +219,7 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
     round.states.push_back(std::move(state));
   });
   round.others = requests.size() - own_urls.size();
+  round.introduced.are_all = round.introduced.met.size() == round.others;
   // DNS names of a whole service list this node, too.
   for (const auto& endpoint : from_dns) {
     if (!own_urls.contains(endpoint.to_string())) round.dns_endpoints.push_back(endpoint);
@@ -238,9 +240,16 @@ asio::awaitable<void> PeerWatch::take(Round round) {
     }
     dns_states_ = std::move(round.dns_states);
     // A name without addresses is no proof that there are no members.
-    are_members_known = are_members_known && std::ranges::all_of(dns_states_, [](const DnsState& dns) {
-                          return dns.error.empty() && dns.members > 0;
-                        });
+    const bool are_dns_good = std::ranges::all_of(
+        dns_states_, [](const DnsState& dns) { return dns.error.empty() && dns.members > 0; });
+    are_members_known = are_members_known && are_dns_good;
+    const bool is_unlisted = !dns_states_.empty() && are_dns_good && !round.introduced.is_listed;
+    if (!std::exchange(is_unlisted_, is_unlisted) && is_unlisted) {
+      spdlog::warn(
+          "peers.dns lists no address of this node: while another node is down for half of "
+          "peers.forget_after, "
+          "marks are not acknowledged");
+    }
     dns_read_ = true;
     merge();
   }

@@ -126,7 +126,8 @@ class PeerWatch {
   bool stopped_ = false;
   bool has_new_ = false;
   bool dns_read_ = false;
-  bool members_read_;  // those in etcd
+  bool is_unlisted_ = false;  // the DNS lists other nodes, and not this one
+  bool members_read_;         // those in etcd
   std::vector<PeerState> states_;
   std::vector<DnsState> dns_states_;
 };

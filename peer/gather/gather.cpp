@@ -263,6 +263,7 @@ class Gathering::State {
       return entry.second.is_expected() && entry.second.cycle == CycleId();
     }));
     bool are_too_many = false;
+    for (const PeerId& id : options_.members.registered) joined_.try_emplace(id, 0);
     for (const auto& [id, run] : joined_) {
       if (!gathered_.book.contains(id) && ++unread > unread_max) {
         are_too_many = true;
@@ -322,6 +323,7 @@ class Gathering::State {
     for (const PeerOutcome& peer : gathered_.peers) {
       if (!peer.ok) failed_.insert(peer.name);
     }
+    find_listed_silent();
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
       const bool is_needed = !options_.own_only || id.name == options_.own_name;
@@ -341,8 +343,9 @@ class Gathering::State {
         peer.standing = Standing::gone;
         continue;
       }
-      peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
-      if (may_see_itself_listed()) peer.silent = {};
+      if (!is_new && options_.members.unknown_sources.empty())
+        peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
+      if (listed_silent_.contains(id.name) || listed_silent_.contains("")) peer.silent = {};
       if (!is_new && !may_be_running(id, peer) && peer.silent >= options_.forget_after) {
         gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
         peer.standing = Standing::gone;
@@ -370,12 +373,25 @@ class Gathering::State {
            !options_.members.unknown_sources.empty() || is_listed_silent();
   }
 
-  // By a source that it reads as well: so long it acknowledges marks, though it reaches no member.
-  bool may_see_itself_listed() const {
-    const auto may_be_there = [&](const PeerFinder::Silent& each) {
-      return each.is_alive && !options_.members.named_urls.contains(each.url);
-    };
-    return !options_.members.unknown_sources.empty() || std::ranges::any_of(finder_.silent(), may_be_there);
+  // Those that may see themselves listed, by a source that they read as well: so long they acknowledge marks,
+  // though they reach no member.
+  void find_listed_silent() {
+    std::map<std::string, std::set<std::string>> names;  // by URL
+    for (const auto& [name, urls] : options_.members.listed_homes) {
+      for (const std::string& url : urls) names[url].insert(name);
+    }
+    for (const auto& [id, peer] : gathered_.book) {
+      if (peer.is_expected() && !peer.home.empty()) names[peer.home].insert(id.name);
+    }
+    for (const PeerFinder::Silent& each : finder_.silent()) {
+      if (!each.is_alive || options_.members.named_urls.contains(each.url)) continue;
+      const auto found = names.find(each.url);
+      if (found == names.end()) {
+        listed_silent_.insert("");
+      } else {
+        listed_silent_.insert(found->second.begin(), found->second.end());
+      }
+    }
   }
 
   bool is_listed_silent() const {
@@ -436,7 +452,9 @@ class Gathering::State {
   std::set<PeerId> is_running_;   // found, and not read
   std::set<std::string> failed_;  // the names of those that were not read
   std::set<std::string> unread_;  // the homes of expected peers that were not read
-  double answered_items_ = 0;     // the sum over the merged responses
+  // The names at listed addresses that are silent; empty: one may be anybody's.
+  std::set<std::string> listed_silent_;
+  double answered_items_ = 0;  // the sum over the merged responses
   double unmerged_items_ = 0;
 };
 

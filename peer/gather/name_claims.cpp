@@ -74,8 +74,9 @@ class Contest {
   bool dispute(Rank first) {
     std::set<std::string> homes = homes_;
     if (first == Rank::elsewhere) homes.insert(listed_.begin(), listed_.end());
-    const auto home =
-        std::ranges::find_if(homes, [&](const std::string& url) { return context_.silent.contains(url); });
+    const auto home = std::ranges::find_if(homes, [&](const std::string& url) {
+      return context_.silent.contains(url) && !(first == Rank::listed && context_.not_alive.contains(url));
+    });
     if (home == homes.end()) return false;
     const char* const was_found = homes_.contains(*home) ? "was last found" : "is listed";
     for (const std::size_t index : indices_) {

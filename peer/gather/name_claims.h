@@ -42,13 +42,15 @@ struct ClaimContext {
   std::map<std::string, std::set<std::string>> listed_homes;
   // Addresses that sources of members list now, and where no tracker responded.
   std::set<std::string> silent;
+  // Of these: where no daemon runs, as their sources say.
+  std::set<std::string> not_alive = {};
 };
 
 // Returns a verdict for each claim. A claim is accepted if it is proven, or else if it comes from the name's
 // home. Otherwise, a name that was read before moves only if its home is no longer listed or responds under
-// another name, and the same is true of the address at which a source of members lists the name now. The home
-// of a name that was never read is where a source of members lists it; without a listing, the first claim is
-// accepted.
+// another name, and the same is true of the address at which a source of members lists the name now; one that
+// its source says is not alive does not keep the name from another listed one. The home of a name that was
+// never read is where a source of members lists it; without a listing, the first claim is accepted.
 //
 // Pure function. `claims` are in the order of the members.
 std::vector<JudgedClaim> judge_claims(std::span<const NameClaim> claims, const ClaimContext& context);

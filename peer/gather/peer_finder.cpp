@@ -64,7 +64,8 @@ void PeerFinder::decide() {
 // Which claims are accepted.
 void PeerFinder::apply_verdicts() {
   const std::vector<NameClaim> claims(claims_.begin(), claims_.end());
-  ClaimContext context{known_, options_.own_name, options_.own_url, options_.members.listed_homes, {}};
+  ClaimContext context{known_, options_.own_name,         options_.own_url, options_.members.listed_homes,
+                       {},     options_.members.not_alive};
   for (const Silent& each : silent_) {
     if (each.is_listed) context.silent.insert(each.url);
   }

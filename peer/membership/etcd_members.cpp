@@ -21,6 +21,8 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
   for (const RegistryEntry& entry : registry.entries) {
     const std::string url = entry.endpoint.to_string();
     listing.homes[entry.member.node].insert(url);
+    if (const auto instance = tracker::InstanceId::parse(entry.member.instance))
+      listing.registered.insert({entry.member.node, *instance});
     if (!alive_urls.contains(url)) listing.not_alive.insert(url);
     // It is alive at another URL.
     const bool has_moved = !entry.is_alive() && alive.contains({entry.member.node, entry.member.instance});

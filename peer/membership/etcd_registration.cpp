@@ -12,6 +12,12 @@ EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock,
 
 base::Result<> EtcdRegistration::refresh() {
   const auto asked_at = clock_.steady_now();
+  if (lease_ == EtcdLease()) {  // or each start would leave one behind
+    if (const auto done = read(); !done) return done;
+    const auto own =
+        std::ranges::find_if(registry_.entries, [&](const auto& entry) { return is_self(entry); });
+    if (own != registry_.entries.end()) lease_ = own->lease;
+  }
   if (const auto done = hold(lease_, options_.forget_after); !done) return done;
   if (const auto done = hold(alive_lease_, options_.ttl); !done) return done;
   if (const auto done = read(); !done) return done;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/endpoint.h"
+#include "tracker/cycles/peer_book.h"
 
 namespace spoor::peer {
 
@@ -19,6 +20,8 @@ struct SourceListing {
   std::set<std::string> not_alive = {};
   // The URLs at which nodes are listed, by name; empty if the source knows no names.
   std::map<std::string, std::set<std::string>> homes = {};
+  // Those that have registered: each may have acknowledged marks.
+  std::set<tracker::PeerId> registered = {};
 };
 
 // DNS names (thread-safe) or etcd (not).

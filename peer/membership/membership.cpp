@@ -52,6 +52,7 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
     }
     for (const auto& [name, homes] : listing.homes)
       view.listed_homes[name].insert(homes.begin(), homes.end());
+    view.registered.insert(listing.registered.begin(), listing.registered.end());
     not_alive.insert(listing.not_alive.begin(), listing.not_alive.end());
   }
   std::ranges::set_difference(not_alive, elsewhere, std::inserter(view.not_alive, view.not_alive.end()));

@@ -167,7 +167,7 @@ class EtcdAuthTest : public testing::Test {
   void expect_refused(Cluster::Node& node, const testing::Matcher<std::string>& reason) {
     const auto marked = change_and_mark(node);
     EXPECT_EQ(marked.status, 503U);
-    EXPECT_THAT(marked.body, HasSubstr("not yet a member in etcd"));
+    EXPECT_THAT(marked.body, HasSubstr("this node is new"));
     EXPECT_THAT(marked.body, reason);
     EXPECT_THAT(node.daemon->log(), reason);
     const json status = etcd_status(node);

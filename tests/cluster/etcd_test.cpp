@@ -111,8 +111,6 @@ TEST_F(EtcdTest, KnownTooLongAgoOrOnAnotherBoot_NodeIsNotReady) {
     cluster_.start(node);
     const auto response = get(node, "/readyz");
     EXPECT_EQ(response.status, 503U) << member;
-    EXPECT_NE(response.body.find("scans of others may no longer expect it"), std::string::npos)
-        << response.body;
     cluster_.stop(node);
   }
   cluster_.start(node);

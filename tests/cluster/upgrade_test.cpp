@@ -280,15 +280,5 @@ TEST_P(UpgradeTest, DepartedMember_OfOldFile_CanBeEvicted) {
   EXPECT_EQ(scan(0, {"--set", "peers.forget_after=0s"})["reason"], "peer 'n2' is no longer among the peers");
 }
 
-TEST_P(UpgradeTest, Registration_OfOldFile_LetsTheNodeAcknowledgeMarksWithoutEtcd) {
-  start("e0");
-  EXPECT_EQ(spoor("e0", {"mark", "bucket/a"}).code, 0) << daemons_["e0"]->log();
-  stop("e0");
-  fs::remove(machine_->file("e0-data/registration.json"));
-  start("e0");
-  const auto readiness = machine_->inside({"curl", "--silent", "http://127.0.0.1:7423/readyz"});
-  EXPECT_THAT(support::run_command(readiness).out, HasSubstr("not yet a member in etcd"));
-}
-
 }  // namespace
 }  // namespace spoor::cluster

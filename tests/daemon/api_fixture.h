@@ -68,7 +68,7 @@ class ApiTest : public testing::Test {
                             .dns = nullptr,
                             .members_digest = members_digest_,
                             .make_transport = make_transport_},
-        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);
+        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr, clock_);
     api_.emplace(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_}, access_,
                  clock_);
   }

@@ -41,7 +41,10 @@ class EtcdMembershipTest : public testing::Test {
                                 .ttl = ttl,
                                 .forget_after = forget_after,
                                 .make_transport = fakes::LentTransport::maker(etcd_, cluster_)},
-        [this](const tracker::KnownAt& at) { confirmed_.push_back(at); },
+        [this](const auto& confirmed, const std::string& error) {
+          EXPECT_EQ(confirmed.has_value(), error.empty());
+          if (confirmed) confirmed_.push_back(*confirmed);
+        },
         [this](const std::vector<base::Endpoint>& others) {
           told_.emplace_back();
           for (const auto& each : others) told_.back().push_back(each.to_string());

@@ -54,7 +54,7 @@ class IntroductionTest : public SteppedNode {
     poll();
   }
 
-  // As with peers that are listed one by one.
+  // As if a source lists this node.
   void take(std::vector<tracker::PeerId> met, bool is_alone = false) {
     take_round(
         {.began_at = introduction_->now(), .met = std::move(met), .is_alone = is_alone, .is_listed = true});
@@ -123,14 +123,25 @@ TEST_F(IntroductionTest, Alone_IsNotRecordedByAnybody) {
 }
 
 TEST_F(IntroductionTest, EachHourAndEachStart_HasALargerRun) {
-  const auto run = [&] { return introduction_->self()->run; };
+  introduction_->know(introduction_->now());
+  const auto run = [&] {
+    introduction_->begin_round();
+    return introduction_->self()->run;
+  };
   const std::uint64_t first = run();
   clock_.advance(std::chrono::minutes(59));
   EXPECT_EQ(run(), first);
   clock_.advance(std::chrono::minutes(1));
   EXPECT_EQ(run(), first + 1);
+  introduction_->set_known_for(std::chrono::minutes(30));
+  clock_.advance(std::chrono::minutes(15));
+  EXPECT_EQ(run(), first + 2) << "half of that";
+  introduction_->set_known_for(known_for);
+  EXPECT_EQ(run(), first + 2);
+  clock_.set_wall(clock_.wall_now() + known_for);
+  EXPECT_EQ(run(), first + 3) << "the machine was asleep, and scans may have forgotten it";
   restart();
-  EXPECT_GT(run(), first + 1);
+  EXPECT_GT(run(), first + 3);
 }
 
 TEST_F(IntroductionTest, DaemonRestart_StaysIntroduced) {
@@ -167,8 +178,8 @@ TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
   EXPECT_TRUE(introduction_->is_open());
   pass(seconds(1));
   EXPECT_FALSE(introduction_->is_open()) << "whether a round ended or not";
-  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
-  EXPECT_EQ(introduction_->health_error(), introduction_->error());
+  EXPECT_THAT(introduction_->error(), HasSubstr("their scans may no longer expect it"));
+  EXPECT_EQ(introduction_->health_error(), "") << "the DNS may list nodes only once they are ready";
   take_nothing();
   EXPECT_FALSE(introduction_->is_open());
   Waited waited;
@@ -179,6 +190,37 @@ TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
   pass(known_for);
   EXPECT_FALSE(introduction_->is_open());
   take_round({.began_at = introduction_->now(), .is_listed = true});
+  EXPECT_TRUE(introduction_->is_open());
+}
+
+// They are cut off together: each records the other, and no scan of the others reads them.
+TEST_F(IntroductionTest, OnlySomeOthersRecordIt_IsNotKnownByThat) {
+  take({other_});
+  pass(known_for);
+  take_round({.began_at = introduction_->now(), .met = {other_}});
+  EXPECT_FALSE(introduction_->is_open());
+  take_round({.began_at = introduction_->now(), .met = {other_}, .are_all = true});
+  EXPECT_TRUE(introduction_->is_open());
+  pass(known_for);
+  take_round({.began_at = introduction_->now(), .are_all = true});
+  EXPECT_FALSE(introduction_->is_open()) << "there is none";
+}
+
+TEST_F(IntroductionTest, SourceConfirmsAfterTheFirstRound_IsOpenAtOnce) {
+  take_round({.began_at = introduction_->now(), .met = {other_}});
+  EXPECT_FALSE(introduction_->is_open());
+  introduction_->know(introduction_->now());
+  EXPECT_TRUE(introduction_->is_open());
+}
+
+TEST_F(IntroductionTest, SourceConfirmsBetweenRounds_IsNotedByTheNextOne) {
+  take({other_});
+  pass(known_for - seconds(1));
+  introduction_->know(introduction_->now());
+  take_nothing();
+  pass(seconds(2));
+  restart();
+  take_nothing();
   EXPECT_TRUE(introduction_->is_open());
 }
 
@@ -203,8 +245,7 @@ TEST_F(IntroductionTest, DaemonRestart_KnowsWhenItWasKnownLast) {
   restart();
   take_nothing();
   EXPECT_FALSE(introduction_->is_open());
-  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
-  EXPECT_EQ(introduction_->health_error(), "") << "the DNS may list nodes only once they are ready";
+  EXPECT_THAT(introduction_->error(), HasSubstr("their scans may no longer expect it"));
   take({other_});
   EXPECT_TRUE(introduction_->is_open());
 }
@@ -224,7 +265,7 @@ TEST_F(IntroductionTest, WhenItWasKnown_IsWrittenNowAndThenOnly) {
   take({other_});
   const auto first = persistence_->known_at();
   ASSERT_TRUE(first);
-  clock_.advance(known_for / 8 - seconds(1));
+  clock_.advance(std::chrono::minutes(90) - seconds(1));
   take({other_});
   EXPECT_EQ(persistence_->known_at(), first);
   clock_.advance(seconds(1));

@@ -74,7 +74,8 @@ TEST_F(NewNodeIntakeTest, MemberResponds_WaitingMarksAreAcknowledged) {
   take(taken, source_of("a/b"));
   boost::asio::co_spawn(
       context_,
-      introduction_.take({.began_at = introduction_.now(), .met = {{"b", tracker::InstanceId::random()}}}),
+      introduction_.take(
+          {.began_at = introduction_.now(), .met = {{"b", tracker::InstanceId::random()}}, .are_all = true}),
       rethrow);
   settle();
   ASSERT_TRUE(taken && *taken);

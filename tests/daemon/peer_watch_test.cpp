@@ -110,7 +110,8 @@ class PeerWatchTest : public SteppedNode {
 
   FakeCluster cluster_{clock_};
   static constexpr std::chrono::hours known_for{12};
-  Introduction introduction_{context_, pool_, *persistence_, "node", known_for, clock_, timers_};
+  Introduction introduction_{context_, pool_,  *persistence_, "node", std::chrono::nanoseconds::max(),
+                             clock_,   timers_};
   PeerWatch watch_{context_,
                    pool_,
                    {.cluster = "c",
@@ -348,6 +349,7 @@ TEST_F(PeerWatchTest, AloneUntilPeersAreSet_WaitsForOneOfThem) {
 
 // Scans of others may not expect it any more, and would not ask for its marks.
 TEST_F(PeerWatchTest, PeersDownForLong_MarksAreAcknowledgedOnlyWhileTheDnsListsThisDaemon) {
+  introduction_.set_known_for(known_for);
   watch_.set_peers({});
   const auto source = read_dns("x:7420", {"a", "c"});
   cluster_["c"].run = own_run;
@@ -368,13 +370,28 @@ TEST_F(PeerWatchTest, PeersDownForLong_MarksAreAcknowledgedOnlyWhileTheDnsListsT
   EXPECT_TRUE(is_open());
 }
 
-TEST_F(PeerWatchTest, PeersOfAListDownForLong_MarksAreAcknowledged) {
+TEST_F(PeerWatchTest, CutOffWithOneOther_IsNotKnownByThatOne) {
+  introduction_.set_known_for(known_for);
+  watch_.set_peers({});
+  const auto source = read_dns("x:7420", {"a", "b"});
   watch_.start();
   settle();
-  for (const char* host : {"a", "b"}) cluster_[host].is_down = true;
+  EXPECT_TRUE(is_open()) << "all have recorded it";
+  cluster_["a"].is_down = true;
   pass(known_for);
-  pass(known_for);
-  EXPECT_TRUE(is_open());
+  pass(seconds(30));
+  EXPECT_FALSE(is_open());
+}
+
+TEST_F(PeerWatchTest, DnsHasNoAddressAnyMore_LastKnownMembersAreRequested) {
+  watch_.set_peers({});
+  const auto source = read_dns("x:7420", {"a"});
+  watch_.start();
+  settle();
+  source->set("x:7420", {});
+  pass(seconds(30));
+  pass(seconds(30));
+  EXPECT_EQ(asked("a"), 3U);
 }
 
 TEST_F(PeerWatchTest, PeersReplacedDuringARoundWithoutAny_IsNotAlone) {

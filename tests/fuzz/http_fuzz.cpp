@@ -125,7 +125,7 @@ class Node {
                             .dns = nullptr,
                             .members_digest = 0,
                             .make_transport = fakes::LentTransport::maker(nobody_, nobody_)},
-        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr);
+        [this](const HttpRequest& request) { return routes_->cycle(request); }, *peers_, nullptr, clock_);
     api_ = std::make_unique<Api>(context_, node_.node, Api::Services{*intake_, *routes_, reports_, *gather_},
                                  access_, clock_);
     sessions_->service.handle = [this](const HttpRequest& request) {

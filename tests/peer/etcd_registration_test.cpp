@@ -135,15 +135,16 @@ TEST_F(EtcdRegistrationTest, DeadMember_IsForgottenByEtcdAndMayComeBack) {
   EXPECT_EQ(in_registry().size(), 2U);
 }
 
-TEST_F(EtcdRegistrationTest, MemberRestarts_ItsEarlierLeaseDoesNotMatter) {
+TEST_F(EtcdRegistrationTest, MemberRestarts_KeepsTheLeaseOfItsEntry) {
   ASSERT_TRUE(a_.refresh());
   const auto first = lease_of(member_a_);
   ASSERT_TRUE(a_.leave(client_));
-  auto restarted = node("a", "http://10.0.0.1:7420");
+  auto restarted = node("a", "http://10.0.0.1:7420", "j");
   ASSERT_TRUE(restarted.refresh());
+  EXPECT_EQ(lease_of(member_a_), first);
+  EXPECT_THAT(etcd_.leases, testing::SizeIs(2));
   etcd_.expire(first);
-  EXPECT_EQ(in_registry().size(), 1U);
-  ASSERT_TRUE(restarted.leave(client_));
+  ASSERT_TRUE(restarted.refresh());
   EXPECT_EQ(in_registry().size(), 1U);
 }
 
@@ -178,7 +179,7 @@ TEST_F(EtcdRegistrationTest, Removed_IsNoMemberWhateverRunRegisteredIt) {
 
 // Those put it under no lease, and evict by themselves.
 TEST_F(EtcdRegistrationTest, DeadMemberOfAnEarlierVersion_GetsALease) {
-  const std::string value = R"({"node":"b","url":"http://10.0.0.2:7420","instance":"i"})";
+  const std::string value = R"({"instance":"i","node":"b","url":"http://10.0.0.2:7420"})";
   etcd_.put(member_b_, value);
   etcd_.put(alive_b_, value, 7);
   ASSERT_TRUE(a_.refresh());

@@ -33,7 +33,7 @@ TEST_F(KnownPeersTest, RecordedStranger_IsPartialAndThenGoneByOneGap) {
   EXPECT_THAT(failed(first), ElementsAre("d"));
   EXPECT_THAT(first.gaps, IsEmpty());
   EXPECT_EQ(book_.at(stranger).cycle, tracker::CycleId());
-  for (int times = 0; times < 2; ++times) EXPECT_THAT(failed(scan()), ElementsAre("d"));
+  for (int times = 0; times < 3; ++times) EXPECT_THAT(failed(scan()), ElementsAre("d"));
   const auto gone = scan();
   EXPECT_TRUE(gone.complete());
   EXPECT_THAT(gone.gaps, ElementsAre("peer 'd' is no longer among the peers"));
@@ -182,6 +182,46 @@ TEST_F(KnownPeersTest, SilentWhileASourceListsIt_IsGoneOnlyForgetAfterThat) {
   EXPECT_THAT(scan_until_gone(cluster_.id("b")).gaps, ElementsAre("peer 'b' is no longer among the peers"));
 }
 
+TEST_F(KnownPeersTest, AnotherListedMemberIsSilentForAWhile_SilenceIsKept) {
+  cluster_.add("d");
+  listed_ = {"a", "b1", "d"};
+  expect_complete(scan());
+  listed_ = {"a", "b1"};
+  cluster_["d"].is_down = true;
+  for (int times = 0; times < 2; ++times) EXPECT_FALSE(scan().complete());
+  cluster_["b"].is_down = true;
+  EXPECT_FALSE(scan().complete());
+  cluster_["b"].is_down = false;
+  EXPECT_THAT(scan().gaps, ElementsAre("peer 'd' is no longer among the peers"));
+}
+
+// An address where nobody was ever read may be that of anybody.
+TEST_F(KnownPeersTest, UnknownListedAddressIsSilent_SilenceStartsOver) {
+  cluster_.add("d");
+  listed_ = {"a", "b1", "d"};
+  expect_complete(scan());
+  listed_ = {"a", "b1"};
+  cluster_["d"].is_down = true;
+  for (int times = 0; times < 3; ++times) EXPECT_FALSE(scan().complete());
+  listed_ = {"a", "b1", "nowhere"};
+  EXPECT_FALSE(scan().complete());
+  listed_ = {"a", "b1"};
+  EXPECT_THAT(scan_until_gone(cluster_.id("d")).gaps, ElementsAre("peer 'd' is no longer among the peers"));
+}
+
+// It may have acknowledged marks while it was the only member, and be cut off since.
+TEST_F(KnownPeersTest, RegisteredAndNeverRead_IsExpected) {
+  cluster_.add("d");
+  cluster_["d"].is_down = true;
+  const PeerId d = cluster_.id("d");
+  listed_ = {"a", "b1", "d"};
+  options_.members.not_alive = {"http://d:7420"};
+  options_.members.registered = {d};
+  EXPECT_FALSE(scan().complete()) << "it is new";
+  options_.members.registered = {};
+  EXPECT_THAT(scan_until_gone(d).gaps, ElementsAre("peer 'd' is no longer among the peers"));
+}
+
 TEST_F(KnownPeersTest, SilentWhileASourceCannotBeRead_IsGoneOnlyForgetAfterThat) {
   listed_ = {"a"};
   cluster_["b"].is_down = true;
@@ -224,6 +264,7 @@ TEST_F(KnownPeersTest, PeerThatIsGoneIsMetAgain_IsExpectedForForgetAfter) {
   scan_until_gone(b);
   for (const std::uint64_t run : {1U, 2U}) {
     cluster_.record("a", b, run);
+    EXPECT_FALSE(scan().complete()) << "its silence begins";
     EXPECT_THAT(scan_until_gone(b).gaps, ElementsAre("peer 'b' is no longer among the peers"));
     expect_complete(scan());
   }

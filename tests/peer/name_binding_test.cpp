@@ -324,6 +324,27 @@ TEST_F(NameBindingTest, NameThatEtcdListsAtASilentAddress_KeepsItsCursor) {
   EXPECT_EQ(book_.at(cluster_.id("b")), before);
 }
 
+// It lost its disk, and has registered at another address.
+TEST_F(NameBindingTest, HomeThatIsNotAliveInEtcd_KeepsNoNameFromAListedAddress) {
+  cluster_["b"].is_down = true;
+  cluster_.add("new", "b");
+  options_.members.listed_homes["b"] = {url("b"), url("new")};
+  options_.members.not_alive = {url("b")};
+  listed_ = {"a", "b", "x", "new"};
+  const auto gathered = scan();
+  EXPECT_TRUE(gathered.complete());
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'b' lost")));
+  EXPECT_TRUE(scan().gaps.empty());
+}
+
+TEST_F(NameBindingTest, HomeThatIsNotAliveInEtcd_KeepsItsNameFromAnAddressThatIsNotListedForIt) {
+  cluster_["b"].is_down = true;
+  options_.members.listed_homes["b"] = {url("b")};
+  options_.members.not_alive = {url("b")};
+  claim("b", instance_of("b"));
+  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+}
+
 // --- names that were never read ---
 
 TEST_F(NameBindingTest, NameNeverReadAtTwoAddresses_IsReadAtTheFirstWithAWarning) {

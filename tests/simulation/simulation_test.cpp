@@ -50,6 +50,9 @@ TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::sp
 TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 48)); }
 TEST(SimulationTest, RecordsLateBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::records_late, 80, 1)); }
 TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_too_little, 48)); }
+TEST(SimulationTest, AcknowledgesAloneBug_IsDetected) {
+  EXPECT_TRUE(is_noticed(Bug::acknowledges_alone, 80, 1));
+}
 TEST(SimulationTest, AdoptsInMemoryBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_in_memory, 80, 1)); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {

@@ -34,7 +34,7 @@ constexpr std::uint64_t run_of(std::uint64_t starts, std::uint64_t periods) {
 }
 
 // Of a start, however long it runs.
-constexpr std::uint64_t last_run_of(std::uint64_t starts) { return run_of(starts + 1, {}) - 1; }
+constexpr std::uint64_t last_run_of(std::uint64_t starts) { return run_of(starts + 1, 0) - 1; }
 
 enum class Standing {
   expected,  // a scan that does not read it is partial
