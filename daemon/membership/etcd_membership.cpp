@@ -84,7 +84,7 @@ std::function<peer::SourceListing()> EtcdMembership::lister() const {
     peer::EtcdClient client(
         *transport, clock_, options_.endpoints,
         {.user = options_.user, .password = secrets.etcd_password, .operation_max = call_max, .stop = stop});
-    return peer::EtcdMembers(client, options_.location, options_.self.url).list().front();
+    return peer::list_members(client, options_.location, options_.self.url);
   };
 }
 

@@ -155,8 +155,8 @@ std::string Introduction::error() const {
   if (is_open_ && is_known()) return {};
   const std::string and_so = source_error_.empty() ? "" : "; " + source_error_;
   if (persistence_.is_introduced() || is_open_) {
-    return "no source lists this node, nor do all other members respond, for so long that their scans may no "
-           "longer expect it (peers.forget_after). It acknowledges marks once that is so" +
+    return "no source has listed this node for so long that scans of others may no longer expect it "
+           "(peers.forget_after). It acknowledges marks once one does" +
            and_so;
   }
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "

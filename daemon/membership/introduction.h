@@ -29,8 +29,8 @@ namespace spoor::daemon {
 // reaches any member is not gone for long.
 //
 // Nor does one acknowledge a mark that was not *known* for `known_for`: no source lists it, it is not the
-// only member, and not all other members have recorded it. Scans may expect it no longer. That some have does
-// not count: they may be cut off with it. `known_for` is half of `peers.forget_after`, and a period of
+// only member, and not all that the DNS lists have recorded it. Scans may expect it no longer. That some have
+// does not count: they may be cut off with it. `known_for` is half of `peers.forget_after`, and a period of
 // records half of that (or an hour): a scan that has read the last record expects the instance for longer
 // than it acknowledges marks.
 //
@@ -63,7 +63,7 @@ class Introduction {
   struct Round {
     tracker::KnownAt began_at;
     std::vector<tracker::PeerId> met = {};  // the members that have recorded this node
-    bool are_all = false;                   // there are no others, as far as known
+    bool are_all = false;                   // there are no others, as a source says
     bool is_alone = false;                  // known to be the only member
     bool is_listed = false;                 // a source has its address
   };

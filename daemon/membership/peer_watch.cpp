@@ -219,7 +219,6 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
     round.states.push_back(std::move(state));
   });
   round.others = requests.size() - own_urls.size();
-  round.introduced.are_all = round.introduced.met.size() == round.others;
   // DNS names of a whole service list this node, too.
   for (const auto& endpoint : from_dns) {
     if (!own_urls.contains(endpoint.to_string())) round.dns_endpoints.push_back(endpoint);
@@ -243,6 +242,9 @@ asio::awaitable<void> PeerWatch::take(Round round) {
     const bool are_dns_good = std::ranges::all_of(
         dns_states_, [](const DnsState& dns) { return dns.error.empty() && dns.members > 0; });
     are_members_known = are_members_known && are_dns_good;
+    // Others may have joined that a source which can't be read would list.
+    const bool are_all_known = are_dns_good && !dns_states_.empty() && !options_.has_etcd;
+    round.introduced.are_all = are_all_known && round.introduced.met.size() == round.others;
     const bool is_unlisted = !dns_states_.empty() && are_dns_good && !round.introduced.is_listed;
     if (!std::exchange(is_unlisted_, is_unlisted) && is_unlisted) {
       spdlog::warn(

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace spoor::peer {
 
@@ -34,20 +35,13 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
   return listing;
 }
 
-EtcdMembers::EtcdMembers(EtcdClient& client, EtcdLocation location, std::string own_url)
-    : client_(client), location_(std::move(location)), own_url_(std::move(own_url)) {}
-
-std::vector<SourceListing> EtcdMembers::list() {
-  const auto registry = read_registry(client_, location_);
-  SourceListing listing{.source = "etcd", .listed = {}};
-  if (!registry) {
-    listing.problem = registry.error().message;
-  } else if (registry->entries.empty()) {
-    listing.problem = fmt::format("no node has registered under '{}' yet", key_prefix(location_));
-  } else {
-    listing = to_listing(*registry, own_url_);
-  }
-  return {std::move(listing)};
+SourceListing list_members(EtcdClient& client, const EtcdLocation& location, const std::string& own_url) {
+  const auto registry = read_registry(client, location);
+  if (registry && !registry->entries.empty()) return to_listing(*registry, own_url);
+  return {.source = "etcd",
+          .listed = {},
+          .problem = registry ? fmt::format("no node has registered under '{}' yet", key_prefix(location))
+                              : registry.error().message};
 }
 
 }  // namespace spoor::peer

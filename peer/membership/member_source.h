@@ -24,7 +24,7 @@ struct SourceListing {
   std::set<tracker::PeerId> registered = {};
 };
 
-// DNS names (thread-safe) or etcd (not).
+// DNS names. Thread-safe.
 class MemberSource {
  public:
   virtual ~MemberSource() = default;

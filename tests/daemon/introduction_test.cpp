@@ -178,7 +178,7 @@ TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
   EXPECT_TRUE(introduction_->is_open());
   pass(seconds(1));
   EXPECT_FALSE(introduction_->is_open()) << "whether a round ended or not";
-  EXPECT_THAT(introduction_->error(), HasSubstr("their scans may no longer expect it"));
+  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
   EXPECT_EQ(introduction_->health_error(), "") << "the DNS may list nodes only once they are ready";
   take_nothing();
   EXPECT_FALSE(introduction_->is_open());
@@ -245,7 +245,7 @@ TEST_F(IntroductionTest, DaemonRestart_KnowsWhenItWasKnownLast) {
   restart();
   take_nothing();
   EXPECT_FALSE(introduction_->is_open());
-  EXPECT_THAT(introduction_->error(), HasSubstr("their scans may no longer expect it"));
+  EXPECT_THAT(introduction_->error(), HasSubstr("scans of others may no longer expect it"));
   take({other_});
   EXPECT_TRUE(introduction_->is_open());
 }
