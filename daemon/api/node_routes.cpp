@@ -109,7 +109,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
         {409, "cycle_out_of_reach",
          fmt::format(
              "cycle {} is more than {} ahead of the one that node '{}' is in, which no cluster gets to by "
-             "counting; see \"Cycle numbers out of reach\" in docs/cluster.md",
+             "counting; see \"A cycle number out of reach\" in docs/operations.md",
              query->request.current.value, tracker::CycleId::jump_max, node.node)});
   }
   tracker::JournalPosition recorded = 0;

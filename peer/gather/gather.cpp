@@ -159,9 +159,10 @@ class Gathering::State {
     } else if (frame->sender.node != peer.name) {
       miss(peer, fmt::format("node '{}' answers in its place", frame->sender.node));
     } else if (frame->answer.current > tracker::reach_of(std::max(gathered_.cycle, peer.current))) {
-      miss(peer, fmt::format("it claims to be in cycle {} all at once, see \"Cycle numbers out of reach\" in "
-                             "docs/cluster.md",
-                             frame->answer.current.value));
+      miss(peer,
+           fmt::format("it claims to be in cycle {} all at once, see \"A cycle number out of reach\" in "
+                       "docs/operations.md",
+                       frame->answer.current.value));
     } else if (peer.name == options_.own_name && !options_.own_instance.is_none() &&
                frame->answer.instance != options_.own_instance) {
       miss(peer, "it has the name of this node, and is another daemon: give each node a name of its own");

@@ -115,8 +115,8 @@ void PeerFinder::drop_out_of_reach() {
     if (reached == CycleId{} || ahead->current <= tracker::reach_of(reached)) return;
     gathered_.peers.push_back(
         {ahead->name, ahead->url, false,
-         fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"Cycle numbers out of "
-                     "reach\" in docs/cluster.md",
+         fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"A cycle number out "
+                     "of reach\" in docs/operations.md",
                      ahead->current.value, reached.value)});
     gathered_.book.try_emplace(ahead->id());
     refused_.insert(ahead->id());
