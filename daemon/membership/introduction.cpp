@@ -17,7 +17,8 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds patience{5'000};  // less than a writer waits
 constexpr tracker::KnownAt never{base::SteadyTime(base::SteadyTime::duration::min() / 2),
                                  base::WallTime(base::WallTime::duration::min() / 2)};
-constexpr int notes_per_known_for = 8;  // a note is older than the truth by that part of it
+constexpr std::chrono::minutes just_now{1};  // two rounds
+constexpr int notes_per_known_for = 8;       // a note is older than the truth by that part of it
 
 }  // namespace
 
@@ -32,6 +33,8 @@ Introduction::Introduction(asio::io_context& context, asio::thread_pool& pool,
       known_for_(known_for),
       known_steady_(persistence.known_at().value_or(never).steady),
       known_wall_(persistence.known_at().value_or(never).wall),
+      recorded_at_(never),
+      must_be_recorded_(!is_known()),
       opened_(context, asio::steady_timer::time_point::max()),
       patience_(timers.make()) {}
 
@@ -41,39 +44,40 @@ std::optional<tracker::Joined> Introduction::self() const {
 }
 
 // The steady clock stops while the machine sleeps, and the wall clock may be set: the longer time counts.
-bool Introduction::is_known() const {
+std::chrono::nanoseconds Introduction::since(const tracker::KnownAt& at) const {
   const auto [steady, wall] = now();
-  return std::max<std::chrono::nanoseconds>(steady - known_steady_.load(), wall - known_wall_.load()) <
-         known_for_.load();
+  return std::max<std::chrono::nanoseconds>(steady - at.steady, wall - at.wall);
 }
 
-// One that may be gone for scans is recorded anew, whatever the time: the machine may have been asleep.
+bool Introduction::is_known() const { return since({known_steady_, known_wall_}) < known_for_.load(); }
+
 void Introduction::begin_round() {
   const std::chrono::nanoseconds period = std::clamp<std::chrono::nanoseconds>(
       known_for_.load() / 2, std::chrono::minutes(1), std::chrono::hours(1));
   const auto now = clock_.steady_now();
   if (!period_began_at_) period_began_at_ = now;
-  if (now - *period_began_at_ < period && is_known()) return;
+  is_round_anew_ = must_be_recorded_ || !is_known();
+  if (now - *period_began_at_ < period && !is_round_anew_) return;
   period_began_at_ = now;
   ++periods_;
 }
 
 void Introduction::know(const tracker::KnownAt& at) {
-  const bool was_open = is_open();
+  if (!is_known()) {
+    must_be_recorded_ = since(recorded_at_) > just_now;
+    is_open_ = false;
+  }
   known_steady_ = at.steady;
   known_wall_ = at.wall;
-  if (is_open_ && !was_open && is_open()) {
-    spdlog::info("this node is known in the cluster again: marks are acknowledged");
-    is_logged_ = false;
-    stop();
-  }
-  open_if_may();
+  open_if_may(false);
 }
 
 // Not before a round has ended: others may have evicted it.
-void Introduction::open_if_may() {
-  if (is_open_ || !has_asked_ || !is_known() || !persistence_.is_introduced()) return;
+void Introduction::open_if_may(bool is_alone) {
+  const bool may_be_read = is_alone || persistence_.is_introduced();
+  if (is_open_ || !has_asked_ || must_be_recorded_ || !is_known() || !may_be_read) return;
   is_open_ = true;
+  if (std::exchange(is_logged_, false)) spdlog::info("marks are acknowledged");
   stop();
 }
 
@@ -113,18 +117,17 @@ base::Result<> Introduction::note(bool is_met) {
 asio::awaitable<void> Introduction::take(Round round) {
   for (const tracker::PeerId& member : round.met) record({member, 0});
   const bool is_first = !persistence_.is_introduced();
-  if (round.is_alone || round.is_listed || (round.are_all && !round.met.empty())) know(round.began_at);
   const bool is_met = !round.met.empty();
+  if (is_met || round.is_alone) {
+    recorded_at_ = round.began_at;
+    must_be_recorded_ = must_be_recorded_ && !is_round_anew_;
+  }
+  if (round.is_listed || (round.are_all && is_met)) know(round.began_at);
   const auto noted = co_await run_on(pool_, [this, is_met] { return note(is_met); });
   if (!noted) co_return;
+  if (is_first && is_met) spdlog::info("node '{}' has recorded this one", round.met.front().name);
   has_asked_ = true;
-  const bool was_open = is_open_;
-  if (round.is_alone && is_known()) is_open_ = true;
-  open_if_may();
-  if (was_open || !is_open_) co_return;
-  if (is_first && is_met)
-    spdlog::info("node '{}' has recorded this one: marks are acknowledged", round.met.front().name);
-  stop();
+  open_if_may(round.is_alone);
 }
 
 asio::awaitable<std::string> Introduction::wait() {

@@ -28,11 +28,11 @@ namespace spoor::daemon {
 // recorded anew, since others may have evicted it. So it is with each hour that it runs: an instance that
 // reaches any member is not gone for long.
 //
-// Nor does one acknowledge a mark that was not *known* for `known_for`: no source lists it, it is not the
-// only member, and not all that the DNS lists have recorded it. Scans may expect it no longer. That some have
-// does not count: they may be cut off with it. `known_for` is half of `peers.forget_after`, and a period of
-// records half of that (or an hour): a scan that has read the last record expects the instance for longer
-// than it acknowledges marks.
+// Nor does one acknowledge a mark that was not *known* for `known_for`: no source lists it, and not all that
+// the DNS lists have recorded it. Scans may expect it no longer. That some have recorded it does not count:
+// they may be cut off with it. Once it is known again, it is recorded anew first, since it may be gone for
+// scans. `known_for` is half of `peers.forget_after`, and a period of records half of that (or an hour): a
+// scan that has read the last record expects the instance for longer than it acknowledges marks.
 //
 // Lives on the thread of `context`; all references must outlive it.
 class Introduction {
@@ -97,8 +97,9 @@ class Introduction {
 
  private:
   bool is_member() const { return !tracker::is_leaving(persistence_.membership()); }
+  std::chrono::nanoseconds since(const tracker::KnownAt& at) const;
   bool is_known() const;
-  void open_if_may();
+  void open_if_may(bool is_alone);
   base::Result<> note(bool is_met);
   boost::asio::awaitable<void> end_waiting();
 
@@ -113,6 +114,9 @@ class Introduction {
   std::atomic<std::uint64_t> periods_ = 0;
   std::optional<base::SteadyTime> period_began_at_;
   bool has_asked_ = false;  // a round has ended
+  tracker::KnownAt recorded_at_;
+  bool must_be_recorded_;       // in a round that begins since: it was not known
+  bool is_round_anew_ = false;  // the last round that has begun has done so since
   std::atomic<bool> is_open_ = false;
   boost::asio::steady_timer opened_;  // never expires; cancelled to wake those that wait
   const std::unique_ptr<Timer> patience_;

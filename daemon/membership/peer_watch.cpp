@@ -170,7 +170,7 @@ asio::awaitable<PeerWatch::Round> PeerWatch::poll(std::shared_ptr<Dns> dns, std:
   if (dns->source) listings = dns->source->list();
   std::set<std::string> listed_urls;  // by DNS, now
   for (peer::SourceListing& listing : listings) {
-    if (listing.problem.empty()) listed_urls.insert(listing.listed.begin(), listing.listed.end());
+    listed_urls.insert(listing.listed.begin(), listing.listed.end());
     std::vector<std::string>& urls = dns->last_known[listing.source];
     const std::size_t found = listing.listed.size();
     if (listing.problem.empty() && found > 0)

@@ -264,7 +264,7 @@ class Gathering::State {
       return entry.second.is_expected() && entry.second.cycle == CycleId();
     }));
     bool are_too_many = false;
-    for (const PeerId& id : options_.members.registered) joined_.try_emplace(id, 0);
+    for (const auto& [id, is_alive] : options_.members.registered) joined_.try_emplace(id, 0);
     for (const auto& [id, run] : joined_) {
       if (!gathered_.book.contains(id) && ++unread > unread_max) {
         are_too_many = true;
@@ -324,7 +324,7 @@ class Gathering::State {
     for (const PeerOutcome& peer : gathered_.peers) {
       if (!peer.ok) failed_.insert(peer.name);
     }
-    find_listed_silent();
+    find_silent_homes();
     for (auto& [id, peer] : gathered_.book) {
       const bool is_running = is_running_.contains(id) || finder_.refused().contains(id);
       const bool is_needed = !options_.own_only || id.name == options_.own_name;
@@ -346,7 +346,7 @@ class Gathering::State {
       }
       if (!is_new && options_.members.unknown_sources.empty())
         peer.silent += std::min(options_.since_last_scan, options_.forget_after / 4);
-      if (listed_silent_.contains(id.name) || listed_silent_.contains("")) peer.silent = {};
+      if (may_see_itself_listed(id, peer)) peer.silent = {};
       if (!is_new && !may_be_running(id, peer) && peer.silent >= options_.forget_after) {
         gathered_.gaps.push_back(fmt::format("peer '{}' is no longer among the peers", id.name));
         peer.standing = Standing::gone;
@@ -374,24 +374,25 @@ class Gathering::State {
            !options_.members.unknown_sources.empty() || is_listed_silent();
   }
 
-  // Those that may see themselves listed, by a source that they read as well: so long they acknowledge marks,
-  // though they reach no member.
-  void find_listed_silent() {
-    std::map<std::string, std::set<std::string>> names;  // by URL
-    for (const auto& [name, urls] : options_.members.listed_homes) {
-      for (const std::string& url : urls) names[url].insert(name);
-    }
+  // By a source that it reads as well: so long it acknowledges marks, though it reaches no member. The DNS
+  // does not say whose a silent address is: it is that of the peer that was read there, or anybody's.
+  bool may_see_itself_listed(const PeerId& id, const KnownPeer& peer) const {
+    const auto registered = options_.members.registered.find(id);
+    if (registered != options_.members.registered.end() && registered->second) return true;
+    return silent_homes_.contains(peer.home) || silent_homes_.contains("") ||
+           (peer.home.empty() && !silent_homes_.empty());
+  }
+
+  void find_silent_homes() {
+    std::set<std::string> homes;
     for (const auto& [id, peer] : gathered_.book) {
-      if (peer.is_expected() && !peer.home.empty()) names[peer.home].insert(id.name);
+      if (peer.is_expected()) homes.insert(peer.home);
     }
+    std::set<std::string> named = options_.members.named_urls;
+    for (const auto& [name, urls] : options_.members.listed_homes) named.insert(urls.begin(), urls.end());
     for (const PeerFinder::Silent& each : finder_.silent()) {
-      if (!each.is_alive || options_.members.named_urls.contains(each.url)) continue;
-      const auto found = names.find(each.url);
-      if (found == names.end()) {
-        listed_silent_.insert("");
-      } else {
-        listed_silent_.insert(found->second.begin(), found->second.end());
-      }
+      if (each.is_alive && !named.contains(each.url))
+        silent_homes_.insert(homes.contains(each.url) ? each.url : "");
     }
   }
 
@@ -449,13 +450,12 @@ class Gathering::State {
   std::map<PeerId, std::uint64_t> joined_;  // according to the records of those that were read
   std::map<PeerId, tracker::Retired> retired_;
   std::set<PeerId> is_read_;
-  std::set<PeerId> is_closed_;    // read, and acknowledges no more marks
-  std::set<PeerId> is_running_;   // found, and not read
-  std::set<std::string> failed_;  // the names of those that were not read
-  std::set<std::string> unread_;  // the homes of expected peers that were not read
-  // The names at listed addresses that are silent; empty: one may be anybody's.
-  std::set<std::string> listed_silent_;
-  double answered_items_ = 0;  // the sum over the merged responses
+  std::set<PeerId> is_closed_;          // read, and acknowledges no more marks
+  std::set<PeerId> is_running_;         // found, and not read
+  std::set<std::string> failed_;        // the names of those that were not read
+  std::set<std::string> unread_;        // the homes of expected peers that were not read
+  std::set<std::string> silent_homes_;  // that the DNS lists; empty: of nobody that was read
+  double answered_items_ = 0;           // the sum over the merged responses
   double unmerged_items_ = 0;
 };
 

@@ -23,7 +23,7 @@ SourceListing to_listing(const Registry& registry, const std::string& own_url) {
     const std::string url = entry.endpoint.to_string();
     listing.homes[entry.member.node].insert(url);
     if (const auto instance = tracker::InstanceId::parse(entry.member.instance))
-      listing.registered.insert({entry.member.node, *instance});
+      listing.registered[{entry.member.node, *instance}] |= entry.is_alive();
     if (!alive_urls.contains(url)) listing.not_alive.insert(url);
     // It is alive at another URL.
     const bool has_moved = !entry.is_alive() && alive.contains({entry.member.node, entry.member.instance});

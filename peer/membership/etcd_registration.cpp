@@ -12,14 +12,10 @@ EtcdRegistration::EtcdRegistration(EtcdClient& client, const base::Clock& clock,
 
 base::Result<> EtcdRegistration::refresh() {
   const auto asked_at = clock_.steady_now();
-  if (lease_ == EtcdLease()) {  // or each start would leave one behind
-    if (const auto done = read(); !done) return done;
-    const auto own =
-        std::ranges::find_if(registry_.entries, [&](const auto& entry) { return is_self(entry); });
-    if (own != registry_.entries.end()) lease_ = own->lease;
-  }
   if (const auto done = hold(lease_, options_.forget_after); !done) return done;
+  const EtcdLease before = alive_lease_;
   if (const auto done = hold(alive_lease_, options_.ttl); !done) return done;
+  if (alive_lease_ != before) confirmed_at_.reset();
   if (const auto done = read(); !done) return done;
   if (const auto done = check_self(); !done) return done;
   confirmed_at_ = asked_at;
@@ -58,7 +54,6 @@ base::Result<> EtcdRegistration::hold(EtcdLease& lease, std::chrono::seconds ttl
     if (!kept) return kept.error();
     if (*kept) return {};
     lease = {};
-    confirmed_at_.reset();
   }
   const auto granted = client_.grant(ttl);
   if (!granted) return granted.error();
@@ -82,8 +77,10 @@ base::Result<> EtcdRegistration::read() {
 base::Result<> EtcdRegistration::check_self() {
   conflict_.clear();
   bool is_there = false;
+  EtcdLease former;
   for (const RegistryEntry& entry : registry_.entries) {
     if (entry.member.node != options_.self.node) continue;
+    if (is_self(entry) && entry.lease != lease_) former = entry.lease;
     is_there = is_there ||
                (entry.member == options_.self && entry.lease == lease_ && entry.alive_lease == alive_lease_);
     const bool is_ours =
@@ -96,7 +93,9 @@ base::Result<> EtcdRegistration::check_self() {
   }
   if (is_there) return {};
   read_at_.reset();
-  return register_member(client_, options_.location, options_.self, lease_, alive_lease_);
+  const auto done = register_member(client_, options_.location, options_.self, lease_, alive_lease_);
+  if (!done || former == EtcdLease()) return done;
+  return client_.revoke(former);  // or each start would leave one behind
 }
 
 // Of versions that put members under no lease: a node of one that does not return would stay a member.

@@ -20,8 +20,8 @@ struct SourceListing {
   std::set<std::string> not_alive = {};
   // The URLs at which nodes are listed, by name; empty if the source knows no names.
   std::map<std::string, std::set<std::string>> homes = {};
-  // Those that have registered: each may have acknowledged marks.
-  std::set<tracker::PeerId> registered = {};
+  // Those that have registered, and whether they are alive: each may have acknowledged marks.
+  std::map<tracker::PeerId, bool> registered = {};
 };
 
 // DNS names. Thread-safe.

@@ -16,11 +16,10 @@ namespace spoor::peer {
 struct MembershipView {
   std::vector<base::Endpoint> endpoints;  // the own one first, each once, those that are not alive last
   std::map<std::string, std::set<std::string>> listed_homes;  // the URLs at which sources list nodes, by name
-  std::set<std::string> not_alive;  // URLs that are listed only by sources that say so
-  std::set<tracker::PeerId>
-      registered;  // may have acknowledged marks, whether others have recorded them or not
-  std::vector<std::string> unknown_sources;  // sources that failed, and why: members may be missing
-  std::set<std::string> named_urls;          // the own endpoint and `peers.static`: named by the operator
+  std::set<std::string> not_alive;
+  std::map<tracker::PeerId, bool> registered;  // SourceListing::registered
+  std::vector<std::string> unknown_sources;    // sources that failed, and why: members may be missing
+  std::set<std::string> named_urls;            // the own endpoint and `peers.static`: named by the operator
 };
 
 // `own`: of the node's own daemon.

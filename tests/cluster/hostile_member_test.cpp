@@ -26,9 +26,12 @@ class HostileMemberTest : public ClusterUsageTest {
     scan_all();
     configure(node(0), [this](json& config) {
       config["peers"]["static"] = json::array({url_of(node(1)), hostile_.url()});
-      config["peers"]["timeout"] = "600ms";
+      config["peers"]["timeout"] = timeout;
     });
   }
+
+  // Long for an honest member on a busy machine.
+  static constexpr const char* timeout = "4s";
 
   static json honest() {
     return {{"path", ""},
@@ -298,7 +301,7 @@ TEST_F(HostileMemberTest, NoResponse_IsMissing) {
                    const std::string response = CannedServer::response(honest().dump());
                    for (std::size_t at = 0; at < response.size(); ++at) {
                      if (!connection.send(response.substr(at, 1))) return;
-                     std::this_thread::sleep_for(std::chrono::milliseconds(at < 20 ? 10 : 1000));
+                     std::this_thread::sleep_for(std::chrono::milliseconds(at < 20 ? 10 : 8000));
                    }
                  }),
                  "a byte at a time");

@@ -61,6 +61,7 @@ class IntroductionTest : public SteppedNode {
   }
 
   void take_round(Introduction::Round round) {
+    introduction_->begin_round();
     boost::asio::co_spawn(context_, introduction_->take(std::move(round)), rethrow);
     settle();
   }
@@ -123,7 +124,7 @@ TEST_F(IntroductionTest, Alone_IsNotRecordedByAnybody) {
 }
 
 TEST_F(IntroductionTest, EachHourAndEachStart_HasALargerRun) {
-  introduction_->know(introduction_->now());
+  take({other_});
   const auto run = [&] {
     introduction_->begin_round();
     return introduction_->self()->run;
@@ -184,13 +185,10 @@ TEST_F(IntroductionTest, NotKnownForSoLong_RefusesUntilItIs) {
   EXPECT_FALSE(introduction_->is_open());
   Waited waited;
   wait(waited);
-  introduction_->know(introduction_->now());
-  settle();
-  EXPECT_EQ(waited, "") << "etcd lists it";
+  take({other_});
+  EXPECT_EQ(waited, "") << "a source lists it";
   pass(known_for);
   EXPECT_FALSE(introduction_->is_open());
-  take_round({.began_at = introduction_->now(), .is_listed = true});
-  EXPECT_TRUE(introduction_->is_open());
 }
 
 // They are cut off together: each records the other, and no scan of the others reads them.
@@ -204,6 +202,34 @@ TEST_F(IntroductionTest, OnlySomeOthersRecordIt_IsNotKnownByThat) {
   pass(known_for);
   take_round({.began_at = introduction_->now(), .are_all = true});
   EXPECT_FALSE(introduction_->is_open()) << "there is none";
+}
+
+// Scans may have forgotten it: they learn that it is back by a record alone.
+TEST_F(IntroductionTest, KnownAgain_IsRecordedAnewFirst) {
+  take({other_});
+  const auto run = introduction_->self()->run;
+  pass(known_for);
+  introduction_->know(introduction_->now());
+  EXPECT_FALSE(introduction_->is_open());
+  take({});
+  EXPECT_FALSE(introduction_->is_open()) << "nobody responds";
+  take({other_});
+  EXPECT_TRUE(introduction_->is_open());
+  EXPECT_GT(introduction_->self()->run, run);
+}
+
+TEST_F(IntroductionTest, KnownAgainDuringARound_IsRecordedByTheNextOne) {
+  take({other_});
+  pass(known_for - seconds(1));
+  introduction_->begin_round();
+  const auto began_at = introduction_->now();
+  pass(seconds(1));
+  introduction_->know(introduction_->now());
+  boost::asio::co_spawn(context_, introduction_->take({.began_at = began_at, .met = {other_}}), rethrow);
+  settle();
+  EXPECT_FALSE(introduction_->is_open()) << "that round had the number of the last one";
+  take({other_});
+  EXPECT_TRUE(introduction_->is_open());
 }
 
 TEST_F(IntroductionTest, SourceConfirmsAfterTheFirstRound_IsOpenAtOnce) {
@@ -250,15 +276,21 @@ TEST_F(IntroductionTest, DaemonRestart_KnowsWhenItWasKnownLast) {
   EXPECT_TRUE(introduction_->is_open());
 }
 
-// The clocks of two boots are not comparable.
-TEST_F(IntroductionTest, MachineReboot_IsToBeKnownAnew) {
+TEST_F(IntroductionTest, MachineReboot_GoesByTheTimeOfDay) {
   take({other_});
+  clock_.advance(known_for - seconds(1));
   boot_id_ = "another boot";
   restart();
   take_nothing();
+  EXPECT_TRUE(introduction_->is_open());
+  clock_.advance(seconds(1));
   EXPECT_FALSE(introduction_->is_open());
-  take_round({.began_at = introduction_->now(), .is_listed = true});
-  EXPECT_TRUE(introduction_->is_open()) << "it was recorded once";
+  take({other_});
+  clock_.set_wall(clock_.wall_now() - seconds(1));
+  boot_id_ = "a third boot";
+  restart();
+  take_nothing();
+  EXPECT_FALSE(introduction_->is_open()) << "the clock was set back, nobody knows by how much";
 }
 
 TEST_F(IntroductionTest, WhenItWasKnown_IsWrittenNowAndThenOnly) {

@@ -216,7 +216,7 @@ TEST_F(KnownPeersTest, RegisteredAndNeverRead_IsExpected) {
   const PeerId d = cluster_.id("d");
   listed_ = {"a", "b1", "d"};
   options_.members.not_alive = {"http://d:7420"};
-  options_.members.registered = {d};
+  options_.members.registered = {{d, false}};
   EXPECT_FALSE(scan().complete()) << "it is new";
   options_.members.registered = {};
   EXPECT_THAT(scan_until_gone(d).gaps, ElementsAre("peer 'd' is no longer among the peers"));

@@ -185,7 +185,13 @@ void World::isolate(std::size_t at, std::uint32_t how) {
 
 void World::heal() {
   cuts_.clear();
-  for (const auto& host : hosts_) host->is_listed = true;
+  for (const auto& host : hosts_) {
+    if (!is_known(*host)) {  // scans may have forgotten it: it is recorded anew first
+      host->acknowledges = false;
+      host->greets_soon = true;
+    }
+    host->is_listed = true;
+  }
 }
 
 // --- events of nodes ---

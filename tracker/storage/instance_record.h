@@ -55,7 +55,7 @@ constexpr bool is_leaving(Membership membership) {
   return membership == Membership::retiring || membership == Membership::retired;
 }
 
-// When other members, or a source of members, knew the instance for certain. Comparable on one boot only.
+// When other members, or a source of members, knew the instance for certain. `steady` is of one boot only.
 struct KnownAt {
   base::SteadyTime steady;
   base::WallTime wall;
@@ -86,7 +86,7 @@ struct InstanceRecord {
 
   Membership membership = Membership::member;
 
-  // In whole milliseconds; none: not known, as after a boot.
+  // In whole milliseconds.
   std::optional<KnownAt> known_at = {};
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;

@@ -54,8 +54,13 @@ base::Result<> Persistence::begin() {
     is_introduced_ = last.is_introduced;
     runs_ = last.runs;
     membership_ = last.membership;
+    known_at_ = last.known_at;
     const bool is_same_boot = !options_.boot_id.empty() && last.boot_id == options_.boot_id;
-    if (is_same_boot) known_at_ = last.known_at;
+    if (known_at_ && !is_same_boot) {  // only the time of day goes on
+      const auto elapsed = clock_.wall_now() - known_at_->wall;
+      known_at_->steady = clock_.steady_now() - elapsed;
+      if (elapsed.count() < 0) known_at_.reset();
+    }
   } else if (living && (*input.record)->membership == Membership::retired) {
     membership_ = Membership::returned;
   }

@@ -92,7 +92,7 @@ class Persistence {
 
   // Whether this instance may acknowledge marks (InstanceRecord). Thread-safe.
   bool is_introduced() const { return is_introduced_; }
-  // As it was noted last, on this boot of the machine. Thread-safe.
+  // As it was noted last, on the clocks of this boot. Thread-safe.
   std::optional<KnownAt> known_at() const;
   // Durable on success.
   base::Result<> note_known(const KnownAt& at, bool is_introduced);
