@@ -44,7 +44,7 @@ TEST(SimulationTest, ChainSplitOverTwoCyclesBug_IsDetected) { EXPECT_TRUE(is_not
 TEST(SimulationTest, LiveCycleExcludedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::live_excluded, 8)); }
 TEST(SimulationTest, JoinUnrecordedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::join_unrecorded, 16)); }
 TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
-  EXPECT_TRUE(is_noticed(Bug::acknowledges_early, 16));
+  EXPECT_TRUE(is_noticed(Bug::acknowledges_early, 48));
 }
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::span_skipped, 8)); }
 TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 48)); }
