@@ -108,7 +108,7 @@ base::Result<> Introduction::note(bool is_met) {
   const bool is_old = known.steady - persistence_.known_at().value_or(never).steady >=
                       known_for_.load() / notes_per_known_for;
   if (!is_first && !is_old) return {};
-  const auto noted = persistence_.note_known(known, is_met);
+  auto noted = persistence_.note_known(known, is_met);
   if (noted) return noted;
   spdlog::error("that the cluster knows this node is not stored: {}", noted.error().message);
   return is_first ? noted : base::Result<>();

@@ -93,7 +93,7 @@ base::Result<> EtcdRegistration::check_self() {
   }
   if (is_there) return {};
   read_at_.reset();
-  const auto done = register_member(client_, options_.location, options_.self, lease_, alive_lease_);
+  auto done = register_member(client_, options_.location, options_.self, lease_, alive_lease_);
   if (!done || former == EtcdLease()) return done;
   return client_.revoke(former);  // or each start would leave one behind
 }

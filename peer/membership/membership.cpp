@@ -56,9 +56,14 @@ MembershipView merge_members(const std::optional<base::Endpoint>& own,
     not_alive.insert(listing.not_alive.begin(), listing.not_alive.end());
   }
   std::ranges::set_difference(not_alive, elsewhere, std::inserter(view.not_alive, view.not_alive.end()));
-  std::ranges::stable_partition(view.endpoints, [&](const base::Endpoint& each) {
-    return (own && each == *own) || !not_alive.contains(each.to_string());
+  std::vector<base::Endpoint> late;
+  std::erase_if(view.endpoints, [&](const base::Endpoint& each) {
+    const bool is_own = own && each == *own;
+    const bool is_late = !is_own && not_alive.contains(each.to_string());
+    if (is_late) late.push_back(each);
+    return is_late;
   });
+  view.endpoints.insert(view.endpoints.end(), late.begin(), late.end());
   return view;
 }
 

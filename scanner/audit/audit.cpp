@@ -17,17 +17,6 @@ namespace {
 constexpr std::size_t open_levels = 16;
 constexpr std::size_t anchor_distance = 64;
 
-// Names that the rules ignore change a directory's own times, and no mark can cover that.
-bool has_other_entries(const DirectoryRow& row, const Listing& listing) {
-  if (row.entries != 0) return row.entries != listing.entries;
-  return row.own.files != listing.own.files || row.own.bytes != listing.own.bytes;
-}
-
-// An older Spoor read it last: the walk finds them.
-bool has_unknown_links(const DirectoryRow& row, const Listing& listing) {
-  return row.entries == 0 && !listing.linked.empty();
-}
-
 std::string_view parent_bytes(std::string_view path, const DirectoryRow& row) {
   return path.size() == row.name.size() ? "" : path.substr(0, path.size() - row.name.size() - 1);
 }
@@ -147,12 +136,11 @@ base::Result<> Audit::visit(const DirectoryRow& row, const std::string& path) {
   if (!listing || listing->incomplete) {
     differs_without_count(open_.size() - 1, path);
     if (!listing) leave(open_.size() - 1);
-  } else if (listing->signature == row.signature) {
-    if (has_unknown_links(row, *listing)) differs_without_count(open_.size() - 1, path);
-  } else {
+  } else if (listing->signature != row.signature) {
     const auto linked = may_be_a_link(row, *listing, path);
     if (!linked) return linked.error();
-    if (*linked || level.is_uncertain || !has_other_entries(row, *listing)) {
+    // Names that the rules ignore change a directory's own times, and no mark can cover that.
+    if (*linked || level.is_uncertain || row.entries == listing->entries) {
       differs_without_count(open_.size() - 1, path);
     } else {
       differs(level, path, listing->ctime_ns);
@@ -164,7 +152,6 @@ base::Result<> Audit::visit(const DirectoryRow& row, const std::string& path) {
 // A name that comes or goes elsewhere changes the ctime of the file under all its names, and is marked there.
 base::Result<bool> Audit::may_be_a_link(const DirectoryRow& row, const Listing& listing,
                                         std::string_view path) {
-  if (has_unknown_links(row, listing)) return true;
   if (listing.own != row.own) return false;
   return context_.transaction.links().holds_any(drive_, path);
 }

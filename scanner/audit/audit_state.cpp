@@ -39,25 +39,12 @@ std::optional<AuditState> AuditState::parse(const std::string& text) {
     state.is_at_end_ = from.at("is_at_end").get<bool>();
     state.last_round_ = samples(from.at("last_round"));
     state.this_round_ = samples(from.at("this_round"));
-    if (from.contains("round_began_ns")) {
-      state.take_over_round_begun_at(from_ns(from.at("round_began_ns").get<std::int64_t>()));
-    } else {
-      state.now_ = from_ns(from.at("now_ns").get<std::int64_t>());
-      state.elapsed_ = std::chrono::nanoseconds(from.at("elapsed_ns").get<std::int64_t>());
-    }
+    state.now_ = from_ns(from.at("now_ns").get<std::int64_t>());
+    state.elapsed_ = std::chrono::nanoseconds(from.at("elapsed_ns").get<std::int64_t>());
     return state;
   } catch (const json::exception&) {
     return std::nullopt;
   }
-}
-
-// The time of the last scan is not known, but it is not before that of any reading.
-void AuditState::take_over_round_begun_at(base::WallTime began) {
-  now_ = std::max(began, all_read_at_);
-  for (const auto* const round : {&last_round_, &this_round_}) {
-    for (const Sample& each : *round) now_ = std::max(now_, each.at);
-  }
-  elapsed_ = now_ - began;
 }
 
 std::string AuditState::to_text() const {
@@ -75,14 +62,6 @@ std::string AuditState::to_text() const {
               {"last_round", list(last_round_)},
               {"this_round", list(this_round_)}}
       .dump();
-}
-
-AuditState AuditState::of_one_drive() const {
-  AuditState state = begun(oldest());
-  state.now_ = now_;
-  state.elapsed_ = elapsed_;
-  state.is_at_end_ = is_at_end_;
-  return state;
 }
 
 bool AuditState::advance_to(base::WallTime now, std::chrono::nanoseconds period) {

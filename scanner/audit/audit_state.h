@@ -24,14 +24,9 @@ class AuditState {
   // All was read at `now`, as by a walk of everything: a round begins.
   static AuditState begun(base::WallTime now);
 
-  // Reads what to_text() returned, here or in versions that had one round for all drives; nothing if the text
-  // is no state.
+  // Reads what to_text() returned; nothing if the text is no state.
   static std::optional<AuditState> parse(const std::string& text);
   std::string to_text() const;
-
-  // What a round through all drives proves for each of them: nothing counts as read in a round that is not
-  // over.
-  AuditState of_one_drive() const;
 
   // First in each scan: counts the time since the last one, and begins the next round if this one is at its
   // end and its period is over. Returns whether a round began.
@@ -57,7 +52,6 @@ class AuditState {
 
   static constexpr std::size_t samples_max = 256;
 
-  void take_over_round_begun_at(base::WallTime began);
   void date_back_by(std::chrono::nanoseconds step);
 
   base::WallTime now_;                   // of the last scan

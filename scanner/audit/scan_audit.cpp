@@ -12,11 +12,6 @@ namespace {
 // Marks come first: what is due for the audit and was not read in this time is left for the next scan.
 constexpr std::chrono::minutes time_max{10};
 
-// Of versions that had one round for all drives: its state; and the drive it had reached, with NUL and the
-// path if there was one.
-constexpr const char* shared_state_key = "audit";
-constexpr const char* shared_position_key = "audit_position";
-
 }  // namespace
 
 base::Result<DifferingPaths> ScanAudit::run(const std::vector<KnownDrive>& drives, bool walks_everything) {
@@ -37,23 +32,12 @@ base::Result<ScanAudit::OnDrive> ScanAudit::restore(const KnownDrive& drive) {
   OnDrive on{drive, AuditState::begun(context_.input.started_at), std::nullopt};
   const auto own = context_.transaction.setting(audit_key(drive.id));
   if (!own) return own.error();
-  if (*own) {
-    const std::size_t end = (*own)->find('\0');
-    const auto state = AuditState::parse((*own)->substr(0, end));
-    if (!state) return on;
-    on.state = *state;
-    if (end != std::string::npos) on.position = (*own)->substr(end + 1);
-    return on;
-  }
-  const auto text = context_.transaction.setting(shared_state_key);
-  if (!text) return text.error();
-  const auto position = context_.transaction.setting(shared_position_key);
-  if (!position) return position.error();
-  const auto shared = AuditState::parse(text->value_or(""));
-  if (!shared) return on;
-  on.state = shared->of_one_drive();
-  const std::string its = drive.drive.path.native() + '\0';
-  if (*position && (*position)->starts_with(its)) on.position = (*position)->substr(its.size());
+  if (!*own) return on;
+  const std::size_t end = (*own)->find('\0');
+  const auto state = AuditState::parse((*own)->substr(0, end));
+  if (!state) return on;
+  on.state = *state;
+  if (end != std::string::npos) on.position = (*own)->substr(end + 1);
   return on;
 }
 
@@ -125,9 +109,6 @@ base::Result<> ScanAudit::keep(bool walked_everything, const std::vector<ScanErr
   // The clock may have been set back while the scan ran.
   const bool is_on = context_.options.audit_period.count() > 0;
   if (is_on && oldest) report_.oldest_total = std::min(*oldest, context_.environment.clock.wall_now());
-  for (const char* const key : {shared_state_key, shared_position_key}) {
-    if (auto removed = context_.transaction.remove_setting(key); !removed) return removed;
-  }
   return {};
 }
 

@@ -33,7 +33,7 @@ bool is_above(std::string_view above, std::string_view path) {
 
 DirectorySums::DirectorySums(SQLite::Database& database, KnownDirectories known)
     : known_(std::move(known)),
-      find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
+      find_(database, select_directories("parent = ?1 AND name = ?2")),
       children_(database,
                 "SELECT name, id, directories FROM directories WHERE parent = ?1 AND name > ?2 "
                 "ORDER BY name LIMIT ?3") {

@@ -192,12 +192,14 @@ base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::
   return std::optional(std::move(mark));
 }
 
-FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id) {
+FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id,
+                 std::uint32_t version_oldest) {
   const std::string header = read_header(file);
   if (header.size() < header_bytes || !header.starts_with(sqlite_magic)) return FileKind::ours;
-  if (header[20] == checksum_bytes) return FileKind::ours;
-  if (big_endian(header, 68) != application_id) return FileKind::foreign;
-  return big_endian(header, 60) == 1 ? FileKind::older : FileKind::ours;
+  if (big_endian(header, 68) != application_id)
+    return header[20] == checksum_bytes ? FileKind::ours : FileKind::foreign;
+  const std::uint32_t version = big_endian(header, 60);
+  return version > 0 && version < version_oldest ? FileKind::older : FileKind::ours;
 }
 
 }  // namespace spoor::scanner

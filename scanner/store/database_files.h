@@ -50,9 +50,10 @@ base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::
 
 enum class FileKind {
   ours,     // or no file, or too damaged to identify
-  older,    // a scan database of version 1, which had no checksums
+  older,    // of a version before `version_oldest`
   foreign,  // of another program
 };
-FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id);
+FileKind kind_of(const std::filesystem::path& file, std::uint32_t application_id,
+                 std::uint32_t version_oldest = 0);
 
 }  // namespace spoor::scanner

@@ -4,10 +4,6 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/core.h>
 
-#include <array>
-#include <span>
-#include <string>
-
 #include "scanner/errors.h"
 #include "scanner/store/sqlite.h"
 
@@ -16,8 +12,6 @@ namespace {
 
 constexpr int application_id = scan_database_id;
 constexpr int version = 5;
-// A new database is made as one of this version, and migrated as older ones are.
-constexpr int version_oldest = 2;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.
 //
@@ -42,10 +36,8 @@ CREATE TABLE directories(
   own_allocated INTEGER NOT NULL, own_mtime_ns INTEGER NOT NULL,
   files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
   directories INTEGER NOT NULL, pending INTEGER NOT NULL, mount_points INTEGER NOT NULL,
+  entries_signature INTEGER NOT NULL DEFAULT 0, owners BLOB NOT NULL DEFAULT x'',
   PRIMARY KEY(parent, name)
-) WITHOUT ROWID;
-CREATE TABLE cursors(
-  peer TEXT PRIMARY KEY, instance TEXT NOT NULL, cycle INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE scans(
   id INTEGER PRIMARY KEY, started_at_ns INTEGER NOT NULL, finished_at_ns INTEGER NOT NULL,
@@ -75,7 +67,7 @@ CREATE TABLE link_directories(
 );
 CREATE TABLE links(
   drive INTEGER NOT NULL, inode INTEGER NOT NULL, directory INTEGER NOT NULL,
-  bytes INTEGER NOT NULL, allocated INTEGER NOT NULL,
+  bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, owner INTEGER,
   PRIMARY KEY(drive, inode, directory)
 ) WITHOUT ROWID;
 CREATE INDEX links_of_directory ON links(directory) WHERE directory > 0;
@@ -87,18 +79,6 @@ CREATE TABLE link_corrections(
   PRIMARY KEY(drive, path)
 ) WITHOUT ROWID;
 )sql";
-
-// Rows that are there get the values for "not known" (directory_row.h, link_store.h).
-struct Column {
-  const char* table;
-  const char* name;
-  const char* type;
-};
-constexpr std::array<Column, 3> columns_of_4 = {
-    Column{"directories", "entries_signature", "INTEGER NOT NULL DEFAULT 0"},
-    Column{"directories", "owners", "BLOB NOT NULL DEFAULT x''"},
-    Column{"links", "owner", "INTEGER"},
-};
 
 constexpr const char* peers_table = R"sql(
 CREATE TABLE peers(
@@ -120,22 +100,6 @@ constexpr const char* peers_of_4 = R"sql(
   FROM cursors WHERE instr(peer, ':') = 0
 )sql";
 
-// What a database of one version lacks of the next one. No step touches directories: its time and space do
-// not depend on their number. A column may be there already: databases of version 3 got them one by one.
-struct Step {
-  int from;
-  std::string sql;
-  std::span<const Column> columns;
-};
-
-std::array<Step, 3> steps() {
-  const std::string peers = fmt::format(
-      "{}; INSERT INTO peers {}; DROP TABLE cursors; DELETE FROM settings WHERE key = 'roll_position'",
-      peers_table, peers_of_4);
-  return {Step{2, link_tables, {}}, Step{3, "DELETE FROM settings WHERE key = 'links_since'", columns_of_4},
-          Step{4, peers, {}}};
-}
-
 int pragma(SQLite::Database& database, const char* name) {
   return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
 }
@@ -145,22 +109,21 @@ bool is_empty(SQLite::Database& database) {
          database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
 }
 
-// An older database that the steps begin with.
 bool is_migratable(SQLite::Database& database) {
-  const int found = pragma(database, "user_version");
-  return pragma(database, "application_id") == application_id && found >= version_oldest && found < version;
+  return pragma(database, "application_id") == application_id &&
+         pragma(database, "user_version") == int{scan_database_oldest};
 }
 
-void migrate(SQLite::Database& database, int from) {
-  for (const Step& step : steps()) {
-    if (step.from < from) continue;
-    database.exec(step.sql);
-    for (const Column& column : step.columns) {
-      if (has_column(database, column.table, column.name)) continue;
-      database.exec(fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name, column.type));
-    }
-  }
+void set_version(SQLite::Database& database) {
   database.exec(fmt::format("PRAGMA user_version = {}", version));
+}
+
+// Does not touch directories: its time and space do not depend on their number.
+void migrate(SQLite::Database& database) {
+  database.exec(fmt::format(
+      "{}; INSERT INTO peers {}; DROP TABLE cursors; DELETE FROM settings WHERE key = 'roll_position'",
+      peers_table, peers_of_4));
+  set_version(database);
 }
 
 }  // namespace
@@ -170,11 +133,11 @@ base::Result<> prepare_schema(SQLite::Database& database) {
   if (!is_empty(database) && !is_migratable(database)) return check_schema(database);
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   if (is_empty(database)) {
-    database.exec(tables);
+    for (const char* const sql : {tables, link_tables, peers_table}) database.exec(sql);
     database.exec(fmt::format("PRAGMA application_id = {}", application_id));
-    migrate(database, version_oldest);
+    set_version(database);
   } else if (is_migratable(database)) {
-    migrate(database, pragma(database, "user_version"));
+    migrate(database);
   } else {
     return check_schema(database);  // another process was faster
   }

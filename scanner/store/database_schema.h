@@ -10,10 +10,11 @@
 namespace spoor::scanner {
 
 constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
+constexpr std::uint32_t scan_database_oldest = 4;       // the version of 1.0.0; older ones are built anew
 
-// Creates the tables in an empty file, migrates a database of one of the last three versions in one
-// transaction, or else checks that it is a scan database of this version. Fails with Errc::database_unusable
-// if another program or a newer Spoor wrote it, and leaves it unchanged.
+// Creates the tables in an empty file, migrates a database of 1.0.0 in one transaction, or else checks that
+// it is a scan database of this version. Fails with Errc::database_unusable if another program or a newer
+// Spoor wrote it, and leaves it unchanged.
 //
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);

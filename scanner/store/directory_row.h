@@ -62,8 +62,7 @@ struct DirectoryRow {
   std::uint64_t read_scan = 0;  // the scan that read it last; 0 before the first
   std::uint64_t signature = 0;  // of its own entries
   bool is_racy = false;         // Listing::is_racy of that signature
-  // The signature without the directory's own times, which ignored entries also change; 0: unknown, because
-  // an older Spoor read it last: then `is_racy` and the links of its files may be unknown, too.
+  // The signature without the directory's own times, which ignored entries also change; 0: not read.
   std::uint64_t entries = 0;
   // Of its own files, encoded (owners.h); empty if they are not known, or there are none.
   std::string owners = {};

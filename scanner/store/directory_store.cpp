@@ -13,23 +13,15 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr const char* entries_column = "entries_signature";
-constexpr const char* owners_column = "owners";
-
-// A database that no scan of this version has opened for writing lacks the newest columns.
-bool has_column(SQLite::Database& database, const char* column) {
-  return scanner::has_column(database, "directories", column);
-}
-
 constexpr const char* columns =
     "name, id, inode, birth, state, read_scan, signature, own_files, own_bytes, own_allocated, own_mtime_ns, "
-    "files, bytes, allocated, mtime_ns, directories, pending, mount_points";
+    "files, bytes, allocated, mtime_ns, directories, pending, mount_points, entries_signature, owners";
 
 std::string replace() {
   return fmt::format(
-      "REPLACE INTO directories(parent, {}, {}, {}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+      "REPLACE INTO directories(parent, {}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
       "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
-      columns, entries_column, owners_column);
+      columns);
 }
 
 constexpr std::size_t fetched_max = 512;
@@ -44,10 +36,8 @@ Totals read_totals(const SqliteStatement& statement, int index) {
 
 }  // namespace
 
-std::string select_directories(SQLite::Database& database, std::string_view rest) {
-  return fmt::format("SELECT {}, {}, {} FROM directories WHERE {}", columns,
-                     has_column(database, entries_column) ? entries_column : "0",
-                     has_column(database, owners_column) ? owners_column : "x''", rest);
+std::string select_directories(std::string_view rest) {
+  return fmt::format("SELECT {} FROM directories WHERE {}", columns, rest);
 }
 
 DirectoryRow read_directory_row(const SqliteStatement& statement) {
@@ -72,8 +62,8 @@ DirectoryRow read_directory_row(const SqliteStatement& statement) {
 
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : database_(database),
-      find_(database, select_directories(database, "parent = ?1 AND name = ?2")),
-      children_(database, select_directories(database, "parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
+      find_(database, select_directories("parent = ?1 AND name = ?2")),
+      children_(database, select_directories("parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
       subdirectories_(database, "SELECT name, inode FROM directories WHERE parent = ?1 ORDER BY name"),
       newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
       erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),

@@ -159,7 +159,7 @@ class StoredTree {
 };
 
 // A query for the rows that match `rest`, and the row that it returns.
-std::string select_directories(SQLite::Database& database, std::string_view rest);
+std::string select_directories(std::string_view rest);
 DirectoryRow read_directory_row(const SqliteStatement& row);
 
 }  // namespace spoor::scanner

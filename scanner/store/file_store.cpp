@@ -69,8 +69,7 @@ base::Result<> FileStore::add(std::int64_t directory, const Files& files) {
   return write_all(directory, 0, files, 0, files.size());
 }
 
-base::Result<> FileStore::update(std::int64_t directory, const Files& files, const OnChange& on_change,
-                                 bool all_changed) {
+base::Result<> FileStore::update(std::int64_t directory, const Files& files, const OnChange& on_change) {
   auto chunk = chunk_from(directory, 0);
   if (!chunk) return chunk.error();
   if (!*chunk) chunk->emplace();
@@ -80,7 +79,7 @@ base::Result<> FileStore::update(std::int64_t directory, const Files& files, con
     const std::uint64_t number = (*chunk)->number;
     auto next = chunk_from(directory, number + 1);
     if (!next) return next.error();
-    const auto differs = merge(directory, **chunk, *next, files, at, on_change, all_changed);
+    const auto differs = merge(directory, **chunk, *next, files, at, on_change);
     if (!differs) return differs.error();
     if (*differs && has_room) {
       const auto written = write_back(directory, number, !*next, files, from, at);
@@ -98,7 +97,7 @@ base::Result<> FileStore::update(std::int64_t directory, const Files& files, con
 // Reports the differences of the files of the chunk, and moves `at` past them. Returns whether there are any.
 base::Result<bool> FileStore::merge(std::int64_t directory, const Chunk& chunk,
                                     const std::optional<Chunk>& next, const Files& files, std::size_t& at,
-                                    const OnChange& on_change, bool all_changed) {
+                                    const OnChange& on_change) {
   const std::string end = next ? next->first_name() : std::string();
   if (next && end.empty()) return damage(directory);
   FileChunkReader in(chunk.bytes);
@@ -117,8 +116,7 @@ base::Result<bool> FileStore::merge(std::int64_t directory, const Chunk& chunk,
     } else if (!kept || files[at].name < kept->name) {
       reported = report(files[at++].name, Change::created);
     } else {
-      if (all_changed || kept->signature != files[at].signature)
-        reported = report(kept->name, Change::changed);
+      if (kept->signature != files[at].signature) reported = report(kept->name, Change::changed);
       ++at;
       kept = in.next();
     }
@@ -267,12 +265,9 @@ base::Result<bool> FileFeed::update(const DirectoryRow& before, const Files& fil
     return !differs || is_first_;
   }
   if (!differs) return true;
-  // An older Spoor stored the same signature for a file that changed again within a step of its times.
-  const bool all_changed = before.entries == 0 && before.is_racy;
-  const auto updated = store_.update(
-      before.id, files,
-      [&](std::string_view name, Change change) { return changes_.add_file(before.id, name, change); },
-      all_changed);
+  const auto updated = store_.update(before.id, files, [&](std::string_view name, Change change) {
+    return changes_.add_file(before.id, name, change);
+  });
   if (!updated) return updated.error();
   return true;
 }

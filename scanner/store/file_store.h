@@ -46,10 +46,8 @@ class FileStore {
   // Adds the files of a directory for which none are stored.
   base::Result<> add(std::int64_t directory, const Files& files);
 
-  // Replaces the stored files by these. Only chunks that differ are written. With `all_changed`, each file
-  // that is in both counts as changed.
-  base::Result<> update(std::int64_t directory, const Files& files, const OnChange& on_change,
-                        bool all_changed = false);
+  // Replaces the stored files by these. Only chunks that differ are written.
+  base::Result<> update(std::int64_t directory, const Files& files, const OnChange& on_change);
 
   base::Result<> erase(std::int64_t directory);
 
@@ -64,7 +62,7 @@ class FileStore {
 
  private:
   base::Result<bool> merge(std::int64_t directory, const Chunk& chunk, const std::optional<Chunk>& next,
-                           const Files& files, std::size_t& at, const OnChange& on_change, bool all_changed);
+                           const Files& files, std::size_t& at, const OnChange& on_change);
   base::Result<bool> write_back(std::int64_t directory, std::uint64_t number, bool is_last,
                                 const Files& files, std::size_t from, std::size_t to);
   base::Result<> write_all(std::int64_t directory, std::uint64_t number, const Files& files, std::size_t from,

@@ -68,12 +68,6 @@ std::string_view SqliteStatement::blob(int index) const {
 
 void SqliteStatement::fail(int code) const { throw SQLite::Exception(database_, code); }
 
-bool has_column(SQLite::Database& database, const char* table, const char* column) {
-  return SqliteStatement(database, "SELECT 1 FROM pragma_table_info(?) WHERE name = ?", SqliteText{table},
-                         SqliteText{column})
-      .step();
-}
-
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception) {
   const int code = exception.getErrorCode() & 0xff;
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {

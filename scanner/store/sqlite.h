@@ -99,9 +99,6 @@ class SqliteStatement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
-// Whether the table has a column of this name. Throws SQLite::Exception.
-bool has_column(SQLite::Database& database, const char* table, const char* column);
-
 // `what` completes "cannot ... in the scan database FILE". Errc::database_failed or database_damaged.
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception);
 

@@ -136,7 +136,7 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
   const auto noted = noted_damage(file);
   if (!noted) return noted.error();
   if (*noted) return base::Error(Errc::database_damaged, **noted);
-  const FileKind kind = kind_of(file, scan_database_id);
+  const FileKind kind = kind_of(file, scan_database_id, scan_database_oldest);
   if (kind == FileKind::foreign) return foreign_error(file.native());
   if (kind == FileKind::older) return base::Error(Errc::database_damaged, older_text(file));
   return guarded("open the tables", file.native(), [&]() -> base::Result<UsageDatabase> {
@@ -221,7 +221,7 @@ base::Result<UsageDatabase> UsageDatabase::open_read_only(const std::filesystem:
         std::make_error_code(std::errc::no_such_file_or_directory),
         fmt::format("there was no scan yet: {} does not exist; run 'spoor scan'", file.native()));
   }
-  const FileKind kind = kind_of(file, scan_database_id);
+  const FileKind kind = kind_of(file, scan_database_id, scan_database_oldest);
   if (kind == FileKind::foreign) return foreign_error(file.native());
   if (kind == FileKind::older) {
     return base::Error(Errc::database_unusable, older_text(file) + "; the next 'spoor scan' rebuilds it");
@@ -390,14 +390,6 @@ base::Result<> ScanTransaction::forget_drive(const StoredDrive& drive) {
     erase_setting(database_, gap_key(drive.id));
     erase_setting(database_, stamp_key(drive.id));
     erase_setting(database_, audit_key(drive.id));
-  });
-}
-
-base::Result<std::optional<base::WallTime>> ScanTransaction::start_of(std::uint64_t scan) {
-  return guarded("look up a scan", database_, [&]() -> std::optional<base::WallTime> {
-    SqliteStatement query(database_, "SELECT started_at_ns FROM scans WHERE id = ?", scan);
-    if (!query.step()) return std::nullopt;
-    return from_ns(query.number(0));
   });
 }
 

@@ -160,9 +160,6 @@ class ScanTransaction {
   // Deletes the row of the drive itself; the caller has erased its directories.
   base::Result<> forget_drive(const StoredDrive& drive);
 
-  // When this scan began; nothing if its record is not kept.
-  base::Result<std::optional<base::WallTime>> start_of(std::uint64_t scan);
-
   base::Result<std::optional<std::string>> setting(std::string_view key);
   base::Result<> set_setting(std::string_view key, std::string_view value);
   base::Result<> remove_setting(std::string_view key);

@@ -50,7 +50,7 @@ struct Place {
 class Rows {
  public:
   explicit Rows(SQLite::Database& database)
-      : children_(database, select_directories(database, "parent = ?1 AND name > x'' ORDER BY name")) {}
+      : children_(database, select_directories("parent = ?1 AND name > x'' ORDER BY name")) {}
 
   void open(std::int64_t parent) {
     children_.reset();
@@ -185,7 +185,7 @@ class Query {
         options_(options),
         entries_left_(options.entries_max),
         path_bytes_left_(options.path_bytes_max),
-        find_(database, select_directories(database, "parent = ?1 AND name = ?2")) {
+        find_(database, select_directories("parent = ?1 AND name = ?2")) {
     const bool knows_links =
         database.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'link_corrections'").getInt() >
         0;

@@ -13,18 +13,6 @@ constexpr std::size_t new_files_bytes_max = 16U << 20U;
 
 }  // namespace
 
-// It is, unless all that it was made of was old when the scan began that stored it. Where the signature is
-// the same, so are the times.
-base::Result<> DriveRows::complete(DirectoryRow& stored, const Listing& listing) {
-  if (stored.entries != 0 || stored.read_scan == 0 || stored.is_racy) return {};
-  const auto start = context_.transaction.start_of(stored.read_scan);
-  if (!start) return start.error();
-  const bool has_times = *start && listing.ctime_ns != 0 && !listing.incomplete;  // a log has none
-  const std::int64_t newest = std::max(listing.ctime_ns, listing.own.mtime_ns);
-  stored.is_racy = !has_times || is_within_step(newest, (*start)->time_since_epoch().count());
-  return {};
-}
-
 base::Result<> DriveRows::put_root(const DirectoryRow& row) {
   return directories().put(DirectoryStore::parent_of_root(drive_), row);
 }

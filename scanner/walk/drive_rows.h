@@ -25,9 +25,6 @@ class DriveRows {
 
   DirectoryStore& directories() { return context_.transaction.directories(); }
 
-  // Completes what an older Spoor stored: whether the signature is racy. Before all others.
-  base::Result<> complete(DirectoryRow& stored, const Listing& listing);
-
   // Adds the root's row, or replaces it.
   base::Result<> put_root(const DirectoryRow& row);
 

@@ -136,8 +136,7 @@ base::Result<> ChangedDirectory::sum_up(std::string_view path) {
   }
 }
 
-// Nothing below it was left for this scan; no sum is too large to take something out of it again. The own
-// totals of an older Spoor count a file with two names in the directory twice, under the same signature.
+// Nothing below it was left for this scan; no sum is too large to take something out of it again.
 bool UnchangedDirectory::is_one(const DirectoryRow& stored, const Listing& listing, Reason reason) {
   const bool has_same_entries = stored.read_scan != 0 && !stored.is_racy && !listing.incomplete &&
                                 stored.signature == listing.signature && stored.own == listing.own;

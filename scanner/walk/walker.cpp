@@ -201,9 +201,6 @@ base::Result<> Walker::enter(OpenDirectory& parent, DueDirectory child, Director
 }
 
 base::Result<> Walker::push(DueDirectory directory, DirectoryRead read) {
-  if (directory.stored) {
-    if (auto completed = rows_.complete(*directory.stored, read.listing); !completed) return completed;
-  }
   const auto& stored = directory.stored;
   DirectoryRow row = stored ? *stored : fresh_row(std::move(directory.name), directory.inode);
   row.inode = directory.inode;

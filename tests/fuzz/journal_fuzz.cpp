@@ -58,9 +58,7 @@ void check_frames(const SegmentHeader& header, const SegmentFrames& segment, std
     require(frame.position == position, "frames follow on each other");
     position += frame.records.size();
     read += encode_frame(header.instance, frame.position, frame.records);
-    if (header.version == 1) {
-      read.pop_back();
-    } else if (read.size() <= bytes.size()) {
+    if (read.size() <= bytes.size()) {
       read.back() = bytes[read.size() - 1];  // may be any
     } else {
       read.pop_back();  // or missing
@@ -69,7 +67,7 @@ void check_frames(const SegmentHeader& header, const SegmentFrames& segment, std
   require(segment.end == position, "a segment ends behind its last frame");
   require(segment.end - header.start <= bytes.size(), "records are no more than the bytes");
   require(bytes.starts_with(read), "frames are what stands in the bytes");
-  const std::size_t written = header.version == 1 ? bytes.size() : bytes.find_last_not_of('\0') + 1;
+  const std::size_t written = bytes.find_last_not_of('\0') + 1;
   require((segment.how == SegmentEnd::whole) == (read.size() >= written), "whole is what was read whole");
   const bool is_frame_left =
       read.size() < bytes.size() && holds_frame(header.instance, bytes.substr(read.size() + 1));

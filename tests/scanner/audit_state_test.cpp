@@ -99,35 +99,6 @@ TEST(AuditStateTest, Text_RoundTripsAndMalformedIsRefused) {
   }
 }
 
-// Of a version with one round for all drives: it had read 60 % of them, some drives in full and some not.
-TEST(AuditStateTest, OldFormatRoundOfAllDrives_IsMigrated) {
-  const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
-  const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start - 90h) + R"(,"done":600,)" +
-                                      R"("is_at_end":false,"last_round":[[0.7,)" + ns(start - 10h) +
-                                      R"(],[1.0,)" + ns(start - 2h) + R"(]],"round_began_ns":)" + ns(start) +
-                                      R"(,"share":0.6,"this_round":[[0.6,)" + ns(start + 18h) + "]]}");
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->oldest(), start - 10h);
-  AuditState of_one = read->of_one_drive();
-  EXPECT_FALSE(of_one.advance_to(start + 21h, period));
-  EXPECT_EQ(of_one.oldest(), start - 10h) << "what is certain of each drive";
-  EXPECT_EQ(of_one.due(1000, period), 700U);
-  EXPECT_EQ(AuditState::parse(of_one.to_text())->to_text(), of_one.to_text());
-}
-
-// It was saved while the clock ran ahead.
-TEST(AuditStateTest, OldFormatRoundFromClockAhead_IsMigrated) {
-  const auto ns = [](WallTime time) { return std::to_string(time.time_since_epoch().count()); };
-  const auto read = AuditState::parse(R"({"all_read_at_ns":)" + ns(start + 9000h) + R"(,"done":0,)" +
-                                      R"("is_at_end":false,"last_round":[],"round_began_ns":)" +
-                                      ns(start + 9000h) + R"(,"share":0.0,"this_round":[]})");
-  ASSERT_TRUE(read);
-  AuditState of_one = advanced_to(read->of_one_drive(), start);
-  EXPECT_EQ(of_one.oldest(), start);
-  of_one.advance_to(start + 3h, period);
-  EXPECT_EQ(of_one.due(1000, period), 100U);
-}
-
 // Scans at random times over many rounds, in a tree of 1000 directories: none is ever older than a period and
 // the time between two scans, and oldest() is never newer than the oldest one, nor much older.
 TEST(AuditStateTest, RandomScanTimes_NoDirectoryIsOlderThanPeriod) {

@@ -523,59 +523,6 @@ TEST_F(AuditTest, FullScanWithClockAhead_OldestTotalIsNotInFuture) {
   EXPECT_GE(scan().audit.audited, 9U);
 }
 
-// As versions left it that kept one round for all drives, in their order.
-TEST_F(AuditTest, OldFormatRoundOfAllDrives_IsMigrated) {
-  make_tree();
-  const auto ns = [](base::WallTime time) { return std::to_string(time.time_since_epoch().count()); };
-  const auto began = clock.wall_now();
-  SQLite::Database& handle = database->handle();
-  handle.exec("DELETE FROM settings WHERE key LIKE 'audit%'");
-  handle.exec("INSERT INTO settings VALUES('audit', '{\"all_read_at_ns\":" + ns(began) +
-              ",\"done\":60,\"is_at_end\":false,\"last_round\":[],\"round_began_ns\":" + ns(began) +
-              ",\"share\":0.58,\"this_round\":[[0.58," + ns(began + 58h) + "]]}')");
-  handle.exec("INSERT INTO settings VALUES('audit_position', CAST('" + drive(1).native() +
-              "' || char(0) || 'b/13' AS BLOB))");
-  std::swap(options.drives[0], options.drives[1]);
-  clock.advance(59h);
-  const ScanReport report = scan_counting_reads();
-  EXPECT_FALSE(was_read("b/13"));
-  EXPECT_TRUE(was_read("b/14")) << "it goes on from where it was";
-  EXPECT_TRUE(was_read("a/0")) << "whether it was read in this round is not known";
-  EXPECT_EQ(*report.audit.oldest_total, began);
-  for (int hour = 0; hour < 42; ++hour) {
-    clock.advance(1h);
-    static_cast<void>(scan());
-  }
-  for (int number = 0; number < 50; ++number) {
-    EXPECT_TRUE(was_read("a/" + std::to_string(number))) << number;
-  }
-  EXPECT_EQ(handle.execAndGet("SELECT count(*) FROM settings WHERE key LIKE 'audit%'").getInt(), 2);
-}
-
-// A database that was made before the column was.
-TEST_F(AuditTest, DatabaseWithoutEntriesSignature_IsMigrated) {
-  options.rules = tracker::NamespaceRules({{"*.tmp"}, false});
-  make_tree();
-  database->handle().exec(peers_to_cursors);
-  database->handle().exec("ALTER TABLE directories DROP COLUMN entries_signature; PRAGMA user_version = 3");
-  {
-    auto reading = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
-    ASSERT_TRUE(reading);
-    EXPECT_TRUE(query_usage(*reading, "a", {}).value());
-  }
-  reopen_database();
-  make_file("a/7/upload.tmp");
-  make_file("a/8/new");
-  clock.advance(200h);
-  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/8"));
-  clock.advance(200h);
-  static_cast<void>(scan());
-  rename("a/7/file", "a/7/renamed");
-  make_file("a/8/upload.tmp");
-  clock.advance(100h);
-  EXPECT_THAT(scan().audit.missed_paths, ElementsAre("a/7")) << "both are known by now";
-}
-
 // Marks of such paths can't be.
 TEST(AuditOfAChainTest, UnmarkedChangeBelowTooLongPath_IsMissedAndCorrected) {
   struct Node : ScannedNode {

@@ -305,15 +305,15 @@ TEST_F(DamagedDatabaseTest, SwappedPages_AreDetectedAsDamage) {
   EXPECT_THAT(report->record.reason, HasSubstr("damaged"));
 }
 
-// Nothing tells whether it is what was written.
-TEST_F(DamagedDatabaseTest, DatabaseWithoutChecksums_IsRebuilt) {
+// Of a version that was never released.
+TEST_F(DamagedDatabaseTest, DatabaseOfAnUnreleasedVersion_IsRebuilt) {
   make_tree(20);
   close();
   fs::remove(file());
   {
     SQLite::Database old(file().native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     old.exec(
-        "CREATE TABLE settings(key, value); PRAGMA application_id = 0x53504F52; PRAGMA user_version = 1");
+        "CREATE TABLE settings(key, value); PRAGMA application_id = 0x53504F52; PRAGMA user_version = 3");
   }
   const auto error = UsageDatabase::open_read_only(file()).error();
   EXPECT_EQ(error.code, Errc::database_unusable);

@@ -1,5 +1,4 @@
-// scan.db of the last three versions before the current one: migrated in place, and scanned without a full
-// walk.
+// scan.db of 1.0.0: migrated in place, and scanned without a full walk.
 #include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Database.h>
 #include <SQLiteCpp/Statement.h>
@@ -26,7 +25,7 @@ using std::chrono_literals::operator""h;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int oldest = 2;
+constexpr int oldest = 4;
 constexpr int current = 5;
 
 // What a kill or a full disk does at the write, sync or truncation of this number. Replaces the functions of
@@ -107,24 +106,11 @@ class MigrationTest : public ScannedNode {
  protected:
   std::filesystem::path file() const { return UsageDatabase::file_in(temp.path()); }
 
-  // Takes from the database what the versions after this one added.
-  void downgrade_to(int version) {
+  // Takes from the database what the versions after 1.0.0 added.
+  void downgrade() {
     SQLite::Database& at = database->handle();
-    if (version <= 4) at.exec(peers_to_cursors);
-    if (version <= 3) {
-      at.exec(
-          "ALTER TABLE directories DROP COLUMN entries_signature; ALTER TABLE directories DROP COLUMN "
-          "owners; "
-          "ALTER TABLE links DROP COLUMN owner; INSERT INTO settings VALUES('links_since', '1'); "
-          "DELETE FROM settings WHERE key = 'clock'");
-    }
-    if (version <= 2) {
-      at.exec(
-          "DROP TABLE links; DROP TABLE link_directories; DROP TABLE link_changes; DROP TABLE "
-          "link_corrections; "
-          "DELETE FROM settings WHERE key = 'links_since'; UPDATE directories SET state = state & 15");
-    }
-    at.exec("PRAGMA user_version = " + std::to_string(version));
+    at.exec(peers_to_cursors);
+    at.exec("PRAGMA user_version = " + std::to_string(oldest));
     at.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     database.reset();
   }
@@ -134,8 +120,7 @@ class MigrationTest : public ScannedNode {
     return at.execAndGet("PRAGMA user_version").getInt();
   }
 
-  // The next scan begins before what is on the drive was made, or long after.
-  void be_early() { clock.set_wall(base::SystemClock().wall_now() - 1h); }
+  // The next scan begins long after what is on the drive was made.
   void let_time_pass() { clock.set_wall(base::SystemClock().wall_now() + 1h); }
 
   // As `spoor usage` reads the file.
@@ -144,8 +129,6 @@ class MigrationTest : public ScannedNode {
     EXPECT_TRUE(opened) << opened.error().message;
     return opened ? query_usage(*opened, "", {}).value()->total.files : 0;
   }
-
-  std::uint64_t bytes(const std::string& path) { return usage(path)->total.bytes; }
 
   void make_tree() {
     for (const char* const path : {"a/x/1", "a/y/2", "b/z/3", "b/4"}) make_file(path);
@@ -164,18 +147,14 @@ class MigrationTest : public ScannedNode {
   }
 };
 
-class MigrationFromTest : public MigrationTest, public ::testing::WithParamInterface<int> {};
-
-INSTANTIATE_TEST_SUITE_P(Version, MigrationFromTest, ::testing::Range(oldest, current));
-
-TEST_P(MigrationFromTest, OlderDatabase_IsScannedByItsMarksAlone) {
+TEST_F(MigrationTest, OlderDatabase_IsScannedByItsMarksAlone) {
   make_tree();
   let_time_pass();
   scan();
-  downgrade_to(GetParam());
-  ASSERT_EQ(version(), GetParam());
+  downgrade();
+  ASSERT_EQ(version(), oldest);
   EXPECT_EQ(files_for_readers(), 4U) << "until the next scan";
-  ASSERT_EQ(version(), GetParam());
+  ASSERT_EQ(version(), oldest);
   reopen_database();
   EXPECT_EQ(version(), current);
   make_file("a/x/new");
@@ -191,10 +170,10 @@ TEST_P(MigrationFromTest, OlderDatabase_IsScannedByItsMarksAlone) {
   EXPECT_EQ(version(), current);
 }
 
-TEST_P(MigrationFromTest, KillAtAnyWrite_LeavesTheOldOrTheNewVersion) {
+TEST_F(MigrationTest, KillAtAnyWrite_LeavesTheOldOrTheNewVersion) {
   make_tree();
   scan();
-  downgrade_to(GetParam());
+  downgrade();
   const auto saved = temp / "saved";
   std::filesystem::copy_file(file(), saved);
   std::set<int> found;
@@ -226,13 +205,13 @@ TEST_P(MigrationFromTest, KillAtAnyWrite_LeavesTheOldOrTheNewVersion) {
     database.reset();
   }
   EXPECT_GT(killed, 1);
-  EXPECT_EQ(found, (std::set<int>{GetParam(), current}));
+  EXPECT_EQ(found, (std::set<int>{oldest, current}));
 }
 
-TEST_P(MigrationFromTest, FullDisk_LeavesTheOldVersionAndIsReported) {
+TEST_F(MigrationTest, FullDisk_LeavesTheOldVersionAndIsReported) {
   make_tree();
   scan();
-  downgrade_to(GetParam());
+  downgrade();
   for (int at = 1;; ++at) {
     ASSERT_LT(at, 1000);
     {
@@ -246,7 +225,7 @@ TEST_P(MigrationFromTest, FullDisk_LeavesTheOldVersionAndIsReported) {
       }
     }
     if (version() == current) break;  // what failed came after the commit
-    ASSERT_EQ(version(), GetParam());
+    ASSERT_EQ(version(), oldest);
     ASSERT_FALSE(std::filesystem::exists(temp / "scan.db.damaged")) << at;
   }
   reopen_database();
@@ -254,162 +233,11 @@ TEST_P(MigrationFromTest, FullDisk_LeavesTheOldVersionAndIsReported) {
   expect_exact();
 }
 
-// Databases of version 3 got the columns of version 4 one by one.
-TEST_F(MigrationTest, ColumnThatIsThereAlready_IsKept) {
-  make_tree();
-  scan();
-  const auto entries = [this] {
-    return database->handle()
-        .execAndGet("SELECT entries_signature FROM directories WHERE name = x'61'")
-        .getInt64();
-  };
-  const auto before = entries();
-  ASSERT_NE(before, 0);
-  database->handle().exec(peers_to_cursors);
-  database->handle().exec(
-      "ALTER TABLE directories DROP COLUMN owners; ALTER TABLE links DROP COLUMN owner; PRAGMA user_version "
-      "= 3");
-  reopen_database();
-  EXPECT_EQ(version(), current);
-  EXPECT_EQ(entries(), before);
-  EXPECT_FALSE(scan().record.walked_everything);
-  expect_exact();
-}
-
-// Version 2 did not store whether a signature proves anything.
-TEST_F(MigrationTest, ReadWithinAStepOfItsTimes_CountsAsChangedOnce) {
-  make_tree();
-  be_early();
-  scan();
-  downgrade_to(2);
-  reopen_database();
-  mark("a/x");
-  scan();
-  EXPECT_EQ(changed(), (std::set<std::string>{"", "a", "a/x"}));
-  mark("a/x");
-  scan();
-  EXPECT_THAT(changed(), IsEmpty());
-}
-
-TEST_F(MigrationTest, ReadLongAfterItsTimes_IsUnchanged) {
-  make_tree();
-  let_time_pass();
-  scan();
-  downgrade_to(2);
-  reopen_database();
-  mark("a/x");
-  EXPECT_EQ(scan().record.figures.dirs_walked, 3U);
-  EXPECT_THAT(changed(), IsEmpty());
-  expect_exact();
-}
-
-TEST_F(MigrationTest, StartOfTheScanIsNotKept_CountsAsChanged) {
-  make_tree();
-  let_time_pass();
-  scan();
-  scan();
-  database->handle().exec("DELETE FROM scans WHERE id = 1");
-  downgrade_to(2);
-  reopen_database();
-  mark("a/x");
-  scan();
-  EXPECT_EQ(changed(), (std::set<std::string>{"", "a", "a/x"}));
-}
-
-TEST_F(MigrationTest, FilesReadWithinAStepOfTheirTimes_CountAsChanged) {
-  options.file_feed = true;
-  make_tree();
-  be_early();
-  scan();
-  downgrade_to(2);
-  reopen_database();
-  mark("a/x");
-  scan();
-  std::set<std::string> files;
-  EXPECT_TRUE(read_changes(*database, {.since = 1, .until = {}, .after = {}, .files = true},
-                           [&](const FeedEntry& entry) {
-                             if (entry.is_file) files.insert(entry.path);
-                             return true;
-                           }));
-  EXPECT_EQ(files, std::set<std::string>{"a/x/1"});
-}
-
-// Version 2 did not know which files have several names.
-TEST_F(MigrationTest, HardLinks_CountOnceWhenTheirDirectoriesWereReadOrAudited) {
-  options.audit_period = 10h;
-  make_file("a/one", 1000);
-  std::filesystem::create_directories(on_drive("b"));
-  std::filesystem::create_hard_link(on_drive("a/one"), on_drive("b/two"));
-  make_file("c/other", 1);
-  let_time_pass();
-  scan();
-  EXPECT_EQ(bytes(""), 1001U);
-  downgrade_to(2);
-  reopen_database();
-  EXPECT_EQ(bytes(""), 2001U);
-  EXPECT_FALSE(scan().record.walked_everything);
-  EXPECT_EQ(bytes(""), 2001U) << "until they are read";
-  mark("a");
-  EXPECT_EQ(scan().record.figures.dirs_walked, 2U);
-  EXPECT_EQ(bytes(""), 2001U) << "until both are";
-  for (int hour = 0; hour < 11; ++hour) {
-    clock.advance(1h);
-    const ScanReport report = scan();
-    EXPECT_FALSE(report.record.walked_everything);
-    EXPECT_THAT(report.audit.missed_paths, IsEmpty());
-    EXPECT_THAT(changed(), IsEmpty());
-  }
-  EXPECT_EQ(bytes(""), 1001U);
-  expect_exact();
-}
-
-// Nor did it count a file once that has two names in one directory.
-TEST_F(MigrationTest, TwoNamesInOneDirectory_CountOnceWhenItIsRead) {
-  make_file("a/one", 1000);
-  std::filesystem::create_hard_link(on_drive("a/one"), on_drive("a/two"));
-  let_time_pass();
-  scan();
-  database->handle().exec(
-      "UPDATE directories SET own_bytes = 2000, own_allocated = 2 * own_allocated, allocated = 2 * "
-      "allocated, "
-      "bytes = 2000 WHERE name = x'61'; "
-      "UPDATE directories SET bytes = 2000, allocated = 2 * allocated WHERE name = x''");
-  downgrade_to(2);
-  reopen_database();
-  EXPECT_EQ(bytes(""), 2000U);
-  mark("a");
-  scan();
-  EXPECT_THAT(changed(), IsEmpty());
-  EXPECT_EQ(bytes(""), 1000U);
-  expect_exact();
-}
-
-// A change elsewhere of a file with several names is no change that its directories' marks missed.
-TEST_F(MigrationTest, NameRemovedElsewhere_AuditReportsNoMissedChange) {
-  options.audit_period = 10h;
-  make_file("a/one", 1000);
-  for (const char* const path : {"b/two", "c/three"}) {
-    std::filesystem::create_directories(on_drive(path).parent_path());
-    std::filesystem::create_hard_link(on_drive("a/one"), on_drive(path));
-  }
-  let_time_pass();
-  scan();
-  downgrade_to(2);
-  reopen_database();
-  remove("c/three");
-  mark("c/three", tracker::MarkKind::file);
-  for (int hour = 0; hour < 11; ++hour) {
-    clock.advance(1h);
-    EXPECT_THAT(scan().audit.missed_paths, IsEmpty());
-  }
-  expect_exact();
-}
-
 // Version 4 had one row for each name, and others for addresses.
 TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
   const auto instance = tracker::InstanceId::random();
   const std::string none(instance.to_string().size(), '0');
-  downgrade_to(4);
+  downgrade();
   {
     SQLite::Database at(file().native(), SQLite::OPEN_READWRITE, 0, checksum_vfs());
     const auto insert = [&](const std::string& peer, const std::string& its_instance, int cycle) {
@@ -438,26 +266,6 @@ TEST_F(MigrationTest, CursorsByName_BecomePeersByInstance) {
       << "before the next scan";
   reopen_database();
   EXPECT_EQ(database->peers().value(), expected);
-}
-
-// The rows of an older version are not enough to know a listing without reading it.
-TEST_F(MigrationTest, DirectoriesOnTheWay_AreReadOnce) {
-  trust_times();
-  make_tree();
-  clock.advance(2h);
-  scan();
-  clock.advance(2h);
-  scan();
-  downgrade_to(2);
-  reopen_database();
-  scan();
-  for (const bool is_first : {true, false}) {
-    clock.advance(2h);
-    mark("a/x");
-    scan_counting_reads();
-    EXPECT_EQ(was_read("a"), is_first || !reader.changes_times);
-  }
-  expect_exact();
 }
 
 }  // namespace

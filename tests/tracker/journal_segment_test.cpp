@@ -218,24 +218,6 @@ TEST(JournalSegmentTest, DataBehindZeros_IsDamaged) {
   EXPECT_EQ(read_frames(header, two + zeros + four).how, SegmentEnd::damaged);
 }
 
-// Of a Spoor that did not write ahead.
-TEST(JournalSegmentTest, FirstVersion_IsReadAsItWasWritten) {
-  SegmentHeader first = header;
-  first.version = 1;
-  const std::string bytes = encode_segment_header(first);
-  std::string_view rest = bytes;
-  EXPECT_EQ(take_segment_header(rest).value(), first);
-  const Sample sample;
-  const std::string frames = sample.bytes.substr(0, sample.second - 1) +
-                             sample.bytes.substr(sample.second, sample.third - sample.second - 1) +
-                             sample.bytes.substr(sample.third, sample.bytes.size() - sample.third - 1);
-  const auto read = read_frames(first, frames);
-  EXPECT_EQ(read.frames.size(), 3U);
-  EXPECT_EQ(read.how, SegmentEnd::whole);
-  EXPECT_EQ(read_frames(first, frames + zeros).how, SegmentEnd::broken);
-  EXPECT_EQ(read_frames(first, frames.substr(0, frames.size() - 1)).how, SegmentEnd::torn);
-}
-
 // One bad sector across two frames: that there was a second one shows that the first was done.
 TEST(JournalSegmentTest, TwoAdjacentBadFrames_AreDamaged) {
   const Sample sample;

@@ -19,7 +19,6 @@ constexpr std::size_t frame_header_bytes = 4 + 4 + 8 + 8 + 8;
 // Not zero, hence written: the last byte shows whether a frame was written completely. A frame whose
 // checksums match is read whatever it is.
 constexpr char frame_end = '.';
-constexpr std::uint8_t version_without_zeros = 1;
 
 base::Error corrupt(const char* what) { return {Errc::journal_corrupt, what}; }
 
@@ -50,18 +49,14 @@ std::optional<FrameHeader> read_frame_header(const InstanceId& instance, std::st
   return header;
 }
 
-std::size_t end_bytes(std::uint8_t version) { return version == version_without_zeros ? 0 : 1; }
-
 // How a segment ends if the frame of this position, at the start of `rest`, can't be read.
 SegmentEnd classify_end(const SegmentHeader& segment, JournalPosition position, std::string_view rest) {
-  const std::size_t written =
-      segment.version == version_without_zeros ? rest.size() : rest.find_last_not_of('\0') + 1;
+  const std::size_t written = rest.find_last_not_of('\0') + 1;
   if (written == 0) return SegmentEnd::whole;
   if (holds_frame(segment.instance, rest.substr(1))) return SegmentEnd::damaged;
   const auto header = read_frame_header(segment.instance, rest);
   if (header && header->position != position) return SegmentEnd::damaged;  // a frame is missing before it
-  const std::size_t whole_bytes =
-      frame_header_bytes + (header ? std::size_t{header->length} + end_bytes(segment.version) : 0);
+  const std::size_t whole_bytes = frame_header_bytes + (header ? std::size_t{header->length} + 1 : 0);
   if (header && written > whole_bytes) return SegmentEnd::damaged;  // more data follows
   const bool is_cut_off = written < whole_bytes;
   return is_cut_off ? SegmentEnd::torn : SegmentEnd::broken;
@@ -71,7 +66,7 @@ SegmentEnd classify_end(const SegmentHeader& segment, JournalPosition position, 
 
 std::string encode_segment_header(const SegmentHeader& header) {
   base::ByteWriter out;
-  out.u8(header.version);
+  out.u8(journal_version);
   out.raw(segment_magic);
   out.short_string(header.owner.cluster);
   out.short_string(header.owner.node);
@@ -88,13 +83,12 @@ base::Result<SegmentHeader> take_segment_header(std::string_view& bytes) {
   }
   base::ByteReader in(bytes);
   const std::uint8_t version = in.u8();
-  if (version != journal_version && version != version_without_zeros) {
+  if (version != journal_version) {
     return base::Error(Errc::snapshot_unknown,
                        fmt::format("journal version {} is not known to this program", version));
   }
   in.raw(segment_magic.size());
   SegmentHeader header;
-  header.version = version;
   header.owner.cluster = in.short_string();
   header.owner.node = in.short_string();
   header.instance = decode_instance(in);
@@ -112,7 +106,7 @@ base::Result<SegmentHeader> take_segment_header(std::string_view& bytes) {
 
 std::string encode_frame(const InstanceId& instance, JournalPosition position, std::string_view records) {
   base::ByteWriter out;
-  out.reserve(frame_header_bytes + records.size() + end_bytes(journal_version));
+  out.reserve(frame_header_bytes + records.size() + 1);
   out.raw(frame_magic);
   out.u32(static_cast<std::uint32_t>(records.size()));
   out.u64(position);
@@ -135,7 +129,7 @@ SegmentFrames read_frames(const SegmentHeader& segment_header, std::string_view 
     if (base::checksum(records) != header->checksum) break;
     segment.frames.push_back({header->position, records});
     segment.end += records.size();
-    bytes = behind.substr(std::min(behind.size(), records.size() + end_bytes(segment_header.version)));
+    bytes = behind.substr(std::min(behind.size(), records.size() + 1));
   }
   segment.how = classify_end(segment_header, segment.end, bytes);
   return segment;

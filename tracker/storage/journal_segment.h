@@ -24,7 +24,6 @@ struct SegmentHeader {
   // were never used: a run begins far after the end of the last run, which a snapshot may have passed.
   JournalPosition follows = 0;
   // Version 1 has no zeros at the end of the file, and no byte at the end of a frame.
-  std::uint8_t version = journal_version;
 
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
 };
