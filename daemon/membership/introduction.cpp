@@ -118,7 +118,8 @@ asio::awaitable<void> Introduction::take(Round round) {
   for (const tracker::PeerId& member : round.met) record({member, 0});
   const bool is_first = !persistence_.is_introduced();
   const bool is_met = !round.met.empty();
-  if (is_met || round.is_alone) {
+  // Others may have joined since the source was read, if it does not know this node now.
+  if (is_met || (round.is_alone && (round.is_listed || is_known()))) {
     recorded_at_ = round.began_at;
     must_be_recorded_ = must_be_recorded_ && !is_round_anew_;
   }

@@ -218,6 +218,20 @@ TEST_F(IntroductionTest, KnownAgain_IsRecordedAnewFirst) {
   EXPECT_GT(introduction_->self()->run, run);
 }
 
+// etcd was away, and did not say who has joined.
+TEST_F(IntroductionTest, AloneByAnOldList_AsksAnewOnceItIsKnownAgain) {
+  introduction_->know(introduction_->now());
+  take_round({.began_at = introduction_->now(), .is_alone = true});
+  EXPECT_TRUE(introduction_->is_open());
+  pass(known_for);
+  take_round({.began_at = introduction_->now(), .is_alone = true});
+  EXPECT_FALSE(introduction_->is_open());
+  introduction_->know(introduction_->now());
+  EXPECT_FALSE(introduction_->is_open());
+  take_round({.began_at = introduction_->now(), .is_alone = true});
+  EXPECT_TRUE(introduction_->is_open());
+}
+
 TEST_F(IntroductionTest, KnownAgainDuringARound_IsRecordedByTheNextOne) {
   take({other_});
   pass(known_for - seconds(1));
