@@ -32,12 +32,6 @@ std::optional<std::size_t> World::host_at(const std::string& address) const {
 
 bool World::is_cut(std::size_t from, std::size_t to) const { return cuts_.contains({from, to}); }
 
-// Whether a writer, which is elsewhere, reaches a node that no other one does.
-bool World::is_of_writer(const Message& message, std::size_t node) const {
-  const bool is_of_mark = message.kind == Kind::mark || message.kind == Kind::marked;
-  return is_of_mark && !hosts_[node]->is_listed;
-}
-
 World::Message World::take_message(std::size_t at) {
   Message message = std::move(messages_[at]);
   messages_[at] = std::move(messages_.back());
@@ -51,7 +45,7 @@ void World::deliver(std::size_t at) {
       message.kind == Kind::mark || message.kind == Kind::query || message.kind == Kind::greeting;
   if (is_request) {
     deliver_request(message);
-  } else if (is_cut(message.from, message.to) && !is_of_writer(message, message.from)) {
+  } else if (is_cut(message.from, message.to)) {
     fail_request(message);
   } else {
     deliver_answer(message);
@@ -80,8 +74,7 @@ void World::time_out(std::size_t at, std::uint32_t which) {
 
 void World::deliver_request(const Message& message) {
   const auto to = host_at(message.address);
-  if (!to || !hosts_[*to]->node.runs()) return fail_request(message);
-  if (is_cut(message.from, *to) && !is_of_writer(message, *to)) return fail_request(message);
+  if (!to || !hosts_[*to]->node.runs() || is_cut(message.from, *to)) return fail_request(message);
   Host& host = *hosts_[*to];
   Message answer = message;
   answer.from = *to;
@@ -127,18 +120,12 @@ void World::answer_query(std::size_t at, const Message& query, Message& answer) 
   response.body = lie(response.body, {victim.name(), victim.instance()}, choice);
 }
 
-// Corresponds to daemon/membership/introduction.cpp. That another one has recorded it does not suffice.
-bool World::is_known(Host& host) const {
-  return host.is_listed || bug_ == Bug::acknowledges_alone ||
-         host.node.clock().steady_now() - host.known_at < Node::known_for;
-}
-
 // Corresponds to daemon/durability/group_commit.cpp: sends the response when the journal is durable.
 void World::reply(std::size_t at, Message message, tracker::JournalPosition position) {
   Host& host = *hosts_[at];
   // A node that has retired meanwhile acknowledges no mark.
-  const bool is_open = (host.node.is_member() || bug_ == Bug::retires_open) && is_known(host);
-  if (message.kind == Kind::marked && !is_open) return;
+  const bool is_refused = message.kind == Kind::marked && !host.node.is_member() && bug_ != Bug::retires_open;
+  if (is_refused) return;
   if (host.node.is_durable(position)) {
     messages_.push_back(std::move(message));
   } else {
@@ -238,7 +225,6 @@ void World::begin_scan(std::size_t at) {
   input.wall_time = host.node.clock().wall_now();
   input.listed.push_back(endpoint(host.address));
   for (const std::size_t each : members()) {
-    if (!hosts_[each]->is_listed && each != at) continue;
     input.names.insert(hosts_[each]->node.name());
     if (each != at) input.listed.push_back(endpoint(hosts_[each]->address));
   }

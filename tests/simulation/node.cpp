@@ -198,8 +198,8 @@ tracker::JournalPosition Node::adopt(const Node& from, CycleId adopted_from, tra
 }
 
 std::string Node::greeting() const {
-  const auto periods = static_cast<std::uint64_t>((clock_.steady_now() - started_at_) / (known_for / 2));
-  const std::uint64_t run = tracker::run_of(persistence_->runs(), periods);
+  const auto hours = static_cast<std::uint64_t>((clock_.steady_now() - started_at_) / std::chrono::hours(1));
+  const std::uint64_t run = tracker::run_of(persistence_->runs(), hours);
   return peer::probe_request({}, cluster, tracker::Joined{{name_, instance_}, run}).body;
 }
 

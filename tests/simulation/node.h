@@ -2,7 +2,6 @@
 // tracker and its persistence.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,7 +31,6 @@ enum class Bug {
   records_late,        // a record of a tracker that retires counts
   adopts_too_little,   // only the marks of the current cycle are handed on
   adopts_in_memory,    // the record of a retirement is durable before the marks that were handed on
-  acknowledges_alone,  // a tracker acknowledges marks however long no source has listed it
 };
 
 // What a node remembers: marks of before it lost its memory, or retired, are elsewhere, or nowhere.
@@ -45,9 +43,6 @@ struct Memory {
 
 class Node {
  public:
-  // Half of the time after which scans forget a silent one.
-  static constexpr std::chrono::minutes known_for{5};
-
   Node(std::uint32_t number, const Setup& setup, Bug bug);
 
   const std::string& name() const { return name_; }

@@ -47,7 +47,6 @@ constexpr std::array<Kind, act_count> kinds{{
     {Act::visit, "visit", 12},
     {Act::move, "move", 1},
     {Act::retire, "retire", 12},
-    {Act::isolate, "isolate", 8},
 }};
 
 const Kind& draw(std::mt19937_64& random) {

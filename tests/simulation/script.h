@@ -31,22 +31,21 @@ enum class Act : std::uint8_t {
   wait,           // time passes
   jump_clock,     // a node's time of day is set
   cut,            // the network between two nodes fails, in one direction
-  heal,           // the network works again in all directions, and all members are listed
+  heal,           // the network works again in all directions
   kill,           // kill -9 of a daemon
   lose_power,     // of a machine
   stop,           // a daemon is stopped cleanly
   start,          // a stopped daemon is started, possibly with other options
   fill_disk,      // there is no space left
   free_disk,
-  wipe,     // a machine gets new disks
-  add,      // a node joins the cluster, a new one or one that left
-  remove,   // a node leaves it
-  visit,    // a node joins, may acknowledge a mark, and leaves for good, at once
-  move,     // a node gets another address
-  retire,   // a node marks, hands its marks on to another one, and may leave
-  isolate,  // a node runs on, alone or with another one, is listed no longer, and reaches no others
+  wipe,    // a machine gets new disks
+  add,     // a node joins the cluster, a new one or one that left
+  remove,  // a node leaves it
+  visit,   // a node joins, may acknowledge a mark, and leaves for good, at once
+  move,    // a node gets another address
+  retire,  // a node marks, hands its marks on to another one, and may leave
 };
-inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::isolate) + 1;
+inline constexpr std::size_t act_count = static_cast<std::size_t>(Act::retire) + 1;
 
 struct Action {
   Act act = Act::deliver;

@@ -44,15 +44,12 @@ TEST(SimulationTest, ChainSplitOverTwoCyclesBug_IsDetected) { EXPECT_TRUE(is_not
 TEST(SimulationTest, LiveCycleExcludedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::live_excluded, 8)); }
 TEST(SimulationTest, JoinUnrecordedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::join_unrecorded, 16)); }
 TEST(SimulationTest, AcknowledgesEarlyBug_IsDetected) {
-  EXPECT_TRUE(is_noticed(Bug::acknowledges_early, 48));
+  EXPECT_TRUE(is_noticed(Bug::acknowledges_early, 16));
 }
 TEST(SimulationTest, SpanSkippedBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::span_skipped, 8)); }
 TEST(SimulationTest, RetiresOpenBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::retires_open, 48)); }
 TEST(SimulationTest, RecordsLateBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::records_late, 80, 1)); }
 TEST(SimulationTest, AdoptsTooLittleBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_too_little, 48)); }
-TEST(SimulationTest, AcknowledgesAloneBug_IsDetected) {
-  EXPECT_TRUE(is_noticed(Bug::acknowledges_alone, 80, 1));
-}
 TEST(SimulationTest, AdoptsInMemoryBug_IsDetected) { EXPECT_TRUE(is_noticed(Bug::adopts_in_memory, 80, 1)); }
 
 TEST(ScriptTest, ToTextAndParse_KeepsScript) {

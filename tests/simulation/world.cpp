@@ -89,8 +89,6 @@ void World::act(const Action& action) {
       for (const auto& each : hosts_) each->node.clock().advance(std::chrono::seconds(b % 90));
       return;
     case Act::jump_clock: {
-      // Several jumps between scans make a silent node gone early (docs/cluster.md, "What failures cost").
-      if (!std::ranges::all_of(hosts_, [](const auto& each) { return each->is_listed; })) return;
       const auto by = std::chrono::hours(static_cast<std::int64_t>(b) - (1 << 15U));
       host.node.clock().set_wall(host.node.clock().wall_now() + by);
       return;
@@ -99,7 +97,8 @@ void World::act(const Action& action) {
       if (const std::size_t other = member(b); other != at) cuts_.emplace(at, other);
       return;
     case Act::heal:
-      return heal();
+      cuts_.clear();
+      return;
     case Act::kill:
       host.node.kill();
       return down(host);
@@ -130,8 +129,6 @@ void World::act(const Action& action) {
       return move(at);
     case Act::retire:
       return retire(at, b, c);
-    case Act::isolate:
-      return isolate(at, b);
   }
 }
 
@@ -164,34 +161,6 @@ void World::send_mark(const Write& write, std::uint32_t through) {
   const Host& to = *hosts_[member(through)];
   messages_.push_back(
       {.kind = Kind::mark, .from = write.host, .address = to.address, .number = write.number});
-}
-
-// --- the network ---
-
-void World::isolate(std::size_t at, std::uint32_t how) {
-  if (!setup_.forgets_late) return;
-  const std::size_t other = how % 2 == 0 ? at : member(how / 2);
-  for (const std::size_t cut_off : {at, other}) {
-    for (std::size_t each = 0; each < hosts_.size(); ++each) {
-      if (each == at || each == other) continue;
-      cuts_.emplace(cut_off, each);
-      cuts_.emplace(each, cut_off);
-    }
-    Host& host = *hosts_[cut_off];
-    if (host.is_listed) host.known_at = host.node.clock().steady_now();
-    host.is_listed = false;
-  }
-}
-
-void World::heal() {
-  cuts_.clear();
-  for (const auto& host : hosts_) {
-    if (!is_known(*host)) {  // scans may have forgotten it: it is recorded anew first
-      host->acknowledges = false;
-      host->greets_soon = true;
-    }
-    host->is_listed = true;
-  }
 }
 
 // --- events of nodes ---
@@ -347,7 +316,7 @@ bool World::hand_over(std::size_t at, tracker::CycleId from, std::size_t to, Fat
 void World::settle() {
   ++moment_;
   lies_ = false;  // otherwise scans may stay partial, and a partial scan does not detect that a node has left
-  heal();
+  cuts_.clear();
   while (!messages_.empty()) deliver(0);
   for (const auto& host : hosts_) {
     host->scan.reset();

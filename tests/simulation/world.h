@@ -74,8 +74,6 @@ class World {
     std::set<tracker::PeerId> met;  // in this run
     bool greets_soon = true;
     bool acknowledges = false;
-    bool is_listed = true;
-    base::SteadyTime known_at;  // if it is not listed
     Tree tree;
     Database database;
     Oracle oracle;
@@ -100,7 +98,6 @@ class World {
   void fail_request(const Message& message);
   void answer_query(std::size_t host, const Message& query, Message& answer);
   bool is_hostile(std::size_t host) const { return setup_.hostile && host == hostile_host; }
-  bool is_known(Host& host) const;
   void reply(std::size_t host, Message message, tracker::JournalPosition position);
   std::vector<std::size_t> group_commits() const;  // hosts with waiting responses
   void commit(std::size_t host);
@@ -114,9 +111,6 @@ class World {
   std::vector<std::size_t> walkers() const;  // hosts whose scan has gathered
   void step_scan(std::size_t host);
   void commit_scan(Host& host);
-
-  void isolate(std::size_t host, std::uint32_t how);
-  void heal();
 
   std::vector<std::size_t> without_daemon() const;
   void down(Host& host);
@@ -135,7 +129,6 @@ class World {
   Message take_message(std::size_t at);
   std::optional<std::size_t> host_at(const std::string& address) const;
   bool is_cut(std::size_t from, std::size_t to) const;
-  bool is_of_writer(const Message& message, std::size_t node) const;
   std::size_t member(std::uint32_t choice) const;
   std::vector<std::size_t> members() const;
   void note(const std::string& violation);
