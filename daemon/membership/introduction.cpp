@@ -17,8 +17,9 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds patience{5'000};  // less than a writer waits
 constexpr tracker::KnownAt never{base::SteadyTime(base::SteadyTime::duration::min() / 2),
                                  base::WallTime(base::WallTime::duration::min() / 2)};
-constexpr std::chrono::minutes just_now{1};  // two rounds
-constexpr int notes_per_known_for = 8;       // a note is older than the truth by that part of it
+constexpr std::chrono::minutes just_now{1};   // two rounds
+constexpr std::chrono::minutes pause_max{2};  // between two times at which it is listed without a break
+constexpr int notes_per_known_for = 8;        // a note is older than the truth by that part of it
 
 }  // namespace
 
@@ -51,18 +52,26 @@ std::chrono::nanoseconds Introduction::since(const tracker::KnownAt& at) const {
 
 bool Introduction::is_known() const { return since({known_steady_, known_wall_}) < known_for_.load(); }
 
+// Scans may have found it listed no longer.
+bool Introduction::is_paused() const {
+  return known_for_.load() != std::chrono::nanoseconds::max() &&
+         since({known_steady_, known_wall_}) > pause_max;
+}
+
 void Introduction::begin_round() {
   const std::chrono::nanoseconds period = std::clamp<std::chrono::nanoseconds>(
       known_for_.load() / 2, std::chrono::minutes(1), std::chrono::hours(1));
   const auto now = clock_.steady_now();
   if (!period_began_at_) period_began_at_ = now;
-  is_round_anew_ = must_be_recorded_ || !is_known();
+  is_round_anew_ = must_be_recorded_ || !is_known() || is_paused();
   if (now - *period_began_at_ < period && !is_round_anew_) return;
   period_began_at_ = now;
   ++periods_;
 }
 
+// That it is listed again may escape the scans that count its silence; a new record does not.
 void Introduction::know(const tracker::KnownAt& at) {
+  if (is_known() && is_paused() && since(recorded_at_) > just_now) return;
   if (!is_known()) {
     must_be_recorded_ = since(recorded_at_) > just_now;
     is_open_ = false;
@@ -159,8 +168,8 @@ std::string Introduction::error() const {
   if (is_open_ && is_known()) return {};
   const std::string and_so = source_error_.empty() ? "" : "; " + source_error_;
   if (persistence_.is_introduced() || is_open_) {
-    return "no source has listed this node for so long that scans of others may no longer expect it "
-           "(peers.forget_after). It acknowledges marks once one does" +
+    return "no source has listed this node, or no other member has recorded it since, for so long that scans "
+           "of others may no longer expect it (peers.forget_after). It acknowledges marks once both are so" +
            and_so;
   }
   return "this node is new, and no other member of the cluster has recorded it yet: if it were lost, no scan "

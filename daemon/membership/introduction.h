@@ -99,6 +99,7 @@ class Introduction {
   bool is_member() const { return !tracker::is_leaving(persistence_.membership()); }
   std::chrono::nanoseconds since(const tracker::KnownAt& at) const;
   bool is_known() const;
+  bool is_paused() const;
   void open_if_may(bool is_alone);
   base::Result<> note(bool is_met);
   boost::asio::awaitable<void> end_waiting();

@@ -130,12 +130,18 @@ TEST_F(IntroductionTest, EachHourAndEachStart_HasALargerRun) {
     return introduction_->self()->run;
   };
   const std::uint64_t first = run();
-  clock_.advance(std::chrono::minutes(59));
+  for (int minute = 0; minute < 59; ++minute) {
+    clock_.advance(std::chrono::minutes(1));
+    take({other_});
+  }
   EXPECT_EQ(run(), first);
   clock_.advance(std::chrono::minutes(1));
   EXPECT_EQ(run(), first + 1);
   introduction_->set_known_for(std::chrono::minutes(30));
-  clock_.advance(std::chrono::minutes(15));
+  for (int minute = 0; minute < 15; ++minute) {
+    clock_.advance(std::chrono::minutes(1));
+    take({other_});
+  }
   EXPECT_EQ(run(), first + 2) << "half of that";
   introduction_->set_known_for(known_for);
   EXPECT_EQ(run(), first + 2);
@@ -218,6 +224,15 @@ TEST_F(IntroductionTest, KnownAgain_IsRecordedAnewFirst) {
   EXPECT_GT(introduction_->self()->run, run);
 }
 
+// Scans that came before and after would count its silence all the time.
+TEST_F(IntroductionTest, ListedAgainForAMoment_ExtendsNothingWithoutARecord) {
+  take({other_});
+  pass(known_for - seconds(1));
+  take({});
+  pass(seconds(1));
+  EXPECT_FALSE(introduction_->is_open());
+}
+
 // etcd was away, and did not say who has joined.
 TEST_F(IntroductionTest, AloneByAnOldList_AsksAnewOnceItIsKnownAgain) {
   introduction_->know(introduction_->now());
@@ -234,10 +249,9 @@ TEST_F(IntroductionTest, AloneByAnOldList_AsksAnewOnceItIsKnownAgain) {
 
 TEST_F(IntroductionTest, KnownAgainDuringARound_IsRecordedByTheNextOne) {
   take({other_});
-  pass(known_for - seconds(1));
   introduction_->begin_round();
   const auto began_at = introduction_->now();
-  pass(seconds(1));
+  clock_.set_wall(clock_.wall_now() + known_for);  // the machine was asleep
   introduction_->know(introduction_->now());
   boost::asio::co_spawn(context_, introduction_->take({.began_at = began_at, .met = {other_}}), rethrow);
   settle();
@@ -256,6 +270,7 @@ TEST_F(IntroductionTest, SourceConfirmsAfterTheFirstRound_IsOpenAtOnce) {
 TEST_F(IntroductionTest, SourceConfirmsBetweenRounds_IsNotedByTheNextOne) {
   take({other_});
   pass(known_for - seconds(1));
+  take_round({.began_at = introduction_->now(), .met = {other_}});
   introduction_->know(introduction_->now());
   take_nothing();
   pass(seconds(2));

@@ -357,7 +357,7 @@ TEST_F(PeerWatchTest, PeersDownForLong_MarksAreAcknowledgedOnlyWhileTheDnsListsT
   settle();
   cluster_["a"].is_down = true;
   const auto pass_hours = [&](int hours) {
-    for (int hour = 0; hour < hours; ++hour) pass(std::chrono::hours(1));
+    for (int minute = 0; minute < 60 * hours; ++minute) pass(std::chrono::minutes(1));
   };
   pass_hours(24);
   EXPECT_TRUE(is_open()) << "scans of others are partial: they find its address there";
