@@ -25,6 +25,7 @@ class RecollTest : public OneNodeTest, public testing::WithParamInterface<const 
   void configure(const std::string& name) {
     fs::create_directory(work_ / name);
     std::ofstream(work_ / name / "recoll.conf") << "topdirs = " << drive().native() << '\n'
+                                                << "usesystemfilecommand = 0\n"  // a shell script for each file
                                                 << "skippedPaths = " << (drive() / ".spoor").native() << '\n';
   }
 
