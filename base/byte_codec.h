@@ -22,6 +22,15 @@ class ByteWriter {
   void u64(std::uint64_t value) { put(value); }
   void raw(std::string_view value) { bytes_.append(value); }
 
+  // Variable length (LEB128): 7 bits a byte, the lowest first, the highest bit set in all but the last byte.
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7U) u8(static_cast<std::uint8_t>(value | 0x80U));
+    u8(static_cast<std::uint8_t>(value));
+  }
+
+  // number() of a difference modulo 2^64: short for small ones of either sign.
+  void difference(std::uint64_t value) { number((value << 1U) ^ (0 - (value >> 63U))); }
+
   // A 16-bit length, then the bytes. `value` must be shorter than 64 KiB.
   void short_string(std::string_view value) {
     u16(static_cast<std::uint16_t>(value.size()));
@@ -69,6 +78,20 @@ class ByteReader {
   std::uint32_t u32() { return get<std::uint32_t>(); }
   std::uint64_t u64() { return get<std::uint64_t>(); }
   std::uint64_t u64_big() { return get<std::uint64_t, boost::endian::order::big>(); }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t byte = u8();
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80) return value;
+    }
+    fail();
+    return 0;
+  }
+  std::uint64_t difference() {
+    const std::uint64_t folded = number();
+    return (folded >> 1U) ^ (0 - (folded & 1U));
+  }
   std::string_view short_string() { return raw(u16()); }
   std::string_view text() { return raw(u64()); }
 

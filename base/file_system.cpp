@@ -206,21 +206,35 @@ Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::f
   return bytes.error();
 }
 
-Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes) {
+namespace {
+
+Result<> write_and_rename(FileSystem& files, const std::filesystem::path& path, std::string_view bytes,
+                          bool synced) {
   const std::filesystem::path aside = path.native() + ".tmp";
   const auto write = [&]() -> Result<> {
     auto file = files.create(aside);
     if (!file) return file.error();
     if (auto done = (*file)->append(bytes); !done) return done;
-    if (auto done = (*file)->sync(); !done) return done;
+    if (synced) {
+      if (auto done = (*file)->sync(); !done) return done;
+    }
     if (auto done = (*file)->close(); !done) return done;
     return files.rename(aside, path);
   };
-  if (auto done = write(); !done) {
-    static_cast<void>(files.remove(aside));  // only the first failure is reported
-    return done;
-  }
+  auto done = write();
+  if (!done) static_cast<void>(files.remove(aside));  // only the first failure is reported
+  return done;
+}
+
+}  // namespace
+
+Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes) {
+  if (auto done = write_and_rename(files, path, bytes, true); !done) return done;
   return files.sync_directory(path.parent_path());
+}
+
+Result<> replace_file_unsynced(FileSystem& files, const std::filesystem::path& path, std::string_view bytes) {
+  return write_and_rename(files, path, bytes, false);
 }
 
 Result<std::optional<FileLock>> FileLock::try_acquire(const std::filesystem::path& file) {

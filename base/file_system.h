@@ -100,6 +100,10 @@ Result<std::optional<std::string>> read_if_there(FileSystem& files, const std::f
 // before the rename, the old file is unchanged and the temporary file is removed if possible.
 Result<> replace_file(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
 
+// Likewise without syncs, for what can be made anew: any reader finds a complete file, but a power cut may
+// leave the old one, or one that is empty or damaged.
+Result<> replace_file_unsynced(FileSystem& files, const std::filesystem::path& path, std::string_view bytes);
+
 // Owns a file descriptor. Not thread-safe.
 class Descriptor {
  public:

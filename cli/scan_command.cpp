@@ -46,7 +46,8 @@ std::string joined(std::string note, const base::Result<>& also) {
 }
 
 // Writes the totals of the root and of its direct children to usage.json in the data directory, for programs
-// that read files. If the new file cannot be written, the old one stays.
+// that read files. If the new file cannot be written, the old one stays. Not synced: the next scan repeats
+// it.
 base::Result<> write_usage_file(const config::Config& config, scanner::UsageDatabase& database,
                                 std::uint64_t scan) {
   constexpr int version = 1;
@@ -59,7 +60,7 @@ base::Result<> write_usage_file(const config::Config& config, scanner::UsageData
   // Before any drive could be read, there is no root.
   json.update(scanner::usage_json(usage->value_or(scanner::Usage())));
   base::PosixFileSystem files;
-  return base::replace_file(
+  return base::replace_file_unsynced(
       files, config.node.data_dir / "usage.json",
       json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }

@@ -120,6 +120,19 @@ TEST_P(ReplaceFileTest, FullDrive_LeavesOldFileAndNoTemporaryFile) {
   EXPECT_FALSE(files.exists(aside));
 }
 
+TEST_P(ReplaceFileTest, KillAtAnyCallWithoutSyncs_LeavesOldOrNewFileWhole) {
+  constexpr std::size_t calls = 4;  // creates, writes, closes, renames
+  for (std::size_t stop = 1; stop <= calls + 1; ++stop) {
+    MemoryFileSystem files;
+    prepare(files, GetParam());
+    files.stop_at_call(stop);
+    EXPECT_EQ(replace_file_unsynced(files, file, new_content).has_value(), stop > calls) << stop;
+    files.kill();
+    EXPECT_TRUE(is_whole(files, GetParam())) << "killed before call " << stop;
+    EXPECT_EQ(files.content(file) == new_content, stop > calls) << stop;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Before, ReplaceFileTest,
                          ::testing::Values(Before::nothing, Before::old_file, Before::old_file_and_remains));
 
