@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "scanner/store/directory_names.h"
 #include "tests/support/loopback.h"
 
 namespace spoor::bench {
@@ -107,11 +108,15 @@ void ScanNode::forget_scans() const {
 DatabaseFigures ScanNode::database() const {
   DatabaseFigures figures;
   for (const fs::path& file : database_files(folder_ / "data")) figures.bytes += fs::file_size(file);
-  const SQLite::Database database(folder_ / "data" / "scan.db", SQLite::OPEN_READONLY);
-  SQLite::Statement query(database, "SELECT count(*), sum(length(name)) FROM directories");
-  query.executeStep();
-  figures.directories = static_cast<std::uint64_t>(query.getColumn(0).getInt64());
-  figures.name_bytes = static_cast<std::uint64_t>(query.getColumn(1).getInt64());
+  SQLite::Database database(folder_ / "data" / "scan.db", SQLite::OPEN_READONLY);
+  figures.directories =
+      static_cast<std::uint64_t>(database.execAndGet("SELECT count(*) FROM directories").getInt64());
+  SQLite::Statement query(database, "SELECT entries FROM names");
+  while (query.executeStep()) {
+    const std::string entries = query.getColumn(0).getString();
+    scanner::NameChunkReader names(entries);
+    while (names.next()) figures.name_bytes += names.name().size();
+  }
   return figures;
 }
 

@@ -36,7 +36,7 @@ ScanRounds::ScanRounds(const std::set<std::string>& steps, const ScanTree& tree,
                                    1);
   };
   if (wanted("incremental")) {
-    incrementals_ = {{"0.1 %", share(0.001), 200}, {"1 %", share(0.01), 41}, {"10 %", share(0.1), 8}};
+    incrementals_ = {{"0.1 %", share(0.001), 200}, {"1 %", share(0.01), 75}, {"10 %", share(0.1), 14}};
   }
   if (wanted("idle")) incrementals_.push_back({"idle"});
   node_.scan(Mode::as_needed);  // whatever the steps, each but the first scan has one before it
@@ -111,10 +111,10 @@ void ScanRounds::scan_changed(Incremental& each, bool counts) {
   each.seconds.add(cost.seconds);
   each.memory_mib.add(cost.memory_mib);
   each.disk_reads.add(cost.disk_reads);
-  const Walker* full = walker("full scan");
-  if (full == nullptr) return;
-  each.speed.add(full->last.seconds / cost.seconds);
-  if (visited_in > 0) each.speed_limit.add(full->last.seconds / visited_in);
+  const Walker* bfs = walker("bfs");
+  if (bfs == nullptr) return;
+  each.speed.add(bfs->last.seconds / cost.seconds);
+  if (visited_in > 0) each.speed_limit.add(bfs->last.seconds / visited_in);
 }
 
 }  // namespace spoor::bench

@@ -36,7 +36,7 @@ struct Incremental {
   Figures seconds = {};
   Figures memory_mib = {};
   Figures disk_reads = {};
-  Figures speed = {};        // how many times as fast as the full scan of the same turn
+  Figures speed = {};        // how many times as fast as bfs in the same turn
   Figures speed_limit = {};  // of a program that visits the changed directories, and nothing else
 };
 
