@@ -41,6 +41,7 @@ struct UsageFlags {
   std::optional<std::string> since;
   bool json = false;
   bool csv = false;
+  std::string export_as;  // csv or json; empty: a report
   bool cluster = false;
   bool owner = false;
 };
@@ -147,23 +148,49 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
                             children_of_daemon_max)};
 }
 
+scanner::UsageDatabase open_database(const config::Config& config) {
+  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
+  or_fail(check_readable(file));
+  return or_fail(scanner::UsageDatabase::open_read_only(file));
+}
+
+Failure not_found(const std::string& path) {
+  return {exit_failed,
+          path.empty() ? "there was no scan yet; run 'spoor scan'"
+                       : fmt::format("no directory '{}' was found by the last scan", base::printable(path))};
+}
+
+// A line for each directory, as it is read: there may be hundreds of millions.
+void export_all(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
+  auto database = open_database(or_fail(global.load_config(), exit_usage));
+  const bool for_terminal = ::isatty(STDOUT_FILENO) == 1;
+  const auto print = [&](const scanner::Usage& usage, const scanner::UsageEntry& entry) {
+    if (flags.export_as == "json") {
+      print_json(scanner::usage_entry_json(usage, entry), -1);
+    } else {
+      if (entry.depth == 0) print_exact(usage_csv_header(usage));
+      print_exact(usage_csv_line(usage, entry, for_terminal));
+    }
+    return true;
+  };
+  if (!or_fail(scanner::visit_usage(database, path, {}, print))) throw not_found(path);
+}
+
 void run(const GlobalOptions& global, const UsageFlags& flags) {
   const auto path = or_fail(scanner::parse_usage_path(flags.path), exit_usage);
   if (flags.sort == "growth" && !flags.since)
     throw Failure{exit_usage, "--sort growth needs --since, such as --since 24h"};
+  if (!flags.export_as.empty()) {
+    if (global.url) throw Failure{exit_usage, "--export reads scan.db: run it on the node, without --url"};
+    return export_all(global, flags, path);
+  }
   if (global.url || flags.cluster) return run_at_daemon(global, flags, path);
   const auto config = or_fail(global.load_config(), exit_usage);
-  const auto file = scanner::UsageDatabase::file_in(config.node.data_dir);
-  or_fail(check_readable(file));
-  auto database = or_fail(scanner::UsageDatabase::open_read_only(file));
+  auto database = open_database(config);
   auto options = query_options(flags);
   options.copies = config::copy_rules(config);
   const auto found = or_fail(scanner::query_usage(database, path, options));
-  if (!found) {
-    throw Failure{exit_failed, path.empty() ? "there was no scan yet; run 'spoor scan'"
-                                            : fmt::format("no directory '{}' was found by the last scan",
-                                                          base::printable(path))};
-  }
+  if (!found) throw not_found(path);
   check_owners(*found, flags);
   if (flags.json) return print_json(scanner::usage_json(*found));
   print_exact(to_text(*found, flags));
@@ -176,9 +203,10 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
   command->add_option("PATH", flags->path, "A logical path (default: everything)")->type_name("PATH");
-  command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
-  command->add_flag("--owner", flags->owner,
-                    "Shows who owns the files in the directory and below it; needs usage.owners");
+  auto* cluster =
+      command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
+  auto* owner = command->add_flag(
+      "--owner", flags->owner, "Shows who owns the files in the directory and below it; needs usage.owners");
   command->add_option("--depth", flags->depth, "How many levels below it")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{0}, depth_max))
@@ -186,17 +214,25 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
   command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
       ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();
-  command
-      ->add_option("--since", flags->since,
-                   "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z")
-      ->type_name("TIME");
+  auto* since =
+      command
+          ->add_option(
+              "--since", flags->since,
+              "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z")
+          ->type_name("TIME");
   command
       ->add_option("--limit", flags->limit,
                    "Directories to list in each, or owners; 0 is all (default: 20; all with --json or "
                    "--csv). Sums up the others")
       ->type_name("N");
   auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
-  command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")->excludes(json);
+  auto* csv = command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")
+                  ->excludes(json);
+  auto* exported = command
+                       ->add_option("--export", flags->export_as,
+                                    "Prints all directories below it, a line for each: csv, or json objects")
+                       ->check(CLI::IsMember({"csv", "json"}));
+  for (auto* const other : {cluster, owner, since, json, csv}) exported->excludes(other);
   command->callback([flags, &options] { run(options, *flags); });
 }
 

@@ -203,18 +203,25 @@ std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::
                                : "");
 }
 
-std::string usage_csv(const Usage& usage, bool for_terminal) {
-  const std::string as_of = usage.as_of ? base::iso_time(*usage.as_of) : "";
+std::string usage_csv_header(const Usage& usage) {
   std::string csv = "path,depth,files,dirs,bytes,allocated,as_of,complete";
   if (usage.since)
     csv += ",files_grown,dirs_grown,bytes_grown,allocated_grown,since,change,from,growth_complete";
-  csv += "\r\n";
-  scanner::for_each_entry(usage.total, [&](const UsageEntry& entry) {
-    csv += fmt::format("{},{},{},{},{},{},{},{}{}\r\n",
-                       csv_quoted(for_terminal ? base::printable(entry.path) : entry.path), entry.depth,
-                       entry.files, entry.dirs, entry.bytes, entry.allocated, as_of, usage.is_complete(entry),
-                       usage.since ? csv_growth(entry.growth, usage.is_complete(entry), for_terminal) : "");
-  });
+  return csv + "\r\n";
+}
+
+std::string usage_csv_line(const Usage& usage, const UsageEntry& entry, bool for_terminal) {
+  return fmt::format("{},{},{},{},{},{},{},{}{}\r\n",
+                     csv_quoted(for_terminal ? base::printable(entry.path) : entry.path), entry.depth,
+                     entry.files, entry.dirs, entry.bytes, entry.allocated,
+                     usage.as_of ? base::iso_time(*usage.as_of) : "", usage.is_complete(entry),
+                     usage.since ? csv_growth(entry.growth, usage.is_complete(entry), for_terminal) : "");
+}
+
+std::string usage_csv(const Usage& usage, bool for_terminal) {
+  std::string csv = usage_csv_header(usage);
+  scanner::for_each_entry(
+      usage.total, [&](const UsageEntry& entry) { csv += usage_csv_line(usage, entry, for_terminal); });
   return csv;
 }
 

@@ -26,5 +26,7 @@ std::string owners_csv(const scanner::Usage& usage);
 // RFC 4180 with a header line. Paths are unchanged bytes, or escaped with `for_terminal`. Does not list the
 // rest of a directory.
 std::string usage_csv(const scanner::Usage& usage, bool for_terminal);
+std::string usage_csv_header(const scanner::Usage& usage);
+std::string usage_csv_line(const scanner::Usage& usage, const scanner::UsageEntry& entry, bool for_terminal);
 
 }  // namespace spoor::cli

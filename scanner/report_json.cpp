@@ -293,9 +293,14 @@ std::string_view name_of(UsageGrowth::Change change) {
   return std::ranges::find(named_changes, change, &NamedChange::change)->name;
 }
 
-ordered_json usage_json(const Usage& usage) {
-  ordered_json json = entry_json(usage, usage.total);
+ordered_json usage_entry_json(const Usage& usage, const UsageEntry& entry) {
+  ordered_json json = entry_json(usage, entry);
   json["as_of"] = time_or_null(usage.as_of);
+  return json;
+}
+
+ordered_json usage_json(const Usage& usage) {
+  ordered_json json = usage_entry_json(usage, usage.total);
   json["truncated"] = usage.truncated;
   if (usage.is_absent) json["absent"] = true;
   if (usage.since) {

@@ -18,6 +18,9 @@ namespace spoor::scanner {
 
 nlohmann::ordered_json usage_json(const Usage& usage);
 
+// One directory of it, without those below.
+nlohmann::ordered_json usage_entry_json(const Usage& usage, const UsageEntry& entry);
+
 // The name of a change in JSON: "grown", "new", "deleted", "recreated" or "renamed".
 std::string_view name_of(UsageGrowth::Change change);
 

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "scanner/store/directory_store.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -32,15 +31,11 @@ bool is_above(std::string_view above, std::string_view path) {
 }  // namespace
 
 DirectorySums::DirectorySums(SQLite::Database& database, KnownDirectories known)
-    : known_(std::move(known)),
-      find_(database, select_directories("parent = ?1 AND name = ?2")),
-      children_(database,
-                "SELECT name, id, directories FROM directories WHERE parent = ?1 AND name > ?2 "
-                "ORDER BY name LIMIT ?3") {
+    : known_(std::move(known)), directories_(database) {
   SqliteStatement drives(database, "SELECT id FROM drives ORDER BY id");
   while (drives.step()) {
     drives_.push_back({drives.number(0)});
-    const auto root = find_row(DirectoryStore::parent_of_root(drives_.back().drive), "");
+    const auto root = directories_.find(DirectoryTables::parent_of_root(drives_.back().drive), "");
     if (root && root->state == DirectoryState::unread) unread_drives_.insert(drives_.back().drive);
   }
   if (database.execAndGet("SELECT EXISTS(SELECT 1 FROM link_corrections)").getInt() > 0)
@@ -73,29 +68,23 @@ std::optional<DirectoryRow> DirectorySums::find_on(DriveRows& rows, std::string_
   // What is left of the former path is a part of this one.
   rows.path = path;
   if (above.empty()) {
-    auto root = find_row(DirectoryStore::parent_of_root(rows.drive), "");
+    auto root = directories_.find(DirectoryTables::parent_of_root(rows.drive), "");
     if (!root || path.empty()) return root;
     above.push_back({0, root->id});
   }
   for (;;) {
     const std::size_t from = above.back().path_bytes == 0 ? 0 : above.back().path_bytes + 1;
     const std::size_t end = path.find('/', from);
-    auto row = find_row(above.back().id, path.substr(from, end - from));
+    auto row = directories_.find(above.back().id, path.substr(from, end - from));
     if (!row || end == std::string_view::npos) return row;
     above.push_back({end, row->id, above.back().unread || row->state == DirectoryState::unread});
   }
 }
 
-std::optional<DirectoryRow> DirectorySums::find_row(std::int64_t parent, std::string_view name) {
-  const SqliteStatement::Use use(find_, parent, name);
-  if (!find_.step()) return std::nullopt;
-  return read_directory_row(find_);
-}
-
 void DirectorySums::for_each(std::uint32_t depth, const std::function<bool(const std::string&)>& visit) {
   bool has_root = false;
   for (std::size_t drive = 0; drive < drives_.size(); ++drive) {
-    const auto root = find_row(DirectoryStore::parent_of_root(drives_[drive].drive), "");
+    const auto root = directories_.find(DirectoryTables::parent_of_root(drives_[drive].drive), "");
     if (!root) continue;
     if (!std::exchange(has_root, true) && !visit("")) return;
     if (root->directories > 0 && !visit_below(drive, root->id, "", depth, visit)) return;
@@ -105,25 +94,15 @@ void DirectorySums::for_each(std::uint32_t depth, const std::function<bool(const
 // Some hundred at a time: a directory may have millions. The recursion is as deep as a history.
 bool DirectorySums::visit_below(std::size_t drive, std::int64_t parent, const std::string& path,
                                 std::uint32_t depth, const std::function<bool(const std::string&)>& visit) {
-  struct Child {
-    std::string name;
-    std::int64_t id;
-    bool has_children;
-  };
-  std::string after;
-  std::vector<Child> children;
+  std::optional<std::string> after;
+  std::vector<DirectoryRow> children;
   do {
     if (depth == 0) return true;
-    children.clear();
-    {
-      const SqliteStatement::Use use(children_, parent, after, children_at_once);
-      while (children_.step())
-        children.push_back({std::string(children_.blob(0)), children_.number(1), children_.number(2) > 0});
-    }
-    for (const Child& child : children) {
+    children = directories_.children(parent, after, children_at_once);
+    for (const DirectoryRow& child : children) {
       const std::string below = tracker::join_path(path, child.name);
       if (!is_on_earlier_drive(drive, below) && !visit(below)) return false;
-      if (child.has_children && !visit_below(drive, child.id, below, depth - 1, visit)) return false;
+      if (child.directories > 0 && !visit_below(drive, child.id, below, depth - 1, visit)) return false;
     }
     if (!children.empty()) after = children.back().name;
   } while (children.size() == children_at_once);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "scanner/store/directory_row.h"
+#include "scanner/store/directory_store.h"
 #include "scanner/store/history_point.h"
 #include "scanner/store/history_store.h"
 #include "scanner/store/link_corrections.h"
-#include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
@@ -66,7 +66,6 @@ class DirectorySums {
   };
 
   std::optional<DirectoryRow> find_on(DriveRows& rows, std::string_view path);
-  std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name);
   bool visit_below(std::size_t drive, std::int64_t parent, const std::string& path, std::uint32_t depth,
                    const std::function<bool(const std::string&)>& visit);
   bool is_on_earlier_drive(std::size_t drive, const std::string& path);
@@ -75,8 +74,7 @@ class DirectorySums {
   std::vector<DriveRows> drives_;
   std::set<std::int64_t> unread_drives_;
   std::optional<LinkCorrections> links_;  // nothing without corrections
-  SqliteStatement find_;
-  SqliteStatement children_;
+  DirectoryTables directories_;
 };
 
 }  // namespace spoor::scanner

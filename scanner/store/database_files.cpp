@@ -175,8 +175,8 @@ bool has_space_for(const std::filesystem::path& file, std::uint64_t bytes) {
 
 base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark) {
   base::PosixFileSystem files;
-  return base::replace_file(files, beside(file, ".commit"),
-                            checked(fmt::format("{} {}", mark.database, mark.number)));
+  return base::replace_file_unsynced(files, beside(file, ".commit"),
+                                     checked(fmt::format("{} {}", mark.database, mark.number)));
 }
 
 base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::path& file) {

@@ -38,12 +38,13 @@ bool is_disk_full(const std::filesystem::path& file);
 bool has_space_for(const std::filesystem::path& file, std::uint64_t bytes);
 
 // FILE.commit: the last commit. SQLite reads a damaged log only up to the damage. FILE.commit detects the
-// commits that are then missing, and an older copy in the place of FILE.
+// commits that are then missing, and an older copy in the place of FILE and its log.
 struct CommitMark {
   std::string database;      // its random id, set at creation
   std::uint64_t number = 0;  // number of its commits
 };
-// After a failure, missing commits may stay undetected.
+// Not synced: after a power cut the mark may be an older one, or none. Then, and after a failure, missing
+// commits may stay undetected.
 base::Result<> keep_commit_mark(const std::filesystem::path& file, const CommitMark& mark);
 // Nothing if there is none or its checksum is wrong. Fails if it cannot be read.
 base::Result<std::optional<CommitMark>> read_commit_mark(const std::filesystem::path& file);

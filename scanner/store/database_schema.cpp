@@ -5,19 +5,18 @@
 #include <fmt/core.h>
 
 #include "scanner/errors.h"
+#include "scanner/store/directory_store.h"
+#include "scanner/store/old_directories.h"
 #include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 5;
+constexpr int version = 6;
+constexpr int first_with_peers = 5;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.
-//
-// `directories` is one B-tree in the order of (parent, name): the children of a directory are adjacent, and
-// those of new directories, whose ids only grow, are appended. A drive's root has the parent
-// -drives.id and the name ''. Zeros take no space.
 //
 // In `changes`, `path` is logical, and `change` are bits of Change; `feed` has the number of changes of each
 // scan.
@@ -28,17 +27,6 @@ CREATE TABLE settings(
 CREATE TABLE drives(
   id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE
 );
-CREATE TABLE directories(
-  parent INTEGER NOT NULL, name BLOB NOT NULL, id INTEGER NOT NULL,
-  inode INTEGER NOT NULL, birth INTEGER NOT NULL, state INTEGER NOT NULL,
-  read_scan INTEGER NOT NULL, signature INTEGER NOT NULL,
-  own_files INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
-  own_allocated INTEGER NOT NULL, own_mtime_ns INTEGER NOT NULL,
-  files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-  directories INTEGER NOT NULL, pending INTEGER NOT NULL, mount_points INTEGER NOT NULL,
-  entries_signature INTEGER NOT NULL DEFAULT 0, owners BLOB NOT NULL DEFAULT x'',
-  PRIMARY KEY(parent, name)
-) WITHOUT ROWID;
 CREATE TABLE scans(
   id INTEGER PRIMARY KEY, started_at_ns INTEGER NOT NULL, finished_at_ns INTEGER NOT NULL,
   cycle INTEGER NOT NULL, walked_everything INTEGER NOT NULL, partial INTEGER NOT NULL, reason TEXT NOT NULL,
@@ -109,35 +97,40 @@ bool is_empty(SQLite::Database& database) {
          database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
 }
 
-bool is_migratable(SQLite::Database& database) {
-  return pragma(database, "application_id") == application_id &&
-         pragma(database, "user_version") == int{scan_database_oldest};
-}
-
 void set_version(SQLite::Database& database) {
   database.exec(fmt::format("PRAGMA user_version = {}", version));
 }
 
-// Does not touch directories: its time and space do not depend on their number.
-void migrate(SQLite::Database& database) {
-  database.exec(fmt::format(
-      "{}; INSERT INTO peers {}; DROP TABLE cursors; DELETE FROM settings WHERE key = 'roll_position'",
-      peers_table, peers_of_4));
+void finish_migration(SQLite::Database& database) {
+  replace_old_directories(database);
+  if (pragma(database, "user_version") < first_with_peers) {
+    database.exec(fmt::format(
+        "{}; INSERT INTO peers {}; DROP TABLE cursors; DELETE FROM settings WHERE key = 'roll_position'",
+        peers_table, peers_of_4));
+  }
   set_version(database);
 }
 
 }  // namespace
 
+bool is_migratable(SQLite::Database& database) {
+  const int found = pragma(database, "user_version");
+  return pragma(database, "application_id") == application_id && found >= int{scan_database_oldest} &&
+         found < version;
+}
+
 // The version is part of the transaction: after a kill or a failure, the file is the old or the new one.
 base::Result<> prepare_schema(SQLite::Database& database) {
+  if (is_migratable(database)) copy_old_directories(database);
   if (!is_empty(database) && !is_migratable(database)) return check_schema(database);
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   if (is_empty(database)) {
     for (const char* const sql : {tables, link_tables, peers_table}) database.exec(sql);
+    create_directory_tables(database);
     database.exec(fmt::format("PRAGMA application_id = {}", application_id));
     set_version(database);
   } else if (is_migratable(database)) {
-    migrate(database);
+    finish_migration(database);
   } else {
     return check_schema(database);  // another process was faster
   }
@@ -146,7 +139,6 @@ base::Result<> prepare_schema(SQLite::Database& database) {
 }
 
 const char* peers_query(SQLite::Database& database) {
-  constexpr int first_with_peers = 5;
   return pragma(database, "user_version") < first_with_peers
              ? peers_of_4
              : "SELECT name, instance, cycle, home, standing, silent_ms, run FROM peers";

@@ -12,12 +12,15 @@ namespace spoor::scanner {
 constexpr std::uint32_t scan_database_id = 0x53504F52;  // its application_id: "SPOR"
 constexpr std::uint32_t scan_database_oldest = 4;       // the version of 1.0.0; older ones are built anew
 
-// Creates the tables in an empty file, migrates a database of 1.0.0 in one transaction, or else checks that
-// it is a scan database of this version. Fails with Errc::database_unusable if another program or a newer
-// Spoor wrote it, and leaves it unchanged.
+// Creates the tables in an empty file, migrates a database of 1.0.0 (which stays one until all is done, and
+// is resumed after a kill), or else checks that it is a scan database of this version. Fails with
+// Errc::database_unusable if another program or a newer Spoor wrote it, and leaves it unchanged.
 //
 // Throws SQLite::Exception if SQLite fails.
 base::Result<> prepare_schema(SQLite::Database& database);
+
+// Whether prepare_schema() would migrate it.
+bool is_migratable(SQLite::Database& database);
 
 // Selects name, instance, cycle, home, standing, silent_ms and run of each peer, also from an older version,
 // as a reader finds it before the first scan after an upgrade.

@@ -2,7 +2,43 @@
 
 #include <algorithm>
 
+#include "base/byte_codec.h"
+
 namespace spoor::scanner {
+namespace {
+
+// The first byte of a row: the state, and these.
+constexpr std::uint8_t state_bits = 3;
+constexpr std::uint8_t racy_bit = 4;
+constexpr std::uint8_t read_bit = 8;
+constexpr std::uint8_t sums_bit = 16;  // the sums are not those of a directory without subdirectories
+constexpr std::uint8_t all_bits = 31;
+
+void put(base::ByteWriter& out, const Totals& totals) {
+  out.number(totals.files);
+  out.number(totals.bytes);
+  out.number(totals.allocated);
+  out.u64(static_cast<std::uint64_t>(totals.mtime_ns));
+}
+
+Totals get_totals(base::ByteReader& in) {
+  Totals totals;
+  totals.files = in.number();
+  totals.bytes = in.number();
+  totals.allocated = in.number();
+  totals.mtime_ns = static_cast<std::int64_t>(in.u64());
+  return totals;
+}
+
+bool has_other_sums(const DirectoryRow& row) {
+  DirectoryRow alone;
+  alone.state = row.state;
+  alone.restart_sums(row.own);
+  return row.subtree != alone.subtree || row.directories != 0 || row.pending != alone.pending ||
+         row.mount_points != alone.mount_points;
+}
+
+}  // namespace
 
 void Totals::add(const Totals& other) {
   files = saturating_add(files, other.files);
@@ -46,6 +82,42 @@ void DirectoryRow::remove_child(const DirectoryRow& child) {
   directories -= 1 + child.directories;
   pending -= child.pending;
   mount_points -= child.mount_points;
+}
+
+std::string encode_row(const DirectoryRow& row) {
+  const bool with_sums = has_other_sums(row);
+  base::ByteWriter out;
+  out.reserve(64);
+  out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(row.state) | (row.is_racy ? racy_bit : 0U) |
+                                   (row.is_read ? read_bit : 0U) | (with_sums ? sums_bit : 0U)));
+  out.u64(row.signature);
+  out.u64(row.entries);
+  put(out, row.own);
+  if (with_sums) {
+    put(out, row.subtree);
+    out.number(row.directories);
+    out.number(row.pending);
+    out.number(row.mount_points);
+  }
+  return out.take();
+}
+
+bool decode_row(std::string_view bytes, DirectoryRow& row) {
+  base::ByteReader in(bytes);
+  const std::uint8_t bits = in.u8();
+  row.state = static_cast<DirectoryState>(bits & state_bits);
+  row.is_racy = (bits & racy_bit) != 0;
+  row.is_read = (bits & read_bit) != 0;
+  row.signature = in.u64();
+  row.entries = in.u64();
+  row.restart_sums(get_totals(in));
+  if ((bits & sums_bit) != 0) {
+    row.subtree = get_totals(in);
+    row.directories = in.number();
+    row.pending = in.number();
+    row.mount_points = in.number();
+  }
+  return in.ok() && in.remaining() == 0 && bits <= all_bits;
 }
 
 }  // namespace spoor::scanner

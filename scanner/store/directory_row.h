@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace spoor::scanner {
 
@@ -52,14 +53,14 @@ inline constexpr std::uint32_t no_identity = 0;
 inline constexpr std::uint32_t identity_proof_bit = 1;
 constexpr bool is_proof(std::uint32_t identity) { return (identity & identity_proof_bit) != 0; }
 
-// One row of the database. The root of a drive has the empty name.
+// What is stored of one directory. The root of a drive has the empty name.
 struct DirectoryRow {
   std::string name;
-  std::int64_t id = 0;      // the parent in its children's rows; 0: not assigned yet
+  std::int64_t id = 0;      // 0: not assigned yet
   std::uint64_t inode = 0;  // from its parent's listing; a drive's root: its own
   std::uint32_t birth = 0;  // its identity (directory_identity.h)
   DirectoryState state = DirectoryState::ok;
-  std::uint64_t read_scan = 0;  // the scan that read it last; 0 before the first
+  bool is_read = false;         // by some scan
   std::uint64_t signature = 0;  // of its own entries
   bool is_racy = false;         // Listing::is_racy of that signature
   // The signature without the directory's own times, which ignored entries also change; 0: not read.
@@ -96,5 +97,12 @@ struct DirectoryRow {
 
   friend bool operator==(const DirectoryRow&, const DirectoryRow&) = default;
 };
+
+// A row as it is stored (docs/formats.md), but for what is stored elsewhere: id, name, inode, birth and
+// owners.
+std::string encode_row(const DirectoryRow& row);
+
+// Sets the same of `row`. False if the bytes are not a valid row.
+bool decode_row(std::string_view bytes, DirectoryRow& row);
 
 }  // namespace spoor::scanner

@@ -13,153 +13,146 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr const char* columns =
-    "name, id, inode, birth, state, read_scan, signature, own_files, own_bytes, own_allocated, own_mtime_ns, "
-    "files, bytes, allocated, mtime_ns, directories, pending, mount_points, entries_signature, owners";
-
-std::string replace() {
-  return fmt::format(
-      "REPLACE INTO directories(parent, {}) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-      "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
-      columns);
-}
-
 constexpr std::size_t fetched_max = 512;
-
-// Stored in the column of the state.
-constexpr std::int32_t racy_bit = 16;
-
-Totals read_totals(const SqliteStatement& statement, int index) {
-  return {statement.number<std::uint64_t>(index), statement.number<std::uint64_t>(index + 1),
-          statement.number<std::uint64_t>(index + 2), statement.number(index + 3)};
-}
 
 }  // namespace
 
-std::string select_directories(std::string_view rest) {
-  return fmt::format("SELECT {} FROM directories WHERE {}", columns, rest);
+DirectoryTables::DirectoryTables(SQLite::Database& database)
+    : database_(database),
+      names_(database),
+      row_(database, "SELECT row, owners FROM directories WHERE id = ?1") {
+  if (OldDirectories::are_in(database)) old_.emplace(database);
 }
 
-DirectoryRow read_directory_row(const SqliteStatement& statement) {
+DirectoryRow DirectoryTables::row_of(std::string_view name, const NamedDirectory& directory) {
+  const SqliteStatement::Use use(row_, directory.id);
   DirectoryRow row;
-  row.name = statement.blob(0);
-  row.id = statement.number(1);
-  row.inode = statement.number<std::uint64_t>(2);
-  row.birth = statement.number<std::uint32_t>(3);
-  row.state = static_cast<DirectoryState>(statement.number(4) & ~racy_bit);
-  row.is_racy = (statement.number(4) & racy_bit) != 0;
-  row.read_scan = statement.number<std::uint64_t>(5);
-  row.signature = statement.number<std::uint64_t>(6);
-  row.own = read_totals(statement, 7);
-  row.subtree = read_totals(statement, 11);
-  row.directories = statement.number<std::uint64_t>(15);
-  row.pending = statement.number<std::uint64_t>(16);
-  row.mount_points = statement.number<std::uint64_t>(17);
-  row.entries = statement.number<std::uint64_t>(18);
-  row.owners = statement.blob(19);
+  if (!row_.step() || !decode_row(row_.blob(0), row)) {
+    throw SQLite::Exception(fmt::format("the row of directory {} cannot be read", directory.id),
+                            SQLITE_CORRUPT);
+  }
+  row.owners = row_.blob(1);
+  row.name = name;
+  row.id = directory.id;
+  row.inode = directory.inode;
+  row.birth = directory.birth;
   return row;
 }
 
+std::optional<DirectoryRow> DirectoryTables::find(std::int64_t parent, std::string_view name) {
+  if (old_) return old_->find(parent, name);
+  const auto found = names_.find(parent, name);
+  return found ? std::optional(row_of(name, *found)) : std::nullopt;
+}
+
+std::vector<DirectoryRow> DirectoryTables::children(std::int64_t parent,
+                                                    const std::optional<std::string>& after,
+                                                    std::size_t count_max) {
+  if (old_) return old_->children(parent, after, count_max);
+  std::vector<DirectoryRow> rows;
+  names_.for_each(parent, after, [&](std::string_view name, const NamedDirectory& directory) {
+    if (rows.size() == count_max) return false;
+    rows.push_back(row_of(name, directory));
+    return true;
+  });
+  return rows;
+}
+
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
-    : database_(database),
-      find_(database, select_directories("parent = ?1 AND name = ?2")),
-      children_(database, select_directories("parent = ?1 AND name > ?2 ORDER BY name LIMIT ?3")),
-      subdirectories_(database, "SELECT name, inode FROM directories WHERE parent = ?1 ORDER BY name"),
-      newest_below_(database, "SELECT mtime_ns FROM directories WHERE parent = ?1"),
-      erase_(database, "DELETE FROM directories WHERE parent = ?1 AND name = ?2"),
-      parents_below_(database, "SELECT id FROM directories WHERE parent = ?1 AND directories > 0"),
-      erase_children_(database, "DELETE FROM directories WHERE parent = ?1"),
+    : DirectoryTables(database),
+      put_(database, "REPLACE INTO directories(id, row, owners) VALUES(?1, ?2, ?3)"),
+      erase_(database, "DELETE FROM directories WHERE id = ?1"),
       next_id_(next_id) {}
 
 base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t parent, std::string_view name) {
-  return guarded("look up a directory", database_, [&]() -> std::optional<DirectoryRow> {
-    const SqliteStatement::Use use(find_, parent, name);
-    if (!find_.step()) return std::nullopt;
-    return read_directory_row(find_);
-  });
+  return guarded("look up a directory", database_, [&] { return DirectoryTables::find(parent, name); });
 }
 
 base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t parent,
                                                                  const std::optional<std::string>& after,
                                                                  std::size_t count_max) {
-  return guarded("list directories", database_, [&] {
-    // Only a root has the empty name: every other name sorts after it.
-    const std::string_view last = after ? std::string_view(*after) : std::string_view();
-    const SqliteStatement::Use use(children_, parent, last, count_max);
-    std::vector<DirectoryRow> rows;
-    while (children_.step()) rows.push_back(read_directory_row(children_));
-    return rows;
-  });
+  return guarded("list directories", database_,
+                 [&] { return DirectoryTables::children(parent, after, count_max); });
 }
 
 base::Result<Subdirectories> DirectoryStore::subdirectories(std::int64_t parent) {
   return guarded("list directories", database_, [&] {
-    const SqliteStatement::Use use(subdirectories_, parent);
     Subdirectories found;
-    while (subdirectories_.step())
-      found.add(subdirectories_.blob(0), subdirectories_.number<std::uint64_t>(1));
+    names_.for_each(parent, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
+      found.add(name, directory.inode);
+      return true;
+    });
     return found;
   });
 }
 
 base::Result<std::int64_t> DirectoryStore::newest_below(const DirectoryRow& row) {
   return guarded("look up directories", database_, [&] {
-    const SqliteStatement::Use use(newest_below_, row.id);
     std::int64_t newest = std::numeric_limits<std::int64_t>::min();
-    while (newest_below_.step()) newest = std::max(newest, newest_below_.number(0));
+    names_.for_each(row.id, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
+      newest = std::max(newest, row_of(name, directory).subtree.mtime_ns);
+      return true;
+    });
     return newest;
   });
 }
 
-base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
+base::Result<> DirectoryStore::put(const DirectoryRow& row) {
   return guarded("write a directory", database_, [&] {
-    if (!put_) put_.emplace(database_, replace());
-    // In the order of `columns`.
-    const SqliteStatement::Use use(
-        *put_, parent, row.name, row.id, row.inode, static_cast<std::int32_t>(row.birth),
-        static_cast<std::int32_t>(row.state) | (row.is_racy ? racy_bit : 0), row.read_scan, row.signature,
-        row.own.files, row.own.bytes, row.own.allocated, row.own.mtime_ns, row.subtree.files,
-        row.subtree.bytes, row.subtree.allocated, row.subtree.mtime_ns, row.directories, row.pending,
-        row.mount_points, row.entries, row.owners);
-    put_->run();
+    const std::string bytes = encode_row(row);
+    const SqliteStatement::Use use(put_, row.id, std::string_view(bytes), std::string_view(row.owners));
+    put_.run();
   });
 }
 
-base::Result<std::uint64_t> DirectoryStore::erase(std::int64_t parent, const DirectoryRow& row,
-                                                  const std::stop_token& stop) {
-  auto below = erase_below(row, stop);
-  if (!below) return below;
-  return guarded("remove a directory", database_, [&] {
-    const SqliteStatement::Use use(erase_, parent, row.name);
-    return *below + erase_.run();
-  });
+base::Result<> DirectoryStore::put_names(std::int64_t parent, const NameChanges& changes) {
+  return guarded("write the names of directories", database_, [&] { names_.apply(parent, changes); });
 }
 
-base::Result<std::uint64_t> DirectoryStore::erase_below(const DirectoryRow& row,
-                                                        const std::stop_token& stop) {
-  std::uint64_t erased = 0;
-  std::vector<std::int64_t> parents;
-  if (row.directories > 0) parents.push_back(row.id);
-  while (!parents.empty()) {
-    if (stop.stop_requested()) return interrupted_error();
-    const std::int64_t parent = parents.back();
-    parents.pop_back();
-    const auto children_erased = erase_children(parent, parents);
-    if (!children_erased) return children_erased;
-    erased += *children_erased;
-  }
-  return erased;
+base::Result<> DirectoryStore::put(std::int64_t parent, const DirectoryRow& row) {
+  if (auto written = put(row); !written) return written;
+  return put_names(parent, {{row.name, named(row)}});
+}
+
+base::Result<std::uint64_t> DirectoryStore::erase(const DirectoryRow& row, const std::stop_token& stop) {
+  using Erased = base::Result<std::uint64_t>;
+  return guarded("remove directories", database_, [&]() -> Erased {
+    std::uint64_t erased = 1;
+    std::vector<std::int64_t> parents;
+    if (row.directories > 0) parents.push_back(row.id);
+    while (!parents.empty()) {
+      if (stop.stop_requested()) return interrupted_error();
+      const std::int64_t parent = parents.back();
+      parents.pop_back();
+      erase_children(parent, parents, erased);
+    }
+    erase_row(row.id);
+    return erased;
+  });
 }
 
 // Adds the children that have children themselves to `parents`.
-base::Result<std::uint64_t> DirectoryStore::erase_children(std::int64_t parent,
-                                                           std::vector<std::int64_t>& parents) {
-  return guarded("remove directories", database_, [&] {
-    const SqliteStatement::Use use_parents(parents_below_, parent);
-    const SqliteStatement::Use use_erase(erase_children_, parent);
-    while (parents_below_.step()) parents.push_back(parents_below_.number(0));
-    return erase_children_.run();
+void DirectoryStore::erase_children(std::int64_t parent, std::vector<std::int64_t>& parents,
+                                    std::uint64_t& erased) {
+  names_.for_each(parent, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
+    if (row_of(name, directory).directories > 0) parents.push_back(directory.id);
+    erase_row(directory.id);
+    ++erased;
+    return true;
   });
+  names_.erase_all(parent);
+}
+
+void DirectoryStore::erase_row(std::int64_t id) {
+  const SqliteStatement::Use use(erase_, id);
+  erase_.run();
+}
+
+void create_directory_tables(SQLite::Database& database, std::string_view rows) {
+  database.exec(
+      fmt::format("CREATE TABLE names(id INTEGER PRIMARY KEY, entries BLOB NOT NULL); "
+                  "CREATE TABLE {}(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL)",
+                  rows));
 }
 
 DirectorySnapshot::DirectorySnapshot(const std::string& file)

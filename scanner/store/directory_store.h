@@ -15,23 +15,49 @@
 #include <vector>
 
 #include "base/error.h"
+#include "scanner/store/directory_names.h"
 #include "scanner/store/directory_row.h"
 #include "scanner/store/files.h"
+#include "scanner/store/old_directories.h"
 #include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
 
-// The rows of the directories, by parent id and name. Failures are Errc::database_failed or database_damaged,
-// unless noted otherwise.
+// The tables of the directories, by parent id and name: `names` (directory_names.h), and a row for each
+// directory by its id. Reads the tables of 1.0.0 as well, for readers before the next scan. Failures are
+// SQLite::Exception.
 //
-// Not thread-safe. Works in the transaction that is open on the database, which must outlive it.
-class DirectoryStore {
+// Not thread-safe. The database must outlive it.
+class DirectoryTables {
+ public:
+  explicit DirectoryTables(SQLite::Database& database);
+
+  // The parent id of a drive's root, whose name is "".
+  static std::int64_t parent_of_root(std::int64_t drive) { return -drive; }
+
+  std::optional<DirectoryRow> find(std::int64_t parent, std::string_view name);
+  std::vector<DirectoryRow> children(std::int64_t parent, const std::optional<std::string>& after,
+                                     std::size_t count_max);
+
+ protected:
+  DirectoryRow row_of(std::string_view name, const NamedDirectory& directory);
+
+  SQLite::Database& database_;
+  DirectoryNames names_;
+
+ private:
+  SqliteStatement row_;
+  std::optional<OldDirectories> old_;  // instead of these
+};
+
+// The same, also for writing, with errors as values: Errc::database_failed or database_damaged, unless noted
+// otherwise. Works in the transaction that is open on the database.
+class DirectoryStore : private DirectoryTables {
  public:
   // new_id() starts at `next_id`.
   DirectoryStore(SQLite::Database& database, std::int64_t next_id);
 
-  // The parent id of a drive's root, whose name is "".
-  static std::int64_t parent_of_root(std::int64_t drive) { return -drive; }
+  using DirectoryTables::parent_of_root;
 
   base::Result<std::optional<DirectoryRow>> find(std::int64_t parent, std::string_view name);
 
@@ -46,33 +72,27 @@ class DirectoryStore {
   // The newest mtime of its children's subtrees; the lowest std::int64_t without children.
   base::Result<std::int64_t> newest_below(const DirectoryRow& row);
 
-  // Adds the row, or replaces the one of the same parent and name.
+  // Adds the row, or replaces that of the same id, which must not be 0. Its name is put apart.
+  base::Result<> put(const DirectoryRow& row);
+  base::Result<> put_names(std::int64_t parent, const NameChanges& changes);
+
+  // Both, of one directory.
   base::Result<> put(std::int64_t parent, const DirectoryRow& row);
 
-  // Removes the row and all below it. Returns the number of removed rows, or Errc::interrupted if a stop was
-  // requested.
-  base::Result<std::uint64_t> erase(std::int64_t parent, const DirectoryRow& row,
-                                    const std::stop_token& stop);
-
-  // Removes all below. The row itself stays, with outdated sums: replace it with put().
-  base::Result<std::uint64_t> erase_below(const DirectoryRow& row, const std::stop_token& stop);
+  // Removes the row and all below it, but not its name. Returns the number of removed rows, or
+  // Errc::interrupted if a stop was requested.
+  base::Result<std::uint64_t> erase(const DirectoryRow& row, const std::stop_token& stop);
 
   // An id that was never used before.
   std::int64_t new_id() { return next_id_++; }
   std::int64_t next_id() const { return next_id_; }
 
  private:
-  base::Result<std::uint64_t> erase_children(std::int64_t parent, std::vector<std::int64_t>& parents);
+  void erase_children(std::int64_t parent, std::vector<std::int64_t>& parents, std::uint64_t& erased);
+  void erase_row(std::int64_t id);
 
-  SQLite::Database& database_;
-  SqliteStatement find_;
-  SqliteStatement children_;
-  SqliteStatement subdirectories_;
-  SqliteStatement newest_below_;
-  std::optional<SqliteStatement> put_;  // not prepared before put(): a reader's database may lack columns
+  SqliteStatement put_;
   SqliteStatement erase_;
-  SqliteStatement parents_below_;
-  SqliteStatement erase_children_;
   std::int64_t next_id_;
 };
 
@@ -158,8 +178,9 @@ class StoredTree {
   std::string path_;
 };
 
-// A query for the rows that match `rest`, and the row that it returns.
-std::string select_directories(std::string_view rest);
-DirectoryRow read_directory_row(const SqliteStatement& row);
+inline NamedDirectory named(const DirectoryRow& row) { return {row.id, row.inode, row.birth}; }
+
+// Throws SQLite::Exception.
+void create_directory_tables(SQLite::Database& database, std::string_view rows = "directories");
 
 }  // namespace spoor::scanner

@@ -24,6 +24,9 @@ CREATE TABLE file_changes(
   scan INTEGER NOT NULL, directory INTEGER NOT NULL, name BLOB NOT NULL, change INTEGER NOT NULL,
   PRIMARY KEY(scan, directory, name)
 ) WITHOUT ROWID;
+)sql";
+
+constexpr const char* trigger = R"sql(
 CREATE TRIGGER files_go AFTER DELETE ON directories BEGIN
   DELETE FROM files WHERE id BETWEEN old.id << 20 AND (old.id << 20) + 1048575;
 END;
@@ -35,7 +38,12 @@ std::int64_t row_id(std::int64_t directory, std::uint64_t number) {
 
 }  // namespace
 
-void create_file_tables(SQLite::Database& database) { database.exec(tables); }
+void create_file_tables(SQLite::Database& database) {
+  database.exec(tables);
+  create_files_trigger(database);
+}
+
+void create_files_trigger(SQLite::Database& database) { database.exec(trigger); }
 
 void drop_file_tables(SQLite::Database& database) {
   database.exec("DROP TRIGGER files_go; DROP TABLE files; DROP TABLE file_changes");

@@ -125,16 +125,16 @@ class FileFeed {
   // changed and its previous files are unknown: it was unreadable for the first scan that stored files.
   base::Result<bool> update(const DirectoryRow& before, const Files& files, bool differs);
 
-  base::Result<> erase(std::int64_t directory) { return store_.erase(directory); }
-
  private:
   FileStore store_;
   ChangeLog& changes_;
   const bool is_first_;
 };
 
-// The tables for files exist only while the file feed is on. Both throw SQLite::Exception.
+// The tables for files exist only while the file feed is on; the trigger deletes the files of a directory
+// with its row. All throw SQLite::Exception.
 void create_file_tables(SQLite::Database& database);
+void create_files_trigger(SQLite::Database& database);
 void drop_file_tables(SQLite::Database& database);
 
 }  // namespace spoor::scanner

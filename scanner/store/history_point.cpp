@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/byte_codec.h"
+
 namespace spoor::scanner {
 namespace {
 
@@ -81,30 +83,21 @@ void keep_last_of_each(HistoryPoints& points, const std::vector<Bucket>& buckets
 // Added to the number of the event: once if the point is not complete, twice if it is also unread.
 constexpr std::uint64_t unread_step = 8;
 
-void put_number(std::string& out, std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7U) out += static_cast<char>(number | 0x80U);
-  out += static_cast<char>(number);
-}
-
-// Small for small differences of either sign, modulo 2^64.
-std::uint64_t folded(std::uint64_t difference) { return (difference << 1U) ^ (0 - (difference >> 63U)); }
-std::uint64_t unfolded(std::uint64_t number) { return (number >> 1U) ^ (0 - (number & 1U)); }
-
 // Reads what encode_points() wrote, the newest point first.
 class PointReader {
  public:
-  explicit PointReader(std::string_view bytes) : rest_(bytes) {}
+  explicit PointReader(std::string_view bytes) : in_(bytes) {}
 
   // Nothing at the end, or if the bytes are damaged.
   std::optional<HistoryPoint> next() {
-    if (!is_ok_ || rest_.empty()) return std::nullopt;
+    if (!is_ok_ || in_.remaining() == 0) return std::nullopt;
     HistoryPoint point;
     point.at = static_cast<std::int64_t>(difference(static_cast<std::uint64_t>(newer_.at)));
     point.figures = {difference(newer_.figures.files), difference(newer_.figures.dirs),
                      difference(newer_.figures.bytes), difference(newer_.figures.allocated)};
-    read_event(point, number());
+    read_event(point, in_.number());
     if (point.event == HistoryEvent::renamed) point.from = text();
-    is_ok_ = is_ok_ && (is_first_ || point.at < newer_.at);
+    is_ok_ = is_ok_ && in_.ok() && (is_first_ || point.at < newer_.at);
     if (!is_ok_) return std::nullopt;
     is_first_ = false;
     newer_ = point;
@@ -124,30 +117,15 @@ class PointReader {
     point.unread = steps == 2;
   }
 
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && !rest_.empty(); shift += 7) {
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if (byte < 0x80) return value;
-    }
-    is_ok_ = false;
-    return 0;
-  }
-
-  std::uint64_t difference(std::uint64_t newer) { return newer - unfolded(number()); }
+  std::uint64_t difference(std::uint64_t newer) { return newer - in_.difference(); }
 
   std::string text() {
-    const std::uint64_t size = number();
-    is_ok_ = is_ok_ && size <= HistoryPoint::from_bytes_max && size <= rest_.size();
-    if (!is_ok_) return {};
-    std::string read(rest_.substr(0, size));
-    rest_.remove_prefix(size);
-    return read;
+    const std::uint64_t size = in_.number();
+    is_ok_ = is_ok_ && size <= HistoryPoint::from_bytes_max;
+    return std::string(is_ok_ ? in_.raw(size) : std::string_view());
   }
 
-  std::string_view rest_;
+  base::ByteReader in_;
   HistoryPoint newer_;
   bool is_first_ = true;
   bool is_ok_ = true;
@@ -222,11 +200,9 @@ void thin_out_to(HistoryPoints& points, std::size_t count_max) {
 }
 
 std::string encode_points(const HistoryPoints& points) {
-  std::string bytes;
+  base::ByteWriter out;
   HistoryPoint newer;
-  const auto put = [&](std::uint64_t before, std::uint64_t value) {
-    put_number(bytes, folded(before - value));
-  };
+  const auto put = [&](std::uint64_t before, std::uint64_t value) { out.difference(before - value); };
   for (std::size_t number = points.size(); number > 0; --number) {
     const HistoryPoint& point = points[number - 1];
     put(static_cast<std::uint64_t>(newer.at), static_cast<std::uint64_t>(point.at));
@@ -235,14 +211,14 @@ std::string encode_points(const HistoryPoints& points) {
     put(newer.figures.bytes, point.figures.bytes);
     put(newer.figures.allocated, point.figures.allocated);
     const std::uint64_t steps = point.complete ? 0 : point.unread ? 2 : 1;
-    put_number(bytes, static_cast<std::uint64_t>(point.event) + steps * unread_step);
+    out.number(static_cast<std::uint64_t>(point.event) + steps * unread_step);
     if (point.event == HistoryEvent::renamed) {
-      put_number(bytes, point.from.size());
-      bytes += point.from;
+      out.number(point.from.size());
+      out.raw(point.from);
     }
     newer = point;
   }
-  return bytes;
+  return out.take();
 }
 
 std::optional<HistoryPoints> decode_points(std::string_view bytes) {

@@ -1,8 +1,11 @@
 #include "scanner/store/sqlite.h"
 
+#include <SQLiteCpp/Column.h>
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <system_error>
 
 #include "base/printable.h"
 #include "scanner/errors.h"
@@ -26,30 +29,32 @@ std::string advice(int code, const std::filesystem::path& file) {
 
 }  // namespace
 
-sqlite3_stmt* SqliteStatement::prepare(const std::string& text) const {
-  sqlite3_stmt* prepared = nullptr;
-  check(sqlite3_prepare_v3(database_, text.c_str(), static_cast<int>(text.size()), SQLITE_PREPARE_PERSISTENT,
-                           &prepared, nullptr));
-  return prepared;
+sqlite3_stmt* SqliteStatement::prepared() {
+  if (statement_) return statement_.get();
+  sqlite3_stmt* statement = nullptr;
+  check(sqlite3_prepare_v3(database_, text_.c_str(), static_cast<int>(text_.size()),
+                           SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+  statement_.reset(statement);
+  return statement;
 }
 
 void SqliteStatement::reset() {
+  if (!statement_) return;
   sqlite3_reset(statement_.get());
   sqlite3_clear_bindings(statement_.get());
 }
 
 void SqliteStatement::bind(int index, std::string_view value) {
-  check(sqlite3_bind_blob64(statement_.get(), index, bytes_of(value), value.size(), SQLITE_STATIC));
+  check(sqlite3_bind_blob64(prepared(), index, bytes_of(value), value.size(), SQLITE_STATIC));
 }
 
 void SqliteStatement::bind(int index, SqliteText text) {
   const auto [value] = text;
-  check(sqlite3_bind_text64(statement_.get(), index, bytes_of(value), value.size(), SQLITE_STATIC,
-                            SQLITE_UTF8));
+  check(sqlite3_bind_text64(prepared(), index, bytes_of(value), value.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 
 bool SqliteStatement::step() {
-  const int code = sqlite3_step(statement_.get());
+  const int code = sqlite3_step(prepared());
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) fail(code);
   return false;
@@ -67,6 +72,19 @@ std::string_view SqliteStatement::blob(int index) const {
 }
 
 void SqliteStatement::fail(int code) const { throw SQLite::Exception(database_, code); }
+
+void require_space(SQLite::Database& database) {
+  constexpr std::uint64_t growth_max = std::uint64_t{1} << 20U;  // less needs no look at the free space
+  const int flushed = sqlite3_db_cacheflush(database.getHandle());
+  if (flushed != SQLITE_OK) throw SQLite::Exception(database.getHandle(), flushed);
+  const auto page_bytes = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_size").getInt64());
+  const auto pages = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_count").getInt64());
+  std::error_code failure;
+  const std::uint64_t present = std::filesystem::file_size(database.getFilename(), failure);
+  if (failure || pages * page_bytes < present + growth_max) return;
+  if (!has_space_for(database.getFilename(), pages * page_bytes - present))
+    throw SQLite::Exception("the file cannot grow", SQLITE_FULL);
+}
 
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception) {
   const int code = exception.getErrorCode() & 0xff;

@@ -22,16 +22,17 @@ struct SqliteText {
   std::string_view value;
 };
 
-// A prepared statement. SQLiteCpp's class counts references and looks up names for each column of each row,
-// which takes longer than SQLite itself. Failures are SQLite::Exception, too.
+// A prepared statement: it is prepared when it is first used. SQLiteCpp's class counts references and looks
+// up names for each column of each row, which takes longer than SQLite itself. Failures are
+// SQLite::Exception, too.
 //
 // Not thread-safe.
 class SqliteStatement {
  public:
   // `database` must outlive it. Binds the values to the parameters, in order.
   template <class... Values>
-  SqliteStatement(SQLite::Database& database, const std::string& text, const Values&... values)
-      : database_(database.getHandle()), statement_(prepare(text)) {
+  SqliteStatement(SQLite::Database& database, std::string text, const Values&... values)
+      : database_(database.getHandle()), text_(std::move(text)) {
     bind_all(values...);
   }
 
@@ -58,7 +59,7 @@ class SqliteStatement {
 
   // Parameters count from 1. A string must stay valid until the reset.
   void bind(int index, std::integral auto value) {
-    check(sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value)));
+    check(sqlite3_bind_int64(prepared(), index, static_cast<std::int64_t>(value)));
   }
   void bind(int index, std::string_view value);
   void bind(int index, SqliteText text);
@@ -82,7 +83,7 @@ class SqliteStatement {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
 
-  sqlite3_stmt* prepare(const std::string& text) const;
+  sqlite3_stmt* prepared();
 
   template <class... Values>
   void bind_all(const Values&... values) {
@@ -96,11 +97,16 @@ class SqliteStatement {
   [[noreturn]] void fail(int code) const;
 
   sqlite3* database_;
+  std::string text_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
 // `what` completes "cannot ... in the scan database FILE". Errc::database_failed or database_damaged.
 base::Error database_error(std::string_view what, std::string_view file, const SQLite::Exception& exception);
+
+// What the commit of the open transaction adds to the log must fit into the file, or the log can never be
+// emptied, and leave space to the daemon: throws SQLite::Exception otherwise.
+void require_space(SQLite::Database& database);
 
 // Runs `action`, which may return a value, nothing, or a Result. Converts the exceptions of SQLite to errors.
 template <class Action>

@@ -3,6 +3,8 @@
 #include <SQLiteCpp/Column.h>
 #include <fmt/core.h>
 
+#include <array>
+#include <boost/endian/conversion.hpp>
 #include <chrono>
 #include <utility>
 
@@ -28,8 +30,10 @@ constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* next_id_key = "next_directory_id";
 constexpr const char* database_id_key = "feed_id";
 constexpr const char* commits_key = "commits";
+constexpr const char* file_number_key = "file_number";
 constexpr const char* files_since_key = "files_since";
 constexpr int checkpoint_timeout_ms = 1'000;
+constexpr std::uint64_t log_bytes_max = std::uint64_t{1} << 20U;  // a commit empties a log of this size
 
 std::int64_t to_ns(base::WallTime time) { return time.time_since_epoch().count(); }
 base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nanoseconds(ns)); }
@@ -39,13 +43,12 @@ void configure_for_writing(SQLite::Database& database) {
   const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   database.exec("PRAGMA synchronous = FULL");
   database.exec("PRAGMA cache_size = -65536");            // KiB
-  database.exec("PRAGMA wal_autocheckpoint = 0");         // finish_commit_count() does it
+  database.exec("PRAGMA wal_autocheckpoint = 0");         // finish_commit() does it
   database.exec("PRAGMA journal_size_limit = 67108864");  // the size of the log after a checkpoint
   // Freed pages need not be written. Without the write-ahead log, reserve_checksums() needs them written.
   if (mode == "wal") database.exec("PRAGMA secure_delete = OFF");
-  // The log is kept, so that readers without permission to create it can open the database.
-  int persist = 1;
-  sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+  // Also keeps the log, so that readers without permission to create it can open the database.
+  sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 std::int64_t number_setting(SQLite::Database& database, const char* key, std::int64_t otherwise) {
@@ -68,8 +71,22 @@ std::optional<std::string> text_setting(SQLite::Database& database, std::string_
   return std::string(query.blob(0));
 }
 
+// SQLite's change counter in the file itself, below the log.
+std::uint32_t file_number(SQLite::Database& database) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  std::array<unsigned char, 4> counter{};
+  const int code = file->pMethods->xRead(file, counter.data(), counter.size(), 24);
+  const bool is_read = code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;  // zeros, where it is too short
+  if (!is_read) throw SQLite::Exception("cannot read its header", code);
+  return boost::endian::load_big_u32(counter.data());
+}
+
 // `mark` must be read before the database: it may be older than the database, but not newer.
 void check_commits(SQLite::Database& database, const std::optional<CommitMark>& mark) {
+  const std::int64_t at_commit = number_setting(database, file_number_key, 0);
+  if (file_number(database) < at_commit)  // read after it: another process may write back the log
+    throw SQLite::Exception("its log is that of a newer one: this is an older copy", SQLITE_CORRUPT);
   if (!mark || text_setting(database, database_id_key) != mark->database) return;
   if (static_cast<std::uint64_t>(number_setting(database, commits_key, 0)) >= mark->number) return;
   throw SQLite::Exception("its last commit is missing: the log was damaged, or this is an older copy",
@@ -82,20 +99,20 @@ void write_back_log(SQLite::Database& database) {
   database.setBusyTimeout(busy_timeout_ms);
 }
 
-// A file that does not grow much needs no look at the free space.
-constexpr std::uint64_t growth_max = std::uint64_t{1} << 20U;
-
-// What the commit adds to the log must fit into the file, or the log can never be emptied.
-void require_space(SQLite::Database& database) {
-  const int flushed = sqlite3_db_cacheflush(database.getHandle());
-  if (flushed != SQLITE_OK) throw SQLite::Exception(database.getHandle(), flushed);
-  const auto page_bytes = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_size").getInt64());
-  const auto pages = static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_count").getInt64());
+// Nothing if it cannot be looked at.
+std::optional<std::uint64_t> log_bytes(SQLite::Database& database) {
   std::error_code failure;
-  const std::uint64_t present = std::filesystem::file_size(database.getFilename(), failure);
-  if (failure || pages * page_bytes < present + growth_max) return;
-  if (!has_space_for(database.getFilename(), pages * page_bytes - present))
-    throw SQLite::Exception("the file cannot grow", SQLITE_FULL);
+  const std::uint64_t bytes = std::filesystem::file_size(database.getFilename() + "-wal", failure);
+  return failure ? std::nullopt : std::optional(bytes);
+}
+
+// SQLite would apply the log to an older copy in the place of the file. So each commit has the number of the
+// file below the log; it gets a larger one when the log is written back, as SQLite counts a commit that
+// writes to the header.
+void count_commit(SQLite::Database& database) {
+  put_setting(database, file_number_key, std::to_string(file_number(database)));
+  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  database.exec(fmt::format("PRAGMA user_version = {}", version));
 }
 
 std::string older_text(const std::filesystem::path& file) {
@@ -146,7 +163,8 @@ base::Result<UsageDatabase> UsageDatabase::open(const std::filesystem::path& fil
         file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX, busy_timeout_ms,
         checksum_vfs());
     reserve_checksums(*database);
-    // Before anything is written: a newer Spoor's file must not be changed.
+    if (is_migratable(*database)) configure_for_writing(*database);
+    // Before anything else is written: a newer Spoor's file must not be changed.
     if (auto ready = prepare_schema(*database); !ready) return ready.error();
     configure_for_writing(*database);
     check_commits(*database, *mark);
@@ -171,11 +189,16 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
 
 base::Result<UsageDatabase> UsageDatabase::finish_rebuild(const std::filesystem::path& file,
                                                           UsageDatabase rebuilt) {
+  rebuilt.empty_log();
   rebuilt.database_.reset();
   std::error_code failure;
   if (std::filesystem::exists(file, failure)) {  // open() would create it
     // So that the file set aside is complete without its log. Best effort.
-    if (auto replaced = open(file)) replaced->empty_log();
+    static_cast<void>(guarded("empty the log", file.native(), [&] {
+      SQLite::Database replaced(file.native(), SQLite::OPEN_READWRITE | SQLite::OPEN_NOMUTEX, busy_timeout_ms,
+                                checksum_vfs());
+      write_back_log(replaced);
+    }));
   }
   if (auto placed = put_rebuilt_in_place(file); !placed)
     return base::wrap("cannot replace the scan database by the rebuilt one", placed.error());
@@ -429,18 +452,18 @@ base::Result<> ScanTransaction::commit(const ScanRecord& record) {
     forget_old_records();
     const auto commits = number_setting(database_, commits_key, 0) + 1;
     put_setting(database_, commits_key, std::to_string(commits));
+    count_commit(database_);
     require_space(database_);
     transaction_.commit();
-    finish_commit_count(static_cast<std::uint64_t>(commits));
+    finish_commit(static_cast<std::uint64_t>(commits));
   });
 }
 
-// Pages of the file have checksums, and an empty log cannot be damaged. The next commit repeats what fails
-// here.
-void ScanTransaction::finish_commit_count(std::uint64_t commits) {
+// The next commit repeats what fails here.
+void ScanTransaction::finish_commit(std::uint64_t commits) {
   const auto id = text_setting(database_, database_id_key);
   if (id) static_cast<void>(keep_commit_mark(database_.getFilename(), {*id, commits}));
-  write_back_log(database_);
+  if (log_bytes(database_) >= log_bytes_max) write_back_log(database_);
 }
 
 void ScanTransaction::add_record(const ScanRecord& record) {

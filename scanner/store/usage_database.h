@@ -101,8 +101,8 @@ class UsageDatabase {
   // must outlive it.
   base::Result<std::unique_ptr<ScanTransaction>> begin_scan();
 
-  // Writes the log into the file and frees its space, as far as readers let it. To be called after a
-  // transaction that failed, too.
+  // Writes the log into the file and frees its space, as far as readers let it; a commit does that once the
+  // log has 1 MiB. To be called after a transaction that failed, too.
   void empty_log();
 
   SQLite::Database& handle() { return *database_; }
@@ -173,7 +173,7 @@ class ScanTransaction {
  private:
   void add_record(const ScanRecord& record);
   void forget_old_records();
-  void finish_commit_count(std::uint64_t commits);
+  void finish_commit(std::uint64_t commits);
 
   SQLite::Database& database_;
   // Before the statements: SQLite cannot roll back while one is active.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "scanner/errors.h"
+#include "scanner/store/directory_store.h"
 #include "scanner/store/history_query.h"
 #include "scanner/store/link_corrections.h"
 #include "scanner/store/sqlite.h"
@@ -49,26 +50,32 @@ struct Place {
 // The children of one directory on one drive, by name.
 class Rows {
  public:
-  explicit Rows(SQLite::Database& database)
-      : children_(database, select_directories("parent = ?1 AND name > x'' ORDER BY name")) {}
+  explicit Rows(DirectoryTables& directories) : directories_(directories) {}
 
   void open(std::int64_t parent) {
-    children_.reset();
-    children_.bind(1, parent);
-    step();
+    parent_ = parent;
+    fetch(std::nullopt);
   }
 
-  // Nothing after the last one.
-  const std::optional<DirectoryRow>& row() const { return row_; }
+  // Null after the last one.
+  const DirectoryRow* row() const { return at_ < fetched_.size() ? &fetched_[at_] : nullptr; }
 
   void step() {
-    row_.reset();
-    if (children_.step()) row_ = read_directory_row(children_);
+    if (++at_ == fetched_max) fetch(fetched_.back().name);
   }
 
  private:
-  SqliteStatement children_;
-  std::optional<DirectoryRow> row_;
+  static constexpr std::size_t fetched_max = 512;  // a directory may have millions
+
+  void fetch(const std::optional<std::string>& after) {
+    fetched_ = directories_.children(parent_, after, fetched_max);
+    at_ = 0;
+  }
+
+  DirectoryTables& directories_;
+  std::int64_t parent_ = 0;
+  std::vector<DirectoryRow> fetched_;
+  std::size_t at_ = 0;
 };
 
 // Compares the totals with those at the requested time.
@@ -86,15 +93,15 @@ void compare(Place& place, const HistoryRow& past, const HistoryReader& history,
 class Children {
  public:
   // `history`: opened at the same directory; with nothing, its children are those that exist.
-  Children(SQLite::Database& database, std::optional<LinkCorrections>& links,
+  Children(DirectoryTables& directories, std::optional<LinkCorrections>& links,
            std::optional<HistoryReader>& history, const UsageOptions& options)
-      : database_(database), links_(links), history_(history), options_(options) {}
+      : directories_(directories), links_(links), history_(history), options_(options) {}
 
   void open(std::string_view path, const std::vector<Place::Row>& rows, bool all_read) {
     path_ = path;
     parents_ = rows;
     all_read_ = all_read;
-    while (rows_.size() < rows.size()) rows_.push_back(std::make_unique<Rows>(database_));
+    while (rows_.size() < rows.size()) rows_.push_back(std::make_unique<Rows>(directories_));
     for (std::size_t drive = 0; drive < rows.size(); ++drive) rows_[drive]->open(rows[drive].id);
   }
 
@@ -131,7 +138,7 @@ class Children {
     return links_ ? links_->find(drive, walk_key(path)) : LinkCorrection();
   }
 
-  SQLite::Database& database_;
+  DirectoryTables& directories_;
   std::optional<LinkCorrections>& links_;
   std::optional<HistoryReader>& history_;
   const UsageOptions& options_;
@@ -185,7 +192,7 @@ class Query {
         options_(options),
         entries_left_(options.entries_max),
         path_bytes_left_(options.path_bytes_max),
-        find_(database, select_directories("parent = ?1 AND name = ?2")) {
+        directories_(database) {
     const bool knows_links =
         database.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'link_corrections'").getInt() >
         0;
@@ -219,6 +226,36 @@ class Query {
       bool is_stopped = false;
       usage->owners = find_owners(path, is_stopped);
       if (is_stopped) return stopped_error();
+    }
+    return usage;
+  }
+
+  base::Result<std::optional<Usage>> visit_all(
+      std::string_view path, const std::function<bool(const Usage&, const UsageEntry&)>& visit) {
+    Place top = find(path);
+    if (!top.is_there) return std::optional<Usage>();
+    std::optional<Usage> usage(std::in_place);
+    usage->as_of = as_of();
+    usage->saw_everything = last_scan_saw_everything();
+    top.entry.is_unread = !top.all_read;
+    usage->total = top.entry;
+    std::vector<std::unique_ptr<Children>> open;
+    const auto go_below = [&](const Place& place) {
+      if (place.rows.empty()) return;
+      open.push_back(std::make_unique<Children>(directories_, links_, no_history_, options_));
+      open.back()->open(place.entry.path, place.rows, place.all_read);
+    };
+    if (!visit(*usage, usage->total)) return usage;
+    for (go_below(top); !open.empty();) {
+      auto child = open.back()->next();
+      if (!child) {
+        open.pop_back();
+        continue;
+      }
+      child->entry.depth = open.size();
+      child->entry.is_unread = !child->all_read;
+      if (!visit(*usage, child->entry)) break;
+      go_below(*child);
     }
     return usage;
   }
@@ -276,18 +313,12 @@ class Query {
 
   // Descends from the drive's root. Below an unread directory, stored rows may be outdated or missing.
   std::optional<DirectoryRow> find_on(std::int64_t drive, std::string_view path, bool& all_read) {
-    auto row = find_row(DirectoryStore::parent_of_root(drive), "");
+    auto row = directories_.find(DirectoryTables::parent_of_root(drive), "");
     for (tracker::ComponentCursor at(path); row && at.next();) {
       if (row->state == DirectoryState::unread) all_read = false;
-      row = find_row(row->id, at.component());
+      row = directories_.find(row->id, at.component());
     }
     return row;
-  }
-
-  std::optional<DirectoryRow> find_row(std::int64_t parent, std::string_view name) {
-    const SqliteStatement::Use use(find_, parent, name);
-    if (!find_.step()) return std::nullopt;
-    return read_directory_row(find_);
   }
 
   // Level by level, so that bounds cut the deepest levels. Returns false after a stop.
@@ -359,7 +390,7 @@ class Query {
     std::uint64_t left = entry.bytes;  // those that no rule below counts otherwise
     if (options_.copies.may_match_below(entry.path)) {
       if (copied_.size() == level)
-        copied_.push_back(std::make_unique<Children>(database_, links_, no_history_, options_));
+        copied_.push_back(std::make_unique<Children>(directories_, links_, no_history_, options_));
       Children& children = *copied_[level];
       children.open(entry.path, place.rows, place.all_read);
       while (auto child = children.next()) {
@@ -395,10 +426,10 @@ class Query {
   std::uint64_t entries_left_;
   std::uint64_t path_bytes_left_;
   bool truncated_ = false;
-  SqliteStatement find_;
+  DirectoryTables directories_;
   std::optional<LinkCorrections> links_;  // nothing without corrections
   std::optional<HistoryReader> history_;  // nothing if it is not asked for, or none is kept
-  Children children_{database_, links_, history_, options_};
+  Children children_{directories_, links_, history_, options_};
   std::optional<HistoryReader> no_history_;
   std::vector<std::unique_ptr<Children>> copied_ = {};  // of each level of add_copied()
 };
@@ -483,6 +514,16 @@ base::Result<std::optional<Usage>> query_usage(UsageDatabase& database, std::str
   return guarded("look up usage", handle, [&]() -> base::Result<std::optional<Usage>> {
     const SQLite::Transaction one_view(handle);  // a scan may commit between two queries
     return Query(handle, options).run(path);
+  });
+}
+
+base::Result<std::optional<Usage>> visit_usage(
+    UsageDatabase& database, std::string_view path, const UsageOptions& options,
+    const std::function<bool(const Usage&, const UsageEntry&)>& visit) {
+  SQLite::Database& handle = database.handle();
+  return guarded("look up usage", handle, [&]() -> base::Result<std::optional<Usage>> {
+    const SQLite::Transaction one_view(handle);
+    return Query(handle, options).visit_all(path, visit);
   });
 }
 

@@ -128,6 +128,14 @@ base::Result<std::string> parse_usage_path(std::string_view raw);
 base::Result<std::optional<Usage>> query_usage(UsageDatabase& database, std::string_view path,
                                                const UsageOptions& options);
 
+// Calls `visit` for the directory and all below it, in the order of a walk, until it returns false. The
+// usage, whose total is the directory, has what holds for all entries; these have no children. Memory does
+// not grow with their number. Nothing if no drive has the directory. Options of which directories to list,
+// and `since`, have no effect.
+base::Result<std::optional<Usage>> visit_usage(
+    UsageDatabase& database, std::string_view path, const UsageOptions& options,
+    const std::function<bool(const Usage&, const UsageEntry&)>& visit);
+
 // Calls `visit` for the entry and all below it, in order, each after its parent.
 void for_each_entry(const UsageEntry& entry, const std::function<void(const UsageEntry&)>& visit);
 

@@ -22,7 +22,7 @@ bool is_another(const DirectoryRow& stored, const DirectoryHandle& found) {
 }
 
 bool may_be_another(const DirectoryRow& stored, const DirectoryHandle& found) {
-  return stored.read_scan != 0 && (found.birth == no_identity || stored.birth != found.birth);
+  return stored.is_read && (found.birth == no_identity || stored.birth != found.birth);
 }
 
 }  // namespace spoor::scanner

@@ -13,18 +13,19 @@ constexpr std::size_t new_files_bytes_max = 16U << 20U;
 
 }  // namespace
 
-base::Result<> DriveRows::put_root(const DirectoryRow& row) {
+base::Result<> DriveRows::put_root(const DirectoryRow& row, const std::optional<DirectoryRow>& before) {
+  if (before && named(row) == named(*before)) return directories().put(row);
   return directories().put(DirectoryStore::parent_of_root(drive_), row);
 }
 
-// A new directory gets its id with its last child, so that rows are appended in key order: its files are
+// A new directory gets its id after its subdirectories, so that rows are appended: its files are
 // returned to wait for that, unless too many wait. `row` is as it was before.
 base::Result<std::optional<Files>> DriveRows::take_files(std::string_view path, DirectoryRow& row,
                                                          Listing& listing) {
   std::optional<Files> files = std::exchange(listing.files, std::nullopt);
   FileFeed* const feed = context_.transaction.files();
   if (feed == nullptr || !files) return std::optional<Files>();
-  if (row.read_scan == 0) {
+  if (!row.is_read) {
     const std::size_t bytes = files->memory_bytes();
     if (row.id == 0 && new_files_bytes_ + bytes <= new_files_bytes_max) {
       new_files_bytes_ += bytes;
@@ -52,7 +53,7 @@ base::Result<> DriveRows::add_files(std::int64_t directory, const Files& files) 
 
 // An incomplete listing leaves the row's own totals and signature: a change shows once it can be summed up.
 base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing) {
-  const bool is_new = row.read_scan == 0;
+  const bool is_new = !row.is_read;
   ++context_.figures.dirs_walked;
   if (is_new) {
     ++context_.figures.dirs_new;
@@ -61,7 +62,7 @@ base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row
     ++context_.figures.dirs_changed;
     if (auto recorded = record(path, Change::changed); !recorded) return recorded;
   }
-  row.read_scan = context_.transaction.scan_id();
+  row.is_read = true;
   row.set_state(listing.incomplete ? DirectoryState::incomplete : DirectoryState::ok);
   if (!listing.incomplete || is_new) {
     row.signature = listing.signature;
@@ -121,11 +122,11 @@ base::Result<> DriveRows::record(std::string_view path, Change change) {
   return context_.transaction.changes().add(drive_, path, change);
 }
 
-base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, const DirectoryRow& row) {
+base::Result<> DriveRows::erase(std::string_view path, const DirectoryRow& row) {
   context_.touched.add_erased(path);
   if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
   if (auto taken = take_out_owners(path, row); !taken) return taken;
-  const auto erased = directories().erase(parent, row, context_.environment.stop);
+  const auto erased = directories().erase(row, context_.environment.stop);
   if (!erased) return erased.error();
   context_.figures.dirs_deleted += *erased;
   return context_.transaction.links().erase_below(drive_, path, context_.environment.stop);
@@ -134,14 +135,11 @@ base::Result<> DriveRows::erase(std::int64_t parent, std::string_view path, cons
 base::Result<> DriveRows::erase_mounted_over(std::string_view path, const DirectoryRow& row) {
   context_.touched.add_erased(path);
   if (auto taken = take_out_owners(path, row); !taken) return taken;
-  const auto erased = directories().erase_below(row, context_.environment.stop);
+  const auto erased = directories().erase(row, context_.environment.stop);
   if (!erased) return erased.error();
-  context_.figures.dirs_deleted += *erased;
+  context_.figures.dirs_deleted += *erased - 1;
   auto links_erased = context_.transaction.links().erase_below(drive_, path, context_.environment.stop);
   if (!links_erased) return links_erased;
-  if (FileFeed* const feed = context_.transaction.files()) {
-    if (auto files_erased = feed->erase(row.id); !files_erased) return files_erased;
-  }
   if (row.state == DirectoryState::mount_point) return {};
   if (auto recorded = record(path, Change::deleted); !recorded) return recorded;
   return record(path, Change::created);

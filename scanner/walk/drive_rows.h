@@ -25,8 +25,8 @@ class DriveRows {
 
   DirectoryStore& directories() { return context_.transaction.directories(); }
 
-  // Adds the root's row, or replaces it.
-  base::Result<> put_root(const DirectoryRow& row);
+  // Adds the root's row, or replaces `before`.
+  base::Result<> put_root(const DirectoryRow& row, const std::optional<DirectoryRow>& before);
 
   // Keeps the files of a listing, and moves them out of it. Before apply_listing(), with `row` as it is
   // stored, or that of a new directory. Returns the files of a new directory that has no id yet, for
@@ -41,10 +41,10 @@ class DriveRows {
   // The same for a directory with the entries that are stored: its sums stay.
   base::Result<> apply_same_listing(std::string_view path, DirectoryRow& row, const Listing& listing);
 
-  // Removes the row of a directory that is gone, and all below it.
-  base::Result<> erase(std::int64_t parent, std::string_view path, const DirectoryRow& row);
+  // Removes the row of a directory that is gone, and all below it. Its name is left to OpenDirectory.
+  base::Result<> erase(std::string_view path, const DirectoryRow& row);
 
-  // Removes what is stored of a directory on which another file system is mounted, except for its row.
+  // The same for a directory on which another file system is mounted: it still exists.
   base::Result<> erase_mounted_over(std::string_view path, const DirectoryRow& row);
 
  private:

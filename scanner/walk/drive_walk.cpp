@@ -111,7 +111,7 @@ Reason DriveWalk::reason_to_read(const DirectoryHandle& handle) const {
   if (is_another(*stored_, handle)) return Reason::other_directory;
   ScanPlan::Known known = ScanPlan::Known::of(*stored_);
   // A drive that failed before it was ever walked has no inode to compare.
-  if (stored_->read_scan == 0) known.inode = handle.inode;
+  if (!stored_->is_read) known.inode = handle.inode;
   return plan_.reason(plan_.root(drive_.identity), handle.inode, known, std::nullopt);
 }
 

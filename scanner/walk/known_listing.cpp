@@ -6,9 +6,9 @@ namespace spoor::scanner {
 
 bool may_be_known(const DirectoryRow& stored, std::int64_t settled_before_ns) {
   const bool is_whole = stored.state == DirectoryState::ok && stored.pending + stored.mount_points == 0;
-  return is_whole && stored.read_scan != 0 && stored.entries != 0 && !stored.is_racy &&
-         stored.own.files == 0 && stored.directories > 0 && is_proof(stored.birth) &&
-         stored.own.mtime_ns < settled_before_ns && !stored.subtree.is_saturated();
+  return is_whole && stored.is_read && stored.entries != 0 && !stored.is_racy && stored.own.files == 0 &&
+         stored.directories > 0 && is_proof(stored.birth) && stored.own.mtime_ns < settled_before_ns &&
+         !stored.subtree.is_saturated();
 }
 
 base::Result<std::optional<Listing>> known_listing(DirectoryStore& store, const DirectoryRow& stored,

@@ -10,7 +10,7 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr std::size_t children_max = 512;  // whose rows are put together
+constexpr std::size_t names_max = 512;  // that are put together
 
 }  // namespace
 
@@ -60,23 +60,30 @@ void OpenDirectory::add_due(Next next, std::optional<DirectoryRow> stored, Reaso
                    std::move(next.ticket));
 }
 
-base::Result<> OpenDirectory::add(DirectoryRow child) {
+base::Result<> OpenDirectory::add(DirectoryRow child, const std::optional<DirectoryRow>& before) {
   due_sums_.add_child(child);
-  children_.push_back(std::move(child));
-  return children_.size() < children_max ? base::Result<>() : put_children();
+  if (child.id == 0) child.id = rows_.directories().new_id();
+  if (auto put = rows_.directories().put(child); !put) return put;
+  const bool keeps_name = before && named(child) == named(*before);
+  return keeps_name ? base::Result<>() : change_name(child.name, named(child));
 }
 
-base::Result<> OpenDirectory::put_children() {
+base::Result<> OpenDirectory::forget(const std::string& name) { return change_name(name, std::nullopt); }
+
+base::Result<> OpenDirectory::change_name(const std::string& name, std::optional<NamedDirectory> to) {
+  names_[name] = to;
+  return names_.size() < names_max ? base::Result<>() : put_names();
+}
+
+base::Result<> OpenDirectory::put_names() {
   if (row_.id == 0) row_.id = rows_.directories().new_id();
-  for (const DirectoryRow& child : children_) {
-    if (auto put = rows_.directories().put(row_.id, child); !put) return put;
-  }
-  children_.clear();
+  if (auto put = rows_.directories().put_names(row_.id, names_); !put) return put;
+  names_.clear();
   return {};
 }
 
 base::Result<> OpenDirectory::add_due_sums() {
-  if (auto put = put_children(); !put) return put;
+  if (auto put = put_names(); !put) return put;
   row_.add_sums(due_sums_);
   return {};
 }
@@ -87,11 +94,7 @@ base::Result<bool> OpenDirectory::finish(std::string_view path) {
     if (auto added = rows_.add_files(row_.id, *new_files_); !added) return added.error();
   }
   if (!before_) return true;
-  // The scan that read it is no reason to write a row.
-  const std::uint64_t read_scan = std::exchange(row_.read_scan, before_->read_scan);
-  if (row_ == *before_) return false;
-  row_.read_scan = read_scan;
-  return true;
+  return row_ != *before_;
 }
 
 base::Result<> ChangedDirectory::decide_next(std::string_view path) {
@@ -123,7 +126,8 @@ base::Result<std::optional<DirectoryRow>> ChangedDirectory::take_stored(std::str
 }
 
 base::Result<> ChangedDirectory::erase(std::string_view path, const DirectoryRow& child) {
-  return rows_.erase(row_.id, tracker::join_path(path, child.name), child);
+  if (auto forgotten = forget(child.name); !forgotten) return forgotten;
+  return rows_.erase(tracker::join_path(path, child.name), child);
 }
 
 base::Result<> ChangedDirectory::sum_up(std::string_view path) {
@@ -138,7 +142,7 @@ base::Result<> ChangedDirectory::sum_up(std::string_view path) {
 
 // Nothing below it was left for this scan; no sum is too large to take something out of it again.
 bool UnchangedDirectory::is_one(const DirectoryRow& stored, const Listing& listing, Reason reason) {
-  const bool has_same_entries = stored.read_scan != 0 && !stored.is_racy && !listing.incomplete &&
+  const bool has_same_entries = stored.is_read && !stored.is_racy && !listing.incomplete &&
                                 stored.signature == listing.signature && stored.own == listing.own;
   const bool is_complete = stored.state == DirectoryState::ok && stored.pending + stored.mount_points == 0;
   return has_same_entries && is_complete && !stored.subtree.is_saturated() && !reads_all_below(reason);
@@ -179,7 +183,6 @@ std::uint64_t UnchangedDirectory::skipped_so_far() const {
 base::Result<> UnchangedDirectory::sum_up(std::string_view /*path*/) {
   if (auto added = add_due_sums(); !added) return added;
   context_.figures.dirs_skipped += skipped_;
-  row_.read_scan = context_.transaction.scan_id();
   const std::int64_t newest = std::max(due_sums_.subtree.mtime_ns, row_.own.mtime_ns);
   if (!has_lost_newest_ || newest >= row_.subtree.mtime_ns) return {};
   const auto below = rows_.directories().newest_below(row_);

@@ -61,14 +61,19 @@ class OpenDirectory {
   // Decides on the next subdirectory; appends it to `due` if it is to be read.
   virtual base::Result<> decide_next(std::string_view path) = 0;
 
-  // Adds a subdirectory that was due, with its new row; or with the row that is stored.
-  base::Result<> add(DirectoryRow child);
+  // Adds a subdirectory that was due, and puts its new row (`before` is the stored one, if its name stays);
+  // or one with the row that is stored.
+  base::Result<> add(DirectoryRow child, const std::optional<DirectoryRow>& before);
   void add_unchanged(const DirectoryRow& child) { due_sums_.add_child(child); }
+
+  // A subdirectory is gone.
+  base::Result<> forget(const std::string& name);
 
   // Completes the row, after all subdirectories are decided and those due are added. Returns whether the row
   // differs from the stored one.
   base::Result<bool> finish(std::string_view path);
 
+  const std::optional<DirectoryRow>& before() const { return before_; }
   const DirectoryRow& row() const { return row_; }
   DirectoryRow take_row() { return std::move(row_); }
   std::size_t path_bytes() const { return path_bytes_; }
@@ -100,7 +105,7 @@ class OpenDirectory {
 
   // Sums up the row: what is below it was decided, read and added.
   virtual base::Result<> sum_up(std::string_view path) = 0;
-  // Puts the rows of its subdirectories, and adds the sums of those that were due.
+  // Puts the names of its subdirectories, and adds the sums of those that were due.
   base::Result<> add_due_sums();
 
   WalkContext& context_;
@@ -114,7 +119,8 @@ class OpenDirectory {
   DirectoryRow due_sums_;
 
  private:
-  base::Result<> put_children();
+  base::Result<> change_name(const std::string& name, std::optional<NamedDirectory> to);
+  base::Result<> put_names();
 
   const ScanPlan& plan_;
   const std::uint64_t inode_;
@@ -124,7 +130,7 @@ class OpenDirectory {
   const Reason reason_;
   const tracker::DriveCursor marks_;
   const std::size_t path_bytes_;
-  std::vector<DirectoryRow> children_ = {};  // whose rows are to be put
+  NameChanges names_ = {};  // of subdirectories, not put yet
 };
 
 // A directory that is new, or whose entries may differ from those that are stored: each subdirectory of its

@@ -47,7 +47,8 @@ base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive
   const auto root = transaction.directories().find(parent, "");
   if (!root) return root.error();
   if (!*root) return std::uint64_t{0};
-  return transaction.directories().erase(parent, **root, context.environment.stop);
+  if (auto put = transaction.directories().put_names(parent, {{"", std::nullopt}}); !put) return put.error();
+  return transaction.directories().erase(**root, context.environment.stop);
 }
 
 base::Result<StoredDrive> add(ScanTransaction& transaction, const Drive& drive) {
@@ -59,7 +60,7 @@ base::Result<StoredDrive> add(ScanTransaction& transaction, const Drive& drive) 
 base::Result<> empty_overlapping(WalkContext& context, std::int64_t id) {
   const auto root = context.transaction.directories().find(DirectoryStore::parent_of_root(id), "");
   if (!root) return root.error();
-  const bool was_never_read = !*root || (*root)->read_scan == 0;
+  const bool was_never_read = !*root || !(*root)->is_read;
   return was_never_read ? base::Result<>() : empty_drive(context, id);
 }
 
@@ -71,7 +72,7 @@ base::Result<> walk_all(WalkContext& context, const Drive& drive, std::int64_t i
   if (!root) return root.error();
   if (!*root) return {};
   (*root)->set_state(DirectoryState::unread);
-  if (auto put = context.transaction.directories().put(parent, **root); !put) return put;
+  if (auto put = context.transaction.directories().put(**root); !put) return put;
   context.drive_gaps.push_back({drive.path.native(), std::string(reason)});
   return {};
 }

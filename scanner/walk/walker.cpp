@@ -243,9 +243,9 @@ base::Result<> Walker::finish() {
   if (*is_other) context_.touched.add(path_);
   if (open_.empty()) {
     read_ahead_.reset();  // nothing on the drive stays open while others are walked
-    return *is_other ? rows_.put_root(directory->row()) : base::Result<>();
+    return *is_other ? rows_.put_root(directory->row(), directory->before()) : base::Result<>();
   }
-  if (*is_other) return open_.back()->add(directory->take_row());
+  if (*is_other) return open_.back()->add(directory->take_row(), directory->before());
   open_.back()->add_unchanged(directory->row());
   return {};
 }
@@ -253,23 +253,31 @@ base::Result<> Walker::finish() {
 // Removes what is stored under the child's name: that directory is gone.
 base::Result<> Walker::erase_stored(OpenDirectory& parent, DueDirectory& child) {
   if (!child.stored) return {};
-  auto erased = rows_.erase(parent.row().id, path_, *child.stored);
+  if (auto forgotten = parent.forget(child.name); !forgotten) return forgotten;
+  auto erased = rows_.erase(path_, *child.stored);
   child.stored.reset();
   return erased;
 }
 
 base::Result<> Walker::leave_unread(OpenDirectory& parent, DueDirectory child, const base::Error& error) {
   context_.add_error(real_path(), error.message);
-  DirectoryRow row = child.stored ? std::move(*child.stored) : fresh_row(std::move(child.name), child.inode);
+  DirectoryRow row = child.stored ? *child.stored : fresh_row(std::move(child.name), child.inode);
   row.set_state(DirectoryState::unread);
   context_.touched.add(path_);
-  return parent.add(std::move(row));
+  return parent.add(std::move(row), child.stored);
 }
 
 // A mount point counts as an empty directory. What was known of it is of before the mount, or of what the
-// mount hides; its inode is that of the directory beneath, whose birth can't be seen. Its row loses the id:
+// mount hides; its inode is that of the directory beneath, whose birth can't be seen. Its row has another id:
 // what is read there later is new, and changes of files recorded under the old id are not those of it.
 base::Result<> Walker::keep_mount_point(OpenDirectory& parent, DueDirectory child) {
+  const bool is_known = child.stored && child.stored->state == DirectoryState::mount_point &&
+                        child.stored->inode == child.inode;
+  if (is_known) {
+    context_.add_mount(real_path());
+    parent.add_unchanged(*child.stored);
+    return {};
+  }
   if (child.stored) {
     if (auto erased = rows_.erase_mounted_over(path_, *child.stored); !erased) return erased;
   }
@@ -277,7 +285,7 @@ base::Result<> Walker::keep_mount_point(OpenDirectory& parent, DueDirectory chil
   row.set_state(DirectoryState::mount_point);
   context_.touched.add(path_);
   context_.add_mount(real_path());
-  return parent.add(std::move(row));
+  return parent.add(std::move(row), std::nullopt);
 }
 
 void Walker::report_progress() const {

@@ -26,8 +26,9 @@ namespace spoor::scanner {
 //
 // One thread decides and writes, in depth and by name. It decides ahead which of a directory's subdirectories
 // are to be read, and other threads read them meanwhile (read_ahead.h). Rows of new directories are written
-// children first, all those of a parent together, so that they are appended in key order; rows that would
-// stay the same are not written. No recursion; the open descriptors are bounded, however deep a tree.
+// children first, in the order of their ids, so that they are appended; rows that would stay the same are not
+// written, and names only where they change. No recursion; the open descriptors are bounded, however deep a
+// tree.
 //
 // Not thread-safe.
 class Walker {

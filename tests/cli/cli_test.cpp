@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "scanner/store/change_log.h"
 #include "tests/golden/golden.h"
@@ -265,13 +266,41 @@ TEST_F(ScannedCliTest, Usage_ShowsTwentyPerDirectoryByDefault) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 1 + 25);
 }
 
+TEST_F(ScannedCliTest, Export_HasAllDirectoriesInTheOrderOfAWalk) {
+  EXPECT_EQ(out({"usage", "--export", "csv"}), out({"usage", "--csv", "--sort", "name", "--depth", "9"}));
+  std::istringstream lines(out({"usage", "--export", "json"}));
+  std::string line;
+  std::vector<std::string> paths;
+  for (; std::getline(lines, line); paths.push_back(json::parse(line).at("path"))) {
+    EXPECT_TRUE(json::parse(line).contains("as_of"));
+  }
+  EXPECT_EQ(paths.size(), 1 + 25U);
+  EXPECT_TRUE(std::ranges::is_sorted(paths));
+  EXPECT_EQ(out({"usage", "--export", "csv", paths.back()}), out({"usage", "--csv", paths.back()}));
+  EXPECT_EQ(spoor({"usage", "--export", "csv", "nowhere"}).code, 1);
+  EXPECT_EQ(spoor({"usage", "--export", "csv", "--json"}).code, 2);
+  EXPECT_EQ(spoor({"--url", "http://127.0.0.1:1", "usage", "--export", "csv"}).code, 2);
+}
+
 TEST_F(ScannedCliTest, FullOutput_IsAnError) {
   support::Daemon daemon({SPOORD, "--config", config_.native()});
   ASSERT_FALSE(daemon.wait_for("listening on ").empty()) << daemon.log();
-  const std::vector<std::vector<std::string>> commands{
-      {"usage"},     {"usage", "--json"},         {"usage", "--csv"},      {"scans"},  {"scans", "--json"},
-      {"status"},    {"status", "--json"},        {"config", "show"},      {"drives"}, {"members"},
-      {"mark", "a"}, {"changes", "--everything"}, {"changes", "--latest"}, {"scan"},   {"scan", "--json"}};
+  const std::vector<std::vector<std::string>> commands{{"usage"},
+                                                       {"usage", "--json"},
+                                                       {"usage", "--csv"},
+                                                       {"usage", "--export", "csv"},
+                                                       {"scans"},
+                                                       {"scans", "--json"},
+                                                       {"status"},
+                                                       {"status", "--json"},
+                                                       {"config", "show"},
+                                                       {"drives"},
+                                                       {"members"},
+                                                       {"mark", "a"},
+                                                       {"changes", "--everything"},
+                                                       {"changes", "--latest"},
+                                                       {"scan"},
+                                                       {"scan", "--json"}};
   for (std::vector<std::string> command : commands) {
     command.insert(command.begin(), {SPOOR, "--config", config_.native()});
     expect_full_output_is_an_error(command);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "scanner/errors.h"
 #include "scanner/store/usage_database.h"
 #include "tests/support/temp_directory.h"
 
@@ -35,11 +36,14 @@ class DirectoryStoreTest : public ::testing::Test {
 };
 
 TEST_F(DirectoryStoreTest, Row_EveryFieldRoundTrips) {
-  DirectoryRow extreme = row(std::string("a\0b\n\xff", 5), std::numeric_limits<std::int64_t>::max());
+  DirectoryRow extreme = row("a b\n\xff", std::numeric_limits<std::int64_t>::max());
   extreme.inode = unsigned_max;
   extreme.birth = std::numeric_limits<std::uint32_t>::max();
   extreme.state = DirectoryState::incomplete;
-  extreme.read_scan = unsigned_max - 1;
+  extreme.is_read = true;
+  extreme.is_racy = true;
+  extreme.entries = unsigned_max - 1;
+  extreme.owners = "owners";
   extreme.signature = std::uint64_t{1} << 63U;
   extreme.own = {unsigned_max, unsigned_max - 2, unsigned_max - 3, signed_min};
   extreme.subtree = {1, 2, 3, -4};
@@ -48,6 +52,26 @@ TEST_F(DirectoryStoreTest, Row_EveryFieldRoundTrips) {
   extreme.mount_points = 6;
   ASSERT_TRUE(store().put(1, extreme));
   EXPECT_EQ(find(1, extreme.name), extreme);
+}
+
+// Two forms: with the sums of a subtree, and without.
+TEST_F(DirectoryStoreTest, EncodedRow_CutOrTooLong_IsRefused) {
+  DirectoryRow small = row("a");
+  small.own = small.subtree = {1, 200, 300, 4};
+  DirectoryRow with_sums = row("a", 1, 7);
+  with_sums.own = small.own;
+  with_sums.subtree = {50'000, 60'000, 70'000, 8};
+  EXPECT_LT(encode_row(small).size(), encode_row(with_sums).size());
+  for (const DirectoryRow& each : {small, with_sums}) {
+    const std::string bytes = encode_row(each);
+    DirectoryRow read;
+    ASSERT_TRUE(decode_row(bytes, read));
+    EXPECT_EQ(read.subtree, each.subtree);
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+      EXPECT_FALSE(decode_row(bytes.substr(0, size), read));
+    EXPECT_FALSE(decode_row(bytes + '\0', read));
+    EXPECT_FALSE(decode_row('\x80' + bytes.substr(1), read)) << "a bit that has no meaning";
+  }
 }
 
 TEST_F(DirectoryStoreTest, RootRow_HasEmptyName) {
@@ -63,9 +87,17 @@ TEST_F(DirectoryStoreTest, Put_ReplacesExistingRow) {
   EXPECT_EQ(find(1, "a")->id, 6);
 }
 
+TEST_F(DirectoryStoreTest, PutOfTheRowAlone_KeepsItsName) {
+  ASSERT_TRUE(store().put(1, row("a", 5)));
+  DirectoryRow changed = row("a", 5);
+  changed.own.bytes = 7;
+  ASSERT_TRUE(store().put(changed));
+  EXPECT_EQ(find(1, "a"), changed);
+}
+
 TEST_F(DirectoryStoreTest, Children_AreReadByNameInBatches) {
-  for (const char* name : {"c", "a", "\xff", "b"}) ASSERT_TRUE(store().put(1, row(name, 9)));
-  ASSERT_TRUE(store().put(2, row("of another", 9)));
+  for (const char* name : {"c", "a", "\xff", "b"}) ASSERT_TRUE(store().put(1, row(name, store().new_id())));
+  ASSERT_TRUE(store().put(2, row("of another", store().new_id())));
   const auto first = store().children(1, std::nullopt, 2).value();
   ASSERT_EQ(first.size(), 2U);
   EXPECT_EQ(first[0].name, "a");
@@ -81,31 +113,33 @@ TEST_F(DirectoryStoreTest, Erase_RemovesSubtree) {
   ASSERT_TRUE(store().put(2, row("c", 4)));
   ASSERT_TRUE(store().put(3, row("d", 5)));
   ASSERT_TRUE(store().put(1, row("z", 6)));
-  EXPECT_EQ(store().erase(1, *find(1, "a"), {}).value(), 4U);
+  EXPECT_EQ(store().erase(*find(1, "a"), {}).value(), 4U);
+  ASSERT_TRUE(store().put_names(1, {{"a", std::nullopt}}));
   EXPECT_FALSE(find(1, "a"));
   EXPECT_FALSE(find(2, "b"));
   EXPECT_FALSE(find(3, "d"));
   EXPECT_TRUE(find(1, "z"));
 }
 
-TEST_F(DirectoryStoreTest, EraseBelow_KeepsTheRow) {
-  ASSERT_TRUE(store().put(1, row("a", 2, 1)));
-  ASSERT_TRUE(store().put(2, row("b", 3)));
-  EXPECT_EQ(store().erase_below(*find(1, "a"), {}).value(), 1U);
-  EXPECT_TRUE(find(1, "a"));
-  EXPECT_FALSE(find(2, "b"));
+TEST_F(DirectoryStoreTest, NameWithoutARow_IsDamage) {
+  ASSERT_TRUE(store().put_names(1, {{"a", NamedDirectory{.id = 5}}}));
+  const auto found = store().find(1, "a");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Errc::database_damaged);
 }
 
 TEST_F(DirectoryStoreTest, StoredChildren_IterateWhileRowsAreWritten) {
   const auto name_of = [](int number) { return std::to_string(10'000 + number); };
-  for (int number = 0; number < 2000; ++number) ASSERT_TRUE(store().put(1, row(name_of(number), 9)));
+  for (int number = 0; number < 2000; ++number)
+    ASSERT_TRUE(store().put(1, row(name_of(number), store().new_id())));
   StoredChildren children(store(), 1);
   for (int number = 0; number < 2000; ++number) {
     DirectoryRow* const at = children.peek().value();
     ASSERT_NE(at, nullptr);
     ASSERT_EQ(at->name, name_of(number));
     if (number % 2 == 0) {
-      ASSERT_TRUE(store().erase(1, *at, {}));
+      ASSERT_TRUE(store().erase(*at, {}));
+      ASSERT_TRUE(store().put_names(1, {{at->name, std::nullopt}}));
     } else {
       ASSERT_TRUE(store().put(1, *at));
     }

@@ -196,10 +196,11 @@ TEST_F(FileStoreTest, DirectoryErased_FilesAreErased) {
   ASSERT_TRUE(transaction->directories().put(1, above));
   ASSERT_TRUE(transaction->directories().put(1, above)) << "replaced by itself";
   EXPECT_EQ(chunks(), 4);
-  ASSERT_TRUE(transaction->directories().erase(3, row, {}));
+  ASSERT_TRUE(transaction->directories().erase(row, {}));
+  ASSERT_TRUE(transaction->directories().put_names(3, {{row.name, std::nullopt}}));
   EXPECT_TRUE(stored(6).empty());
   EXPECT_EQ(chunks(), 3);
-  ASSERT_TRUE(transaction->directories().erase(1, above, {}));
+  ASSERT_TRUE(transaction->directories().erase(above, {}));
   EXPECT_EQ(chunks(), 0);
 }
 

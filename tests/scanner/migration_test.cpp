@@ -9,13 +9,18 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/store/checksum_vfs.h"
+#include "scanner/store/file_store.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -26,7 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int oldest = 4;
-constexpr int current = 5;
+constexpr int current = 6;
 
 // What a kill or a full disk does at the write, sync or truncation of this number. Replaces the functions of
 // the system's files, so that one is never in use twice. Not thread-safe.
@@ -102,15 +107,59 @@ class FailingDisk {
   sqlite3_vfs vfs_ = {};
 };
 
+constexpr const char* old_directories = R"sql(
+CREATE TABLE old_directories(
+  parent INTEGER NOT NULL, name BLOB NOT NULL, id INTEGER NOT NULL,
+  inode INTEGER NOT NULL, birth INTEGER NOT NULL, state INTEGER NOT NULL,
+  read_scan INTEGER NOT NULL, signature INTEGER NOT NULL,
+  own_files INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+  own_allocated INTEGER NOT NULL, own_mtime_ns INTEGER NOT NULL,
+  files INTEGER NOT NULL, bytes INTEGER NOT NULL, allocated INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+  directories INTEGER NOT NULL, pending INTEGER NOT NULL, mount_points INTEGER NOT NULL,
+  entries_signature INTEGER NOT NULL DEFAULT 0, owners BLOB NOT NULL DEFAULT x'',
+  PRIMARY KEY(parent, name)
+) WITHOUT ROWID)sql";
+
+// Of one directory and all below it.
+void put_old(SQLite::Database& at, DirectoryTables& directories, std::int64_t parent,
+             const DirectoryRow& row) {
+  SqliteStatement(
+      at, "INSERT INTO old_directories VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      parent, std::string_view(row.name), row.id, row.inode, static_cast<std::int32_t>(row.birth),
+      static_cast<int>(row.state) + (row.is_racy ? 16 : 0), row.is_read ? 1 : 0, row.signature, row.own.files,
+      row.own.bytes, row.own.allocated, row.own.mtime_ns, row.subtree.files, row.subtree.bytes,
+      row.subtree.allocated, row.subtree.mtime_ns, row.directories, row.pending, row.mount_points,
+      row.entries, std::string_view(row.owners))
+      .run();
+  for (const DirectoryRow& child :
+       directories.children(row.id, std::nullopt, std::numeric_limits<std::size_t>::max()))
+    put_old(at, directories, row.id, child);
+}
+
+void put_old_directories(SQLite::Database& at) {
+  at.exec(old_directories);
+  {
+    DirectoryTables directories(at);
+    SQLite::Statement drives(at, "SELECT id FROM drives");
+    while (drives.executeStep()) {
+      const std::int64_t parent = DirectoryTables::parent_of_root(drives.getColumn(0).getInt64());
+      put_old(at, directories, parent, *directories.find(parent, ""));
+    }
+  }
+  at.exec("DROP TABLE names; DROP TABLE directories; ALTER TABLE old_directories RENAME TO directories");
+  if (at.tableExists("files")) create_files_trigger(at);
+}
+
 class MigrationTest : public ScannedNode {
  protected:
   std::filesystem::path file() const { return UsageDatabase::file_in(temp.path()); }
 
   // Takes from the database what the versions after 1.0.0 added.
-  void downgrade() {
+  void downgrade(int to = oldest) {
     SQLite::Database& at = database->handle();
-    at.exec(peers_to_cursors);
-    at.exec("PRAGMA user_version = " + std::to_string(oldest));
+    put_old_directories(at);
+    if (to == oldest) at.exec(peers_to_cursors);
+    at.exec("PRAGMA user_version = " + std::to_string(to));
     at.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     database.reset();
   }
@@ -169,6 +218,32 @@ TEST_F(MigrationTest, OlderDatabase_IsScannedByItsMarksAlone) {
   reopen_database();
   EXPECT_EQ(version(), current);
 }
+
+class MigrationOfEachVersionTest : public MigrationTest, public testing::WithParamInterface<int> {};
+
+TEST_P(MigrationOfEachVersionTest, FilesOwnersAndWhatWasLeft_AreKept) {
+  options.file_feed = true;
+  options.owners_depth = 2;
+  make_tree();
+  let_time_pass();
+  reader.open_errors["a/y"] = EACCES;
+  scan();
+  downgrade(GetParam());
+  EXPECT_EQ(files_for_readers(), 3U);
+  reopen_database();
+  EXPECT_EQ(version(), current);
+  EXPECT_EQ(
+      database->handle().execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'files_go'").getInt(),
+      1);
+  reader.repair();
+  std::filesystem::remove_all(on_drive("b"));
+  mark("b", tracker::MarkKind::tree);
+  EXPECT_FALSE(scan().record.walked_everything);
+  expect_exact();
+  EXPECT_EQ(database->handle().execAndGet("SELECT count(*) FROM files").getInt(), 2) << "of a/x and a/y";
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationOfEachVersionTest, testing::Values(oldest, 5));
 
 TEST_F(MigrationTest, KillAtAnyWrite_LeavesTheOldOrTheNewVersion) {
   make_tree();
@@ -231,6 +306,97 @@ TEST_F(MigrationTest, FullDisk_LeavesTheOldVersionAndIsReported) {
   reopen_database();
   EXPECT_FALSE(scan().record.walked_everything);
   expect_exact();
+}
+
+// More directories than one transaction copies.
+class ManyDirectoriesMigrationTest : public MigrationTest {
+ protected:
+  static constexpr int count = 50'000;
+
+  ManyDirectoriesMigrationTest() {
+    make_tree();
+    scan();
+    downgrade();
+    SQLite::Database at = old();
+    at.exec(
+        "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 50000) INSERT INTO "
+        "directories "
+        "SELECT 1000000 + i / 100, CAST(printf('d%06d', i) AS BLOB), i % 7, i, -i, 1, 0, i, 0, 0, 0, 0, 0, "
+        "0, 0, 0, 0, "
+        "1, 0, i, x'' FROM n");
+    at.exec("UPDATE directories SET id = 2000000 + inode WHERE id > 0 AND parent >= 1000000");
+  }
+
+  SQLite::Database old() const { return {file().native(), SQLite::OPEN_READWRITE, 0, checksum_vfs()}; }
+
+  // Until it is done. Returns how many attempts a full disk ended after something had been copied.
+  int migrate_with_failures() {
+    std::string copied;
+    int stopped = 0;
+    for (int at = 15; version() == oldest; at += 5) {
+      {
+        const FailingDisk disk(FailingDisk::Fate::full, at);
+        static_cast<void>(UsageDatabase::open(file()));
+      }
+      if (version() != oldest) break;
+      const std::string before = std::exchange(
+          copied,
+          old()
+              .execAndGet(
+                  "SELECT ifnull((SELECT hex(value) FROM settings WHERE key = 'directories_copied'), '')")
+              .getString());
+      if (copied != before && !before.empty()) ++stopped;
+      if (between) std::exchange(between, nullptr)();
+    }
+    return stopped;
+  }
+
+  // Those below each parent, as they are stored now.
+  std::map<std::int64_t, std::vector<DirectoryRow>> stored() {
+    reopen_database();
+    DirectoryTables directories(database->handle());
+    std::map<std::int64_t, std::vector<DirectoryRow>> all;
+    for (std::int64_t parent = 1'000'000; parent <= 1'000'000 + count / 100; ++parent)
+      all[parent] = directories.children(parent, std::nullopt, count);
+    return all;
+  }
+
+  std::function<void()> between;
+};
+
+TEST_F(ManyDirectoriesMigrationTest, StoppedByAFullDisk_GoesOnWhereItWas) {
+  EXPECT_GT(migrate_with_failures(), 0);
+  std::set<std::int64_t> ids;
+  int found = 0;
+  for (const auto& [parent, rows] : stored()) {
+    for (const DirectoryRow& row : rows) {
+      ++found;
+      ASSERT_EQ(parent, 1'000'000 + static_cast<std::int64_t>(row.inode) / 100);
+      ASSERT_EQ(row.signature, row.inode);
+      ASSERT_EQ(row.birth, static_cast<std::uint32_t>(-static_cast<int>(row.inode)));
+      ASSERT_EQ(row.state, DirectoryState::unread);
+      ASSERT_GT(row.id, 0);
+      ASSERT_TRUE(ids.insert(row.id).second) << "given twice";
+    }
+  }
+  EXPECT_EQ(found, count);
+  EXPECT_LT(std::filesystem::file_size(file().native() + "-wal"), 3U << 20U)
+      << "the former table is not logged";
+  scan();
+  EXPECT_EQ(usage("")->total.files, 4U);
+}
+
+// An installation that goes back to 1.0.0 for a while.
+TEST_F(ManyDirectoriesMigrationTest, OldVersionScannedMeanwhile_ItsDirectoriesAreCopied) {
+  between = [&] {
+    SQLite::Database at = old();
+    at.exec(
+        "DELETE FROM directories WHERE parent = 1000000; INSERT INTO scans SELECT id + 1, started_at_ns, "
+        "finished_at_ns, cycle, 1, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM scans ORDER BY id DESC LIMIT 1");
+  };
+  EXPECT_GT(migrate_with_failures(), 0);
+  EXPECT_TRUE(stored()[1'000'000].empty());
+  EXPECT_EQ(stored()[1'000'001].size(), 100U);
 }
 
 // Version 4 had one row for each name, and others for addresses.

@@ -229,7 +229,11 @@ TEST_F(OwnersScanTest, SwitchedOnWhileAScanIsUnfinished_ThatIsNotResumed) {
 TEST_F(OwnersScanTest, SumsTooLarge_AreNotShown) {
   make_file("a/file");
   scan();
-  database->handle().exec("UPDATE directories SET bytes = -1 WHERE name = x'61'");
+  DirectoryStore directories(database->handle(), 0);
+  const auto root = directories.find(DirectoryStore::parent_of_root(1), "").value();
+  auto row = directories.find(root->id, "a").value();
+  row->subtree.bytes = sum_max;
+  ASSERT_TRUE(directories.put(*row));
   EXPECT_EQ(owners("a"), std::nullopt) << "the sum has reached 2^64 - 1";
   EXPECT_TRUE(owners(""));
 }

@@ -10,6 +10,7 @@
 
 #include "scanner/errors.h"
 #include "scanner/feed/consumers.h"
+#include "scanner/store/sqlite.h"
 #include "tests/support/temp_directory.h"
 #include "tests/support/umask.h"
 
@@ -210,7 +211,11 @@ TEST_F(UsageDatabaseTest, CommitWrittenBackInPart_IsWhatReadersSee) {
     ASSERT_TRUE(transaction->commit({}));
   };
   const auto sum = [](UsageDatabase& reader) {
-    return reader.handle().execAndGet("SELECT sum(own_bytes) FROM directories").getInt64();
+    std::uint64_t sum = 0;
+    DirectoryTables directories(reader.handle());
+    for (std::int64_t parent = 1; parent <= 200; ++parent)
+      sum += directories.find(parent, "directory")->own.bytes;
+    return sum;
   };
   const auto begin_reading = [&] {
     UsageDatabase reader = UsageDatabase::open_read_only(file()).value();
@@ -224,7 +229,7 @@ TEST_F(UsageDatabaseTest, CommitWrittenBackInPart_IsWhatReadersSee) {
   before.reset();
   commit(0);  // no directory: those of the commit before are read from the database
   UsageDatabase reader = UsageDatabase::open_read_only(file()).value();
-  EXPECT_EQ(sum(reader), 400);
+  EXPECT_EQ(sum(reader), 400U);
 }
 
 TEST_F(UsageDatabaseTest, ReadOnlyDatabase_RefusesWrites) {
@@ -274,6 +279,7 @@ TEST_F(UsageDatabaseTest, DamagedPages_AreAnErrorNotACrash) {
     DirectoryRow row;
     for (int number = 0; number < 5000; ++number) {
       row.name = std::to_string(number);
+      row.id = transaction->directories().new_id();
       ASSERT_TRUE(transaction->directories().put(1, row));
     }
     ASSERT_TRUE(transaction->commit({}));
@@ -313,7 +319,7 @@ TEST_F(UsageDatabaseTest, DirectoryRow_StaysUnder150Bytes) {
     row.id = 100'000'000 + number;
     row.inode = 3'000'000'000U + static_cast<unsigned>(number);
     row.birth = 0xDEADBEEF;
-    row.read_scan = 5000;
+    row.is_read = true;
     row.signature = 0xFEDCBA9876543210U;
     row.own = row.subtree = {50, 5'000'000'000, 5'000'000'000, 1'700'000'000'123'456'789};
     row.directories = 3;
@@ -322,6 +328,15 @@ TEST_F(UsageDatabaseTest, DirectoryRow_StaysUnder150Bytes) {
   ASSERT_TRUE(transaction->commit({}));
   database.handle().exec("PRAGMA wal_checkpoint(TRUNCATE)");
   EXPECT_LT(std::filesystem::file_size(file()), 150U * count);
+}
+
+TEST_F(UsageDatabaseTest, Statement_IsPreparedWhenItIsFirstUsed) {
+  UsageDatabase database = open();
+  SqliteStatement query(database.handle(), "SELECT a FROM later");
+  query.reset();
+  database.handle().exec("CREATE TABLE later(a); INSERT INTO later VALUES(7)");
+  ASSERT_TRUE(query.step());
+  EXPECT_EQ(query.number(0), 7);
 }
 
 }  // namespace
