@@ -27,7 +27,8 @@ bool is_source(const fs::path& path) {
 // Whether a folder at the top may hold production code.
 bool is_production(const fs::path& folder) {
   const std::string name = folder.filename().native();
-  return fs::is_directory(folder) && name != "tests" && name != "build" && !name.starts_with('.');
+  return fs::is_directory(folder) && name != "tests" && name != "build" && name != "cmake" &&
+         !name.starts_with('.');
 }
 
 std::vector<fs::path> sources_in(const fs::path& folder) {

@@ -45,6 +45,7 @@ TEST_F(RebuildCommandTest, DamagedDatabase_DaemonDown_IsNotSetAside) {
   change("bucket/a/file");
   cluster_.scan(node());
   cluster_.stop(node());
+  fs::remove(in_data_dir("scan.db-wal"));  // it has the page that is cut off
   fs::resize_file(in_data_dir("scan.db"), fs::file_size(in_data_dir("scan.db")) - 4096);
   const auto size = fs::file_size(in_data_dir("scan.db"));
   EXPECT_EQ(cluster_.spoor(node(), {"scan"}).code, 1);

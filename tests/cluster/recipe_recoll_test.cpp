@@ -24,9 +24,10 @@ class RecollTest : public OneNodeTest, public testing::WithParamInterface<const 
   // A configuration of Recoll, and its index, in a directory of this name.
   void configure(const std::string& name) {
     fs::create_directory(work_ / name);
-    std::ofstream(work_ / name / "recoll.conf") << "topdirs = " << drive().native() << '\n'
-                                                << "usesystemfilecommand = 0\n"  // a shell script for each file
-                                                << "skippedPaths = " << (drive() / ".spoor").native() << '\n';
+    std::ofstream(work_ / name / "recoll.conf")
+        << "topdirs = " << drive().native() << '\n'
+        << "usesystemfilecommand = 0\n"  // a shell script for each file
+        << "skippedPaths = " << (drive() / ".spoor").native() << '\n';
   }
 
   support::CommandResult recoll(const std::string& name, std::vector<std::string> command) {
