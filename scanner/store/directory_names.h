@@ -82,6 +82,7 @@ class DirectoryNames {
   explicit DirectoryNames(SQLite::Database& database);
   DirectoryNames(const DirectoryNames&) = delete;
   DirectoryNames& operator=(const DirectoryNames&) = delete;
+  ~DirectoryNames() = default;
 
   std::optional<NamedDirectory> find(std::int64_t parent, std::string_view name);
 
