@@ -74,7 +74,7 @@ std::optional<std::string> text_setting(SQLite::Database& database, std::string_
 // SQLite's change counter in the file itself, below the log.
 std::uint32_t file_number(SQLite::Database& database) {
   sqlite3_file* file = nullptr;
-  sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  sqlite3_file_control(database.getHandle(), "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
   std::array<unsigned char, 4> counter{};
   const int code = file->pMethods->xRead(file, counter.data(), counter.size(), 24);
   const bool is_read = code == SQLITE_OK || code == SQLITE_IOERR_SHORT_READ;  // zeros, where it is too short
