@@ -232,6 +232,21 @@ TEST_F(UsageDatabaseTest, CommitWrittenBackInPart_IsWhatReadersSee) {
   EXPECT_EQ(sum(reader), 400U);
 }
 
+// Else a log would pass as that of an older copy of the file. SQLite counts only what writes to the header.
+TEST_F(UsageDatabaseTest, CommitThatNeedsNoPage_IsCountedInTheFile) {
+  std::set<std::string> counters;
+  for (int count = 0; count < 5; ++count) {
+    UsageDatabase database = open();
+    ASSERT_TRUE(database.begin_scan().value()->commit({}));
+    database.empty_log();
+    std::ifstream stream(file(), std::ios::binary);
+    std::string counter(4, '\0');
+    stream.seekg(24).read(counter.data(), 4);
+    counters.insert(counter);
+  }
+  EXPECT_EQ(counters.size(), 5U);
+}
+
 TEST_F(UsageDatabaseTest, ReadOnlyDatabase_RefusesWrites) {
   {
     open();
