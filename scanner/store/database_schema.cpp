@@ -114,9 +114,7 @@ void finish_migration(SQLite::Database& database) {
 }  // namespace
 
 bool is_migratable(SQLite::Database& database) {
-  const int found = pragma(database, "user_version");
-  return pragma(database, "application_id") == application_id && found >= int{scan_database_oldest} &&
-         found < version;
+  return pragma(database, "application_id") == application_id && OldDirectories::are_in(database);
 }
 
 // The version is part of the transaction: after a kill or a failure, the file is the old or the new one.

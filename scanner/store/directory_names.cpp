@@ -1,8 +1,6 @@
 #include "scanner/store/directory_names.h"
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
 #include <utility>
 #include <vector>
 
