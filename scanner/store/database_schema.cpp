@@ -142,6 +142,20 @@ const char* peers_query(SQLite::Database& database) {
              : "SELECT name, instance, cycle, home, standing, silent_ms, run FROM peers";
 }
 
+std::int64_t number_setting(SQLite::Database& database, const char* key, std::int64_t otherwise) {
+  SqliteStatement query(database, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = ?",
+                        SqliteText{key});
+  return query.step() ? query.number(0) : otherwise;
+}
+
+void erase_setting(SQLite::Database& database, std::string_view key) {
+  SqliteStatement(database, "DELETE FROM settings WHERE key = ?", SqliteText{key}).run();
+}
+
+void put_setting(SQLite::Database& database, std::string_view key, std::string_view value) {
+  SqliteStatement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)", SqliteText{key}, value).run();
+}
+
 base::Error foreign_error(std::string_view file) {
   return {Errc::database_unusable, fmt::format("{} is not a scan database of Spoor; move it aside", file)};
 }

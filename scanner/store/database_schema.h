@@ -26,6 +26,12 @@ bool is_migratable(SQLite::Database& database);
 // as a reader finds it before the first scan after an upgrade.
 const char* peers_query(SQLite::Database& database);
 
+// Rows of the table `settings`. All throw SQLite::Exception.
+inline constexpr const char* next_id_key = "next_directory_id";
+std::int64_t number_setting(SQLite::Database& database, const char* key, std::int64_t otherwise);
+void put_setting(SQLite::Database& database, std::string_view key, std::string_view value);
+void erase_setting(SQLite::Database& database, std::string_view key);
+
 // Errc::database_unusable: another program wrote the file.
 base::Error foreign_error(std::string_view file);
 

@@ -11,6 +11,7 @@
 
 #include "base/byte_codec.h"
 #include "scanner/store/database_files.h"
+#include "scanner/store/database_schema.h"
 #include "scanner/store/directory_names.h"
 #include "scanner/store/directory_store.h"
 #include "scanner/store/file_store.h"
@@ -28,7 +29,6 @@ constexpr int parent_column = 20;
 constexpr std::int32_t racy_bit = 16;
 
 constexpr const char* copied_key = "directories_copied";  // Copied, encoded
-constexpr const char* next_id_key = "next_directory_id";
 constexpr std::size_t copied_at_once = 20'000;
 
 std::string select(std::string_view rest) {
@@ -60,18 +60,6 @@ DirectoryRow read_row(const SqliteStatement& statement) {
   return row;
 }
 
-std::int64_t number(SQLite::Database& database, const char* key, std::int64_t otherwise) {
-  SqliteStatement query(database, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = ?",
-                        SqliteText{key});
-  return query.step() ? query.number(0) : otherwise;
-}
-
-void put_number(SQLite::Database& database, const char* key, std::int64_t value) {
-  SqliteStatement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)", SqliteText{key},
-                  std::string_view(std::to_string(value)))
-      .run();
-}
-
 // How far the copy is: up to this parent and name.
 struct Copied {
   std::int64_t last_scan = 0;  // of those in the database when it began
@@ -98,9 +86,7 @@ void put_copied(SQLite::Database& database, const Copied& copied) {
   out.u64(static_cast<std::uint64_t>(copied.last_scan));
   out.u64(static_cast<std::uint64_t>(copied.parent));
   out.raw(copied.name);
-  SqliteStatement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)", SqliteText{copied_key},
-                  std::string_view(out.bytes()))
-      .run();
+  put_setting(database, copied_key, out.bytes());
 }
 
 // A copy that was begun is of no use if the old version has scanned since. One that has not begun needs its
@@ -125,7 +111,7 @@ bool copy_some(SQLite::Database& database) {
   if (!OldDirectories::are_in(database)) return true;  // another process was faster
   DirectoryNames names(database);
   SqliteStatement put(database, "REPLACE INTO copied_directories(id, row, owners) VALUES(?1, ?2, ?3)");
-  std::int64_t next_id = number(database, next_id_key, 1);
+  std::int64_t next_id = number_setting(database, next_id_key, 1);
   Copied copied = read_copied(database).value();
   const Copied from = copied;
   SqliteStatement query(database, select("(parent, name) > (?1, ?2) ORDER BY parent, name"), from.parent,
@@ -150,7 +136,7 @@ bool copy_some(SQLite::Database& database) {
   }
   names.apply(copied.parent, its_names);
   query.reset();
-  put_number(database, next_id_key, next_id);
+  put_setting(database, next_id_key, std::to_string(next_id));
   put_copied(database, copied);
   require_space(database);
   transaction.commit();
@@ -195,7 +181,7 @@ void copy_old_directories(SQLite::Database& database) {
 
 void replace_old_directories(SQLite::Database& database) {
   database.exec("DROP TABLE directories; ALTER TABLE copied_directories RENAME TO directories");
-  SqliteStatement(database, "DELETE FROM settings WHERE key = ?", SqliteText{copied_key}).run();
+  erase_setting(database, copied_key);
   if (database.tableExists("files")) create_files_trigger(database);
 }
 

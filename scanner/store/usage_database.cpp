@@ -27,7 +27,6 @@ bool is_beyond_use(const base::Error& error) {
 }
 
 constexpr std::uint64_t records_kept = 10'000;
-constexpr const char* next_id_key = "next_directory_id";
 constexpr const char* database_id_key = "feed_id";
 constexpr const char* commits_key = "commits";
 constexpr const char* file_number_key = "file_number";
@@ -49,20 +48,6 @@ void configure_for_writing(SQLite::Database& database) {
   if (mode == "wal") database.exec("PRAGMA secure_delete = OFF");
   // Also keeps the log, so that readers without permission to create it can open the database.
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-}
-
-std::int64_t number_setting(SQLite::Database& database, const char* key, std::int64_t otherwise) {
-  SqliteStatement query(database, "SELECT CAST(value AS INTEGER) FROM settings WHERE key = ?",
-                        SqliteText{key});
-  return query.step() ? query.number(0) : otherwise;
-}
-
-void erase_setting(SQLite::Database& database, std::string_view key) {
-  SqliteStatement(database, "DELETE FROM settings WHERE key = ?", SqliteText{key}).run();
-}
-
-void put_setting(SQLite::Database& database, std::string_view key, std::string_view value) {
-  SqliteStatement(database, "REPLACE INTO settings(key, value) VALUES(?, ?)", SqliteText{key}, value).run();
 }
 
 std::optional<std::string> text_setting(SQLite::Database& database, std::string_view key) {
