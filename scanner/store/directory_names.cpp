@@ -90,7 +90,8 @@ bool NameChunkReader::next() {
 }
 
 DirectoryNames::DirectoryNames(SQLite::Database& database)
-    : find_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1"),
+    : all_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id"),
+      find_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 1"),
       last_(database, "SELECT id, entries FROM names WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1"),
       put_(database, "REPLACE INTO names(id, entries) VALUES(?1, ?2)"),
       erase_(database, "DELETE FROM names WHERE id BETWEEN ?1 AND ?2") {}
@@ -120,9 +121,10 @@ std::optional<NamedDirectory> DirectoryNames::find(std::int64_t parent, std::str
 void DirectoryNames::for_each(
     std::int64_t parent, const std::optional<std::string>& after,
     const std::function<bool(std::string_view name, const NamedDirectory&)>& visit) {
-  auto chunk = after ? std::optional(chunk_of(parent, *after)) : chunk_from(parent, 0);
-  for (; chunk; chunk = chunk_from(parent, chunk->number + 1)) {
-    NameChunkReader reader(chunk->bytes);
+  const std::uint64_t first = after ? chunk_of(parent, *after).number : 0;
+  const SqliteStatement::Use use(all_, row_id(parent, first), row_id(parent, number_max));
+  while (all_.step()) {
+    NameChunkReader reader(all_.blob(1));
     while (reader.next()) {
       if (after && reader.name() <= *after) continue;
       if (!visit(reader.name(), reader.directory())) return;

@@ -123,6 +123,7 @@ class DirectoryNames {
   void put(std::int64_t parent, std::uint64_t number, std::string_view bytes);
   void erase(std::int64_t parent, std::uint64_t first, std::uint64_t last);
 
+  SqliteStatement all_;
   SqliteStatement find_;
   SqliteStatement last_;
   SqliteStatement put_;

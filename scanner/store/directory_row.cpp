@@ -12,7 +12,8 @@ constexpr std::uint8_t state_bits = 3;
 constexpr std::uint8_t racy_bit = 4;
 constexpr std::uint8_t read_bit = 8;
 constexpr std::uint8_t sums_bit = 16;  // the sums are not those of a directory without subdirectories
-constexpr std::uint8_t all_bits = 31;
+constexpr std::uint8_t ctime_bit = 32;
+constexpr std::uint8_t all_bits = 63;
 
 void put(base::ByteWriter& out, const Totals& totals) {
   out.number(totals.files);
@@ -63,6 +64,16 @@ void DirectoryRow::restart_sums(const Totals& own_totals) {
   mount_points = state == DirectoryState::mount_point ? 1 : 0;
 }
 
+void DirectoryRow::replace_own(const Totals& own_totals) {
+  Totals below = subtree;
+  below.files -= own.files;
+  below.bytes -= own.bytes;
+  below.allocated -= own.allocated;
+  own = own_totals;
+  below.add(own);
+  subtree = below;
+}
+
 void DirectoryRow::add_child(const DirectoryRow& child) {
   add_sums(child);
   ++directories;
@@ -89,7 +100,8 @@ std::string encode_row(const DirectoryRow& row) {
   base::ByteWriter out;
   out.reserve(64);
   out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(row.state) | (row.is_racy ? racy_bit : 0U) |
-                                   (row.is_read ? read_bit : 0U) | (with_sums ? sums_bit : 0U)));
+                                   (row.is_read ? read_bit : 0U) | (with_sums ? sums_bit : 0U) |
+                                   (row.ctime_ns != 0 ? ctime_bit : 0U)));
   out.u64(row.signature);
   out.u64(row.entries);
   put(out, row.own);
@@ -99,6 +111,7 @@ std::string encode_row(const DirectoryRow& row) {
     out.number(row.pending);
     out.number(row.mount_points);
   }
+  if (row.ctime_ns != 0) out.u64(static_cast<std::uint64_t>(row.ctime_ns));
   return out.take();
 }
 
@@ -117,6 +130,7 @@ bool decode_row(std::string_view bytes, DirectoryRow& row) {
     row.pending = in.number();
     row.mount_points = in.number();
   }
+  if ((bits & ctime_bit) != 0) row.ctime_ns = static_cast<std::int64_t>(in.u64());
   return in.ok() && in.remaining() == 0 && bits <= all_bits;
 }
 

@@ -65,6 +65,9 @@ struct DirectoryRow {
   bool is_racy = false;         // Listing::is_racy of that signature
   // The signature without the directory's own times, which ignored entries also change; 0: not read.
   std::uint64_t entries = 0;
+  // Of the directory itself when it was read, if nothing but subdirectories counts in it; else 0. With
+  // own.mtime_ns, which is then its own as well, it tells whether these are still the same (walker.cpp).
+  std::int64_t ctime_ns = 0;
   // Of its own files, encoded (owners.h); empty if they are not known, or there are none.
   std::string owners = {};
 
@@ -84,6 +87,10 @@ struct DirectoryRow {
 
   // Sets the own totals, and removes all subdirectories from the sums.
   void restart_sums(const Totals& own_totals);
+
+  // Sets the own totals, and keeps those of all subdirectories in the sums, which must not be saturated. The
+  // newest mtime is kept, even if it was that of the own files.
+  void replace_own(const Totals& own_totals);
 
   // Adds a subdirectory, with everything below it, to the sums.
   void add_child(const DirectoryRow& child);

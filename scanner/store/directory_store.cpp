@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "scanner/errors.h"
-#include "scanner/store/checksum_vfs.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -47,13 +46,12 @@ std::optional<DirectoryRow> DirectoryTables::find(std::int64_t parent, std::stri
 
 std::vector<DirectoryRow> DirectoryTables::children(std::int64_t parent,
                                                     const std::optional<std::string>& after,
-                                                    std::size_t count_max) {
+                                                    std::size_t count_max, const WantsChild& wants) {
   if (old_) return old_->children(parent, after, count_max);
   std::vector<DirectoryRow> rows;
   names_.for_each(parent, after, [&](std::string_view name, const NamedDirectory& directory) {
-    if (rows.size() == count_max) return false;
-    rows.push_back(row_of(name, directory));
-    return true;
+    if (!wants || wants(name)) rows.push_back(row_of(name, directory));
+    return rows.size() < count_max;
   });
   return rows;
 }
@@ -70,19 +68,22 @@ base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t pare
 
 base::Result<std::vector<DirectoryRow>> DirectoryStore::children(std::int64_t parent,
                                                                  const std::optional<std::string>& after,
-                                                                 std::size_t count_max) {
+                                                                 std::size_t count_max,
+                                                                 const WantsChild& wants) {
   return guarded("list directories", database_,
-                 [&] { return DirectoryTables::children(parent, after, count_max); });
+                 [&] { return DirectoryTables::children(parent, after, count_max, wants); });
 }
 
-base::Result<Subdirectories> DirectoryStore::subdirectories(std::int64_t parent) {
+base::Result<bool> DirectoryStore::has_children(std::int64_t parent, const Subdirectories& found) {
   return guarded("list directories", database_, [&] {
-    Subdirectories found;
+    std::size_t same = 0;
+    bool are_same = true;
     names_.for_each(parent, std::nullopt, [&](std::string_view name, const NamedDirectory& directory) {
-      found.add(name, directory.inode);
-      return true;
+      are_same = same < found.size() && found[same].name == name && found[same].inode == directory.inode;
+      ++same;
+      return are_same;
     });
-    return found;
+    return are_same && same == found.size();
   });
 }
 
@@ -153,22 +154,6 @@ void create_directory_tables(SQLite::Database& database, std::string_view rows) 
       fmt::format("CREATE TABLE names(id INTEGER PRIMARY KEY, entries BLOB NOT NULL); "
                   "CREATE TABLE {}(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL)",
                   rows));
-}
-
-DirectorySnapshot::DirectorySnapshot(const std::string& file)
-    : database_(std::make_unique<SQLite::Database>(file, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, 0,
-                                                   checksum_vfs())),
-      transaction_(std::make_unique<SQLite::Transaction>(*database_)),
-      store_(std::make_unique<DirectoryStore>(*database_, 0)) {}
-
-std::optional<DirectorySnapshot> DirectorySnapshot::open(const std::string& file) {
-  try {
-    DirectorySnapshot snapshot(file);
-    const bool is_log = snapshot.database_->execAndGet("PRAGMA journal_mode").getString() == "wal";
-    return is_log ? std::optional(std::move(snapshot)) : std::nullopt;
-  } catch (const SQLite::Exception&) {
-    return std::nullopt;
-  }
 }
 
 base::Result<DirectoryRow*> StoredChildren::peek() {

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <SQLiteCpp/Database.h>
-#include <SQLiteCpp/Transaction.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -35,9 +34,12 @@ class DirectoryTables {
   // The parent id of a drive's root, whose name is "".
   static std::int64_t parent_of_root(std::int64_t drive) { return -drive; }
 
+  // Which of a directory's children are wanted; an empty function: all.
+  using WantsChild = std::function<bool(std::string_view name)>;
+
   std::optional<DirectoryRow> find(std::int64_t parent, std::string_view name);
   std::vector<DirectoryRow> children(std::int64_t parent, const std::optional<std::string>& after,
-                                     std::size_t count_max);
+                                     std::size_t count_max, const WantsChild& wants = {});
 
  protected:
   DirectoryRow row_of(std::string_view name, const NamedDirectory& directory);
@@ -58,16 +60,18 @@ class DirectoryStore : private DirectoryTables {
   DirectoryStore(SQLite::Database& database, std::int64_t next_id);
 
   using DirectoryTables::parent_of_root;
+  using DirectoryTables::WantsChild;
 
   base::Result<std::optional<DirectoryRow>> find(std::int64_t parent, std::string_view name);
 
-  // At most `count_max` children by name, after the name `after`, or from the first one without it.
+  // At most `count_max` of the wanted children by name, after the name `after`, or from the first one without
+  // it. Rows are read of these alone.
   base::Result<std::vector<DirectoryRow>> children(std::int64_t parent,
                                                    const std::optional<std::string>& after,
-                                                   std::size_t count_max);
+                                                   std::size_t count_max, const WantsChild& wants = {});
 
-  // The names and inode numbers of all children, by name.
-  base::Result<Subdirectories> subdirectories(std::int64_t parent);
+  // Whether all children, by name and inode number, are those found.
+  base::Result<bool> has_children(std::int64_t parent, const Subdirectories& found);
 
   // The newest mtime of its children's subtrees; the lowest std::int64_t without children.
   base::Result<std::int64_t> newest_below(const DirectoryRow& row);
@@ -94,23 +98,6 @@ class DirectoryStore : private DirectoryTables {
   SqliteStatement put_;
   SqliteStatement erase_;
   std::int64_t next_id_;
-};
-
-// The directories as the last committed scan left them, on a connection of its own: for a thread beside the
-// one with the transaction.
-class DirectorySnapshot {
- public:
-  // Nothing if the database can't be opened, or has no write-ahead log: reading would hold up the writer.
-  static std::optional<DirectorySnapshot> open(const std::string& file);
-
-  DirectoryStore& directories() { return *store_; }
-
- private:
-  explicit DirectorySnapshot(const std::string& file);
-
-  std::unique_ptr<SQLite::Database> database_;
-  std::unique_ptr<SQLite::Transaction> transaction_;  // one look at the log's index for all lookups
-  std::unique_ptr<DirectoryStore> store_;
 };
 
 // The stored children of one directory by name, fetched some hundred at a time: a directory of millions does

@@ -41,7 +41,7 @@ base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nan
 void configure_for_writing(SQLite::Database& database) {
   const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   database.exec("PRAGMA synchronous = FULL");
-  database.exec("PRAGMA cache_size = -65536");            // KiB
+  database.exec("PRAGMA cache_size = -2048");            // KiB
   database.exec("PRAGMA wal_autocheckpoint = 0");         // finish_commit() does it
   database.exec("PRAGMA journal_size_limit = 67108864");  // the size of the log after a checkpoint
   // Freed pages need not be written. Without the write-ahead log, reserve_checksums() needs them written.
@@ -356,7 +356,6 @@ base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> dep
     const bool goes_on = depth && kept == owners_setting({*depth, scan_id_ - 1});
     // What a row has without the setting may be of any time.
     if (!goes_on && (kept || depth)) {
-      has_forgotten_owners_ = true;
       forget_owners(database_);
       erase_setting(database_, owners_key);
     }

@@ -145,9 +145,6 @@ class ScanTransaction {
   OwnerSums* owners() { return owners_ ? &*owners_ : nullptr; }  // null if they are not kept
   base::Result<> forget_owners_of(std::int64_t drive);
 
-  // Whether a directory that this scan has not put or erased has the row that the last scan committed.
-  bool has_committed_rows() const { return !has_forgotten_owners_; }
-
   // For what else reads within the transaction.
   SQLite::Database& handle() { return database_; }
 
@@ -185,7 +182,6 @@ class ScanTransaction {
   std::optional<FileFeed> files_;
   std::optional<HistoryStore> history_;
   std::optional<OwnerSums> owners_;
-  bool has_forgotten_owners_ = false;
 };
 
 }  // namespace spoor::scanner

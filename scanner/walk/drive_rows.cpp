@@ -52,13 +52,16 @@ base::Result<> DriveRows::add_files(std::int64_t directory, const Files& files) 
 }
 
 // An incomplete listing leaves the row's own totals and signature: a change shows once it can be summed up.
-base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing) {
+base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing,
+                                        bool keeps_subdirectories) {
   const bool is_new = !row.is_read;
+  const bool is_changed =
+      !is_new && !listing.incomplete && (row.is_racy || row.signature != listing.signature);
   ++context_.figures.dirs_walked;
   if (is_new) {
     ++context_.figures.dirs_new;
     if (auto recorded = record(path, Change::created); !recorded) return recorded;
-  } else if (!listing.incomplete && (row.is_racy || row.signature != listing.signature)) {
+  } else if (is_changed) {
     ++context_.figures.dirs_changed;
     if (auto recorded = record(path, Change::changed); !recorded) return recorded;
   }
@@ -68,24 +71,27 @@ base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row
     row.signature = listing.signature;
     row.entries = listing.entries;
     row.is_racy = listing.is_racy;
+    const bool has_only_subdirectories = listing.own.files == 0 && !listing.subdirectories.empty();
+    row.ctime_ns = has_only_subdirectories ? listing.ctime_ns : 0;
   }
-  const bool keeps_own = listing.incomplete && !is_new;
-  if (!keeps_own) {
-    if (auto replaced = replace_owners(path, row, listing); !replaced) return replaced;
+  if (listing.incomplete && !is_new) {
+    row.restart_sums(row.own);
+    return {};
   }
-  row.restart_sums(keeps_own ? row.own : listing.own);
-  if (keeps_own) return {};
+  if (auto replaced = replace_owners(path, row, listing); !replaced) return replaced;
+  if (keeps_subdirectories) {
+    row.replace_own(listing.own);
+  } else {
+    row.restart_sums(listing.own);
+  }
+  // Even where nothing changed, these were found later than what other directories have of the same files.
+  if (keeps_subdirectories && !is_changed && listing.linked.empty()) return {};
   return context_.transaction.links().replace(drive_, path, listing.linked, is_new);
 }
 
-base::Result<> DriveRows::apply_same_listing(std::string_view path, DirectoryRow& row,
-                                             const Listing& listing) {
+base::Result<> DriveRows::apply_known() {
   ++context_.figures.dirs_walked;
-  row.entries = listing.entries;
-  row.is_racy = listing.is_racy;
-  // The sizes are those of before, but found later than what other directories have of the same files.
-  if (listing.linked.empty()) return {};
-  return context_.transaction.links().replace(drive_, path, listing.linked, false);
+  return {};
 }
 
 base::Result<> DriveRows::replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing) {

@@ -34,12 +34,13 @@ class DriveRows {
   base::Result<std::optional<Files>> take_files(std::string_view path, DirectoryRow& row, Listing& listing);
   base::Result<> add_files(std::int64_t directory, const Files& files);
 
-  // Applies what was read of a directory to its row and its links, and records the change, if there is
-  // one.
-  base::Result<> apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing);
+  // Applies what was read of a directory to its row and its links, and records the change, if there is one.
+  // The sums of its subdirectories stay if `keeps_subdirectories`.
+  base::Result<> apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing,
+                               bool keeps_subdirectories);
 
-  // The same for a directory with the entries that are stored: its sums stay.
-  base::Result<> apply_same_listing(std::string_view path, DirectoryRow& row, const Listing& listing);
+  // The same for a directory with the entries that are stored, which was not read.
+  base::Result<> apply_known();
 
   // Removes the row of a directory that is gone, and all below it. Its name is left to OpenDirectory.
   base::Result<> erase(std::string_view path, const DirectoryRow& row);

@@ -14,50 +14,52 @@ constexpr std::size_t names_max = 512;  // that are put together
 
 }  // namespace
 
-OpenDirectory::OpenDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows)
-    : handle(std::move(found.read.shared)),
-      closed(std::move(found.read.closed)),
-      context_(context),
+DueDirectory::DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
+                           const tracker::DriveCursor& its_marks, Reason why)
+    : name(std::move(its_name)),
+      inode(its_inode),
+      stored(std::move(its_row)),
+      marks(its_marks),
+      reason(why) {}
+
+DueDirectory::DueDirectory(DueDirectory&&) noexcept = default;
+DueDirectory& DueDirectory::operator=(DueDirectory&&) noexcept = default;
+DueDirectory::~DueDirectory() = default;
+
+OpenDirectory::OpenDirectory(Start start, WalkContext& context, const ScanPlan& plan, DriveRows& rows)
+    : context_(context),
       rows_(rows),
-      row_(std::move(found.row)),
-      before_(std::move(found.before)),
-      subdirectories_(std::move(found.read.listing.subdirectories)),
+      row_(std::move(start.row)),
+      before_(std::move(start.before)),
       plan_(plan),
-      inode_(found.read.handle.inode),
-      marked_(std::move(found.read.marked)),
-      new_files_(std::move(found.new_files)),
-      reason_(found.reason),
-      marks_(found.marks),
-      path_bytes_(found.path_bytes) {
+      reason_(start.reason),
+      marks_(start.marks),
+      path_bytes_(start.path_bytes),
+      inode_(row_.inode) {
   due_sums_.subtree.mtime_ns = std::numeric_limits<std::int64_t>::min();
-  const bool is_open = found.read.handle.descriptor >= 0;
-  if (is_open) handle = std::make_shared<const DirectoryHandle>(std::move(found.read.handle));
 }
 
-OpenDirectory::Next OpenDirectory::next() {
-  Next next{subdirectories_[decided_], marks_, nullptr};
-  next.marks.descend(next.entry.name);
-  if (marked_ && marked_decided_ < marked_->size() && (*marked_)[marked_decided_].number == decided_) {
-    next.ticket = std::move((*marked_)[marked_decided_++].ticket);
-  }
-  ++decided_;
-  return next;
+void OpenDirectory::set_open(DirectoryHandle read) {
+  inode_ = read.inode;
+  if (read.descriptor >= 0) handle = std::make_shared<const DirectoryHandle>(std::move(read));
 }
 
-void OpenDirectory::skip_to_marked() {
-  if (!marked_) return;
-  decided_ = marked_decided_ < marked_->size() ? (*marked_)[marked_decided_].number : subdirectories_.size();
+tracker::DriveCursor OpenDirectory::marks_of(std::string_view name) const {
+  tracker::DriveCursor marks = marks_;
+  marks.descend(name);
+  return marks;
 }
 
-Reason OpenDirectory::reason_to_read(const Next& next, const std::optional<DirectoryRow>& stored) const {
+Reason OpenDirectory::reason_to_read(const tracker::DriveCursor& marks, std::uint64_t inode,
+                                     const std::optional<DirectoryRow>& stored) const {
   std::optional<ScanPlan::Known> known;
   if (stored) known = ScanPlan::Known::of(*stored);
-  return plan_.reason(next.marks, next.entry.inode, known, reason_);
+  return plan_.reason(marks, inode, known, reason_);
 }
 
-void OpenDirectory::add_due(Next next, std::optional<DirectoryRow> stored, Reason reason) {
-  due.emplace_back(std::string(next.entry.name), next.entry.inode, std::move(stored), next.marks, reason,
-                   std::move(next.ticket));
+void OpenDirectory::add_due(std::string name, std::uint64_t inode, std::optional<DirectoryRow> stored,
+                            const tracker::DriveCursor& marks, Reason reason) {
+  due.emplace_back(std::move(name), inode, std::move(stored), marks, reason);
 }
 
 base::Result<> OpenDirectory::add(DirectoryRow child, const std::optional<DirectoryRow>& before) {
@@ -88,22 +90,20 @@ base::Result<> OpenDirectory::add_due_sums() {
   return {};
 }
 
-base::Result<bool> OpenDirectory::finish(std::string_view path) {
-  if (auto summed = sum_up(path); !summed) return summed.error();
-  if (new_files_) {
-    if (auto added = rows_.add_files(row_.id, *new_files_); !added) return added.error();
-  }
-  if (!before_) return true;
-  return row_ != *before_;
-}
+ChangedDirectory::ChangedDirectory(Start start, Subdirectories found, std::optional<Files> new_files,
+                                   WalkContext& context, const ScanPlan& plan, DriveRows& rows)
+    : OpenDirectory(std::move(start), context, plan, rows),
+      subdirectories_(std::move(found)),
+      new_files_(std::move(new_files)) {}
 
 base::Result<> ChangedDirectory::decide_next(std::string_view path) {
-  Next subdirectory = next();
-  auto stored = take_stored(path, subdirectory.entry.name);
+  const Subdirectory next = subdirectories_[decided_++];
+  auto stored = take_stored(path, next.name);
   if (!stored) return stored.error();
-  const Reason reason = reason_to_read(subdirectory, *stored);
+  const tracker::DriveCursor marks = marks_of(next.name);
+  const Reason reason = reason_to_read(marks, next.inode, *stored);
   if (reason != Reason::clean) {
-    add_due(std::move(subdirectory), std::move(*stored), reason);
+    add_due(std::string(next.name), next.inode, std::move(*stored), marks, reason);
     return {};
   }
   context_.figures.dirs_skipped += 1 + (*stored)->directories;
@@ -130,65 +130,73 @@ base::Result<> ChangedDirectory::erase(std::string_view path, const DirectoryRow
   return rows_.erase(tracker::join_path(path, child.name), child);
 }
 
-base::Result<> ChangedDirectory::sum_up(std::string_view path) {
+base::Result<bool> ChangedDirectory::finish(std::string_view path) {
   for (;;) {
     auto gone = stored_.peek();
     if (!gone) return gone.error();
-    if (*gone == nullptr) return add_due_sums();
-    if (auto erased = erase(path, **gone); !erased) return erased;
+    if (*gone == nullptr) break;
+    if (auto erased = erase(path, **gone); !erased) return erased.error();
     stored_.pop();
   }
+  if (auto added = add_due_sums(); !added) return added.error();
+  if (new_files_) {
+    if (auto added = rows_.add_files(row_.id, *new_files_); !added) return added.error();
+  }
+  return differs();
 }
 
 // Nothing below it was left for this scan; no sum is too large to take something out of it again.
-bool UnchangedDirectory::is_one(const DirectoryRow& stored, const Listing& listing, Reason reason) {
-  const bool has_same_entries = stored.is_read && !stored.is_racy && !listing.incomplete &&
-                                stored.signature == listing.signature && stored.own == listing.own;
+bool UnchangedDirectory::may_be_one(const DirectoryRow& stored, Reason reason) {
   const bool is_complete = stored.state == DirectoryState::ok && stored.pending + stored.mount_points == 0;
-  return has_same_entries && is_complete && !stored.subtree.is_saturated() && !reads_all_below(reason);
+  return stored.is_read && is_complete && !stored.subtree.is_saturated() && !reads_all_below(reason);
 }
 
 base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
-  skip_to_marked();
-  if (all_decided()) return {};
-  Next subdirectory = next();
-  if (!subdirectory.marks.may_be_dirty()) return {};
-  auto stored = find_stored(subdirectory);
-  if (!stored) return stored.error();
-  const Reason reason = reason_to_read(subdirectory, *stored);
+  if (decided_ == marked_.size()) {
+    if (auto found = look_up(); !found) return found;
+    if (marked_.empty()) return {};
+  }
+  std::optional<DirectoryRow> stored(std::move(marked_[decided_++]));
+  const tracker::DriveCursor marks = marks_of(stored->name);
+  const Reason reason = reason_to_read(marks, stored->inode, stored);
   if (reason == Reason::clean) return {};
-  if (*stored) take_out(**stored);
-  add_due(std::move(subdirectory), std::move(*stored), reason);
+  take_out(*stored);
+  std::string name = stored->name;
+  const std::uint64_t inode = stored->inode;
+  add_due(std::move(name), inode, std::move(stored), marks, reason);
   return {};
 }
 
-// Most of them were looked up by a thread that read ahead.
-base::Result<std::optional<DirectoryRow>> UnchangedDirectory::find_stored(const Next& subdirectory) {
-  const DirectoryRow* const found = subdirectory.ticket ? ReadAhead::stored(*subdirectory.ticket) : nullptr;
-  if (found != nullptr) return std::optional(*found);
-  return rows_.directories().find(row_.id, subdirectory.entry.name);
+base::Result<> UnchangedDirectory::look_up() {
+  const auto is_marked = [this](std::string_view name) { return marks_of(name).may_be_dirty(); };
+  decided_ = 0;
+  marked_.clear();
+  auto found = rows_.directories().children(row_.id, last_name_, marked_at_once, is_marked);
+  if (!found) return found.error();
+  marked_ = *std::move(found);
+  all_looked_up_ = marked_.size() < marked_at_once;
+  if (!all_looked_up_) last_name_ = marked_.back().name;
+  return {};
 }
 
 void UnchangedDirectory::take_out(const DirectoryRow& child) {
   row_.remove_child(child);
   skipped_ -= 1 + child.directories;
-  if (child.subtree.mtime_ns >= row_.subtree.mtime_ns) has_lost_newest_ = true;
-}
-
-std::uint64_t UnchangedDirectory::skipped_so_far() const {
-  return decided_ == 0 ? 0 : skipped_ * decided_ / subdirectories_.size();
+  if (child.subtree.mtime_ns >= before_->subtree.mtime_ns) has_lost_newest_ = true;
 }
 
 // Subdirectories that were not due are skipped, and count as before.
-base::Result<> UnchangedDirectory::sum_up(std::string_view /*path*/) {
-  if (auto added = add_due_sums(); !added) return added;
+base::Result<bool> UnchangedDirectory::finish(std::string_view /*path*/) {
+  if (auto added = add_due_sums(); !added) return added.error();
   context_.figures.dirs_skipped += skipped_;
+  if (before_->own.mtime_ns >= before_->subtree.mtime_ns) has_lost_newest_ = true;
   const std::int64_t newest = std::max(due_sums_.subtree.mtime_ns, row_.own.mtime_ns);
-  if (!has_lost_newest_ || newest >= row_.subtree.mtime_ns) return {};
-  const auto below = rows_.directories().newest_below(row_);
-  if (!below) return below.error();
-  row_.subtree.mtime_ns = std::max(*below, row_.own.mtime_ns);
-  return {};
+  if (has_lost_newest_ && newest < row_.subtree.mtime_ns) {
+    const auto below = rows_.directories().newest_below(row_);
+    if (!below) return below.error();
+    row_.subtree.mtime_ns = std::max(*below, row_.own.mtime_ns);
+  }
+  return differs();
 }
 
 }  // namespace spoor::scanner

@@ -1,6 +1,8 @@
-// The open directories of a walk: those from the root of the drive to the one that is processed.
+// The open directories of a walk: those from the root of the drive to the one that is processed, and those
+// below it that the walk will most likely process next.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -8,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -23,43 +26,54 @@
 
 namespace spoor::scanner {
 
+class UnchangedDirectory;
+
 // A subdirectory that is to be read.
 struct DueDirectory {
+  DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
+               const tracker::DriveCursor& its_marks, Reason why);
+  DueDirectory(DueDirectory&&) noexcept;
+  DueDirectory& operator=(DueDirectory&&) noexcept;
+  DueDirectory(const DueDirectory&) = delete;
+  DueDirectory& operator=(const DueDirectory&) = delete;
+  ~DueDirectory();
+
   std::string name;
   std::uint64_t inode = 0;
   std::optional<DirectoryRow> stored;
   tracker::DriveCursor marks;
   Reason reason = Reason::clean;
-  ReadAhead::Ticket ticket = {};
+  ReadAhead::Ticket ticket = {};                     // null: not requested yet
+  bool is_early = false;                             // it was requested by a plan that was dropped
+  std::unique_ptr<UnchangedDirectory> planned = {};  // with what is due below it, if its entries are the same
 };
 
-// A directory that has been read, some of its subdirectories not yet. Decides which of them are to be read,
-// and sums up what is below it: see the two types below.
+// A directory, some of whose subdirectories have not been read yet. Decides which of them are to be read, and
+// sums up what is below it: see the two types below.
 //
 // Belongs to one Walker. Functions fail where the database does, or with Errc::interrupted; `path` is the
 // logical path of the directory.
 class OpenDirectory {
  public:
-  // The directory, once its listing was taken over into its row.
-  struct Found {
-    DirectoryRead read;
+  struct Start {
     DirectoryRow row;
     std::optional<DirectoryRow> before;  // as it is stored; nothing for a new one
-    std::optional<Files> new_files;      // of a new one, to be added once it has an id
-    Reason reason = Reason::clean;       // why it was read
+    Reason reason = Reason::clean;       // why it is read
     tracker::DriveCursor marks;          // at this directory
     std::size_t path_bytes = 0;
   };
 
   // All must outlive it.
-  OpenDirectory(Found found, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
+  OpenDirectory(Start start, WalkContext& context, const ScanPlan& plan, DriveRows& rows);
   OpenDirectory(const OpenDirectory&) = delete;
   OpenDirectory& operator=(const OpenDirectory&) = delete;
   virtual ~OpenDirectory() = default;
 
-  bool all_decided() const { return decided_ == subdirectories_.size(); }
+  virtual bool all_decided() const = 0;
   // Decides on the next subdirectory; appends it to `due` if it is to be read.
   virtual base::Result<> decide_next(std::string_view path) = 0;
+  // How many more of its subdirectories may be due, while so many are due in all directories of the drive.
+  virtual std::size_t room(std::size_t due_in_all) const = 0;
 
   // Adds a subdirectory that was due, and puts its new row (`before` is the stored one, if its name stays);
   // or one with the row that is stored.
@@ -71,49 +85,38 @@ class OpenDirectory {
 
   // Completes the row, after all subdirectories are decided and those due are added. Returns whether the row
   // differs from the stored one.
-  base::Result<bool> finish(std::string_view path);
+  virtual base::Result<bool> finish(std::string_view path) = 0;
 
   const std::optional<DirectoryRow>& before() const { return before_; }
+  DirectoryRow& row() { return row_; }
   const DirectoryRow& row() const { return row_; }
   DirectoryRow take_row() { return std::move(row_); }
   std::size_t path_bytes() const { return path_bytes_; }
-  // As the directory itself has it, which on some file systems no listing does.
+
+  // Opened, it keeps the handle, and has the inode of the directory itself, which on some file systems no
+  // listing gives.
+  void set_open(DirectoryHandle read);
   std::uint64_t inode() const { return inode_; }
 
-  // Directories below it that are skipped, in proportion to the subdirectories decided.
-  virtual std::uint64_t skipped_so_far() const { return 0; }
-
-  ReadAhead::Parent handle;                 // null: closed
-  std::shared_ptr<ClosedDirectory> closed;  // then, once it is needed
-  std::deque<DueDirectory> due = {};        // by name
-  std::size_t requested = 0;                // of those due, the first: they have a ticket
+  ReadAhead::Parent handle = {};                 // null: closed
+  std::shared_ptr<ClosedDirectory> closed = {};  // then, once it is needed
+  std::deque<DueDirectory> due = {};             // by name
 
  protected:
-  // A subdirectory to decide on, with its marks.
-  struct Next {
-    Subdirectory entry;
-    tracker::DriveCursor marks;
-    ReadAhead::Ticket ticket;  // null if it is not read ahead
-  };
+  void add_due(std::string name, std::uint64_t inode, std::optional<DirectoryRow> stored,
+               const tracker::DriveCursor& marks, Reason reason);
+  tracker::DriveCursor marks_of(std::string_view name) const;
+  Reason reason_to_read(const tracker::DriveCursor& marks, std::uint64_t inode,
+                        const std::optional<DirectoryRow>& stored) const;
 
-  // Goes to the next subdirectory.
-  Next next();
-  // Passes by subdirectories up to the next marked one, where the marks were followed.
-  void skip_to_marked();
-  Reason reason_to_read(const Next& next, const std::optional<DirectoryRow>& stored) const;
-  void add_due(Next next, std::optional<DirectoryRow> stored, Reason reason);
-
-  // Sums up the row: what is below it was decided, read and added.
-  virtual base::Result<> sum_up(std::string_view path) = 0;
   // Puts the names of its subdirectories, and adds the sums of those that were due.
   base::Result<> add_due_sums();
+  bool differs() const { return !before_ || row_ != *before_; }
 
   WalkContext& context_;
   DriveRows& rows_;
   DirectoryRow row_;
   const std::optional<DirectoryRow> before_;
-  Subdirectories subdirectories_;
-  std::size_t decided_ = 0;  // of them
   // The sums of the subdirectories that were due. Apart, as sums that are too large could not be taken out
   // of again.
   DirectoryRow due_sums_;
@@ -123,50 +126,69 @@ class OpenDirectory {
   base::Result<> put_names();
 
   const ScanPlan& plan_;
-  const std::uint64_t inode_;
-  std::optional<std::vector<MarkedSubdirectory>> marked_;  // nothing: the marks were not followed
-  std::size_t marked_decided_ = 0;                         // of them
-  const std::optional<Files> new_files_;
   const Reason reason_;
   const tracker::DriveCursor marks_;
   const std::size_t path_bytes_;
+  std::uint64_t inode_;
   NameChanges names_ = {};  // of subdirectories, not put yet
 };
 
-// A directory that is new, or whose entries may differ from those that are stored: each subdirectory of its
-// listing is compared with the stored one of its name, those gone from the listing are removed, and its sums
-// are built anew.
+// A directory that is new, or whose subdirectories may differ from those that are stored: each subdirectory
+// of its listing is compared with the stored one of its name, those gone from the listing are removed, and
+// its sums are built anew.
 class ChangedDirectory final : public OpenDirectory {
  public:
-  using OpenDirectory::OpenDirectory;
+  // `new_files`: those of a new directory, to be added once it has an id.
+  ChangedDirectory(Start start, Subdirectories found, std::optional<Files> new_files, WalkContext& context,
+                   const ScanPlan& plan, DriveRows& rows);
 
+  bool all_decided() const override { return decided_ == subdirectories_.size(); }
   base::Result<> decide_next(std::string_view path) override;
+  // Leaves some to the directories below it.
+  std::size_t room(std::size_t /*due_in_all*/) const override {
+    return due_max - std::min(due_max, due.size());
+  }
+  base::Result<bool> finish(std::string_view path) override;
 
  private:
-  base::Result<> sum_up(std::string_view path) override;
   base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
   base::Result<> erase(std::string_view path, const DirectoryRow& child);
 
+  static constexpr std::size_t due_max = 32;
+
+  const Subdirectories subdirectories_;
+  std::size_t decided_ = 0;  // of them
+  const std::optional<Files> new_files_;
   StoredChildren stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 
-// A directory with the entries that are stored, and nothing left for this scan below it: only its marked
-// subdirectories are looked up, and its sums change by what these change.
+// A directory with the subdirectories that are stored, and nothing left for this scan below it: only those
+// that are marked are looked up, and its sums change by what these change. The drive is not needed for that:
+// it is planned before it is known that the subdirectories are the same.
 class UnchangedDirectory final : public OpenDirectory {
  public:
-  // Whether a directory that is stored so, and was read for that reason, is one.
-  static bool is_one(const DirectoryRow& stored, const Listing& listing, Reason reason);
+  // Whether a directory that is stored so, and is read for that reason, is one if its subdirectories are the
+  // same.
+  static bool may_be_one(const DirectoryRow& stored, Reason reason);
 
   using OpenDirectory::OpenDirectory;
 
+  bool all_decided() const override { return all_looked_up_ && decided_ == marked_.size(); }
   base::Result<> decide_next(std::string_view path) override;
-  std::uint64_t skipped_so_far() const override;
+  std::size_t room(std::size_t due_in_all) const override { return due_max - std::min(due_max, due_in_all); }
+  base::Result<bool> finish(std::string_view path) override;
 
  private:
-  base::Result<> sum_up(std::string_view path) override;
-  base::Result<std::optional<DirectoryRow>> find_stored(const Next& subdirectory);
+  static constexpr std::size_t due_max = 128;
+  static constexpr std::size_t marked_at_once = 32;
+
+  base::Result<> look_up();
   void take_out(const DirectoryRow& child);
 
+  std::vector<DirectoryRow> marked_ = {};  // some subdirectories, by name
+  std::size_t decided_ = 0;                // of them
+  bool all_looked_up_ = row_.directories == 0;
+  std::optional<std::string> last_name_ = {};
   std::uint64_t skipped_ = row_.directories;  // of those stored below it, not below a due one
   bool has_lost_newest_ = false;              // a due one had the newest mtime of all
 };

@@ -11,9 +11,11 @@
 namespace spoor::scanner {
 namespace {
 
-constexpr std::size_t due_in_one_max = 32;  // subdirectories of one directory
 constexpr std::size_t decided_at_once = 1024;
+constexpr std::size_t planned_at_once = 8;
 constexpr std::size_t anchor_distance = 64;  // levels between directories that stay open
+constexpr std::size_t planned_bytes_max =
+    2048;  // of a path from an open directory: the system's limit is 4096
 
 DirectoryRow fresh_row(std::string name, std::uint64_t inode) {
   DirectoryRow row;
@@ -39,12 +41,12 @@ base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> sto
                                          .threads = context_.readers(),
                                          .parts = context_.listing_parts(),
                                          .stop = context_.environment.stop,
-                                         .open_max = context_.open_directories_max() / 4,
-                                         .known = known_listings(root.handle),
                                          .taker_reads = !context_.has_other_drives()});
+  mount_ = root.handle.mount;
+  times_tell_ = context_.environment.reader.changes_times_with_entries(root.handle);
   path_.clear();
   const std::uint64_t inode = root.handle.inode;
-  return push({"", inode, std::move(stored), root_, reason}, std::move(root));
+  return push(DueDirectory("", inode, std::move(stored), root_, reason), std::move(root));
 }
 
 bool Walker::would_wait() const {
@@ -57,119 +59,184 @@ base::Result<> Walker::step(bool may_wait) {
   if (context_.is_stopped()) return interrupted_error();
   OpenDirectory& directory = *open_.back();
   path_.resize(directory.path_bytes());
-  if (auto decided = decide_ahead(directory); !decided) return decided;
-  if (auto requested = request_due(directory); !requested) return requested;
+  if (auto planned = plan_ahead(); !planned) return planned;
   if (!may_wait && would_wait()) return {};
   if (!directory.due.empty()) return visit(directory);
   return directory.all_decided() ? finish() : base::Result<>();
 }
 
-base::Result<> Walker::decide_ahead(OpenDirectory& parent) {
-  const std::size_t max = due_max();
-  const std::size_t due_before = parent.due.size();
-  if (due_before > max - max / 4) return {};
-  for (std::size_t count = 0; count < decided_at_once; ++count) {
-    if (parent.all_decided() || parent.due.size() >= max) break;
-    if (auto decided = parent.decide_next(path_); !decided) return decided;
+// At least the next subdirectory of the directory that is open last; others some at once.
+base::Result<> Walker::plan_ahead() {
+  if (planning_.empty() || (!needs_next() && room(*planning_.back()) < planned_at_once)) return {};
+  for (std::size_t count = 0; count < decided_at_once && !planning_.empty(); ++count) {
+    OpenDirectory& level = *planning_.back();
+    plan_path_.resize(level.path_bytes());
+    if (level.all_decided()) {
+      planning_.pop_back();
+      continue;
+    }
+    if (!needs_next() && room(level) == 0) break;
+    const std::size_t due_before = level.due.size();
+    if (auto decided = level.decide_next(plan_path_); !decided) return decided;
+    if (level.due.size() == due_before) continue;
+    ++due_;
+    if (auto requested = request(level, level.due.back()); !requested) return requested;
   }
-  due_ += parent.due.size() - due_before;
-  return {};
-}
-
-// How many subdirectories of one directory may be waiting to be read.
-std::size_t Walker::due_max() const {
-  const std::size_t max = context_.open_directories_max() / 2;
-  if (context_.readers() == 0 || due_ >= max) return 1;
-  return std::min(due_in_one_max, max - due_);
-}
-
-// While a log is replayed, it gives what comes next: no directory is read ahead.
-base::Result<> Walker::request_due(OpenDirectory& parent) {
-  if (is_replaying()) return {};
-  std::vector<ReadAhead::Ticket> tickets;
-  for (; parent.requested < parent.due.size(); ++parent.requested) {
-    DueDirectory& child = parent.due[parent.requested];
-    if (child.ticket) continue;
-    context_.pace.wait_until_due(context_.environment.stop);
-    if (context_.is_stopped()) return interrupted_error();
-    request(child);
-    if (child.ticket) tickets.push_back(child.ticket);
-  }
-  read_ahead_->submit(open_.size(), std::move(tickets));
+  read_ahead_->submit(open_.size(), std::exchange(requested_, {}));
   // A long chain of directories needs no descriptor a level.
-  if (parent.all_decided() && open_.size() > 1) {
-    parent.handle.reset();
-    parent.closed.reset();
+  OpenDirectory& directory = *open_.back();
+  if (directory.all_decided() && open_.size() > 1 && !is_replaying()) {
+    directory.handle.reset();
+    directory.closed.reset();
   }
   return {};
 }
 
-// Makes a ticket for a subdirectory of the directory that is open last.
-void Walker::request(DueDirectory& child) {
-  OpenDirectory& parent = *open_.back();
-  if (!parent.handle && !parent.closed) parent.closed = closed_again();
-  const std::string_view parent_path = std::string_view(path_).substr(0, parent.path_bytes());
-  std::string path = tracker::join_path(parent_path, child.name);
-  // Marks lead to what is read in any case; where the pace is limited, nothing is read ahead of it.
-  std::optional<tracker::DriveCursor> marks;
-  std::shared_ptr<const DirectoryRow> stored;
-  if (!reads_all_below(child.reason)) {
-    const bool may_follow = !is_replaying() && context_.pace.is_unlimited();
-    if (may_follow) marks = child.marks;
-    if (child.stored) stored = std::make_shared<const DirectoryRow>(*child.stored);
-  }
-  child.ticket = parent.handle ? ReadAhead::ticket(parent.handle, std::move(path), marks, std::move(stored))
-                               : ReadAhead::ticket(parent.closed, std::move(path), marks, std::move(stored));
+bool Walker::needs_next() const { return open_.back()->due.empty() && !open_.back()->all_decided(); }
+
+// How many more may be waiting to be read. Where the pace is limited, few are read before their time.
+std::size_t Walker::room(const OpenDirectory& level) const {
+  const std::size_t max = context_.open_directories_max() / 2;
+  if (context_.readers() == 0 || due_ >= max) return 0;
+  const std::size_t room = std::min(level.room(due_), max - due_);
+  return context_.pace.is_unlimited() || due_ < planned_at_once ? room : 0;
 }
 
-// For the directory that is open last: it was closed meanwhile, or was never opened by this walk.
-std::shared_ptr<ClosedDirectory> Walker::closed_again() const {
-  const OpenDirectory& directory = *open_.back();
+// Requests a subdirectory of the directory that is planned last, and plans what is below it. While a log is
+// replayed, it gives what comes next: no directory is read ahead.
+base::Result<> Walker::request(OpenDirectory& parent, DueDirectory& child) {
+  if (!plan_path_.empty()) plan_path_ += '/';
+  plan_path_ += child.name;
+  const ReadAhead::AnyParent from = way_from(parent);
+  child.planned = plan_below(from, child);
+  if (child.planned) planning_.push_back(child.planned.get());
+  if (is_replaying()) return {};
+  context_.pace.wait_until_due(context_.environment.stop);
+  if (context_.is_stopped()) return interrupted_error();
+  if (const auto early = early_.find(plan_path_); early != early_.end()) {
+    child.ticket = std::move(early->second);
+    child.is_early = true;
+    early_.erase(early);
+    return {};
+  }
+  child.ticket = ticket(from, child, plan_path_);
+  requested_.push_back(child.ticket);
+  return {};
+}
+
+// Whether the directory that was read by an earlier plan is this one.
+bool Walker::is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child) {
+  if (!early || early->is_mount_point) return false;
+  return early->is_known ? child.planned != nullptr : early->handle.inode == child.inode;
+}
+
+void Walker::drop_early_below_path() {
+  if (early_.empty()) return;
+  const std::string below = path_.empty() ? path_ : path_ + '/';
+  auto at = early_.lower_bound(below);
+  while (at != early_.end() && at->first.starts_with(below)) {
+    read_ahead_->drop(*at->second);
+    at = early_.erase(at);
+  }
+}
+
+ReadAhead::Ticket Walker::ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
+                                 const std::string& path) const {
+  std::optional<StoredDirectory> stored;
+  if (child.stored && !reads_all_below(child.reason)) {
+    const DirectoryRow& row = *child.stored;
+    stored.emplace();
+    stored->facts.inode = row.inode;
+    stored->facts.birth = row.birth;
+    stored->facts.mtime_ns = row.own.mtime_ns;
+    stored->facts.ctime_ns = row.ctime_ns;
+    stored->times_tell = child.planned && times_tell(row) && !context_.is_audited(drive_, path);
+  }
+  return ReadAhead::ticket(from, path, stored);
+}
+
+// Whether the directory with this row has the stored entries if it has the stored times: nothing but
+// subdirectories counts in it, and it was not changed shortly before it was read, or since the clock was set.
+bool Walker::times_tell(const DirectoryRow& row) const {
+  const std::int64_t settled_before_ns = context_.settled_before_ns;
+  return times_tell_ && row.own.files == 0 && row.directories > 0 && row.entries != 0 && !row.is_racy &&
+         row.ctime_ns != 0 && row.own.mtime_ns < settled_before_ns && row.ctime_ns < settled_before_ns;
+}
+
+// Below a directory that can be told from any other one there, and is there most likely.
+std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParent& from,
+                                                       const DueDirectory& child) {
+  const bool may_be = child.stored && child.stored->directories > 0 && is_proof(child.stored->birth) &&
+                      UnchangedDirectory::may_be_one(*child.stored, child.reason);
+  if (!may_be) return nullptr;
+  auto [above, below] = ReadAhead::way(from, child.name);
+  if (below.size() > planned_bytes_max) return nullptr;
+  auto planned = std::make_unique<UnchangedDirectory>(
+      OpenDirectory::Start{*child.stored, *child.stored, child.reason, child.marks, plan_path_.size()},
+      context_, plan_, rows_);
+  const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
+  planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
+  return planned;
+}
+
+// A directory that is planned is closed; one that is open may have been closed meanwhile.
+ReadAhead::AnyParent Walker::way_from(OpenDirectory& parent) const {
+  if (parent.handle) return parent.handle;
+  if (!parent.closed) parent.closed = closed_again(parent);
+  return parent.closed;
+}
+
+std::shared_ptr<ClosedDirectory> Walker::closed_again(const OpenDirectory& directory) const {
   std::size_t at = open_.size() - 1;
+  while (open_[at].get() != &directory) --at;
   while (!open_[at]->handle) --at;  // the root's is never closed
   const OpenDirectory& above = *open_[at];
   std::string_view below =
       std::string_view(path_).substr(above.path_bytes(), directory.path_bytes() - above.path_bytes());
   if (below.starts_with('/')) below.remove_prefix(1);
-  const DirectoryFacts facts{
-      .mount = above.handle->mount, .inode = directory.inode(), .birth = directory.row().birth};
+  const DirectoryFacts facts{.mount = mount_, .inode = directory.inode(), .birth = directory.row().birth};
   return std::make_shared<ClosedDirectory>(above.handle, std::string(below), facts);
 }
 
-// Nothing where the times of directories don't show whether their entries changed; nor where the rows that
-// are committed, which the other threads look up, are not those of this transaction.
-std::optional<KnownListings> Walker::known_listings(const DirectoryHandle& root) const {
-  if (context_.settled_before_ns == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
-  if (!context_.transaction.has_committed_rows()) return std::nullopt;
-  if (!context_.environment.reader.changes_times_with_entries(root)) return std::nullopt;
-  return KnownListings{
-      .stored = context_.transaction.directories(),
-      .database = context_.transaction.file(),
-      .settled_before_ns = context_.settled_before_ns,
-      .must_be_read = [this](std::string_view path) { return context_.is_audited(drive_, path); }};
+// What was due below it is decided anew; what was read of it is kept until then.
+void Walker::drop_plan(DueDirectory& child) {
+  if (!child.planned) return;
+  const auto at = std::ranges::find(planning_, child.planned.get());
+  planning_.erase(at, planning_.end());
+  std::vector<std::unique_ptr<UnchangedDirectory>> dropped;
+  dropped.push_back(std::move(child.planned));
+  while (!dropped.empty()) {
+    const std::unique_ptr<UnchangedDirectory> directory = std::move(dropped.back());
+    dropped.pop_back();
+    for (DueDirectory& due : directory->due) {
+      --due_;
+      if (due.ticket) early_.insert_or_assign(ReadAhead::path(*due.ticket), std::move(due.ticket));
+      if (due.planned) dropped.push_back(std::move(due.planned));
+    }
+  }
 }
 
 base::Result<> Walker::visit(OpenDirectory& parent) {
   DueDirectory child = std::move(parent.due.front());
   parent.due.pop_front();
   --due_;
-  const bool was_requested = parent.requested > 0;
-  if (was_requested) --parent.requested;
   if (!path_.empty()) path_ += '/';
   path_ += child.name;
   if (child.reason == Reason::other_directory) {
     if (auto erased = erase_stored(parent, child); !erased) return erased;
   }
-  auto found = read(child);
+  auto found = read(parent, child);
   if (context_.is_stopped()) return interrupted_error();
-  if (found) return enter(parent, std::move(child), std::move(*found));
+  if (found && !found->is_mount_point) return enter(parent, std::move(child), std::move(*found));
+  drop_plan(child);
+  if (found) return keep_mount_point(parent, std::move(child));
   const base::Error& error = found.error();
   if (error.code == Errc::interrupted) return error;
   if (is_gone(error.code)) return erase_stored(parent, child);
   return leave_unread(parent, std::move(child), error);
 }
 
-base::Result<DirectoryRead> Walker::read(DueDirectory& child) {
+base::Result<DirectoryRead> Walker::read(OpenDirectory& parent, DueDirectory& child) {
   if (is_replaying()) {
     if (auto logged = log_->take(path_)) {
       ++context_.dirs_replayed;
@@ -179,17 +246,19 @@ base::Result<DirectoryRead> Walker::read(DueDirectory& child) {
   if (!child.ticket) {
     context_.pace.wait_until_due(context_.environment.stop);
     if (context_.is_stopped()) return interrupted_error();
-    request(child);
+    child.ticket = ticket(way_from(parent), child, path_);
   }
   auto found = read_ahead_->take(*child.ticket);
+  if (child.is_early && !is_it(found, child)) {
+    found = read_ahead_->take(*ticket(way_from(parent), child, path_));
+  }
   const bool is_to_be_logged =
-      found && !found->is_mount_point && !found->closed && !found->listing.incomplete;
+      found && !found->is_mount_point && !found->is_known && !found->listing.incomplete;
   if (log_ != nullptr && is_to_be_logged) log_->add(path_, *found);
   return found;
 }
 
 base::Result<> Walker::enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read) {
-  if (read.is_mount_point) return keep_mount_point(parent, std::move(child));
   // The listing's inode number may have been given to another directory since the last scan.
   if (child.stored && is_another(*child.stored, read.handle)) {
     child.reason = Reason::other_directory;
@@ -201,28 +270,68 @@ base::Result<> Walker::enter(OpenDirectory& parent, DueDirectory child, Director
 }
 
 base::Result<> Walker::push(DueDirectory directory, DirectoryRead read) {
-  const auto& stored = directory.stored;
-  DirectoryRow row = stored ? *stored : fresh_row(std::move(directory.name), directory.inode);
+  const auto unchanged = is_unchanged(directory, read);
+  if (!unchanged) return unchanged.error();
+  if (*unchanged) return push_unchanged(std::move(directory), std::move(read));
+  drop_plan(directory);
+  return push_changed(std::move(directory), std::move(read));
+}
+
+// Whether its subdirectories are those that are stored, so that what is stored of them holds where it is not
+// marked.
+base::Result<bool> Walker::is_unchanged(const DueDirectory& directory, const DirectoryRead& read) {
+  const bool may_be = directory.stored && UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
+  if (!may_be || read.listing.incomplete) return false;
+  if (read.is_known) return true;
+  if (directory.stored->directories == 0) return read.listing.subdirectories.empty();
+  return rows_.directories().has_children(directory.stored->id, read.listing.subdirectories);
+}
+
+base::Result<> Walker::push_unchanged(DueDirectory directory, DirectoryRead read) {
+  std::unique_ptr<UnchangedDirectory> unchanged = std::move(directory.planned);
+  if (!unchanged) {
+    unchanged = std::make_unique<UnchangedDirectory>(
+        OpenDirectory::Start{*directory.stored, std::move(directory.stored), directory.reason,
+                             directory.marks, path_.size()},
+        context_, plan_, rows_);
+    planning_.push_back(unchanged.get());
+    plan_path_ = path_;
+  }
+  DirectoryRow& row = unchanged->row();
+  row.birth = read.handle.birth;
+  if (!read.is_known) {
+    if (auto kept = rows_.take_files(path_, row, read.listing); !kept) return kept.error();
+  }
+  auto applied = read.is_known ? rows_.apply_known() : rows_.apply_listing(path_, row, read.listing, true);
+  if (!applied) return applied;
+  open(std::move(unchanged), std::move(read.handle));
+  return {};
+}
+
+base::Result<> Walker::push_changed(DueDirectory directory, DirectoryRead read) {
+  DirectoryRow row =
+      directory.stored ? *directory.stored : fresh_row(std::move(directory.name), directory.inode);
   row.inode = directory.inode;
   row.birth = read.handle.birth;
-  const bool is_unchanged = stored && UnchangedDirectory::is_one(*stored, read.listing, directory.reason);
   auto new_files = rows_.take_files(path_, row, read.listing);
   if (!new_files) return new_files.error();
-  auto applied = is_unchanged ? rows_.apply_same_listing(path_, row, read.listing)
-                              : rows_.apply_listing(path_, row, read.listing);
-  if (!applied) return applied;
+  if (auto applied = rows_.apply_listing(path_, row, read.listing, false); !applied) return applied;
   if (read.listing.incomplete) context_.add_error(real_path(), read.listing.incomplete->message);
-  OpenDirectory::Found found{std::move(read),       std::move(row),   std::move(directory.stored),
-                             std::move(*new_files), directory.reason, directory.marks,
-                             path_.size()};
-  if (is_unchanged) {
-    open_.push_back(std::make_unique<UnchangedDirectory>(std::move(found), context_, plan_, rows_));
-  } else {
-    open_.push_back(std::make_unique<ChangedDirectory>(std::move(found), context_, plan_, rows_));
-  }
+  auto changed = std::make_unique<ChangedDirectory>(
+      OpenDirectory::Start{std::move(row), std::move(directory.stored), directory.reason, directory.marks,
+                           path_.size()},
+      std::move(read.listing.subdirectories), *std::move(new_files), context_, plan_, rows_);
+  planning_.push_back(changed.get());
+  plan_path_ = path_;
+  open(std::move(changed), std::move(read.handle));
+  return {};
+}
+
+void Walker::open(std::unique_ptr<OpenDirectory> directory, DirectoryHandle handle) {
+  directory->set_open(std::move(handle));
+  open_.push_back(std::move(directory));
   close_upper();
   report_progress();
-  return {};
 }
 
 // Of a deep tree, the lower levels and a few of the upper ones stay open.
@@ -238,6 +347,8 @@ void Walker::close_upper() {
 base::Result<> Walker::finish() {
   const std::unique_ptr<OpenDirectory> directory = std::move(open_.back());
   open_.pop_back();
+  if (!planning_.empty() && planning_.back() == directory.get()) planning_.pop_back();
+  drop_early_below_path();
   const auto is_other = directory->finish(path_);
   if (!is_other) return is_other.error();
   if (*is_other) context_.touched.add(path_);
@@ -253,6 +364,7 @@ base::Result<> Walker::finish() {
 // Removes what is stored under the child's name: that directory is gone.
 base::Result<> Walker::erase_stored(OpenDirectory& parent, DueDirectory& child) {
   if (!child.stored) return {};
+  drop_plan(child);
   if (auto forgotten = parent.forget(child.name); !forgotten) return forgotten;
   auto erased = rows_.erase(path_, *child.stored);
   child.stored.reset();
@@ -292,8 +404,7 @@ void Walker::report_progress() const {
   const auto& report = context_.environment.progress;
   const std::uint64_t every = std::max<std::uint64_t>(context_.options.progress_every, 1);
   if (!report || context_.figures.dirs_walked % every != 0) return;
-  std::uint64_t done = context_.figures.dirs_walked + context_.figures.dirs_skipped;
-  for (const auto& directory : open_) done += directory->skipped_so_far();
+  const std::uint64_t done = context_.figures.dirs_walked + context_.figures.dirs_skipped;
   report({context_.figures, done, context_.dirs_known, real_path()});
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,11 +25,12 @@ namespace spoor::scanner {
 // totals, and the plan decides on its subdirectories; those gone from its listing are removed with all below.
 // A directory that can't be read keeps its totals and all below it, and is left for the next scan.
 //
-// One thread decides and writes, in depth and by name. It decides ahead which of a directory's subdirectories
-// are to be read, and other threads read them meanwhile (read_ahead.h). Rows of new directories are written
-// children first, in the order of their ids, so that they are appended; rows that would stay the same are not
-// written, and names only where they change. No recursion; the open descriptors are bounded, however deep a
-// tree.
+// One thread decides and writes, in depth and by name. It plans ahead what is to be read, and other threads
+// read that meanwhile (read_ahead.h): of the subdirectories of a directory, and below those of which only
+// what is marked is read, as what is stored of them most likely still holds. Rows of new directories are
+// written children first, in the order of their ids, so that they are appended; rows that would stay the same
+// are not written, and names only where they change. No recursion; the open descriptors are bounded, however
+// deep a tree.
 //
 // Not thread-safe.
 class Walker {
@@ -51,16 +53,27 @@ class Walker {
   base::Result<> step(bool may_wait);
 
  private:
-  base::Result<> decide_ahead(OpenDirectory& parent);
-  std::size_t due_max() const;
-  base::Result<> request_due(OpenDirectory& parent);
-  void request(DueDirectory& child);
-  std::optional<KnownListings> known_listings(const DirectoryHandle& root) const;
-  std::shared_ptr<ClosedDirectory> closed_again() const;
+  base::Result<> plan_ahead();
+  bool needs_next() const;
+  std::size_t room(const OpenDirectory& level) const;
+  base::Result<> request(OpenDirectory& parent, DueDirectory& child);
+  ReadAhead::Ticket ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
+                           const std::string& path) const;
+  bool times_tell(const DirectoryRow& row) const;
+  std::unique_ptr<UnchangedDirectory> plan_below(const ReadAhead::AnyParent& from, const DueDirectory& child);
+  ReadAhead::AnyParent way_from(OpenDirectory& parent) const;
+  std::shared_ptr<ClosedDirectory> closed_again(const OpenDirectory& directory) const;
   base::Result<> visit(OpenDirectory& parent);
-  base::Result<DirectoryRead> read(DueDirectory& child);
+  base::Result<DirectoryRead> read(OpenDirectory& parent, DueDirectory& child);
   base::Result<> enter(OpenDirectory& parent, DueDirectory child, DirectoryRead read);
   base::Result<> push(DueDirectory directory, DirectoryRead read);
+  base::Result<bool> is_unchanged(const DueDirectory& directory, const DirectoryRead& read);
+  base::Result<> push_unchanged(DueDirectory directory, DirectoryRead read);
+  base::Result<> push_changed(DueDirectory directory, DirectoryRead read);
+  void open(std::unique_ptr<OpenDirectory> directory, DirectoryHandle handle);
+  void drop_plan(DueDirectory& child);
+  static bool is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child);
+  void drop_early_below_path();
   void close_upper();
   base::Result<> finish();
 
@@ -80,9 +93,15 @@ class Walker {
   const std::int64_t drive_;
   WalkLog* const log_;
   std::optional<ReadAhead> read_ahead_;
+  std::uint64_t mount_ = 0;                           // of the drive
+  bool times_tell_ = false;                           // whether the entries of a directory changed
   std::string path_;                                  // logical, of the directory that is processed
   std::vector<std::unique_ptr<OpenDirectory>> open_;  // from the root down
-  std::size_t due_ = 0;                               // in all of them
+  std::string plan_path_;                             // of the last of these:
+  std::vector<OpenDirectory*> planning_;            // not all decided, from the root down: open, then planned
+  std::size_t due_ = 0;                             // in all of them
+  std::vector<ReadAhead::Ticket> requested_;        // to be submitted
+  std::map<std::string, ReadAhead::Ticket> early_;  // of plans that were dropped, by path
 };
 
 }  // namespace spoor::scanner

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "scanner/walk/known_listing.h"
 #include "tests/scanner/scanned_node.h"
 #include "tests/support/file_times.h"
 

@@ -12,9 +12,6 @@
 #include <vector>
 
 #include "scanner/errors.h"
-#include "tracker/filter/mark_cursor.h"
-#include "tracker/filter/prefix_hashes.h"
-#include "tracker/paths/path.h"
 
 namespace spoor::scanner {
 namespace {
@@ -259,92 +256,27 @@ TEST_F(ReadAheadTest, ListedBytesMaxExceeded_NothingIsReadAhead) {
   EXPECT_TRUE(read_ahead.take(*tickets[1]));
 }
 
-class FollowedMarksTest : public ReadAheadTest {
- protected:
-  // Each directory has the subdirectories 0 to 9.
-  FollowedMarksTest() {
-    for (const char* path : {"top/3", "top/7/2", "top/7/5"}) {
-      const tracker::PrefixHashes hashes(path);
-      for (const auto& hash : hashes.all()) marks_.add(hash, shape);
-    }
-    marks_.add_tree("top/9/4");
-  }
-
-  ~FollowedMarksTest() override { read_ahead_.reset(); }  // it uses the marks
-
-  ReadAhead::Ticket marked_ticket(const std::string& path) const {
-    tracker::DriveCursor cursor(tracker::MarkCursor(marks_), "drive");
-    for (tracker::ComponentCursor at(path); at.next();) cursor.descend(at.component());
-    return ReadAhead::ticket(parent_, path, cursor);
-  }
-
-  static std::vector<std::size_t> numbers(const DirectoryRead& read) {
-    std::vector<std::size_t> numbers;
-    for (const auto& each : read.marked.value()) numbers.push_back(each.number);
-    return numbers;
-  }
-
-  // So large that no path is in it by chance.
-  static constexpr tracker::BloomShape shape{.bits = 1U << 20U, .hashes = 7};
-  tracker::MarkSet marks_;
-};
-
-TEST_F(FollowedMarksTest, MarkedSubdirectories_AreReported) {
-  for (const std::size_t threads : {0U, 1U, 4U}) {
-    ReadAhead& read_ahead = start(threads);
-    const auto top = marked_ticket("top");
-    read_ahead.submit(1, {top});
-    const auto found = read_ahead.take(*top);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(numbers(*found), (std::vector<std::size_t>{3, 7, 9}));
-    EXPECT_EQ(found->handle.inode, 1000 + std::hash<std::string>()("top"));
-    const auto unmarked = ticket("top");
-    EXPECT_FALSE(read_ahead.take(*unmarked)->marked);
-    read_ahead_.reset();
-  }
-}
-
-TEST_F(FollowedMarksTest, MarkedDirectoriesBelow_AreReadAhead) {
-  ReadAhead& read_ahead = start(1);
-  const auto top = marked_ticket("top");
-  read_ahead.submit(1, {top});
-  reader_.wait_until_begun(1 + 3 + 2 + 1 + 10 * 10);  // and below the tree some of what is covered
-  EXPECT_EQ(reader_.begun().front(), "top");
-  for (const std::string& path : reader_.begun()) {
-    EXPECT_TRUE(path == "top" || path == "top/3" || path == "top/7" || path == "top/7/2" ||
-                path == "top/7/5" || path.starts_with("top/9"))
-        << path;
-    EXPECT_TRUE(!path.starts_with("top/9/") || path.starts_with("top/9/4")) << path;
-  }
-  const auto found = read_ahead.take(*top);
-  const auto third = read_ahead.take(*found->marked->at(0).ticket);
-  EXPECT_EQ(third->handle.inode, found->handle.inode + std::hash<std::string>()("top/3"));
-}
-
-TEST_F(FollowedMarksTest, FirstMarkedSubdirectory_IsLeftToTheTaker) {
-  ReadAhead& read_ahead = start(1);
-  reader_.close_gate("busy");
-  read_ahead.submit(9, {ticket("busy")});
-  reader_.wait_until_begun(1);
-  reader_.close_gate("top/9");
-  const auto top = marked_ticket("top");
-  const auto found = read_ahead.take(*top);
-  reader_.open_gate("busy");
-  reader_.wait_until_begun(3);
-  EXPECT_EQ(reader_.begun().back(), "top/9") << "the last of the others";
-  EXPECT_TRUE(read_ahead.is_ready(*found->marked->at(0).ticket)) << "nobody else will read it";
-  EXPECT_TRUE(read_ahead.take(*found->marked->at(0).ticket));
-  reader_.open_gate("top/9");
-}
-
-TEST_F(FollowedMarksTest, TooManyOpenDirectories_MarksAreNotFollowed) {
-  read_ahead_.emplace(reader_, rules_, ReadAhead::Options{.mount = mount, .threads = 1, .open_max = 0});
-  const auto top = marked_ticket("top");
-  read_ahead_->submit(1, {top});
-  const auto found = read_ahead_->take(*top);
-  EXPECT_EQ(numbers(*found), (std::vector<std::size_t>{3, 7, 9}));
-  for (const auto& each : *found->marked) EXPECT_EQ(each.ticket, nullptr);
-  EXPECT_EQ(reader_.begun().size(), 1U);
+TEST_F(ReadAheadTest, DroppedResults_LeaveRoomForOthers) {
+  ReadAhead& read_ahead = start(1, 1);
+  const auto early = ticket("early");
+  read_ahead.submit(1, {early});
+  wait_until_ready(read_ahead, *early);
+  read_ahead.drop(*early);
+  reader_.close_gate("running");
+  const auto running = ticket("running");
+  read_ahead.submit(1, {running});
+  reader_.wait_until_begun(2);
+  const auto queued = ticket("queued");
+  read_ahead.submit(1, {queued});
+  read_ahead.drop(*running);
+  read_ahead.drop(*queued);
+  reader_.open_gate("running");
+  const auto next = ticket("next");
+  read_ahead.submit(1, {next});
+  wait_until_ready(read_ahead, *next);
+  EXPECT_TRUE(read_ahead.take(*next));
+  EXPECT_EQ(reader_.begun(), (std::vector<std::string>{"early", "running", "next"}));
+  EXPECT_EQ(reader_.reads_by(std::this_thread::get_id()), 0U);
 }
 
 TEST_F(ReadAheadTest, DestructorWithUntakenResults_Completes) {
