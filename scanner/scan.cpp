@@ -69,6 +69,9 @@ class Scan {
     record.partial = context_.input.partial;
     record.reason = std::move(*reason);
     record.walked_everything = !record.reason.empty();
+    if (record.walked_everything) {
+      if (auto expected = transaction_.expect_many_changes(); !expected) return expected;
+    }
     auto matched = match_drives(context_);
     if (!matched) return matched.error();
     drives_ = std::move(*matched);

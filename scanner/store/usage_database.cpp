@@ -41,7 +41,7 @@ base::WallTime from_ns(std::int64_t ns) { return base::WallTime(std::chrono::nan
 void configure_for_writing(SQLite::Database& database) {
   const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
   database.exec("PRAGMA synchronous = FULL");
-  database.exec("PRAGMA cache_size = -2048");            // KiB
+  database.exec("PRAGMA cache_size = -2048");             // KiB: a small scan looks at most pages once
   database.exec("PRAGMA wal_autocheckpoint = 0");         // finish_commit() does it
   database.exec("PRAGMA journal_size_limit = 67108864");  // the size of the log after a checkpoint
   // Freed pages need not be written. Without the write-ahead log, reserve_checksums() needs them written.
@@ -347,6 +347,10 @@ base::Result<bool> ScanTransaction::keep_history(bool wanted) {
     history_.emplace(database_);
     return !was_kept;
   });
+}
+
+base::Result<> ScanTransaction::expect_many_changes() {
+  return guarded("set up its cache", database_, [&] { database_.exec("PRAGMA cache_size = -65536"); });
 }
 
 // What a scan of a Spoor without them changed is not known.

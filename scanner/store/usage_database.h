@@ -145,6 +145,9 @@ class ScanTransaction {
   OwnerSums* owners() { return owners_ ? &*owners_ : nullptr; }  // null if they are not kept
   base::Result<> forget_owners_of(std::int64_t drive);
 
+  // Keeps more pages in memory, as rows all over the tables will be written.
+  base::Result<> expect_many_changes();
+
   // For what else reads within the transaction.
   SQLite::Database& handle() { return database_; }
 

@@ -349,8 +349,7 @@ base::Result<DirectoryHandle> PosixDirectoryReader::open_drive(const std::filesy
 base::Result<DirectoryHandle> PosixDirectoryReader::open(const DirectoryHandle& parent,
                                                          const std::string& name,
                                                          std::string_view /*path*/) const {
-  if (is_mount_point(parent.descriptor, name, parent.mount)) return mount_point_error();
-  return finish_open(::openat(parent.descriptor, name.c_str(), open_flags), &parent);
+  return open_below(parent, name);
 }
 
 base::Result<DirectoryHandle> PosixDirectoryReader::look_at_drive(const std::filesystem::path& drive) const {
@@ -424,10 +423,11 @@ base::Result<Listing> PosixDirectoryReader::read(const DirectoryHandle& director
                                                  const ListingParts& parts,
                                                  const std::stop_token& stop) const {
   ListingBuilder builder(directory, path, rules, parts, now_ns());
-  alignas(dirent64) std::array<char, 16 * 1024> buffer{};
+  constexpr std::size_t buffer_bytes = std::size_t{16} << 10U;
+  const auto buffer = std::make_unique_for_overwrite<char[]>(buffer_bytes);
   for (;;) {
     if (stop.stop_requested()) return interrupted_error();
-    const ssize_t got = ::getdents64(directory.descriptor, buffer.data(), buffer.size());
+    const ssize_t got = ::getdents64(directory.descriptor, buffer.get(), buffer_bytes);
     if (got < 0) return base::system_error(errno, "cannot list the directory");
     if (got == 0) return builder.finish();
     for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
