@@ -208,6 +208,7 @@ class ScanCommand {
            .unwatched = walk.unwatched(),
            .note = joined(joined(joined(answer.note, walk.note()), report->log), written)});
     for (const std::string& warning : limit_warnings(report->limits)) print_error(warning);
+    static_cast<void>(target.database.merge_rows());  // after a failure, the next scan does it
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }

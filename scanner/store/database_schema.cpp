@@ -13,7 +13,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr int application_id = scan_database_id;
-constexpr int version = 6;
+constexpr int version = 7;
 constexpr int first_with_peers = 5;
 
 // Unsigned 64-bit numbers are stored as the signed ones of the same bits.

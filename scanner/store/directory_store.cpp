@@ -14,23 +14,30 @@ namespace {
 
 constexpr std::size_t fetched_max = 512;
 
+[[noreturn]] void fail(std::int64_t id) {
+  throw SQLite::Exception(fmt::format("the row of directory {} cannot be read", id), SQLITE_CORRUPT);
+}
+
 }  // namespace
 
 DirectoryTables::DirectoryTables(SQLite::Database& database)
     : database_(database),
       names_(database),
+      newer_row_(database, "SELECT row, owners FROM newer WHERE id = ?1"),
       row_(database, "SELECT row, owners FROM directories WHERE id = ?1") {
   if (OldDirectories::are_in(database)) old_.emplace(database);
 }
 
 DirectoryRow DirectoryTables::row_of(std::string_view name, const NamedDirectory& directory) {
-  const SqliteStatement::Use use(row_, directory.id);
   DirectoryRow row;
-  if (!row_.step() || !decode_row(row_.blob(0), row)) {
-    throw SQLite::Exception(fmt::format("the row of directory {} cannot be read", directory.id),
-                            SQLITE_CORRUPT);
-  }
-  row.owners = row_.blob(1);
+  const auto found = [&](SqliteStatement& query) {
+    const SqliteStatement::Use use(query, directory.id);
+    if (!query.step()) return false;
+    if (!decode_row(query.blob(0), row)) fail(directory.id);
+    row.owners = query.blob(1);
+    return true;
+  };
+  if ((!has_newer_ || !found(newer_row_)) && !found(row_)) fail(directory.id);
   row.name = name;
   row.id = directory.id;
   row.inode = directory.inode;
@@ -59,8 +66,11 @@ std::vector<DirectoryRow> DirectoryTables::children(std::int64_t parent,
 DirectoryStore::DirectoryStore(SQLite::Database& database, std::int64_t next_id)
     : DirectoryTables(database),
       put_(database, "REPLACE INTO directories(id, row, owners) VALUES(?1, ?2, ?3)"),
+      put_newer_(database, "REPLACE INTO newer(id, row, owners) VALUES(?1, ?2, ?3)"),
       erase_(database, "DELETE FROM directories WHERE id = ?1"),
-      next_id_(next_id) {}
+      erase_newer_(database, "DELETE FROM newer WHERE id = ?1"),
+      next_id_(next_id),
+      first_in_place_(next_id) {}
 
 base::Result<std::optional<DirectoryRow>> DirectoryStore::find(std::int64_t parent, std::string_view name) {
   return guarded("look up a directory", database_, [&] { return DirectoryTables::find(parent, name); });
@@ -100,9 +110,14 @@ base::Result<std::int64_t> DirectoryStore::newest_below(const DirectoryRow& row)
 
 base::Result<> DirectoryStore::put(const DirectoryRow& row) {
   return guarded("write a directory", database_, [&] {
+    const bool is_in_place = row.id >= first_in_place_;
+    SqliteStatement& put = is_in_place ? put_ : put_newer_;
     const std::string bytes = encode_row(row);
-    const SqliteStatement::Use use(put_, row.id, std::string_view(bytes), std::string_view(row.owners));
-    put_.run();
+    const SqliteStatement::Use use(put, row.id, std::string_view(bytes), std::string_view(row.owners));
+    put.run();
+    if (is_in_place) return;
+    has_newer_ = true;
+    ++put_apart_;
   });
 }
 
@@ -147,12 +162,29 @@ void DirectoryStore::erase_children(std::int64_t parent, std::vector<std::int64_
 void DirectoryStore::erase_row(std::int64_t id) {
   const SqliteStatement::Use use(erase_, id);
   erase_.run();
+  if (!has_newer_) return;
+  const SqliteStatement::Use newer(erase_newer_, id);
+  erase_newer_.run();
+}
+
+base::Result<> DirectoryStore::merge() {
+  first_in_place_ = 0;
+  if (!has_newer_) return {};
+  return guarded("merge the rows of directories", database_, [&] {
+    merge_newer_rows(database_);
+    has_newer_ = false;
+  });
+}
+
+void merge_newer_rows(SQLite::Database& database) {
+  database.exec("REPLACE INTO directories SELECT id, row, owners FROM newer ORDER BY id; DELETE FROM newer");
 }
 
 void create_directory_tables(SQLite::Database& database, std::string_view rows) {
   database.exec(
       fmt::format("CREATE TABLE names(id INTEGER PRIMARY KEY, entries BLOB NOT NULL); "
-                  "CREATE TABLE {}(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL)",
+                  "CREATE TABLE {}(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL); "
+                  "CREATE TABLE newer(id INTEGER PRIMARY KEY, row BLOB NOT NULL, owners BLOB NOT NULL)",
                   rows));
 }
 

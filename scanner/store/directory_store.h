@@ -23,8 +23,9 @@
 namespace spoor::scanner {
 
 // The tables of the directories, by parent id and name: `names` (directory_names.h), and a row for each
-// directory by its id. Reads the tables of 1.0.0 as well, for readers before the next scan. Failures are
-// SQLite::Exception.
+// directory by its id: in `newer`, or else in `directories`. Rows that a small scan changes lie all over
+// `directories`: together they take few pages, and are merged later, many at once, in the order of ids. Reads
+// the tables of 1.0.0 as well, for readers before the next scan. Failures are SQLite::Exception.
 //
 // Not thread-safe. The database must outlive it.
 class DirectoryTables {
@@ -46,8 +47,10 @@ class DirectoryTables {
 
   SQLite::Database& database_;
   DirectoryNames names_;
+  bool has_newer_ = true;  // whether there may be rows in `newer`
 
  private:
+  SqliteStatement newer_row_;
   SqliteStatement row_;
   std::optional<OldDirectories> old_;  // instead of these
 };
@@ -87,6 +90,12 @@ class DirectoryStore : private DirectoryTables {
   // Errc::interrupted if a stop was requested.
   base::Result<std::uint64_t> erase(const DirectoryRow& row, const std::stop_token& stop);
 
+  // Merges the newer rows; from now on, rows are put where they stay.
+  base::Result<> merge();
+
+  // How many rows were put to be merged later.
+  std::uint64_t put_apart() const { return put_apart_; }
+
   // An id that was never used before.
   std::int64_t new_id() { return next_id_++; }
   std::int64_t next_id() const { return next_id_; }
@@ -96,8 +105,12 @@ class DirectoryStore : private DirectoryTables {
   void erase_row(std::int64_t id);
 
   SqliteStatement put_;
+  SqliteStatement put_newer_;
   SqliteStatement erase_;
+  SqliteStatement erase_newer_;
   std::int64_t next_id_;
+  std::int64_t first_in_place_;  // rows of this id, and of later ones, are put where they stay
+  std::uint64_t put_apart_ = 0;
 };
 
 // The stored children of one directory by name, fetched some hundred at a time: a directory of millions does
@@ -167,7 +180,8 @@ class StoredTree {
 
 inline NamedDirectory named(const DirectoryRow& row) { return {row.id, row.inode, row.birth}; }
 
-// Throws SQLite::Exception.
+// Throw SQLite::Exception.
+void merge_newer_rows(SQLite::Database& database);
 void create_directory_tables(SQLite::Database& database, std::string_view rows = "directories");
 
 }  // namespace spoor::scanner

@@ -99,7 +99,8 @@ void begin_copy(SQLite::Database& database) {
   const std::uint64_t bytes = std::filesystem::file_size(database.getFilename(), failure);
   if (!failure && !has_space_for(database.getFilename(), bytes / 10 * 6))
     throw SQLite::Exception("the file cannot grow", SQLITE_FULL);
-  database.exec("DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS copied_directories");
+  database.exec(
+      "DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS newer; DROP TABLE IF EXISTS copied_directories");
   create_directory_tables(database, "copied_directories");
   put_copied(database, {.last_scan = last_scan(database)});
   transaction.commit();

@@ -160,6 +160,7 @@ void create_owner_tables(SQLite::Database& database) { database.exec(tables); }
 void forget_owners(SQLite::Database& database) {
   database.exec("DROP TABLE IF EXISTS owner_sums");
   database.exec("UPDATE directories SET owners = x'' WHERE owners <> x''");
+  database.exec("UPDATE newer SET owners = x'' WHERE owners <> x''");
   database.exec("UPDATE links SET owner = NULL WHERE owner IS NOT NULL");
 }
 

@@ -30,6 +30,7 @@ constexpr std::uint64_t records_kept = 10'000;
 constexpr const char* database_id_key = "feed_id";
 constexpr const char* commits_key = "commits";
 constexpr const char* file_number_key = "file_number";
+constexpr const char* put_apart_key = "put_apart";
 constexpr const char* files_since_key = "files_since";
 constexpr int checkpoint_timeout_ms = 1'000;
 constexpr std::uint64_t log_bytes_max = std::uint64_t{1} << 20U;  // a commit empties a log of this size
@@ -299,6 +300,20 @@ base::Result<std::vector<ScanRecord>> UsageDatabase::scans(std::size_t count_max
   });
 }
 
+base::Result<> UsageDatabase::merge_rows(std::uint64_t put_apart_min) {
+  return guarded("merge the rows of directories", *database_, [&] {
+    const auto put_apart = static_cast<std::uint64_t>(number_setting(*database_, put_apart_key, 0));
+    if (put_apart == 0 || put_apart < put_apart_min) return;
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    merge_newer_rows(*database_);
+    erase_setting(*database_, put_apart_key);
+    count_commit(*database_);
+    require_space(*database_);
+    transaction.commit();
+    write_back_log(*database_);
+  });
+}
+
 void UsageDatabase::empty_log() { write_back_log(*database_); }
 
 base::Result<std::unique_ptr<ScanTransaction>> UsageDatabase::begin_scan() {
@@ -350,7 +365,11 @@ base::Result<bool> ScanTransaction::keep_history(bool wanted) {
 }
 
 base::Result<> ScanTransaction::expect_many_changes() {
-  return guarded("set up its cache", database_, [&] { database_.exec("PRAGMA cache_size = -65536"); });
+  auto prepared = guarded("prepare many changes", database_, [&] {
+    database_.exec("PRAGMA cache_size = -65536");
+    erase_setting(database_, put_apart_key);
+  });
+  return prepared ? directories_.merge() : prepared;
 }
 
 // What a scan of a Spoor without them changed is not known.
@@ -440,6 +459,10 @@ base::Result<> ScanTransaction::commit(const ScanRecord& record) {
     forget_old_records();
     const auto commits = number_setting(database_, commits_key, 0) + 1;
     put_setting(database_, commits_key, std::to_string(commits));
+    if (directories_.put_apart() > 0) {
+      const auto before = static_cast<std::uint64_t>(number_setting(database_, put_apart_key, 0));
+      put_setting(database_, put_apart_key, std::to_string(before + directories_.put_apart()));
+    }
     count_commit(database_);
     require_space(database_);
     transaction_.commit();

@@ -101,6 +101,10 @@ class UsageDatabase {
   // must outlive it.
   base::Result<std::unique_ptr<ScanTransaction>> begin_scan();
 
+  // Merges the rows that scans have put apart (directory_store.h), once they have put so many. After the
+  // report of a scan, by the holder of the scan lock; a failure leaves all as it is, to the next scan.
+  base::Result<> merge_rows(std::uint64_t put_apart_min = 64'000);  // of about 50 bytes
+
   // Writes the log into the file and frees its space, as far as readers let it; a commit does that once the
   // log has 1 MiB. To be called after a transaction that failed, too.
   void empty_log();
@@ -145,7 +149,7 @@ class ScanTransaction {
   OwnerSums* owners() { return owners_ ? &*owners_ : nullptr; }  // null if they are not kept
   base::Result<> forget_owners_of(std::int64_t drive);
 
-  // Keeps more pages in memory, as rows all over the tables will be written.
+  // Rows all over the tables will be written: they are put in their place, and more pages are kept in memory.
   base::Result<> expect_many_changes();
 
   // For what else reads within the transaction.

@@ -79,13 +79,14 @@ base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row
     return {};
   }
   if (auto replaced = replace_owners(path, row, listing); !replaced) return replaced;
+  const bool is_same = keeps_subdirectories && !is_changed && row.own == listing.own;
   if (keeps_subdirectories) {
     row.replace_own(listing.own);
   } else {
     row.restart_sums(listing.own);
   }
   // Even where nothing changed, these were found later than what other directories have of the same files.
-  if (keeps_subdirectories && !is_changed && listing.linked.empty()) return {};
+  if (is_same && listing.linked.empty()) return {};
   return context_.transaction.links().replace(drive_, path, listing.linked, is_new);
 }
 

@@ -14,7 +14,7 @@ namespace spoor::scanner {
 namespace {
 
 constexpr std::string_view magic = "SPOORWLG";
-constexpr std::uint32_t version = 4;
+constexpr std::uint32_t version = 5;
 constexpr std::size_t files_bytes_max = 16U << 20U;  // of one directory: with more it is read again
 constexpr std::size_t linked_max = 512U << 10U;      // likewise
 constexpr std::size_t unwritten_max = 64;            // directories that a kill costs
@@ -68,6 +68,7 @@ void put_read(base::ByteWriter& out, const DirectoryRead& read) {
   out.u64(read.listing.signature);
   out.u64(read.listing.entries);
   out.u8(read.listing.is_racy ? 1 : 0);
+  out.u64(static_cast<std::uint64_t>(read.listing.ctime_ns));
   out.short_string(read.listing.owners);
   out.u64(read.listing.linked.size());
   for (const LinkedFile& file : read.listing.linked) {
@@ -102,6 +103,7 @@ DirectoryRead get_read(base::ByteReader& in) {
   read.listing.signature = in.u64();
   read.listing.entries = in.u64();
   read.listing.is_racy = in.u8() != 0;
+  read.listing.ctime_ns = static_cast<std::int64_t>(in.u64());
   read.listing.owners = in.short_string();
   for (std::uint64_t left = in.u64(); left > 0 && in.ok(); --left) {
     LinkedFile& file = read.listing.linked.emplace_back();

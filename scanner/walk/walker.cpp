@@ -67,20 +67,20 @@ base::Result<> Walker::step(bool may_wait) {
 
 // At least the next subdirectory of the directory that is open last; others some at once.
 base::Result<> Walker::plan_ahead() {
-  if (planning_.empty() || (!needs_next() && room(*planning_.back()) < planned_at_once)) return {};
+  if (planning_.empty() || (!needs_next() && room(*planning_.back().directory) < planned_at_once)) return {};
   for (std::size_t count = 0; count < decided_at_once && !planning_.empty(); ++count) {
-    OpenDirectory& level = *planning_.back();
-    plan_path_.resize(level.path_bytes());
+    OpenDirectory& level = *planning_.back().directory;
     if (level.all_decided()) {
       planning_.pop_back();
       continue;
     }
     if (!needs_next() && room(level) == 0) break;
     const std::size_t due_before = level.due.size();
-    if (auto decided = level.decide_next(plan_path_); !decided) return decided;
+    if (auto decided = level.decide_next(planning_.back().path); !decided) return decided;
     if (level.due.size() == due_before) continue;
     ++due_;
-    if (auto requested = request(level, level.due.back()); !requested) return requested;
+    std::string path = tracker::join_path(planning_.back().path, level.due.back().name);
+    if (auto requested = request(level, level.due.back(), std::move(path)); !requested) return requested;
   }
   read_ahead_->submit(open_.size(), std::exchange(requested_, {}));
   // A long chain of directories needs no descriptor a level.
@@ -104,30 +104,28 @@ std::size_t Walker::room(const OpenDirectory& level) const {
 
 // Requests a subdirectory of the directory that is planned last, and plans what is below it. While a log is
 // replayed, it gives what comes next: no directory is read ahead.
-base::Result<> Walker::request(OpenDirectory& parent, DueDirectory& child) {
-  if (!plan_path_.empty()) plan_path_ += '/';
-  plan_path_ += child.name;
+base::Result<> Walker::request(OpenDirectory& parent, DueDirectory& child, std::string path) {
   const ReadAhead::AnyParent from = way_from(parent);
-  child.planned = plan_below(from, child);
-  if (child.planned) planning_.push_back(child.planned.get());
+  child.planned = plan_below(from, child, path.size());
+  if (child.planned) planning_.push_back({child.planned.get(), path});
   if (is_replaying()) return {};
   context_.pace.wait_until_due(context_.environment.stop);
   if (context_.is_stopped()) return interrupted_error();
-  if (const auto early = early_.find(plan_path_); early != early_.end()) {
+  if (const auto early = early_.find(path); early != early_.end()) {
     child.ticket = std::move(early->second);
     child.is_early = true;
     early_.erase(early);
     return {};
   }
-  child.ticket = ticket(from, child, plan_path_);
+  child.ticket = ticket(from, child, std::move(path));
   requested_.push_back(child.ticket);
   return {};
 }
 
 // Whether the directory that was read by an earlier plan is this one.
 bool Walker::is_it(const base::Result<DirectoryRead>& early, const DueDirectory& child) {
-  if (!early || early->is_mount_point) return false;
-  return early->is_known ? child.planned != nullptr : early->handle.inode == child.inode;
+  if (!early || early->is_mount_point || early->handle.inode != child.inode) return false;
+  return !early->is_known || (child.planned && early->handle.birth == child.stored->birth);
 }
 
 void Walker::drop_early_below_path() {
@@ -141,7 +139,7 @@ void Walker::drop_early_below_path() {
 }
 
 ReadAhead::Ticket Walker::ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
-                                 const std::string& path) const {
+                                 std::string path) const {
   std::optional<StoredDirectory> stored;
   if (child.stored && !reads_all_below(child.reason)) {
     const DirectoryRow& row = *child.stored;
@@ -152,7 +150,7 @@ ReadAhead::Ticket Walker::ticket(const ReadAhead::AnyParent& from, const DueDire
     stored->facts.ctime_ns = row.ctime_ns;
     stored->times_tell = child.planned && times_tell(row) && !context_.is_audited(drive_, path);
   }
-  return ReadAhead::ticket(from, path, stored);
+  return ReadAhead::ticket(from, std::move(path), stored);
 }
 
 // Whether the directory with this row has the stored entries if it has the stored times: nothing but
@@ -165,15 +163,15 @@ bool Walker::times_tell(const DirectoryRow& row) const {
 
 // Below a directory that can be told from any other one there, and is there most likely.
 std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParent& from,
-                                                       const DueDirectory& child) {
+                                                       const DueDirectory& child, std::size_t path_bytes) {
   const bool may_be = child.stored && child.stored->directories > 0 && is_proof(child.stored->birth) &&
                       UnchangedDirectory::may_be_one(*child.stored, child.reason);
   if (!may_be) return nullptr;
   auto [above, below] = ReadAhead::way(from, child.name);
   if (below.size() > planned_bytes_max) return nullptr;
   auto planned = std::make_unique<UnchangedDirectory>(
-      OpenDirectory::Start{*child.stored, *child.stored, child.reason, child.marks, plan_path_.size()},
-      context_, plan_, rows_);
+      OpenDirectory::Start{*child.stored, *child.stored, child.reason, child.marks, path_bytes}, context_,
+      plan_, rows_);
   const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
   planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
   return planned;
@@ -201,7 +199,7 @@ std::shared_ptr<ClosedDirectory> Walker::closed_again(const OpenDirectory& direc
 // What was due below it is decided anew; what was read of it is kept until then.
 void Walker::drop_plan(DueDirectory& child) {
   if (!child.planned) return;
-  const auto at = std::ranges::find(planning_, child.planned.get());
+  const auto at = std::ranges::find(planning_, child.planned.get(), &Planned::directory);
   planning_.erase(at, planning_.end());
   std::vector<std::unique_ptr<UnchangedDirectory>> dropped;
   dropped.push_back(std::move(child.planned));
@@ -229,6 +227,7 @@ base::Result<> Walker::visit(OpenDirectory& parent) {
   if (context_.is_stopped()) return interrupted_error();
   if (found && !found->is_mount_point) return enter(parent, std::move(child), std::move(*found));
   drop_plan(child);
+  drop_early_below_path();
   if (found) return keep_mount_point(parent, std::move(child));
   const base::Error& error = found.error();
   if (error.code == Errc::interrupted) return error;
@@ -294,8 +293,7 @@ base::Result<> Walker::push_unchanged(DueDirectory directory, DirectoryRead read
         OpenDirectory::Start{*directory.stored, std::move(directory.stored), directory.reason,
                              directory.marks, path_.size()},
         context_, plan_, rows_);
-    planning_.push_back(unchanged.get());
-    plan_path_ = path_;
+    planning_.push_back({unchanged.get(), path_});
   }
   DirectoryRow& row = unchanged->row();
   row.birth = read.handle.birth;
@@ -321,8 +319,7 @@ base::Result<> Walker::push_changed(DueDirectory directory, DirectoryRead read) 
       OpenDirectory::Start{std::move(row), std::move(directory.stored), directory.reason, directory.marks,
                            path_.size()},
       std::move(read.listing.subdirectories), *std::move(new_files), context_, plan_, rows_);
-  planning_.push_back(changed.get());
-  plan_path_ = path_;
+  planning_.push_back({changed.get(), path_});
   open(std::move(changed), std::move(read.handle));
   return {};
 }
@@ -347,7 +344,7 @@ void Walker::close_upper() {
 base::Result<> Walker::finish() {
   const std::unique_ptr<OpenDirectory> directory = std::move(open_.back());
   open_.pop_back();
-  if (!planning_.empty() && planning_.back() == directory.get()) planning_.pop_back();
+  if (!planning_.empty() && planning_.back().directory == directory.get()) planning_.pop_back();
   drop_early_below_path();
   const auto is_other = directory->finish(path_);
   if (!is_other) return is_other.error();

@@ -53,14 +53,21 @@ class Walker {
   base::Result<> step(bool may_wait);
 
  private:
+  // A directory that is open, or will most likely be.
+  struct Planned {
+    OpenDirectory* directory = nullptr;
+    std::string path;
+  };
+
   base::Result<> plan_ahead();
   bool needs_next() const;
   std::size_t room(const OpenDirectory& level) const;
-  base::Result<> request(OpenDirectory& parent, DueDirectory& child);
+  base::Result<> request(OpenDirectory& parent, DueDirectory& child, std::string path);
   ReadAhead::Ticket ticket(const ReadAhead::AnyParent& from, const DueDirectory& child,
-                           const std::string& path) const;
+                           std::string path) const;
   bool times_tell(const DirectoryRow& row) const;
-  std::unique_ptr<UnchangedDirectory> plan_below(const ReadAhead::AnyParent& from, const DueDirectory& child);
+  std::unique_ptr<UnchangedDirectory> plan_below(const ReadAhead::AnyParent& from, const DueDirectory& child,
+                                                 std::size_t path_bytes);
   ReadAhead::AnyParent way_from(OpenDirectory& parent) const;
   std::shared_ptr<ClosedDirectory> closed_again(const OpenDirectory& directory) const;
   base::Result<> visit(OpenDirectory& parent);
@@ -97,11 +104,10 @@ class Walker {
   bool times_tell_ = false;                           // whether the entries of a directory changed
   std::string path_;                                  // logical, of the directory that is processed
   std::vector<std::unique_ptr<OpenDirectory>> open_;  // from the root down
-  std::string plan_path_;                             // of the last of these:
-  std::vector<OpenDirectory*> planning_;            // not all decided, from the root down: open, then planned
-  std::size_t due_ = 0;                             // in all of them
-  std::vector<ReadAhead::Ticket> requested_;        // to be submitted
-  std::map<std::string, ReadAhead::Ticket> early_;  // of plans that were dropped, by path
+  std::vector<Planned> planning_;                     // the last one first: not all decided, as far as known
+  std::size_t due_ = 0;                               // in all of them
+  std::vector<ReadAhead::Ticket> requested_;          // to be submitted
+  std::map<std::string, ReadAhead::Ticket> early_;    // of plans that were dropped, by path
 };
 
 }  // namespace spoor::scanner

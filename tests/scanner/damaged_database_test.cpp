@@ -285,6 +285,7 @@ TEST_F(DamagedDatabaseTest, CommitMark_IsWrittenAtEachCommit) {
 
 TEST_F(DamagedDatabaseTest, LogOf1MiB_IsEmptiedByTheCommit) {
   make_tree(800);
+  merges = false;
   std::uint64_t largest = 0;
   for (std::uint64_t size = 1; size > 0; largest = std::max(largest, size)) {
     change_something(0);

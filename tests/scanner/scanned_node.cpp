@@ -176,9 +176,13 @@ base::Result<ScanReport> ScannedNode::try_scan() {
   has_resumed = found.has_value();
   ScanInput input = found ? std::move(*found) : gather(*peers);
   if (adjust_input) adjust_input(input);
-  return run_scan(
+  auto report = run_scan(
       *database, options, input,
       {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr, stamp_drive});
+  if (report && merges && report->record.id % 3 == 0) {
+    EXPECT_TRUE(database->merge_rows(1));
+  }
+  return report;
 }
 
 std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished) {
@@ -255,6 +259,9 @@ void ScannedNode::expect_exact(Newest newest) {
   }
   ASSERT_EQ(stored.size(), expected.size()) << "directories are known that are gone";
   ASSERT_EQ(row_count(), static_cast<std::int64_t>(all->total.dirs + paths.size())) << "rows nobody reaches";
+  const auto lost = database->handle().execAndGet(
+      "SELECT count(*) FROM newer WHERE id NOT IN (SELECT id FROM directories)");
+  ASSERT_EQ(lost.getInt(), 0) << "rows put apart of no directory";
   if (options.owners_depth) expect_exact_owners();
 }
 

@@ -133,6 +133,7 @@ class ScannedNode : public ::testing::Test {
   // Called with what a scan was told, before it begins.
   std::function<void(ScanInput&)> adjust_input;
   bool partial = false;
+  bool merges = true;  // the rows put apart, after every third scan
   bool resumes = false;
   bool has_resumed = false;  // the last scan: it knows nothing of changes after the one it went on with began
   std::size_t start_level = 0;
