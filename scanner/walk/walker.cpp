@@ -282,6 +282,9 @@ base::Result<bool> Walker::is_unchanged(const DueDirectory& directory, const Dir
   const bool may_be = directory.stored && UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
   if (!may_be || read.listing.incomplete) return false;
   if (read.is_known) return true;
+  Totals largest = directory.stored->subtree;
+  largest.add(read.listing.own);
+  if (largest.is_saturated()) return false;  // nothing could be taken out of the sums any more
   if (directory.stored->directories == 0) return read.listing.subdirectories.empty();
   return rows_.directories().has_children(directory.stored->id, read.listing.subdirectories);
 }

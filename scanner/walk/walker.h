@@ -104,7 +104,7 @@ class Walker {
   bool times_tell_ = false;                           // whether the entries of a directory changed
   std::string path_;                                  // logical, of the directory that is processed
   std::vector<std::unique_ptr<OpenDirectory>> open_;  // from the root down
-  std::vector<Planned> planning_;                     // the last one first: not all decided, as far as known
+  std::vector<Planned> planning_;                     // some all decided; the last is decided on first
   std::size_t due_ = 0;                               // in all of them
   std::vector<ReadAhead::Ticket> requested_;          // to be submitted
   std::map<std::string, ReadAhead::Ticket> early_;    // of plans that were dropped, by path

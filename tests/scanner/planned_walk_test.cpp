@@ -96,6 +96,18 @@ TEST_P(PlannedWalkTest, UnreadableDirectory_LeavesWhatWasPlannedBelowIt) {
   expect_exact();
 }
 
+TEST_P(PlannedWalkTest, FilesTooLargeToSumUp_AreNotSubtractedFrom) {
+  change("a/b/file");
+  change("a/b/c/d/file");
+  reader.own_bytes["a/b"] = sum_max;
+  scan();
+  EXPECT_EQ(usage("a/b")->total.bytes, sum_max);
+  reader.own_bytes.clear();
+  change("a/b/file");
+  scan();
+  expect_exact();
+}
+
 // More than may be due at once, on several levels.
 TEST_P(PlannedWalkTest, ManyMarkedInManyDirectories_AreReadOnce) {
   Paths expected;
