@@ -170,7 +170,7 @@ std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParen
   auto [above, below] = ReadAhead::way(from, child.name);
   if (below.size() > planned_bytes_max) return nullptr;
   auto planned = std::make_unique<UnchangedDirectory>(
-      OpenDirectory::Start{*child.stored, *child.stored, child.reason, child.marks, path_bytes}, context_,
+      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.marks, path_bytes}, context_,
       plan_, rows_);
   const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
   planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
