@@ -55,6 +55,8 @@ class FaultyReader final : public DirectoryReader {
   bool inodes_unlike_listed = false;
   // Called before each listing, never twice at once.
   std::function<void(std::string_view path)> before_read;
+  // Called after a look at a directory that is not opened, by any thread.
+  std::function<void(std::string_view path)> after_look;
   // How often a name was looked up to open a directory, the names on the way to it included.
   mutable std::atomic<std::uint64_t> names_opened = 0;
   mutable int looks_to_fail = 0;  // the next ones at a drive
@@ -118,6 +120,7 @@ class FaultyReader final : public DirectoryReader {
     ++names_looked_at;
     if (const auto fault = open_errors.find(path); fault != open_errors.end()) return error(fault->second);
     auto facts = real_.look_at(top, below, path);
+    if (after_look) after_look(path);
     if (!facts) return facts;
     DirectoryHandle handle;
     handle.take_facts(*facts);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 #include <string>
 #include <utility>
@@ -251,9 +252,16 @@ TEST_P(KnownListingTest, DirectoryReplacedDuringTheWalk_IsLeftForTheNext) {
   for (const char* leaf : {"other/c", "other/d"}) make_file(std::string(leaf) + "/file", 500);
   mark("other", tracker::MarkKind::tree);
   scan();
+  std::atomic<bool> was_known = false;
+  reader.after_look = [&](std::string_view path) {
+    if (path != "a/b") return;
+    was_known = true;
+    was_known.notify_all();
+  };
   bool is_replaced = false;
   reader.before_read = [&](std::string_view path) {
     if (path != "a/b/c" || std::exchange(is_replaced, true)) return;
+    was_known.wait(false);  // another thread may read it earlier
     rename("a/b", "elsewhere");
     rename("other", "a/b");
   };
@@ -263,6 +271,7 @@ TEST_P(KnownListingTest, DirectoryReplacedDuringTheWalk_IsLeftForTheNext) {
   }
   const ScanReport report = scan();
   reader.before_read = nullptr;
+  reader.after_look = nullptr;
   EXPECT_TRUE(is_replaced);
   if (options.threads == 1) {
     EXPECT_EQ(report.record.errors, 1U);  // a/b/d

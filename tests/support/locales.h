@@ -33,7 +33,12 @@ class Locales {
     return std::string(parameter.param).substr(0, 1) + std::to_string(parameter.index);
   }
 
+  // What differs by locale are shells and other programs: a sanitizer finds the same in each.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static auto all() { return testing::Values("C"); }
+#else
   static auto all() { return testing::Values("C", "C.UTF-8", "de_DE.UTF-8"); }
+#endif
 
  private:
   TempDirectory directory_;
