@@ -90,11 +90,6 @@ base::Result<> DriveRows::apply_listing(std::string_view path, DirectoryRow& row
   return context_.transaction.links().replace(drive_, path, listing.linked, is_new);
 }
 
-base::Result<> DriveRows::apply_known() {
-  ++context_.figures.dirs_walked;
-  return {};
-}
-
 base::Result<> DriveRows::replace_owners(std::string_view path, DirectoryRow& row, const Listing& listing) {
   if (OwnerSums* const sums = context_.transaction.owners()) {
     auto replaced = guarded("sum up owners", context_.transaction.handle(), [&] {

@@ -39,9 +39,6 @@ class DriveRows {
   base::Result<> apply_listing(std::string_view path, DirectoryRow& row, const Listing& listing,
                                bool keeps_subdirectories);
 
-  // The same for a directory with the entries that are stored, which was not read.
-  base::Result<> apply_known();
-
   // Removes the row of a directory that is gone, and all below it. Its name is left to OpenDirectory.
   base::Result<> erase(std::string_view path, const DirectoryRow& row);
 

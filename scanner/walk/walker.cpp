@@ -1,7 +1,6 @@
 #include "scanner/walk/walker.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "scanner/errors.h"
@@ -300,11 +299,12 @@ base::Result<> Walker::push_unchanged(DueDirectory directory, DirectoryRead read
   }
   DirectoryRow& row = unchanged->row();
   row.birth = read.handle.birth;
-  if (!read.is_known) {
+  if (read.is_known) {
+    ++context_.figures.dirs_walked;
+  } else {
     if (auto kept = rows_.take_files(path_, row, read.listing); !kept) return kept.error();
+    if (auto applied = rows_.apply_listing(path_, row, read.listing, true); !applied) return applied;
   }
-  auto applied = read.is_known ? rows_.apply_known() : rows_.apply_listing(path_, row, read.listing, true);
-  if (!applied) return applied;
   open(std::move(unchanged), std::move(read.handle));
   return {};
 }
