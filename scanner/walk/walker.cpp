@@ -268,6 +268,8 @@ base::Result<> Walker::enter(OpenDirectory& parent, DueDirectory child, Director
 }
 
 base::Result<> Walker::push(DueDirectory directory, DirectoryRead read) {
+  // What was planned below it was sought in a directory with the inode number that its listing gave.
+  if (read.handle.inode != directory.inode) drop_plan(directory);
   const auto unchanged = is_unchanged(directory, read);
   if (!unchanged) return unchanged.error();
   if (*unchanged) return push_unchanged(std::move(directory), std::move(read));

@@ -73,6 +73,15 @@ TEST_P(PlannedWalkTest, PlannedDirectoriesAreGone) {
   expect_read({"a"});
 }
 
+// As the top directory of a btrfs subvolume has.
+TEST_P(PlannedWalkTest, InodesUnlikeThoseListed_DropThePlan) {
+  reader.inodes_unlike_listed = true;
+  change("a/b/c/d/file");
+  change("a/b/e/file");
+  EXPECT_EQ(scan().record.errors, 0U);
+  expect_exact();
+}
+
 // The newest time of a directory and of those above it was that of a file that is gone.
 TEST_P(PlannedWalkTest, NewestFileIsGone_OlderTimesCount) {
   const auto later = std::filesystem::file_time_type::clock::now() + std::chrono::hours(1);
