@@ -206,7 +206,7 @@ class ScanCommand {
            .start_level = input.start_level,
            .full = flags_.full,
            .unwatched = walk.unwatched(),
-           .note = joined(joined(joined(answer.note, walk.note()), report->log), written)});
+           .note = joined(joined(answer.note, walk.note()), written)});
     for (const std::string& warning : limit_warnings(report->limits)) print_error(warning);
     static_cast<void>(target.database.merge_rows());  // after a failure, the next scan does it
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {

@@ -65,8 +65,7 @@ ScanWalk::ScanWalk(const GlobalOptions& global, const config::Config& config, co
       config_(config),
       clock_(clock),
       database_(database),
-      progress_(options.progress),
-      unfinished_(scanner::UnfinishedScan::directory_in(config.node.data_dir), files_) {
+      progress_(options.progress) {
   options_.drives = drives();
   options_.rules = config::namespace_rules(config);
   if (config.scan.daemons == config::Daemons::own) options_.own_marks_of = config.node.name;
@@ -84,10 +83,12 @@ ScanWalk::ScanWalk(const GlobalOptions& global, const config::Config& config, co
 }
 
 base::Result<std::optional<scanner::ScanInput>> ScanWalk::find_unfinished() {
-  return scanner::find_unfinished(database_, options_, unfinished_);
+  return scanner::find_unfinished(database_, options_);
 }
 
 base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input) {
+  std::error_code failure;  // of 1.0.0, which kept there what a killed scan had read
+  std::filesystem::remove_all(config_.node.data_dir / "unfinished", failure);
   const StopOnSignal stop;
   const RaisedDescriptorLimit descriptors;
   options_.open_directories_max = descriptors.directories_max();
@@ -107,7 +108,6 @@ base::Result<scanner::ScanReport> ScanWalk::run(const scanner::ScanInput& input)
                                    .waiter = waiter,
                                    .stop = stop.token(),
                                    .progress = on_progress,
-                                   .unfinished = &unfinished_,
                                    .stamp_drive = std::bind_front(&ScanWalk::stamp_drive, this)});
   if (progress) progress->end();
   was_stopped_ = stop.token().stop_requested();

@@ -7,13 +7,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file_system.h"
 #include "cli/options.h"
 #include "cli/scan_progress.h"
 #include "config/config.h"
 #include "scanner/scan.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/walk/unfinished_scan.h"
 
 namespace spoor::cli {
 
@@ -29,7 +27,7 @@ class ScanWalk {
   ScanWalk(const GlobalOptions& global, const config::Config& config, const base::Clock& clock,
            scanner::UsageDatabase& database, Options options);
 
-  // The input of a killed scan, which run() resumes; nothing if there is none, or for a full scan.
+  // The input of an unfinished scan, which run() resumes; nothing if there is none, or for a full scan.
   base::Result<std::optional<scanner::ScanInput>> find_unfinished();
 
   // Stops on SIGTERM and SIGINT. Fails as run_scan() does. was_stopped() also reports a stop that came too
@@ -58,8 +56,6 @@ class ScanWalk {
   const base::Clock& clock_;
   scanner::UsageDatabase& database_;
   const std::optional<ScanProgress::Form> progress_;
-  base::PosixFileSystem files_;
-  scanner::UnfinishedScan unfinished_;
   scanner::ScanOptions options_;
   std::vector<std::string> unwatched_;
   std::string note_;

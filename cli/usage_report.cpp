@@ -119,8 +119,9 @@ class UsageText {
 };
 
 std::string as_of_text(const Usage& usage) {
-  return fmt::format("as of {}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
-                     usage.is_complete(usage.total) ? "" : "; newer changes are pending");
+  return fmt::format("as of {}{}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
+                     usage.is_complete(usage.total) ? "" : "; newer changes are pending",
+                     usage.is_scanning ? "; a scan that has not ended has updated some" : "");
 }
 
 constexpr std::size_t account_bytes_max = 64U << 10U;  // of one entry of the databases of users and groups

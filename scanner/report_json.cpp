@@ -303,6 +303,7 @@ ordered_json usage_json(const Usage& usage) {
   ordered_json json = usage_entry_json(usage, usage.total);
   json["truncated"] = usage.truncated;
   if (usage.is_absent) json["absent"] = true;
+  if (usage.is_scanning) json["scanning"] = true;
   if (usage.since) {
     json["since"] = base::iso_time(*usage.since);
     json["history_since"] = time_or_null(usage.history_since);
@@ -360,6 +361,7 @@ base::Result<Usage> usage_from_json(const ordered_json& json) {
     usage.saw_everything = true;  // otherwise no entry has `complete`
     json.at("truncated").get_to(usage.truncated);
     usage.is_absent = json.value("absent", false);
+    usage.is_scanning = json.value("scanning", false);
     usage.has_copy_rules = json.contains("logical_bytes");
     if (const auto since = json.find("since"); since != json.end()) usage.since = read_time(*since);
     if (const auto since = json.find("history_since"); since != json.end() && !since->is_null())

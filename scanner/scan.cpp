@@ -16,6 +16,7 @@
 #include "scanner/feed/change_feed.h"
 #include "scanner/walk/drive_walk.h"
 #include "scanner/walk/scan_plan.h"
+#include "scanner/walk/unfinished_scan.h"
 
 namespace spoor::scanner {
 namespace {
@@ -32,9 +33,12 @@ std::int64_t ahead_of_steady_ns(const base::Clock& clock) {
 
 class Scan {
  public:
+  // `is_again`: of the same scan, after one that found a drive replaced.
   Scan(const ScanOptions& options, const ScanInput& input, const ScanEnvironment& environment,
-       ScanTransaction& transaction)
+       ScanTransaction& transaction, bool is_again)
       : transaction_(transaction), context_{options, input, environment, transaction}, audit_(context_) {
+    context_.is_resumed = input.is_resumed || is_again;
+    context_.commit_so_far = [this] { return commit_so_far(); };
     if (!options.history.keep) return;
     transaction_.links().on_change([this](std::string_view path) { context_.touched.add(path); });
   }
@@ -60,6 +64,7 @@ class Scan {
     if (!file_feed_begins) return file_feed_begins.error();
     const auto owners_begin = transaction_.keep_owners(context_.options.owners_depth);
     if (!owners_begin) return owners_begin.error();
+    if (auto found = begin_after_unfinished(); !found) return found;
     auto reason = reason_for_everything(*file_feed_begins, *owners_begin);
     if (!reason) return reason.error();
     ScanRecord& record = report_.record;
@@ -76,6 +81,31 @@ class Scan {
     if (!matched) return matched.error();
     drives_ = std::move(*matched);
     return find_settled();
+  }
+
+  // The last scan may have committed some, and not have ended.
+  base::Result<> begin_after_unfinished() {
+    const auto text = transaction_.setting(unfinished_key);
+    if (!text) return text.error();
+    if (!*text) {
+      context_.is_resumed = false;
+      return {};
+    }
+    auto found = UnfinishedScan::decode(**text);
+    if (!found) found = UnfinishedScan{.reason = "how far an unfinished scan came is not known"};
+    unfinished_reason_ = std::move(found->reason);
+    if (found->resets_feed) transaction_.changes().reset();
+    context_.touched.add_all();
+    audit_.found_before({.audited = found->figures.audited,
+                         .missed = found->figures.missed,
+                         .missed_paths = std::move(found->missed_paths),
+                         .oldest_total = {}});
+    if (context_.is_resumed) {
+      context_.figures = found->figures;
+      context_.places = std::move(found->places);
+      report_.dirs_replayed = context_.figures.dirs_walked;
+    }
+    return transaction_.changes().resume();
   }
 
   // The last complete scan knew all changes that were marked before it began. So what changed since got times
@@ -104,7 +134,7 @@ class Scan {
 
   // The clock when a killed scan began is not known.
   base::Result<> keep_clock() {
-    if (context_.input.partial || is_resumed_) return {};
+    if (context_.input.partial || context_.is_resumed) return {};
     const auto began_ns = context_.input.started_at.time_since_epoch().count();
     return transaction_.set_setting(clock_key, fmt::format("{} {}", began_ns, clock_ahead_ns_));
   }
@@ -128,6 +158,8 @@ class Scan {
 
   // Empty if the marks decide what is walked.
   base::Result<std::string> reason_for_everything(bool file_feed_begins, bool owners_begin) {
+    // Some of what that scan committed holds only together with the rest.
+    if (context_.is_resumed || !unfinished_reason_.empty()) return unfinished_reason_;
     if (transaction_.is_first()) {
       const auto rebuilt = transaction_.setting(rebuilt_key);
       if (!rebuilt) return rebuilt.error();
@@ -160,36 +192,59 @@ class Scan {
     if (differing->empty()) return ScanPlan(context_.input.marks, everything);
     marks_ = context_.input.marks;
     marks_.merge(differing->marks());
+    has_audit_marks_ = true;
+    has_kept_input_ = false;
     return ScanPlan(marks_, everything);
   }
 
   base::Result<> walk(const ScanPlan& plan) {
-    std::deque<DriveWalk> walks;
-    for (const KnownDrive& drive : drives_) walks.emplace_back(context_, plan, drive);
-    auto walked = walk_side_by_side(walks);
-    if (walked) walked = check_again(walks);
-    for (DriveWalk& walk : walks) {
-      if (!walked) walk.flush_log();
+    for (const KnownDrive& drive : drives_) walks_.emplace_back(context_, plan, drive);
+    auto walked = walk_side_by_side(walks_, [this] {
+      const bool is_due = context_.environment.clock.steady_now() - committed_ >= context_.options.commit_every;
+      return is_due ? commit_so_far() : base::Result<>();
+    });
+    if (walked) walked = check_again();
+    for (const DriveWalk& walk : walks_) {
       if (walk.failed()) report_.failed_drives.push_back(*walk.failed());
-      if (const auto failure = walk.log_failure()) report_.log = log_error(*failure);
     }
     return walked;
   }
 
+  base::Result<> commit_so_far() {
+    if (auto checked = check_again(); !checked) return checked;
+    UnfinishedScan unfinished{.reason = report_.record.reason, .resets_feed = transaction_.changes().is_reset()};
+    for (DriveWalk& walk : walks_) {
+      if (auto kept = walk.keep_so_far(unfinished.places); !kept) return kept;
+    }
+    if (auto applied = transaction_.links().apply_corrections(context_.environment.stop); !applied)
+      return applied;
+    unfinished.figures = context_.figures;
+    unfinished.figures.audited = audit_.report().audited;
+    unfinished.figures.missed = audit_.report().missed;
+    unfinished.missed_paths = audit_.report().missed_paths;
+    if (auto kept = keep_input(); !kept) return kept;
+    if (auto kept = transaction_.set_setting(unfinished_key, unfinished.encode()); !kept) return kept;
+    auto committed = transaction_.commit_so_far();
+    committed_ = context_.environment.clock.steady_now();
+    return committed;
+  }
+
+  // That of a resumed scan is there.
+  base::Result<> keep_input() {
+    if (std::exchange(has_kept_input_, true) || context_.is_resumed) return {};
+    ScanInput input = context_.input;
+    if (has_audit_marks_) input.marks = marks_;
+    return transaction_.set_setting(unfinished_input_key,
+                                    encode_unfinished_input(context_.options, input));
+  }
+
   // What was read of a drive that is another one by now must not take the place of its totals.
-  base::Result<> check_again(const std::deque<DriveWalk>& walks) {
-    for (const DriveWalk& walk : walks) {
+  base::Result<> check_again() {
+    for (const DriveWalk& walk : walks_) {
       if (auto why = walk.why_another()) replaced_[walk.drive().path] = std::move(*why);
     }
     if (replaced_.empty()) return {};
     return base::Error(std::make_error_code(std::errc::no_such_device), replaced_.begin()->second);
-  }
-
-  base::Error log_error(const base::Error& why) const {
-    return {why.code,
-            fmt::format("a scan that is killed begins anew, as what it reads can't be kept: {}; fix that, or "
-                        "remove {} while no scan runs: the next one makes it anew",
-                        why.message, context_.environment.unfinished->directory().native())};
   }
 
   base::Result<> commit() {
@@ -210,12 +265,14 @@ class Scan {
     if (auto kept = keep_stamps(); !kept) return kept;
     if (auto kept = transaction_.changes().finish(options.oldest_unread, options.changes_kept_max); !kept)
       return kept;
+    for (const char* const key : {unfinished_key, unfinished_input_key}) {
+      if (auto removed = transaction_.remove_setting(key); !removed) return removed;
+    }
     return transaction_.commit(report_.record);
   }
 
   base::Result<> sum_up() {
     report_.record.figures = context_.figures;
-    report_.dirs_replayed = context_.dirs_replayed;
     report_.record.errors = context_.error_count;
     report_.errors = std::move(context_.errors);
     report_.mount_count = context_.mount_count;
@@ -260,13 +317,16 @@ class Scan {
   WalkContext context_;
   std::vector<KnownDrive> drives_;
   ScanAudit audit_;
-  tracker::MarkSet marks_;  // with what the audit found; unused if that is nothing
+  tracker::MarkSet marks_;  // with what the audit found, if that is anything
+  bool has_audit_marks_ = false;
+  std::string unfinished_reason_;
+  std::deque<DriveWalk> walks_;
+  base::SteadyTime committed_ = context_.environment.clock.steady_now();
+  bool has_kept_input_ = false;
   std::map<std::filesystem::path, std::string> replaced_;
   ScanReport report_;
   // When it began.
   const std::int64_t clock_ahead_ns_ = ahead_of_steady_ns(context_.environment.clock);
-  const bool is_resumed_ =
-      context_.environment.unfinished != nullptr && context_.environment.unfinished->is_written();
 };
 
 base::Result<ScanOptions> checked(ScanOptions options) {
@@ -274,33 +334,13 @@ base::Result<ScanOptions> checked(ScanOptions options) {
   return options;
 }
 
-// `options` have been checked.
-base::Result<std::string> setting_of(UsageDatabase& database, const ScanOptions& options) {
-  const auto id = feed_id(database);
-  if (!id) return id.error();
-  const auto last = latest_scan(database);
-  if (!last) return last.error();
-  return encode_setting(*id, *last + 1, options);
-}
-
-// A scan that failed is resumed, unless what is kept of it takes the space that the next one needs.
-void end_unfinished(UnfinishedScan& unfinished, const base::Result<ScanReport>& report) {
-  const bool is_stopped = !report && report.error().code == Errc::interrupted;
-  if (report || (!is_stopped && !unfinished.check_space())) unfinished.remove();
-}
-
 // Sets `refused` of drives that turned out to be others than those that were walked: another attempt is to be
 // made without them.
 base::Result<ScanReport> attempt(UsageDatabase& database, ScanOptions& options, const ScanInput& input,
-                                 const ScanEnvironment& environment, bool& is_over) {
+                                 const ScanEnvironment& environment, bool is_again, bool& is_over) {
   auto transaction = database.begin_scan();
   if (!transaction) return transaction.error();
-  if (environment.unfinished != nullptr) {
-    auto setting = setting_of(database, options);
-    if (!setting) return setting.error();
-    environment.unfinished->begin(std::move(*setting), input, options.full);
-  }
-  Scan scan(options, input, environment, **transaction);
+  Scan scan(options, input, environment, **transaction, is_again);
   auto report = scan.run();
   is_over = scan.replaced().empty();
   for (Drive& drive : options.drives) {
@@ -324,25 +364,23 @@ base::Result<base::FileLock> lock_scan(const std::filesystem::path& data_dir) {
   return std::move(**lock);
 }
 
-base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, const ScanOptions& options,
-                                                       UnfinishedScan& unfinished) {
+base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, const ScanOptions& options) {
   if (options.full) return std::optional<ScanInput>();
   const auto usable = checked(options);
   if (!usable) return usable.error();
-  const auto setting = setting_of(database, *usable);
-  if (!setting) return setting.error();
-  return unfinished.find(*setting);
+  const auto stored = database.setting(unfinished_input_key);
+  if (!stored) return stored.error();
+  return *stored ? decode_unfinished_input(**stored, *usable) : std::nullopt;
 }
 
 base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
                                   const ScanEnvironment& environment) {
   auto usable = checked(options);
   if (!usable) return usable.error();
-  for (;;) {
+  for (bool is_again = false;; is_again = true) {
     bool is_over = true;
-    auto report = attempt(database, *usable, input, environment, is_over);
+    auto report = attempt(database, *usable, input, environment, is_again, is_over);
     if (!report) database.empty_log();
-    if (is_over && environment.unfinished != nullptr) end_unfinished(*environment.unfinished, report);
     if (is_over) return report;
   }
 }

@@ -5,7 +5,6 @@
 
 #include "scanner/errors.h"
 #include "scanner/walk/directory_identity.h"
-#include "scanner/walk/unfinished_scan.h"
 #include "tracker/filter/prefix_hashes.h"
 #include "tracker/paths/path.h"
 
@@ -71,7 +70,9 @@ base::Result<> Audit::enter_ancestors(DirectoryRow row, std::string_view after) 
 base::Result<> Audit::visit_rows(StoredTree& tree, std::uint64_t count) {
   while (outcome_.visited < count && differing_bytes_ < differing_bytes_max) {
     if (context_.is_stopped()) return interrupted_error();
-    if (!has_time()) break;
+    const auto has_time = this->has_time();
+    if (!has_time) return has_time.error();
+    if (!*has_time) break;
     const auto row = tree.next();
     if (!row) return row.error();
     if (!*row) {
@@ -91,12 +92,12 @@ base::Result<> Audit::visit_rows(StoredTree& tree, std::uint64_t count) {
   return {};
 }
 
-bool Audit::has_time() {
+// Of a long audit, the input of the scan is committed.
+base::Result<bool> Audit::has_time() {
   const base::SteadyTime now = context_.environment.clock.steady_now();
-  UnfinishedScan* const unfinished = context_.environment.unfinished;
-  if (!is_long_ && unfinished != nullptr && now >= keep_from_) {
+  if (!is_long_ && context_.commit_so_far && now >= keep_from_ && now < until_) {
     is_long_ = true;
-    static_cast<void>(unfinished->write());  // a log of the walk will report the failure
+    if (auto committed = context_.commit_so_far(); !committed) return committed.error();
   }
   return now < until_;
 }

@@ -45,9 +45,6 @@ class Audit {
   static constexpr std::size_t missed_bytes_max = std::size_t{4} << 20U;
   // The audit stops there, and continues in the next scan.
   static constexpr std::size_t differing_bytes_max = std::size_t{64} << 20U;
-  // From then on the scan is kept on disk, to be resumed if it is killed.
-  static constexpr std::chrono::seconds unkept_max{1};
-
   struct Outcome {
     std::uint64_t visited = 0;              // those included that the walk reads
     std::uint64_t audited = 0;              // read
@@ -62,7 +59,7 @@ class Audit {
   // `started`: when the audit of the scan began; no directory is read from `until` on. `context` must outlive
   // it.
   Audit(WalkContext& context, base::SteadyTime started, base::SteadyTime until)
-      : context_(context), keep_from_(started + unkept_max), until_(until) {}
+      : context_(context), keep_from_(started + context.options.commit_every), until_(until) {}
 
   // Visits at most `count` directories behind `after`, or from the root on, until the time is over; what lies
   // below a directory of which the walk reads everything is visited with it, at once. Fails where the
@@ -87,7 +84,7 @@ class Audit {
     std::optional<DirectoryHandle> handle;
   };
 
-  bool has_time();
+  base::Result<bool> has_time();
   base::Result<> enter_ancestors(DirectoryRow row, std::string_view after);
   base::Result<> visit_rows(StoredTree& tree, std::uint64_t count);
   Level& enter(const DirectoryRow& row, std::string_view path);

@@ -1,10 +1,8 @@
 #include "scanner/audit/scan_audit.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "scanner/walk/unfinished_scan.h"
 
 namespace spoor::scanner {
 namespace {
@@ -41,13 +39,10 @@ base::Result<ScanAudit::OnDrive> ScanAudit::restore(const KnownDrive& drive) {
   return on;
 }
 
-// No log keeps what the audit reads. A scan that is killed meanwhile is resumed without an audit, so that its
-// marks are walked in any case.
+// A scan that is killed meanwhile is resumed without an audit, so that its marks are walked in any case.
 base::Result<DifferingPaths> ScanAudit::run_on_all() {
-  const UnfinishedScan* const unfinished = context_.environment.unfinished;
-  const bool is_resumed = unfinished != nullptr && unfinished->is_written();
   const base::SteadyTime now = context_.environment.clock.steady_now();
-  Audit audit(context_, now, is_resumed ? now : now + time_max);
+  Audit audit(context_, now, context_.is_resumed ? now : now + time_max);
   // If the time is too short for all drives, the one that waited longest comes first.
   std::vector<OnDrive*> in_order;
   for (OnDrive& on : drives_) {
@@ -82,7 +77,11 @@ base::Result<> ScanAudit::run_on(OnDrive& on, Audit& audit, DifferingPaths& diff
 void ScanAudit::take(Audit::Outcome outcome, DifferingPaths& differing) {
   report_.audited += outcome.audited;
   report_.missed += outcome.missed;
-  std::ranges::move(outcome.missed_paths, std::back_inserter(report_.missed_paths));
+  for (std::string& path : outcome.missed_paths) {
+    const bool is_new = std::ranges::find(report_.missed_paths, path) == report_.missed_paths.end();
+    if (is_new) report_.missed_paths.push_back(std::move(path));
+    if (!is_new) --report_.missed;
+  }
   differing.merge(std::move(outcome.differing));
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,6 +41,9 @@ class ScanAudit {
   // After the walk: stores the state of the rounds. A drive that was walked in full begins a round, unless it
   // failed.
   base::Result<> keep(bool walked_everything, const std::vector<ScanError>& failed);
+
+  // Those that were found before the scan was resumed, or by one that nobody resumed.
+  void found_before(AuditReport report) { report_ = std::move(report); }
 
   const AuditReport& report() const { return report_; }
 

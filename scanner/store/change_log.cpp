@@ -22,7 +22,10 @@ base::Result<> ChangeLog::add(std::int64_t drive, std::string_view path, Change 
 
 void ChangeLog::keep_files() {
   insert_file_.emplace(database_,
-                       "INSERT INTO file_changes(scan, directory, name, change) VALUES(?1, ?2, ?3, ?4)");
+                       "INSERT INTO file_changes(scan, directory, name, change) VALUES(?1, ?2, ?3, ?4) "
+                       // An unfinished scan may have found another change of the file.
+                       "ON CONFLICT DO UPDATE SET change = CASE WHEN excluded.change = 4 THEN 4 "
+                       "WHEN change = 1 THEN 1 ELSE 2 END");
 }
 
 base::Result<> ChangeLog::add_file(std::int64_t directory, std::string_view name, Change change) {
@@ -34,15 +37,21 @@ base::Result<> ChangeLog::add_file(std::int64_t directory, std::string_view name
   });
 }
 
-base::Result<> ChangeLog::reset() {
-  is_off_ = true;
-  entries_ = 0;
-  return guarded("delete the changes", database_, [&] { forget_until(scan_); });
+base::Result<> ChangeLog::resume() {
+  return guarded("count the changes", database_, [&] {
+    const auto count = [&](const char* text) {
+      SqliteStatement query(database_, text, scan_);
+      query.step();
+      entries_ += query.number<std::uint64_t>(0);
+    };
+    count("SELECT count(*) FROM changes WHERE scan = ?1");
+    if (insert_file_) count("SELECT count(*) FROM file_changes WHERE scan = ?1");
+  });
 }
 
 base::Result<> ChangeLog::finish(std::optional<std::uint64_t> unread, std::uint64_t entries_max) {
-  if (is_off_) return reset();
   return guarded("delete old changes", database_, [&] {
+    if (is_off_) return forget_until(scan_);
     SqliteStatement(database_, "INSERT INTO feed(scan, entries) VALUES(?, ?)", scan_, entries_).run();
     const std::uint64_t old = scan_ > scans_kept ? scan_ - scans_kept : 0;
     std::uint64_t last = std::min(old, unread.value_or(scan_) - 1);

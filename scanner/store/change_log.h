@@ -40,9 +40,13 @@ class ChangeLog {
   // keep_files().
   base::Result<> add_file(std::int64_t directory, std::string_view name, Change change);
 
-  // Drops all changes, and records no more in this scan: every consumer has to read everything. For a change
-  // of the set of drives.
-  base::Result<> reset();
+  // Drops all changes in finish(), and records no more in this scan: every consumer has to read everything.
+  // For a change of the set of drives.
+  void reset() { is_off_ = true; }
+  bool is_reset() const { return is_off_; }
+
+  // A scan of this number was begun before, and has committed some. After keep_files(), if files are stored.
+  base::Result<> resume();
 
   // Call after the last change. Deletes the changes of scans older than `scans_kept` that every consumer has
   // read (`unread` is the oldest scan that a consumer has still to read), and of those older scans also the

@@ -20,6 +20,8 @@ struct WalkFigures {
   std::uint64_t dirs_deleted = 0;  // deleted, all below included
   std::uint64_t audited = 0;       // read by the audit
   std::uint64_t missed = 0;        // of those: changed without a mark
+
+  friend bool operator==(const WalkFigures&, const WalkFigures&) = default;
 };
 
 // A finished scan, as stored.

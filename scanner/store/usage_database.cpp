@@ -271,6 +271,10 @@ base::Result<std::string> UsageDatabase::own_marks_of() {
                  [&] { return text_setting(*database_, own_marks_key).value_or(""); });
 }
 
+base::Result<std::optional<std::string>> UsageDatabase::setting(std::string_view key) {
+  return guarded("read a setting", *database_, [&] { return text_setting(*database_, key); });
+}
+
 base::Result<std::size_t> UsageDatabase::start_level() {
   return guarded("read a setting", *database_, [&] {
     const std::string text = text_setting(*database_, start_level_key).value_or("");
@@ -322,7 +326,7 @@ base::Result<std::unique_ptr<ScanTransaction>> UsageDatabase::begin_scan() {
 
 ScanTransaction::ScanTransaction(SQLite::Database& database)
     : database_(database),
-      transaction_(database, SQLite::TransactionBehavior::IMMEDIATE),
+      transaction_(std::in_place, database, SQLite::TransactionBehavior::IMMEDIATE),
       scan_id_(
           static_cast<std::uint64_t>(database.execAndGet("SELECT ifnull(max(id), 0) FROM scans").getInt64()) +
           1),
@@ -376,15 +380,19 @@ base::Result<> ScanTransaction::expect_many_changes() {
 base::Result<bool> ScanTransaction::keep_owners(std::optional<std::uint32_t> depth) {
   return guarded("keep the owners of files", database_, [&] {
     const auto kept = text_setting(database_, owners_key);
-    const bool goes_on = depth && kept == owners_setting({*depth, scan_id_ - 1});
+    const bool goes_on = depth && (kept == owners_setting({*depth, scan_id_ - 1}) ||
+                                   kept == owners_setting({*depth, scan_id_}));  // of an unfinished scan
     // What a row has without the setting may be of any time.
     if (!goes_on && (kept || depth)) {
       forget_owners(database_);
       erase_setting(database_, owners_key);
     }
     if (!depth) return false;
-    if (!goes_on) create_owner_tables(database_);
-    put_setting(database_, owners_key, owners_setting({*depth, scan_id_}));
+    if (!goes_on) {
+      create_owner_tables(database_);
+      put_setting(database_, owners_key, owners_setting({*depth, scan_id_}));
+    }
+    owners_depth_ = depth;
     owners_.emplace(database_, *depth);
     links_.keep_owners(*owners_);
     return !goes_on;
@@ -451,23 +459,37 @@ base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
   });
 }
 
+base::Result<> ScanTransaction::commit_so_far() {
+  return guarded("commit what was walked", database_, [&] {
+    commit_all();
+    transaction_.reset();
+    transaction_.emplace(database_, SQLite::TransactionBehavior::IMMEDIATE);
+  });
+}
+
 base::Result<> ScanTransaction::commit(const ScanRecord& record) {
-  if (auto kept = set_setting(next_id_key, std::to_string(directories_.next_id())); !kept) return kept;
   return guarded("commit a scan", database_, [&] {
-    if (owners_) owners_->write();
+    if (owners_depth_) put_setting(database_, owners_key, owners_setting({*owners_depth_, scan_id_}));
     add_record(record);
     forget_old_records();
-    const auto commits = number_setting(database_, commits_key, 0) + 1;
-    put_setting(database_, commits_key, std::to_string(commits));
-    if (directories_.put_apart() > 0) {
-      const auto before = static_cast<std::uint64_t>(number_setting(database_, put_apart_key, 0));
-      put_setting(database_, put_apart_key, std::to_string(before + directories_.put_apart()));
-    }
-    count_commit(database_);
-    require_space(database_);
-    transaction_.commit();
-    finish_commit(static_cast<std::uint64_t>(commits));
+    commit_all();
   });
+}
+
+void ScanTransaction::commit_all() {
+  put_setting(database_, next_id_key, std::to_string(directories_.next_id()));
+  if (owners_) owners_->write();
+  const auto commits = number_setting(database_, commits_key, 0) + 1;
+  put_setting(database_, commits_key, std::to_string(commits));
+  if (const std::uint64_t more = directories_.put_apart() - put_apart_before_; more > 0) {
+    const auto before = static_cast<std::uint64_t>(number_setting(database_, put_apart_key, 0));
+    put_setting(database_, put_apart_key, std::to_string(before + more));
+    put_apart_before_ += more;
+  }
+  count_commit(database_);
+  require_space(database_);
+  transaction_->commit();
+  finish_commit(static_cast<std::uint64_t>(commits));
 }
 
 // The next commit repeats what fails here.

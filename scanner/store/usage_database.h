@@ -42,6 +42,9 @@ inline constexpr const char* history_scan_key = "history_scan";
 inline constexpr const char* history_settings_key = "history_settings";
 inline constexpr const char* history_counts_key = "history_counts";
 inline constexpr const char* history_known_key = "history_known";
+// Of a scan that has not ended (scanner/walk/unfinished_scan.h).
+inline constexpr const char* unfinished_key = "unfinished";
+inline constexpr const char* unfinished_input_key = "unfinished_input";
 inline constexpr const char* usage_limits_key = "usage_limits";  // scanner/history/usage_limits.h
 // Of one drive, removed by forget_drive(): its identity when it was last walked, the last gap of its watch,
 // and the progress of its audit (scan_audit.h).
@@ -89,6 +92,7 @@ class UsageDatabase {
   base::Result<std::size_t> start_level();
   // ScanOptions::own_marks_of of the last scan.
   base::Result<std::string> own_marks_of();
+  base::Result<std::optional<std::string>> setting(std::string_view key);
 
   // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
@@ -171,17 +175,22 @@ class ScanTransaction {
   // Replaces all stored peers.
   base::Result<> set_peers(const tracker::PeerBook& book);
 
-  // Adds the record, and makes all changes durable. After a failure, the database is unchanged.
+  // Makes all changes so far durable. After a failure, the object is of no more use, and the database is as
+  // after the last commit.
+  base::Result<> commit_so_far();
+
+  // The same at the end of the scan, whose record it adds: until then, no reader knows the scan.
   base::Result<> commit(const ScanRecord& record);
 
  private:
+  void commit_all();
   void add_record(const ScanRecord& record);
   void forget_old_records();
   void finish_commit(std::uint64_t commits);
 
   SQLite::Database& database_;
   // Before the statements: SQLite cannot roll back while one is active.
-  SQLite::Transaction transaction_;
+  std::optional<SQLite::Transaction> transaction_;
   const std::uint64_t scan_id_;
   DirectoryStore directories_;
   ChangeLog changes_;
@@ -189,6 +198,8 @@ class ScanTransaction {
   std::optional<FileFeed> files_;
   std::optional<HistoryStore> history_;
   std::optional<OwnerSums> owners_;
+  std::optional<std::uint32_t> owners_depth_;
+  std::uint64_t put_apart_before_ = 0;  // that were counted
 };
 
 }  // namespace spoor::scanner

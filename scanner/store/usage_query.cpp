@@ -217,6 +217,7 @@ class Query {
     }
     usage->as_of = as_of();
     usage->saw_everything = last_scan_saw_everything();
+    usage->is_scanning = is_scanning();
     usage->truncated = truncated_;
     usage->since = options_.since;
     if (history_) usage->history_since = wall_time(history_->since());
@@ -237,6 +238,7 @@ class Query {
     std::optional<Usage> usage(std::in_place);
     usage->as_of = as_of();
     usage->saw_everything = last_scan_saw_everything();
+    usage->is_scanning = is_scanning();
     top.entry.is_unread = !top.all_read;
     usage->total = top.entry;
     std::vector<std::unique_ptr<Children>> open;
@@ -419,6 +421,10 @@ class Query {
     SqliteStatement query(database_,
                           "SELECT walked_everything OR NOT partial FROM scans ORDER BY id DESC LIMIT 1");
     return query.step() && query.number(0) != 0;
+  }
+
+  bool is_scanning() {
+    return SqliteStatement(database_, "SELECT 1 FROM settings WHERE key = ?", SqliteText{unfinished_key}).step();
   }
 
   SQLite::Database& database_;

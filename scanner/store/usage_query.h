@@ -69,6 +69,8 @@ struct Usage {
   std::optional<base::WallTime> as_of;
   // Whether the last scan saw everything. If not, the marks of a peer are still to be walked, anywhere.
   bool saw_everything = false;
+  // Whether a scan that has not ended, running or killed, has committed some newer totals among these.
+  bool is_scanning = false;
   std::optional<base::WallTime> since;  // UsageOptions::since
   // When the history begins; nothing if none is kept. Only with UsageOptions::since.
   std::optional<base::WallTime> history_since;

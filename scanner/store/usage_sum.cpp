@@ -41,6 +41,7 @@ void UsageSum::add(const Usage& usage) {
   if (usage.as_of) as_of_ = std::min(as_of_, *usage.as_of);
   saw_everything_ = saw_everything_ && usage.saw_everything;
   truncated_ = truncated_ || usage.truncated;
+  is_scanning_ = is_scanning_ || usage.is_scanning;
   has_copy_rules_ = has_copy_rules_ || usage.has_copy_rules;
   has_growth_ = has_growth_ && usage.history_since;
   if (usage.history_since)
@@ -114,6 +115,7 @@ Usage UsageSum::result(const UsageOptions& options) const {
   if (usages_ > 0 && has_as_of_) usage.as_of = as_of_;
   usage.saw_everything = saw_everything_;
   usage.truncated = truncated_;
+  usage.is_scanning = is_scanning_;
   usage.is_absent = absent_ == usages_;
   usage.has_copy_rules = has_copy_rules_;
   if (has_growth_) usage.history_since = history_since_;

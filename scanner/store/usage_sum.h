@@ -51,6 +51,7 @@ class UsageSum {
   base::WallTime as_of_ = base::WallTime::max();
   bool saw_everything_ = true;
   bool truncated_ = false;
+  bool is_scanning_ = false;
   bool has_copy_rules_ = false;
   bool has_growth_ = true;                       // a history is kept on all nodes
   std::optional<base::WallTime> history_since_;  // the latest

@@ -40,8 +40,11 @@ base::Result<std::optional<Files>> DriveRows::take_files(std::string_view path, 
   if (!updated) return updated.error();
   if (!*updated) {
     // As if all of it had been replaced: a consumer drops its copy of the directory, and reads it anew.
-    auto recorded = path.empty() ? context_.transaction.changes().reset() : record(path, Change::deleted);
-    if (!recorded) return recorded.error();
+    if (path.empty()) {
+      context_.transaction.changes().reset();
+    } else if (auto recorded = record(path, Change::deleted); !recorded) {
+      return recorded.error();
+    }
   }
   return std::optional<Files>();
 }

@@ -51,7 +51,8 @@ base::Result<> DriveWalk::begin() {
   if (!seen) return fail(seen.error().message);
   seen_ = seen->facts();
   if (reason_to_read(*seen) == Reason::clean) {
-    context_.figures.dirs_skipped += 1 + stored_->directories;
+    // Those of a drive that was walked before this scan was resumed have been counted.
+    if (!cursor().resumed.is_done()) context_.figures.dirs_skipped += 1 + stored_->directories;
     return {};
   }
   auto root = open();
@@ -60,11 +61,23 @@ base::Result<> DriveWalk::begin() {
   return fail(root.error().message);
 }
 
-void DriveWalk::flush_log() {
-  if (log_) log_->flush();
+base::Result<> DriveWalk::keep_so_far(DrivePlaces& places) {
+  if (failed_) return {};
+  if (!walker_) {
+    if (cursor().resumed.is_done()) places[id_] = std::nullopt;
+    return {};
+  }
+  if (auto kept = walker_->keep_so_far(); !kept) return kept;
+  places[id_] = walker_->is_over() ? std::nullopt : std::optional(walker_->place());
+  return {};
 }
 
-std::optional<base::Error> DriveWalk::log_failure() const { return log_ ? log_->failure() : std::nullopt; }
+PlanCursor DriveWalk::cursor() const {
+  const auto place = context_.places.find(id_);
+  if (place == context_.places.end()) return plan_.root(drive_.identity);
+  return plan_.root(drive_.identity,
+                    place->second ? ResumePoint::at(*place->second) : ResumePoint::done());
+}
 
 bool DriveWalk::looks_unmounted(const DirectoryRead& root) const {
   const Listing& listing = root.listing;
@@ -112,7 +125,7 @@ Reason DriveWalk::reason_to_read(const DirectoryHandle& handle) const {
   ScanPlan::Known known = ScanPlan::Known::of(*stored_);
   // A drive that failed before it was ever walked has no inode to compare.
   if (!stored_->is_read) known.inode = handle.inode;
-  return plan_.reason(plan_.root(drive_.identity), handle.inode, known, std::nullopt);
+  return plan_.reason(cursor(), handle.inode, known, std::nullopt);
 }
 
 base::Result<> DriveWalk::walk(DirectoryRead root) {
@@ -121,14 +134,7 @@ base::Result<> DriveWalk::walk(DirectoryRead root) {
     if (auto emptied = empty_drive(context_, id_); !emptied) return emptied;
     stored_.reset();
   }
-  if (context_.environment.unfinished != nullptr) {
-    log_.emplace(*context_.environment.unfinished,
-                 WalkLog::Root{.drive = drive_.path.native() + '\0' + drive_.identity,
-                               .inode = root.handle.inode,
-                               .birth = is_proof(root.handle.birth) ? root.handle.birth : no_identity},
-                 context_.environment.clock);
-  }
-  walker_.emplace(context_, plan_, drive_, id_, log_ ? &*log_ : nullptr);
+  walker_.emplace(context_, plan_, cursor(), drive_, id_);
   return walker_->begin(std::move(root), std::move(stored_), reason);
 }
 
@@ -143,7 +149,8 @@ base::Result<> DriveWalk::fail(const std::string& why) {
   return {};
 }
 
-base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks) {
+base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks,
+                                 const std::function<base::Result<>()>& between) {
   std::vector<DriveWalk*> open;
   for (DriveWalk& walk : walks) {
     if (auto begun = walk.begin(); !begun) return begun;
@@ -161,6 +168,7 @@ base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks) {
       if (auto stepped = open.front()->step(true); !stepped) return stepped;
     }
     std::erase_if(open, [](const DriveWalk* walk) { return walk->is_over(); });
+    if (auto done = between(); !done) return done;
   }
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,6 @@
 #include "scanner/walk/scan_drives.h"
 #include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
-#include "scanner/walk/walk_log.h"
 #include "scanner/walk/walker.h"
 
 namespace spoor::scanner {
@@ -46,16 +46,15 @@ class DriveWalk {
   // the drive failed. Once the walk is over: if it is not, what was read must not be committed.
   std::optional<std::string> why_another() const;
 
-  // Before a scan ends that is not committed: the next one then has all that was read.
-  void flush_log();
-
-  // Why the log does not have all that was read; nothing if it does.
-  std::optional<base::Error> log_failure() const;
+  // Between steps, before a commit: brings the rows in line with what was walked, and adds where the walk is.
+  // Fails where the database does.
+  base::Result<> keep_so_far(DrivePlaces& places);
 
  private:
   base::Result<DirectoryHandle> open_checked() const;
   bool looks_unmounted(const DirectoryRead& root) const;
   base::Result<DirectoryRead> open();
+  PlanCursor cursor() const;
   Reason reason_to_read(const DirectoryHandle& handle) const;
   base::Result<> walk(DirectoryRead root);
   base::Result<> fail(const std::string& why);
@@ -69,12 +68,11 @@ class DriveWalk {
   std::optional<DirectoryRow> stored_;
   std::optional<ScanError> failed_;
   DirectoryFacts seen_;  // its root when the walk began
-  std::optional<WalkLog> log_;
   std::optional<Walker> walker_;
 };
 
 // Walks all drives on this thread, each as soon as it has something ready: a slow drive does not hold up the
-// others. Fails as DriveWalk does.
-base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks);
+// others. Calls `between` after each round of steps. Fails as DriveWalk and `between` do.
+base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks, const std::function<base::Result<>()>& between);
 
 }  // namespace spoor::scanner

@@ -15,11 +15,11 @@ constexpr std::size_t names_max = 512;  // that are put together
 }  // namespace
 
 DueDirectory::DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
-                           const tracker::DriveCursor& its_marks, Reason why)
+                           const PlanCursor& its_place, Reason why)
     : name(std::move(its_name)),
       inode(its_inode),
       stored(std::move(its_row)),
-      marks(its_marks),
+      at(its_place),
       reason(why) {}
 
 DueDirectory::DueDirectory(DueDirectory&&) noexcept = default;
@@ -33,7 +33,7 @@ OpenDirectory::OpenDirectory(Start start, WalkContext& context, const ScanPlan& 
       before_(std::move(start.before)),
       plan_(plan),
       reason_(start.reason),
-      marks_(start.marks),
+      at_(start.at),
       path_bytes_(start.path_bytes),
       inode_(row_.inode) {
   due_sums_.subtree.mtime_ns = std::numeric_limits<std::int64_t>::min();
@@ -44,33 +44,96 @@ void OpenDirectory::set_open(DirectoryHandle read) {
   if (read.descriptor >= 0) handle = std::make_shared<const DirectoryHandle>(std::move(read));
 }
 
-tracker::DriveCursor OpenDirectory::marks_of(std::string_view name) const {
-  tracker::DriveCursor marks = marks_;
-  marks.descend(name);
-  return marks;
+PlanCursor OpenDirectory::below(std::string_view name) const {
+  PlanCursor below = at_;
+  below.descend(name);
+  return below;
 }
 
-Reason OpenDirectory::reason_to_read(const tracker::DriveCursor& marks, std::uint64_t inode,
+Reason OpenDirectory::reason_to_read(const PlanCursor& at, std::uint64_t inode,
                                      const std::optional<DirectoryRow>& stored) const {
   std::optional<ScanPlan::Known> known;
   if (stored) known = ScanPlan::Known::of(*stored);
-  return plan_.reason(marks, inode, known, reason_);
+  const bool was_walked = at.resumed.is_done() && !at_.resumed.is_done();
+  return plan_.reason(at, inode, known, was_walked ? std::nullopt : std::optional(reason_));
 }
 
 void OpenDirectory::add_due(std::string name, std::uint64_t inode, std::optional<DirectoryRow> stored,
-                            const tracker::DriveCursor& marks, Reason reason) {
-  due.emplace_back(std::move(name), inode, std::move(stored), marks, reason);
+                            const PlanCursor& at, Reason reason) {
+  due.emplace_back(std::move(name), inode, std::move(stored), at, reason);
 }
 
 base::Result<> OpenDirectory::add(DirectoryRow child, const std::optional<DirectoryRow>& before) {
   due_sums_.add_child(child);
+  if (before) replaced_.add_child(*before);
   if (child.id == 0) child.id = rows_.directories().new_id();
   if (auto put = rows_.directories().put(child); !put) return put;
   const bool keeps_name = before && named(child) == named(*before);
   return keeps_name ? base::Result<>() : change_name(child.name, named(child));
 }
 
-base::Result<> OpenDirectory::forget(const std::string& name) { return change_name(name, std::nullopt); }
+void OpenDirectory::add_unchanged(const DirectoryRow& child) {
+  due_sums_.add_child(child);
+  replaced_.add_child(child);
+}
+
+base::Result<> OpenDirectory::forget(const DirectoryRow& child) {
+  replaced_.add_child(child);
+  return change_name(child.name, std::nullopt);
+}
+
+base::Result<DirectoryRow> OpenDirectory::keep_so_far(const OpenDirectory* below,
+                                                      const DirectoryRow& row_below) {
+  if (below != nullptr) {
+    if (auto named_so = change_name(row_below.name, named(row_below)); !named_so) return named_so.error();
+  }
+  if (auto put = put_names(); !put) return put.error();
+  if (auto kept = keep_files(); !kept) return kept.error();
+  was_kept_ = true;
+  return row_so_far(below, row_below);
+}
+
+// The sums change by what became of those that were due and of the one that is open. The newest mtime may be
+// one that is gone.
+DirectoryRow OpenDirectory::row_so_far(const OpenDirectory* below, const DirectoryRow& row_below) const {
+  DirectoryRow now = due_sums_;
+  DirectoryRow gone = replaced_;
+  if (below != nullptr) {
+    now.add_child(row_below);
+    if (below->before()) gone.add_child(*below->before());
+  }
+  DirectoryRow row = row_;
+  row.restart_sums(row_.own);
+  bool is_exact = true;
+  if (before_) {
+    DirectoryRow kept = *before_;  // of what was neither due nor is gone
+    kept.remove_child(gone);
+    ++kept.directories;  // it is no child itself
+    kept.pending -= before_->itself_pending() ? 1U : 0U;
+    kept.mount_points -= before_->state == DirectoryState::mount_point ? 1U : 0U;
+    kept.replace_own({});
+    const std::int64_t newest = before_->subtree.mtime_ns;
+    const bool may_be_gone = gone.subtree.mtime_ns >= newest || before_->own.mtime_ns >= newest;
+    is_exact = !before_->subtree.is_saturated() &&
+               !(may_be_gone && std::max(now.subtree.mtime_ns, row_.own.mtime_ns) < newest);
+    if (before_->subtree.is_saturated()) kept.subtree = before_->subtree;
+    row.add_sums(kept);
+  }
+  row.add_sums(now);
+  if (must_be_read_below()) {
+    row.set_state(DirectoryState::unread);
+  } else if (!is_exact && row.state == DirectoryState::ok) {
+    row.set_state(DirectoryState::incomplete);
+  }
+  return row;
+}
+
+// Whether the next scan would not know from anything else that all below it is to be read.
+bool OpenDirectory::must_be_read_below() const {
+  const bool was_unread = before_ && ScanPlan::Known::of(*before_).all_below_dirty;
+  return was_unread || reason_ == Reason::unknown || reason_ == Reason::other_directory ||
+         reason_ == Reason::not_known_below;
+}
 
 base::Result<> OpenDirectory::change_name(const std::string& name, std::optional<NamedDirectory> to) {
   names_[name] = to;
@@ -100,10 +163,10 @@ base::Result<> ChangedDirectory::decide_next(std::string_view path) {
   const Subdirectory next = subdirectories_[decided_++];
   auto stored = take_stored(path, next.name);
   if (!stored) return stored.error();
-  const tracker::DriveCursor marks = marks_of(next.name);
-  const Reason reason = reason_to_read(marks, next.inode, *stored);
+  const PlanCursor at = below(next.name);
+  const Reason reason = reason_to_read(at, next.inode, *stored);
   if (reason != Reason::clean) {
-    add_due(std::string(next.name), next.inode, std::move(*stored), marks, reason);
+    add_due(std::string(next.name), next.inode, std::move(*stored), at, reason);
     return {};
   }
   context_.figures.dirs_skipped += 1 + (*stored)->directories;
@@ -126,7 +189,7 @@ base::Result<std::optional<DirectoryRow>> ChangedDirectory::take_stored(std::str
 }
 
 base::Result<> ChangedDirectory::erase(std::string_view path, const DirectoryRow& child) {
-  if (auto forgotten = forget(child.name); !forgotten) return forgotten;
+  if (auto forgotten = forget(child); !forgotten) return forgotten;
   return rows_.erase(tracker::join_path(path, child.name), child);
 }
 
@@ -139,10 +202,15 @@ base::Result<bool> ChangedDirectory::finish(std::string_view path) {
     stored_.pop();
   }
   if (auto added = add_due_sums(); !added) return added.error();
-  if (new_files_) {
-    if (auto added = rows_.add_files(row_.id, *new_files_); !added) return added.error();
-  }
+  if (auto kept = keep_files(); !kept) return kept.error();
   return differs();
+}
+
+base::Result<> ChangedDirectory::keep_files() {
+  if (!new_files_) return {};
+  auto added = rows_.add_files(row_.id, *new_files_);
+  new_files_.reset();
+  return added;
 }
 
 // Nothing below it was left for this scan; no sum is too large to take something out of it again.
@@ -157,18 +225,18 @@ base::Result<> UnchangedDirectory::decide_next(std::string_view /*path*/) {
     if (marked_.empty()) return {};
   }
   std::optional<DirectoryRow> stored(std::move(marked_[decided_++]));
-  const tracker::DriveCursor marks = marks_of(stored->name);
-  const Reason reason = reason_to_read(marks, stored->inode, stored);
+  const PlanCursor at = below(stored->name);
+  const Reason reason = reason_to_read(at, stored->inode, stored);
   if (reason == Reason::clean) return {};
   take_out(*stored);
   std::string name = stored->name;
   const std::uint64_t inode = stored->inode;
-  add_due(std::move(name), inode, std::move(stored), marks, reason);
+  add_due(std::move(name), inode, std::move(stored), at, reason);
   return {};
 }
 
 base::Result<> UnchangedDirectory::look_up() {
-  const auto is_marked = [this](std::string_view name) { return marks_of(name).may_be_dirty(); };
+  const auto is_marked = [this](std::string_view name) { return below(name).marks.may_be_dirty(); };
   decided_ = 0;
   marked_.clear();
   auto found = rows_.directories().children(row_.id, last_name_, marked_at_once, is_marked);

@@ -31,7 +31,7 @@ class UnchangedDirectory;
 // A subdirectory that is to be read.
 struct DueDirectory {
   DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
-               const tracker::DriveCursor& its_marks, Reason why);
+               const PlanCursor& its_place, Reason why);
   DueDirectory(DueDirectory&&) noexcept;
   DueDirectory& operator=(DueDirectory&&) noexcept;
   DueDirectory(const DueDirectory&) = delete;
@@ -41,7 +41,7 @@ struct DueDirectory {
   std::string name;
   std::uint64_t inode = 0;
   std::optional<DirectoryRow> stored;
-  tracker::DriveCursor marks;
+  PlanCursor at;
   Reason reason = Reason::clean;
   ReadAhead::Ticket ticket = {};                     // null: not requested yet
   bool is_early = false;                             // it was requested by a plan that was dropped
@@ -59,7 +59,7 @@ class OpenDirectory {
     DirectoryRow row;
     std::optional<DirectoryRow> before;  // as it is stored; nothing for a new one
     Reason reason = Reason::clean;       // why it is read
-    tracker::DriveCursor marks;          // at this directory
+    PlanCursor at;
     std::size_t path_bytes = 0;
   };
 
@@ -75,13 +75,18 @@ class OpenDirectory {
   // How many more of its subdirectories may be due, while so many are due in all directories of the drive.
   virtual std::size_t room(std::size_t due_in_all) const = 0;
 
-  // Adds a subdirectory that was due, and puts its new row (`before` is the stored one, if its name stays);
-  // or one with the row that is stored.
+  // Adds a subdirectory that was due, and puts its new row (`before` is the one that it replaces); or one with
+  // the row that is stored.
   base::Result<> add(DirectoryRow child, const std::optional<DirectoryRow>& before);
-  void add_unchanged(const DirectoryRow& child) { due_sums_.add_child(child); }
+  void add_unchanged(const DirectoryRow& child);
 
-  // A subdirectory is gone.
-  base::Result<> forget(const std::string& name);
+  // A subdirectory is gone, of which this was stored.
+  base::Result<> forget(const DirectoryRow& child);
+
+  // Puts the names and files so far, and returns the row so far, to be put: each total in it is the sum of
+  // what is stored. If nobody walks on, another scan reads it again where needed. `below` is the subdirectory
+  // that is open, null for none, and `row_below` its row so far.
+  base::Result<DirectoryRow> keep_so_far(const OpenDirectory* below, const DirectoryRow& row_below);
 
   // Completes the row, after all subdirectories are decided and those due are added. Returns whether the row
   // differs from the stored one.
@@ -92,6 +97,7 @@ class OpenDirectory {
   const DirectoryRow& row() const { return row_; }
   DirectoryRow take_row() { return std::move(row_); }
   std::size_t path_bytes() const { return path_bytes_; }
+  bool is_being_resumed() const { return at_.resumed.is_on_the_way(); }
 
   // Opened, it keeps the handle, and has the inode of the directory itself, which on some file systems no
   // listing gives.
@@ -101,17 +107,20 @@ class OpenDirectory {
   ReadAhead::Parent handle = {};                 // null: closed
   std::shared_ptr<ClosedDirectory> closed = {};  // then, once it is needed
   std::deque<DueDirectory> due = {};             // by name
+  std::string last_done = {};                    // of those that were due; empty: none
 
  protected:
   void add_due(std::string name, std::uint64_t inode, std::optional<DirectoryRow> stored,
-               const tracker::DriveCursor& marks, Reason reason);
-  tracker::DriveCursor marks_of(std::string_view name) const;
-  Reason reason_to_read(const tracker::DriveCursor& marks, std::uint64_t inode,
+               const PlanCursor& at, Reason reason);
+  PlanCursor below(std::string_view name) const;
+  Reason reason_to_read(const PlanCursor& at, std::uint64_t inode,
                         const std::optional<DirectoryRow>& stored) const;
 
   // Puts the names of its subdirectories, and adds the sums of those that were due.
   base::Result<> add_due_sums();
-  bool differs() const { return !before_ || row_ != *before_; }
+  bool differs() const { return !before_ || was_kept_ || row_ != *before_; }
+  // Of a directory that has an id now.
+  virtual base::Result<> keep_files() { return {}; }
 
   WalkContext& context_;
   DriveRows& rows_;
@@ -124,13 +133,17 @@ class OpenDirectory {
  private:
   base::Result<> change_name(const std::string& name, std::optional<NamedDirectory> to);
   base::Result<> put_names();
+  DirectoryRow row_so_far(const OpenDirectory* below, const DirectoryRow& row_below) const;
+  bool must_be_read_below() const;
 
   const ScanPlan& plan_;
   const Reason reason_;
-  const tracker::DriveCursor marks_;
+  const PlanCursor at_;
   const std::size_t path_bytes_;
   std::uint64_t inode_;
   NameChanges names_ = {};  // of subdirectories, not put yet
+  DirectoryRow replaced_;   // the sums that were stored of those that were due, or are gone
+  bool was_kept_ = false;   // its stored row is none of a whole walk
 };
 
 // A directory that is new, or whose subdirectories may differ from those that are stored: each subdirectory
@@ -150,6 +163,9 @@ class ChangedDirectory final : public OpenDirectory {
   }
   base::Result<bool> finish(std::string_view path) override;
 
+ protected:
+  base::Result<> keep_files() override;
+
  private:
   base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
   base::Result<> erase(std::string_view path, const DirectoryRow& child);
@@ -158,7 +174,7 @@ class ChangedDirectory final : public OpenDirectory {
 
   const Subdirectories subdirectories_;
   std::size_t decided_ = 0;  // of them
-  const std::optional<Files> new_files_;
+  std::optional<Files> new_files_;
   StoredChildren stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 

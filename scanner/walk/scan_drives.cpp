@@ -40,7 +40,8 @@ void refuse_overlapping(std::vector<Drive>& drives) {
 base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive) {
   ScanTransaction& transaction = context.transaction;
   context.touched.add_all();
-  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
+  context.places.erase(drive);
+  transaction.changes().reset();
   if (auto erased = transaction.links().erase_drive(drive); !erased) return erased.error();
   if (auto erased = transaction.forget_owners_of(drive); !erased) return erased.error();
   const std::int64_t parent = DirectoryStore::parent_of_root(drive);
@@ -52,7 +53,7 @@ base::Result<std::uint64_t> erase_drive(WalkContext& context, std::int64_t drive
 }
 
 base::Result<StoredDrive> add(ScanTransaction& transaction, const Drive& drive) {
-  if (auto reset = transaction.changes().reset(); !reset) return reset.error();
+  transaction.changes().reset();
   return transaction.add_drive(drive.path.native());
 }
 
@@ -72,6 +73,7 @@ base::Result<> walk_all(WalkContext& context, const Drive& drive, std::int64_t i
   if (!root) return root.error();
   if (!*root) return {};
   (*root)->set_state(DirectoryState::unread);
+  context.places.erase(id);
   if (auto put = context.transaction.directories().put(**root); !put) return put;
   context.drive_gaps.push_back({drive.path.native(), std::string(reason)});
   return {};
@@ -79,6 +81,7 @@ base::Result<> walk_all(WalkContext& context, const Drive& drive, std::int64_t i
 
 base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t id) {
   if (drive.gap.empty() && drive.gap_reason.empty()) return {};
+  if (context.is_resumed) return {};  // it was applied before
   const auto known = context.transaction.setting(gap_key(id));
   if (!known) return known.error();
   if (!drive.gap.empty() && *known == drive.gap) return {};

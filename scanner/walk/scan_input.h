@@ -23,8 +23,6 @@
 
 namespace spoor::scanner {
 
-class UnfinishedScan;
-
 struct Drive {
   std::filesystem::path path;
   // Why the drive must not be walked in this scan, as a sentence for the report; empty if it may be.
@@ -64,6 +62,8 @@ struct ScanOptions {
   std::vector<UsageLimit> limits = {};
   std::size_t errors_kept_max = 1000;
   std::uint64_t progress_every = 64;  // directories read
+  // A longer scan commits what it walked so often; what it walked since then is walked again if it is killed.
+  std::chrono::nanoseconds commit_every = std::chrono::seconds(5);
   // Changes from this scan on are kept, because a consumer has not read them yet, up to the bound.
   std::optional<std::uint64_t> oldest_unread = {};
   std::uint64_t changes_kept_max = 10'000'000;
@@ -82,6 +82,7 @@ struct ScanInput {
   tracker::CycleId cycle = {};
   bool partial = false;         // some peer did not respond
   std::string everything = {};  // why everything must be walked; empty if the marks decide
+  bool is_resumed = false;      // of an unfinished scan
 };
 
 struct Progress {
@@ -102,7 +103,6 @@ struct ScanEnvironment {
   Waiter& waiter;
   std::stop_token stop = {};
   std::function<void(const Progress&)> progress = {};  // called on the scan's thread; may be empty
-  UnfinishedScan* unfinished = nullptr;                // keeps what a kill would lose; null: nothing is kept
   StampDrive stamp_drive = {};                         // without it, no rolled back drive is noticed
 };
 

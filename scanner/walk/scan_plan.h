@@ -26,6 +26,42 @@ enum class Reason {
 // Whether all below a directory is read as well, marked or not.
 bool reads_all_below(Reason reason);
 
+// How far an unfinished scan that is resumed came on a drive: a cursor that descends with the walk.
+//
+// Plain data. Refers to the text of the place.
+class ResumePoint {
+ public:
+  // Place: the path of the last directory that was finished in the deepest one that was open, or of the latter
+  // and a slash if there was none. What comes before it in the order of a walk, and what is below it, is done.
+  static ResumePoint at(std::string_view place) { return {Relation::on_the_way, place}; }
+  static ResumePoint done() { return {Relation::done, {}}; }
+  ResumePoint() = default;  // nothing is done
+
+  void descend(std::string_view name);
+
+  // It was open: to be read again.
+  bool is_on_the_way() const { return relation_ == Relation::on_the_way; }
+  bool is_done() const { return relation_ == Relation::done; }
+
+ private:
+  enum class Relation { ahead, on_the_way, done };
+  ResumePoint(Relation relation, std::string_view rest) : relation_(relation), rest_(rest) {}
+
+  Relation relation_ = Relation::ahead;
+  std::string_view rest_;  // of the place, below this directory
+};
+
+// What the plan knows of a directory beside what is stored of it: descends with the walk.
+struct PlanCursor {
+  tracker::DriveCursor marks;
+  ResumePoint resumed;
+
+  void descend(std::string_view name) {
+    marks.descend(name);
+    resumed.descend(name);
+  }
+};
+
 // Which directories a scan reads: the one place where that is decided. No I/O.
 //
 // Holds a reference to the marks. Immutable; thread-safe as long as the marks do not change.
@@ -43,11 +79,13 @@ class ScanPlan {
   ScanPlan(const tracker::MarkSet& marks, bool full);
 
   // At the root of the drive with this identity, which is empty if it is not known.
-  tracker::DriveCursor root(std::string_view drive) const { return {root_, drive}; }
+  PlanCursor root(std::string_view drive, const ResumePoint& resumed = {}) const {
+    return {tracker::DriveCursor(root_, drive), resumed};
+  }
 
-  // Of the directory to which `marks` descended from root(). `inode` is the one found now; `above` is the
-  // reason of the parent, nothing for the root.
-  Reason reason(const tracker::DriveCursor& marks, std::uint64_t inode, const std::optional<Known>& known,
+  // Of the directory to which `at` descended from root(). `inode` is the one found now; `above` is the reason
+  // of the parent, nothing for the root, and for a directory that is done below one that is not.
+  Reason reason(const PlanCursor& at, std::uint64_t inode, const std::optional<Known>& known,
                 std::optional<Reason> above) const;
 
  private:

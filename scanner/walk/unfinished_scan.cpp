@@ -1,25 +1,30 @@
 #include "scanner/walk/unfinished_scan.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <random>
-#include <string_view>
+#include <array>
 #include <utility>
 
 #include "base/byte_codec.h"
-#include "base/checksum.h"
 #include "tracker/storage/mark_set_codec.h"
 
 namespace spoor::scanner {
 namespace {
 
-constexpr std::string_view magic = "SPOORUNF";
-constexpr std::uint32_t version = 5;
-constexpr const char* head_name = "scan";
-constexpr std::uint64_t head_bytes_max = std::uint64_t{4} << 30U;
-constexpr std::uint64_t kept_free_min = std::uint64_t{512} << 20U;
-constexpr std::uint64_t kept_free_max = std::uint64_t{2} << 30U;
+constexpr std::uint8_t input_version = 1;
+constexpr std::uint8_t version = 1;
+
+// Where these differ, what was walked may have to be walked again.
+void put_options(base::ByteWriter& out, const ScanOptions& options) {
+  out.text(options.rules.fingerprint());
+  out.u64(options.drives.size());
+  for (const Drive& drive : options.drives) {
+    out.text(drive.path.native());
+    out.text(drive.gap);
+    out.u8(drive.gap_reason.empty() ? 0 : 1);
+  }
+  out.u8(options.file_feed ? 1 : 0);
+  out.number(options.owners_depth ? std::uint64_t{*options.owners_depth} + 1 : 0);
+  out.text(options.own_marks_of);
+}
 
 void put_input(base::ByteWriter& out, const ScanInput& input) {
   tracker::encode_peer_book(out, input.book);
@@ -43,127 +48,66 @@ std::optional<ScanInput> get_input(base::ByteReader& in) {
   if (!marks || !in.ok() || in.remaining() != 0) return std::nullopt;
   input.marks = *std::move(marks);
   input.marks.unpack();
+  input.is_resumed = true;
   return input;
 }
 
-std::uint64_t random_token() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32U) | device();
-}
-
-std::string log_file_name(const std::string& log, std::uint64_t number) {
-  return fmt::format("{}.{:06}", log, number);
+auto counters(auto& figures) {
+  return std::array{&figures.dirs_walked, &figures.dirs_skipped, &figures.dirs_changed, &figures.dirs_new,
+                    &figures.dirs_deleted, &figures.audited,      &figures.missed};
 }
 
 }  // namespace
 
-std::string encode_setting(std::string_view database, std::uint64_t scan, const ScanOptions& options) {
+std::string encode_unfinished_input(const ScanOptions& options, const ScanInput& input) {
   base::ByteWriter out;
-  out.text(database);
-  out.u64(scan);
-  out.text(options.rules.fingerprint());
-  out.u64(options.drives.size());
-  for (const Drive& drive : options.drives) {
-    out.text(drive.path.native());
-    out.text(drive.gap);
-    out.u8(drive.gap_reason.empty() ? 0 : 1);
-  }
-  out.u8(options.file_feed ? 1 : 0);
-  out.u8(options.owners_depth ? 1 : 0);
-  out.text(options.own_marks_of);
+  out.u8(input_version);
+  put_options(out, options);
+  put_input(out, input);
   return out.take();
 }
 
-UnfinishedScan::UnfinishedScan(std::filesystem::path directory, base::FileSystem& files)
-    : directory_(std::move(directory)), files_(files), token_(random_token()) {}
-
-std::optional<ScanInput> UnfinishedScan::find(std::string_view setting) {
-  const auto bytes = files_.read(directory_ / head_name, head_bytes_max);
-  if (!bytes || bytes->size() < sizeof(std::uint64_t)) return std::nullopt;
-  const std::string_view checked = std::string_view(*bytes).substr(0, bytes->size() - sizeof(std::uint64_t));
-  if (base::ByteReader(std::string_view(*bytes).substr(checked.size())).u64() != base::checksum(checked)) {
-    return std::nullopt;
-  }
-  base::ByteReader in(checked);
-  if (in.raw(magic.size()) != magic || in.u32() != version) return std::nullopt;
-  const std::uint64_t token = in.u64();
-  if (in.raw(setting.size()) != setting) return std::nullopt;
-  const bool was_full = in.u8() != 0;
-  auto input = get_input(in);
-  if (!input) return std::nullopt;
-  token_ = token;
-  is_written_ = true;
-  if (was_full && input->everything.empty()) input->everything = "a full scan was asked for";
-  return input;
+std::optional<ScanInput> decode_unfinished_input(std::string_view bytes, const ScanOptions& options) {
+  base::ByteWriter expected;
+  expected.u8(input_version);
+  put_options(expected, options);
+  if (!bytes.starts_with(expected.bytes())) return std::nullopt;
+  base::ByteReader in(bytes.substr(expected.bytes().size()));
+  return get_input(in);
 }
 
-void UnfinishedScan::begin(std::string setting, const ScanInput& input, bool full) {
-  if (is_written_) return;
-  remove();
-  setting_ = std::move(setting);
-  input_ = &input;
-  full_ = full;
-}
-
-base::Result<> UnfinishedScan::write() {
-  if (is_written_) return {};
-  if (auto room = check_space(); !room) return room;
-  if (auto made = files_.create_directory(directory_); !made) return made;
-  if (auto synced = files_.sync_directory(directory_.parent_path()); !synced) return synced;
+std::string UnfinishedScan::encode() const {
   base::ByteWriter out;
-  out.raw(magic);
-  out.u32(version);
-  out.u64(token_);
-  out.raw(setting_);
-  out.u8(full_ ? 1 : 0);
-  put_input(out, *input_);
-  const std::uint64_t checksum = base::checksum(out.bytes());
-  out.u64(checksum);
-  if (auto written = base::replace_file(files_, directory_ / head_name, out.bytes()); !written)
-    return written;
-  is_written_ = true;
-  return {};
-}
-
-base::Result<> UnfinishedScan::check_space(std::uint64_t bytes) const {
-  const auto folder = directory_.parent_path();
-  const auto space = files_.space(folder);
-  if (!space) return space.error();
-  const std::uint64_t kept = std::clamp(space->bytes / 20, kept_free_min, kept_free_max);
-  if (space->free_bytes >= kept + bytes) return {};
-  return base::Error(std::make_error_code(std::errc::no_space_on_device),
-                     fmt::format("{} MiB are free in {}, and {} MiB are to stay free",
-                                 space->free_bytes >> 20U, folder.native(), kept >> 20U));
-}
-
-// The head first: without it, the other files are ignored.
-void UnfinishedScan::remove() {
-  is_written_ = false;
-  token_ = random_token();
-  if (const auto names = files_.list_directory(directory_)) {
-    static_cast<void>(files_.remove(directory_ / head_name));
-    for (const std::string& name : *names) static_cast<void>(files_.remove(directory_ / name));
+  out.u8(version);
+  out.text(reason);
+  out.u8(resets_feed ? 1 : 0);
+  for (const std::uint64_t* const counter : counters(figures)) out.number(*counter);
+  out.number(missed_paths.size());
+  for (const std::string& path : missed_paths) out.text(path);
+  out.number(places.size());
+  for (const auto& [drive, place] : places) {
+    out.number(static_cast<std::uint64_t>(drive));
+    out.u8(place ? 1 : 0);
+    if (place) out.text(*place);
   }
-  static_cast<void>(files_.remove_directory(directory_));
+  return out.take();
 }
 
-std::vector<std::string> UnfinishedScan::log_files(const std::string& log) const {
-  std::vector<std::string> found;
-  if (!is_written_) return found;
-  const auto names = files_.list_directory(directory_);
-  if (!names) return found;
-  std::ranges::copy_if(*names, std::back_inserter(found),
-                       [&](const std::string& name) { return name.starts_with(log + "."); });
-  return found;
-}
-
-base::Result<std::unique_ptr<base::OutputFile>> UnfinishedScan::add_log_file(const std::string& log) {
-  if (auto written = write(); !written) return written.error();
-  const auto before = files_.list_directory(directory_);
-  if (!before) return before.error();
-  std::uint64_t number = 1;
-  while (std::ranges::binary_search(*before, log_file_name(log, number))) ++number;
-  return files_.create(directory_ / log_file_name(log, number));
+std::optional<UnfinishedScan> UnfinishedScan::decode(std::string_view bytes) {
+  base::ByteReader in(bytes);
+  if (in.u8() != version) return std::nullopt;
+  UnfinishedScan scan;
+  scan.reason = in.text();
+  scan.resets_feed = in.u8() != 0;
+  for (std::uint64_t* const counter : counters(scan.figures)) *counter = in.number();
+  for (std::uint64_t count = in.number(); count > 0 && in.ok(); --count) scan.missed_paths.emplace_back(in.text());
+  for (std::uint64_t count = in.number(); count > 0 && in.ok(); --count) {
+    const auto drive = static_cast<std::int64_t>(in.number());
+    std::optional<std::string>& place = scan.places[drive];
+    if (in.u8() != 0) place = in.text();
+  }
+  if (!in.ok() || in.remaining() != 0) return std::nullopt;
+  return scan;
 }
 
 }  // namespace spoor::scanner

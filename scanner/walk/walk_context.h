@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +25,9 @@ struct ScanError {
   std::string message;  // what happened to it
 };
 
+// Where an unfinished scan is on each drive (ResumePoint), by its id; nothing: the drive is done.
+using DrivePlaces = std::map<std::int64_t, std::optional<std::string>>;
+
 // What the audit and the walks of all drives share in one scan. All that is referred to must outlive it.
 //
 // Not thread-safe.
@@ -36,7 +41,6 @@ struct WalkContext {
   // The results, of all drives.
   WalkFigures figures = {};
   std::uint64_t dirs_known = 0;          // before the scan
-  std::uint64_t dirs_replayed = 0;       // of those walked: their listing was in a log
   std::uint64_t error_count = 0;         // all errors
   std::vector<ScanError> errors = {};    // the first ones
   std::uint64_t mount_count = 0;         // mount points that were found and not entered
@@ -54,6 +58,13 @@ struct WalkContext {
     std::string last;
   };
   std::vector<Audited> audited = {};
+
+  bool is_resumed = false;  // another scan with the same input and options has begun this one
+  // Of the scan that is resumed. A drive that is to be walked from its root on has none.
+  DrivePlaces places = {};
+
+  // Commits what was done so far, for a scan that resumes this one.
+  std::function<base::Result<>()> commit_so_far = {};
 
   // Whose totals may have changed.
   TouchedPaths touched = TouchedPaths(options.history);

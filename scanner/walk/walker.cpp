@@ -25,14 +25,9 @@ DirectoryRow fresh_row(std::string name, std::uint64_t inode) {
 
 }  // namespace
 
-Walker::Walker(WalkContext& context, const ScanPlan& plan, const Drive& drive, std::int64_t id, WalkLog* log)
-    : context_(context),
-      plan_(plan),
-      drive_path_(drive.path),
-      root_(plan.root(drive.identity)),
-      rows_(context, id),
-      drive_(id),
-      log_(log) {}
+Walker::Walker(WalkContext& context, const ScanPlan& plan, const PlanCursor& root, const Drive& drive,
+               std::int64_t id)
+    : context_(context), plan_(plan), drive_path_(drive.path), root_(root), rows_(context, id), drive_(id) {}
 
 base::Result<> Walker::begin(DirectoryRead root, std::optional<DirectoryRow> stored, Reason reason) {
   read_ahead_.emplace(context_.environment.reader, context_.options.rules,
@@ -84,7 +79,7 @@ base::Result<> Walker::plan_ahead() {
   read_ahead_->submit(open_.size(), std::exchange(requested_, {}));
   // A long chain of directories needs no descriptor a level.
   OpenDirectory& directory = *open_.back();
-  if (directory.all_decided() && open_.size() > 1 && !is_replaying()) {
+  if (directory.all_decided() && open_.size() > 1) {
     directory.handle.reset();
     directory.closed.reset();
   }
@@ -101,13 +96,11 @@ std::size_t Walker::room(const OpenDirectory& level) const {
   return context_.pace.is_unlimited() || due_ < planned_at_once ? room : 0;
 }
 
-// Requests a subdirectory of the directory that is planned last, and plans what is below it. While a log is
-// replayed, it gives what comes next: no directory is read ahead.
+// Requests a subdirectory of the directory that is planned last, and plans what is below it.
 base::Result<> Walker::request(OpenDirectory& parent, DueDirectory& child, std::string path) {
   const ReadAhead::AnyParent from = way_from(parent);
   child.planned = plan_below(from, child, path.size());
   if (child.planned) planning_.push_back({child.planned.get(), path});
-  if (is_replaying()) return {};
   context_.pace.wait_until_due(context_.environment.stop);
   if (context_.is_stopped()) return interrupted_error();
   if (const auto early = early_.find(path); early != early_.end()) {
@@ -164,12 +157,13 @@ bool Walker::times_tell(const DirectoryRow& row) const {
 std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParent& from,
                                                        const DueDirectory& child, std::size_t path_bytes) {
   const bool may_be = child.stored && child.stored->directories > 0 && is_proof(child.stored->birth) &&
+                      !child.at.resumed.is_on_the_way() &&
                       UnchangedDirectory::may_be_one(*child.stored, child.reason);
   if (!may_be) return nullptr;
   auto [above, below] = ReadAhead::way(from, child.name);
   if (below.size() > planned_bytes_max) return nullptr;
   auto planned = std::make_unique<UnchangedDirectory>(
-      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.marks, path_bytes}, context_,
+      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.at, path_bytes}, context_,
       plan_, rows_);
   const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
   planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
@@ -227,6 +221,7 @@ base::Result<> Walker::visit(OpenDirectory& parent) {
   if (found && !found->is_mount_point) return enter(parent, std::move(child), std::move(*found));
   drop_plan(child);
   drop_early_below_path();
+  parent.last_done = child.name;
   if (found) return keep_mount_point(parent, std::move(child));
   const base::Error& error = found.error();
   if (error.code == Errc::interrupted) return error;
@@ -235,12 +230,6 @@ base::Result<> Walker::visit(OpenDirectory& parent) {
 }
 
 base::Result<DirectoryRead> Walker::read(OpenDirectory& parent, DueDirectory& child) {
-  if (is_replaying()) {
-    if (auto logged = log_->take(path_)) {
-      ++context_.dirs_replayed;
-      return std::move(*logged);
-    }
-  }
   if (!child.ticket) {
     context_.pace.wait_until_due(context_.environment.stop);
     if (context_.is_stopped()) return interrupted_error();
@@ -250,9 +239,6 @@ base::Result<DirectoryRead> Walker::read(OpenDirectory& parent, DueDirectory& ch
   if (child.is_early && !is_it(found, child)) {
     found = read_ahead_->take(*ticket(way_from(parent), child, path_));
   }
-  const bool is_to_be_logged =
-      found && !found->is_mount_point && !found->is_known && !found->listing.incomplete;
-  if (log_ != nullptr && is_to_be_logged) log_->add(path_, *found);
   return found;
 }
 
@@ -280,7 +266,8 @@ base::Result<> Walker::push(DueDirectory directory, DirectoryRead read) {
 // Whether its subdirectories are those that are stored, so that what is stored of them holds where it is not
 // marked.
 base::Result<bool> Walker::is_unchanged(const DueDirectory& directory, const DirectoryRead& read) {
-  const bool may_be = directory.stored && UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
+  const bool may_be = directory.stored && !directory.at.resumed.is_on_the_way() &&
+                      UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
   if (!may_be || read.listing.incomplete) return false;
   if (read.is_known) return true;
   Totals largest = directory.stored->subtree;
@@ -295,7 +282,7 @@ base::Result<> Walker::push_unchanged(DueDirectory directory, DirectoryRead read
   if (!unchanged) {
     unchanged = std::make_unique<UnchangedDirectory>(
         OpenDirectory::Start{*directory.stored, std::move(directory.stored), directory.reason,
-                             directory.marks, path_.size()},
+                             directory.at, path_.size()},
         context_, plan_, rows_);
     planning_.push_back({unchanged.get(), path_});
   }
@@ -321,7 +308,7 @@ base::Result<> Walker::push_changed(DueDirectory directory, DirectoryRead read) 
   if (auto applied = rows_.apply_listing(path_, row, read.listing, false); !applied) return applied;
   if (read.listing.incomplete) context_.add_error(real_path(), read.listing.incomplete->message);
   auto changed = std::make_unique<ChangedDirectory>(
-      OpenDirectory::Start{std::move(row), std::move(directory.stored), directory.reason, directory.marks,
+      OpenDirectory::Start{std::move(row), std::move(directory.stored), directory.reason, directory.at,
                            path_.size()},
       std::move(read.listing.subdirectories), *std::move(new_files), context_, plan_, rows_);
   planning_.push_back({changed.get(), path_});
@@ -358,16 +345,39 @@ base::Result<> Walker::finish() {
     read_ahead_.reset();  // nothing on the drive stays open while others are walked
     return *is_other ? rows_.put_root(directory->row(), directory->before()) : base::Result<>();
   }
+  open_.back()->last_done = directory->row().name;
   if (*is_other) return open_.back()->add(directory->take_row(), directory->before());
   open_.back()->add_unchanged(directory->row());
   return {};
+}
+
+// From the deepest one up, since each has the sums of those below it.
+base::Result<> Walker::keep_so_far() {
+  const OpenDirectory* below = nullptr;
+  DirectoryRow row_below;
+  for (std::size_t at = open_.size(); at > 0; --at) {
+    OpenDirectory& directory = *open_[at - 1];
+    auto row = directory.keep_so_far(below, row_below);
+    if (!row) return row.error();
+    auto put = at == 1 ? rows_.put_root(*row, directory.before()) : rows_.directories().put(*row);
+    if (!put) return put;
+    context_.touched.add(std::string_view(path_).substr(0, directory.path_bytes()));
+    below = &directory;
+    row_below = std::move(*row);
+  }
+  return {};
+}
+
+std::string Walker::place() const {
+  const OpenDirectory& directory = *open_.back();
+  return tracker::join_path(std::string_view(path_).substr(0, directory.path_bytes()), directory.last_done);
 }
 
 // Removes what is stored under the child's name: that directory is gone.
 base::Result<> Walker::erase_stored(OpenDirectory& parent, DueDirectory& child) {
   if (!child.stored) return {};
   drop_plan(child);
-  if (auto forgotten = parent.forget(child.name); !forgotten) return forgotten;
+  if (auto forgotten = parent.forget(*child.stored); !forgotten) return forgotten;
   auto erased = rows_.erase(path_, *child.stored);
   child.stored.reset();
   return erased;
@@ -399,7 +409,7 @@ base::Result<> Walker::keep_mount_point(OpenDirectory& parent, DueDirectory chil
   row.set_state(DirectoryState::mount_point);
   context_.touched.add(path_);
   context_.add_mount(real_path());
-  return parent.add(std::move(row), std::nullopt);
+  return parent.add(std::move(row), child.stored);
 }
 
 void Walker::report_progress() const {

@@ -15,7 +15,6 @@
 #include "scanner/walk/read_ahead.h"
 #include "scanner/walk/scan_plan.h"
 #include "scanner/walk/walk_context.h"
-#include "scanner/walk/walk_log.h"
 
 namespace spoor::scanner {
 
@@ -35,9 +34,9 @@ namespace spoor::scanner {
 // Not thread-safe.
 class Walker {
  public:
-  // `id` is that of the drive in the database. `log` replays what a killed walk of the same
-  // marks read, and records what this one reads; may be null. All must outlive it.
-  Walker(WalkContext& context, const ScanPlan& plan, const Drive& drive, std::int64_t id, WalkLog* log);
+  // `id` is that of the drive in the database; `root` is the plan's cursor there. All must outlive it.
+  Walker(WalkContext& context, const ScanPlan& plan, const PlanCursor& root, const Drive& drive,
+         std::int64_t id);
 
   // Takes the root as read, the row it had (nothing for a new one) and the reason why it was read. Fails
   // where the database does. Once, and first.
@@ -51,6 +50,13 @@ class Walker {
   // Processes the next directory, or only requests it if that would wait and may not. Fails where the
   // database does, or with Errc::interrupted.
   base::Result<> step(bool may_wait);
+
+  // Between steps: puts the rows of all open directories, so that what was walked can be committed. Fails
+  // where the database does.
+  base::Result<> keep_so_far();
+
+  // Where a walk that resumes this one begins, after keep_so_far().
+  std::string place() const;
 
  private:
   // A directory that is open, or will most likely be.
@@ -88,17 +94,15 @@ class Walker {
   base::Result<> leave_unread(OpenDirectory& parent, DueDirectory child, const base::Error& error);
   base::Result<> keep_mount_point(OpenDirectory& parent, DueDirectory child);
 
-  bool is_replaying() const { return log_ != nullptr && log_->is_replaying(); }
   void report_progress() const;
   std::string real_path() const;
 
   WalkContext& context_;
   const ScanPlan& plan_;
   const std::filesystem::path drive_path_;
-  const tracker::DriveCursor root_;
+  const PlanCursor root_;
   DriveRows rows_;
   const std::int64_t drive_;
-  WalkLog* const log_;
   std::optional<ReadAhead> read_ahead_;
   std::uint64_t mount_ = 0;                           // of the drive
   bool times_tell_ = false;                           // whether the entries of a directory changed

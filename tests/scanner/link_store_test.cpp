@@ -12,7 +12,6 @@
 
 #include "scanner/errors.h"
 #include "scanner/store/usage_database.h"
-#include "scanner/walk/walk_log.h"
 #include "tests/support/random.h"
 #include "tests/support/temp_directory.h"
 #include "tracker/paths/path.h"

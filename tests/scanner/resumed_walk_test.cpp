@@ -41,14 +41,18 @@ class ResumedWalkTest : public ScannedNode {
     EXPECT_TRUE(was_read(last));
   }
 
-  // Those that were read in the scan before this one, and again in this one: but for the root and the one
-  // that was being read.
+  // Those that were open when it was stopped are read again.
+  static bool was_open(const std::string& path, const std::string& last) {
+    return path.empty() || (last + '/').starts_with(path + '/');
+  }
+
+  // Others that were read in the scan before this one, and again in this one.
   static std::vector<std::string> read_again(const std::multiset<std::string>& before,
                                              const std::multiset<std::string>& after,
                                              const std::string& last) {
     std::vector<std::string> both;
     std::ranges::set_intersection(before, after, std::back_inserter(both));
-    std::erase_if(both, [&](const std::string& path) { return path.empty() || path == last; });
+    std::erase_if(both, [&](const std::string& path) { return was_open(path, last); });
     return both;
   }
 };
@@ -67,13 +71,11 @@ TEST_F(ResumedWalkTest, InterruptedScan_DirectoriesAreNotReadAgain) {
     EXPECT_TRUE(has_resumed);
     if (threads == 1) {
       EXPECT_EQ(read_again(before, reader.read_paths, "4/a/x"), std::vector<std::string>());
-      EXPECT_EQ(report.dirs_replayed, before.size() - 2);
+      EXPECT_EQ(report.dirs_replayed, before.size() - 1) << "but for the one that was being read";
     }
     EXPECT_GE(report.dirs_replayed, 4U * 5 + 2);
-    EXPECT_EQ(report.record.figures.dirs_walked, all);
     EXPECT_EQ(report.record.figures.dirs_walked, report.dirs_replayed + reader.read_paths.size());
     expect_exact();
-    EXPECT_FALSE(std::filesystem::exists(UnfinishedScan::directory_in(temp.path()) / "scan"));
     EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
     EXPECT_FALSE(has_resumed);
   }
@@ -84,8 +86,7 @@ TEST_F(ResumedWalkTest, SeveralInterruptions_EachDirectoryIsReadOnce) {
   std::multiset<std::string> read;
   for (const char* last : {"0/a/x", "2", "2/a", "5/c"}) {
     end_at(last);
-    reader.read_paths.erase("");
-    reader.read_paths.erase(last);
+    std::erase_if(reader.read_paths, [&](const std::string& path) { return was_open(path, last); });
     read.merge(reader.read_paths);
   }
   const ScanReport report = scan_counting_reads();
@@ -136,16 +137,16 @@ TEST_F(ResumedWalkTest, DirectoriesRemovedBeforeResume_NextScanIsExact) {
 }
 
 // Moved back, nobody marks what is below it.
-TEST_F(ResumedWalkTest, DirectoryMovedAwayDuringResume_KeepsTotalsAndIsReadLater) {
+TEST_F(ResumedWalkTest, DirectoryMovedAwayBeforeResume_IsReadThereAndAgainLater) {
   for (const char* path : {"top/p/q/1/1", "top/p/q/2/1", "top/p/q/3/x/1"}) make_file(path);
   scan();
   make_file("top/p/q/3/x/2");
   mark("top", MarkKind::tree);
   end_at("top/p/q/2");
   rename("top/p", "top/aside");
-  EXPECT_GT(scan().record.errors, 0U);
+  scan();
   EXPECT_TRUE(has_resumed);
-  EXPECT_EQ(files("top/p/q/3"), 1U) << "it keeps what was known";
+  expect_exact();
   rename("top/aside", "top/p");
   mark("top/p");
   mark("top/aside");
@@ -212,7 +213,7 @@ TEST_F(ResumedWalkTest, DriveReplacedBeforeResume_IsReadAgain) {
     make_file("1/a/more");
     const ScanReport report = scan_counting_reads();
     EXPECT_TRUE(has_resumed);
-    EXPECT_EQ(report.dirs_replayed, 0U);
+    EXPECT_EQ(report.record.errors, 0U);
     EXPECT_EQ(reader.read_paths.size(), all);
     expect_exact();
     remove("");
@@ -226,7 +227,8 @@ TEST_F(ResumedWalkTest, DriveIdentityChangedBeforeResume_IsReadAgain) {
   make_tree();
   end_at("4/a/x");
   give_identity(0, '2');
-  EXPECT_EQ(scan_counting_reads().dirs_replayed, 0U);
+  scan_counting_reads();
+  EXPECT_TRUE(has_resumed);
   EXPECT_EQ(reader.read_paths.size(), all);
   expect_exact();
 }
@@ -259,23 +261,6 @@ TEST_F(ResumedWalkTest, DriveUnmountedBeforeFullScanResume_FailsAndKeepsTotals) 
   EXPECT_TRUE(has_resumed);
   EXPECT_EQ(report.failed_drives.size(), 1U);
   EXPECT_EQ(files(""), 32U);
-}
-
-TEST_F(ResumedWalkTest, ResumeLogCannotBeWritten_IsReported) {
-  for (int number = 0; number < 200; ++number) make_directory(fmt::format("{:03}", number));
-  const std::filesystem::path directory = UnfinishedScan::directory_in(temp.path());
-  write_file(directory, 1);  // in the place of it
-  reader.before_read = [&](std::string_view) { clock.advance(std::chrono::seconds(1)); };
-  const ScanReport report = scan();
-  ASSERT_FALSE(report.log);
-  EXPECT_NE(report.log.error().message.find("remove " + directory.native()), std::string::npos)
-      << report.log.error().message;
-  expect_exact();
-  std::filesystem::remove(directory);
-  options.full = true;
-  EXPECT_TRUE(scan().log);
-  EXPECT_FALSE(std::filesystem::exists(directory));
-  reader.before_read = nullptr;
 }
 
 TEST_F(ResumedWalkTest, FullScanRequested_DoesNotResume) {
@@ -367,9 +352,11 @@ TEST_F(ResumedWalkOfTwoDrivesTest, DriveFailsDuringResume_LosesNoMark) {
   scan();
   write_file(on_drive("a0/new", 0), 1);
   write_file(on_drive("b0/new", 1), 1);
+  write_file(on_drive("b3/new", 1), 1);
   mark("a0");
   mark("b0");
-  end_at("b0");
+  mark("b3");
+  end_at("b3");
   reader.drive_errors[drive(0)] = EIO;
   EXPECT_EQ(scan().failed_drives.size(), 1U);
   EXPECT_TRUE(has_resumed);

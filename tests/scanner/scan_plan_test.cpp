@@ -21,13 +21,13 @@ class ScanPlanTest : public ::testing::Test {
 
   // Of a directory whose stored inode is 7.
   Reason reason(std::string_view path, std::uint64_t inode = 7, Reason above = Reason::marked,
-                std::string_view drive = "one") const {
+                std::string_view drive = "one", const ResumePoint& resumed = {}) const {
     const ScanPlan plan(marks_, full_);
-    tracker::DriveCursor marks = plan.root(drive);
-    for (tracker::ComponentCursor at(path); at.next();) marks.descend(at.component());
+    PlanCursor cursor = plan.root(drive, resumed);
+    for (tracker::ComponentCursor at(path); at.next();) cursor.descend(at.component());
     std::optional<Reason> parent = above;
     if (path.empty()) parent.reset();
-    return plan.reason(marks, inode, known_, parent);
+    return plan.reason(cursor, inode, known_, parent);
   }
 
   const BloomShape shape_ = BloomShape::for_items(1000, 1e-9);
@@ -161,6 +161,41 @@ TEST_F(ScanPlanTest, UnreadDirectory_IsReadWithAllBelow) {
   EXPECT_TRUE(reads_all_below(Reason::not_known_below));
   mark("x");
   EXPECT_TRUE(reads_all_below(reason("x"))) << "a mark is no reason to read less";
+}
+
+TEST_F(ScanPlanTest, ResumedScan_WhatIsBeforeItsPlaceIsDone) {
+  for (const char* path : {"a/b", "a/c/d", "b", "c"}) mark(path);
+  const auto resumed_at = [&](const std::string& place, std::string_view path) {
+    return reason(path, 7, Reason::marked, "one", ResumePoint::at(place));
+  };
+  for (const char* path : {"a/b", "a/c", "a/c/d", "a/a"}) EXPECT_EQ(resumed_at("a/c", path), Reason::clean);
+  for (const char* path : {"", "a"}) EXPECT_EQ(resumed_at("a/c", path), Reason::marked) << path;
+  for (const char* path : {"b", "c"}) EXPECT_EQ(resumed_at("a/c", path), Reason::marked) << path;
+  EXPECT_EQ(resumed_at("a/c", "a/d"), Reason::clean) << "it is not marked";
+  EXPECT_EQ(resumed_at("a/", "a/b"), Reason::marked) << "a was open, and nothing in it was done";
+  EXPECT_EQ(resumed_at("a-b/", "a"), Reason::clean) << "a, and then a-b, in the order of names";
+  EXPECT_EQ(resumed_at("", "a"), Reason::marked);
+  EXPECT_EQ(reason("c", 7, Reason::marked, "one", ResumePoint::done()), Reason::clean);
+}
+
+TEST_F(ScanPlanTest, ResumedScan_WhatWasOpenIsReadAgain) {
+  EXPECT_EQ(reason("a", 7, Reason::left_below, "one", ResumePoint::at("a/c")), Reason::left_below);
+  EXPECT_EQ(reason("", 7, Reason::left_below, "one", ResumePoint::at("")), Reason::left_below);
+}
+
+TEST_F(ScanPlanTest, ResumedScan_WhatIsDoneButLeftOrAnotherIsRead) {
+  full_ = true;
+  const auto done = [&](std::uint64_t inode = 7) {
+    return reason("a", inode, Reason::marked, "one", ResumePoint::done());
+  };
+  EXPECT_EQ(done(), Reason::clean);
+  EXPECT_EQ(done(8), Reason::other_directory);
+  known_->left_below = true;
+  EXPECT_EQ(done(), Reason::left_below);
+  known_->all_below_dirty = true;
+  EXPECT_EQ(done(), Reason::not_known_below);
+  known_.reset();
+  EXPECT_EQ(done(), Reason::unknown);
 }
 
 }  // namespace

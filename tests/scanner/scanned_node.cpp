@@ -170,24 +170,23 @@ void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
 base::Result<ScanReport> ScannedNode::try_scan() {
   const auto peers = database->peers();
   if (!peers) return peers.error();
-  base::PosixFileSystem files;
-  UnfinishedScan unfinished(UnfinishedScan::directory_in(temp.path()), files);
-  auto found = find_unfinished(unfinished);
+  const bool commits = commits_as_it_goes && (resumes || ++scans_ % 4 == 0);
+  options.commit_every = commits ? std::chrono::hours(0) : std::chrono::hours(1'000'000);
+  auto found = find_unfinished();
   has_resumed = found.has_value();
   ScanInput input = found ? std::move(*found) : gather(*peers);
   if (adjust_input) adjust_input(input);
-  auto report = run_scan(
-      *database, options, input,
-      {reader, clock, waiter, stop.get_token(), progress, resumes ? &unfinished : nullptr, stamp_drive});
+  auto report = run_scan(*database, options, input,
+                         {reader, clock, waiter, stop.get_token(), progress, stamp_drive});
   if (report && merges && report->record.id % 3 == 0) {
     EXPECT_TRUE(database->merge_rows(1));
   }
   return report;
 }
 
-std::optional<ScanInput> ScannedNode::find_unfinished(UnfinishedScan& unfinished) {
+std::optional<ScanInput> ScannedNode::find_unfinished() {
   if (!resumes) return std::nullopt;
-  auto found = scanner::find_unfinished(*database, options, unfinished);
+  auto found = scanner::find_unfinished(*database, options);
   EXPECT_TRUE(found) << found.error().message;
   return found ? std::move(*found) : std::nullopt;
 }

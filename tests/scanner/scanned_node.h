@@ -16,7 +16,6 @@
 #include "scanner/scan.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/store/usage_query.h"
-#include "scanner/walk/unfinished_scan.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/scanner/faulty_reader.h"
 #include "tests/support/temp_directory.h"
@@ -133,13 +132,16 @@ class ScannedNode : public ::testing::Test {
   // Called with what a scan was told, before it begins.
   std::function<void(ScanInput&)> adjust_input;
   bool partial = false;
-  bool merges = true;  // the rows put apart, after every third scan
+  bool merges = true;           // the rows put apart, after every third scan
+  bool commits_as_it_goes = true;  // after each step, in every fourth scan, and where `resumes`
   bool resumes = false;
   bool has_resumed = false;  // the last scan: it knows nothing of changes after the one it went on with began
   std::size_t start_level = 0;
 
  private:
-  std::optional<ScanInput> find_unfinished(UnfinishedScan& unfinished);
+  std::optional<ScanInput> find_unfinished();
+
+  int scans_ = 0;
   ScanInput gather(const tracker::PeerBook& book);
 };
 

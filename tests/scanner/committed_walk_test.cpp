@@ -1,0 +1,238 @@
+// A scan commits what it walked: what others see meanwhile, and what becomes of it if nobody resumes the scan.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "scanner/feed/change_feed.h"
+#include "scanner/store/directory_store.h"
+#include "scanner/walk/unfinished_scan.h"
+#include "tests/scanner/feed_copies.h"
+#include "tests/scanner/scanned_node.h"
+
+namespace spoor::scanner {
+namespace {
+
+using tracker::MarkKind;
+
+class CommittedWalkTest : public ScannedNode {
+ protected:
+  CommittedWalkTest() {
+    trust_times();
+    commits_each_step();
+  }
+
+  void commits_each_step() {
+    resumes = true;  // which commits at each step
+    adjust_input = [this](ScanInput& input) { EXPECT_EQ(input.is_resumed, has_resumed); };
+  }
+
+  void make_tree() {
+    for (const char* path : {"a/f", "a/b/f", "a/b/c/f", "a/b/d/f", "a/e/f", "g/f", "g/h/f", "k/f", "k/l/m/f"})
+      make_file(path);
+  }
+
+  // Of each directory, with all below it, as they are stored.
+  static void expect_sums(DirectoryStore& store, const DirectoryRow& row, const std::string& path) {
+    DirectoryRow sum = row;
+    sum.restart_sums(row.own);
+    StoredChildren children(store, row.id);
+    for (auto child = children.peek(); child && *child != nullptr; child = children.peek()) {
+      sum.add_child(**child);
+      expect_sums(store, **child, path + '/' + (*child)->name);
+      children.pop();
+    }
+    EXPECT_LE(sum.subtree.mtime_ns, row.subtree.mtime_ns) << path;
+    if (row.state != DirectoryState::ok) sum.subtree.mtime_ns = row.subtree.mtime_ns;
+    EXPECT_EQ(sum, row) << path;
+  }
+
+  // By another process, so to say.
+  void expect_sums() {
+    auto seen = UsageDatabase::open_read_only(UsageDatabase::file_in(temp.path()));
+    ASSERT_TRUE(seen) << seen.error().message;
+    DirectoryStore store(seen->handle(), 0);
+    const auto root = store.find(DirectoryStore::parent_of_root(1), "");
+    ASSERT_TRUE(root);
+    if (*root) expect_sums(store, **root, "");
+    ++looks;
+  }
+
+  // Stops the scan before so many reads are done; returns whether it was.
+  bool stop_after(int reads) {
+    reader.before_read = [this, left = reads](std::string_view) mutable {
+      if (left-- == 0) stop.request_stop();
+    };
+    const auto report = try_scan();
+    reader.before_read = nullptr;
+    stop = {};
+    return !report;
+  }
+
+  // What prepare() made of the drive is scanned, stopped at each of its reads, and never resumed.
+  void expect_exact_after_any_stop(const std::function<void()>& prepare, const std::function<void()>& after) {
+    for (int reads = 0;; ++reads) {
+      SCOPED_TRACE("stopped after " + std::to_string(reads) + " reads");
+      remove("");
+      make_directory("");
+      make_tree();
+      options.full = true;
+      scan();
+      options.full = false;
+      prepare();
+      const bool was_stopped = stop_after(reads);
+      forget_input();
+      after();
+      scan();
+      EXPECT_FALSE(has_resumed);
+      expect_exact();
+      if (HasFailure() || !was_stopped) return;
+    }
+  }
+
+  // As if options had changed that no test here changes.
+  void forget_input() { database->handle().exec("DELETE FROM settings WHERE key = 'unfinished_input'"); }
+
+  int looks = 0;
+};
+
+TEST_F(CommittedWalkTest, EachCommit_TotalsAreSums) {
+  make_tree();
+  reader.before_read = [this](std::string_view) { expect_sums(); };
+  scan();
+  EXPECT_GE(looks, 11);
+  make_file("a/b/c/f", 100);
+  make_file("a/b/new/f", 1000);
+  remove("a/b/d");
+  remove("g/f");
+  make_file("k/l/m/f", 1);
+  rename("k", "b");
+  for (const char* path : {"a/b/c/f", "a/b/new", "a/b/d", "g/f", "k", "b"}) mark(path);
+  scan();
+  expect_exact();
+  expect_sums();
+}
+
+TEST_F(CommittedWalkTest, NewestFileIsGone_TimesAreExactAfterAStop) {
+  const auto newest = std::filesystem::file_time_type::clock::now() + std::chrono::hours(1);
+  const auto prepare = [&] {
+    std::filesystem::last_write_time(on_drive("a/b/c/f"), newest);
+    mark("a/b/c/f");
+    scan();
+    remove("a/b/c/f");
+    make_file("a/e/f", 50);
+    make_file("k/f", 50);
+    for (const char* path : {"a/b/c/f", "a/e/f", "k/f"}) mark(path);
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
+TEST_F(CommittedWalkTest, MarkedDirectories_AreMarkedInTheNextScan) {
+  const auto prepare = [&] {
+    make_file("a/b/c/f", 100);
+    rename("a/b/d", "g/d");
+    make_file("new/one/f");
+    make_file("k/f", 50);
+    for (const char* path : {"a/b/c/f", "a/b/d", "g/d", "k/f"}) mark(path);
+    mark("new", MarkKind::tree);
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
+// No mark leads to what is below it.
+TEST_F(CommittedWalkTest, NewDirectoryHalfWalked_IsWalkedByTheNextScan) {
+  const auto prepare = [&] {
+    rename("a", "new");
+    mark("a");
+    mark("new");
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
+TEST_F(CommittedWalkTest, UnreadDirectoryHalfWalked_IsWalkedByTheNextScan) {
+  const auto prepare = [&] {
+    reader.list_errors["a"] = EIO;
+    make_file("a/b/c/f", 100);
+    make_file("a/e/f", 100);
+    mark("a", MarkKind::tree);
+    scan();
+    reader.repair();
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
+TEST_F(CommittedWalkTest, RulesChangedAndBack_AllIsWalked) {
+  const auto rules = options.rules;
+  const auto prepare = [&] { options.rules = tracker::NamespaceRules({{"f"}, false}); };
+  expect_exact_after_any_stop(prepare, [&] { options.rules = rules; });
+}
+
+TEST_F(CommittedWalkTest, OwnersSwitchedOn_AllAreKnown) {
+  const auto prepare = [&] {
+    options.owners_depth.reset();
+    scan();
+    options.owners_depth = 2;
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+}
+
+TEST_F(CommittedWalkTest, FileFeedSwitchedOn_AllFilesAreKnown) {
+  const auto prepare = [&] {
+    options.file_feed = false;
+    scan();
+    options.file_feed = true;
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+  FileCopy copy;
+  copy.follow(*database, {drive()});
+  copy.expect_same({drive()});
+}
+
+TEST_F(CommittedWalkTest, DriveReplaced_ConsumersStartOver) {
+  FeedCopies copies;
+  const auto prepare = [&] {
+    give_identity(0, '1');
+    scan();
+    copies.follow(*database, {drive()});
+    make_file("a/another");
+    give_identity(0, '2');
+  };
+  expect_exact_after_any_stop(prepare, [] {});
+  copies.follow(*database, {drive()});
+  copies.expect_same({drive()});
+}
+
+TEST_F(CommittedWalkTest, UnfinishedScan_IsNoScanToReaders) {
+  make_tree();
+  scan();
+  make_file("a/b/c/f", 100);
+  mark("a/b/c/f");
+  mark("k/l/m");
+  const auto latest = latest_scan(*database).value();
+  ASSERT_TRUE(stop_after(4));
+  EXPECT_TRUE(database->setting(unfinished_key).value());
+  EXPECT_EQ(latest_scan(*database).value(), latest);
+  EXPECT_EQ(usage("")->total.bytes, 9U * 10 + 90) << "what was walked is shown";
+  EXPECT_TRUE(usage("")->is_scanning);
+  scan();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_FALSE(usage("")->is_scanning);
+  EXPECT_FALSE(database->setting(unfinished_key).value());
+  EXPECT_FALSE(database->setting(unfinished_input_key).value());
+  expect_exact();
+}
+
+TEST_F(CommittedWalkTest, DamagedProgress_AllIsWalked) {
+  make_tree();
+  scan();
+  make_file("a/b/c/f", 100);
+  mark("a/b/c/f");
+  ASSERT_TRUE(stop_after(3));
+  database->handle().exec("UPDATE settings SET value = x'07' WHERE key = 'unfinished'");
+  EXPECT_TRUE(scan().record.walked_everything);
+  expect_exact();
+}
+
+}  // namespace
+}  // namespace spoor::scanner
