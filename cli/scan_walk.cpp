@@ -61,11 +61,7 @@ class RaisedDescriptorLimit {
 
 ScanWalk::ScanWalk(const GlobalOptions& global, const config::Config& config, const base::Clock& clock,
                    scanner::UsageDatabase& database, Options options)
-    : global_(global),
-      config_(config),
-      clock_(clock),
-      database_(database),
-      progress_(options.progress) {
+    : global_(global), config_(config), clock_(clock), database_(database), progress_(options.progress) {
   options_.drives = drives();
   options_.rules = config::namespace_rules(config);
   if (config.scan.daemons == config::Daemons::own) options_.own_marks_of = config.node.name;

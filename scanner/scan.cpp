@@ -200,7 +200,8 @@ class Scan {
   base::Result<> walk(const ScanPlan& plan) {
     for (const KnownDrive& drive : drives_) walks_.emplace_back(context_, plan, drive);
     auto walked = walk_side_by_side(walks_, [this] {
-      const bool is_due = context_.environment.clock.steady_now() - committed_ >= context_.options.commit_every;
+      const bool is_due =
+          context_.environment.clock.steady_now() - committed_ >= context_.options.commit_every;
       return is_due ? commit_so_far() : base::Result<>();
     });
     if (walked) walked = check_again();
@@ -212,7 +213,8 @@ class Scan {
 
   base::Result<> commit_so_far() {
     if (auto checked = check_again(); !checked) return checked;
-    UnfinishedScan unfinished{.reason = report_.record.reason, .resets_feed = transaction_.changes().is_reset()};
+    UnfinishedScan unfinished{.reason = report_.record.reason,
+                              .resets_feed = transaction_.changes().is_reset()};
     for (DriveWalk& walk : walks_) {
       if (auto kept = walk.keep_so_far(unfinished.places); !kept) return kept;
     }
@@ -234,8 +236,7 @@ class Scan {
     if (std::exchange(has_kept_input_, true) || context_.is_resumed) return {};
     ScanInput input = context_.input;
     if (has_audit_marks_) input.marks = marks_;
-    return transaction_.set_setting(unfinished_input_key,
-                                    encode_unfinished_input(context_.options, input));
+    return transaction_.set_setting(unfinished_input_key, encode_unfinished_input(context_.options, input));
   }
 
   // What was read of a drive that is another one by now must not take the place of its totals.

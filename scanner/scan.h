@@ -52,10 +52,10 @@ base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, 
 // can't be read is reported, and left for the next scan, which then reads all below it.
 //
 // The rows of directories are committed every few seconds, each total as the sum of what is below it; the
-// cursors, the record, the feed and the history only with the last of them. Fails with Errc::interrupted after
-// a stop was requested, Errc::database_failed, or std::errc::invalid_argument (a drive twice, or by a relative
-// path); then the database is as after the last commit: a scan with the input of find_unfinished() walks on
-// from there, and one with another input finds what that one did not walk.
+// cursors, the record, the feed and the history only with the last of them. Fails with Errc::interrupted
+// after a stop was requested, Errc::database_failed, or std::errc::invalid_argument (a drive twice, or by a
+// relative path); then the database is as after the last commit: a scan with the input of find_unfinished()
+// walks on from there, and one with another input finds what that one did not walk.
 //
 // The caller holds the scan lock, and gathered with database.cursors() as read under it.
 base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,

@@ -424,7 +424,8 @@ class Query {
   }
 
   bool is_scanning() {
-    return SqliteStatement(database_, "SELECT 1 FROM settings WHERE key = ?", SqliteText{unfinished_key}).step();
+    return SqliteStatement(database_, "SELECT 1 FROM settings WHERE key = ?", SqliteText{unfinished_key})
+        .step();
   }
 
   SQLite::Database& database_;

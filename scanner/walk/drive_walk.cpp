@@ -75,8 +75,7 @@ base::Result<> DriveWalk::keep_so_far(DrivePlaces& places) {
 PlanCursor DriveWalk::cursor() const {
   const auto place = context_.places.find(id_);
   if (place == context_.places.end()) return plan_.root(drive_.identity);
-  return plan_.root(drive_.identity,
-                    place->second ? ResumePoint::at(*place->second) : ResumePoint::done());
+  return plan_.root(drive_.identity, place->second ? ResumePoint::at(*place->second) : ResumePoint::done());
 }
 
 bool DriveWalk::looks_unmounted(const DirectoryRead& root) const {

@@ -73,6 +73,7 @@ class DriveWalk {
 
 // Walks all drives on this thread, each as soon as it has something ready: a slow drive does not hold up the
 // others. Calls `between` after each round of steps. Fails as DriveWalk and `between` do.
-base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks, const std::function<base::Result<>()>& between);
+base::Result<> walk_side_by_side(std::deque<DriveWalk>& walks,
+                                 const std::function<base::Result<>()>& between);
 
 }  // namespace spoor::scanner

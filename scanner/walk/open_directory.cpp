@@ -16,11 +16,7 @@ constexpr std::size_t names_max = 512;  // that are put together
 
 DueDirectory::DueDirectory(std::string its_name, std::uint64_t its_inode, std::optional<DirectoryRow> its_row,
                            const PlanCursor& its_place, Reason why)
-    : name(std::move(its_name)),
-      inode(its_inode),
-      stored(std::move(its_row)),
-      at(its_place),
-      reason(why) {}
+    : name(std::move(its_name)), inode(its_inode), stored(std::move(its_row)), at(its_place), reason(why) {}
 
 DueDirectory::DueDirectory(DueDirectory&&) noexcept = default;
 DueDirectory& DueDirectory::operator=(DueDirectory&&) noexcept = default;

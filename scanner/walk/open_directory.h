@@ -75,8 +75,8 @@ class OpenDirectory {
   // How many more of its subdirectories may be due, while so many are due in all directories of the drive.
   virtual std::size_t room(std::size_t due_in_all) const = 0;
 
-  // Adds a subdirectory that was due, and puts its new row (`before` is the one that it replaces); or one with
-  // the row that is stored.
+  // Adds a subdirectory that was due, and puts its new row (`before` is the one that it replaces); or one
+  // with the row that is stored.
   base::Result<> add(DirectoryRow child, const std::optional<DirectoryRow>& before);
   void add_unchanged(const DirectoryRow& child);
 

@@ -31,8 +31,9 @@ bool reads_all_below(Reason reason);
 // Plain data. Refers to the text of the place.
 class ResumePoint {
  public:
-  // Place: the path of the last directory that was finished in the deepest one that was open, or of the latter
-  // and a slash if there was none. What comes before it in the order of a walk, and what is below it, is done.
+  // Place: the path of the last directory that was finished in the deepest one that was open, or of the
+  // latter and a slash if there was none. What comes before it in the order of a walk, and what is below it,
+  // is done.
   static ResumePoint at(std::string_view place) { return {Relation::on_the_way, place}; }
   static ResumePoint done() { return {Relation::done, {}}; }
   ResumePoint() = default;  // nothing is done

@@ -53,7 +53,7 @@ std::optional<ScanInput> get_input(base::ByteReader& in) {
 }
 
 auto counters(auto& figures) {
-  return std::array{&figures.dirs_walked, &figures.dirs_skipped, &figures.dirs_changed, &figures.dirs_new,
+  return std::array{&figures.dirs_walked,  &figures.dirs_skipped, &figures.dirs_changed, &figures.dirs_new,
                     &figures.dirs_deleted, &figures.audited,      &figures.missed};
 }
 
@@ -100,7 +100,8 @@ std::optional<UnfinishedScan> UnfinishedScan::decode(std::string_view bytes) {
   scan.reason = in.text();
   scan.resets_feed = in.u8() != 0;
   for (std::uint64_t* const counter : counters(scan.figures)) *counter = in.number();
-  for (std::uint64_t count = in.number(); count > 0 && in.ok(); --count) scan.missed_paths.emplace_back(in.text());
+  for (std::uint64_t count = in.number(); count > 0 && in.ok(); --count)
+    scan.missed_paths.emplace_back(in.text());
   for (std::uint64_t count = in.number(); count > 0 && in.ok(); --count) {
     const auto drive = static_cast<std::int64_t>(in.number());
     std::optional<std::string>& place = scan.places[drive];

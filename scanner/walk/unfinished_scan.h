@@ -20,8 +20,8 @@ std::string encode_unfinished_input(const ScanOptions& options, const ScanInput&
 // Nothing if the bytes are not valid, or of other options.
 std::optional<ScanInput> decode_unfinished_input(std::string_view bytes, const ScanOptions& options);
 
-// unfinished_key, written with each commit and removed by the last one: how far it came. If no scan resumes it,
-// the next one still has to know some of that.
+// unfinished_key, written with each commit and removed by the last one: how far it came. If no scan resumes
+// it, the next one still has to know some of that.
 struct UnfinishedScan {
   std::string reason = {};  // why everything is walked; empty if the marks decide
   bool resets_feed = false;

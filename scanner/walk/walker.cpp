@@ -163,8 +163,8 @@ std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParen
   auto [above, below] = ReadAhead::way(from, child.name);
   if (below.size() > planned_bytes_max) return nullptr;
   auto planned = std::make_unique<UnchangedDirectory>(
-      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.at, path_bytes}, context_,
-      plan_, rows_);
+      OpenDirectory::Start{*child.stored, child.stored, child.reason, child.at, path_bytes}, context_, plan_,
+      rows_);
   const DirectoryFacts facts{.mount = mount_, .inode = child.stored->inode, .birth = child.stored->birth};
   planned->closed = std::make_shared<ClosedDirectory>(std::move(above), std::move(below), facts);
   return planned;
@@ -281,8 +281,8 @@ base::Result<> Walker::push_unchanged(DueDirectory directory, DirectoryRead read
   std::unique_ptr<UnchangedDirectory> unchanged = std::move(directory.planned);
   if (!unchanged) {
     unchanged = std::make_unique<UnchangedDirectory>(
-        OpenDirectory::Start{*directory.stored, std::move(directory.stored), directory.reason,
-                             directory.at, path_.size()},
+        OpenDirectory::Start{*directory.stored, std::move(directory.stored), directory.reason, directory.at,
+                             path_.size()},
         context_, plan_, rows_);
     planning_.push_back({unchanged.get(), path_});
   }

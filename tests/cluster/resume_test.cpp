@@ -47,8 +47,8 @@ class ResumeTest : public OneNodeTest {
 
   // By a scan that has not ended, as it was committed.
   std::uint64_t walked() {
-    auto database = scanner::UsageDatabase::open_read_only(
-        scanner::UsageDatabase::file_in(cluster_.data_dir_of(node())));
+    auto database =
+        scanner::UsageDatabase::open_read_only(scanner::UsageDatabase::file_in(cluster_.data_dir_of(node())));
     const auto text = database ? database->setting(scanner::unfinished_key) : database.error();
     if (!text || !*text) return 0;
     const auto unfinished = scanner::UnfinishedScan::decode(**text);

@@ -1,4 +1,5 @@
-// A scan commits what it walked: what others see meanwhile, and what becomes of it if nobody resumes the scan.
+// A scan commits what it walked: what others see meanwhile, and what becomes of it if nobody resumes the
+// scan.
 #include <gtest/gtest.h>
 
 #include <filesystem>

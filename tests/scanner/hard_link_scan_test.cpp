@@ -216,7 +216,8 @@ TEST_F(HardLinkScanTest, StoppedAndResumedScan_HasExactTotals) {
   expect_exact();
 }
 
-// What was walked before it was stopped is older than what is walked later, whichever comes first in the walk.
+// What was walked before it was stopped is older than what is walked later, whichever comes first in the
+// walk.
 TEST_F(HardLinkScanTest, FileGrowsWhileScanIsStopped_ScanAfterResumeHasNewSize) {
   resumes = true;
   make_file("one", 1000);

@@ -176,8 +176,8 @@ base::Result<ScanReport> ScannedNode::try_scan() {
   has_resumed = found.has_value();
   ScanInput input = found ? std::move(*found) : gather(*peers);
   if (adjust_input) adjust_input(input);
-  auto report = run_scan(*database, options, input,
-                         {reader, clock, waiter, stop.get_token(), progress, stamp_drive});
+  auto report =
+      run_scan(*database, options, input, {reader, clock, waiter, stop.get_token(), progress, stamp_drive});
   if (report && merges && report->record.id % 3 == 0) {
     EXPECT_TRUE(database->merge_rows(1));
   }

@@ -84,8 +84,8 @@ TEST(UnfinishedScanTest, InputOfOtherOptions_IsNotFound) {
     return decode_unfinished_input(bytes, options).has_value();
   };
   EXPECT_TRUE(is_found_with([](ScanOptions& same) { same.threads = 7; }));
-  EXPECT_FALSE(is_found_with(
-      [](ScanOptions& other) { other.rules = tracker::NamespaceRules({{"*.tmp"}, false}); }));
+  EXPECT_FALSE(
+      is_found_with([](ScanOptions& other) { other.rules = tracker::NamespaceRules({{"*.tmp"}, false}); }));
   EXPECT_FALSE(is_found_with([](ScanOptions& other) { other.drives.pop_back(); }));
   EXPECT_FALSE(is_found_with([](ScanOptions& other) { std::swap(other.drives[0], other.drives[1]); }));
   EXPECT_FALSE(is_found_with([](ScanOptions& other) { other.drives[0].gap = "gap"; }));
@@ -109,7 +109,8 @@ TEST(UnfinishedScanTest, TornBytes_AreRefused) {
   for (std::size_t at = 0; at < input.size(); ++at)
     EXPECT_FALSE(decode_unfinished_input(input.substr(0, at), some_options())) << at;
   EXPECT_FALSE(decode_unfinished_input(input + "x", some_options()));
-  const std::string scan = UnfinishedScan{.reason = "a", .missed_paths = {"b"}, .places = {{1, "c"}}}.encode();
+  const std::string scan =
+      UnfinishedScan{.reason = "a", .missed_paths = {"b"}, .places = {{1, "c"}}}.encode();
   for (std::size_t at = 0; at < scan.size(); ++at)
     EXPECT_FALSE(UnfinishedScan::decode(scan.substr(0, at))) << at;
   EXPECT_FALSE(UnfinishedScan::decode(scan + "x"));

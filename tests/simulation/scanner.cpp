@@ -67,22 +67,22 @@ bool Scan::walk_on(const Tree& tree, const Database& database) {
 }
 
 void Scan::walk_below(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
-                      tracker::DriveCursor marks, std::size_t directory, std::optional<Reason> above) {
-  marks.descend(Tree::name(directory));
-  const auto reason = read(tree, database, plan, marks, directory, above);
+                      scanner::PlanCursor at, std::size_t directory, std::optional<Reason> above) {
+  at.descend(Tree::name(directory));
+  const auto reason = read(tree, database, plan, at, directory, above);
   if (!reason || !Tree::has_children(directory)) return;
   for (std::size_t child = 0; child < Tree::fan_out; ++child) {
-    walk_below(tree, database, plan, marks, Tree::first_child(directory) + child, reason);
+    walk_below(tree, database, plan, at, Tree::first_child(directory) + child, reason);
   }
 }
 
 // Returns std::nullopt if the directory and everything below it is skipped.
 std::optional<Reason> Scan::read(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
-                                 const tracker::DriveCursor& marks, std::size_t directory,
+                                 const scanner::PlanCursor& at, std::size_t directory,
                                  std::optional<Reason> above) {
   std::optional<scanner::ScanPlan::Known> known;
   if (database.seen[directory]) known.emplace().inode = directory;
-  const Reason reason = plan.reason(marks, directory, known, above);
+  const Reason reason = plan.reason(at, directory, known, above);
   if (reason == Reason::clean) return std::nullopt;
   found_[directory] = tree.version(directory);
   return reason;

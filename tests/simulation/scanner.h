@@ -82,9 +82,9 @@ class Scan {
  private:
   void begin_round();
   void walk_below(const Tree& tree, const Database& database, const scanner::ScanPlan& plan,
-                  tracker::DriveCursor marks, std::size_t directory, std::optional<scanner::Reason> above);
+                  scanner::PlanCursor at, std::size_t directory, std::optional<scanner::Reason> above);
   std::optional<scanner::Reason> read(const Tree& tree, const Database& database,
-                                      const scanner::ScanPlan& plan, const tracker::DriveCursor& marks,
+                                      const scanner::ScanPlan& plan, const scanner::PlanCursor& at,
                                       std::size_t directory, std::optional<scanner::Reason> above);
 
   const Input input_;
