@@ -33,11 +33,11 @@ std::int64_t ahead_of_steady_ns(const base::Clock& clock) {
 
 class Scan {
  public:
-  // `is_again`: of the same scan, after one that found a drive replaced.
+  // `is_resumed`: what the unfinished scan committed is of the same input and options.
   Scan(const ScanOptions& options, const ScanInput& input, const ScanEnvironment& environment,
-       ScanTransaction& transaction, bool is_again)
+       ScanTransaction& transaction, bool is_resumed)
       : transaction_(transaction), context_{options, input, environment, transaction}, audit_(context_) {
-    context_.is_resumed = input.is_resumed || is_again;
+    context_.is_resumed = is_resumed;
     context_.commit_so_far = [this] { return commit_so_far(); };
     if (!options.history.keep) return;
     transaction_.links().on_change([this](std::string_view path) { context_.touched.add(path); });
@@ -53,6 +53,9 @@ class Scan {
     report_.duration = context_.environment.clock.steady_now() - started;
     return std::move(report_);
   }
+
+  // Whether another attempt at the same scan resumes this one.
+  bool has_committed() const { return has_committed_; }
 
   // Drives that turned out to be others than those that were walked, and why: then run() fails, and another
   // scan is to be run without them.
@@ -96,7 +99,7 @@ class Scan {
     unfinished_reason_ = std::move(found->reason);
     if (found->resets_feed) transaction_.changes().reset();
     context_.touched.add_all();
-    audit_.found_before({.audited = found->figures.audited,
+    audit_.found_before({.audited = context_.is_resumed ? found->figures.audited : 0,
                          .missed = found->figures.missed,
                          .missed_paths = std::move(found->missed_paths),
                          .oldest_total = {}});
@@ -201,7 +204,7 @@ class Scan {
     for (const KnownDrive& drive : drives_) walks_.emplace_back(context_, plan, drive);
     auto walked = walk_side_by_side(walks_, [this] {
       const bool is_due =
-          context_.environment.clock.steady_now() - committed_ >= context_.options.commit_every;
+          context_.environment.clock.steady_now() - committed_at_ >= context_.options.commit_every;
       return is_due ? commit_so_far() : base::Result<>();
     });
     if (walked) walked = check_again();
@@ -226,9 +229,10 @@ class Scan {
     unfinished.missed_paths = audit_.report().missed_paths;
     if (auto kept = keep_input(); !kept) return kept;
     if (auto kept = transaction_.set_setting(unfinished_key, unfinished.encode()); !kept) return kept;
-    auto committed = transaction_.commit_so_far();
-    committed_ = context_.environment.clock.steady_now();
-    return committed;
+    if (auto committed = transaction_.commit_so_far(); !committed) return committed;
+    has_committed_ = true;
+    committed_at_ = context_.environment.clock.steady_now();
+    return {};
   }
 
   // That of a resumed scan is there.
@@ -322,7 +326,8 @@ class Scan {
   bool has_audit_marks_ = false;
   std::string unfinished_reason_;
   std::deque<DriveWalk> walks_;
-  base::SteadyTime committed_ = context_.environment.clock.steady_now();
+  base::SteadyTime committed_at_ = context_.environment.clock.steady_now();
+  bool has_committed_ = false;
   bool has_kept_input_ = false;
   std::map<std::filesystem::path, std::string> replaced_;
   ScanReport report_;
@@ -338,11 +343,12 @@ base::Result<ScanOptions> checked(ScanOptions options) {
 // Sets `refused` of drives that turned out to be others than those that were walked: another attempt is to be
 // made without them.
 base::Result<ScanReport> attempt(UsageDatabase& database, ScanOptions& options, const ScanInput& input,
-                                 const ScanEnvironment& environment, bool is_again, bool& is_over) {
+                                 const ScanEnvironment& environment, bool& is_resumed, bool& is_over) {
   auto transaction = database.begin_scan();
   if (!transaction) return transaction.error();
-  Scan scan(options, input, environment, **transaction, is_again);
+  Scan scan(options, input, environment, **transaction, is_resumed);
   auto report = scan.run();
+  is_resumed = is_resumed || scan.has_committed();
   is_over = scan.replaced().empty();
   for (Drive& drive : options.drives) {
     const auto why = scan.replaced().find(drive.path);
@@ -378,9 +384,9 @@ base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& op
                                   const ScanEnvironment& environment) {
   auto usable = checked(options);
   if (!usable) return usable.error();
-  for (bool is_again = false;; is_again = true) {
+  for (bool is_resumed = input.is_resumed;;) {
     bool is_over = true;
-    auto report = attempt(database, *usable, input, environment, is_again, is_over);
+    auto report = attempt(database, *usable, input, environment, is_resumed, is_over);
     if (!report) database.empty_log();
     if (is_over) return report;
   }

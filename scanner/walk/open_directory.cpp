@@ -80,8 +80,10 @@ base::Result<> OpenDirectory::forget(const DirectoryRow& child) {
 
 base::Result<DirectoryRow> OpenDirectory::keep_so_far(const OpenDirectory* below,
                                                       const DirectoryRow& row_below) {
-  if (below != nullptr) {
-    if (auto named_so = change_name(row_below.name, named(row_below)); !named_so) return named_so.error();
+  const bool keeps_name =
+      below == nullptr || (below->before() && named(*below->before()) == named(row_below));
+  if (!keeps_name) {
+    if (auto renamed = change_name(row_below.name, named(row_below)); !renamed) return renamed.error();
   }
   if (auto put = put_names(); !put) return put.error();
   if (auto kept = keep_files(); !kept) return kept.error();

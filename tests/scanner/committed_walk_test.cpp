@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "scanner/feed/change_feed.h"
 #include "scanner/store/directory_store.h"
@@ -19,7 +21,7 @@ using tracker::MarkKind;
 
 class CommittedWalkTest : public ScannedNode {
  protected:
-  CommittedWalkTest() {
+  explicit CommittedWalkTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
     trust_times();
     commits_each_step();
   }
@@ -233,6 +235,33 @@ TEST_F(CommittedWalkTest, DamagedProgress_AllIsWalked) {
   database->handle().exec("UPDATE settings SET value = x'07' WHERE key = 'unfinished'");
   EXPECT_TRUE(scan().record.walked_everything);
   expect_exact();
+}
+
+class CommittedWalkOfTwoDrivesTest : public CommittedWalkTest {
+ protected:
+  CommittedWalkOfTwoDrivesTest() : CommittedWalkTest({"one", "two"}) {}
+};
+
+// What another scan committed is not that of the first attempt.
+TEST_F(CommittedWalkOfTwoDrivesTest, DriveReplacedAfterAnUnfinishedScan_TheOtherIsWalkedWhole) {
+  for (const char* path : {"a/f", "b/f", "c/f"}) write_file(on_drive(path, 1), 10);
+  write_file(on_drive("z/f", 0), 10);
+  scan();
+  for (const char* path : {"a", "b", "c"}) mark(path);
+  reader.before_read = [&](std::string_view path) {
+    if (path == "c") stop.request_stop();
+  };
+  ASSERT_FALSE(try_scan());
+  stop = {};
+  write_file(on_drive("a/unmarked", 1), 1000);
+  options.full = true;
+  reader.before_read = [&](std::string_view path) {
+    if (path == "z") std::filesystem::rename(drive(0), temp / "away");
+  };
+  const ScanReport report = scan();
+  EXPECT_FALSE(has_resumed);
+  EXPECT_EQ(report.failed_drives.size(), 1U);
+  EXPECT_EQ(usage("a")->total.bytes, 1010U);
 }
 
 }  // namespace
