@@ -86,7 +86,6 @@ base::Result<DirectoryRow> OpenDirectory::keep_so_far(const OpenDirectory* below
     if (auto renamed = change_name(row_below.name, named(row_below)); !renamed) return renamed.error();
   }
   if (auto put = put_names(); !put) return put.error();
-  if (auto kept = keep_files(); !kept) return kept.error();
   was_kept_ = true;
   return row_so_far(below, row_below);
 }
@@ -200,15 +199,10 @@ base::Result<bool> ChangedDirectory::finish(std::string_view path) {
     stored_.pop();
   }
   if (auto added = add_due_sums(); !added) return added.error();
-  if (auto kept = keep_files(); !kept) return kept.error();
+  if (new_files_) {
+    if (auto added = rows_.add_files(row_.id, *new_files_); !added) return added.error();
+  }
   return differs();
-}
-
-base::Result<> ChangedDirectory::keep_files() {
-  if (!new_files_) return {};
-  auto added = rows_.add_files(row_.id, *new_files_);
-  new_files_.reset();
-  return added;
 }
 
 // Nothing below it was left for this scan; no sum is too large to take something out of it again.

@@ -83,9 +83,9 @@ class OpenDirectory {
   // A subdirectory is gone, of which this was stored.
   base::Result<> forget(const DirectoryRow& child);
 
-  // Puts the names and files so far, and returns the row so far, to be put: each total in it is the sum of
-  // what is stored. If nobody walks on, another scan reads it again where needed. `below` is the subdirectory
-  // that is open, null for none, and `row_below` its row so far.
+  // Puts the names so far, and returns the row so far, to be put: each total in it is the sum of what is
+  // stored. If nobody walks on, another scan reads it again where needed, also for the files of a new one.
+  // `below` is the subdirectory that is open, null for none, and `row_below` its row so far.
   base::Result<DirectoryRow> keep_so_far(const OpenDirectory* below, const DirectoryRow& row_below);
 
   // Completes the row, after all subdirectories are decided and those due are added. Returns whether the row
@@ -97,7 +97,6 @@ class OpenDirectory {
   const DirectoryRow& row() const { return row_; }
   DirectoryRow take_row() { return std::move(row_); }
   std::size_t path_bytes() const { return path_bytes_; }
-  bool is_being_resumed() const { return at_.resumed.is_on_the_way(); }
 
   // Opened, it keeps the handle, and has the inode of the directory itself, which on some file systems no
   // listing gives.
@@ -119,8 +118,6 @@ class OpenDirectory {
   // Puts the names of its subdirectories, and adds the sums of those that were due.
   base::Result<> add_due_sums();
   bool differs() const { return !before_ || was_kept_ || row_ != *before_; }
-  // Of a directory that has an id now.
-  virtual base::Result<> keep_files() { return {}; }
 
   WalkContext& context_;
   DriveRows& rows_;
@@ -163,9 +160,6 @@ class ChangedDirectory final : public OpenDirectory {
   }
   base::Result<bool> finish(std::string_view path) override;
 
- protected:
-  base::Result<> keep_files() override;
-
  private:
   base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
   base::Result<> erase(std::string_view path, const DirectoryRow& child);
@@ -174,7 +168,7 @@ class ChangedDirectory final : public OpenDirectory {
 
   const Subdirectories subdirectories_;
   std::size_t decided_ = 0;  // of them
-  std::optional<Files> new_files_;
+  const std::optional<Files> new_files_;
   StoredChildren stored_{rows_.directories(), before_ && before_->directories > 0 ? row_.id : 0};
 };
 

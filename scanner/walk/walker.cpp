@@ -157,7 +157,6 @@ bool Walker::times_tell(const DirectoryRow& row) const {
 std::unique_ptr<UnchangedDirectory> Walker::plan_below(const ReadAhead::AnyParent& from,
                                                        const DueDirectory& child, std::size_t path_bytes) {
   const bool may_be = child.stored && child.stored->directories > 0 && is_proof(child.stored->birth) &&
-                      !child.at.resumed.is_on_the_way() &&
                       UnchangedDirectory::may_be_one(*child.stored, child.reason);
   if (!may_be) return nullptr;
   auto [above, below] = ReadAhead::way(from, child.name);
@@ -266,8 +265,7 @@ base::Result<> Walker::push(DueDirectory directory, DirectoryRead read) {
 // Whether its subdirectories are those that are stored, so that what is stored of them holds where it is not
 // marked.
 base::Result<bool> Walker::is_unchanged(const DueDirectory& directory, const DirectoryRead& read) {
-  const bool may_be = directory.stored && !directory.at.resumed.is_on_the_way() &&
-                      UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
+  const bool may_be = directory.stored && UnchangedDirectory::may_be_one(*directory.stored, directory.reason);
   if (!may_be || read.listing.incomplete) return false;
   if (read.is_known) return true;
   Totals largest = directory.stored->subtree;

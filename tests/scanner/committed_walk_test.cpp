@@ -199,6 +199,7 @@ TEST_F(CommittedWalkTest, DriveReplaced_ConsumersStartOver) {
     scan();
     copies.follow(*database, {drive()});
     make_file("a/another");
+    remove("g");
     give_identity(0, '2');
   };
   expect_exact_after_any_stop(prepare, [] {});
