@@ -26,6 +26,7 @@ constexpr const char* rules_key = "rules";
 // nanoseconds.
 constexpr const char* clock_key = "clock";
 constexpr std::chrono::minutes settled_for{1};
+constexpr std::size_t input_bytes_max = std::size_t{512} << 20U;  // SQLite's limit of a row is 10^9
 
 std::int64_t ahead_of_steady_ns(const base::Clock& clock) {
   return clock.wall_now().time_since_epoch().count() - clock.steady_now().time_since_epoch().count();
@@ -95,7 +96,8 @@ class Scan {
       return {};
     }
     auto found = UnfinishedScan::decode(**text);
-    if (!found) found = UnfinishedScan{.reason = "how far an unfinished scan came is not known"};
+    if (!found)
+      found = UnfinishedScan{.reason = "how far an unfinished scan came is not known", .resets_feed = true};
     unfinished_reason_ = std::move(found->reason);
     if (found->resets_feed) transaction_.changes().reset();
     context_.touched.add_all();
@@ -161,14 +163,15 @@ class Scan {
 
   // Empty if the marks decide what is walked.
   base::Result<std::string> reason_for_everything(bool file_feed_begins, bool owners_begin) {
-    // Some of what that scan committed holds only together with the rest.
-    if (context_.is_resumed || !unfinished_reason_.empty()) return unfinished_reason_;
+    if (context_.is_resumed) return unfinished_reason_;
     if (transaction_.is_first()) {
       const auto rebuilt = transaction_.setting(rebuilt_key);
       if (!rebuilt) return rebuilt.error();
       if (*rebuilt && !(*rebuilt)->empty()) return **rebuilt;
     }
     if (context_.options.full) return std::string("a full scan was asked for");
+    // Some of what the unfinished scan committed holds only together with the rest.
+    if (!unfinished_reason_.empty()) return unfinished_reason_;
     if (transaction_.is_first()) return std::string("it is the first scan");
     if (file_feed_begins) return std::string("scan.file_feed was switched on");
     if (owners_begin)
@@ -207,7 +210,7 @@ class Scan {
           context_.environment.clock.steady_now() - committed_at_ >= context_.options.commit_every;
       return is_due ? commit_so_far() : base::Result<>();
     });
-    if (walked) walked = check_again();
+    if (walked) walked = check_again(true);
     for (const DriveWalk& walk : walks_) {
       if (walk.failed()) report_.failed_drives.push_back(*walk.failed());
     }
@@ -215,37 +218,48 @@ class Scan {
   }
 
   base::Result<> commit_so_far() {
-    if (auto checked = check_again(); !checked) return checked;
+    const auto checked = check_again(false);
+    if (!checked) return checked;
+    const auto has_input = keep_input();
+    if (!has_input) return has_input.error();
+    if (!*has_input) {
+      committed_at_ = base::SteadyTime::max();  // all is committed at the end
+      return {};
+    }
     UnfinishedScan unfinished{.reason = report_.record.reason,
                               .resets_feed = transaction_.changes().is_reset()};
     for (DriveWalk& walk : walks_) {
       if (auto kept = walk.keep_so_far(unfinished.places); !kept) return kept;
     }
-    if (auto applied = transaction_.links().apply_corrections(context_.environment.stop); !applied)
-      return applied;
+    auto applied = transaction_.links().apply_corrections(context_.environment.stop, LinkStore::At::commit);
+    if (!applied) return applied;
     unfinished.figures = context_.figures;
     unfinished.figures.audited = audit_.report().audited;
     unfinished.figures.missed = audit_.report().missed;
     unfinished.missed_paths = audit_.report().missed_paths;
-    if (auto kept = keep_input(); !kept) return kept;
     if (auto kept = transaction_.set_setting(unfinished_key, unfinished.encode()); !kept) return kept;
-    if (auto committed = transaction_.commit_so_far(); !committed) return committed;
-    has_committed_ = true;
+    const auto has_committed = transaction_.commit_so_far();
+    if (!has_committed) return has_committed.error();
+    has_committed_ = has_committed_ || *has_committed;
     committed_at_ = context_.environment.clock.steady_now();
     return {};
   }
 
-  // That of a resumed scan is there.
-  base::Result<> keep_input() {
-    if (std::exchange(has_kept_input_, true) || context_.is_resumed) return {};
-    ScanInput input = context_.input;
-    if (has_audit_marks_) input.marks = marks_;
-    return transaction_.set_setting(unfinished_input_key, encode_unfinished_input(context_.options, input));
+  // That of a resumed scan is there. Returns whether it is now: one that is too large for a row is not kept.
+  base::Result<bool> keep_input() {
+    if (has_kept_input_ || context_.is_resumed) return true;
+    const std::string bytes = encode_unfinished_input(context_.options, context_.input,
+                                                      has_audit_marks_ ? marks_ : context_.input.marks);
+    if (bytes.size() > input_bytes_max) return false;
+    if (auto kept = transaction_.set_setting(unfinished_input_key, bytes); !kept) return kept.error();
+    has_kept_input_ = true;
+    return true;
   }
 
   // What was read of a drive that is another one by now must not take the place of its totals.
-  base::Result<> check_again() {
+  base::Result<> check_again(bool is_at_end) {
     for (const DriveWalk& walk : walks_) {
+      if (!is_at_end && walk.is_kept()) continue;
       if (auto why = walk.why_another()) replaced_[walk.drive().path] = std::move(*why);
     }
     if (replaced_.empty()) return {};
@@ -340,6 +354,13 @@ base::Result<ScanOptions> checked(ScanOptions options) {
   return options;
 }
 
+// `options` have been checked.
+base::Result<std::optional<ScanInput>> stored_input(UsageDatabase& database, const ScanOptions& options) {
+  const auto stored = database.setting(unfinished_input_key);
+  if (!stored) return stored.error();
+  return *stored ? decode_unfinished_input(**stored, options) : std::nullopt;
+}
+
 // Sets `refused` of drives that turned out to be others than those that were walked: another attempt is to be
 // made without them.
 base::Result<ScanReport> attempt(UsageDatabase& database, ScanOptions& options, const ScanInput& input,
@@ -375,20 +396,23 @@ base::Result<std::optional<ScanInput>> find_unfinished(UsageDatabase& database, 
   if (options.full) return std::optional<ScanInput>();
   const auto usable = checked(options);
   if (!usable) return usable.error();
-  const auto stored = database.setting(unfinished_input_key);
-  if (!stored) return stored.error();
-  return *stored ? decode_unfinished_input(**stored, *usable) : std::nullopt;
+  return stored_input(database, *usable);
 }
 
 base::Result<ScanReport> run_scan(UsageDatabase& database, const ScanOptions& options, const ScanInput& input,
                                   const ScanEnvironment& environment) {
   auto usable = checked(options);
   if (!usable) return usable.error();
+  const ScanInput* used = &input;
+  std::optional<ScanInput> kept;  // with what the audit found
   for (bool is_resumed = input.is_resumed;;) {
     bool is_over = true;
-    auto report = attempt(database, *usable, input, environment, is_resumed, is_over);
+    auto report = attempt(database, *usable, *used, environment, is_resumed, is_over);
     if (!report) database.empty_log();
     if (is_over) return report;
+    auto stored = is_resumed ? stored_input(database, *usable) : std::optional<ScanInput>();
+    if (!stored) return stored.error();
+    if (*stored) used = &kept.emplace(**std::move(stored));
   }
 }
 

@@ -25,12 +25,14 @@ std::uint64_t last_scan(SQLite::Database& database) {
 
 constexpr std::uint64_t no_files = std::numeric_limits<std::int64_t>::max();
 
-// Changes of files are stored for all scans after this one.
+// Changes of files are stored for all scans after this one, which knows all files once it has ended.
 std::uint64_t files_since(SQLite::Database& database) {
   static_assert(no_files == 9223372036854775807U);
-  return number(database,
-                "SELECT ifnull((SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'files_since'), "
-                "9223372036854775807)");
+  const std::uint64_t since =
+      number(database,
+             "SELECT ifnull((SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'files_since'), "
+             "9223372036854775807)");
+  return since > last_scan(database) ? no_files : since;
 }
 
 // The ids of the drives of the range; none if no scan has read the drive that it names.

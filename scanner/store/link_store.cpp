@@ -10,6 +10,8 @@ namespace {
 
 // A row of `links` with this directory has the size of the file that was read last. Real ids start at 1.
 constexpr std::int64_t no_directory = 0;
+// A row of `link_changes` with this inode is of a drive that is_new.
+constexpr std::uint64_t no_inode = 0;
 constexpr std::size_t paths_bytes_max = 4U << 20U;
 constexpr std::size_t erased_at_once = 64;
 
@@ -69,8 +71,10 @@ LinkStore::LinkStore(SQLite::Database& database, std::size_t sorted_in_memory_ma
       touch_all_(database,
                  "INSERT OR IGNORE INTO link_changes(drive, inode) "
                  "SELECT drive, inode FROM links WHERE drive = ?1 AND directory = 0"),
-      touched_(database, "SELECT drive, inode FROM link_changes"),
-      forget_touched_(database, "DELETE FROM link_changes"),
+      touched_(database, "SELECT drive, inode FROM link_changes WHERE inode <> 0"),
+      forget_touched_(database, "DELETE FROM link_changes WHERE inode <> 0"),
+      new_(database, "SELECT drive FROM link_changes WHERE inode = 0"),
+      forget_new_(database, "DELETE FROM link_changes WHERE inode = 0"),
       holders_of_(database,
                   "SELECT directory, bytes, allocated, owner FROM links WHERE drive = ?1 AND inode = ?2 "
                   "ORDER BY directory LIMIT ?3"),
@@ -131,14 +135,9 @@ base::Result<bool> LinkStore::holds_any(std::int64_t drive, std::string_view pat
   });
 }
 
-base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
+base::Result<> LinkStore::apply_corrections(const std::stop_token& stop, At at) {
   return guarded("sum up hard links", database_, [&]() -> base::Result<> {
-    for (auto& [drive, state] : states_) {
-      if (state != State::is_new) continue;
-      const SqliteStatement::Use use(touch_all_, drive);
-      touch_all_.run();
-      state = State::is_known;
-    }
+    begin_or_leave_new(at);
     {
       const SqliteStatement::Use use(touched_);
       while (touched_.step()) {
@@ -155,6 +154,27 @@ base::Result<> LinkStore::apply_corrections(const std::stop_token& stop) {
     corrections_.write();
     return {};
   });
+}
+
+void LinkStore::begin_or_leave_new(At at) {
+  {
+    const SqliteStatement::Use use(new_);
+    while (new_.step()) states_[new_.number(0)] = State::is_new;  // to the scan that this one resumes
+  }
+  for (auto& [drive, state] : states_) {
+    if (state != State::is_new) continue;
+    if (at == At::commit) {
+      const SqliteStatement::Use use(touch_, drive, no_inode);
+      touch_.run();
+    } else {
+      const SqliteStatement::Use use(touch_all_, drive);
+      touch_all_.run();
+      state = State::is_known;
+    }
+  }
+  if (at == At::commit) return;
+  const SqliteStatement::Use use(forget_new_);
+  forget_new_.run();
 }
 
 void LinkStore::on_change(std::function<void(std::string_view path)> on_change) {
@@ -179,9 +199,17 @@ LinkStore::State& LinkStore::state_of(std::int64_t drive) {
   const auto [entry, is_first] = states_.try_emplace(drive, State::empty);
   if (is_first) {
     const SqliteStatement::Use use(has_any_, drive);
-    if (has_any_.step()) entry->second = State::is_known;
+    if (has_any_.step()) entry->second = is_new(drive) ? State::is_new : State::is_known;
   }
   return entry->second;
+}
+
+bool LinkStore::is_new(std::int64_t drive) {
+  const SqliteStatement::Use use(new_);
+  while (new_.step()) {
+    if (new_.number(0) == drive) return true;
+  }
+  return false;
 }
 
 std::optional<std::int64_t> LinkStore::find_directory(std::int64_t drive, std::string_view key) {

@@ -55,8 +55,10 @@ class LinkStore {
   // Whether a link is stored for the directory itself.
   base::Result<bool> holds_any(std::int64_t drive, std::string_view path);
 
-  // Updates the corrections. Errc::interrupted if a stop was requested.
-  base::Result<> apply_corrections(const std::stop_token& stop);
+  // Updates the corrections. Errc::interrupted if a stop was requested. Before the end of a scan, those of a
+  // drive without rows before it are left: each further name of a file would cost all former ones.
+  enum class At { end, commit };
+  base::Result<> apply_corrections(const std::stop_token& stop, At at = At::end);
 
   // Is called for the path of each directory, of any drive, whose correction changes.
   void on_change(std::function<void(std::string_view path)> on_change);
@@ -71,7 +73,7 @@ class LinkStore {
  private:
   enum class State : std::uint8_t {
     empty,    // no row
-    is_new,   // no row before this scan: the corrections contain nothing of it yet
+    is_new,   // no row before this scan: the corrections contain nothing of it until the end
     is_known  // rows of earlier scans
   };
   // A link in a directory, and the size of the file as it was read last.
@@ -105,6 +107,8 @@ class LinkStore {
   static OwnedSize read_owned(const SqliteStatement& row);
   static OwnedSize with_sign(OwnedSize owned, Sign sign);
   State& state_of(std::int64_t drive);
+  bool is_new(std::int64_t drive);
+  void begin_or_leave_new(At at);
   std::optional<std::int64_t> find_directory(std::int64_t drive, std::string_view key);
   std::int64_t add_directory(std::int64_t drive, std::string_view key);
   void forget_directory(std::int64_t directory);
@@ -148,6 +152,8 @@ class LinkStore {
   SqliteStatement touch_all_;
   SqliteStatement touched_;
   SqliteStatement forget_touched_;
+  SqliteStatement new_;
+  SqliteStatement forget_new_;
   SqliteStatement holders_of_;
   SqliteStatement holders_by_path_;
 };

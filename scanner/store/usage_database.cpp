@@ -459,11 +459,17 @@ base::Result<> ScanTransaction::set_peers(const tracker::PeerBook& book) {
   });
 }
 
-base::Result<> ScanTransaction::commit_so_far() {
+base::Result<bool> ScanTransaction::commit_so_far() {
   return guarded("commit what was walked", database_, [&] {
-    commit_all();
+    try {
+      commit_all();
+    } catch (const SQLite::Exception& exception) {
+      if (exception.getErrorCode() != SQLITE_BUSY) throw;
+      return false;  // without a write-ahead log
+    }
     transaction_.reset();
     transaction_.emplace(database_, SQLite::TransactionBehavior::IMMEDIATE);
+    return true;
   });
 }
 

@@ -176,8 +176,8 @@ class ScanTransaction {
   base::Result<> set_peers(const tracker::PeerBook& book);
 
   // Makes all changes so far durable. After a failure, the object is of no more use, and the database is as
-  // after the last commit.
-  base::Result<> commit_so_far();
+  // after the last commit. False if that has to wait for readers: nothing is committed, and nothing lost.
+  base::Result<bool> commit_so_far();
 
   // The same at the end of the scan, whose record it adds: until then, no reader knows the scan.
   base::Result<> commit(const ScanRecord& record);

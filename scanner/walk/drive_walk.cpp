@@ -63,12 +63,16 @@ base::Result<> DriveWalk::begin() {
 
 base::Result<> DriveWalk::keep_so_far(DrivePlaces& places) {
   if (failed_) return {};
+  is_kept_ = is_over();
   if (!walker_) {
     if (cursor().resumed.is_done()) places[id_] = std::nullopt;
     return {};
   }
   if (auto kept = walker_->keep_so_far(); !kept) return kept;
-  places[id_] = walker_->is_over() ? std::nullopt : std::optional(walker_->place());
+  std::optional<std::string>& place = places[id_];
+  if (walker_->is_over()) return {};
+  place = walker_->place();
+  if (!place) place = context_.places.at(id_);
   return {};
 }
 

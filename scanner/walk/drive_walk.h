@@ -50,6 +50,9 @@ class DriveWalk {
   // Fails where the database does.
   base::Result<> keep_so_far(DrivePlaces& places);
 
+  // Whether nothing was walked since.
+  bool is_kept() const { return is_kept_; }
+
  private:
   base::Result<DirectoryHandle> open_checked() const;
   bool looks_unmounted(const DirectoryRead& root) const;
@@ -68,6 +71,7 @@ class DriveWalk {
   std::optional<DirectoryRow> stored_;
   std::optional<ScanError> failed_;
   DirectoryFacts seen_;  // its root when the walk began
+  bool is_kept_ = false;
   std::optional<Walker> walker_;
 };
 

@@ -90,8 +90,8 @@ base::Result<DirectoryRow> OpenDirectory::keep_so_far(const OpenDirectory* below
   return row_so_far(below, row_below);
 }
 
-// The sums change by what became of those that were due and of the one that is open. The newest mtime may be
-// one that is gone.
+// The sums change by what became of those that were due and of the one that is open. With its new times and
+// signature, no audit would find a name that is missing, and no mark that comes late would lead to it.
 DirectoryRow OpenDirectory::row_so_far(const OpenDirectory* below, const DirectoryRow& row_below) const {
   DirectoryRow now = due_sums_;
   DirectoryRow gone = replaced_;
@@ -101,25 +101,26 @@ DirectoryRow OpenDirectory::row_so_far(const OpenDirectory* below, const Directo
   }
   DirectoryRow row = row_;
   row.restart_sums(row_.own);
-  bool is_exact = true;
+  bool is_whole = has_all_names();
   if (before_) {
     DirectoryRow kept = *before_;  // of what was neither due nor is gone
     kept.remove_child(gone);
     ++kept.directories;  // it is no child itself
     kept.pending -= before_->itself_pending() ? 1U : 0U;
     kept.mount_points -= before_->state == DirectoryState::mount_point ? 1U : 0U;
-    kept.replace_own({});
+    kept.replace_own({.mtime_ns = std::numeric_limits<std::int64_t>::min()});
     const std::int64_t newest = before_->subtree.mtime_ns;
     const bool may_be_gone = gone.subtree.mtime_ns >= newest || before_->own.mtime_ns >= newest;
-    is_exact = !before_->subtree.is_saturated() &&
-               !(may_be_gone && std::max(now.subtree.mtime_ns, row_.own.mtime_ns) < newest);
-    if (before_->subtree.is_saturated()) kept.subtree = before_->subtree;
+    const bool is_saturated = before_->subtree.is_saturated();
+    if (is_saturated) kept.subtree = before_->subtree;
+    if (is_saturated || (may_be_gone && std::max(now.subtree.mtime_ns, row_.own.mtime_ns) < newest))
+      is_whole = false;
     row.add_sums(kept);
   }
   row.add_sums(now);
   if (must_be_read_below()) {
     row.set_state(DirectoryState::unread);
-  } else if (!is_exact && row.state == DirectoryState::ok) {
+  } else if (!is_whole && row.state == DirectoryState::ok) {
     row.set_state(DirectoryState::incomplete);
   }
   return row;
@@ -166,7 +167,7 @@ base::Result<> ChangedDirectory::decide_next(std::string_view path) {
     add_due(std::string(next.name), next.inode, std::move(*stored), at, reason);
     return {};
   }
-  context_.figures.dirs_skipped += 1 + (*stored)->directories;
+  if (!at.resumed.is_done()) context_.figures.dirs_skipped += 1 + (*stored)->directories;
   row_.add_child(**stored);
   return {};
 }

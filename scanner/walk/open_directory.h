@@ -84,7 +84,7 @@ class OpenDirectory {
   base::Result<> forget(const DirectoryRow& child);
 
   // Puts the names so far, and returns the row so far, to be put: each total in it is the sum of what is
-  // stored. If nobody walks on, another scan reads it again where needed, also for the files of a new one.
+  // stored. Its state lets any scan read it again that would miss something else.
   // `below` is the subdirectory that is open, null for none, and `row_below` its row so far.
   base::Result<DirectoryRow> keep_so_far(const OpenDirectory* below, const DirectoryRow& row_below);
 
@@ -97,6 +97,7 @@ class OpenDirectory {
   const DirectoryRow& row() const { return row_; }
   DirectoryRow take_row() { return std::move(row_); }
   std::size_t path_bytes() const { return path_bytes_; }
+  const ResumePoint& resumed() const { return at_.resumed; }
 
   // Opened, it keeps the handle, and has the inode of the directory itself, which on some file systems no
   // listing gives.
@@ -118,6 +119,8 @@ class OpenDirectory {
   // Puts the names of its subdirectories, and adds the sums of those that were due.
   base::Result<> add_due_sums();
   bool differs() const { return !before_ || was_kept_ || row_ != *before_; }
+  // Whether all its subdirectories have their stored names while it is open.
+  virtual bool has_all_names() const = 0;
 
   WalkContext& context_;
   DriveRows& rows_;
@@ -160,6 +163,9 @@ class ChangedDirectory final : public OpenDirectory {
   }
   base::Result<bool> finish(std::string_view path) override;
 
+ protected:
+  bool has_all_names() const override { return false; }
+
  private:
   base::Result<std::optional<DirectoryRow>> take_stored(std::string_view path, std::string_view name);
   base::Result<> erase(std::string_view path, const DirectoryRow& child);
@@ -187,6 +193,9 @@ class UnchangedDirectory final : public OpenDirectory {
   base::Result<> decide_next(std::string_view path) override;
   std::size_t room(std::size_t due_in_all) const override { return due_max - std::min(due_max, due_in_all); }
   base::Result<bool> finish(std::string_view path) override;
+
+ protected:
+  bool has_all_names() const override { return true; }
 
  private:
   static constexpr std::size_t due_max = 128;

@@ -90,19 +90,27 @@ base::Result<> apply_gap(WalkContext& context, const Drive& drive, std::int64_t 
   return drive.gap.empty() ? base::Result<>() : context.transaction.set_setting(gap_key(id), drive.gap);
 }
 
+// The stamp is not expected any more: that all is to be walked is stored with the root.
+base::Result<> walk_rolled_back(WalkContext& context, const Drive& drive, std::int64_t id,
+                                std::string_view reason) {
+  if (auto removed = context.transaction.remove_setting(stamp_key(id)); !removed) return removed;
+  return walk_all(context, drive, id, reason);
+}
+
 // A drive that was rolled back has older content, without a mark, and nothing else tells.
 base::Result<> apply_stamp(WalkContext& context, const Drive& drive, std::int64_t id) {
   const auto expected = context.transaction.setting(stamp_key(id));
   if (!expected) return expected.error();
   if (!*expected) return {};
   const auto root = context.environment.reader.look_at_drive(drive.path);
-  if (!root) return walk_all(context, drive, id, root.error().message);
+  if (!root) return walk_rolled_back(context, drive, id, root.error().message);
   const auto content = context.environment.reader.drive_stamp(*root);
-  if (!content) return walk_all(context, drive, id, content.error().message);
+  if (!content) return walk_rolled_back(context, drive, id, content.error().message);
   const auto found = tracker::parse_drive_stamp(content->value_or(""));
   if (found && (found->stamp == **expected || found->before == **expected)) return {};
-  return walk_all(context, drive, id,
-                  "it does not have the stamp of the last scan: it was rolled back, or is an older copy");
+  return walk_rolled_back(
+      context, drive, id,
+      "it does not have the stamp of the last scan: it was rolled back, or is an older copy");
 }
 
 base::Result<> update_identity(WalkContext& context, Drive& drive, std::int64_t id) {

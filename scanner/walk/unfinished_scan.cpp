@@ -26,14 +26,14 @@ void put_options(base::ByteWriter& out, const ScanOptions& options) {
   out.text(options.own_marks_of);
 }
 
-void put_input(base::ByteWriter& out, const ScanInput& input) {
+void put_input(base::ByteWriter& out, const ScanInput& input, const tracker::MarkSet& marks) {
   tracker::encode_peer_book(out, input.book);
   out.u64(input.start_level);
   out.u64(static_cast<std::uint64_t>(input.started_at.time_since_epoch().count()));
   out.u64(input.cycle.value);
   out.u8(input.partial ? 1 : 0);
   out.text(input.everything);
-  tracker::encode_mark_groups(out, input.marks);
+  tracker::encode_mark_groups(out, marks);
 }
 
 std::optional<ScanInput> get_input(base::ByteReader& in) {
@@ -59,11 +59,12 @@ auto counters(auto& figures) {
 
 }  // namespace
 
-std::string encode_unfinished_input(const ScanOptions& options, const ScanInput& input) {
+std::string encode_unfinished_input(const ScanOptions& options, const ScanInput& input,
+                                    const tracker::MarkSet& marks) {
   base::ByteWriter out;
   out.u8(input_version);
   put_options(out, options);
-  put_input(out, input);
+  put_input(out, input, marks);
   return out.take();
 }
 

@@ -14,8 +14,10 @@
 
 namespace spoor::scanner {
 
-// unfinished_input_key, written once: the options that another scan must have to resume it, and its input.
-std::string encode_unfinished_input(const ScanOptions& options, const ScanInput& input);
+// unfinished_input_key, written once: the options that another scan must have to resume it, and its input,
+// with these marks.
+std::string encode_unfinished_input(const ScanOptions& options, const ScanInput& input,
+                                    const tracker::MarkSet& marks);
 
 // Nothing if the bytes are not valid, or of other options.
 std::optional<ScanInput> decode_unfinished_input(std::string_view bytes, const ScanOptions& options);

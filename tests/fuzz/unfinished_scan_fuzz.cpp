@@ -29,8 +29,8 @@ std::string options_of(const ScanOptions& options) {
   const ScanInput empty;
   ScanInput other;
   other.book[{"peer", {}}] = {};
-  const std::string one = encode_unfinished_input(options, empty);
-  const std::string two = encode_unfinished_input(options, other);
+  const std::string one = encode_unfinished_input(options, empty, empty.marks);
+  const std::string two = encode_unfinished_input(options, other, other.marks);
   return {one.begin(), std::ranges::mismatch(one, two).in1};
 }
 
@@ -42,7 +42,7 @@ void check_input(std::string_view bytes) {
     return decode_unfinished_input(before + std::string(bytes), options);
   }();
   if (!found) return;
-  const auto again = decode_unfinished_input(encode_unfinished_input(options, *found), options);
+  const auto again = decode_unfinished_input(encode_unfinished_input(options, *found, found->marks), options);
   require(again && are_same(*again, *found), "what was found survives the next kill");
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "scanner/store/directory_store.h"
 #include "scanner/walk/unfinished_scan.h"
 #include "tests/scanner/feed_copies.h"
+#include "tests/scanner/file_copy.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -66,6 +69,16 @@ class CommittedWalkTest : public ScannedNode {
   bool stop_after(int reads) {
     reader.before_read = [this, left = reads](std::string_view) mutable {
       if (left-- == 0) stop.request_stop();
+    };
+    const auto report = try_scan();
+    reader.before_read = nullptr;
+    stop = {};
+    return !report;
+  }
+
+  bool stop_at(const std::string& path) {
+    reader.before_read = [this, path](std::string_view at) {
+      if (at == path) stop.request_stop();
     };
     const auto report = try_scan();
     reader.before_read = nullptr;
@@ -235,6 +248,105 @@ TEST_F(CommittedWalkTest, DamagedProgress_AllIsWalked) {
   ASSERT_TRUE(stop_after(3));
   database->handle().exec("UPDATE settings SET value = x'07' WHERE key = 'unfinished'");
   EXPECT_TRUE(scan().record.walked_everything);
+  expect_exact();
+  FeedRange range;
+  range.since = 1;
+  EXPECT_FALSE(read_changes(*database, range, [](const FeedEntry&) { return true; }).value())
+      << "consumers start over: what that scan did is not known";
+}
+
+// Its times and its signature would be those that an audit finds.
+TEST_F(CommittedWalkTest, DirectoryThatTheAuditFound_IsNotTakenAsWhole) {
+  options.audit_period = std::chrono::hours(1);
+  for (const char* path : {"d/a/f", "d/c/f", "k/f"}) make_file(path);
+  scan();
+  make_file("d/new/f", 1000);  // without a mark
+  make_file("d/a/f", 20);
+  clock.advance(std::chrono::hours(2));
+  ASSERT_TRUE(stop_at("d/new"));
+  forget_input();
+  scan();
+  EXPECT_FALSE(has_resumed);
+  expect_exact();
+}
+
+// Its times say that it was not changed since before the last scan.
+TEST_F(CommittedWalkTest, DirectoryOfALateMark_IsNotTakenAsWhole) {
+  reader.changes_times = true;
+  for (const bool is_resumed : {false, true}) {
+    remove("");
+    make_directory("");
+    for (const char* path : {"top/d/a/x/f", "top/d/c/f", "k/f"}) make_file(path);
+    options.full = true;
+    scan();
+    options.full = false;
+    make_file("top/d/new/f", 1000);
+    clock.advance(std::chrono::hours(2));
+    scan();
+    mark("top/d/new/f", MarkKind::file);
+    ASSERT_TRUE(stop_at("top/d/new"));
+    if (!is_resumed) forget_input();
+    if (is_resumed) {
+      ASSERT_TRUE(stop_at("top/d"));
+    }
+    EXPECT_EQ(scan().record.errors, 0U);
+    EXPECT_EQ(has_resumed, is_resumed);
+    expect_exact();
+  }
+}
+
+TEST_F(CommittedWalkTest, StoppedAgainBeforeItsPlace_TheScanLosesNothing) {
+  for (int top = 0; top < 8; ++top) {
+    for (const char* below : {"a", "b"}) make_file("data/" + std::to_string(top) + "/" + below + "/f");
+  }
+  ASSERT_TRUE(stop_at("data/6/a"));
+  for (const char* path : {"data/6", "data", ""}) ASSERT_TRUE(stop_at(path));
+  scan_counting_reads();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_EQ(reader.read_paths, (std::multiset<std::string>{"", "data", "data/6", "data/6/a", "data/6/b",
+                                                           "data/7", "data/7/a", "data/7/b"}));
+  expect_exact();
+}
+
+TEST_F(CommittedWalkTest, FileFeedHalfOn_IsOffToReaders) {
+  make_tree();
+  options.file_feed = false;
+  scan();
+  options.file_feed = true;
+  ASSERT_TRUE(stop_at("g"));
+  EXPECT_FALSE(keeps_files(*database).value());
+  scan();
+  EXPECT_TRUE(keeps_files(*database).value());
+}
+
+TEST_F(CommittedWalkTest, RolledBackDrive_ItsWalkIsResumed) {
+  make_tree();
+  write_file(on_drive(".spoor/last-scan"), 0);
+  stamp_drive = [&](const std::filesystem::path& drive, const std::string& stamp, const std::string& before) {
+    std::ofstream(drive / ".spoor/last-scan") << stamp << ' ' << before << '\n';
+    return true;
+  };
+  scan();
+  write_file(on_drive(".spoor/last-scan"), 0);
+  ASSERT_TRUE(stop_at("g/h"));
+  scan_counting_reads();
+  EXPECT_TRUE(has_resumed);
+  EXPECT_FALSE(was_read("a"));
+  EXPECT_TRUE(was_read("k"));
+}
+
+// No directory with links is read any more: those that were read count in the end.
+TEST_F(CommittedWalkTest, LinksOfAFirstScan_CountOnceAfterAStop) {
+  make_tree();
+  for (const char* path : {"a/one", "a/b/two", "g/three"})
+    std::filesystem::create_hard_link(on_drive("a/f"), on_drive(path));
+  ASSERT_TRUE(stop_at("k"));
+  scan_counting_reads();
+  EXPECT_FALSE(was_read("a/b"));
+  expect_exact();
+  make_file("a/b/f", 5);
+  mark("a/b");
+  scan();
   expect_exact();
 }
 

@@ -42,7 +42,7 @@ std::string encoded(const tracker::MarkSet& marks) {
 }
 
 std::optional<ScanInput> round_trip(const ScanInput& input) {
-  return decode_unfinished_input(encode_unfinished_input(some_options(), input), some_options());
+  return decode_unfinished_input(encode_unfinished_input(some_options(), input, input.marks), some_options());
 }
 
 void expect_same(const std::optional<ScanInput>& found, const ScanInput& expected) {
@@ -77,7 +77,7 @@ TEST(UnfinishedScanTest, MarksOfManyPeers_StayApart) {
 }
 
 TEST(UnfinishedScanTest, InputOfOtherOptions_IsNotFound) {
-  const std::string bytes = encode_unfinished_input(some_options(), some_input());
+  const std::string bytes = encode_unfinished_input(some_options(), some_input(), some_input().marks);
   const auto is_found_with = [&](auto change) {
     ScanOptions options = some_options();
     change(options);
@@ -105,7 +105,7 @@ TEST(UnfinishedScanTest, Progress_RoundTrips) {
 }
 
 TEST(UnfinishedScanTest, TornBytes_AreRefused) {
-  const std::string input = encode_unfinished_input(some_options(), some_input());
+  const std::string input = encode_unfinished_input(some_options(), some_input(), some_input().marks);
   for (std::size_t at = 0; at < input.size(); ++at)
     EXPECT_FALSE(decode_unfinished_input(input.substr(0, at), some_options())) << at;
   EXPECT_FALSE(decode_unfinished_input(input + "x", some_options()));
