@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 
 class DamagedDatabaseTest : public ScannedNode {
  protected:
+  DamagedDatabaseTest() { commits_each = 24; }  // scans of hundreds of directories
+
   fs::path file() const { return UsageDatabase::file_in(temp.path()); }
   fs::path log() const { return temp / "scan.db-wal"; }
 

@@ -170,7 +170,7 @@ void ScannedNode::mark(const std::string& path, tracker::MarkKind kind) {
 base::Result<ScanReport> ScannedNode::try_scan() {
   const auto peers = database->peers();
   if (!peers) return peers.error();
-  const bool commits = commits_as_it_goes && (resumes || ++scans_ % 4 == 0);
+  const bool commits = resumes || ++scans_ % commits_each == 0;
   options.commit_every = commits ? std::chrono::hours(0) : std::chrono::hours(1'000'000);
   auto found = find_unfinished();
   has_resumed = found.has_value();

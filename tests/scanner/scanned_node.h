@@ -132,8 +132,8 @@ class ScannedNode : public ::testing::Test {
   // Called with what a scan was told, before it begins.
   std::function<void(ScanInput&)> adjust_input;
   bool partial = false;
-  bool merges = true;              // the rows put apart, after every third scan
-  bool commits_as_it_goes = true;  // after each step, in every fourth scan, and where `resumes`
+  bool merges = true;    // the rows put apart, after every third scan
+  int commits_each = 8;  // scan of so many, at each step; and each one where `resumes`
   bool resumes = false;
   bool has_resumed = false;  // the last scan: it knows nothing of changes after the one it went on with began
   std::size_t start_level = 0;
