@@ -218,8 +218,7 @@ class Scan {
   }
 
   base::Result<> commit_so_far() {
-    const auto checked = check_again(false);
-    if (!checked) return checked;
+    if (auto checked = check_again(false); !checked) return checked;
     const auto has_input = keep_input();
     if (!has_input) return has_input.error();
     if (!*has_input) {
