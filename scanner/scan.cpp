@@ -195,12 +195,13 @@ class Scan {
     const bool everything = report_.record.walked_everything;
     const auto differing = audit_.run(drives_, everything);
     if (!differing) return differing.error();
-    if (differing->empty()) return ScanPlan(context_.input.marks, everything);
-    marks_ = context_.input.marks;
-    marks_.merge(differing->marks());
-    has_audit_marks_ = true;
-    has_kept_input_ = false;
-    return ScanPlan(marks_, everything);
+    if (!differing->empty()) {
+      with_audit_ = context_.input.marks;
+      with_audit_.merge(differing->marks());
+      marks_ = &with_audit_;
+      has_kept_input_ = false;
+    }
+    return ScanPlan(*marks_, everything);
   }
 
   base::Result<> walk(const ScanPlan& plan) {
@@ -247,8 +248,7 @@ class Scan {
   // That of a resumed scan is there. Returns whether it is now: one that is too large for a row is not kept.
   base::Result<bool> keep_input() {
     if (has_kept_input_ || context_.is_resumed) return true;
-    const std::string bytes = encode_unfinished_input(context_.options, context_.input,
-                                                      has_audit_marks_ ? marks_ : context_.input.marks);
+    const std::string bytes = encode_unfinished_input(context_.options, context_.input, *marks_);
     if (bytes.size() > input_bytes_max) return false;
     if (auto kept = transaction_.set_setting(unfinished_input_key, bytes); !kept) return kept.error();
     has_kept_input_ = true;
@@ -335,8 +335,8 @@ class Scan {
   WalkContext context_;
   std::vector<KnownDrive> drives_;
   ScanAudit audit_;
-  tracker::MarkSet marks_;  // with what the audit found, if that is anything
-  bool has_audit_marks_ = false;
+  const tracker::MarkSet* marks_ = &context_.input.marks;  // that are walked
+  tracker::MarkSet with_audit_;  // the same and what the audit found, if that is anything
   std::string unfinished_reason_;
   std::deque<DriveWalk> walks_;
   base::SteadyTime committed_at_ = context_.environment.clock.steady_now();

@@ -95,7 +95,7 @@ base::Result<> Audit::visit_rows(StoredTree& tree, std::uint64_t count) {
 // Of a long audit, the input of the scan is committed.
 base::Result<bool> Audit::has_time() {
   const base::SteadyTime now = context_.environment.clock.steady_now();
-  if (!is_long_ && context_.commit_so_far && now >= keep_from_ && now < until_) {
+  if (!is_long_ && now >= keep_from_ && now < until_) {
     is_long_ = true;
     if (auto committed = context_.commit_so_far(); !committed) return committed.error();
   }

@@ -106,8 +106,7 @@ DirectoryRow OpenDirectory::row_so_far(const OpenDirectory* below, const Directo
     DirectoryRow kept = *before_;  // of what was neither due nor is gone
     kept.remove_child(gone);
     ++kept.directories;  // it is no child itself
-    kept.pending -= before_->itself_pending() ? 1U : 0U;
-    kept.mount_points -= before_->state == DirectoryState::mount_point ? 1U : 0U;
+    kept.set_state(DirectoryState::ok);
     kept.replace_own({.mtime_ns = std::numeric_limits<std::int64_t>::min()});
     const std::int64_t newest = before_->subtree.mtime_ns;
     const bool may_be_gone = gone.subtree.mtime_ns >= newest || before_->own.mtime_ns >= newest;

@@ -33,7 +33,7 @@ WalkPlanner::WalkPlanner(WalkContext& context, const ScanPlan& plan, DriveRows& 
                                      .taker_reads = !context.has_other_drives()}) {}
 
 bool WalkPlanner::would_wait() const {
-  if (stack_.open.empty() || stack_.open.back()->due.empty()) return false;
+  if (stack_.open.back()->due.empty()) return false;
   const DueDirectory& next = stack_.open.back()->due.front();
   return next.ticket && !read_ahead_.is_ready(*next.ticket);
 }

@@ -26,10 +26,6 @@ class CommittedWalkTest : public ScannedNode {
  protected:
   explicit CommittedWalkTest(std::vector<std::string> drives = {"drive"}) : ScannedNode(std::move(drives)) {
     trust_times();
-    commits_each_step();
-  }
-
-  void commits_each_step() {
     resumes = true;  // which commits at each step
     adjust_input = [this](ScanInput& input) { EXPECT_EQ(input.is_resumed, has_resumed); };
   }
@@ -69,16 +65,6 @@ class CommittedWalkTest : public ScannedNode {
   bool stop_after(int reads) {
     reader.before_read = [this, left = reads](std::string_view) mutable {
       if (left-- == 0) stop.request_stop();
-    };
-    const auto report = try_scan();
-    reader.before_read = nullptr;
-    stop = {};
-    return !report;
-  }
-
-  bool stop_at(const std::string& path) {
-    reader.before_read = [this, path](std::string_view at) {
-      if (at == path) stop.request_stop();
     };
     const auto report = try_scan();
     reader.before_read = nullptr;
@@ -361,11 +347,7 @@ TEST_F(CommittedWalkOfTwoDrivesTest, DriveReplacedAfterAnUnfinishedScan_TheOther
   write_file(on_drive("z/f", 0), 10);
   scan();
   for (const char* path : {"a", "b", "c"}) mark(path);
-  reader.before_read = [&](std::string_view path) {
-    if (path == "c") stop.request_stop();
-  };
-  ASSERT_FALSE(try_scan());
-  stop = {};
+  ASSERT_TRUE(stop_at("c"));
   write_file(on_drive("a/unmarked", 1), 1000);
   options.full = true;
   reader.before_read = [&](std::string_view path) {

@@ -201,14 +201,9 @@ TEST_F(HardLinkScanTest, StoppedAndResumedScan_HasExactTotals) {
   }
   options.full = true;
   for (const std::string last : {"a/y", "b/z", "c"}) {
-    reader.before_read = [&](std::string_view path) {
-      if (path == last) stop.request_stop();
-    };
-    ASSERT_FALSE(try_scan());
-    stop = {};
+    ASSERT_TRUE(stop_at(last));
     options.full = false;
   }
-  reader.before_read = nullptr;
   const ScanReport report = scan_counting_reads();
   EXPECT_TRUE(has_resumed);
   EXPECT_FALSE(was_read("a/x")) << "what was walked is not read again";
@@ -225,12 +220,7 @@ TEST_F(HardLinkScanTest, FileGrowsWhileScanIsStopped_ScanAfterResumeHasNewSize) 
   make_directory("b");
   scan();
   mark("", MarkKind::tree);
-  reader.before_read = [&](std::string_view path) {
-    if (path == "b") stop.request_stop();
-  };
-  ASSERT_FALSE(try_scan());
-  stop = {};
-  reader.before_read = nullptr;
+  ASSERT_TRUE(stop_at("b"));
   std::filesystem::resize_file(on_drive("one"), 5000);
   mark_file("one");
   EXPECT_GT(scan().dirs_replayed, 0U) << "a, with the old size";

@@ -137,12 +137,7 @@ TEST_P(PlannedWalkTest, ManyMarkedInManyDirectories_AreReadOnce) {
 
 TEST_P(PlannedWalkTest, StoppedAndResumed_ReadsTheRest) {
   for (const char* path : {"a/file", "a/b/file", "a/b/c/d/file", "a/b/e/file", "z/file"}) change(path);
-  reader.before_read = [&](std::string_view path) {
-    if (path == "a/b/c/d") stop.request_stop();
-  };
-  EXPECT_FALSE(try_scan());
-  reader.before_read = nullptr;
-  stop = {};
+  EXPECT_TRUE(stop_at("a/b/c/d"));
   resumes = true;
   scan();
   expect_exact();

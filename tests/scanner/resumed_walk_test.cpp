@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "scanner/errors.h"
 #include "tests/scanner/scanned_node.h"
 
 namespace spoor::scanner {
@@ -29,15 +28,8 @@ class ResumedWalkTest : public ScannedNode {
 
   // The directory of that path is the last that is begun.
   void end_at(const std::string& last) {
-    reader.before_read = [&](std::string_view path) {
-      if (path == last) stop.request_stop();
-    };
     reader.read_paths.clear();
-    const auto report = try_scan();
-    reader.before_read = nullptr;
-    stop = {};
-    ASSERT_FALSE(report);
-    EXPECT_EQ(report.error().code, Errc::interrupted);
+    ASSERT_TRUE(stop_at(last));
     EXPECT_TRUE(was_read(last));
   }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "scanner/errors.h"
 #include "tracker/paths/path.h"
 
 namespace spoor::scanner {
@@ -213,6 +214,16 @@ ScanReport ScannedNode::scan() {
   auto report = try_scan();
   EXPECT_TRUE(report) << report.error().message;
   return report ? *report : ScanReport();
+}
+
+bool ScannedNode::stop_at(const std::string& path) {
+  reader.before_read = [this, path](std::string_view at) {
+    if (at == path) stop.request_stop();
+  };
+  const auto report = try_scan();
+  reader.before_read = nullptr;
+  stop = {};
+  return !report && report.error().code == Errc::interrupted;
 }
 
 ScanReport ScannedNode::scan_counting_reads() {

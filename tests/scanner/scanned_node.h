@@ -98,6 +98,9 @@ class ScannedNode : public ::testing::Test {
   // The same, which has to succeed.
   ScanReport scan();
 
+  // Scans until this directory is about to be read; returns whether the scan was stopped.
+  bool stop_at(const std::string& path);
+
   // Like scan(), with read_paths of this scan alone.
   ScanReport scan_counting_reads();
   bool was_read(const std::string& path) const { return reader.read_paths.contains(path); }
