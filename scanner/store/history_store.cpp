@@ -1,8 +1,15 @@
 #include "scanner/store/history_store.h"
 
 #include <SQLiteCpp/Column.h>
+#include <fmt/core.h>
 
+#include <algorithm>
+#include <limits>
+#include <system_error>
 #include <utility>
+
+#include "scanner/store/checksum_vfs.h"
+#include "scanner/store/database_schema.h"
 
 namespace spoor::scanner {
 namespace {
@@ -17,6 +24,84 @@ CREATE TABLE history(
 CREATE UNIQUE INDEX history_names ON history(parent, name);
 CREATE INDEX history_gone ON history(gone_at) WHERE gone_at IS NOT NULL;
 )sql";
+
+// The first row is the root; its name is known even if the row cannot be read.
+constexpr const char* add_root_if_missing =
+    "INSERT OR IGNORE INTO history VALUES(1, 0, x'', 0, 0, 0, NULL, x'')";
+constexpr const char* erase_unreachable = R"sql(
+WITH RECURSIVE reachable(id) AS (
+  SELECT id FROM history WHERE parent = 0
+  UNION SELECT history.id FROM history JOIN reachable ON history.parent = reachable.id
+)
+DELETE FROM history WHERE id NOT IN reachable
+)sql";
+
+constexpr std::int64_t id_max = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr int busy_timeout_ms = 10'000;
+
+bool is_damage(const SQLite::Exception& exception) {
+  const int code = exception.getErrorCode() & 0xff;
+  return code != SQLITE_BUSY && code != SQLITE_NOMEM;
+}
+
+// Reads the rows of a damaged table by id, and skips those that cannot be read.
+class DamagedRows {
+ public:
+  explicit DamagedRows(SQLite::Database& database)
+      : query_(database, "SELECT id, parent, name, gone_at, points FROM history WHERE id > ?1 ORDER BY id") {}
+
+  bool is_whole() const { return is_whole_; }
+
+  // Goes to the next row. False at the end.
+  bool step() {
+    for (;;) {
+      try {
+        if (!std::exchange(is_open_, true)) query_.bind(1, last_ + skipped_);
+        if (!query_.step()) return false;
+        last_ = query_.number(0);
+        skipped_ = 0;
+        return true;
+      } catch (const SQLite::Exception& exception) {
+        if (!is_damage(exception)) throw;
+        is_whole_ = false;
+        query_.reset();
+        is_open_ = false;
+        // A damaged page holds many rows.
+        skipped_ = std::max<std::int64_t>(2 * skipped_, 1);
+        if (skipped_ > id_max - last_) return false;
+      }
+    }
+  }
+  const SqliteStatement& row() const { return query_; }
+  void skip() { is_whole_ = false; }
+
+ private:
+  SqliteStatement query_;
+  std::int64_t last_ = 0;
+  std::int64_t skipped_ = 0;
+  bool is_open_ = false;
+  bool is_whole_ = true;
+};
+
+// Adds the rows to an empty table. Returns the time of the first point; nothing without points.
+std::optional<std::int64_t> copy_rows(DamagedRows& from, SQLite::Database& to) {
+  std::optional<std::int64_t> since;
+  SqliteStatement add(to, "INSERT OR IGNORE INTO history VALUES(?1, ?2, ?3, 0, 0, 0, ?4, ?5)");
+  while (from.step()) {
+    const SqliteStatement& row = from.row();
+    const auto points = decode_points(row.blob(4));
+    if (!points) {
+      from.skip();
+      continue;
+    }
+    if (!points->empty()) since = std::min(since.value_or(points->front().at), points->front().at);
+    const SqliteStatement::Use use(add, row.number(0), row.number(1), row.blob(2));
+    if (!row.is_null(3)) add.bind(4, row.number(3));
+    add.bind(5, row.blob(4));
+    add.run();
+  }
+  return since;
+}
 
 }  // namespace
 
@@ -37,6 +122,36 @@ void drop_history_tables(SQLite::Database& database) { database.exec("DROP TABLE
 
 bool has_history_tables(SQLite::Database& database) {
   return database.execAndGet("SELECT count(*) FROM sqlite_master WHERE name = 'history'").getInt() > 0;
+}
+
+CopiedHistory copy_history(const std::filesystem::path& from, SQLite::Database& to) {
+  std::error_code failure;
+  if (!std::filesystem::exists(from, failure) && !failure) return {};
+  std::optional<SQLite::Database> source;
+  try {
+    source.emplace(from.native(), SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms,
+                   checksum_vfs());
+    if (!has_history_tables(*source)) return {};
+  } catch (const SQLite::Exception& exception) {
+    if (!is_damage(exception)) throw;
+    return {.is_whole = false};
+  }
+  create_history_tables(to);
+  DamagedRows rows(*source);
+  const auto since = copy_rows(rows, to);
+  if (!since) {
+    drop_history_tables(to);
+    return {.is_whole = rows.is_whole()};
+  }
+  to.exec(add_root_if_missing);
+  to.exec(erase_unreachable);
+  std::uint64_t directories = 0;
+  std::uint64_t points = 0;
+  for (SqliteStatement kept(to, "SELECT points FROM history"); kept.step(); ++directories)
+    points += decode_points(kept.blob(0)).value_or(HistoryPoints()).size();
+  put_setting(to, history_since_key, std::to_string(*since));
+  put_setting(to, history_counts_key, fmt::format("{} {} 0", directories, points));
+  return {.is_any = true, .is_whole = rows.is_whole()};
 }
 
 HistoryStore::HistoryStore(SQLite::Database& database)

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Database.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,14 @@
 #include "scanner/store/sqlite.h"
 
 namespace spoor::scanner {
+
+// Settings of the history (scanner/history/scan_history.h): the time of the first scan with one, the last
+// scan, the settings of that scan, how much is kept, and KnownDirectories of that scan.
+inline constexpr const char* history_since_key = "history_since";
+inline constexpr const char* history_scan_key = "history_scan";
+inline constexpr const char* history_settings_key = "history_settings";
+inline constexpr const char* history_counts_key = "history_counts";
+inline constexpr const char* history_known_key = "history_known";
 
 // What distinguishes a directory from another one of the same name, on one drive.
 struct HistoryIdentity {
@@ -84,6 +93,16 @@ class HistoryStore {
 void create_history_tables(SQLite::Database& database);
 void drop_history_tables(SQLite::Database& database);
 bool has_history_tables(SQLite::Database& database);
+
+// Copies what can be read of the history in the file `from`, a damaged database, to one that has none, and in
+// which a transaction is open: the next scan continues it. A directory below one that cannot be read is lost.
+// The identities of directories are not copied: their drives get other ids. Throws SQLite::Exception only if
+// writing fails, or the file is locked.
+struct CopiedHistory {
+  bool is_any = false;
+  bool is_whole = true;  // false, too, if it cannot be seen whether there is a history
+};
+CopiedHistory copy_history(const std::filesystem::path& from, SQLite::Database& to);
 
 // A query for the rows that match `rest`, and the row that it returns.
 std::string select_history(std::string_view rest);

@@ -105,6 +105,11 @@ std::string older_text(const std::filesystem::path& file) {
   return fmt::format("the scan database {} has the format of an older Spoor", file.native());
 }
 
+std::string history_text(const CopiedHistory& copied) {
+  if (!copied.is_any) return copied.is_whole ? "" : "; its history could not be read";
+  return copied.is_whole ? " with its history" : " with what could be read of its history";
+}
+
 constexpr std::string_view select_scans =
     "SELECT id, started_at_ns, finished_at_ns, cycle, walked_everything, partial, reason, dirs_walked, "
     "dirs_skipped, dirs_changed, dirs_new, dirs_deleted, files, bytes, errors, audited, missed FROM scans ";
@@ -166,9 +171,14 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
   auto database = open(rebuilt_of(file));
   if (!database) return database;
-  auto noted = guarded("write a setting", *database->database_, [&] {
-    put_setting(*database->database_, rebuilt_key,
-                fmt::format("{}; it was set aside as {} and is rebuilt", found, aside_of(file).native()));
+  auto noted = guarded("begin a rebuild", *database->database_, [&] {
+    SQLite::Transaction transaction(*database->database_, SQLite::TransactionBehavior::IMMEDIATE);
+    const std::string history = history_text(copy_history(file, *database->database_));
+    put_setting(
+        *database->database_, rebuilt_key,
+        fmt::format("{}; it was set aside as {} and is rebuilt{}", found, aside_of(file).native(), history));
+    require_space(*database->database_);
+    transaction.commit();
   });
   return noted ? std::move(database) : noted.error();
 }
@@ -193,20 +203,26 @@ base::Result<UsageDatabase> UsageDatabase::finish_rebuild(const std::filesystem:
 
 base::Result<std::optional<UsageDatabase>> UsageDatabase::resume_rebuild(const std::filesystem::path& file) {
   using Begun = std::optional<UsageDatabase>;
-  std::error_code failure;
-  if (!std::filesystem::exists(rebuilt_of(file), failure) && !failure) {
-    const auto dropped = drop_rebuilt(file);  // files left by a killed process
+  const auto drop = [&]() -> base::Result<Begun> {
+    const auto dropped = drop_rebuilt(file);
     return dropped ? Begun() : base::Result<Begun>(dropped.error());
-  }
+  };
+  std::error_code failure;
+  if (!std::filesystem::exists(rebuilt_of(file), failure) && !failure) return drop();  // what is beside it
   auto rebuilt = open(rebuilt_of(file));
   const auto committed = rebuilt ? rebuilt->scans(1) : rebuilt.error();
   if (!committed) {
     if (!is_beyond_use(committed.error())) return committed.error();
     rebuilt = committed.error();  // closed
-    if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
-    return Begun();
+    return drop();
   }
-  if (committed->empty()) return Begun(*std::move(rebuilt));
+  if (committed->empty()) {
+    const auto reason = rebuilt->setting(rebuilt_key);
+    if (!reason) return reason.error();
+    if (*reason) return Begun(*std::move(rebuilt));
+    rebuilt->database_.reset();  // killed before begin_rebuild() had copied the history
+    return drop();
+  }
   auto placed = finish_rebuild(file, *std::move(rebuilt));
   return placed ? Begun() : base::Result<Begun>(placed.error());
 }
@@ -273,6 +289,15 @@ base::Result<std::string> UsageDatabase::own_marks_of() {
 
 base::Result<std::optional<std::string>> UsageDatabase::setting(std::string_view key) {
   return guarded("read a setting", *database_, [&] { return text_setting(*database_, key); });
+}
+
+base::Result<> UsageDatabase::replace_setting(std::string_view key, std::string_view value) {
+  return guarded("write a setting", *database_, [&] {
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    put_setting(*database_, key, value);
+    count_commit(*database_);
+    transaction.commit();
+  });
 }
 
 base::Result<std::size_t> UsageDatabase::start_level() {

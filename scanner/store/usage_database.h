@@ -35,13 +35,6 @@ struct StoredDrive {
 inline constexpr const char* start_level_key = "start_level";
 inline constexpr const char* own_marks_key = "own_marks";
 inline constexpr const char* rebuilt_key = "rebuilt_because";  // the reason given to begin_rebuild()
-// Of the history (scanner/history/scan_history.h): the time of the first scan with one, the last scan, the
-// settings of that scan, how much is kept, and KnownDirectories of that scan.
-inline constexpr const char* history_since_key = "history_since";
-inline constexpr const char* history_scan_key = "history_scan";
-inline constexpr const char* history_settings_key = "history_settings";
-inline constexpr const char* history_counts_key = "history_counts";
-inline constexpr const char* history_known_key = "history_known";
 // Of a scan that has not ended (scanner/walk/unfinished_scan.h).
 inline constexpr const char* unfinished_key = "unfinished";
 inline constexpr const char* unfinished_input_key = "unfinished_input";
@@ -93,6 +86,8 @@ class UsageDatabase {
   // ScanOptions::own_marks_of of the last scan.
   base::Result<std::string> own_marks_of();
   base::Result<std::optional<std::string>> setting(std::string_view key);
+  // Durably, between two scans. By the holder of the scan lock.
+  base::Result<> replace_setting(std::string_view key, std::string_view value);
 
   // Newest first. A reason longer than `reason_bytes_max` is cut there, and "..." is appended.
   base::Result<std::vector<ScanRecord>> scans(std::size_t count_max,
