@@ -11,10 +11,12 @@
 #include <system_error>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "config/units.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
 #include "scanner/report_json.h"
@@ -30,7 +32,8 @@ using scanner::FeedEntry;
 constexpr std::size_t page_bytes = std::size_t{32} << 20U;
 
 struct ChangesFlags {
-  std::optional<std::uint64_t> since;
+  std::string since;                   // a time
+  std::optional<std::uint64_t> after;  // a scan
   std::optional<std::uint64_t> until;
   std::string consumer;
   std::string drive;
@@ -104,7 +107,7 @@ class ChangesCommand {
     if (flags_.latest) return print_latest(database, latest);
     if (flags_.consumers) return print_consumers(database, latest);
     if (flags_.quiet) return move(database, latest);
-    const auto since = find_since(database);
+    const auto since = find_since(database, latest);
     if (!since) return start_over(database, latest);
     Printer printer(flags_);
     const scanner::FeedRange range{.since = *since,
@@ -176,10 +179,30 @@ class ChangesCommand {
                   fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until)};
   }
 
+  // The last scan that ended before this time; 0 if none is known.
+  static std::uint64_t last_scan_before(scanner::UsageDatabase& database, base::WallTime time) {
+    constexpr std::size_t all = 1'000'000;
+    constexpr std::size_t no_reasons = 0;
+    for (const scanner::ScanRecord& scan : or_fail(database.scans(all, no_reasons))) {
+      if (scan.finished_at <= time) return scan.id;
+    }
+    return 0;
+  }
+
   // Nothing for a consumer that has no position yet.
-  std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database) const {
-    if (flags_.since) return flags_.since;
+  std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database, std::uint64_t latest) const {
+    if (flags_.after) return flags_.after;
+    if (!flags_.since.empty()) {
+      if (const auto scan = base::parse_number<std::uint64_t>(flags_.since)) return scan;  // as in 1.0.0
+      const auto time =
+          or_fail(config::parse_since(flags_.since, base::SystemClock().wall_now()), exit_usage);
+      return std::min(last_scan_before(database, time), flags_.until.value_or(latest));
+    }
     if (flags_.everything) return 0;
+    if (flags_.consumer.empty()) {
+      const std::uint64_t until = std::min(latest, flags_.until.value_or(latest));
+      return until - std::min<std::uint64_t>(until, 1);
+    }
     const auto id = or_fail(scanner::feed_id(database));
     return or_fail(open_consumers().position(flags_.consumer, id));
   }
@@ -187,14 +210,17 @@ class ChangesCommand {
   // The consumer has to read everything. With --commit it continues after the last scan, or after --until.
   void start_over(scanner::UsageDatabase& database, std::uint64_t latest) const {
     if (!flags_.commit) {
-      throw Failure{exit_start_over,
-                    "the changes since then are not kept: take everything (with --consumer NAME --commit "
-                    "first, so that nothing is missed)"};
+      const bool is_new = !flags_.consumer.empty() && !or_fail(open_consumers().find(flags_.consumer));
+      const std::string why = is_new ? fmt::format("consumer '{}' is new", flags_.consumer)
+                                     : "the changes since then are not kept";
+      throw Failure{exit_start_over, why +
+                                         ": copy everything once (with --consumer NAME --commit first, so "
+                                         "that nothing is missed)"};
     }
     latest = std::min(latest, flags_.until.value_or(latest));
     commit(database, latest);
     throw Failure{exit_start_over,
-                  fmt::format("take everything now; '{}' continues from scan {}", flags_.consumer, latest)};
+                  fmt::format("copy everything once; '{}' continues from scan {}", flags_.consumer, latest)};
   }
 
   void commit(scanner::UsageDatabase& database, std::uint64_t scan) const {
@@ -223,9 +249,10 @@ std::string find_drive(const config::Config& config, const std::string& path) {
 
 void run(const GlobalOptions& global, ChangesFlags& flags) {
   refuse_url(global, "changes");
-  const int sources = int{flags.since.has_value()} + int{!flags.consumer.empty()} + int{flags.everything};
-  if (!flags.latest && !flags.consumers && sources != 1) {
-    throw Failure{exit_usage, "give either --since SCAN, --consumer NAME or --everything"};
+  const int sources = int{!flags.since.empty()} + int{flags.after.has_value()} +
+                      int{!flags.consumer.empty()} + int{flags.everything};
+  if (!flags.latest && !flags.consumers && sources > 1) {
+    throw Failure{exit_usage, "give one of --since TIME, --after SCAN, --consumer NAME and --everything"};
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
     throw Failure{exit_usage, "--commit and --forget need --consumer NAME"};
@@ -258,8 +285,13 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options) {
       "One directory a line, with a / at the end, for `rsync -a --delete --files-from=-`, which then copies\n"
       "each one's own entries; with --files, each file that is new or changed instead. Exit codes: 0 done; 1 "
       "failed; 2 wrong usage or configuration; 4 what changed\n"
-      "since then is not kept: nothing is printed, take everything.");
-  command->add_option("--since", flags->since, "Lists the changes after this scan")->type_name("SCAN");
+      "since then is not kept: nothing is printed, copy everything once.");
+  command
+      ->add_option("--since", flags->since,
+                   "Lists what scans found since then: 2d, yesterday, 2026-11-21 or 2026-11-21T04:05:06Z "
+                   "(default: what the last scan found)")
+      ->type_name("TIME");
+  command->add_option("--after", flags->after, "Lists the changes after this scan")->type_name("SCAN");
   command->add_option("--until", flags->until, "The last scan to list (default: the latest scan)")
       ->type_name("SCAN");
   command->add_option("--consumer", flags->consumer, "Lists what this consumer has not read yet")

@@ -15,7 +15,8 @@ void add_members_command(CLI::App& program, const GlobalOptions& options, int& c
 void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_scans_command(CLI::App& program, const GlobalOptions& options);
 void add_status_command(CLI::App& program, const GlobalOptions& options, int& code);
-void add_usage_command(CLI::App& program, const GlobalOptions& options);
+void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code);
+void add_cluster_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_doctor_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_drives_command(CLI::App& program, const GlobalOptions& options);

@@ -12,6 +12,9 @@
 
 namespace spoor::cli {
 
+// For the totals of the cluster: longer than a daemon waits for the members.
+inline constexpr std::chrono::seconds cluster_timeout{30};
+
 // Sends a command's requests to its daemon: that of --url, or else the local one.
 //
 // Not thread-safe.

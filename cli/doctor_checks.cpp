@@ -41,6 +41,7 @@ constexpr std::array checks{
     NamedCheck{"filters", Needs::daemon, check_filters},
     NamedCheck{"watch", Needs::daemon, check_watch},
     NamedCheck{"scan", Needs::daemon, check_scan},
+    NamedCheck{"limits", Needs::daemon, check_limits},
     NamedCheck{"clock", Needs::nothing, check_clock},
     NamedCheck{"peers", Needs::nothing, check_peers},
     NamedCheck{"names", Needs::nothing, check_names},

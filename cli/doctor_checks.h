@@ -78,6 +78,7 @@ void check_snapshot(const Facts& facts, Findings& findings);
 void check_filters(const Facts& facts, Findings& findings);
 void check_watch(const Facts& facts, Findings& findings);
 void check_scan(const Facts& facts, Findings& findings);
+void check_limits(const Facts& facts, Findings& findings);
 
 // Of the clock and of other nodes (doctor_cluster_checks.cpp). The same.
 void check_clock(const Facts& facts, Findings& findings);

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "cli/doctor_checks.h"
 #include "cli/format.h"
+#include "cli/usage_report.h"
 #include "config/derived.h"
 #include "scanner/report_json.h"
 
@@ -211,6 +212,17 @@ void check_scan(const Facts& facts, Findings& findings) {
   if (is_partial && scans.size() >= partial_scans_max) {
     findings.warning(fmt::format("the last {} scans were partial: a peer did not respond", scans.size()),
                      "changes that this peer knows are in no total", scan_command(facts));
+  }
+}
+
+void check_limits(const Facts& facts, Findings& findings) {
+  const auto limits = facts.daemon.status.body.value("limits", ordered_json::array());
+  for (const scanner::LimitState& state : scanner::limits_from_json(limits)) {
+    if (!state.is_exceeded()) continue;
+    const std::string of = state.limit.path.empty() ? "" : " " + shell_quoted(state.limit.path);
+    findings.warning(
+        exceeded_limit(state), "usage.limits asks for a warning; nothing is refused",
+        fmt::format("{} usage{}{}", facts.spoor, of, state.limit.of_cluster ? " --cluster" : ""));
   }
 }
 

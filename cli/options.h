@@ -20,7 +20,7 @@ enum ExitCode : int {
   exit_failed = 1,
   exit_usage = 2,          // wrong usage or configuration
   exit_in_part = 3,        // a peer or a directory was left for the next scan
-  exit_start_over = 4,     // the changes since then are not kept: take everything
+  exit_start_over = 4,     // the changes since then are not kept: copy everything once
   exit_scan_running = 75,  // EX_TEMPFAIL: another scan of this node is running
 };
 

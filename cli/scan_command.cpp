@@ -14,9 +14,11 @@
 #include "cli/format.h"
 #include "cli/scan_gather.h"
 #include "cli/scan_hook.h"
+#include "cli/scan_limits.h"
 #include "cli/scan_progress.h"
 #include "cli/scan_report.h"
 #include "cli/scan_walk.h"
+#include "cli/usage_report.h"
 #include "config/derived.h"
 #include "scanner/errors.h"
 #include "scanner/report_json.h"
@@ -195,10 +197,11 @@ class ScanCommand {
                          const GatheredMarks& answer, const scanner::ScanReport* resumed) const {
     scanner::ScanInput input = input_of(answer, stored);
     input.partial = input.partial || !walk.unwatched().empty();
-    const auto report = commit(walk, target, input);
+    auto report = commit(walk, target, input);
     if (!report) return report.error();
     const peer::Gathered& gathered = answer.gathered;
     const auto written = write_usage_file(config_, target.database, report->record.id);
+    auto unfinished = check_cluster_limits(global_, target.database, report->record.id, report->limits);
     print({.gathered = gathered,
            .levels = levels_,
            .report = &*report,
@@ -207,12 +210,19 @@ class ScanCommand {
            .full = flags_.full,
            .unwatched = walk.unwatched(),
            .note = joined(joined(answer.note, walk.note()), written)});
-    for (const std::string& warning : limit_warnings(report->limits)) print_error(warning);
+    for (const scanner::LimitState& state : report->limits) {
+      if (state.is_exceeded()) print_error(exceeded_limit(state));
+    }
     static_cast<void>(target.database.merge_rows());  // after a failure, the next scan does it
+    const auto commands = run_limit_commands(config_, target.database, report->limits);
+    unfinished.insert(unfinished.end(), commands.failures.begin(), commands.failures.end());
+    for (const std::string& failure : unfinished) print_error(failure);
+    if (commands.was_stopped) return exit_in_part;
     if (const auto hook = run_hook(target.database, report->record.id); !hook) {
       return fail(exit_in_part, hook.error().message);
     }
-    return static_cast<int>(!input.partial && !report->left_something() ? exit_done : exit_in_part);
+    const bool is_done = !input.partial && !report->left_something() && unfinished.empty();
+    return static_cast<int>(is_done ? exit_done : exit_in_part);
   }
 
   base::Result<scanner::ScanReport> commit(ScanWalk& walk, Target& target,

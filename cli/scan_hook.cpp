@@ -1,24 +1,30 @@
 #include "cli/scan_hook.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/printable.h"
 #include "cli/format.h"
 #include "cli/stop_on_signal.h"
+#include "cli/usage_report.h"
 #include "scanner/errors.h"
 #include "scanner/feed/change_feed.h"
 #include "scanner/feed/consumers.h"
@@ -35,6 +41,8 @@ constexpr std::size_t spare_bytes = 4'096;      // of the system's limit, reserv
 constexpr std::size_t argument_pages_max = 32;  // Linux's limit for one argument, its NUL included
 constexpr std::string_view everything_variable = "SPOOR_EVERYTHING=";
 constexpr std::string_view below_variable = "SPOOR_BELOW=";
+constexpr std::string_view limit_variables = "SPOOR_LIMIT_";
+constexpr std::chrono::seconds limit_command_max{60};
 
 // What may have changed in the directories that are passed to the command.
 enum class Extent {
@@ -45,16 +53,22 @@ enum class Extent {
 
 std::size_t argument_bytes(std::string_view argument) { return argument.size() + 1 + sizeof(char*); }
 
-std::vector<std::string> environment(Extent extent) {
-  std::vector<std::string> variables;
+// Of this process, with these in place of all that a hook may get.
+std::vector<std::string> environment(std::vector<std::string> variables) {
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string_view variable = *at;
-    if (!variable.starts_with(everything_variable) && !variable.starts_with(below_variable))
-      variables.emplace_back(variable);
+    const bool is_of_hook =
+        std::ranges::any_of(std::array{everything_variable, below_variable, limit_variables},
+                            [&](std::string_view ours) { return variable.starts_with(ours); });
+    if (!is_of_hook) variables.emplace_back(variable);
   }
-  if (extent == Extent::everything) variables.push_back(std::string(everything_variable) + "1");
-  if (extent == Extent::below) variables.push_back(std::string(below_variable) + "1");
   return variables;
+}
+
+std::vector<std::string> variables_of(Extent extent) {
+  if (extent == Extent::everything) return {std::string(everything_variable) + "1"};
+  if (extent == Extent::below) return {std::string(below_variable) + "1"};
+  return {};
 }
 
 // The bytes for the directories of one batch, within the system's limit for all arguments.
@@ -120,12 +134,19 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
-base::Result<pid_t> start(const std::string& command, const std::vector<std::string>& directories,
-                          Extent extent) {
+// What a command of the user gets.
+struct Call {
+  std::string command;                 // for the shell
+  std::vector<std::string> arguments;  // that follow it
+  std::vector<std::string> variables;
+  std::optional<std::chrono::seconds> time_max;  // then it is killed
+};
+
+base::Result<pid_t> start(const Call& call) {
   // The shell survives SIGTERM, to wait for the command.
-  std::vector<std::string> words{"sh", "-c", "trap : TERM; " + command + " \"$@\"", "sh"};
-  words.insert(words.end(), directories.begin(), directories.end());
-  std::vector<std::string> variables = environment(extent);
+  std::vector<std::string> words{"sh", "-c", "trap : TERM; " + call.command, "sh"};
+  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  std::vector<std::string> variables = environment(call.variables);
   const SpawnSettings settings;
   pid_t pid = -1;
   const int error = ::posix_spawn(&pid, "/bin/sh", settings.actions(), settings.attributes(),
@@ -134,11 +155,22 @@ base::Result<pid_t> start(const std::string& command, const std::vector<std::str
   return pid;
 }
 
+// Kills the group of the process after the time, unless it is destroyed before.
+std::jthread kill_after(std::chrono::seconds time, pid_t pid) {
+  return std::jthread([time, pid](const std::stop_token& ended) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, ended, time, [] { return false; });
+    if (!ended.stop_requested()) ::kill(-pid, SIGKILL);
+  });
+}
+
 // Returns the status of waitpid(2).
-int wait_for(pid_t pid, const std::stop_token& stop) {
+int wait_for(pid_t pid, const std::optional<std::chrono::seconds>& time_max, const std::stop_token& stop) {
   {
     const std::stop_callback pass_on(stop, [pid] { ::kill(-pid, SIGTERM); });
-    // WNOWAIT keeps the process id in use until `pass_on` can no longer signal it.
+    const auto killer = time_max ? std::optional(kill_after(*time_max, pid)) : std::nullopt;
+    // WNOWAIT keeps the process id in use until neither can signal it any longer.
     siginfo_t ended{};
     while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
     }
@@ -149,9 +181,29 @@ int wait_for(pid_t pid, const std::stop_token& stop) {
   return status;
 }
 
+base::Error canceled(const std::string& what) {
+  return {std::make_error_code(std::errc::operation_canceled), what};
+}
+
+// `what`, as "the hook", and the command name it in the error.
+base::Result<> run_call(std::string_view what, const std::string& command, const Call& call,
+                        const std::stop_token& stop) {
+  const auto pid = start(call);
+  if (!pid) return canceled(fmt::format("cannot run {} '{}': {}", what, command, pid.error().message));
+  const int status = wait_for(*pid, call.time_max, stop);
+  if (stop.stop_requested()) return canceled(fmt::format("stopped while {} '{}' was running", what, command));
+  if (WIFSIGNALED(status)) {
+    return canceled(
+        fmt::format("{} '{}' was killed by signal {}{}", what, command, WTERMSIG(status),
+                    call.time_max ? fmt::format("; it may take {} s", call.time_max->count()) : ""));
+  }
+  if (WEXITSTATUS(status) != 0)
+    return canceled(fmt::format("{} '{}' ended with code {}", what, command, WEXITSTATUS(status)));
+  return {};
+}
+
 base::Error hook_error(const std::string& what) {
-  return {std::make_error_code(std::errc::operation_canceled),
-          what + "; after the next scan, the hook receives all changes since its last success again"};
+  return canceled(what + "; after the next scan, the hook receives all changes since its last success again");
 }
 
 class HookRun {
@@ -208,19 +260,13 @@ class HookRun {
       error_ = hook_error("stopped before the hook received all changes");
       return;
     }
-    const auto pid = start(command_, directories, extent);
-    if (!pid) {
-      error_ = hook_error(fmt::format("cannot run the hook '{}': {}", command_, pid.error().message));
-      return;
-    }
-    const int status = wait_for(*pid, stop_);
-    if (stop_.stop_requested()) {
-      error_ = hook_error(fmt::format("stopped while the hook '{}' was running", command_));
-    } else if (WIFSIGNALED(status)) {
-      error_ = hook_error(fmt::format("the hook '{}' was killed by signal {}", command_, WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0) {
-      error_ = hook_error(fmt::format("the hook '{}' ended with code {}", command_, WEXITSTATUS(status)));
-    }
+    const auto done = run_call("the hook", command_,
+                               {.command = command_ + " \"$@\"",
+                                .arguments = directories,
+                                .variables = variables_of(extent),
+                                .time_max = std::nullopt},
+                               stop_);
+    if (!done) error_ = hook_error(done.error().message);
   }
 
   const std::string& command_;
@@ -265,6 +311,22 @@ base::Result<> run_scan_hook(const std::string& command, const std::filesystem::
   }
   if (run.error()) return *run.error();
   return consumers->commit({hook_consumer, *feed, scan, clock.wall_now()});
+}
+
+base::Result<> run_limit_command(const std::string& command, const std::string& node,
+                                 const scanner::LimitState& state, const std::stop_token& stop) {
+  const auto variable = [](std::string_view name, std::string_view value) {
+    return fmt::format("{}{}={}", limit_variables, name, value);
+  };
+  return run_call("usage.limit_command", command,
+                  {.command = command,
+                   .arguments = {},
+                   .variables = {variable("NODE", node), variable("PATH", state.limit.path),
+                                 variable("SCOPE", state.limit.of_cluster ? "cluster" : "node"),
+                                 variable("EXCEEDED", fmt::format("{}", fmt::join(state.exceeded(), " "))),
+                                 variable("TEXT", exceeded_limit(state))},
+                   .time_max = limit_command_max},
+                  stop);
 }
 
 }  // namespace spoor::cli

@@ -126,7 +126,7 @@ std::string audit_text(const scanner::ScanReport& report) {
                         with_commas(figures.missed));
   }
   if (report.audit.oldest_total) {
-    text += fmt::format("           no total is of before {}\n", base::iso_time(*report.audit.oldest_total));
+    text += fmt::format("           oldest total: {}\n", base::iso_time(*report.audit.oldest_total));
   }
   for (const std::string& path : report.audit.missed_paths) {
     text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : printable(path));
@@ -255,28 +255,6 @@ std::string scan_text(const ScanOutcome& outcome) {
   return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
                                 outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max)
                                                   : "incremental");
-}
-
-std::vector<std::string> limit_warnings(const std::vector<scanner::LimitState>& limits) {
-  std::vector<std::string> warnings;
-  for (const scanner::LimitState& state : limits) {
-    std::vector<std::string> reasons;
-    const scanner::UsageLimit& limit = state.limit;
-    if (state.exceeds_bytes())
-      reasons.push_back(fmt::format("{} of {}", human_bytes(state.bytes), human_bytes(limit.bytes)));
-    if (state.exceeds_files())
-      reasons.push_back(fmt::format("{} of {} files", with_commas(state.files), with_commas(limit.files)));
-    if (state.exceeds_growth()) {
-      const auto growth = static_cast<std::uint64_t>(*state.growth_per_day);
-      reasons.push_back(fmt::format("grown by {} of {} within a day", human_bytes(growth),
-                                    human_bytes(limit.growth_per_day)));
-    }
-    if (reasons.empty()) continue;
-    warnings.push_back(fmt::format("{} exceeds its limit: {}",
-                                   limit.path.empty() ? "(all)" : printable(limit.path),
-                                   fmt::join(reasons, ", ")));
-  }
-  return warnings;
 }
 
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans) {

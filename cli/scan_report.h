@@ -33,9 +33,6 @@ struct ScanOutcome {
 
 nlohmann::ordered_json scan_json(const ScanOutcome& outcome);
 
-// A sentence for each directory that exceeds a limit.
-std::vector<std::string> limit_warnings(const std::vector<scanner::LimitState>& limits);
-
 // Ends with a newline.
 std::string scan_text(const ScanOutcome& outcome);
 

@@ -168,7 +168,7 @@ std::vector<scanner::UsageLimit> ScanWalk::limits() const {
   std::vector<scanner::UsageLimit> limits;
   limits.reserve(config_.usage.limits.size());
   for (const config::UsageLimit& limit : config_.usage.limits)
-    limits.push_back({limit.path, limit.bytes, limit.files, limit.growth_per_day_bytes});
+    limits.push_back({limit.path, limit.bytes, limit.files, limit.growth_per_day_bytes, limit.cluster});
   return limits;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/printable.h"
 #include "cli/format.h"
+#include "cli/usage_report.h"
 
 namespace spoor::cli {
 namespace {
@@ -125,6 +126,22 @@ std::string membership_text(const ordered_json& membership) {
   return lines;
 }
 
+std::string limits_text(const ordered_json& limits) {
+  if (limits.empty()) return {};
+  std::string lines;
+  bool are_known = true;
+  try {
+    for (const scanner::LimitState& state : scanner::limits_from_json(limits)) {
+      if (state.is_exceeded()) lines += fmt::format("limit      {}\n", exceeded_limit(state));
+      are_known = are_known && state.is_known();
+    }
+  } catch (const ordered_json::exception&) {
+    return fmt::format("limits     {}\n", unknown);
+  }
+  if (!lines.empty()) return lines;
+  return fmt::format("limits     {}, none is {}exceeded\n", limits.size(), are_known ? "" : "known to be ");
+}
+
 std::string watch_text(const ordered_json& watch) {
   if (!watch.is_object()) return {};
   Table table({"watched drive", "events", "marks", "gaps", "last gap", ""}, {4, 5});
@@ -171,7 +188,7 @@ std::string status_text(const ordered_json& status) {
     lines +=
         fmt::format("           marks are NOT acknowledged: {}\n", base::printable(text(journal, "error")));
   }
-  lines += membership_text(member(status, "membership"));
+  lines += membership_text(member(status, "membership")) + limits_text(list(status, "limits"));
   return lines + '\n' + cycles_text(list(status, "cycles")) + watch_text(member(status, "watch")) +
          writers_text(list(status, "writers")) + peers_text(list(status, "peers"));
 }

@@ -7,15 +7,19 @@
 #include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/format.h"
@@ -23,6 +27,7 @@
 #include "config/derived.h"
 #include "config/units.h"
 #include "scanner/report_json.h"
+#include "scanner/store/history_query.h"
 #include "scanner/store/usage_database.h"
 #include "scanner/store/usage_query.h"
 #include "tracker/paths/path.h"
@@ -34,8 +39,13 @@ constexpr std::uint64_t lines_default = 20;                       // of a direct
 constexpr std::uint64_t depth_max = tracker::path_bytes_max / 2;  // no path is deeper
 
 struct UsageFlags {
-  std::string path;
+  std::vector<std::string> paths;
   std::uint64_t depth = 1;
+  bool human = false;  // changes nothing
+  bool summary = false;
+  bool with_header = true;  // of CSV
+  bool history = false;
+  std::optional<std::uint64_t> top;
   std::string sort = "size";
   std::optional<std::uint64_t> limit;
   std::optional<std::string> since;
@@ -45,9 +55,6 @@ struct UsageFlags {
   bool cluster = false;
   bool owner = false;
 };
-
-// Longer than a daemon waits for the members.
-constexpr std::chrono::seconds cluster_timeout{30};
 
 // $COLUMNS, or else the columns of the terminal; nothing if standard output is not a terminal.
 std::optional<std::size_t> output_columns() {
@@ -61,7 +68,7 @@ std::optional<std::size_t> output_columns() {
 
 scanner::UsageOptions query_options(const UsageFlags& flags) {
   scanner::UsageOptions options;
-  options.depth = flags.depth;
+  options.depth = flags.summary ? 0 : flags.depth;
   options.owners = flags.owner;
   options.order = scanner::parse_usage_order(flags.sort).value();
   const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv ? 0 : lines_default);
@@ -72,11 +79,18 @@ scanner::UsageOptions query_options(const UsageFlags& flags) {
 }
 
 std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
-  if (flags.owner) return flags.csv ? owners_csv(usage) : owners_text(usage);
-  if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1);
+  if (flags.owner) return flags.csv ? owners_csv(usage, flags.with_header) : owners_text(usage);
+  if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1, flags.with_header);
   const auto order = scanner::parse_usage_order(flags.sort).value();
-  if (flags.cluster) return usage_text(usage, order, output_columns(), "incomplete");
-  return usage_text(usage, order, output_columns());
+  return usage_text(usage, order, output_columns(), flags.cluster ? UsageScope::cluster : UsageScope::node);
+}
+
+// In a form that each version of the daemon knows.
+std::string since_query(const std::string& since) {
+  const auto time = config::parse_since(since, base::SystemClock().wall_now());
+  const bool is_duration = config::parse_duration(since).has_value();  // by the clock of the daemon
+  return "&since=" + boost::urls::encode(is_duration || !time ? since : base::iso_time(*time),
+                                         boost::urls::unreserved_chars);
 }
 
 void check_owners(const scanner::Usage& usage, const UsageFlags& flags) {
@@ -94,18 +108,22 @@ bool has_rest(const scanner::UsageEntry& entry) {
 // The daemon returns at most this many children of a directory; the others are summed in its rest.
 constexpr std::uint64_t children_of_daemon_max = 10'000;
 
-// The nodes whose totals are missing from the sums; empty if all are in them.
+// The nodes whose totals are missing from the sums, or old; empty if there are none.
 std::string missing_text(const nlohmann::ordered_json& json) {
   std::string missing;
   for (const auto& node : json.value("nodes", nlohmann::ordered_json::array())) {
     if (node.at("ok").get<bool>()) continue;
     const std::string name = node.at("name").get<std::string>();
     const std::string url = node.at("url").is_null() ? "" : node.at("url").get<std::string>();
-    missing += fmt::format("\n  {}: {}",
+    const std::string how =
+        node.value("last_known", false)
+            ? fmt::format("included as of {}", text_or(node.at("as_of"), "its first scan"))
+            : "excluded";
+    missing += fmt::format("\n  {}: {}: {}",
                            base::printable(name.empty()  ? url
                                            : url.empty() ? name
                                                          : fmt::format("{} ({})", name, url)),
-                           base::printable(node.at("error").get<std::string>()));
+                           base::printable(how), base::printable(node.at("error").get<std::string>()));
   }
   for (const auto& source : json.value("unknown_sources", nlohmann::ordered_json::array())) {
     missing += fmt::format("\n  members of {}", base::printable(source.get<std::string>()));
@@ -113,16 +131,24 @@ std::string missing_text(const nlohmann::ordered_json& json) {
   return missing;
 }
 
+// Empty if they are not known.
+std::string limits_at(DaemonClient& daemon, const std::string& path, bool of_cluster) {
+  const auto status = daemon.exchange("GET", "/v1/status");
+  if (!status) return {};
+  return exceeded_limits(scanner::limits_from_json(status->value("limits", nlohmann::ordered_json::array())),
+                         path, of_cluster);
+}
+
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
   auto daemon = or_fail(flags.cluster ? DaemonClient::create(global, {.timeout = cluster_timeout})
                                       : DaemonClient::create(global),
                         exit_usage);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
-  std::string target =
-      fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",
-                  boost::urls::encode(path, boost::urls::unreserved_chars), flags.depth, flags.sort,
-                  children_max, flags.cluster ? "&scope=cluster" : "", flags.owner ? "&owners=1" : "");
-  if (flags.since) target += "&since=" + boost::urls::encode(*flags.since, boost::urls::unreserved_chars);
+  std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",
+                                   boost::urls::encode(path, boost::urls::unreserved_chars),
+                                   query_options(flags).depth, flags.sort, children_max,
+                                   flags.cluster ? "&scope=cluster" : "", flags.owner ? "&owners=1" : "");
+  if (flags.since) target += since_query(*flags.since);
   auto json = or_fail(daemon.exchange("GET", target));
   if (!flags.cluster) json.erase("node");  // as it is printed on that node
   const auto usage = scanner::usage_from_json(json);
@@ -135,11 +161,12 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
   }
   std::string missing;
   try {
+    if (!flags.json && !flags.csv) print_text(limits_at(daemon, path, flags.cluster));
     missing = missing_text(json);
   } catch (const nlohmann::json::exception& error) {
     throw Failure{exit_failed, fmt::format("the daemon's response: {}", error.what())};
   }
-  if (!missing.empty()) throw Failure{exit_in_part, "missing from the sums:" + missing};
+  if (!missing.empty()) throw Failure{exit_in_part, "not every node reported its totals:" + missing};
   const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
   if (!usage->truncated && !is_cut_short) return;
   throw Failure{exit_in_part,
@@ -168,7 +195,7 @@ void export_all(const GlobalOptions& global, const UsageFlags& flags, const std:
     if (flags.export_as == "json") {
       print_json(scanner::usage_entry_json(usage, entry), -1);
     } else {
-      if (entry.depth == 0) print_exact(usage_csv_header(usage));
+      if (entry.depth == 0 && flags.with_header) print_exact(usage_csv_header(usage));
       print_exact(usage_csv_line(usage, entry, for_terminal));
     }
     return true;
@@ -176,17 +203,94 @@ void export_all(const GlobalOptions& global, const UsageFlags& flags, const std:
   if (!or_fail(scanner::visit_usage(database, path, {}, print))) throw not_found(path);
 }
 
-void run(const GlobalOptions& global, const UsageFlags& flags) {
-  const auto path = or_fail(scanner::parse_usage_path(flags.path), exit_usage);
+// The largest directories below it, at any depth, by the order of the flags.
+void print_top(scanner::UsageDatabase& database, const UsageFlags& flags, const std::string& path) {
+  const auto order = scanner::parse_usage_order(flags.sort).value();
+  const auto is_larger = [&](const scanner::UsageEntry& a, const scanner::UsageEntry& b) {
+    return scanner::is_before(order, a, b);
+  };
+  std::vector<scanner::UsageEntry> first;  // a heap with the smallest on top
+  const auto take = [&](const scanner::Usage& /*usage*/, const scanner::UsageEntry& entry) {
+    if (entry.depth == 0) return true;
+    if (first.size() == *flags.top && !is_larger(entry, first.front())) return true;
+    first.push_back(entry);
+    std::ranges::push_heap(first, is_larger);
+    if (first.size() > *flags.top) {
+      std::ranges::pop_heap(first, is_larger);
+      first.pop_back();
+    }
+    return true;
+  };
+  auto usage = or_fail(scanner::visit_usage(database, path, {}, take));
+  if (!usage) throw not_found(path);
+  std::ranges::sort_heap(first, is_larger);
+  usage->total.children = std::move(first);
+  usage->total.is_open = true;
+  if (flags.json) return print_json(scanner::usage_json(*usage));
+  if (flags.csv) return print_exact(to_text(*usage, flags));
+  print_exact(usage_text(*usage, order, std::nullopt));
+}
+
+void print_history(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
+  constexpr std::size_t points_max = 10'000;
+  nlohmann::ordered_json json;
+  if (global.url) {
+    auto daemon = or_fail(DaemonClient::create(global), exit_usage);
+    json =
+        or_fail(daemon.exchange("GET", fmt::format("/v1/usage/history?limit={}&path={}{}", points_max,
+                                                   boost::urls::encode(path, boost::urls::unreserved_chars),
+                                                   flags.since ? since_query(*flags.since) : "")));
+  } else {
+    auto database = open_database(or_fail(global.load_config(), exit_usage));
+    json = scanner::history_json(
+        path, or_fail(scanner::query_history(database, path, query_options(flags).since, points_max)));
+  }
+  if (flags.json) return print_json(json);
+  if (json.at("points").empty()) {
+    throw Failure{exit_failed, fmt::format("there is no history of '{}': see history.keep, history.depth and "
+                                           "history.prefixes in spoor.json(5)",
+                                           base::printable(path))};
+  }
+  print_text(history_text(json, output_columns()));
+}
+
+void check_flags(const GlobalOptions& global, const UsageFlags& flags) {
   if (flags.sort == "growth" && !flags.since)
     throw Failure{exit_usage, "--sort growth needs --since, such as --since 24h"};
-  if (!flags.export_as.empty()) {
-    if (global.url) throw Failure{exit_usage, "--export reads scan.db: run it on the node, without --url"};
-    return export_all(global, flags, path);
+  const bool reads_database = !flags.export_as.empty() || flags.top;
+  if (reads_database && global.url)
+    throw Failure{exit_usage, "--export and --top read scan.db: run it on the node, without --url"};
+}
+
+// What is at an absolute path, or at one from here, such as ".", if it is on a drive of this node.
+std::string logical_path(const GlobalOptions& global, const std::string& given) {
+  const std::filesystem::path path(given);
+  const bool may_be_on_drive = path.is_absolute() || given == "." || given == ".." ||
+                               given.starts_with("./") || given.starts_with("../");
+  const auto config = global.url || !may_be_on_drive ? base::Error() : global.load_config();
+  std::error_code failure;
+  const auto here = std::filesystem::current_path(failure);
+  if (!config || (failure && !path.is_absolute())) return given;
+  const auto whole = (here / path / "").lexically_normal().native();
+  for (const auto& drive : config->drives) {
+    // The current directory has a name without links.
+    const auto real = path.is_absolute() ? drive : std::filesystem::weakly_canonical(drive, failure);
+    for (const auto& each : {drive, real}) {
+      const auto top = (each / "").lexically_normal().native();
+      if (!each.empty() && whole.starts_with(top)) return whole.substr(top.size());
+    }
   }
+  return given;
+}
+
+void run_for(const GlobalOptions& global, const UsageFlags& flags, const std::string& given) {
+  const auto path = or_fail(scanner::parse_usage_path(logical_path(global, given)), exit_usage);
+  if (flags.history) return print_history(global, flags, path);
+  if (!flags.export_as.empty()) return export_all(global, flags, path);
   if (global.url || flags.cluster) return run_at_daemon(global, flags, path);
   const auto config = or_fail(global.load_config(), exit_usage);
   auto database = open_database(config);
+  if (flags.top) return print_top(database, flags, path);
   auto options = query_options(flags);
   options.copies = config::copy_rules(config);
   const auto found = or_fail(scanner::query_usage(database, path, options));
@@ -194,38 +298,78 @@ void run(const GlobalOptions& global, const UsageFlags& flags) {
   check_owners(*found, flags);
   if (flags.json) return print_json(scanner::usage_json(*found));
   print_exact(to_text(*found, flags));
+  if (flags.csv) return;
+  const auto limits = scanner::read_limits(database);
+  if (limits) print_text(exceeded_limits(*limits, path, false));
+}
+
+// As du does: what cannot be shown of one path does not keep the others from being shown.
+int run(const GlobalOptions& global, UsageFlags& flags) {
+  check_flags(global, flags);
+  if (flags.paths.size() < 2) {
+    run_for(global, flags, flags.paths.empty() ? "" : flags.paths.front());
+    return exit_done;
+  }
+  int code = exit_done;
+  for (const std::string& path : flags.paths) {
+    const bool is_text = !flags.json && !flags.csv && flags.export_as.empty();
+    flags.with_header = &path == &flags.paths.front();
+    if (is_text)
+      print_text(fmt::format("{}{}:\n", &path == &flags.paths.front() ? "" : "\n", base::printable(path)));
+    try {
+      run_for(global, flags, path);
+    } catch (const Failure& failure) {
+      base::flush_standard_output();
+      fail(failure.code, failure.message);
+      code = code == exit_failed ? code : failure.code;
+    }
+  }
+  return code;
 }
 
 }  // namespace
 
-void add_usage_command(CLI::App& program, const GlobalOptions& options) {
+void add_usage_command(CLI::App& program, const GlobalOptions& options, int& code) {
   auto flags = std::make_shared<UsageFlags>();
   CLI::App* command =
       program.add_subcommand("usage", "Shows the totals of a directory and those below it, like du");
-  command->add_option("PATH", flags->path, "A logical path (default: everything)")->type_name("PATH");
+  command->set_help_flag("--help", "Print this help message and exit");
+  command->footer(
+      "Examples:\n"
+      "  spoor usage -d 2 --since 7d --sort growth   what grew most in a week, two levels deep\n"
+      "  spoor usage --top 20                        the largest directories, however deep\n"
+      "  spoor usage --cluster bucket                one directory, over all nodes");
+  command->add_option("PATH", flags->paths, "Logical paths, or directories on a drive (default: everything)")
+      ->type_name("PATH");
   auto* cluster =
       command->add_flag("--cluster", flags->cluster, "Adds up the totals of all nodes of the cluster");
   auto* owner = command->add_flag(
       "--owner", flags->owner, "Shows who owns the files in the directory and below it; needs usage.owners");
-  command->add_option("--depth", flags->depth, "How many levels below it")
-      ->type_name("N")
-      ->check(CLI::Range(std::uint64_t{0}, depth_max))
-      ->capture_default_str();
+  auto* depth = command->add_option("-d,--depth", flags->depth, "How many levels below it")
+                    ->type_name("N")
+                    ->check(CLI::Range(std::uint64_t{0}, depth_max))
+                    ->capture_default_str();
+  auto* summary = command->add_flag("-s,--summary", flags->summary, "Shows only the totals of each PATH");
+  command->add_flag("-h,--human-readable", flags->human, "Sizes with units: as always");
   command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
       ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();
-  auto* since =
-      command
-          ->add_option(
-              "--since", flags->since,
-              "Compares with the totals then: 24h or 7d ago, or at a time such as 2026-11-21T04:05:06Z")
-          ->type_name("TIME");
-  command
-      ->add_option("--limit", flags->limit,
-                   "Directories to list in each, or owners; 0 is all (default: 20; all with --json or "
-                   "--csv). Sums up the others")
-      ->type_name("N");
-  auto* json = command->add_flag("--json", flags->json, "Prints one JSON object");
+  auto* since = command
+                    ->add_option("--since", flags->since,
+                                 "Compares with the totals then: 24h, 7d or yesterday, or at a time such as "
+                                 "2026-11-21 or 2026-11-21T04:05:06Z")
+                    ->type_name("TIME");
+  auto* limit = command
+                    ->add_option("--limit", flags->limit,
+                                 "Directories to list in each, or owners; 0 is all (default: 20; all with "
+                                 "--json or --csv). Sums up the others")
+                    ->type_name("N");
+  auto* top =
+      command->add_option("--top", flags->top, "Shows the N largest directories below it, at any depth")
+          ->type_name("N")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000}));
+  auto* history = command->add_flag("--history", flags->history, "Shows the totals of PATH over time");
+  auto* json = command->add_flag("--json", flags->json, "Prints one JSON object for each PATH");
   auto* csv = command->add_flag("--csv", flags->csv, "Prints comma-separated values with a header line")
                   ->excludes(json);
   auto* exported = command
@@ -233,7 +377,11 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options) {
                                     "Prints all directories below it, a line for each: csv, or json objects")
                        ->check(CLI::IsMember({"csv", "json"}));
   for (auto* const other : {cluster, owner, since, json, csv}) exported->excludes(other);
-  command->callback([flags, &options] { run(options, *flags); });
+  for (auto* const other : {cluster, owner, since, exported, depth, summary, limit}) top->excludes(other);
+  for (auto* const other : {cluster, owner, csv, exported, depth, summary, limit, top})
+    history->excludes(other);
+  summary->excludes(depth);
+  command->callback([flags, &options, &code] { code = run(options, *flags); });
 }
 
 }  // namespace spoor::cli

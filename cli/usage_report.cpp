@@ -1,11 +1,14 @@
 #include "cli/usage_report.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +21,7 @@
 namespace spoor::cli {
 namespace {
 
+using nlohmann::ordered_json;
 using scanner::Usage;
 using scanner::UsageEntry;
 using scanner::UsageGrowth;
@@ -28,6 +32,12 @@ constexpr std::size_t columns_for_bars = 72;  // narrower output has no bars
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+// Whether it is the directory `above` or below it.
+bool is_within(std::string_view path, std::string_view above) {
+  if (!path.starts_with(above)) return false;
+  return above.empty() || path.size() == above.size() || path[above.size()] == '/';
+}
+
 std::string change_note(const std::optional<UsageGrowth>& growth) {
   if (!growth || growth->change == UsageGrowth::Change::grown) return {};
   if (growth->from.empty()) return fmt::format("  ({})", scanner::name_of(growth->change));
@@ -37,11 +47,10 @@ std::string change_note(const std::optional<UsageGrowth>& growth) {
 // With `columns`, the share of the whole and a bar precede the name.
 class UsageText {
  public:
-  UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
-            std::string_view incomplete)
+  UsageText(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns, UsageScope scope)
       : usage_(usage),
         order_(order),
-        incomplete_(incomplete),
+        scope_(scope),
         is_tree_(columns.has_value()),
         bar_columns_(bar_columns(columns)) {}
 
@@ -86,7 +95,7 @@ class UsageText {
   void add_row(Table& table, const Figures& figures, std::string name) const {
     std::vector<std::string> row{human_bytes(figures.bytes), human_bytes(figures.allocated),
                                  with_commas(figures.files), with_commas(figures.dirs)};
-    if (usage_.since) row.push_back(figures.growth ? human_growth(figures.growth->bytes) : "-");
+    if (usage_.since) row.push_back(growth_text(figures));
     if (bar_columns_ > 0) {
       const double share = share_of_all(figures);
       row.push_back(fmt::format("{:.1f} %", share * 100));
@@ -95,12 +104,20 @@ class UsageText {
     }
     name += change_note(figures.growth);
     if (!figures.complete) {
-      name += fmt::format("  ({})", incomplete_);
+      name += scope_ == UsageScope::node ? "  (a part was left for the next scan)" : "  (incomplete)";
     } else if (figures.growth && !figures.growth->complete) {
       name += "  (incomplete then)";
     }
     row.push_back(std::move(name));
     table.add(std::move(row));
+  }
+
+  // A node that does not respond may have grown or shrunk.
+  template <class Figures>
+  std::string growth_text(const Figures& figures) const {
+    if (!figures.growth) return "-";
+    const bool is_exact = scope_ == UsageScope::node || (figures.complete && figures.growth->complete);
+    return (is_exact ? "" : "about ") + human_growth(figures.growth->bytes);
   }
 
   template <class Figures>
@@ -113,10 +130,34 @@ class UsageText {
 
   const Usage& usage_;
   const UsageOrder order_;
-  const std::string_view incomplete_;
+  const UsageScope scope_;
   const bool is_tree_;
   const std::size_t bar_columns_;  // 0: no bars
 };
+
+bool is_unicode_output() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos || locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+// A column for each of the newest sizes, between the smallest and the largest of them.
+std::string curve_of(std::vector<std::uint64_t> sizes, std::size_t columns) {
+  constexpr std::array<std::string_view, 8> heights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  if (sizes.size() > columns) sizes.erase(sizes.begin(), sizes.end() - static_cast<std::ptrdiff_t>(columns));
+  const auto [least, most] = std::ranges::minmax(sizes);
+  std::string curve;
+  for (const std::uint64_t size : sizes) {
+    const double share =
+        most == least ? 0 : static_cast<double>(size - least) / static_cast<double>(most - least);
+    curve += heights[static_cast<std::size_t>(std::lround(share * (heights.size() - 1)))];
+  }
+  return curve;
+}
 
 std::string as_of_text(const Usage& usage) {
   return fmt::format("as of {}{}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
@@ -181,10 +222,10 @@ std::string owners_text(const Usage& usage) {
   return table.to_string() + (is_complete ? "" : "(incomplete)\n") + as_of_text(usage);
 }
 
-std::string owners_csv(const Usage& usage) {
+std::string owners_csv(const Usage& usage, bool with_header) {
   const std::string end = fmt::format(",{},{}\r\n", usage.as_of ? base::iso_time(*usage.as_of) : "",
                                       usage.is_complete(*usage.owners));
-  std::string csv = "uid,gid,files,bytes,allocated,as_of,complete\r\n";
+  std::string csv = with_header ? "uid,gid,files,bytes,allocated,as_of,complete\r\n" : "";
   const auto add = [&](const std::string& ids, const scanner::OwnedTotals& totals) {
     csv += fmt::format("{},{},{},{}{}", ids, totals.files, totals.bytes, totals.allocated, end);
   };
@@ -195,10 +236,10 @@ std::string owners_csv(const Usage& usage) {
 }
 
 std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
-                       std::string_view incomplete) {
+                       UsageScope scope) {
   const char* const full =
       usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
-  return UsageText(usage, order, columns, incomplete).to_string() + full + as_of_text(usage) +
+  return UsageText(usage, order, columns, scope).to_string() + full + as_of_text(usage) +
          (usage.has_copy_rules ? fmt::format("{} with each declared copy counted once\n",
                                              human_bytes(usage.total.logical_bytes()))
                                : "");
@@ -219,11 +260,57 @@ std::string usage_csv_line(const Usage& usage, const UsageEntry& entry, bool for
                      usage.since ? csv_growth(entry.growth, usage.is_complete(entry), for_terminal) : "");
 }
 
-std::string usage_csv(const Usage& usage, bool for_terminal) {
-  std::string csv = usage_csv_header(usage);
+std::string usage_csv(const Usage& usage, bool for_terminal, bool with_header) {
+  std::string csv = with_header ? usage_csv_header(usage) : "";
   scanner::for_each_entry(
       usage.total, [&](const UsageEntry& entry) { csv += usage_csv_line(usage, entry, for_terminal); });
   return csv;
+}
+
+std::string history_text(const ordered_json& history, std::optional<std::size_t> columns) {
+  Table table({"since", "size", "on disk", "files", "directories", ""}, {0, 5});
+  std::vector<std::uint64_t> sizes;
+  for (const auto& point : history.at("points")) {
+    sizes.push_back(point.at("bytes").get<std::uint64_t>());
+    std::string remark = text_or(point.at("event"), "");
+    if (point.contains("from")) remark += " from " + base::printable(text_or(point["from"], ""));
+    if (!point.at("complete").get<bool>()) remark += remark.empty() ? "incomplete" : ", incomplete";
+    table.add({text_or(point.at("at"), ""), human_bytes(sizes.back()),
+               human_bytes(point.at("allocated").get<std::uint64_t>()),
+               with_commas(point.at("files").get<std::uint64_t>()),
+               with_commas(point.at("dirs").get<std::uint64_t>()), remark});
+  }
+  const std::string curve = columns && is_unicode_output() ? curve_of(sizes, *columns) + '\n' : "";
+  return curve + table.to_string();
+}
+
+std::string exceeded_limit(const scanner::LimitState& state) {
+  std::vector<std::string> reasons;
+  const scanner::UsageLimit& limit = state.limit;
+  if (state.exceeds_bytes())
+    reasons.push_back(fmt::format("{} (limit {})", human_bytes(state.bytes), human_bytes(limit.bytes)));
+  if (state.exceeds_files())
+    reasons.push_back(fmt::format("{} files (limit {})", with_commas(state.files), with_commas(limit.files)));
+  if (state.exceeds_growth()) {
+    reasons.push_back(fmt::format("grew {} in 24 h (limit {})",
+                                  human_bytes(static_cast<std::uint64_t>(*state.growth_per_day)),
+                                  human_bytes(limit.growth_per_day)));
+  }
+  if (reasons.empty()) return {};
+  return fmt::format("{} exceeds its limit{}: {}", limit.path.empty() ? "(all)" : base::printable(limit.path),
+                     limit.of_cluster ? " in the cluster" : "", fmt::join(reasons, ", "));
+}
+
+std::string exceeded_limits(const std::vector<scanner::LimitState>& states, std::string_view path,
+                            bool of_cluster) {
+  std::string lines;
+  for (const scanner::LimitState& state : states) {
+    const std::string_view limited = state.limit.path;
+    const bool is_related = is_within(limited, path) || is_within(path, limited);
+    if (state.limit.of_cluster == of_cluster && is_related && state.is_exceeded())
+      lines += exceeded_limit(state) + '\n';
+  }
+  return lines;
 }
 
 }  // namespace spoor::cli

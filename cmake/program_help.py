@@ -47,6 +47,13 @@ def _entries(help_text, section):
             yield line[:TEXT_COLUMN].strip(), line[TEXT_COLUMN:].strip()
 
 
+def _commands(help_text):
+    """The names of the commands, whatever their groups are called."""
+    sections = re.findall(r"^(\S.*):\n  ", help_text, re.MULTILINE)
+    return [name for section in sections if section not in ("Options", "Positionals", "Examples")
+            for name, _ in _entries(help_text, re.escape(section))]
+
+
 def _options(help_text, section):
     options = []
     for left, text in _entries(help_text, section):
@@ -62,6 +69,6 @@ def _options(help_text, section):
 def read_command(program, words):
     """What `program` says about the command of these words, the first being the program's name."""
     help_text = subprocess.run([program, *words[1:], "--help"], check=True, capture_output=True, text=True).stdout
-    below = [read_command(program, [*words, name]) for name, _ in _entries(help_text, "Subcommands")]
+    below = [read_command(program, [*words, name]) for name in _commands(help_text)]
     return Command(words, help_text.splitlines()[0].rstrip("."), _options(help_text, "Options"),
                    _options(help_text, "Positionals"), below)

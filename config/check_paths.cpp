@@ -149,7 +149,9 @@ void check_limits(const Config& config, Problems& problems) {
     const UsageLimit& limit = config.usage.limits[i];
     const std::string key = fmt::format("usage.limits[{}]", i);
     if (!limit.path.empty()) check_logical_path(key + ".path", limit.path, problems);
-    const auto is_same = [&](const UsageLimit& other) { return other.path == limit.path; };
+    const auto is_same = [&](const UsageLimit& other) {
+      return other.path == limit.path && other.cluster == limit.cluster;
+    };
     const auto first = std::ranges::find_if(config.usage.limits, is_same) - config.usage.limits.begin();
     if (static_cast<std::size_t>(first) != i)
       add(problems, key + ".path", fmt::format("{} has a limit already", in_quotes(limit.path)));

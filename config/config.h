@@ -95,12 +95,13 @@ struct UsageCopies {
   bool operator==(const UsageCopies&) const = default;
 };
 
-// A size of a directory of this node from which a scan warns. 0: no limit.
+// A size of a directory from which a scan warns. 0: no limit.
 struct UsageLimit {
   std::string path = {};  // Empty: everything.
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::uint64_t growth_per_day_bytes = 0;
+  bool cluster = false;  // Of the totals of all nodes, not of this node's.
   bool operator==(const UsageLimit&) const = default;
 };
 
@@ -180,7 +181,8 @@ struct Config {
   struct Usage {
     std::vector<UsageCopies> copies;  // The first that matches a directory applies to all below it.
     std::vector<UsageLimit> limits;
-    bool owners = false;  // Totals by owner, down to history.depth.
+    std::string limit_command = {};  // That a scan runs with /bin/sh when one is crossed. Empty: none.
+    bool owners = false;             // Totals by owner, down to history.depth.
     bool operator==(const Usage&) const = default;
   };
 

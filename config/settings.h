@@ -158,6 +158,7 @@ void visit_parts(T& limit, Visit&& visit) {
   visit("bytes", ByteSize{limit.bytes, 0, 1ULL << 62U});
   visit("files", Whole{limit.files, 0, 1ULL << 62U});
   visit("growth_per_day", ByteSize{limit.growth_per_day_bytes, 0, 1ULL << 62U});
+  visit("cluster", limit.cluster);
 }
 
 template <MaybeConst<Sink> T, class Visit>
@@ -234,6 +235,7 @@ void visit_settings(ConfigT& config, Visit&& visit) {
   visit("scan.file_feed", config.scan.file_feed);
   visit("usage.copies", config.usage.copies);
   visit("usage.limits", config.usage.limits);
+  visit("usage.limit_command", config.usage.limit_command);
   visit("usage.owners", config.usage.owners);
   visit("history.keep", config.history.keep);
   visit("history.depth", Whole{config.history.depth, 0, 8});

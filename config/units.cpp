@@ -94,12 +94,16 @@ base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 }
 
 base::Result<base::WallTime> parse_since(std::string_view text, base::WallTime now) {
-  if (const auto time = base::parse_iso_time(std::string(text))) return *time;
-  const auto ago = parse_duration(text);
+  constexpr std::string_view midnight = "T00:00:00Z";
+  for (const std::string& written : {std::string(text), std::string(text).append(midnight)}) {
+    if (const auto time = base::parse_iso_time(written)) return *time;
+  }
+  const auto ago = parse_duration(text == "yesterday" ? "24h" : text);
   if (!ago) {
     return base::Error(ago.error().code,
                        fmt::format("{} is not a time: expected a duration such as \"24h\" or "
-                                   "\"7d\", or a time such as \"2026-11-21T04:05:06Z\"",
+                                   "\"7d\", \"yesterday\", a day such as \"2026-11-21\" (UTC), or a "
+                                   "time such as \"2026-11-21T04:05:06Z\"",
                                    in_quotes(text)));
   }
   const auto most = std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch());

@@ -186,7 +186,7 @@ std::string Node::status_line(bool is_reload_failed) const {
     health_errors.emplace_back("the changed configuration has errors, and is not in effect (see the log)");
   tracker::CycleRequest number_only;
   number_only.marks_wanted = false;
-  return daemon::status_line(persistence_.tracker().cycle(number_only).current, peers_.states(),
+  return daemon::status_line(persistence_.tracker().cycle(number_only).current, peers_.others(),
                              persistence_.durability(), health_errors);
 }
 

@@ -53,7 +53,7 @@ std::string advice(int error) {
     case ENODEV:
     case EINVAL:
       return "; the kernel, before Linux 5.9, or this file system does not report the names of changes (see "
-             "docs/kernel-events.md)";
+             "/usr/share/doc/spoor/docs/kernel-events.md)";
     default:
       return "";
   }

@@ -76,7 +76,7 @@ base::Result<> watch_drives(const config::Config& config) {
 int check_drives(const config::Config& config) {
   const auto problems = watch::check(config);
   if (problems.empty()) {
-    fmt::print("the configuration is valid, and each of {} drives can be watched\n",
+    fmt::print("the configuration is valid; drives that can be watched: {}\n",
                config::watched_drives(config).size());
     return 0;
   }

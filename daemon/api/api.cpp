@@ -28,7 +28,8 @@ enum class Body { none, needed };
 enum class Thread { serving, main };
 
 HttpResponse not_found() {
-  return to_response({404, "not_found", "there is nothing at this path; see docs/http-api.md"});
+  return to_response(
+      {404, "not_found", "there is nothing at this path; see /usr/share/doc/spoor/docs/http-api.md"});
 }
 
 bool is_page(std::string_view route) { return route == "/" || route == page_route; }

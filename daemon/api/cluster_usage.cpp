@@ -79,28 +79,61 @@ base::Result<Answer> read_answer(const base::Result<peer::HttpResponse>& respons
   return Answer{*std::move(label), *std::move(usage)};
 }
 
+void put_figures(json& node, const scanner::Usage& usage) {
+  if (usage.as_of) node["as_of"] = base::iso_time(*usage.as_of);
+  node["files"] = usage.total.files;
+  node["bytes"] = usage.total.bytes;
+}
+
 json node_json(const std::string& name, const std::string& url, const base::Result<scanner::Usage>& usage) {
   json node{{"name", base::printable(name)},
             {"url", nullptr},
             {"ok", usage.has_value()},
             {"as_of", nullptr},
+            {"files", nullptr},
+            {"bytes", nullptr},
             {"complete", false},
-            {"error", nullptr}};
+            {"error", nullptr},
+            {"last_known", false}};
   if (!url.empty()) node["url"] = url;
   if (!usage) {
     node["error"] = base::printable(usage.error().message, error_bytes_max);
     return node;
   }
-  if (usage->as_of) node["as_of"] = base::iso_time(*usage->as_of);
+  put_figures(node, *usage);
   node["complete"] = usage->is_complete(usage->total);
   return node;
+}
+
+void replace_growth(scanner::UsageEntry& entry, const std::optional<scanner::UsageGrowth>& growth) {
+  entry.growth = growth;
+  if (entry.rest.count > 0) entry.rest.growth = growth;
+  for (scanner::UsageEntry& child : entry.children) replace_growth(child, growth);
+}
+
+// What changed since then is not known: it is not complete, and nor is the growth.
+scanner::Usage made_old(scanner::Usage usage, const scanner::UsageOptions& options) {
+  std::optional<scanner::UsageGrowth> none;
+  if (options.since) {
+    none.emplace();
+    none->since = *options.since;
+    none->complete = false;
+    usage.history_since = usage.history_since.value_or(*options.since);
+  }
+  replace_growth(usage.total, none);
+  usage.saw_everything = false;
+  return usage;
 }
 
 // The nodes that responded, and those that did not.
 class Nodes {
  public:
-  Nodes(const NodeLabel& own, const ClusterMembers& members)
-      : own_(own), members_(members), instances_{{own.name, own.instance}} {}
+  Nodes(const NodeLabel& own, const ClusterMembers& members, LastUsage& last, LastUsage::Query query)
+      : own_(own),
+        members_(members),
+        last_(last),
+        query_(std::move(query)),
+        instances_{{own.name, own.instance}} {}
 
   void add_own(const base::Result<scanner::Usage>& usage) { add(own_, {}, usage); }
 
@@ -109,7 +142,11 @@ class Nodes {
     if (!answer) return add({members_.names[index], {}, {}}, url, answer.error());
     // A node found at two addresses is one.
     const auto known = instances_.find(answer->node.name);
-    if (known == instances_.end()) return add(answer->node, url, answer->usage);
+    if (known == instances_.end()) {
+      add(answer->node, url, answer->usage);
+      responded_.insert(url);
+      return last_.keep(query_, {answer->node.name, url, answer->usage});
+    }
     if (known->second == answer->node.instance) return;
     add({answer->node.name, {}, {}}, url,
         bad_answer(fmt::format("two daemons call themselves '{}': only the totals of one are added",
@@ -124,6 +161,23 @@ class Nodes {
       add({peer.name, {}, {}}, peer.url,
           bad_answer("the last scan knows it, and it is not among the members now: it is down, or has left "
                      "since"));
+    }
+  }
+
+  // Adds the figures that nodes reported before, of those that did not report any now. Call last.
+  void add_last_known(const scanner::UsageOptions& options) {
+    for (json& node : list_) {
+      if (node["ok"].get<bool>()) continue;
+      const auto name = node["name"].get<std::string>();
+      const auto url = node["url"].is_null() ? std::string() : node["url"].get<std::string>();
+      const auto* const last = name.empty() ? last_.of_url(url, query_) : last_.of_node(name, query_);
+      // One that responds under another name, or at another address, counts already.
+      if (last == nullptr || instances_.contains(last->node) || responded_.contains(last->url)) continue;
+      sum_.add(made_old(last->usage, options));
+      instances_.emplace(last->node, "");
+      node["name"] = base::printable(last->node);
+      put_figures(node, last->usage);
+      node["last_known"] = true;
     }
   }
 
@@ -162,10 +216,13 @@ class Nodes {
 
   const NodeLabel& own_;
   const ClusterMembers& members_;
+  LastUsage& last_;
+  const LastUsage::Query query_;
   scanner::UsageSum sum_;
   std::vector<json> list_;
   std::map<std::string, std::string> instances_;  // of this node and those that were added, by name
   std::set<std::string> failed_;                  // names
+  std::set<std::string> responded_;               // URLs
   bool has_missing_ = false;
 };
 
@@ -200,19 +257,21 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
   for (const base::Endpoint& endpoint : members.endpoints)
     requests.push_back({endpoint, "GET", query, {}, {}});
 
-  Nodes nodes(options_.own, members);
+  Nodes nodes(options_.own, members, last_,
+              {.path = target.path, .depth = target.options.depth, .owners = target.options.owners});
   nodes.add_own(own.usage);
   transport(members.credentials)
       .exchange(requests, [&](std::size_t index, const base::Result<peer::HttpResponse>& response) {
         nodes.add_member(index, read_answer(response, options_.own.cluster, target.path));
       });
   nodes.add_known(own.known_peers);
+  nodes.add_last_known(target.options);
 
   scanner::Usage usage = nodes.sum().result(target.options);
   usage.since = target.options.since;
   const bool is_missing = nodes.has_missing() || !members.unknown_sources.empty();
   if (is_missing) usage.saw_everything = false;
-  if (usage.is_absent && !is_missing) {
+  if (usage.is_absent && !is_missing && !target.options.absent_is_empty) {
     return to_response({404, "not_found",
                         fmt::format("no directory '{}' was found by the last scan of any node",
                                     base::printable(target.path))});

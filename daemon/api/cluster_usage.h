@@ -10,6 +10,7 @@
 
 #include "base/endpoint.h"
 #include "base/error.h"
+#include "daemon/api/last_usage.h"
 #include "daemon/http/http_message.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
@@ -53,8 +54,8 @@ struct UsageTarget {
   scanner::UsageOptions options;
 };
 
-// Asks all members for their totals of a directory, side by side, and adds them up by path. A node whose
-// totals are missing is named in the response.
+// Asks all members for their totals of a directory, side by side, and adds them up by path. A node that does
+// not respond is named in the response, and counts with the totals that it reported last, if it has.
 //
 // Not thread-safe. Waits for responses for `timeout` at most. Parsing one takes further time and memory,
 // which peer::json_values_max bounds. Connections stay open between calls.
@@ -74,6 +75,7 @@ class ClusterUsage {
   peer::Transport& transport(const peer::Credentials& credentials);
 
   const Options options_;
+  LastUsage last_;
   std::unique_ptr<peer::Transport> transport_;
   peer::Credentials credentials_;  // of `transport_`
 };

@@ -140,7 +140,10 @@ std::optional<Problem> read_text(const HttpRequest& request, MarkBatch& batch) {
 
 std::optional<Problem> read_mark_request(const HttpRequest& request, MarkBatch& batch) {
   if (auto refused = refuse_content_encoding(request)) return refused;
-  if (has_media_type(request, "application/json")) return read_json(request, batch);
+  for (const char* const json :
+       {"application/json", "application/x-www-form-urlencoded"}) {  // as curl -d sends it
+    if (has_media_type(request, json)) return read_json(request, batch);
+  }
   if (has_media_type(request, "text/plain")) return read_text(request, batch);
   return Problem{415, "unsupported_media_type",
                  fmt::format("the Content-Type '{}' is not known here; send application/json or text/plain",

@@ -109,7 +109,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
         {409, "cycle_out_of_reach",
          fmt::format(
              "cycle {} is more than {} ahead of the one that node '{}' is in, which no cluster gets to by "
-             "counting; see \"A cycle number out of reach\" in docs/operations.md",
+             "counting; see \"A cycle number out of reach\" in /usr/share/doc/spoor/docs/operations.md",
              query->request.current.value, tracker::CycleId::jump_max, node.node)});
   }
   tracker::JournalPosition recorded = 0;
@@ -315,7 +315,7 @@ StatusInput NodeRoutes::status_input() const {
           .durability = parts_.persistence.durability(),
           .journal = parts_.persistence.journal_status(),
           .health_error = parts_.group_commit.health_error(),
-          .peers = parts_.peers.states(),
+          .peers = parts_.peers.others(),
           .peer_tls = parts_.peers.tls_expiry(),
           .etcd = parts_.etcd == nullptr ? nullptr : &parts_.etcd->status(),
           .dns = parts_.peers.dns_states(),

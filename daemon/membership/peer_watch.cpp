@@ -20,6 +20,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds interval{30'000};
+constexpr std::chrono::minutes self_for{10};  // an address that does not respond counts as that of this daemon
 // While a peer is down or a name can't be looked up: nodes start one by one.
 constexpr std::chrono::milliseconds first_pause{500};
 constexpr std::chrono::milliseconds timeout{2'000};
@@ -260,6 +261,13 @@ asio::awaitable<void> PeerWatch::take(Round round) {
   co_await introduction_.take(std::move(round.introduced));
 }
 
+std::vector<PeerState> PeerWatch::others() const {
+  std::vector<PeerState> others;
+  std::ranges::copy_if(states_, std::back_inserter(others),
+                       [](const PeerState& peer) { return !peer.is_self; });
+  return others;
+}
+
 void PeerWatch::take(PeerState now) {
   const auto found = std::ranges::find(states_, now.url, &PeerState::url);
   if (found == states_.end()) return;  // no longer a peer
@@ -274,6 +282,9 @@ void PeerWatch::take(PeerState now) {
   }
   if (now.name.empty()) now.name = known.name;
   if (now.instance.is_none()) now.instance = known.instance;
+  // Its address may be that of another node by now.
+  const bool may_be_self = known.last_seen && clock_.wall_now() - *known.last_seen < self_for;
+  if (now.state != "up" && may_be_self) now.is_self = known.is_self;
   now.last_seen = now.state == "up" ? std::optional(clock_.wall_now()) : known.last_seen;
   known = std::move(now);
 }

@@ -85,6 +85,8 @@ class PeerWatch {
   // Those of states(), in that order.
   const std::vector<base::Endpoint>& endpoints() const { return endpoints_; }
   const std::vector<PeerState>& states() const { return states_; }
+  // Without the addresses of this daemon, once it has responded there.
+  std::vector<PeerState> others() const;
   const std::vector<DnsState>& dns_states() const { return dns_states_; }
   // Whether the DNS names were looked up since they were set; true without names.
   bool is_dns_read() const;

@@ -16,7 +16,7 @@ export function findings(status, reasons, last_scan) {
   add(!status.journal.ok, 'bad', `the journal can't be written: ${status.journal.error}`);
   for (const drive of status.snapshot.drives) add(!drive.ok, 'bad', `${drive.path} does not store the snapshot: ${drive.error}`);
   for (const limit of status.limits ?? []) {
-    add(limit.exceeded.length > 0, 'bad', `${limit.path || 'the node'} exceeds its limit: ${names_of(limit.exceeded)}`);
+    add(limit.exceeded.length > 0, 'bad', `${limit.path || (limit.scope === 'cluster' ? 'the cluster' : 'the node')} exceeds its limit${limit.path && limit.scope === 'cluster' ? ' in the cluster' : ''}: ${names_of(limit.exceeded)}`);
   }
   for (const drive of status.watch?.drives ?? []) add(!drive.ok, 'bad', `${drive.path} is not watched: ${drive.error}`);
   for (const peer of status.peers) add(peer.state === 'down', 'warn', `${peer.name ?? peer.url} is down: ${peer.error}`);
@@ -96,8 +96,9 @@ function limits(status) {
   const pair = (format, current, limit) => (limit === null ? '–' : `${format(current)} of ${format(limit)}`);
   return table('Limits, as of the last scan',
     [{ title: 'Directory' }, { title: 'State' }, { title: 'Size', number: true }, { title: 'Files', number: true }, { title: 'Growth a day', number: true }],
-    status.limits.map((limit) => [limit.path ? name(limit.path) : '(everything)',
-      limit.exceeded.length > 0 ? state('bad', `exceeded: ${names_of(limit.exceeded)}`) : state('good', 'within'),
+    status.limits.map((limit) => [[limit.path ? name(limit.path) : '(everything)', limit.scope === 'cluster' ? ' of the cluster' : ''],
+      limit.exceeded.length > 0 ? state('bad', `exceeded: ${names_of(limit.exceeded)}`)
+        : limit.current.complete ? state('good', 'within') : state('warn', 'within, as far as is known'),
       pair(bytes, limit.current.bytes, limit.bytes), pair(count, limit.current.files, limit.files),
       pair(signedBytes, limit.current.growth_per_day, limit.growth_per_day)]));
 }

@@ -44,7 +44,7 @@ function row(scan) {
 
 const number = true;
 const columns = [
-  { title: 'Scan' }, { title: 'Finished' }, { title: 'Took', number }, { title: 'Result' }, { title: 'Mode, and its gap' },
+  { title: 'Scan' }, { title: 'Finished' }, { title: 'Took', number }, { title: 'Result' }, { title: 'Mode and reason' },
   { title: 'Walked' }, { title: 'Skipped', number }, { title: 'Changed', number }, { title: 'New', number },
   { title: 'Deleted', number }, { title: 'Missed changes', number }, { title: 'False positives', number },
   { title: 'Files', number }, { title: 'Size', number },

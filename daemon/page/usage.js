@@ -84,7 +84,7 @@ function select(label, key, options, choice) {
 
 function controls(choice) {
   return h('form', { class: 'controls', 'aria-label': 'What is shown', onsubmit: (event) => event.preventDefault() },
-    select('Of', 'scope', { node: 'this node', cluster: 'the cluster' }, choice),
+    select('Totals of', 'scope', { node: 'this node', cluster: 'the cluster' }, choice),
     select('Growth in', 'since', { '24h': '24 hours', '7d': '7 days', '30d': '30 days', none: 'no comparison' }, choice),
     select('Area by', 'size', sizes, choice));
 }
@@ -94,8 +94,9 @@ function notices(usage, choice) {
   const missing = (usage.nodes ?? []).filter((node) => !node.ok);
   if (choice.scope === 'cluster' && !known.scope) found.push(notice('warn', 'this daemon does not add up the cluster: these are the figures of this node alone.'));
   if (missing.length > 0) {
-    found.push(notice('bad', `the figures are too small: ${missing.length} of ${usage.nodes.length} nodes are missing in all of them. `,
-      h('ul', {}, missing.map((node) => h('li', {}, name(node.name ?? node.url ?? 'a node'), ': ', name(node.error ?? 'no answer'))))));
+    const how = (node) => (node.last_known ? `included as of ${node.as_of}` : 'excluded');
+    found.push(notice('bad', `${missing.length} of ${usage.nodes.length} nodes did not report their totals. `,
+      h('ul', {}, missing.map((node) => h('li', {}, name(node.name || node.url || 'a node'), `: ${how(node)}: `, name(node.error ?? 'no answer'))))));
   }
   for (const { source, error } of usage.unknown_sources ?? []) {
     found.push(notice('bad', 'the figures may be too small: the nodes of ', name(source), ' are not known: ', name(error)));
@@ -109,10 +110,11 @@ function notices(usage, choice) {
 const amount = (entry, key, format) => (entry.saturated ? '≥ ' : '') + format(entry[key]);
 
 function totals(usage, choice) {
-  const at_least = (usage.nodes ?? []).some((node) => !node.ok) ? 'at least ' : '';
+  const silent = (usage.nodes ?? []).filter((node) => !node.ok);
+  const at_least = silent.length === 0 ? '' : silent.some((node) => node.last_known) ? 'about ' : 'at least ';
   const growth = growth_of(usage, choice.size, known.since && choice.since !== 'none');
   return facts(['Size', at_least, amount(usage, 'bytes', bytes)], ['Allocated', at_least, amount(usage, 'allocated', bytes)],
-    usage.logical_bytes === undefined ? null : ['Without copies', at_least, bytes(usage.logical_bytes)],
+    usage.logical_bytes === undefined ? null : ['Each copy once', at_least, bytes(usage.logical_bytes)],
     ['Files', at_least, count(usage.files)], ['Directories', at_least, count(usage.dirs)],
     growth.text ? ['Growth', growth.text, usage.growth ? [' since ', ago(usage.growth.since)] : ''] : null,
     ['As of', usage.as_of ? ago(usage.as_of) : 'unknown']);
@@ -150,7 +152,7 @@ function row_of(row, total, choice, columns) {
 }
 
 function table(usage, rows, choice) {
-  const titles = { name: 'Directory', bytes: 'Size', share: 'Share', growth: 'Growth', files: 'Files', dirs: 'Dirs', allocated: 'Allocated', logical_bytes: 'Without copies' };
+  const titles = { name: 'Directory', bytes: 'Size', share: 'Share', growth: 'Growth', files: 'Files', dirs: 'Dirs', allocated: 'Allocated', logical_bytes: 'Each copy once' };
   const has_growth = known.since && choice.since !== 'none';
   const columns = Object.keys(titles).filter((column) =>
     (column !== 'growth' || has_growth) && (column !== 'logical_bytes' || usage.logical_bytes !== undefined));

@@ -15,7 +15,7 @@ void MetricFamilies::begin_counter(std::string name, std::string help) {
   families_.push_back({std::move(name), std::move(help), prometheus::MetricType::Counter, {}});
 }
 
-void MetricFamilies::add(double value, Labels labels) {
+void MetricFamilies::add(double value, const Labels& labels) {
   prometheus::ClientMetric& metric = families_.back().metric.emplace_back();
   for (const auto& [name, text] : labels) metric.label.push_back({name, text});
   if (families_.back().type == prometheus::MetricType::Counter) {

@@ -3,7 +3,6 @@
 
 #include <prometheus/metric_family.h>
 
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +13,12 @@ namespace spoor::daemon {
 // out.
 class MetricFamilies {
  public:
-  using Labels = std::initializer_list<std::pair<const char*, std::string>>;
+  using Labels = std::vector<std::pair<const char*, std::string>>;
 
   // Begins a family: the values added from here on belong to it. A name must not be used twice.
   void begin_gauge(std::string name, std::string help);
   void begin_counter(std::string name, std::string help);
-  void add(double value, Labels labels = {});
+  void add(double value, const Labels& labels = {});
 
   // A family of one value.
   void gauge(std::string name, std::string help, double value);

@@ -51,7 +51,7 @@ struct StatusInput {
   tracker::Durability durability;
   tracker::JournalStatus journal;
   std::string health_error;  // why marks are not acknowledged at present; empty if they are
-  const std::vector<PeerState>& peers;
+  std::vector<PeerState> peers;  // without this node
   PeerWatch::TlsExpiry peer_tls;
   const EtcdStatus* etcd;  // null if it is not configured
   const std::vector<DnsState>& dns;

@@ -179,26 +179,36 @@ void add_last_scan(MetricFamilies& families, const scanner::ScanRecord& scan) {
   families.gauge("spoor_usage_bytes", "Apparent size of all files.", number(scan.bytes));
 }
 
-void add_limits(MetricFamilies& families, const std::vector<scanner::LimitState>& limits) {
+void add_limits(MetricFamilies& families, std::vector<scanner::LimitState> limits) {
+  // No scan could ask for the totals of the cluster yet.
+  std::erase_if(limits, [](const scanner::LimitState& state) { return state.scan == 0; });
   if (limits.empty()) return;
+  using Labels = MetricFamilies::Labels;
+  const auto labels_of = [](const scanner::LimitState& state) {
+    Labels labels{{"path", state.limit.path}};
+    if (state.limit.of_cluster) labels.emplace_back("scope", "cluster");
+    return labels;
+  };
   families.begin_gauge("spoor_usage_limit_exceeded", "Whether a directory exceeds its limit (usage.limits).");
   for (const scanner::LimitState& state : limits) {
     const auto add = [&](std::uint64_t limit, const char* name, bool exceeds) {
-      if (limit != 0) families.add(flag(exceeds), {{"limit", name}, {"path", state.limit.path}});
+      if (limit == 0) return;
+      Labels labels = labels_of(state);
+      labels.emplace(labels.begin(), "limit", name);
+      families.add(flag(exceeds), labels);
     };
     add(state.limit.bytes, "bytes", state.exceeds_bytes());
     add(state.limit.files, "files", state.exceeds_files());
     add(state.limit.growth_per_day, "growth_per_day", state.exceeds_growth());
   }
   families.begin_gauge("spoor_usage_limit_bytes", "Apparent size of a directory with a limit.");
-  for (const auto& state : limits) families.add(number(state.bytes), {{"path", state.limit.path}});
+  for (const auto& state : limits) families.add(number(state.bytes), labels_of(state));
   families.begin_gauge("spoor_usage_limit_files", "Files of a directory with a limit.");
-  for (const auto& state : limits) families.add(number(state.files), {{"path", state.limit.path}});
+  for (const auto& state : limits) families.add(number(state.files), labels_of(state));
   families.begin_gauge("spoor_usage_limit_growth_bytes",
                        "Growth of a directory with a limit in the day before the last scan.");
   for (const auto& state : limits) {
-    if (state.growth_per_day)
-      families.add(static_cast<double>(*state.growth_per_day), {{"path", state.limit.path}});
+    if (state.growth_per_day) families.add(static_cast<double>(*state.growth_per_day), labels_of(state));
   }
 }
 

@@ -107,7 +107,7 @@ void PeerFinder::drop_copies() {
 }
 
 // A peer that reports a cycle out of reach of all others is wrong: no other tracker could advance to it
-// (docs/cluster.md).
+// (/usr/share/doc/spoor/docs/cluster.md).
 void PeerFinder::drop_out_of_reach() {
   while (!found_.empty()) {
     const auto ahead = std::ranges::max_element(found_, {}, &FoundPeer::current);
@@ -116,7 +116,7 @@ void PeerFinder::drop_out_of_reach() {
     gathered_.peers.push_back(
         {ahead->name, ahead->url, false,
          fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"A cycle number out "
-                     "of reach\" in docs/operations.md",
+                     "of reach\" in /usr/share/doc/spoor/docs/operations.md",
                      ahead->current.value, reached.value)});
     gathered_.book.try_emplace(ahead->id());
     refused_.insert(ahead->id());

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t ids_cached_max = 10'000;
 constexpr std::size_t rows_at_once = 256;
+constexpr std::int64_t clock_error_max_s = 86'400;
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -68,6 +69,8 @@ base::Result<HistoryReport> ScanHistory::record(base::WallTime started_at) {
     const auto known = read_known();
     if (!known) return known.error();
     sums_.emplace(transaction_.handle(), *known);
+    const auto root = sums_->find("");
+    knows_what_is_gone_ = !is_copied_ || (root && root->complete);
     // The totals of any directory may have become, or ceased to be, complete.
     if (known->unread_drives != sums_->unread_drives() && scope_ == Scope::touched) {
       scope_ = Scope::all;
@@ -88,7 +91,18 @@ bool ScanHistory::clock_is_behind(base::WallTime started_at) {
   query.step();
   const auto later_scans = query.number<std::uint64_t>(0);
   // With this one.
-  return later_scans > transaction_.scan_id() - query.number<std::uint64_t>(1);
+  const std::uint64_t scans_since = transaction_.scan_id() - query.number<std::uint64_t>(1);
+  // A rebuilt database does not have the scans that recorded the points of its history.
+  return std::max(later_scans, points_after(history_time(started_at) + clock_error_max_s)) > scans_since;
+}
+
+// Of the root: one for each scan at most.
+std::uint64_t ScanHistory::points_after(std::int64_t at) {
+  const auto root = store_->find(HistoryStore::parent_of_root, "");
+  if (!root) return 0;
+  const HistoryPoints points = HistoryStore::points_of(*root);
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(points, [&](const HistoryPoint& point) { return point.at > at; }));
 }
 
 // `is_new`: nothing was kept before.
@@ -107,6 +121,7 @@ base::Result<> ScanHistory::begin(bool is_new) {
   scope_ = *settings != settings_text(options_) ? Scope::all_are_new
            : knows_all                          ? Scope::touched
                                                 : Scope::all;
+  is_copied_ = !is_new && !*scan;
   read_counts(counts->value_or(""));
   if (scope_ != Scope::touched) report_.refused = 0;
   return {};
@@ -137,6 +152,7 @@ base::Result<> ScanHistory::finish() {
   if (auto put = transaction_.set_setting(history_known_key, known); !put) return put;
   const auto counts = fmt::format("{} {} {}", report_.paths, report_.points, report_.refused);
   if (auto put = transaction_.set_setting(history_counts_key, counts); !put) return put;
+  if (!knows_what_is_gone_) return {};  // the next scan compares all again
   const auto scan = std::to_string(transaction_.scan_id());
   if (auto put = transaction_.set_setting(history_scan_key, scan); !put) return put;
   return transaction_.set_setting(history_settings_key, settings_text(options_));
@@ -156,7 +172,7 @@ base::Result<> ScanHistory::record_touched() {
 }
 
 base::Result<> ScanHistory::record_all() {
-  find_gone("");
+  if (knows_what_is_gone_) find_gone("");
   if (is_stopped()) return interrupted_error();
   sums_->for_each(options_.depth, [&](const std::string& path) {
     record(path);
@@ -268,7 +284,7 @@ void ScanHistory::record(const std::string& path) {
   auto row = find(path);
   const bool was_there = row && is_there(*row);
   if (!sum) {
-    if (was_there && !gone_.contains(row->id)) add_gone(path, *std::move(row));
+    if (was_there && knows_what_is_gone_ && !gone_.contains(row->id)) add_gone(path, *std::move(row));
   } else if (was_there) {
     record_known(path, *std::move(row), *sum);
   } else {

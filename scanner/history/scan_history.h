@@ -47,7 +47,8 @@ struct HistoryReport {
 // directory gets no history, and a known one keeps fewer of its older points.
 //
 // Only looks at the touched directories, and at all where these are not known: when the history begins or its
-// settings changed, and after scans of a Spoor without history.
+// settings changed, after scans of a Spoor without history, and after a rebuild of the database. That one may
+// be of less than the history: nothing is deleted before a scan could read everything.
 //
 // Not thread-safe. All references must outlive it.
 class ScanHistory {
@@ -72,6 +73,7 @@ class ScanHistory {
   enum class Scope { touched, all, all_are_new };
 
   bool clock_is_behind(base::WallTime started_at);
+  std::uint64_t points_after(std::int64_t at);
   base::Result<> begin(bool is_new);
   void read_counts(std::string_view text);
   base::Result<KnownDirectories> read_known();
@@ -111,6 +113,8 @@ class ScanHistory {
   HistoryReport report_;
   std::int64_t at_ = 0;
   Scope scope_ = Scope::touched;
+  bool is_copied_ = false;          // from another database, and no scan has compared all of it
+  bool knows_what_is_gone_ = true;  // what is not found exists no longer
   HistoryStore* store_ = nullptr;
   std::optional<DirectorySums> sums_;
   std::set<std::string> to_record_;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,23 +21,19 @@ ordered_json number_or_null(std::uint64_t limit) {
   return limit == 0 ? ordered_json(nullptr) : ordered_json(limit);
 }
 
-LimitState state_of(const UsageLimit& limit, DirectorySums& sums, std::optional<HistoryReader>& history,
-                    std::int64_t at) {
-  LimitState state;
-  state.limit = limit;
-  const auto sum = sums.find(limit.path);
-  if (sum) {
-    state.bytes = sum->figures.bytes;
-    state.files = sum->figures.files;
-    state.complete = sum->complete;
-  }
-  if (!history || !state.complete) return state;
-  const auto row = history->find(limit.path);
-  if (!row) return state;
+void measure(LimitState& state, DirectorySums& sums, std::optional<HistoryReader>& history, std::int64_t at) {
+  const std::string& path = state.limit.path;
+  const auto sum = sums.find(path);
+  state.bytes = sum ? sum->figures.bytes : 0;
+  state.files = sum ? sum->figures.files : 0;
+  state.complete = !sum || sum->complete;
+  state.growth_per_day.reset();
+  if (!history || !state.complete) return;
+  const auto row = history->find(path);
+  if (!row) return;
   const auto now = sum ? std::optional(sum->figures) : std::nullopt;
   const auto growth = growth_since(HistoryStore::points_of(*row), at - day_s, history->since(), now);
   if (growth && growth->complete) state.growth_per_day = growth->bytes;
-  return state;
 }
 
 std::uint64_t limit_of(const ordered_json& number) {
@@ -49,6 +46,7 @@ LimitState read_state(const ordered_json& json) {
   state.limit.bytes = limit_of(json.at("bytes"));
   state.limit.files = limit_of(json.at("files"));
   state.limit.growth_per_day = limit_of(json.at("growth_per_day"));
+  state.limit.of_cluster = json.value("scope", "node") == "cluster";
   const ordered_json& current = json.at("current");
   current.at("bytes").get_to(state.bytes);
   current.at("files").get_to(state.files);
@@ -56,7 +54,21 @@ LimitState read_state(const ordered_json& json) {
   if (const auto& growth = current.at("growth_per_day"); !growth.is_null())
     state.growth_per_day = growth.get<std::int64_t>();
   json.at("scan").get_to(state.scan);
+  state.notified = json.value("notified", std::vector<std::string>());
   return state;
+}
+
+std::string encoded(const std::vector<LimitState>& states) {
+  return limits_json(states).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+base::Result<std::vector<LimitState>> decoded(const std::string& text) {
+  try {
+    return limits_from_json(ordered_json::parse(text));
+  } catch (const ordered_json::exception& error) {
+    return base::Error(std::make_error_code(std::errc::bad_message),
+                       fmt::format("the limits in the scan database cannot be read: {}", error.what()));
+  }
 }
 
 }  // namespace
@@ -74,6 +86,21 @@ std::vector<std::string> LimitState::exceeded() const {
   return names;
 }
 
+std::vector<std::string> LimitState::not_notified() const {
+  std::vector<std::string> names = exceeded();
+  std::erase_if(names,
+                [&](const std::string& name) { return std::ranges::find(notified, name) != notified.end(); });
+  return names;
+}
+
+void LimitState::forget_notified() {
+  const auto is_kept = [&](const std::string& name) {
+    if (name == "growth_per_day") return growth_per_day && !exceeds_growth();
+    return complete && !(name == "bytes" ? exceeds_bytes() : exceeds_files());
+  };
+  std::erase_if(notified, is_kept);
+}
+
 base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
                                                    const std::vector<UsageLimit>& limits,
                                                    base::WallTime started_at) {
@@ -84,6 +111,11 @@ base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
   }
   const auto last = transaction.setting(history_scan_key);
   if (!last) return last.error();
+  const auto stored = transaction.setting(usage_limits_key);
+  if (!stored) return stored.error();
+  // Another version may have stored others.
+  const auto found = decoded(stored->value_or("[]"));
+  const std::vector<LimitState> before = found ? *found : std::vector<LimitState>();
   auto checked = guarded("check the limits", transaction.handle(), [&] {
     DirectorySums sums(transaction.handle());
     std::optional<HistoryReader> history;
@@ -92,31 +124,37 @@ base::Result<std::vector<LimitState>> check_limits(ScanTransaction& transaction,
         transaction.history() != nullptr && *last == std::to_string(transaction.scan_id());
     if (is_recorded) history.emplace(transaction.handle());
     for (const UsageLimit& limit : limits) {
-      states.push_back(state_of(limit, sums, history, history_time(started_at)));
-      states.back().scan = transaction.scan_id();
+      const auto known = std::ranges::find_if(before, [&](const LimitState& state) {
+        return state.limit.path == limit.path && state.limit.of_cluster == limit.of_cluster;
+      });
+      LimitState state;
+      if (known != before.end()) {
+        state = *known;
+      } else {
+        state.complete = false;
+      }
+      state.limit = limit;
+      if (!limit.of_cluster) {
+        measure(state, sums, history, history_time(started_at));
+        state.scan = transaction.scan_id();
+      }
+      state.forget_notified();
+      states.push_back(std::move(state));
     }
   });
   if (!checked) return checked.error();
-  const std::string text = limits_json(states).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  if (auto put = transaction.set_setting(usage_limits_key, text); !put) return put.error();
+  if (auto put = transaction.set_setting(usage_limits_key, encoded(states)); !put) return put.error();
   return states;
 }
 
 base::Result<std::vector<LimitState>> read_limits(UsageDatabase& database) {
-  const auto text = guarded("read a setting", database.handle(), [&] {
-    SqliteStatement query(database.handle(), "SELECT value FROM settings WHERE key = ?",
-                          SqliteText{usage_limits_key});
-    return query.step() ? std::string(query.blob(0)) : std::string("[]");
-  });
+  const auto text = database.setting(usage_limits_key);
   if (!text) return text.error();
-  try {
-    std::vector<LimitState> states;
-    for (const ordered_json& state : ordered_json::parse(*text)) states.push_back(read_state(state));
-    return states;
-  } catch (const ordered_json::exception& error) {
-    return base::Error(std::make_error_code(std::errc::bad_message),
-                       fmt::format("the limits in the scan database cannot be read: {}", error.what()));
-  }
+  return decoded(text->value_or("[]"));
+}
+
+base::Result<> store_limits(UsageDatabase& database, const std::vector<LimitState>& states) {
+  return database.replace_setting(usage_limits_key, encoded(states));
 }
 
 ordered_json limits_json(const std::vector<LimitState>& states) {
@@ -124,6 +162,7 @@ ordered_json limits_json(const std::vector<LimitState>& states) {
   for (const LimitState& state : states) {
     const auto growth = state.growth_per_day;
     list.push_back({{"path", state.limit.path},
+                    {"scope", state.limit.of_cluster ? "cluster" : "node"},
                     {"bytes", number_or_null(state.limit.bytes)},
                     {"files", number_or_null(state.limit.files)},
                     {"growth_per_day", number_or_null(state.limit.growth_per_day)},
@@ -133,9 +172,16 @@ ordered_json limits_json(const std::vector<LimitState>& states) {
                       {"files", state.files},
                       {"complete", state.complete},
                       {"growth_per_day", growth ? ordered_json(*growth) : ordered_json(nullptr)}}},
-                    {"scan", state.scan}});
+                    {"scan", state.scan},
+                    {"notified", state.notified}});
   }
   return list;
+}
+
+std::vector<LimitState> limits_from_json(const ordered_json& json) {
+  std::vector<LimitState> states;
+  for (const ordered_json& state : json) states.push_back(read_state(state));
+  return states;
 }
 
 }  // namespace spoor::scanner

@@ -21,6 +21,7 @@ struct UsageLimit {
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::uint64_t growth_per_day = 0;  // bytes
+  bool of_cluster = false;           // of the totals of all nodes
 
   friend bool operator==(const UsageLimit&, const UsageLimit&) = default;
 };

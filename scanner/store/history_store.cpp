@@ -36,7 +36,6 @@ WITH RECURSIVE reachable(id) AS (
 DELETE FROM history WHERE id NOT IN reachable
 )sql";
 
-constexpr std::int64_t id_max = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr int busy_timeout_ms = 10'000;
 
 bool is_damage(const SQLite::Exception& exception) {
@@ -48,59 +47,89 @@ bool is_damage(const SQLite::Exception& exception) {
 class DamagedRows {
  public:
   explicit DamagedRows(SQLite::Database& database)
-      : query_(database, "SELECT id, parent, name, gone_at, points FROM history WHERE id > ?1 ORDER BY id") {}
+      : query_(database, "SELECT id, parent, name, gone_at, points FROM history WHERE id >= ?1 ORDER BY id") {
+  }
 
   bool is_whole() const { return is_whole_; }
 
   // Goes to the next row. False at the end.
   bool step() {
-    for (;;) {
-      try {
-        if (!std::exchange(is_open_, true)) query_.bind(1, last_ + skipped_);
-        if (!query_.step()) return false;
-        last_ = query_.number(0);
-        skipped_ = 0;
-        return true;
-      } catch (const SQLite::Exception& exception) {
-        if (!is_damage(exception)) throw;
-        is_whole_ = false;
-        query_.reset();
-        is_open_ = false;
-        // A damaged page holds many rows.
-        skipped_ = std::max<std::int64_t>(2 * skipped_, 1);
-        if (skipped_ > id_max - last_) return false;
-      }
+    while (!try_step(next_)) {
+      is_whole_ = false;
+      const auto readable = readable_after(next_);
+      if (!readable) return false;
+      next_ = *readable;
     }
+    if (is_open_) next_ = query_.number(0) + 1;
+    return is_open_;
   }
   const SqliteStatement& row() const { return query_; }
   void skip() { is_whole_ = false; }
 
  private:
+  // Goes to the first row from this id on, or to the next one; to the end if there is none. False if it
+  // cannot be read.
+  bool try_step(std::int64_t id) {
+    try {
+      if (!is_open_) query_.bind(1, id);
+      is_open_ = query_.step();
+      return true;
+    } catch (const SQLite::Exception& exception) {
+      if (!is_damage(exception)) throw;
+      close();
+      return false;
+    }
+  }
+
+  void close() {
+    query_.reset();
+    is_open_ = false;
+  }
+
+  // A damaged page holds many rows: the id at which what is readable begins again.
+  std::optional<std::int64_t> readable_after(std::int64_t id) {
+    constexpr std::int64_t gap_max = std::numeric_limits<std::int64_t>::max() / 4;
+    const auto is_readable = [&](std::int64_t from) {
+      const bool is_read = try_step(from);
+      close();
+      return is_read;
+    };
+    std::int64_t gap = 1;
+    while (!is_readable(id + gap)) {
+      gap *= 2;
+      if (gap > gap_max) return std::nullopt;
+    }
+    std::int64_t unreadable = id + gap / 2;
+    std::int64_t readable = id + gap;
+    while (readable - unreadable > 1) {
+      const std::int64_t middle = unreadable + (readable - unreadable) / 2;
+      (is_readable(middle) ? readable : unreadable) = middle;
+    }
+    return readable;
+  }
+
   SqliteStatement query_;
-  std::int64_t last_ = 0;
-  std::int64_t skipped_ = 0;
+  std::int64_t next_ = 0;
   bool is_open_ = false;
   bool is_whole_ = true;
 };
 
-// Adds the rows to an empty table. Returns the time of the first point; nothing without points.
-std::optional<std::int64_t> copy_rows(DamagedRows& from, SQLite::Database& to) {
-  std::optional<std::int64_t> since;
+// Adds the rows to an empty table.
+void copy_rows(DamagedRows& from, SQLite::Database& to) {
   SqliteStatement add(to, "INSERT OR IGNORE INTO history VALUES(?1, ?2, ?3, 0, 0, 0, ?4, ?5)");
   while (from.step()) {
     const SqliteStatement& row = from.row();
-    const auto points = decode_points(row.blob(4));
-    if (!points) {
+    if (!decode_points(row.blob(4))) {
       from.skip();
       continue;
     }
-    if (!points->empty()) since = std::min(since.value_or(points->front().at), points->front().at);
     const SqliteStatement::Use use(add, row.number(0), row.number(1), row.blob(2));
     if (!row.is_null(3)) add.bind(4, row.number(3));
     add.bind(5, row.blob(4));
     add.run();
   }
-  return since;
+  to.exec(add_root_if_missing);
+  to.exec(erase_unreachable);
 }
 
 }  // namespace
@@ -138,17 +167,22 @@ CopiedHistory copy_history(const std::filesystem::path& from, SQLite::Database& 
   }
   create_history_tables(to);
   DamagedRows rows(*source);
-  const auto since = copy_rows(rows, to);
+  copy_rows(rows, to);
+  std::uint64_t directories = 0;
+  std::uint64_t points = 0;
+  std::optional<std::int64_t> since;
+  {
+    SqliteStatement kept(to, "SELECT points FROM history");
+    for (; kept.step(); ++directories) {
+      const auto found = decode_points(kept.blob(0)).value_or(HistoryPoints());
+      points += found.size();
+      if (!found.empty()) since = std::min(since.value_or(found.front().at), found.front().at);
+    }
+  }
   if (!since) {
     drop_history_tables(to);
     return {.is_whole = rows.is_whole()};
   }
-  to.exec(add_root_if_missing);
-  to.exec(erase_unreachable);
-  std::uint64_t directories = 0;
-  std::uint64_t points = 0;
-  for (SqliteStatement kept(to, "SELECT points FROM history"); kept.step(); ++directories)
-    points += decode_points(kept.blob(0)).value_or(HistoryPoints()).size();
   put_setting(to, history_since_key, std::to_string(*since));
   put_setting(to, history_counts_key, fmt::format("{} {} 0", directories, points));
   return {.is_any = true, .is_whole = rows.is_whole()};

@@ -171,9 +171,12 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
   if (auto dropped = drop_rebuilt(file); !dropped) return dropped.error();
   auto database = open(rebuilt_of(file));
   if (!database) return database;
+  const bool is_newest = open_read_only(file).has_value();  // not an older copy, nor without its last commits
   auto noted = guarded("begin a rebuild", *database->database_, [&] {
     SQLite::Transaction transaction(*database->database_, SQLite::TransactionBehavior::IMMEDIATE);
-    const std::string history = history_text(copy_history(file, *database->database_));
+    CopiedHistory copied = copy_history(file, *database->database_);
+    copied.is_whole = copied.is_whole && is_newest;
+    const std::string history = history_text(copied);
     put_setting(
         *database->database_, rebuilt_key,
         fmt::format("{}; it was set aside as {} and is rebuilt{}", found, aside_of(file).native(), history));

@@ -31,6 +31,17 @@ json inspect(const std::vector<std::string>& more) {
   return json::parse(result.out);
 }
 
+TEST(CommandTest, UnknownOrMissing_IsExplained) {
+  const auto unknown = run_command({SPOOR, "usgae"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("there is no command 'usgae': did you mean 'usage'?"), std::string::npos)
+      << unknown.err;
+  const auto missing = run_command({SPOOR});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.out.find("\n  usage "), std::string::npos) << missing.out;
+  EXPECT_EQ(run_command({SPOOR, "--unknown"}).code, 2);
+}
+
 TEST(NoDaemonTest, Status_SaysWhatToDo) {
   const support::TempDirectory directory;
   const auto result = run_command(
@@ -331,6 +342,93 @@ TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
   EXPECT_EQ(json::parse(out({"usage", "--json", "--sort", "name"}))["children"][0]["path"], "0");
 }
 
+TEST_F(ScannedCliTest, UsageOfAPlaceOnADrive_IsThatOfItsLogicalPath) {
+  const std::filesystem::path drive = directory_ / "drive";
+  const auto path_of = [&](const std::string& asked) {
+    return json::parse(out({"usage", "--json", asked}))["path"].get<std::string>();
+  };
+  EXPECT_EQ(path_of(drive / "7"), "7");
+  EXPECT_EQ(path_of(drive / "7/"), "7");
+  EXPECT_EQ(path_of(drive / "7/../8/."), "8");
+  EXPECT_EQ(path_of(drive), "");
+  EXPECT_EQ(path_of("/"), "") << "everything";
+  EXPECT_EQ(path_of("7"), "7");
+  const auto from = [&](const std::string& place, const std::string& asked) {
+    const auto result = run_command({"sh", "-c", "cd \"$0\" && exec \"$@\"", drive / place, SPOOR, "--config",
+                                     config_.native(), "usage", "--json", asked});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return json::parse(result.out)["path"].get<std::string>();
+  };
+  EXPECT_EQ(from("7", "."), "7");
+  EXPECT_EQ(from("7", "../8"), "8");
+  EXPECT_EQ(from("7", ".."), "");
+  EXPECT_EQ(from("..", "."), "") << "not on a drive";
+  EXPECT_EQ(from("7", "8"), "8") << "a logical path";
+  const auto beside = spoor({"usage", drive.native() + "2/7"});
+  EXPECT_EQ(beside.code, 1) << "the name of the drive is only the begin of another";
+}
+
+TEST_F(ScannedCliTest, UsageOfSeveralPaths_ShowsEach) {
+  const auto result = spoor({"usage", "-s", "-h", "7", "nowhere", "8"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.out.find("7:\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("\n8:\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.err.find("no directory 'nowhere'"), std::string::npos) << result.err;
+  const std::string summary = out({"usage", "-s", "--csv"});
+  EXPECT_EQ(std::count(summary.begin(), summary.end(), '\n'), 2);
+  EXPECT_EQ(out({"usage", "-d", "0", "--csv"}), summary);
+}
+
+TEST_F(ScannedCliTest, Top_ListsTheLargestAtAnyDepth) {
+  std::filesystem::create_directories(directory_ / "drive/7/below/deep");
+  std::ofstream(directory_ / "drive/7/below/deep/file") << "12345";
+  std::ofstream(directory_ / "drive/8/file") << "1234567";
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  const auto listed = json::parse(out({"usage", "--top", "4", "--json"}));
+  std::vector<std::string> paths;
+  for (const auto& child : listed["children"]) paths.push_back(child["path"]);
+  EXPECT_EQ(paths, (std::vector<std::string>{"8", "7", "7/below", "7/below/deep"}));
+  EXPECT_EQ(listed["bytes"], 12);
+  EXPECT_NE(out({"usage", "--top", "1", "7"}).find("  7/below\n"), std::string::npos);
+  EXPECT_EQ(spoor({"usage", "--top", "3", "--cluster"}).code, 2);
+  EXPECT_EQ(spoor({"usage", "--top", "0"}).code, 2);
+}
+
+TEST_F(ScannedCliTest, History_HasALineForEachPoint) {
+  std::ofstream(directory_ / "drive/7/file") << "12345";
+  support::outlast_timestamp_step();
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  const std::string text = out({"usage", "--history", "7"});
+  EXPECT_NE(text.find(" 5 B  4.0 KiB "), std::string::npos) << text;
+  EXPECT_EQ(text.find("▁"), std::string::npos) << "no terminal";
+  EXPECT_EQ(json::parse(out({"usage", "--history", "7", "--json"}))["points"].back()["bytes"], 5);
+  EXPECT_EQ(spoor({"usage", "--history", "nowhere"}).code, 1);
+  for (const auto& [locale, is_drawn] : {std::pair{"LC_ALL=C.UTF-8", true}, {"LC_ALL=C", false}}) {
+    const auto drawn = run_command(
+        {"env", locale, "COLUMNS=60", SPOOR, "--config", config_.native(), "usage", "--history", "7"});
+    EXPECT_EQ(drawn.out.find("▁") != std::string::npos, is_drawn) << drawn.out;
+  }
+}
+
+TEST_F(ScannedCliTest, Changes_AreThoseOfTheLastScanOrSinceATime) {
+  std::filesystem::create_directory(directory_ / "drive/first");
+  support::outlast_timestamp_step();
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  std::filesystem::create_directory(directory_ / "drive/second");
+  support::outlast_timestamp_step();
+  EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
+  EXPECT_EQ(out({"changes"}), "./\nsecond/\n");
+  EXPECT_EQ(out({"changes", "--after", "1"}), "./\nfirst/\nsecond/\n");
+  EXPECT_EQ(out({"changes", "--since", "1"}), out({"changes", "--after", "1"})) << "as in 1.0.0";
+  EXPECT_EQ(spoor({"changes", "--since", "yesterday"}).code, 4) << "the first scan has no changes";
+  EXPECT_EQ(out({"changes", "--since", "2100-01-01"}), "");
+  const auto refused = spoor({"changes", "--since", "lately"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("\"lately\" is not a time: expected a duration"), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(spoor({"changes", "--since", "1h", "--after", "1"}).code, 2);
+}
+
 TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {
   EXPECT_EQ(spoor({"scan", "--full"}).code, 3);
   EXPECT_EQ(json::parse(out({"scans", "--json"}))["scans"].size(), 2U);
@@ -358,7 +456,7 @@ TEST_F(ScannedCliTest, ChangesWithControlBytes_AreEscapedOnATerminalOnly) {
 }
 
 TEST_F(ScannedCliTest, ErrorThatQuotesAnArgument_IsEscaped) {
-  const auto result = spoor({"usage", "a", "name\x1b[2J"});
+  const auto result = spoor({"scans", "name\x1b[2J"});
   EXPECT_EQ(result.code, 2);
   EXPECT_NE(result.err.find("name\\x1b[2J\n"), std::string::npos) << result.err;
   EXPECT_EQ(result.err.find('\x1b'), std::string::npos) << result.err;

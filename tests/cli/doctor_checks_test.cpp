@@ -139,7 +139,7 @@ void expect_problem(const Problem& problem, const std::string& check, Severity s
 TEST(DoctorChecksTest, HealthyNode_HasNoProblem) {
   const Examination examination = examine(healthy());
   EXPECT_EQ(examination_text(examination), "no problem found\n");
-  EXPECT_EQ(examination.checks.size(), 21U);
+  EXPECT_EQ(examination.checks.size(), 22U);
 }
 
 TEST(DoctorChecksTest, Configuration_OverlapOrUnusableSecret_IsAnError) {
@@ -364,7 +364,7 @@ TEST(DoctorChecksTest, Daemon_NotAllowedToAsk_IsNoProblem) {
   facts.daemon.status.error = "Permission denied";
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text, HasSubstr("not checked: daemon: unix:/s: Permission denied; run it as root"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 9 of 21 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 10 of 22 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, Daemon_OfAnotherNode_IsAnError) {
@@ -378,7 +378,7 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text,
               HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 21 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 22 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, NotReady_ReasonsThatOtherChecksReport_AreNotRepeated) {

@@ -52,6 +52,9 @@ ordered_json whole_status() {
   status["writers"] = ordered_json::parse(R"([
     {"identity": "one", "accepted": 1, "last_at": "2026-01-01T00:00:00Z"},
     {"identity": "two", "accepted": 2, "last_at": "2026-01-01T00:00:00Z"}])");
+  status["limits"] = ordered_json::parse(R"([
+    {"path": "a", "scope": "cluster", "bytes": 3, "files": 1, "growth_per_day": 1024, "exceeded": ["bytes"],
+     "current": {"bytes": 5, "files": 1, "complete": true, "growth_per_day": 2048}, "scan": 1, "notified": []}])");
   status["snapshot"] =
       ordered_json::parse(R"({"saved_at": "2026-01-01T00:00:00Z", "bytes": 5, "generation": 6,
     "drives": [{"path": "/d", "ok": false, "error": "no space", "id": null}], "failures": 0})");
@@ -96,9 +99,14 @@ TEST(StatusTextTest, WholeStatus_ShowsEachSection) {
         "marks are NOT acknowledged: no space\n",
         "etcd       NOT registered, 2 members known\n           failing: no answer\n",
         "dns        x.example:7420: 1 member known\n", "not watched since 2026-01-02T00:00:00Z: overlayfs",
-        "marks from", "node2.sock"}) {
+        "marks from", "node2.sock",
+        "limit      a exceeds its limit in the cluster: 5 B (limit 3 B), grew 2.0 KiB in 24 h (limit 1.0 "
+        "KiB)\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+  status["limits"][0]["current"] = {
+      {"bytes", 3}, {"files", 1}, {"complete", true}, {"growth_per_day", nullptr}};
+  EXPECT_THAT(status_text(status), HasSubstr("limits     1, none is exceeded\n"));
 }
 
 }  // namespace

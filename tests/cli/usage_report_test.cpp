@@ -122,6 +122,19 @@ TEST(UsageTextTest, ControlCharactersInNames_AreEscaped) {
   }
 }
 
+TEST(UsageTextTest, ClusterWithoutOneNode_GrewByAbout) {
+  Usage usage = sample();
+  usage.since = base::WallTime();
+  usage.total.growth.emplace().bytes = 1024;
+  const auto shown = [&](UsageScope scope) {
+    return usage_text(usage, UsageOrder::size, std::nullopt, scope);
+  };
+  EXPECT_THAT(shown(UsageScope::cluster), Not(HasSubstr("about")));
+  usage.total.complete = false;
+  EXPECT_THAT(shown(UsageScope::cluster), HasSubstr("about +1.0 KiB  bucket  (incomplete)\n"));
+  EXPECT_THAT(shown(UsageScope::node), Not(HasSubstr("about")));
+}
+
 TEST(UsageTextTest, IncompleteUsage_ReportsPendingChanges) {
   Usage usage = sample();
   usage.total.complete = false;

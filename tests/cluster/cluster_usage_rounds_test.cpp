@@ -1,5 +1,6 @@
 // Five nodes, changed at random, some of them stopped or killed: the totals of the cluster equal an
-// independent count of all drives of the nodes that respond, and the others are listed.
+// independent count of all drives of the nodes that respond, and of the others as they were when the daemon
+// that is asked had their totals last; these are listed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,6 +82,7 @@ class ClusterUsageRoundsTest : public ClusterUsageTest {
 
   void take_down(Cluster::Node& victim) {
     down_.insert(victim.name);
+    reported_.erase(victim.name);  // its memory
     if (random_.one_in(2)) return cluster_.kill_hard(victim);
     EXPECT_EQ(cluster_.stop(victim), 0);
   }
@@ -99,13 +101,22 @@ class ClusterUsageRoundsTest : public ClusterUsageTest {
     const Totals truth = count(up());
     auto at = truth.begin();
     std::advance(at, random_.below(truth.size()));
-    expect_truth_of("", truth, is_complete);
-    expect_truth_of(at->first, count(up(), at->first), is_complete);
+    expect_truth_of("", is_complete);
+    expect_truth_of(at->first, is_complete);
   }
 
-  void expect_truth_of(const std::string& path, const Totals& truth, bool is_complete) {
+  void expect_truth_of(const std::string& path, bool is_complete) {
     const Cluster::Node& asked = some_up();
     SCOPED_TRACE(asked.name + " is asked for '" + path + "'");
+    auto& reported = reported_[asked.name][path];
+    for (const Cluster::Node* const each : up()) reported[each->name] = count({each}, path);
+    Totals truth;
+    for (const auto& [name, totals] : reported) {
+      for (const auto& [directory, sums] : totals) {
+        support::TreeTotals& sum = truth[directory];
+        sum = {sum.files + sums.files, sum.dirs + sums.dirs, sum.bytes + sums.bytes};
+      }
+    }
     const Answer answer = ask(asked, {"--", path});
     EXPECT_EQ(answer.code, down_.empty() ? 0 : 3) << answer.err;
     EXPECT_EQ(answer.totals(), truth);
@@ -120,9 +131,11 @@ class ClusterUsageRoundsTest : public ClusterUsageTest {
   support::Random random_;
   std::map<std::string, std::vector<support::TreeWriter>> writers_;
   std::multiset<std::string> down_;
+  // What the nodes reported last, by the node that was asked and the path.
+  std::map<std::string, std::map<std::string, std::map<std::string, Totals>>> reported_;
 };
 
-TEST_F(ClusterUsageRoundsTest, RandomChangesAndOutages_SumsEqualAnIndependentCountOfTheNodesThatRespond) {
+TEST_F(ClusterUsageRoundsTest, RandomChangesAndOutages_SumsEqualAnIndependentCount) {
   SCOPED_TRACE(random_.trace());
   scan_all();
   expect_truth(true);

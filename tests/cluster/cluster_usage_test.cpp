@@ -203,15 +203,48 @@ TEST_F(ThreeNodesUsageTest, TextAndCsv_NameTheMissingNodes) {
   cluster_.kill_hard(node(2));
   for (const auto& result : {text({}), text({"--csv"})}) {
     EXPECT_EQ(result.code, 3);
-    EXPECT_THAT(result.err, HasSubstr("missing from the sums:\n  "));
+    EXPECT_THAT(result.err, HasSubstr("not every node reported its totals:\n  "));
+    EXPECT_THAT(result.err, HasSubstr(": included as of "));
     EXPECT_THAT(result.err, HasSubstr(url_of(node(2)))) << result.err;
     EXPECT_THAT(result.err, Not(HasSubstr(url_of(node(1))))) << result.err;
   }
   const auto csv = text({"--csv"}).out;
   EXPECT_THAT(csv,
-              testing::StartsWith("path,depth,files,dirs,bytes,allocated,as_of,complete\r\n\"\",0,2,4,14,"));
-  EXPECT_THAT(csv, HasSubstr("\"bucket\",1,2,2,14,"));
-  EXPECT_THAT(csv, Not(HasSubstr(",true"))) << "the missing node may have more of each directory";
+              testing::StartsWith("path,depth,files,dirs,bytes,allocated,as_of,complete\r\n\"\",0,3,6,21,"));
+  EXPECT_THAT(csv, HasSubstr("\"bucket\",1,3,3,21,"));
+  EXPECT_THAT(csv, Not(HasSubstr(",true"))) << "the node may have more of each directory by now";
+}
+
+TEST_F(ThreeNodesUsageTest, NodeThatIsDown_CountsAsTheDaemonSawItLast) {
+  scan_all();
+  expect_missing(ask(node(0)), {}, {0, 1, 2});
+  const auto before = count(nodes({0, 1, 2}));
+  cluster_.kill_hard(node(2));
+  write(node(2), "bucket/n2/later", 100);
+  const Answer answer = ask(node(0));
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_EQ(answer.totals(), before);
+  EXPECT_EQ(answer.json["complete"], false);
+  expect_missing(ask(node(1)), {"n2"}, {0, 1});  // it never asked
+}
+
+TEST_F(ThreeNodesUsageTest, Cluster_ListsEachNodeAndTheSums) {
+  scan_all();
+  const auto whole = cluster_.spoor(node(0), {"cluster", "--json"});
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  const json listed = json::parse(whole.out);
+  ASSERT_EQ(listed["nodes"].size(), 3U);
+  EXPECT_EQ(listed["bytes"], 21);
+  EXPECT_EQ(listed["nodes"][0]["state"], "this node");
+  EXPECT_EQ(listed["nodes"][1]["bytes"], 7);
+  cluster_.kill_hard(node(2));
+  const auto text = cluster_.spoor(node(0), {"cluster"});
+  EXPECT_EQ(text.code, 3);
+  EXPECT_THAT(text.out, HasSubstr("as it was last: "));
+  EXPECT_THAT(text.out, HasSubstr("21 B")) << "n2 is part of the sums";
+  const auto unknown = cluster_.spoor(node(1), {"cluster"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.out, HasSubstr("14 B")) << "it never had the totals of n2";
 }
 
 class RolesTest : public ThreeNodesUsageTest {

@@ -46,7 +46,8 @@ TEST(LoadTest, EverySetting_IsRead) {
     "peers": {"static": ["unix:/run/p.sock"], "dns": ["a.b:1", "srv:_s._tcp.b"], "dns_servers": ["::1"], "forget_after": "1h", "timeout": "250ms"},
     "scan": {"min_cycle_age": "0s", "require": "all", "threads": 7, "max_dirs_per_second": 9, "audit_period": "0s", "file_feed": true},
     "usage": {"copies": [{"path": "b*/c", "factor": 1.5}],
-              "limits": [{"bytes": "1TiB", "files": 5}, {"path": "b", "growth_per_day": 1024}],
+              "limits": [{"bytes": "1TiB", "files": 5}, {"path": "b", "growth_per_day": 1024, "cluster": true}],
+              "limit_command": "logger x",
               "owners": true},
     "history": {"keep": true, "depth": 3, "prefixes": ["b/c/d/e"]},
     "limits": {"max_body": "1KiB", "max_connections": 2},
@@ -79,10 +80,11 @@ TEST(LoadTest, EverySetting_IsRead) {
                    .max_dirs_per_second = 9,
                    .audit_period = std::chrono::seconds(0),
                    .file_feed = true};
-  expected.usage = {
-      .copies = {{.path = "b*/c", .factor = 1.5}},
-      .limits = {{.bytes = 1ULL << 40U, .files = 5}, {.path = "b", .growth_per_day_bytes = 1024}},
-      .owners = true};
+  expected.usage = {.copies = {{.path = "b*/c", .factor = 1.5}},
+                    .limits = {{.bytes = 1ULL << 40U, .files = 5},
+                               {.path = "b", .growth_per_day_bytes = 1024, .cluster = true}},
+                    .limit_command = "logger x",
+                    .owners = true};
   expected.history = {.keep = true, .depth = 3, .prefixes = {"b/c/d/e"}};
   expected.limits = {.max_body_bytes = 1024, .max_connections = 2};
   expected.log = {.level = LogLevel::warn, .format = LogFormat::json};

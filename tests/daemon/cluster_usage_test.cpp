@@ -137,6 +137,144 @@ TEST_F(ClusterUsageTest, MemberThatDoesNotRespond_IsMissing) {
   EXPECT_EQ(error_of(answer, 2), "refused");
 }
 
+TEST_F(ClusterUsageTest, MemberThatStopsResponding_CountsWithWhatItReportedLast) {
+  member("a", answer_of("n1", 10));
+  member("b", answer_of("n2", 100));
+  ask();
+  answers_.erase("http://b:7420");
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 111);
+  EXPECT_EQ(missing(answer), Names{"n2"});
+  const json& node = answer["nodes"][2];
+  EXPECT_EQ(node["name"], "n2") << "its address is all that the members say";
+  EXPECT_EQ(node["last_known"], true);
+  EXPECT_EQ(node["as_of"], "2026-01-02T03:04:05Z");
+  EXPECT_EQ(node["complete"], false);
+  EXPECT_EQ(node["error"], "refused");
+  EXPECT_EQ(answer["nodes"][1]["last_known"], false);
+  EXPECT_EQ(ask("other")["bytes"], 1) << "nothing was reported of that directory";
+}
+
+TEST_F(ClusterUsageTest, PeerThatNoSourceListsAnyMore_CountsWithWhatItReportedLast) {
+  member("a", answer_of("n1", 10));
+  ask();
+  members_.endpoints.clear();
+  members_.names.clear();
+  EXPECT_EQ(ask()["bytes"], 1) << "it has left";
+  own_.known_peers = {{"n1", ""}};
+  EXPECT_EQ(ask()["bytes"], 11);
+}
+
+TEST_F(ClusterUsageTest, MemberThatMoved_CountsOnce) {
+  member("a", answer_of("n1", 10));
+  ask();
+  answers_.clear();
+  member("b", answer_of("n1", 12));
+  const auto answer = ask();
+  EXPECT_EQ(answer["bytes"], 13);
+  EXPECT_EQ(missing(answer), Names{""}) << "what is at its former address is not known";
+}
+
+TEST_F(ClusterUsageTest, LastReport_HasNoGrowthOfItsOwn) {
+  const base::WallTime since(std::chrono::hours(24 * 365 * 55));
+  UsageTarget target{"", "size", {}};
+  target.options.since = since;
+  own_.usage->history_since = since;
+  own_.usage->total.growth.emplace().bytes = 1;
+  json report = answer_of("n1", 10);
+  report["history_since"] = "2025-01-01T00:00:00Z";
+  report["growth"] = {{"files", 0},
+                      {"dirs", 0},
+                      {"bytes", 10},
+                      {"allocated", 0},
+                      {"since", base::iso_time(since)},
+                      {"change", "grown"},
+                      {"complete", true}};
+  member("a", report);
+  const auto growth = [&] {
+    const auto response = cluster_.ask(target, own_, members_);
+    return json::parse(response.body)["growth"];
+  };
+  EXPECT_EQ(growth()["bytes"], 11);
+  answers_.clear();
+  EXPECT_EQ(growth()["bytes"], 1);
+  EXPECT_EQ(growth()["complete"], false);
+}
+
+TEST_F(ClusterUsageTest, OwnersThatWereNotReported_AreNotTakenForNone) {
+  member("a", answer_of("n1", 10));
+  ask();
+  answers_.clear();
+  UsageTarget target{"", "size", {}};
+  target.options.owners = true;
+  own_.usage->owners.emplace();
+  const auto answer = json::parse(cluster_.ask(target, own_, members_).body);
+  EXPECT_EQ(answer["bytes"], 1);
+  EXPECT_TRUE(answer["owners"].is_object());
+}
+
+TEST_F(ClusterUsageTest, MemberThatWasRenamed_CountsOnce) {
+  member("a", answer_of("n1", 10));
+  ask();
+  answers_.clear();
+  members_.endpoints.clear();
+  members_.names.clear();
+  member("a", answer_of("n1b", 12));
+  own_.known_peers = {{"n1", ""}};
+  EXPECT_EQ(ask()["bytes"], 13);
+}
+
+TEST_F(ClusterUsageTest, DirectoryOfNoNode_IsEmptyIfThatIsAskedFor) {
+  own_.usage->is_absent = true;
+  own_.usage->total.bytes = 0;
+  UsageTarget target{"", "size", {}};
+  EXPECT_EQ(cluster_.ask(target, own_, members_).status, 404U);
+  target.options.absent_is_empty = true;
+  EXPECT_EQ(cluster_.ask(target, own_, members_).status, 200U);
+}
+
+TEST(LastUsageTest, ReportOfTheTotalAlone_DoesNotReplaceADeeperOne) {
+  LastUsage last;
+  scanner::Usage usage;
+  usage.total.bytes = 7;
+  usage.total.is_open = true;
+  usage.total.children.resize(2);
+  usage.total.children[0].path = "there";
+  usage.total.children[1].path = "deleted";
+  usage.total.children[1].growth.emplace().change = scanner::UsageGrowth::Change::deleted;
+  last.keep({.path = "", .depth = 2, .owners = false}, {"n", "u", usage});
+  last.keep({.path = "", .depth = 0, .owners = false}, {"n", "u", scanner::Usage()});
+  const auto* const found = last.of_url("u", {.path = "", .depth = 1, .owners = false});
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->usage.total.bytes, 7U);
+  ASSERT_EQ(found->usage.total.children.size(), 1U);
+  EXPECT_EQ(found->usage.total.children[0].path, "there");
+  EXPECT_EQ(last.of_node("n", {.path = "", .depth = 0, .owners = false})->usage.total.bytes, 0U);
+  EXPECT_EQ(last.of_node("n", {.path = "", .depth = 0, .owners = true}), nullptr);
+}
+
+TEST(LastUsageTest, Memory_IsBounded) {
+  LastUsage last;
+  scanner::Usage usage;
+  usage.total.bytes = 1'000;
+  usage.total.is_open = true;
+  for (int number = 0; number < 1'000; ++number) {
+    scanner::UsageEntry child;
+    child.path = fmt::format("directory-{}", number);
+    child.depth = 1;
+    child.bytes = 1;
+    usage.total.children.push_back(child);
+  }
+  constexpr int nodes = 1'000;
+  for (int node = 0; node < nodes; ++node) last.keep({}, {fmt::format("n{}", node), "", usage});
+  EXPECT_EQ(last.of_node("n0", {}), nullptr) << "the oldest is dropped";
+  const auto* const newest = last.of_node("n999", {});
+  ASSERT_NE(newest, nullptr);
+  EXPECT_EQ(newest->usage.total.bytes, 1'000U);
+  EXPECT_EQ(newest->usage.total.children.size(), LastUsage::entries_each);
+  EXPECT_EQ(newest->usage.total.rest.count, 1'000 - LastUsage::entries_each);
+}
+
 TEST_F(ClusterUsageTest, OwnTotalsMissing_OwnNodeIsMissing) {
   own_.usage = refused();
   member("a", answer_of("n1", 10));
@@ -281,7 +419,10 @@ TEST_F(ClusterUsageTest, AnyMemberMissingOrOfAnotherType_IsAddedOrMissing) {
     SCOPED_TRACE(what);
     const auto sum = ask();
     const auto absent = missing(sum);
-    EXPECT_TRUE(absent.empty() || sum["bytes"] == 101) << "of the others";
+    std::uint64_t old = 0;
+    for (const json& node : sum["nodes"])
+      old += node["last_known"].get<bool>() ? node["bytes"].get<std::uint64_t>() : 0;
+    EXPECT_TRUE(absent.empty() || sum["bytes"] == scanner::saturating_add(101, old)) << "of the others: " << sum;
     EXPECT_TRUE(mutated.contains("node") || absent.size() == 1);
   });
 }

@@ -221,7 +221,7 @@ class Life {
   void take_changes() {
     publish();
     if (!spoor({"changes", "--consumer", "backup", "--commit"})) {
-      if (last_.err.find("take everything now") != std::string::npos) taken_ = changed_;  // by a full copy
+      if (last_.err.find("copy everything once") != std::string::npos) taken_ = changed_;  // by a full copy
       return;
     }
     std::istringstream lines(last_.out);

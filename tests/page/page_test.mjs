@@ -309,10 +309,10 @@ describe('growth and history', () => {
     await expect_accessible(page, 'cluster');
   }));
 
-  test('a missing node makes the figures too small, which is said', () => visit('#usage?scope=cluster', { routes: routes_of_cluster }, async (page) => {
+  test('a node that did not report its totals is named', () => visit('#usage?scope=cluster', { routes: routes_of_cluster }, async (page) => {
     await usage_is_there(page);
     const notices = await texts(page, '.notice.bad');
-    assert.match(notices[0], /too small: 1 of 2 nodes are missing.*n2: no answer within 10 s/);
+    assert.match(notices[0], /1 of 2 nodes did not report their totals.*n2: excluded: no answer within 10 s/);
     assert.match(notices[1], /srv:_spoor\._tcp\.example/);
     assert.match(await page.textContent('[data-section=usage] > .facts'), /Sizeat least 93\.1 GiB/);
   }));

@@ -1,4 +1,4 @@
-// A database that is built anew goes on with the history of the one that it replaces, as far as that can be
+// A database that is built anew continues the history of the one that it replaces, as far as that can be
 // read.
 
 #include <SQLiteCpp/Database.h>
@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 class CopiedHistoryTest : public HistoryNode {
  protected:
+  using HistoryNode::HistoryNode;
+
   fs::path file() const { return UsageDatabase::file_in(temp.path()); }
 
   void rebuild() {
@@ -52,7 +54,12 @@ class CopiedHistoryTest : public HistoryNode {
   }
 };
 
-TEST_F(CopiedHistoryTest, Rebuild_GoesOnWithTheHistory) {
+class CopiedHistoryOfTwoDrivesTest : public CopiedHistoryTest {
+ protected:
+  CopiedHistoryOfTwoDrivesTest() : CopiedHistoryTest({"one", "two"}) {}
+};
+
+TEST_F(CopiedHistoryTest, Rebuild_ContinuesTheHistory) {
   make_file("kept/file", 100);
   make_file("gone/file", 30);
   make_file("early/file", 3);
@@ -90,6 +97,66 @@ TEST_F(CopiedHistoryTest, Rebuild_GoesOnWithTheHistory) {
   mark("kept");
   scan_after(hours(1));
   EXPECT_EQ(points("kept").back().event, Event::recreated) << "its identity is known again";
+}
+
+TEST_F(CopiedHistoryTest, ClockFarBehindAtTheRebuild_KeepsThePoints) {
+  make_file("a/file", 1);
+  for (std::size_t size = 2; size < 6; ++size) {
+    make_file("a/file", size);
+    mark("a");
+    scan_after(hours(24));
+  }
+  const HistoryPoints before = points("a");
+  const auto right = clock.wall_now();
+  clock.set_wall(base::WallTime());
+  rebuild();
+  EXPECT_TRUE(last.history.clock_is_behind);
+  EXPECT_EQ(points("a"), before);
+  clock.set_wall(right);
+  make_file("a/file", 100);
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_FALSE(last.history.clock_is_behind);
+  EXPECT_EQ(points("a").size(), before.size() + 1);
+}
+
+// The disk of a damaged database may be not the only one that fails.
+TEST_F(CopiedHistoryOfTwoDrivesTest, DriveMissingAtTheRebuild_DeletesNothing) {
+  make_file("near/file", 1);
+  make_file("gone/file", 1);
+  write_file(on_drive("far/file", 1), 1'000);
+  scan_after(hours(1));
+  fs::rename(drive(1), temp / "aside");
+  remove("gone");
+  rebuild();
+  EXPECT_EQ(points("far").size(), 1U);
+  scan_after(hours(1));
+  EXPECT_EQ(points("far").size(), 1U) << "it is missing still";
+  fs::rename(temp / "aside", drive(1));
+  scan_after(hours(1));
+  EXPECT_EQ(points("far").size(), 1U);
+  EXPECT_EQ(points("far").back().event, Event::none);
+  EXPECT_EQ(points("gone").back().event, Event::deleted) << "now that is known";
+  make_file("later/file", 1);
+  mark("later");
+  scan_after(hours(1));
+  EXPECT_EQ(points("later").back().event, Event::created);
+}
+
+TEST_F(CopiedHistoryTest, OlderCopyOfTheDatabase_IsNotTakenForAll) {
+  make_file("a/file", 1);
+  scan_after(hours(1));
+  database->empty_log();
+  fs::copy_file(file(), temp / "older");
+  make_file("a/file", 22);
+  mark("a");
+  scan_after(hours(1));
+  database->empty_log();
+  database.reset();
+  fs::rename(temp / "older", file());
+  ASSERT_FALSE(UsageDatabase::open(file()));
+  rebuild();
+  EXPECT_THAT(last.record.reason, EndsWith("with what could be read of its history"));
 }
 
 TEST_F(CopiedHistoryTest, SwitchedOff_LeavesNothing) {

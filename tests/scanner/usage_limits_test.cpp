@@ -102,5 +102,44 @@ TEST_F(UsageLimitsTest, WithoutHistory_GrowthIsUnknown) {
   EXPECT_TRUE(json[0]["bytes"].is_null());
 }
 
+TEST_F(UsageLimitsTest, WhatWasTold_IsKeptWhileItIsExceeded) {
+  options.limits = {{.path = "a", .bytes = 99, .files = 1}};
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  auto states = stored();
+  EXPECT_THAT(states[0].not_notified(), ElementsAre("bytes"));
+  states[0].notified = states[0].exceeded();
+  ASSERT_TRUE(store_limits(*database, states));
+  make_file("a/second", 1);
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(stored()[0].notified, ElementsAre("bytes"));
+  EXPECT_THAT(stored()[0].not_notified(), ElementsAre("files"));
+  remove("a/file");
+  mark("a");
+  scan_after(hours(1));
+  EXPECT_THAT(stored()[0].notified, IsEmpty());
+}
+
+TEST_F(UsageLimitsTest, LimitOfTheCluster_KeepsWhatIsKnownOfIt) {
+  options.limits = {{.path = "a", .bytes = 1}, {.path = "a", .bytes = 50, .of_cluster = true}};
+  make_file("a/file", 100);
+  scan_after(hours(1));
+  auto states = stored();
+  EXPECT_THAT(states[0].exceeded(), ElementsAre("bytes"));
+  EXPECT_EQ(states[1].bytes, 0U) << "the scan knows this node alone";
+  EXPECT_FALSE(states[1].complete);
+  EXPECT_EQ(states[1].scan, 0U);
+  states[1].bytes = 500;
+  states[1].scan = 1;
+  ASSERT_TRUE(store_limits(*database, states));
+  options.limits[1].bytes = 600;
+  scan_after(hours(1));
+  EXPECT_EQ(stored()[1].bytes, 500U);
+  EXPECT_EQ(stored()[1].limit, options.limits[1]);
+  EXPECT_EQ(stored()[1].scan, 1U);
+  EXPECT_EQ(stored()[0].scan, 2U);
+}
+
 }  // namespace
 }  // namespace spoor::scanner

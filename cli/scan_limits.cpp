@@ -1,0 +1,86 @@
+#include "cli/scan_limits.h"
+
+#include <fmt/core.h>
+
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/printable.h"
+#include "cli/daemon_client.h"
+#include "cli/scan_hook.h"
+#include "cli/stop_on_signal.h"
+#include "cli/usage_report.h"
+#include "scanner/report_json.h"
+
+namespace spoor::cli {
+namespace {
+
+std::string name_of(const std::string& path) { return path.empty() ? "(all)" : base::printable(path); }
+
+// The totals of all nodes, and their growth within a day.
+base::Result<scanner::Usage> ask_cluster(DaemonClient& daemon, const std::string& path) {
+  const auto json =
+      daemon.exchange("GET", fmt::format("/v1/usage?absent=empty&scope=cluster&depth=0&since=24h&path={}",
+                                         boost::urls::encode(path, boost::urls::unreserved_chars)));
+  if (!json) return json.error();
+  return scanner::usage_from_json(*json);
+}
+
+void measure(scanner::LimitState& state, const scanner::Usage& usage, std::uint64_t scan) {
+  const scanner::UsageEntry& total = usage.total;
+  state.bytes = total.bytes;
+  state.files = total.files;
+  state.complete = usage.is_complete(total);
+  const bool is_growth_known = state.complete && total.growth && total.growth->complete;
+  state.growth_per_day = is_growth_known ? std::optional(total.growth->bytes) : std::nullopt;
+  state.scan = scan;
+  state.forget_notified();
+}
+
+}  // namespace
+
+std::vector<std::string> check_cluster_limits(const GlobalOptions& global, scanner::UsageDatabase& database,
+                                              std::uint64_t scan, std::vector<scanner::LimitState>& limits) {
+  std::vector<std::string> failures;
+  std::optional<base::Result<DaemonClient>> daemon;
+  for (scanner::LimitState& state : limits) {
+    if (!state.limit.of_cluster) continue;
+    if (!daemon) daemon.emplace(DaemonClient::create(global, {.timeout = cluster_timeout}));
+    const auto usage = *daemon ? ask_cluster(**daemon, state.limit.path) : (*daemon).error();
+    if (!usage) {
+      // What does not respond is not asked for the others, too.
+      failures.push_back(fmt::format("cannot compare the cluster's total of {} with its limit: {}",
+                                     name_of(state.limit.path), usage.error().message));
+      break;
+    }
+    measure(state, *usage, scan);
+  }
+  if (!daemon) return failures;
+  if (auto stored = scanner::store_limits(database, limits); !stored)
+    failures.push_back(stored.error().message);
+  return failures;
+}
+
+LimitCommands run_limit_commands(const config::Config& config, scanner::UsageDatabase& database,
+                                 std::vector<scanner::LimitState>& limits) {
+  LimitCommands commands;
+  const StopOnSignal stop;
+  for (scanner::LimitState& state : limits) {
+    if (config.usage.limit_command.empty() || state.not_notified().empty()) continue;
+    const auto done = run_limit_command(config.usage.limit_command, config.node.name, state, stop.token());
+    commands.was_stopped = stop.token().stop_requested();
+    if (done) {
+      state.notified = state.exceeded();
+      if (auto stored = scanner::store_limits(database, limits); !stored)
+        commands.failures.push_back(stored.error().message);
+    } else {
+      commands.failures.push_back(fmt::format("{}; it runs again after the next scan", done.error().message));
+    }
+    if (commands.was_stopped) break;
+  }
+  return commands;
+}
+
+}  // namespace spoor::cli
