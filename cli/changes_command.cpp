@@ -32,7 +32,8 @@ using scanner::FeedEntry;
 constexpr std::size_t page_bytes = std::size_t{32} << 20U;
 
 struct ChangesFlags {
-  std::string since;                   // a time
+  std::string since;
+  std::optional<base::WallTime> since_time;
   std::optional<std::uint64_t> after;  // a scan
   std::optional<std::uint64_t> until;
   std::string consumer;
@@ -192,12 +193,8 @@ class ChangesCommand {
   // Nothing for a consumer that has no position yet.
   std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database, std::uint64_t latest) const {
     if (flags_.after) return flags_.after;
-    if (!flags_.since.empty()) {
-      if (const auto scan = base::parse_number<std::uint64_t>(flags_.since)) return scan;  // as in 1.0.0
-      const auto time =
-          or_fail(config::parse_since(flags_.since, base::SystemClock().wall_now()), exit_usage);
-      return std::min(last_scan_before(database, time), flags_.until.value_or(latest));
-    }
+    if (flags_.since_time)
+      return std::min(last_scan_before(database, *flags_.since_time), flags_.until.value_or(latest));
     if (flags_.everything) return 0;
     if (flags_.consumer.empty()) {
       const std::uint64_t until = std::min(latest, flags_.until.value_or(latest));
@@ -253,6 +250,11 @@ void run(const GlobalOptions& global, ChangesFlags& flags) {
                       int{!flags.consumer.empty()} + int{flags.everything};
   if (!flags.latest && !flags.consumers && sources > 1) {
     throw Failure{exit_usage, "give one of --since TIME, --after SCAN, --consumer NAME and --everything"};
+  }
+  if (const auto scan = base::parse_number<std::uint64_t>(flags.since)) {
+    flags.after = scan;  // as in 1.0.0
+  } else if (!flags.since.empty()) {
+    flags.since_time = or_fail(config::parse_since(flags.since, base::SystemClock().wall_now()), exit_usage);
   }
   if ((flags.commit || flags.forget) && flags.consumer.empty()) {
     throw Failure{exit_usage, "--commit and --forget need --consumer NAME"};

@@ -72,7 +72,8 @@ LimitCommands run_limit_commands(const config::Config& config, scanner::UsageDat
     const auto done = run_limit_command(config.usage.limit_command, config.node.name, state, stop.token());
     commands.was_stopped = stop.token().stop_requested();
     if (done) {
-      state.notified = state.exceeded();
+      const auto names = state.not_notified();
+      state.notified.insert(state.notified.end(), names.begin(), names.end());
       if (auto stored = scanner::store_limits(database, limits); !stored)
         commands.failures.push_back(stored.error().message);
     } else {

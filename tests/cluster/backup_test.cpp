@@ -244,8 +244,8 @@ TEST_F(BackupTest, ChangesCommand_Everything_ListsWhatTheLastScanFound) {
 
 TEST_F(BackupTest, ChangesCommand_WrongArguments_AreRefused) {
   for (const std::vector<std::string>& bad :
-       std::vector<std::vector<std::string>>{{},
-                                             {"--since", "1", "--consumer", "c"},
+       std::vector<std::vector<std::string>>{{"--since", "1", "--consumer", "c"},
+                                             {"--since", "1", "--after", "1"},
                                              {"--since", "1", "--everything"},
                                              {"--everything", "--commit"},
                                              {"--since", "1", "--commit"},
