@@ -4,6 +4,7 @@ Makes the manual pages: docs/man/NAME.SECTION.scd becomes NAME.SECTION. A line o
 what is written elsewhere, so that there is no second copy of it:
 
   @command spoor mark      NAME, SYNOPSIS, DESCRIPTION and OPTIONS of a command of `spoor`
+  @recipe spoor-rsync      NAME, SYNOPSIS and DESCRIPTION of a program of docs/recipes, from its first lines
   @options spoor mark      the options of a program or command, and of the commands below it, from --help
   @commands spoor          the commands below it, from --help
   @section cli.md#HEADING  the text below the heading of docs/cli.md, with the headings below it
@@ -11,6 +12,7 @@ what is written elsewhere, so that there is no second copy of it:
   @document cli.md         all of docs/cli.md but its title
 """
 import argparse
+import ast
 import functools
 import os
 import pathlib
@@ -211,6 +213,14 @@ class Sources:
                 "# SYNOPSIS", "", *("++\n".join(map(synopsis, headings)).split("\n")), "",
                 "# DESCRIPTION", "", *convert(lines),
                 "# OPTIONS", "", "*spoor*(1) has those of every command.", "", *self.expand_options(words)]
+
+    def expand_recipe(self, name):
+        text = ast.get_docstring(ast.parse((self.docs / "recipes" / name).read_text()))
+        title, usage, *paragraphs = text.split("\n\n")
+        calls = [synopsis(call.strip()) for call in usage.splitlines()]
+        return ["# NAME", "", f"{name} - {inline(title[0].lower() + title[1:].rstrip('.'))}", "",
+                "# SYNOPSIS", "", *("++\n".join(calls).split("\n")), "",
+                "# DESCRIPTION", "", *(inline(" ".join(each.split())) for each in paragraphs), ""]
 
     def expand(self, line):
         if not line.startswith("@"):

@@ -439,6 +439,16 @@ def topmost(directories):
     return kept
 
 
+def is_help_wanted():
+    return sys.argv[1:] in (["--help"], ["-h"])
+
+
+def explain(text):
+    """Prints how the program is called, and ends it: as it was asked to, or because it was called otherwise."""
+    print(text.strip(), file=sys.stdout if is_help_wanted() else sys.stderr)
+    sys.exit(0 if is_help_wanted() else 2)
+
+
 def run_recipe(main):
     """Calls `main` with the arguments of the command line; prints a failure. Ends with PARTIAL if something could not
     be read."""

@@ -37,6 +37,7 @@ from spoor_feed import (
     bytes_of,
     confine,
     directory,
+    explain,
     has,
     missing,
     mode_of,
@@ -342,7 +343,7 @@ def run_layers(repository, consumer, usage):
 
     def main(*arguments):
         if len(arguments) not in (2, 3) or arguments[0] not in ("backup", "restore"):
-            sys.exit(usage)
+            explain(usage)
         name = (*arguments, consumer)[2]
         if "," in name:
             raise Failure("the name of a consumer has no comma")

@@ -84,9 +84,9 @@ mark_and_scan() {
   spoor scan
 }
 
-by_recipe_rsync() { "$recipes/rsync-from-feed" "$drive" "$work/rsync" rsync; }
-by_recipe_rclone() { "$recipes/rclone-from-feed" "$drive" "$work/rclone" rclone; }
-by_recipe_borg() { "$recipes/borg-from-feed" backup "$drive" borg; }
+by_recipe_rsync() { "$recipes/spoor-rsync" "$drive" "$work/rsync" rsync; }
+by_recipe_rclone() { "$recipes/spoor-rclone" "$drive" "$work/rclone" rclone; }
+by_recipe_borg() { "$recipes/spoor-borg" backup "$drive" borg; }
 in_full_rsync() { rsync -a --delete --exclude=/.spoor "$drive/" "$work/rsync/"; }
 in_full_rclone() { rclone sync --skip-links --exclude '/.spoor/**' "$drive" "$work/rclone"; }
 in_full_borg() { (cd "$drive" && borg create --exclude pp:.spoor "::plain-$round" .); }

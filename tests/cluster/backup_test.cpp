@@ -21,7 +21,7 @@ class BackupTest : public OneNodeTest {
  protected:
   // One round of the recipe, with a consumer of its own.
   support::CommandResult rsync(const std::string& consumer = "rsync") {
-    return recipe("rsync-from-feed", {drive().native(), copy_.path().native(), consumer});
+    return recipe("spoor-rsync", {drive().native(), copy_.path().native(), consumer});
   }
 
   // Names, types, sizes, times and bytes.
@@ -141,7 +141,7 @@ TEST_F(BackupTest, Rsync_RelativeDestination_IsTheSameInAllSteps) {
   for (const char* path : {"bucket/a/file", "bucket/a/more"}) {
     change(path);
     cluster_.scan(node());
-    EXPECT_EQ(recipe("rsync-from-feed", {drive().native(), copy}).code, 0);
+    EXPECT_EQ(recipe("spoor-rsync", {drive().native(), copy}).code, 0);
   }
   fs::current_path(before);
   EXPECT_FALSE(fs::exists(drive() / copy)) << "nothing is written to the drive";
@@ -158,7 +158,7 @@ TEST_F(BackupTest, Rsync_CopyFailed_IsRepeatedByTheNextRun) {
   const support::TempDirectory other;
   std::ofstream(other / "file") << "in the way";
   const auto failed =
-      recipe("rsync-from-feed", {drive().native(), (other / "file" / "below").native(), "rsync"});
+      recipe("spoor-rsync", {drive().native(), (other / "file" / "below").native(), "rsync"});
   EXPECT_NE(failed.code, 0) << failed.out;
   EXPECT_EQ(changes({"--consumer", "rsync"}).out, "bucket/\nbucket/b/\n");
   EXPECT_EQ(rsync().code, 0);

@@ -28,11 +28,11 @@ class BorgTest : public OneNodeTest {
   }
 
   support::CommandResult back_up() {
-    return recipe("borg-from-feed", {"backup", drive().native()}, environment_);
+    return recipe("spoor-borg", {"backup", drive().native()}, environment_);
   }
 
   support::CommandResult restore() {
-    return recipe("borg-from-feed", {"restore", (work_ / "restored").native()}, environment_);
+    return recipe("spoor-borg", {"restore", (work_ / "restored").native()}, environment_);
   }
 
   void expect_restored() {
@@ -73,7 +73,7 @@ TEST_F(BorgTest, BackupFailed_NextOneCoversTheSameChanges) {
   fs::rename(work_ / "repository", work_ / "away");
   const auto failed = back_up();
   EXPECT_EQ(failed.code, 1);
-  EXPECT_THAT(failed.err, HasSubstr("borg-from-feed: borg list failed with code 2"));
+  EXPECT_THAT(failed.err, HasSubstr("spoor-borg: borg list failed with code 2"));
   fs::rename(work_ / "away", work_ / "repository");
   EXPECT_EQ(back_up().code, 0);
   expect_restored();

@@ -175,7 +175,7 @@ class HostileRepositoryTest : public HostileTest {
   }
 
   support::CommandResult restore() {
-    return recipe("restic-from-feed", {"restore", (work_ / "restored").native(), "copy"}, environment());
+    return recipe("spoor-restic", {"restore", (work_ / "restored").native(), "copy"}, environment());
   }
 };
 

@@ -22,7 +22,7 @@ class NextcloudTest : public OneNodeTest {
  protected:
   support::CommandResult run_occ(const std::string& occ = OCC) {
     fs::remove(calls_);
-    return recipe("nextcloud-from-feed", {drive().native()},
+    return recipe("spoor-nextcloud", {drive().native()},
                   {"OCC=" + occ, "OCC_DATA=" + data().native(), "OCC_CACHE=" + cache_.native(),
                    "NEXTCLOUD_DATA=" + data().native()});
   }

@@ -58,7 +58,7 @@ class RecipeFaultsTest : public OneNodeTest {
     } else {
       arguments.insert(arguments.begin() + 1, copy_);
     }
-    return recipe_command(program_ + "-from-feed", arguments, environment());
+    return recipe_command("spoor-" + program_, arguments, environment());
   }
 
   support::CommandResult run(const std::string& consumer = "copy") {
@@ -72,7 +72,7 @@ class RecipeFaultsTest : public OneNodeTest {
     if (!has_layers()) return copy_;
     const std::filesystem::path restored = work_ / "restored";
     std::filesystem::remove_all(restored);
-    const auto done = recipe(program_ + "-from-feed", {"restore", restored.native(), "copy"}, environment());
+    const auto done = recipe("spoor-" + program_, {"restore", restored.native(), "copy"}, environment());
     EXPECT_EQ(done.code, 0) << done.err;
     return restored;
   }

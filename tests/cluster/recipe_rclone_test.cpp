@@ -15,7 +15,7 @@ using testing::HasSubstr;
 class RcloneTest : public OneNodeTest {
  protected:
   support::CommandResult rclone(const std::string& consumer = "rclone") {
-    return recipe("rclone-from-feed", {drive().native(), copy().native(), consumer}, environment_);
+    return recipe("spoor-rclone", {drive().native(), copy().native(), consumer}, environment_);
   }
 
   void expect_copied() {

@@ -52,7 +52,7 @@ class RecollTest : public OneNodeTest, public testing::WithParamInterface<const 
   void scan() { cluster_.scan(node(), 0, {"--set", setting_}); }
 
   support::CommandResult index() {
-    return recipe("index-from-feed", {drive().native()},
+    return recipe("spoor-index", {drive().native()},
                   {"RECOLL_CONFDIR=" + (work_ / "index").native(), "PATH=" + path_}, {"--set", setting_});
   }
 

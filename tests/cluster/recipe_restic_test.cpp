@@ -36,7 +36,7 @@ class ResticTest : public OneNodeTest {
   }
 
   void back_up() {
-    const auto done = recipe("restic-from-feed", {"backup", drive().native()}, environment());
+    const auto done = recipe("spoor-restic", {"backup", drive().native()}, environment());
     EXPECT_EQ(done.code, 0) << done.err;
   }
 
@@ -46,7 +46,7 @@ class ResticTest : public OneNodeTest {
 
   // What differs between the drive and what is restored.
   std::string restore() {
-    const auto done = recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment());
+    const auto done = recipe("spoor-restic", {"restore", (work_ / "restored").native()}, environment());
     EXPECT_EQ(done.code, 0) << done.err;
     return support::run_command({"diff", "-r", "--exclude=.spoor", drive().native(), work_ / "restored"}).out;
   }
@@ -103,7 +103,7 @@ TEST_P(ForgottenSnapshotTest, SnapshotForgotten_RestoreFailsAndNextBackupIsFull)
   const auto found = json::parse(restic({"snapshots", "--json", "--tag", "restic," + tag}).out);
   ASSERT_EQ(found.size(), tag == "files" ? 3U : 2U);
   ASSERT_EQ(restic({"forget", found[found.size() - 2]["id"].get<std::string>()}).code, 0);
-  const auto refused = recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment());
+  const auto refused = recipe("spoor-restic", {"restore", (work_ / "restored").native()}, environment());
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("keep all snapshots since the last full one\n"));
   EXPECT_FALSE(fs::exists(work_ / "restored")) << "nothing was written";
@@ -123,7 +123,7 @@ TEST_F(ResticTest, Backup_DriveUnmounted_Fails) {
   const fs::path away = work_ / "away";
   fs::rename(drive(), away);
   fs::create_directory(drive());
-  const auto refused = recipe("restic-from-feed", {"backup", drive().native()}, environment());
+  const auto refused = recipe("spoor-restic", {"backup", drive().native()}, environment());
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("carries no identity"));
   fs::remove(drive());
@@ -157,9 +157,9 @@ TEST_F(ResticTest, Backup_Failed_NextOneCoversTheSameChanges) {
   change("b/file");
   cluster_.scan(node());
   fs::rename(work_ / "repository", work_ / "away");
-  const auto failed = recipe("restic-from-feed", {"backup", drive().native()}, environment());
+  const auto failed = recipe("spoor-restic", {"backup", drive().native()}, environment());
   EXPECT_EQ(failed.code, 1);
-  EXPECT_THAT(failed.err, HasSubstr("restic-from-feed: restic snapshots failed with code 1"));
+  EXPECT_THAT(failed.err, HasSubstr("spoor-restic: restic snapshots failed with code 1"));
   fs::rename(work_ / "away", work_ / "repository");
   back_up();
   EXPECT_EQ(restore(), "");
@@ -168,7 +168,7 @@ TEST_F(ResticTest, Backup_Failed_NextOneCoversTheSameChanges) {
 TEST_F(ResticTest, Backup_FullSnapshotForgotten_IsFullAgain) {
   change("a/file");
   cluster_.scan(node());
-  EXPECT_NE(recipe("restic-from-feed", {"restore", (work_ / "restored").native()}, environment()).code, 0);
+  EXPECT_NE(recipe("spoor-restic", {"restore", (work_ / "restored").native()}, environment()).code, 0);
   back_up();
   ASSERT_EQ(restic({"forget", "latest"}).code, 0);
   change("b/file");

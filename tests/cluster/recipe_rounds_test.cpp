@@ -142,10 +142,10 @@ TEST_P(RecipeRoundsTest, RsyncFromFeed_EveryRound_CopiesEqualTheDrives) {
     for (std::size_t at = 0; at < 2; ++at) {
       const fs::path copy = work_ / ("copy" + std::to_string(at));
       const std::string drive = node().drives[at].native();
-      const auto copied = run_recipe("rsync-from-feed", {drive, copy.native(), "copy" + std::to_string(at)});
+      const auto copied = run_recipe("spoor-rsync", {drive, copy.native(), "copy" + std::to_string(at)});
       EXPECT_EQ(copied.code, 0) << copied.err;
       EXPECT_EQ(copied.out, round > 0 ? ""
-                                      : "rsync-from-feed: copies all of " + drive +
+                                      : "spoor-rsync: copies all of " + drive +
                                             ": what changed since the last copy is not known\n");
       EXPECT_EQ(copied.err, "");
       EXPECT_EQ(differences(drive, copy), "");
@@ -168,7 +168,7 @@ TEST_P(RecipeRoundsTest, RcloneFromFeed_EveryRound_CopiesEqualTheDrives) {
     for (std::size_t at = 0; at < 2; ++at) {
       const std::string drive = node().drives[at].native();
       const auto copied =
-          run_recipe("rclone-from-feed", {drive, copies[at].second, "copy" + std::to_string(at)});
+          run_recipe("spoor-rclone", {drive, copies[at].second, "copy" + std::to_string(at)});
       EXPECT_EQ(copied.code, 0) << copied.err;
       EXPECT_EQ(
           copied.out,
@@ -190,12 +190,12 @@ TEST_P(RecipeRoundsTest, BorgFromFeed_EveryRound_RestoresEqualTheDrives) {
     if (round > 0) change_and_scan();
     for (std::size_t at = 0; at < 2; ++at) {
       const std::string name = "disk" + std::to_string(at);
-      const auto made = run_recipe("borg-from-feed", {"backup", node().drives[at].native(), name});
+      const auto made = run_recipe("spoor-borg", {"backup", node().drives[at].native(), name});
       EXPECT_EQ(made.code, 0) << made.err;
       EXPECT_EQ(made.out.find("backs up all of") != std::string::npos, round == 0) << made.out;
       if (round < last && !random_.one_in(4)) continue;
       const fs::path restored = work_ / (name + '-' + std::to_string(round));
-      const auto done = run_recipe("borg-from-feed", {"restore", restored.native(), name});
+      const auto done = run_recipe("spoor-borg", {"restore", restored.native(), name});
       EXPECT_EQ(done.code, 0) << done.err;
       EXPECT_EQ(without_limits_of_backups(differences(node().drives[at], restored)), "");
     }
@@ -212,12 +212,12 @@ TEST_P(RecipeRoundsTest, ResticFromFeed_EveryRound_RestoresEqualTheDrives) {
     if (round > 0) change_and_scan();
     for (std::size_t at = 0; at < 2; ++at) {
       const std::string name = "disk" + std::to_string(at);
-      const auto made = run_recipe("restic-from-feed", {"backup", node().drives[at].native(), name});
+      const auto made = run_recipe("spoor-restic", {"backup", node().drives[at].native(), name});
       EXPECT_EQ(made.code, 0) << made.err;
       EXPECT_EQ(made.out.find("backs up all of") != std::string::npos, round == 0) << made.out;
       if (round < last && !random_.one_in(8)) continue;
       const fs::path restored = work_ / (name + '-' + std::to_string(round));
-      const auto done = run_recipe("restic-from-feed", {"restore", restored.native(), name});
+      const auto done = run_recipe("spoor-restic", {"restore", restored.native(), name});
       EXPECT_EQ(done.code, 0) << done.err;
       EXPECT_EQ(without_limits_of_backups(differences(node().drives[at], restored)), "");
     }

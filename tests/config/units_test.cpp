@@ -102,7 +102,9 @@ TEST(UnitsTest, Since_IsADurationBackOrATime) {
   EXPECT_EQ(parse_since("0s", now).value(), now);
   EXPECT_EQ(parse_since("1970-01-01T00:00:07Z", now).value(), base::WallTime(std::chrono::seconds(7)));
   EXPECT_EQ(parse_since("9223372036854775807ms", now).value(), base::WallTime()) << "clamped";
-  for (const char* const text : {"", "24", "yesterday", "-1h", "1970-01-01"})
+  EXPECT_EQ(parse_since("yesterday", now).value(), now - std::chrono::hours(24));
+  EXPECT_EQ(parse_since("1970-01-02", now).value(), base::WallTime(std::chrono::hours(24)));
+  for (const char* const text : {"", "24", "tomorrow", "-1h", "1970-13-01", "1970-01-1"})
     EXPECT_FALSE(parse_since(text, now)) << text;
 }
 

@@ -47,6 +47,13 @@ two_files() { spoor usage --json photos/2026 | tr -d ' \n' | grep '"files":2,' >
 until_true two_files
 systemctl stop spoor-scan.timer
 
+step 'the recipes are commands'
+for recipe in borg index nextcloud rclone restic rsync; do
+  "spoor-$recipe" --help >/help
+  grep -q "^  spoor-$recipe " /help
+  [[ -e /usr/share/man/man1/spoor-$recipe.1.gz || -e /etc/dpkg/dpkg.cfg.d/excludes ]]
+done
+
 step 'a user without credentials may mark, and nothing else'
 # as_nobody METHOD PATH [BODY]: prints the status.
 as_nobody() {
@@ -146,7 +153,7 @@ has_usage after-upgrade/deep
 echo "$(wc -l </load) marks during it"
 
 step 'removed: it runs no more, and nothing is lost'
-apt-get remove -y -q spoor spoor-watch spoor-publish
+apt-get remove -y -q spoor spoor-watch spoor-publish spoor-recipes
 [[ $(pgrep -c spoor || true) == 0 ]]
 [[ -e /var/lib/spoor/scan.db && -e /etc/spoor/spoor.json ]]
 apt-get install -y -q /packages/now/*.deb
@@ -163,7 +170,7 @@ has_usage after-installation/deep
 [[ $(gaps) == "$before" ]] || fail 'a drive that is watched again was walked'
 
 step 'purged: nothing is left but the user, and what is on the drives'
-apt-get purge -y -q spoor spoor-watch spoor-publish libspoor1 libspoor-dev python3-spoor
+apt-get purge -y -q spoor spoor-watch spoor-publish spoor-recipes libspoor1 libspoor-dev python3-spoor
 left=$(find / -xdev -name '*spoor*' ! -path '/packages/*' ! -path '/proc/*' ! -path '/sys/*' ! -path '/srv/data/*' \
   ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/tmp/*')
 [[ -z $left ]] || fail "$left"
