@@ -54,7 +54,7 @@ int show_nodes(const GlobalOptions& global, bool as_json) {
     is_whole = is_whole && is_ok;
     const bool is_own =
         url.empty() && text_or(node.at("name"), "") == text_or(usage.at("node").at("name"), "");
-    const std::string state = is_own      ? "this node"
+    const std::string state = is_own                    ? "this node"
                               : member == members.end() ? (is_ok ? "up" : "not a member")
                                                         : text_or(member->second.at("state"), "?");
     std::string problem = base::printable(text_or(node.at("error"), ""));

@@ -14,8 +14,8 @@ namespace spoor::cli {
 
 // One line for each directory. With the columns of a terminal: a tree of names, with bars for the share of
 // the whole. Without: whole paths. Control characters are escaped.
-// Directories whose figures do not contain every change are labelled; growth is "about" so much where a node of
-// the cluster did not report it.
+// Directories whose figures do not contain every change are labelled; growth is "about" so much where a node
+// of the cluster did not report it.
 enum class UsageScope { node, cluster };
 std::string usage_text(const scanner::Usage& usage, scanner::UsageOrder order,
                        std::optional<std::size_t> columns, UsageScope scope = UsageScope::node);

@@ -20,7 +20,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds interval{30'000};
-constexpr std::chrono::minutes self_for{10};  // an address that does not respond counts as that of this daemon
+constexpr std::chrono::minutes self_for{
+    10};  // an address that does not respond counts as that of this daemon
 // While a peer is down or a name can't be looked up: nodes start one by one.
 constexpr std::chrono::milliseconds first_pause{500};
 constexpr std::chrono::milliseconds timeout{2'000};

@@ -50,7 +50,7 @@ struct StatusInput {
   std::uint64_t failed_saves;
   tracker::Durability durability;
   tracker::JournalStatus journal;
-  std::string health_error;  // why marks are not acknowledged at present; empty if they are
+  std::string health_error;      // why marks are not acknowledged at present; empty if they are
   std::vector<PeerState> peers;  // without this node
   PeerWatch::TlsExpiry peer_tls;
   const EtcdStatus* etcd;  // null if it is not configured

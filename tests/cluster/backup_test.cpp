@@ -157,8 +157,7 @@ TEST_F(BackupTest, Rsync_CopyFailed_IsRepeatedByTheNextRun) {
   // No user, root included, can make a directory below a file.
   const support::TempDirectory other;
   std::ofstream(other / "file") << "in the way";
-  const auto failed =
-      recipe("spoor-rsync", {drive().native(), (other / "file" / "below").native(), "rsync"});
+  const auto failed = recipe("spoor-rsync", {drive().native(), (other / "file" / "below").native(), "rsync"});
   EXPECT_NE(failed.code, 0) << failed.out;
   EXPECT_EQ(changes({"--consumer", "rsync"}).out, "bucket/\nbucket/b/\n");
   EXPECT_EQ(rsync().code, 0);

@@ -167,8 +167,7 @@ TEST_P(RecipeRoundsTest, RcloneFromFeed_EveryRound_CopiesEqualTheDrives) {
     if (round > 0) change_and_scan();
     for (std::size_t at = 0; at < 2; ++at) {
       const std::string drive = node().drives[at].native();
-      const auto copied =
-          run_recipe("spoor-rclone", {drive, copies[at].second, "copy" + std::to_string(at)});
+      const auto copied = run_recipe("spoor-rclone", {drive, copies[at].second, "copy" + std::to_string(at)});
       EXPECT_EQ(copied.code, 0) << copied.err;
       EXPECT_EQ(
           copied.out,

@@ -422,7 +422,8 @@ TEST_F(ClusterUsageTest, AnyMemberMissingOrOfAnotherType_IsAddedOrMissing) {
     std::uint64_t old = 0;
     for (const json& node : sum["nodes"])
       old += node["last_known"].get<bool>() ? node["bytes"].get<std::uint64_t>() : 0;
-    EXPECT_TRUE(absent.empty() || sum["bytes"] == scanner::saturating_add(101, old)) << "of the others: " << sum;
+    EXPECT_TRUE(absent.empty() || sum["bytes"] == scanner::saturating_add(101, old))
+        << "of the others: " << sum;
     EXPECT_TRUE(mutated.contains("node") || absent.size() == 1);
   });
 }

@@ -60,7 +60,8 @@ class PagesTest(unittest.TestCase):
     maxDiff = None
 
     def test_EveryCommand_HasAPage(self):
-        needed = {name for name, _ in pages_of_programs()} | {"spoor.json.5", "spoor-http.7"}
+        recipes = {f"{path.name}.1" for path in (SOURCE / "docs/recipes").glob("spoor-*")}
+        needed = {name for name, _ in pages_of_programs()} | recipes | {"spoor.json.5", "spoor-http.7"}
         self.assertEqual(set(NAMES), needed, "docs/man needs one NAME.SECTION.scd for each, and has no others")
 
     def test_EveryPage_IsShownWithoutWarnings(self):
