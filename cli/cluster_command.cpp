@@ -58,7 +58,7 @@ int show_nodes(const GlobalOptions& global, bool as_json) {
                               : member == members.end() ? (is_ok ? "up" : "not a member")
                                                         : text_or(member->second.at("state"), "?");
     std::string problem = base::printable(text_or(node.at("error"), ""));
-    if (node.value("last_known", false)) problem = "as it was last: " + problem;
+    if (node.value("last_known", false)) problem.insert(0, "as it was last: ");
     if (is_ok && !node.at("complete").get<bool>()) problem = "changes are pending";
     node["state"] = state;
     table.add({text_or(node.at("name"), "?"), state, figure(node, "bytes", human_bytes),
