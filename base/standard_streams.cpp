@@ -1,5 +1,6 @@
 #include "base/standard_streams.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,6 +29,13 @@ ssize_t write_if_ready(std::string_view piece) {
 }
 
 }  // namespace
+
+void reserve_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0)
+      static_cast<void>(::open("/dev/null", O_RDONLY));  // takes the least number
+  }
+}
 
 void flush_standard_output() {
   constexpr const char* message = "cannot write to standard output";

@@ -5,6 +5,10 @@
 
 namespace spoor::base {
 
+// Call first in a program: where a standard stream is closed, the next file that is opened would take its
+// number, and what is printed. Writing to a closed one fails all the same.
+void reserve_standard_streams();
+
 // Writes what was printed to standard output so far. Throws if that, or anything before it, was not written:
 // the disk is full, for example. A program calls it before it ends: the C library ignores such errors.
 void flush_standard_output();

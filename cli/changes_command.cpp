@@ -314,7 +314,10 @@ void add_changes_command(CLI::App& program, const GlobalOptions& options) {
                     "Lists files instead (with --deleted or --json: files, too); needs scan.file_feed");
   command->add_flag("-0", flags->nul, "Ends each path with a NUL instead of a line break");
   command->add_flag("--json", flags->json, "Prints one JSON object per line, deletions included");
-  command->callback([flags, &options] { run(options, *flags); });
+  command->callback([flags, &options, command] {
+    refuse_empty_values(*command);
+    run(options, *flags);
+  });
 }
 
 }  // namespace spoor::cli

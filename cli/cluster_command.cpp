@@ -37,6 +37,12 @@ std::map<std::string, ordered_json> members_by_url(const ordered_json& listed) {
   return members;
 }
 
+// The daemon may have asked it last before it went down.
+std::string state_of(const ordered_json& member, bool has_totals) {
+  std::string state = text_or(member.at("state"), "?");
+  return state == "up" && !has_totals ? "no totals" : state;
+}
+
 // Each node with its totals, and those of all.
 int show_nodes(const GlobalOptions& global, bool as_json) {
   auto daemon = or_fail(DaemonClient::create(global, {.timeout = cluster_timeout}), exit_usage);
@@ -56,7 +62,7 @@ int show_nodes(const GlobalOptions& global, bool as_json) {
         url.empty() && text_or(node.at("name"), "") == text_or(usage.at("node").at("name"), "");
     const std::string state = is_own                    ? "this node"
                               : member == members.end() ? (is_ok ? "up" : "not a member")
-                                                        : text_or(member->second.at("state"), "?");
+                                                        : state_of(member->second, is_ok);
     std::string problem = base::printable(text_or(node.at("error"), ""));
     if (node.value("last_known", false)) problem.insert(0, "as it was last: ");
     if (is_ok && !node.at("complete").get<bool>()) problem = "changes are pending";

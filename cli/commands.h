@@ -9,6 +9,10 @@
 
 namespace spoor::cli {
 
+// An empty value, as of a shell variable that is not set, must not count as an option that was not given:
+// throws a Failure.
+void refuse_empty_values(const CLI::App& command);
+
 void add_changes_command(CLI::App& program, const GlobalOptions& options);
 void add_mark_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_members_command(CLI::App& program, const GlobalOptions& options, int& code);

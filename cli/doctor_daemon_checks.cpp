@@ -194,6 +194,11 @@ void check_scan(const Facts& facts, Findings& findings) {
     return;
   }
   if (!facts.daemon.scans.is_ok()) return check_damage(facts, findings);
+  if (facts.data_dir && facts.data_dir->files.contains("scan.db.damaged")) {
+    findings.error("scan.db is damaged: a program could not read a part of it",
+                   "some totals, changes or histories are not shown until it is built anew",
+                   scan_command(facts));
+  }
   const auto scans = last_scans(facts);
   if (scans.empty()) return;
   const scanner::ScanRecord& last = scans.front();

@@ -61,7 +61,8 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 void print_text(std::string_view text) { print_exact(base::printable_lines(text)); }
 
 void print_error(std::string_view message) {
-  fmt::print(stderr, "spoor: {}\n", base::printable_lines(message));
+  const std::string line = fmt::format("spoor: {}\n", base::printable_lines(message));
+  std::fwrite(line.data(), 1, line.size(), stderr);  // may fail: what the command does goes on
 }
 
 void print_exact(std::string_view text) { fmt::print("{}", text); }

@@ -117,6 +117,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  spoor::base::reserve_standard_streams();
   try {
     const int code = run(argc, argv);
     spoor::base::flush_standard_output();

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/places.h"
 #include "cli/rsync_lines.h"
 #include "client/mark_queue.h"
 #include "peer/http/http_transport.h"
@@ -44,8 +46,10 @@ milliseconds exchange_timeout(const MarkOptions& options) {
 // Sends marks in batches, and repeats each until the daemon has acknowledged it.
 class Marker {
  public:
-  Marker(base::Endpoint endpoint, peer::Credentials credentials, const MarkOptions& options)
-      : endpoint_(std::move(endpoint)),
+  Marker(const GlobalOptions& global, base::Endpoint endpoint, peer::Credentials credentials,
+         const MarkOptions& options)
+      : global_(global),
+        endpoint_(std::move(endpoint)),
         options_(options),
         transport_({.credentials = std::move(credentials), .timeout = exchange_timeout(options)}),
         queue_(
@@ -90,13 +94,26 @@ class Marker {
   base::Result<> add(std::string_view raw, tracker::MarkKind kind) {
     const std::string full =
         options_.prefix.empty() ? std::string(raw) : fmt::format("{}/{}", options_.prefix, raw);
+    // "./x" may be what is here, or, as "find" prints it elsewhere, a logical path: both are marked.
+    const auto here = Places::is_from_here(full) ? path_from_here(full) : std::nullopt;
+    if (here) {
+      if (auto added = result_of(queue_.add(kind, *here, deadline())); !added) return added;
+    }
     auto path = tracker::normalise_path(full);
     if (!path) {
-      refuse(path.error().message);
+      if (!here) refuse(path.error().message);
       return {};
     }
+    if (here && *here == *path) return {};
     if (full.starts_with('/')) path->insert(0, 1, '/');  // the daemon marks the path below its drive
     return result_of(queue_.add(kind, *path, deadline()));
+  }
+
+  std::optional<std::string> path_from_here(const std::string& given) {
+    if (!places_) places_.emplace(global_);
+    const auto place = places_->logical_path(given);
+    const auto path = tracker::normalise_path(place.value_or(""));
+    return path ? std::optional(*path) : std::nullopt;
   }
 
   // Of all attempts, and at least one.
@@ -120,8 +137,10 @@ class Marker {
     ++refused_;
   }
 
+  const GlobalOptions& global_;
   base::Endpoint endpoint_;
   const MarkOptions& options_;
+  std::optional<Places> places_;
   peer::HttpTransport transport_;
   client::MarkQueue queue_;
   std::uint64_t refused_ = 0;  // here, not by the daemon
@@ -166,7 +185,7 @@ base::Result<> mark_all(Marker& marker, const MarkOptions& options) {
 int run(const GlobalOptions& global, const MarkOptions& options) {
   const auto endpoint = or_fail(global.own_endpoint(), exit_usage);
   const auto credentials = or_fail(global.own_credentials(endpoint), exit_usage);
-  Marker marker(endpoint, credentials, options);
+  Marker marker(global, endpoint, credentials, options);
   const auto done = mark_all(marker, options);
   const client::QueueFigures totals = marker.totals();
   const std::uint64_t marked = totals.acknowledged - totals.ignored;

@@ -49,7 +49,7 @@ void add_known(const config::Config& config, Members& members) {
     // One that was never read has no home.
     if (!peer.home.empty() && listed != members.list.end()) {
       if (listed->node.empty()) listed->node = id.name;
-      continue;
+      if (listed->node == id.name) continue;  // otherwise another node has its address
     }
     const bool is_read = peer.cycle != tracker::CycleId();
     members.list.push_back({id.name, peer.home, is_read ? "an earlier scan" : "another member",

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "cli/commands.h"
 #include "cli/format.h"
 #include "config/derived.h"
 #include "config/load.h"
@@ -73,6 +74,15 @@ void refuse_url(const GlobalOptions& global, std::string_view command) {
   throw Failure{
       exit_usage,
       fmt::format("--url: 'spoor {}' does not ask a daemon: run it on that machine, without --url", command)};
+}
+
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    if (option->get_positional() || option->count() == 0) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw Failure{exit_usage, fmt::format("{}: its value is empty", option->get_name())};
+    }
+  }
 }
 
 int fail(int code, std::string_view message) {

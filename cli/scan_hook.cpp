@@ -143,8 +143,7 @@ struct Call {
 };
 
 base::Result<pid_t> start(const Call& call) {
-  // The shell survives SIGTERM, to wait for the command.
-  std::vector<std::string> words{"sh", "-c", "trap : TERM; " + call.command, "sh"};
+  std::vector<std::string> words{"sh", "-c", call.command, "sh"};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   std::vector<std::string> variables = environment(call.variables);
   const SpawnSettings settings;
@@ -195,7 +194,7 @@ base::Result<> run_call(std::string_view what, const std::string& command, const
   if (WIFSIGNALED(status)) {
     return canceled(
         fmt::format("{} '{}' was killed by signal {}{}", what, command, WTERMSIG(status),
-                    call.time_max ? fmt::format("; it may take {} s", call.time_max->count()) : ""));
+                    call.time_max ? fmt::format("; after {} s it is killed", call.time_max->count()) : ""));
   }
   if (WEXITSTATUS(status) != 0)
     return canceled(fmt::format("{} '{}' ended with code {}", what, command, WEXITSTATUS(status)));
@@ -261,7 +260,8 @@ class HookRun {
       return;
     }
     const auto done = run_call("the hook", command_,
-                               {.command = command_ + " \"$@\"",
+                               // The shell survives SIGTERM, to wait for the command.
+                               {.command = "trap : TERM; " + command_ + " \"$@\"",
                                 .arguments = directories,
                                 .variables = variables_of(extent),
                                 .time_max = std::nullopt},

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
 #include <nlohmann/json.hpp>
@@ -30,9 +31,10 @@ base::Result<scanner::Usage> ask_cluster(DaemonClient& daemon, const std::string
 
 void measure(scanner::LimitState& state, const scanner::Usage& usage, std::uint64_t scan) {
   const scanner::UsageEntry& total = usage.total;
-  state.bytes = total.bytes;
-  state.files = total.files;
   state.complete = usage.is_complete(total);
+  // Without all nodes, a limit is exceeded as long as it is not known to be kept.
+  state.bytes = state.complete ? total.bytes : std::max(total.bytes, state.bytes);
+  state.files = state.complete ? total.files : std::max(total.files, state.files);
   const bool is_growth_known = state.complete && total.growth && total.growth->complete;
   state.growth_per_day = is_growth_known ? std::optional(total.growth->bytes) : std::nullopt;
   state.scan = scan;
@@ -77,7 +79,8 @@ LimitCommands run_limit_commands(const config::Config& config, scanner::UsageDat
       if (auto stored = scanner::store_limits(database, limits); !stored)
         commands.failures.push_back(stored.error().message);
     } else {
-      commands.failures.push_back(fmt::format("{}; it runs again after the next scan", done.error().message));
+      commands.failures.push_back(fmt::format("the limit of {}: {}; it runs again after the next scan",
+                                              name_of(state.limit.path), done.error().message));
     }
     if (commands.was_stopped) break;
   }

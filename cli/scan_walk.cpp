@@ -8,6 +8,7 @@
 #include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <boost/url/rfc/unreserved_chars.hpp>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_client.h"
 #include "cli/format.h"
+#include "cli/places.h"
 #include "cli/usage_report.h"
 #include "config/derived.h"
 #include "config/units.h"
@@ -262,24 +262,20 @@ void check_flags(const GlobalOptions& global, const UsageFlags& flags) {
     throw Failure{exit_usage, "--export and --top read scan.db: run it on the node, without --url"};
 }
 
-// What is at an absolute path, or at one from here, such as ".", if it is on a drive of this node.
+// A place that is meant must not be taken for another directory, or for everything.
 std::string logical_path(const GlobalOptions& global, const std::string& given) {
-  const std::filesystem::path path(given);
-  const bool may_be_on_drive = path.is_absolute() || given == "." || given == ".." ||
-                               given.starts_with("./") || given.starts_with("../");
-  const auto config = global.url || !may_be_on_drive ? base::Error() : global.load_config();
-  std::error_code failure;
-  const auto here = std::filesystem::current_path(failure);
-  if (!config || (failure && !path.is_absolute())) return given;
-  const auto whole = (here / path / "").lexically_normal().native();
-  for (const auto& drive : config->drives) {
-    // The current directory has a name without links.
-    const auto real = path.is_absolute() ? drive : std::filesystem::weakly_canonical(drive, failure);
-    for (const auto& each : {drive, real}) {
-      const auto top = (each / "").lexically_normal().native();
-      if (!each.empty() && whole.starts_with(top)) return whole.substr(top.size());
-    }
-  }
+  const bool is_from_here = Places::is_from_here(given);
+  if (is_from_here && global.url)
+    throw Failure{exit_usage, fmt::format("'{}' is a place on this machine: give a logical path with --url",
+                                          base::printable(given))};
+  if (global.url) return given;
+  const auto found = Places(global).logical_path(given);
+  if (found) return *found;
+  if (is_from_here)
+    throw Failure{exit_usage,
+                  fmt::format("'{}' is on no drive of this node: give a logical path, or none for "
+                              "everything",
+                              base::printable(given))};
   return given;
 }
 
@@ -381,7 +377,10 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
   for (auto* const other : {cluster, owner, csv, exported, depth, summary, limit, top})
     history->excludes(other);
   summary->excludes(depth);
-  command->callback([flags, &options, &code] { code = run(options, *flags); });
+  command->callback([flags, &options, &code, command] {
+    refuse_empty_values(*command);
+    code = run(options, *flags);
+  });
 }
 
 }  // namespace spoor::cli

@@ -239,7 +239,11 @@ std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::
                        UsageScope scope) {
   const char* const full =
       usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
-  return UsageText(usage, order, columns, scope).to_string() + full + as_of_text(usage) +
+  const std::string begins = usage.since && usage.history_since && *usage.history_since > *usage.since
+                                 ? fmt::format("the history begins at {}: growth is since then\n",
+                                               base::iso_time(*usage.history_since))
+                                 : "";
+  return UsageText(usage, order, columns, scope).to_string() + full + begins + as_of_text(usage) +
          (usage.has_copy_rules ? fmt::format("{} with each declared copy counted once\n",
                                              human_bytes(usage.total.logical_bytes()))
                                : "");

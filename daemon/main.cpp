@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  spoor::base::reserve_standard_streams();
   // Larger buffers return to the system when they are freed. By default, each that is freed raises this, up
   // to 32 MiB, and each thread that uses the heap keeps twice as much: large bodies took 200 MiB.
   ::mallopt(M_MMAP_THRESHOLD, 256 << 10);

@@ -167,10 +167,13 @@ asio::awaitable<base::Result<tracker::SavedSnapshot>> Node::save_last() {
 
 ClusterMembers Node::members() const {
   ClusterMembers members;
-  members.endpoints = peers_.endpoints();
   members.credentials = peers_.credentials();
-  members.names.reserve(peers_.states().size());
-  for (const PeerState& peer : peers_.states()) members.names.push_back(peer.name);
+  for (std::size_t index = 0; index < peers_.states().size(); ++index) {
+    const PeerState& peer = peers_.states()[index];
+    if (peer.is_self) continue;
+    members.endpoints.push_back(peers_.endpoints()[index]);
+    members.names.push_back(peer.name);
+  }
   for (const DnsState& dns : peers_.dns_states()) {
     if (!dns.error.empty())
       members.unknown_sources.push_back(fmt::format("dns {}: {}", dns.source, dns.error));

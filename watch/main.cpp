@@ -124,6 +124,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::reserve_standard_streams();
   try {
     const int code = run(argc, argv);
     base::flush_standard_output();

@@ -334,6 +334,20 @@ TEST_F(ScannedCliTest, ConsumersThatCannotBeRead_KeepTheirChanges) {
   EXPECT_EQ(spoor({"changes", "--consumer", "c"}).code, 0);
 }
 
+// As while the disk of a log is full: the command does what it does.
+TEST_F(ScannedCliTest, StandardErrorFullOrClosed_ChangesNothingElse) {
+  for (const char* const redirected : {"exec \"$0\" \"$@\" 2>/dev/full", "exec \"$0\" \"$@\" 2>&-"}) {
+    const auto run = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.begin(), {"sh", "-c", redirected, SPOOR, "--config", config_.native()});
+      return run_command(arguments).code;
+    };
+    EXPECT_EQ(run({"usage", "nowhere"}), 1) << redirected;
+    EXPECT_EQ(run({"usage"}), 0) << redirected;
+    EXPECT_EQ(run({"scan", "--full", "--exec", "echo printed; false"}), 3) << redirected;
+  }
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "scan.lock"), 0U) << "it is no standard error";
+}
+
 TEST_F(ScannedCliTest, Usage_IsSortedByRequestedOrder) {
   const auto largest = directory_ / "drive/7/file";
   std::ofstream(largest) << "1";
@@ -353,17 +367,26 @@ TEST_F(ScannedCliTest, UsageOfAPlaceOnADrive_IsThatOfItsLogicalPath) {
   EXPECT_EQ(path_of(drive), "");
   EXPECT_EQ(path_of("/"), "") << "everything";
   EXPECT_EQ(path_of("7"), "7");
+  std::filesystem::create_directory_symlink(drive / "7", directory_ / "link");
+  EXPECT_EQ(path_of(directory_ / "link"), "7");
   const auto from = [&](const std::string& place, const std::string& asked) {
-    const auto result = run_command({"sh", "-c", "cd \"$0\" && exec \"$@\"", drive / place, SPOOR, "--config",
-                                     config_.native(), "usage", "--json", asked});
+    return run_command({"sh", "-c", "cd \"$0\" && exec \"$@\"", drive / place, SPOOR, "--config",
+                        config_.native(), "usage", "--json", asked});
+  };
+  const auto path_from = [&](const std::string& place, const std::string& asked) {
+    const auto result = from(place, asked);
     EXPECT_EQ(result.code, 0) << result.err;
     return json::parse(result.out)["path"].get<std::string>();
   };
-  EXPECT_EQ(from("7", "."), "7");
-  EXPECT_EQ(from("7", "../8"), "8");
-  EXPECT_EQ(from("7", ".."), "");
-  EXPECT_EQ(from("..", "."), "") << "not on a drive";
-  EXPECT_EQ(from("7", "8"), "8") << "a logical path";
+  EXPECT_EQ(path_from("7", "."), "7");
+  EXPECT_EQ(path_from("7", "../8"), "8");
+  EXPECT_EQ(path_from("7", ".."), "");
+  EXPECT_EQ(path_from("..", "./link"), "7");
+  EXPECT_EQ(path_from("7", "8"), "8") << "a logical path";
+  const auto elsewhere = from("..", ".");
+  EXPECT_EQ(elsewhere.code, 2) << "not everything";
+  EXPECT_NE(elsewhere.err.find("'.' is on no drive of this node"), std::string::npos) << elsewhere.err;
+  EXPECT_EQ(spoor({"--url", "http://127.0.0.1:1", "usage", "."}).code, 2);
   const auto beside = spoor({"usage", drive.native() + "2/7"});
   EXPECT_EQ(beside.code, 1) << "the name of the drive is only the begin of another";
 }
@@ -427,6 +450,8 @@ TEST_F(ScannedCliTest, Changes_AreThoseOfTheLastScanOrSinceATime) {
   EXPECT_NE(refused.err.find("\"lately\" is not a time: expected a duration"), std::string::npos)
       << refused.err;
   EXPECT_EQ(spoor({"changes", "--since", "1h", "--after", "1"}).code, 2);
+  for (const char* option : {"--since", "--after", "--until", "--consumer"})
+    EXPECT_EQ(spoor({"changes", option, ""}).code, 2) << option << ": a variable of a shell that is not set";
 }
 
 TEST_F(ScannedCliTest, Scans_AreListedNewestFirst) {

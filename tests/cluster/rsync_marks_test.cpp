@@ -1,4 +1,4 @@
-// What the real rsync prints, marked.
+// What the real rsync prints, and what find prints of the current directory, marked.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -48,6 +48,32 @@ TEST_P(RsyncMarksTest, RsyncOutput_EachLine_MarksWhatChanged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Locales, RsyncMarksTest, support::Locales::all(), support::Locales::test_name);
+
+using MarksFromHereTest = OneNodeTest;
+
+// "find ." in a directory of a drive prints such paths: what is there must not be missed.
+TEST_F(MarksFromHereTest, PathFromHere_MarksThePlaceAndTheLogicalPath) {
+  for (const char* const directory : {"photos/s2", "s2"}) fs::create_directories(drive() / directory);
+  cluster_.scan(node());
+  const auto mark_in = [&](const fs::path& here, const std::string& path) {
+    const auto marked = support::run_command({"sh", "-c", "cd \"$0\" && exec \"$@\"", here, SPOOR, "--config",
+                                              cluster_.config_of(node()), "mark", path});
+    EXPECT_EQ(marked.code, 0) << marked.err;
+    cluster_.scan(node());
+    EXPECT_EQ(cluster_.usage(node()), support::walk_independently({drive()})) << here << ' ' << path;
+  };
+  const auto change = [&](const std::string& path) {
+    std::ofstream(drive() / path, std::ios::app) << "more";
+  };
+  change("photos/s2/file");
+  mark_in(drive() / "photos", "./s2");
+  change("s2/file");
+  mark_in(drive() / "photos", "./s2");
+  change("s2/file2");
+  mark_in(drive() / "photos", "../s2");
+  change("s2/file3");
+  mark_in("/", "./s2");
+}
 
 using RsyncLinesTest = OneNodeTest;
 
