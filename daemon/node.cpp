@@ -167,12 +167,11 @@ asio::awaitable<base::Result<tracker::SavedSnapshot>> Node::save_last() {
 
 ClusterMembers Node::members() const {
   ClusterMembers members;
+  members.endpoints = peers_.endpoints();
   members.credentials = peers_.credentials();
-  for (std::size_t index = 0; index < peers_.states().size(); ++index) {
-    const PeerState& peer = peers_.states()[index];
-    if (peer.is_self) continue;
-    members.endpoints.push_back(peers_.endpoints()[index]);
+  for (const PeerState& peer : peers_.states()) {
     members.names.push_back(peer.name);
+    if (peer.is_self) members.own_urls.insert(peer.url);
   }
   for (const DnsState& dns : peers_.dns_states()) {
     if (!dns.error.empty())

@@ -139,6 +139,7 @@ class Nodes {
 
   void add_member(std::size_t index, const base::Result<Answer>& answer) {
     const std::string url = members_.endpoints[index].to_string();
+    if (!answer && members_.own_urls.contains(url)) return;  // it is in the list
     if (!answer) return add({members_.names[index], {}, {}}, url, answer.error());
     // A node found at two addresses is one.
     const auto known = instances_.find(answer->node.name);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct NodeLabel {
 struct ClusterMembers {
   std::vector<base::Endpoint> endpoints;     // without its own
   std::vector<std::string> names;            // of the endpoints, as found before; empty: unknown
+  std::set<std::string> own_urls = {};       // where this daemon was found last
   std::vector<std::string> unknown_sources;  // DNS names or etcd that may list further ones, and why
   peer::Credentials credentials;
 };

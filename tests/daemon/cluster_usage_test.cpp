@@ -224,6 +224,17 @@ TEST_F(ClusterUsageTest, MemberThatWasRenamed_CountsOnce) {
   EXPECT_EQ(ask()["bytes"], 13);
 }
 
+TEST_F(ClusterUsageTest, OwnAddressAmongTheMembers_IsNamedOnce) {
+  own_.usage = refused();
+  member("a", answer_of("n1", 10));
+  members_.endpoints.push_back({"self", 7420, {}});
+  members_.names.emplace_back("n0");
+  members_.own_urls = {"http://self:7420"};
+  EXPECT_EQ(missing(ask()), Names{"n0"}) << "once, where it was never scanned";
+  answers_.emplace("http://self:7420", peer::HttpResponse{200, "", answer_of("n2", 100).dump()});
+  EXPECT_EQ(ask()["bytes"], 110) << "another node has the address by now";
+}
+
 TEST_F(ClusterUsageTest, DirectoryOfNoNode_IsEmptyIfThatIsAskedFor) {
   own_.usage->is_absent = true;
   own_.usage->total.bytes = 0;

@@ -88,6 +88,14 @@ void ClusterSums::judge(Answer& answer) {
     if (answer.added[host->index()]) stored = stored + host->stored_totals();
   }
   const TreeTotals sums{answer.report["files"], answer.report["dirs"], answer.report["bytes"]};
+  // A host that does not respond counts with what it reported last: its directories are part of the sums
+  // alone.
+  for (const json& node : answer.report["nodes"]) {
+    if (!node["last_known"].get<bool>()) continue;
+    stored = {stored.files + node["files"].get<std::uint64_t>(), sums.dirs,
+              stored.bytes + node["bytes"].get<std::uint64_t>()};
+    ledger_.count("hosts in sums as they were");
+  }
   std::ostringstream text;
   text << answer.asked.name() << " sums up " << std::ranges::count(answer.added, true) << " hosts: " << sums;
   ledger_.note(text.str());
