@@ -102,7 +102,7 @@ TEST_F(UsageLimitsTest, WithoutHistory_GrowthIsUnknown) {
   EXPECT_TRUE(json[0]["bytes"].is_null());
 }
 
-TEST_F(UsageLimitsTest, WhatWasTold_IsKeptWhileItIsExceeded) {
+TEST_F(UsageLimitsTest, NotifiedLimits_AreKeptWhileExceeded) {
   options.limits = {{.path = "a", .bytes = 99, .files = 1}};
   make_file("a/file", 100);
   scan_after(hours(1));
