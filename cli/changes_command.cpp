@@ -180,21 +180,24 @@ class ChangesCommand {
                   fmt::format("--until: the last scan is {}, so there is no scan {} yet", latest, until)};
   }
 
-  // The last scan that ended before this time; 0 if none is known.
-  static std::uint64_t last_scan_before(scanner::UsageDatabase& database, base::WallTime time) {
+  // The scan before the first one that ended after this time. By number: where the clock was set back, a
+  // later scan has an earlier time.
+  static std::uint64_t scan_before(scanner::UsageDatabase& database, base::WallTime time,
+                                   std::uint64_t latest) {
     constexpr std::size_t all = 1'000'000;
     constexpr std::size_t no_reasons = 0;
+    std::uint64_t before = latest;
     for (const scanner::ScanRecord& scan : or_fail(database.scans(all, no_reasons))) {
-      if (scan.finished_at <= time) return scan.id;
+      if (scan.finished_at > time) before = scan.id - 1;
     }
-    return 0;
+    return before;
   }
 
   // Nothing for a consumer that has no position yet.
   std::optional<std::uint64_t> find_since(scanner::UsageDatabase& database, std::uint64_t latest) const {
     if (flags_.after) return flags_.after;
     if (flags_.since_time)
-      return std::min(last_scan_before(database, *flags_.since_time), flags_.until.value_or(latest));
+      return std::min(scan_before(database, *flags_.since_time, latest), flags_.until.value_or(latest));
     if (flags_.everything) return 0;
     if (flags_.consumer.empty()) {
       const std::uint64_t until = std::min(latest, flags_.until.value_or(latest));

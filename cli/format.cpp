@@ -60,9 +60,11 @@ std::string percent(double share) { return fmt::format("{:.2f} %", share * 100);
 
 void print_text(std::string_view text) { print_exact(base::printable_lines(text)); }
 
+std::string path_text(std::string_view path) { return path.empty() ? "(all)" : base::printable(path); }
+
 void print_error(std::string_view message) {
   const std::string line = fmt::format("spoor: {}\n", base::printable_lines(message));
-  std::fwrite(line.data(), 1, line.size(), stderr);  // may fail: what the command does goes on
+  std::fwrite(line.data(), 1, line.size(), stderr);  // may fail: the command continues
 }
 
 void print_exact(std::string_view text) { fmt::print("{}", text); }

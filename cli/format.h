@@ -29,6 +29,9 @@ std::string human_duration(std::chrono::nanoseconds time);
 // "0.12 %"
 std::string percent(double share);
 
+// A logical path as it is printed: "(all)" for the root.
+std::string path_text(std::string_view path);
+
 // Prints human-readable text of any number of lines to standard output; escapes control characters. The
 // caller escapes line breaks in names from outside with base::printable().
 void print_text(std::string_view text);

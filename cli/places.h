@@ -21,12 +21,11 @@ class Places {
 
   // The logical path of an absolute path, or of one from here; nothing if it is neither, or on no drive. Only
   // looks at the file system if the names alone lead to no drive: they may have symbolic links.
-  std::optional<std::string> logical_path(std::string_view given) const;
+  std::optional<std::string> logical_path(std::string_view given);
 
  private:
-  std::optional<std::string> find(const std::string& whole) const;
-
-  std::vector<std::string> tops_;  // of the drives, as configured and without links; each ends with a '/'
+  std::vector<std::string> tops_;                      // of the drives; each ends with a '/'
+  std::optional<std::vector<std::string>> real_tops_;  // without links, once they were needed
 };
 
 }  // namespace spoor::cli

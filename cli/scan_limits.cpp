@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/printable.h"
 #include "cli/daemon_client.h"
+#include "cli/format.h"
 #include "cli/scan_hook.h"
 #include "cli/stop_on_signal.h"
 #include "cli/usage_report.h"
@@ -17,8 +17,6 @@
 
 namespace spoor::cli {
 namespace {
-
-std::string name_of(const std::string& path) { return path.empty() ? "(all)" : base::printable(path); }
 
 // The totals of all nodes, and their growth within a day.
 base::Result<scanner::Usage> ask_cluster(DaemonClient& daemon, const std::string& path) {
@@ -54,7 +52,7 @@ std::vector<std::string> check_cluster_limits(const GlobalOptions& global, scann
     if (!usage) {
       // What does not respond is not asked for the others, too.
       failures.push_back(fmt::format("cannot compare the cluster's total of {} with its limit: {}",
-                                     name_of(state.limit.path), usage.error().message));
+                                     path_text(state.limit.path), usage.error().message));
       break;
     }
     measure(state, *usage, scan);
@@ -80,7 +78,7 @@ LimitCommands run_limit_commands(const config::Config& config, scanner::UsageDat
         commands.failures.push_back(stored.error().message);
     } else {
       commands.failures.push_back(fmt::format("the limit of {}: {}; it runs again after the next scan",
-                                              name_of(state.limit.path), done.error().message));
+                                              path_text(state.limit.path), done.error().message));
     }
     if (commands.was_stopped) break;
   }

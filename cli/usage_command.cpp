@@ -41,7 +41,6 @@ constexpr std::uint64_t depth_max = tracker::path_bytes_max / 2;  // no path is 
 struct UsageFlags {
   std::vector<std::string> paths;
   std::uint64_t depth = 1;
-  bool human = false;  // changes nothing
   bool summary = false;
   bool with_header = true;  // of CSV
   bool history = false;
@@ -268,7 +267,8 @@ std::string logical_path(const GlobalOptions& global, const std::string& given) 
   if (is_from_here && global.url)
     throw Failure{exit_usage, fmt::format("'{}' is a place on this machine: give a logical path with --url",
                                           base::printable(given))};
-  if (global.url) return given;
+  const bool is_everything = given == "/";
+  if (global.url || is_everything || !(is_from_here || given.starts_with('/'))) return given;
   const auto found = Places(global).logical_path(given);
   if (found) return *found;
   if (is_from_here)
@@ -346,7 +346,7 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
                     ->check(CLI::Range(std::uint64_t{0}, depth_max))
                     ->capture_default_str();
   auto* summary = command->add_flag("-s,--summary", flags->summary, "Shows only the totals of each PATH");
-  command->add_flag("-h,--human-readable", flags->human, "Sizes with units: as always");
+  command->add_flag("-h,--human-readable")->description("Sizes with units: as always");
   command->add_option("--sort", flags->sort, "size, files, name, or growth with --since")
       ->check(CLI::IsMember({"size", "files", "name", "growth"}))
       ->capture_default_str();

@@ -74,7 +74,7 @@ class UsageText {
   }
 
   void add(Table& table, const UsageEntry& entry) const {
-    std::string path = entry.path.empty() ? "(all)" : base::printable(entry.path);
+    std::string path = path_text(entry.path);
     if (is_tree_ && entry.depth > 0) path = base::printable(name_of(entry.path));
     add_row(table, entry, indented(path, entry.depth));
     for (const UsageEntry& child : entry.children) add(table, child);
@@ -301,7 +301,7 @@ std::string exceeded_limit(const scanner::LimitState& state) {
                                   human_bytes(limit.growth_per_day)));
   }
   if (reasons.empty()) return {};
-  return fmt::format("{} exceeds its limit{}: {}", limit.path.empty() ? "(all)" : base::printable(limit.path),
+  return fmt::format("{} exceeds its limit{}: {}", path_text(limit.path),
                      limit.of_cluster ? " in the cluster" : "", fmt::join(reasons, ", "));
 }
 

@@ -105,23 +105,21 @@ json node_json(const std::string& name, const std::string& url, const base::Resu
   return node;
 }
 
-void replace_growth(scanner::UsageEntry& entry, const std::optional<scanner::UsageGrowth>& growth) {
+void set_growth(scanner::UsageEntry& entry, const scanner::UsageGrowth& growth) {
   entry.growth = growth;
   if (entry.rest.count > 0) entry.rest.growth = growth;
-  for (scanner::UsageEntry& child : entry.children) replace_growth(child, growth);
+  for (scanner::UsageEntry& child : entry.children) set_growth(child, growth);
 }
 
-// What changed since then is not known: it is not complete, and nor is the growth.
-scanner::Usage made_old(scanner::Usage usage, const scanner::UsageOptions& options) {
-  std::optional<scanner::UsageGrowth> none;
-  if (options.since) {
-    none.emplace();
-    none->since = *options.since;
-    none->complete = false;
-    usage.history_since = usage.history_since.value_or(*options.since);
-  }
-  replace_growth(usage.total, none);
+// What changed since the report is not known: it is not complete, and nor is the growth, which it lacks.
+scanner::Usage made_old(scanner::Usage usage, const std::optional<base::WallTime>& since) {
   usage.saw_everything = false;
+  if (!since) return usage;
+  scanner::UsageGrowth unknown;
+  unknown.since = *since;
+  unknown.complete = false;
+  set_growth(usage.total, unknown);
+  usage.history_since = usage.history_since.value_or(*since);
   return usage;
 }
 
@@ -166,7 +164,7 @@ class Nodes {
   }
 
   // Adds the figures that nodes reported before, of those that did not report any now. Call last.
-  void add_last_known(const scanner::UsageOptions& options) {
+  void add_last_known(const std::optional<base::WallTime>& since) {
     for (json& node : list_) {
       if (node["ok"].get<bool>()) continue;
       const auto name = node["name"].get<std::string>();
@@ -174,7 +172,7 @@ class Nodes {
       const auto* const last = name.empty() ? last_.of_url(url, query_) : last_.of_node(name, query_);
       // One that responds under another name, or at another address, counts already.
       if (last == nullptr || instances_.contains(last->node) || responded_.contains(last->url)) continue;
-      sum_.add(made_old(last->usage, options));
+      sum_.add(made_old(last->usage, since));
       instances_.emplace(last->node, "");
       node["name"] = base::printable(last->node);
       put_figures(node, last->usage);
@@ -266,7 +264,7 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
         nodes.add_member(index, read_answer(response, options_.own.cluster, target.path));
       });
   nodes.add_known(own.known_peers);
-  nodes.add_last_known(target.options);
+  nodes.add_last_known(target.options.since);
 
   scanner::Usage usage = nodes.sum().result(target.options);
   usage.since = target.options.since;

@@ -175,7 +175,7 @@ base::Result<UsageDatabase> UsageDatabase::begin_rebuild(const std::filesystem::
   auto noted = guarded("begin a rebuild", *database->database_, [&] {
     SQLite::Transaction transaction(*database->database_, SQLite::TransactionBehavior::IMMEDIATE);
     CopiedHistory copied = copy_history(file, *database->database_);
-    copied.is_whole = copied.is_whole && is_newest;
+    if (copied.is_any && !is_newest) copied.is_whole = false;
     const std::string history = history_text(copied);
     put_setting(
         *database->database_, rebuilt_key,

@@ -176,6 +176,13 @@ TEST_F(CopiedHistoryTest, WithoutHistory_NothingIsSaidOfIt) {
   EXPECT_THAT(last.record.reason, EndsWith("is rebuilt"));
 }
 
+TEST_F(CopiedHistoryTest, WithoutADatabase_NothingIsSaidOfItsHistory) {
+  database.reset();
+  fs::remove(file());
+  rebuild();
+  EXPECT_THAT(last.record.reason, EndsWith("is rebuilt"));
+}
+
 TEST_F(CopiedHistoryTest, KilledBeforeTheCopyIsWhole_BeginsAnew) {
   make_file("kept/file", 100);
   scan_after(hours(1));
