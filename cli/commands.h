@@ -24,6 +24,7 @@ void add_cluster_command(CLI::App& program, const GlobalOptions& options, int& c
 void add_inspect_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_doctor_command(CLI::App& program, const GlobalOptions& options, int& code);
 void add_drives_command(CLI::App& program, const GlobalOptions& options);
+void add_setup_command(CLI::App& program, const GlobalOptions& options);
 void add_config_command(CLI::App& program, const GlobalOptions& options);
 
 }  // namespace spoor::cli

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "cli/format.h"
 
 namespace spoor::cli {
 namespace {
@@ -44,16 +45,13 @@ constexpr std::array checks{
     NamedCheck{"limits", Needs::daemon, check_limits},
     NamedCheck{"clock", Needs::nothing, check_clock},
     NamedCheck{"peers", Needs::nothing, check_peers},
+    NamedCheck{"members", Needs::nothing, check_members},
     NamedCheck{"names", Needs::nothing, check_names},
     NamedCheck{"rules", Needs::nothing, check_rules},
     NamedCheck{"versions", Needs::daemon, check_versions},
 };
 
 std::string_view name_of(Severity severity) { return severity == Severity::error ? "error" : "warning"; }
-
-std::string count_text(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 // A line for each reason.
 std::string not_checked_text(const Examination& examination) {
@@ -114,8 +112,8 @@ std::string examination_text(const Examination& examination) {
     return text + fmt::format("no problem found, but {} of {} checks did not run\n",
                               checks.size() - examination.checks.size(), checks.size());
   }
-  return text + fmt::format("{}, {}\n", count_text(errors, "error"),
-                            count_text(examination.problems.size() - errors, "warning"));
+  return text + fmt::format("{}, {}\n", counted(errors, "error"),
+                            counted(examination.problems.size() - errors, "warning"));
 }
 
 nlohmann::ordered_json examination_json(const Examination& examination) {

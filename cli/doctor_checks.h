@@ -83,6 +83,7 @@ void check_limits(const Facts& facts, Findings& findings);
 // Of the clock and of other nodes (doctor_cluster_checks.cpp). The same.
 void check_clock(const Facts& facts, Findings& findings);
 void check_peers(const Facts& facts, Findings& findings);
+void check_members(const Facts& facts, Findings& findings);
 void check_names(const Facts& facts, Findings& findings);
 void check_rules(const Facts& facts, Findings& findings);
 void check_versions(const Facts& facts, Findings& findings);

@@ -96,6 +96,28 @@ void check_peers(const Facts& facts, Findings& findings) {
   }
 }
 
+// What each node shows of the cluster is made of its own peers.
+void check_members(const Facts& facts, Findings& findings) {
+  const auto peers = others(facts);
+  const auto is_unknown = [](const PeerFacts& peer) { return peer.node.empty(); };
+  if (!reads_others(facts) || std::ranges::any_of(peers, is_unknown)) return;
+  std::map<std::string, std::pair<std::string, std::string>>
+      missing;  // by node: its URL, and where it is a peer
+  for (const PeerFacts& peer : peers) {
+    for (const auto& [node, url] : peer.peers) {
+      const bool is_known = node.empty() || node == facts.config.node.name ||
+                            std::ranges::find(peers, node, &PeerFacts::node) != peers.end();
+      if (!is_known) missing.try_emplace(node, url, name_of(peer));
+    }
+  }
+  for (const auto& [node, place] : missing) {
+    findings.warning(
+        fmt::format("{}, a peer of {}, is none of this node", base::printable(node), place.second),
+        "totals of the cluster exclude it here",
+        fmt::format("{} setup --add-peer {}", facts.spoor, shell_quoted(place.first)));
+  }
+}
+
 void check_names(const Facts& facts, Findings& findings) {
   std::map<std::string, const PeerFacts*> known;
   const auto peers = others(facts);

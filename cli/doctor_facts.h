@@ -98,6 +98,7 @@ struct PeerFacts {
   std::optional<std::uint64_t> run = {};
   std::optional<std::uint64_t> rules_digest = {};
   std::string version = {};
+  std::map<std::string, std::string> peers = {};         // its peers that respond: the URL of each node
   std::optional<std::chrono::seconds> clock_ahead = {};  // of the clock of this node
 };
 

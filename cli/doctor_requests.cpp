@@ -85,6 +85,20 @@ std::vector<PeerFacts> peers_in(const ordered_json& status) {
 }
 
 // Without the daemon's list, the peers of the configuration.
+// Of the status of another node, which may be of any form.
+std::map<std::string, std::string> responding_peers(const ordered_json& status) {
+  std::map<std::string, std::string> found;
+  const auto peers = status.find("peers");
+  if (peers == status.end() || !peers->is_array()) return found;
+  for (const auto& peer : *peers) {
+    if (!peer.is_object() || !peer.contains("name") || !peer.contains("url") || !peer.contains("state"))
+      continue;
+    if (text_or(peer["state"], "") == "up")
+      found.emplace(text_or(peer["name"], ""), text_or(peer["url"], ""));
+  }
+  return found;
+}
+
 std::vector<PeerFacts> configured_peers(const Facts& facts) {
   std::vector<PeerFacts> peers;
   peers.reserve(facts.config.peers.static_endpoints.size());
@@ -171,6 +185,7 @@ void ask_peers(const GlobalOptions& global, Facts& facts) {
     if (index % 2 == 0) return read_peer_probe(response, peer);
     const Answer status = read_answer(response);
     if (status.is_ok() && status.body.contains("version")) peer.version = text_or(status.body["version"], "");
+    if (status.is_ok()) peer.peers = responding_peers(status.body);
     if (peer.version.empty() && peer.not_asked.empty())
       peer.not_asked = status.error.empty() ? "the status has no version" : status.error;
   });

@@ -24,6 +24,10 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", with_commas(number), noun, number == 1 ? "" : "s");
+}
+
 std::string span_text(const std::string& first, const std::string& last) {
   return first == last ? last : first + " to " + last;
 }

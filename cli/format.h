@@ -14,6 +14,9 @@ namespace spoor::cli {
 // "1,234,567"
 std::string with_commas(std::uint64_t number);
 
+// "1 drive", "1,200 drives"
+std::string counted(std::uint64_t number, std::string_view noun);
+
 // "12 to 19", or "19" for a span of one cycle.
 std::string span_text(const std::string& first, const std::string& last);
 

@@ -28,7 +28,7 @@ void group_commands(CLI::App& program) {
       {"Where the space is, and what changed", {"usage", "cluster", "changes", "scans"}},
       {"The cycle of work", {"mark", "scan"}},
       {"State and repair", {"status", "doctor", "members", "drives"}},
-      {"Inside", {"inspect", "config"}},
+      {"Configuration, and what is in a file", {"setup", "config", "inspect"}},
   };
   for (const auto& [group, names] : groups) {
     for (const char* const name : names) {
@@ -92,6 +92,7 @@ int run(int argc, char** argv) {
   add_members_command(program, options, code);
   add_drives_command(program, options);
   add_doctor_command(program, options, code);
+  add_setup_command(program, options);
   add_config_command(program, options);
   group_commands(program);
   try {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <map>
 
 #include "config/derived.h"
 
@@ -139,7 +140,7 @@ void expect_problem(const Problem& problem, const std::string& check, Severity s
 TEST(DoctorChecksTest, HealthyNode_HasNoProblem) {
   const Examination examination = examine(healthy());
   EXPECT_EQ(examination_text(examination), "no problem found\n");
-  EXPECT_EQ(examination.checks.size(), 22U);
+  EXPECT_EQ(examination.checks.size(), 23U);
 }
 
 TEST(DoctorChecksTest, Configuration_OverlapOrUnusableSecret_IsAnError) {
@@ -364,7 +365,7 @@ TEST(DoctorChecksTest, Daemon_NotAllowedToAsk_IsNoProblem) {
   facts.daemon.status.error = "Permission denied";
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text, HasSubstr("not checked: daemon: unix:/s: Permission denied; run it as root"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 10 of 22 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 10 of 23 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, Daemon_OfAnotherNode_IsAnError) {
@@ -378,7 +379,7 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text,
               HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 22 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 23 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, NotReady_ReasonsThatOtherChecksReport_AreNotRepeated) {
@@ -570,6 +571,18 @@ TEST(DoctorChecksTest, Peers_WithOneName_AreAnError_UnlessTheyAreOneDaemon) {
   const auto own = problem_after([](Facts& facts) { facts.peers[0].node = "n1"; });
   expect_problem(own, "names", Severity::error, "n1 (http://10.0.0.2:7420) and this node", "node.name");
   expect_silence_after([](Facts& facts) { facts.peers[0] = peer("n1", 1); });
+}
+
+TEST(DoctorChecksTest, PeerOfAPeer_ThatIsNoneOfThisNode_IsAWarning) {
+  const auto with_peers = [](std::map<std::string, std::string> peers) {
+    return [peers = std::move(peers)](Facts& facts) { facts.peers[0].peers = peers; };
+  };
+  const auto problem =
+      problem_after(with_peers({{"n1", "http://10.0.0.1:7420"}, {"n3", "http://10.0.0.3:7420"}}));
+  expect_problem(problem, "members", Severity::warning,
+                 "n3, a peer of n2 (http://10.0.0.2:7420), is none of this node",
+                 "setup --add-peer http://10.0.0.3:7420");
+  expect_silence_after(with_peers({{"n1", "http://10.0.0.1:7420"}, {"n2", "http://other:7420"}}));
 }
 
 TEST(DoctorChecksTest, Rules_OfAPeerOrOfTheDaemon_Other_IsAnError) {

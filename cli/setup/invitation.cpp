@@ -1,0 +1,273 @@
+#include "cli/setup/invitation.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/x509.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <exception>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/base64.h"
+#include "base/json_bounds.h"
+#include "base/printable.h"
+#include "cli/format.h"
+
+namespace spoor::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace ssl = asio::ssl;
+using boost::system::error_code;
+using nlohmann::ordered_json;
+using tcp = asio::ip::tcp;
+using Stream = ssl::stream<boost::beast::tcp_stream>;
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+constexpr std::chrono::seconds session_max{30};
+constexpr std::size_t sessions_max = 16;
+constexpr std::size_t secret_bytes = 16;
+constexpr std::size_t fingerprint_bytes = 32;
+constexpr std::size_t json_levels_max = 8;
+
+base::Error invalid(const std::string& why) {
+  return {std::make_error_code(std::errc::invalid_argument), why};
+}
+
+base::Error failed(const std::string& what, const error_code& error) {
+  return {error, fmt::format("{}: {}", what, error.message())};
+}
+
+// The object on the line.
+std::optional<ordered_json> parse_line(const std::string& line) {
+  if (base::is_nested_deeper(line, json_levels_max)) return std::nullopt;
+  ordered_json parsed = ordered_json::parse(line, nullptr, false);
+  if (!parsed.is_object()) return std::nullopt;
+  return parsed;
+}
+
+asio::awaitable<std::optional<std::string>> read_line(Stream& stream) {
+  std::string line;
+  const auto [error, size] =
+      co_await asio::async_read_until(stream, asio::dynamic_buffer(line, line_bytes_max), '\n', as_result);
+  if (error) co_return std::nullopt;
+  line.resize(size);
+  co_return line;
+}
+
+asio::awaitable<error_code> write_line(Stream& stream, std::string line) {
+  line += '\n';
+  const auto [error, size] = co_await asio::async_write(stream, asio::buffer(line), as_result);
+  // Without it the other end may lose what it has not read yet.
+  if (!error) co_await stream.async_shutdown(as_result);
+  co_return error;
+}
+
+std::string member(const ordered_json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Serves connections until one of them has received its response.
+class Inviter {
+ public:
+  using Admit = std::function<base::Result<ordered_json>(const ordered_json&)>;
+
+  Inviter(const Invitation& invitation, const Admit& admit)
+      : invitation_(invitation), admit_(admit), tls_(ssl::context::tlsv13_server), acceptor_(context_) {}
+
+  base::Result<> listen() {
+    error_code error;
+    tls_.use_certificate_chain_file(invitation_.certificate, error);
+    if (!error) tls_.use_private_key_file(invitation_.key, ssl::context::pem, error);
+    if (error) return failed("cannot use the certificate of this node", error);
+    const tcp::endpoint at(asio::ip::make_address(invitation_.address, error), invitation_.port);
+    if (!error) acceptor_.open(at.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(at, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error)
+      return failed(fmt::format("cannot listen on {} port {}", invitation_.address, invitation_.port), error);
+    return {};
+  }
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+  bool run() {
+    spawn(accept());
+    context_.run_for(invitation_.time_max);
+    return is_done_;
+  }
+
+ private:
+  void spawn(asio::awaitable<void> coroutine) {
+    asio::co_spawn(context_, std::move(coroutine), [](const std::exception_ptr& error) {
+      if (error) std::rethrow_exception(error);
+    });
+  }
+
+  asio::awaitable<void> accept() {
+    for (;;) {
+      auto [error, socket] = co_await acceptor_.async_accept(as_result);
+      if (error) continue;  // of the connection
+      if (sessions_ < sessions_max) spawn(serve(std::move(socket)));
+    }
+  }
+
+  asio::awaitable<void> serve(tcp::socket socket) {
+    ++sessions_;
+    error_code error;
+    const std::string from = socket.remote_endpoint(error).address().to_string();
+    const auto stream = std::make_unique<Stream>(boost::beast::tcp_stream(std::move(socket)), tls_);
+    stream->next_layer().expires_after(session_max);
+    const std::string why = co_await respond(*stream);
+    --sessions_;
+    if (why.empty()) context_.stop();
+    if (!why.empty()) print_error(fmt::format("refused {}: {}", from, why));
+  }
+
+  // Returns why the node has not joined; empty: it has.
+  asio::awaitable<std::string> respond(Stream& stream) {
+    const auto [error] = co_await stream.async_handshake(Stream::server, as_result);
+    if (error) co_return fmt::format("no TLS: {}", error.message());
+    const auto line = co_await read_line(stream);
+    const auto request = line ? parse_line(*line) : std::nullopt;
+    if (!request) co_return "it sent no request to join";
+    const auto response = admit(*request);
+    const std::string text =
+        response ? response->dump() : ordered_json{{"error", response.error().message}}.dump();
+    const error_code lost = co_await write_line(stream, text);
+    if (!response) co_return response.error().message;
+    if (lost) co_return fmt::format("it did not read its response: {}", lost.message());
+    is_done_ = true;
+    co_return "";
+  }
+
+  base::Result<ordered_json> admit(const ordered_json& request) const {
+    const auto secret = base::from_base64(member(request, "secret"));
+    const std::string& own = invitation_.token.secret;
+    if (!secret || secret->size() != own.size() || CRYPTO_memcmp(secret->data(), own.data(), own.size()) != 0)
+      return invalid("it has another token");
+    if (is_done_) return invalid("the token has been used");
+    return admit_(request);
+  }
+
+  const Invitation& invitation_;
+  const Admit& admit_;
+  ssl::context tls_;
+  asio::io_context context_{1};
+  tcp::acceptor acceptor_;
+  std::size_t sessions_ = 0;
+  bool is_done_ = false;
+};
+
+std::string fingerprint_of_peer(Stream& stream) {
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      SSL_get1_peer_certificate(stream.native_handle()), &X509_free);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (!certificate || X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) return {};
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+struct Joining {
+  const std::string& host;
+  std::uint16_t port;
+  const JoinToken& token;
+  const std::function<ordered_json(const std::string&)>& make_request;
+};
+
+asio::awaitable<base::Result<ordered_json>> exchange(const Joining& joining, ssl::context& tls) {
+  const std::string where = fmt::format("{} port {}", base::printable(joining.host), joining.port);
+  const auto executor = co_await asio::this_coro::executor;
+  tcp::resolver resolver(executor);
+  const auto [unknown, found] =
+      co_await resolver.async_resolve(joining.host, std::to_string(joining.port), as_result);
+  if (unknown) co_return failed(fmt::format("cannot find {}", where), unknown);
+  const auto stream = std::make_unique<Stream>(boost::beast::tcp_stream(executor), tls);
+  stream->next_layer().expires_after(session_max);
+  const auto [closed, endpoint] = co_await stream->next_layer().async_connect(found, as_result);
+  if (closed) {
+    co_return failed(
+        fmt::format("cannot connect to {}, where 'spoor setup --invite' has to be running", where), closed);
+  }
+  const auto [refused] = co_await stream->async_handshake(Stream::client, as_result);
+  if (refused) co_return failed(fmt::format("cannot agree on TLS with {}", where), refused);
+  if (fingerprint_of_peer(*stream) != joining.token.fingerprint)
+    co_return invalid(fmt::format("{} is not the node that made this token: nothing was sent to it", where));
+  ordered_json request =
+      joining.make_request(stream->next_layer().socket().local_endpoint().address().to_string());
+  request["secret"] = base::to_base64(joining.token.secret);
+  const std::string sent = request.dump() + '\n';
+  const auto [lost, size] = co_await asio::async_write(*stream, asio::buffer(sent), as_result);
+  if (lost) co_return failed(fmt::format("cannot send to {}", where), lost);
+  const auto line = co_await read_line(*stream);
+  auto response = line ? parse_line(*line) : std::nullopt;
+  if (!response) co_return invalid(fmt::format("{} ended the connection without a response", where));
+  if (const auto why = member(*response, "error"); !why.empty())
+    co_return invalid(fmt::format("{} refuses: {}", where, base::printable(why)));
+  co_return *std::move(response);
+}
+
+}  // namespace
+
+JoinToken make_join_token(std::string fingerprint) {
+  std::array<unsigned char, secret_bytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::bad_alloc();
+  return {std::string(bytes.begin(), bytes.end()), std::move(fingerprint)};
+}
+
+std::string to_text(const JoinToken& token) { return base::to_base64(token.secret + token.fingerprint); }
+
+base::Result<JoinToken> parse_join_token(const std::string& text) {
+  const auto bytes = base::from_base64(text);
+  if (!bytes || bytes->size() != secret_bytes + fingerprint_bytes)
+    return invalid("the token is not one: expected the 64 characters that 'spoor setup --invite' prints");
+  return JoinToken{bytes->substr(0, secret_bytes), bytes->substr(secret_bytes)};
+}
+
+base::Result<> invite(const Invitation& invitation,
+                      const std::function<base::Result<ordered_json>(const ordered_json&)>& admit,
+                      const std::function<void(std::uint16_t port)>& listening) {
+  Inviter inviter(invitation, admit);
+  if (auto listens = inviter.listen(); !listens) return listens;
+  listening(inviter.port());
+  if (inviter.run()) return {};
+  return base::Error(std::make_error_code(std::errc::timed_out),
+                     fmt::format("no node has joined within {}", human_duration(invitation.time_max)));
+}
+
+base::Result<ordered_json> join(const std::string& host, std::uint16_t port, const JoinToken& token,
+                                const std::function<ordered_json(const std::string&)>& make_request) {
+  asio::io_context context(1);
+  ssl::context tls(ssl::context::tlsv13_client);  // the fingerprint is verified, not a name
+  const Joining joining{host, port, token, make_request};
+  std::optional<base::Result<ordered_json>> response;
+  asio::co_spawn(context, exchange(joining, tls),
+                 [&](const std::exception_ptr& error, base::Result<ordered_json> result) {
+                   if (error) std::rethrow_exception(error);
+                   response = std::move(result);
+                 });
+  context.run();
+  return *std::move(response);
+}
+
+}  // namespace spoor::cli

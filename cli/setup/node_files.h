@@ -1,0 +1,54 @@
+// The files that `spoor setup` writes for a node, beside its configuration: ca.pem, node.pem, node.key, and
+// on the node that invites others ca.key.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/config.h"
+
+namespace spoor::cli {
+
+struct NodeFiles {
+  explicit NodeFiles(std::filesystem::path config_file);
+
+  std::filesystem::path config;
+  std::filesystem::path ca;
+  std::filesystem::path ca_key;
+  std::filesystem::path certificate;
+  std::filesystem::path key;
+};
+
+enum class Readers { all, daemon, root };
+
+// Replaces the file atomically and durably. `daemon`: the group of the user spoor, if there is one, may read
+// it.
+base::Result<> install_file(const std::filesystem::path& file, const std::string& text, Readers readers);
+
+// Whether the file is there, and is not as the package installs it.
+bool is_configured(const std::filesystem::path& file);
+
+// What the file would configure.
+base::Result<config::Config> check_config(const std::filesystem::path& file,
+                                          const nlohmann::ordered_json& json);
+
+// Writes a configuration, which has to be valid; one that is there is kept as FILE.old.
+base::Result<config::Config> write_config(const std::filesystem::path& file,
+                                          const nlohmann::ordered_json& json);
+
+// Changes a configuration, which stays valid. Fails, and changes nothing, if it has comments, which would be
+// lost: the message has `by_hand`, what is to be added.
+base::Result<> edit_config(const std::filesystem::path& file, const std::string& by_hand,
+                           const std::function<void(nlohmann::ordered_json&)>& change);
+
+// Makes .spoor on each drive, for the user spoor if there is one.
+base::Result<> prepare_drives(const std::vector<std::filesystem::path>& drives);
+
+// Mount points of file systems on disks, without those of the system: what may be drives.
+std::vector<std::string> drives_in(const std::string& mounts);
+
+}  // namespace spoor::cli
