@@ -87,8 +87,8 @@ void check_peers(const Facts& facts, Findings& findings) {
       findings.error(
           fmt::format("{} does not respond: {}", name_of(peer), base::printable(peer.error)),
           "scans can't read its marks: each is partial",
-          "on that node: systemctl restart spoord; if it is gone for good, see \"Removing a peer\" in "
-          "/usr/share/doc/spoor/docs/operations.md" +
+          "on that node: systemctl restart spoord; if it is gone for good, see \"SpoorPeerDown\" in "
+          "/usr/share/doc/spoor/docs/troubleshooting.md" +
               without_others(facts));
     } else if (!peer.not_asked.empty()) {
       findings.not_checked(fmt::format("{}: {}", name_of(peer), base::printable(peer.not_asked)));
@@ -156,7 +156,7 @@ void check_versions(const Facts& facts, Findings& findings) {
     findings.warning(fmt::format("{} runs version {}, and this node {}", name_of(peer),
                                  base::printable(peer.version), own),
                      "nodes whose formats differ can't read each other's marks",
-                     "upgrade the older node, see \"Upgrading and rebuilding\" in "
+                     "upgrade the older node, see \"Upgrading\" in "
                      "/usr/share/doc/spoor/docs/operations.md, then: "
                      "systemctl restart spoord");
   }
@@ -166,10 +166,10 @@ void check_etcd(const Facts& facts, Findings& findings) {
   const auto& etcd = facts.daemon.status.body.at("membership").at("etcd");
   if (!etcd.is_object()) return;
   if (!etcd.at("ok").get<bool>()) {
-    findings.error(
-        fmt::format("etcd fails: {}", text_or(etcd.at("error"), "?")),
-        "new members are not known, so scans are partial; later marks are not acknowledged",
-        "see \"etcd away\" in /usr/share/doc/spoor/docs/operations.md, then: etcdctl endpoint health");
+    findings.error(fmt::format("etcd fails: {}", text_or(etcd.at("error"), "?")),
+                   "new members are not known, so scans are partial; later marks are not acknowledged",
+                   "see \"SpoorEtcdFails\" in /usr/share/doc/spoor/docs/troubleshooting.md, then: etcdctl "
+                   "endpoint health");
   } else if (!etcd.at("registered").get<bool>()) {
     findings.error(fmt::format("this node is not registered in etcd: {}", text_or(etcd.at("error"), "?")),
                    "scans of other nodes do not read it", "systemctl restart spoord");
@@ -182,8 +182,8 @@ void check_dns(const Facts& facts, Findings& findings) {
     findings.error(fmt::format("{} can't be looked up: {}", name.at("source").get<std::string>(),
                                text_or(name.at("error"), "?")),
                    "new members are not known, so scans are partial",
-                   "resolvectl query the name; see \"A name "
-                   "that can't be looked up\" in /usr/share/doc/spoor/docs/operations.md");
+                   "resolvectl query the name; see \"SpoorDnsFails\" in "
+                   "/usr/share/doc/spoor/docs/troubleshooting.md");
   }
 }
 

@@ -109,7 +109,7 @@ boost::asio::awaitable<HttpResponse> NodeRoutes::cycle(const HttpRequest& reques
         {409, "cycle_out_of_reach",
          fmt::format(
              "cycle {} is more than {} ahead of the one that node '{}' is in, which no cluster gets to by "
-             "counting; see \"A cycle number out of reach\" in /usr/share/doc/spoor/docs/operations.md",
+             "counting; see \"A cycle number out of reach\" in /usr/share/doc/spoor/docs/troubleshooting.md",
              query->request.current.value, tracker::CycleId::jump_max, node.node)});
   }
   tracker::JournalPosition recorded = 0;

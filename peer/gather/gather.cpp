@@ -161,7 +161,7 @@ class Gathering::State {
     } else if (frame->answer.current > tracker::reach_of(std::max(gathered_.cycle, peer.current))) {
       miss(peer,
            fmt::format("it claims to be in cycle {} all at once, see \"A cycle number out of reach\" in "
-                       "/usr/share/doc/spoor/docs/operations.md",
+                       "/usr/share/doc/spoor/docs/troubleshooting.md",
                        frame->answer.current.value));
     } else if (peer.name == options_.own_name && !options_.own_instance.is_none() &&
                frame->answer.instance != options_.own_instance) {

@@ -116,7 +116,7 @@ void PeerFinder::drop_out_of_reach() {
     gathered_.peers.push_back(
         {ahead->name, ahead->url, false,
          fmt::format("it claims to be in cycle {}, where no other is beyond {}; see \"A cycle number out "
-                     "of reach\" in /usr/share/doc/spoor/docs/operations.md",
+                     "of reach\" in /usr/share/doc/spoor/docs/troubleshooting.md",
                      ahead->current.value, reached.value)});
     gathered_.book.try_emplace(ahead->id());
     refused_.insert(ahead->id());

@@ -127,7 +127,7 @@ TEST_F(GuidesTest, Etcd_NodeRegistersWithTlsAndAsItsUser) {
   const support::EtcdServer etcd(support::EtcdServer::Tls{ca.certificate("etcd"), ca.key("etcd"), {}});
   const std::string environment =
       "export ETCDCTL_ENDPOINTS=" + etcd.url() + " ETCDCTL_CACERT=" + ca.ca().native() + "\n";
-  config_["peers"] = settings("etcd.md", "Each node")["peers"];
+  config_["peers"] = settings("cluster.md", "etcd")["peers"];
   json& settings_of_etcd = config_["peers"]["etcd"];
   settings_of_etcd["endpoints"] = {etcd.url()};
   settings_of_etcd["url"] = "unix:" + file("spoor.sock");
@@ -141,9 +141,9 @@ TEST_F(GuidesTest, Etcd_NodeRegistersWithTlsAndAsItsUser) {
                              "etcdctl user add root:secret\netcdctl user grant-role root root\n"
                              "etcdctl auth enable\nspoord --config spoor.json &\nuntil [ -S spoor.sock ] && "
                              "spoor --config spoor.json status > status; do sleep 0.1; done\n";
-  const auto runs = run("etcd.md", {{"openssl rand", environment + "openssl rand"},
-                                    {"spoor members\n", enable + "spoor --config spoor.json members\n"},
-                                    {"spoor status\n", "spoor --config spoor.json status\n"}});
+  const auto runs = run("cluster.md", {{"openssl rand", environment + "openssl rand"},
+                                       {"spoor members\n", enable + "spoor --config spoor.json members\n"},
+                                       {"spoor status\n", "spoor --config spoor.json status\n"}});
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_THAT(lasting(runs[1].printed), HasSubstr("n1 unix:" + file("spoor.sock") + " this node up"));
   EXPECT_THAT(runs[1].printed, HasSubstr("\netcd "));

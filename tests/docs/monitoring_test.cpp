@@ -1,5 +1,5 @@
-// docs/monitoring against a real Prometheus that scrapes a real spoord, and docs/runbook.md against its
-// alerts.
+// docs/monitoring against a real Prometheus that scrapes a real spoord, and docs/troubleshooting.md against
+// its alerts.
 #include <gmock/gmock.h>
 #include <yaml-cpp/yaml.h>
 
@@ -31,6 +31,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 constexpr const char* rules_file = DOCS "/monitoring/spoor.rules.yml";
+constexpr const char* troubleshooting = DOCS "/troubleshooting.md";
 
 std::string content(const fs::path& file) {
   std::ifstream in(file);
@@ -51,12 +52,12 @@ std::vector<YAML::Node> alert_rules() {
   return rules;
 }
 
-// The second-level headings of the runbook: "SpoorDown" and so on.
-std::set<std::string> runbook_entries() {
+// The entries of the page that are of alerts: "SpoorDown" and so on.
+std::set<std::string> alert_entries() {
   std::set<std::string> entries;
-  std::ifstream page(DOCS "/runbook.md");
+  std::ifstream page(troubleshooting);
   for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("## ")) entries.insert(line.substr(3));
+    if (line.starts_with("## Spoor")) entries.insert(line.substr(3));
   }
   return entries;
 }
@@ -79,23 +80,23 @@ std::string with_variables(const std::string& expression) {
   return replace_all(expression, {{"$job", "spoor"}, {"$instance", ".*"}, {"$__rate_interval", "5m"}});
 }
 
-TEST(RunbookTest, Entries_AreTheAlertsAndTheirAddresses) {
+TEST(TroubleshootingTest, Entries_AreTheAlertsAndTheirAddresses) {
   std::set<std::string> alerts;
   for (const YAML::Node& rule : alert_rules()) {
     const auto name = rule["alert"].as<std::string>();
     EXPECT_TRUE(alerts.insert(name).second) << name << " is there twice";
     EXPECT_EQ(rule["annotations"]["runbook_url"].as<std::string>(),
-              "https://spoor.example/runbook.html#" + lower(name));
+              "https://spoor.example/troubleshooting.html#" + lower(name));
     EXPECT_THAT((std::set<std::string>{"critical", "warning"}),
                 Contains(rule["labels"]["severity"].as<std::string>()));
   }
-  EXPECT_EQ(runbook_entries(), alerts);
+  EXPECT_EQ(alert_entries(), alerts);
 }
 
-TEST(RunbookTest, EachEntry_HasCommands) {
+TEST(TroubleshootingTest, EachEntry_HasCommands) {
   std::set<std::string> with_commands;
-  for (const auto& block : support::page_blocks(DOCS "/runbook.md")) with_commands.insert(block.section);
-  for (const std::string& entry : runbook_entries()) EXPECT_THAT(with_commands, Contains(entry));
+  for (const auto& block : support::page_blocks(troubleshooting)) with_commands.insert(block.section);
+  for (const std::string& entry : alert_entries()) EXPECT_THAT(with_commands, Contains(entry));
 }
 
 TEST(AlertRulesTest, EachAlert_IsTestedToFireAndNotToFire) {
@@ -113,7 +114,7 @@ TEST(AlertRulesTest, EachAlert_IsTestedToFireAndNotToFire) {
 TEST(DashboardTest, Panels_AreWellFormed) {
   std::set<int> ids;
   std::set<std::pair<int, int>> taken;
-  const std::set<std::string> entries = runbook_entries();
+  const std::set<std::string> entries = alert_entries();
   for (const json& panel : panels()) {
     const std::string title = panel.at("title");
     EXPECT_TRUE(ids.insert(panel.at("id").get<int>()).second) << title;
@@ -282,11 +283,11 @@ TEST_F(MonitoringTest, EachExpression_HasDataInARealPrometheus) {
 }
 
 // Those that need no service manager; `spoor doctor` may be of a newer Spoor.
-TEST_F(MonitoringTest, CommandsOfTheRunbook_AreKnownToSpoor) {
+TEST_F(MonitoringTest, CommandsOfTroubleshooting_AreKnownToSpoor) {
   have_a_day();
   std::size_t run = 0;
   static const std::regex spoor_line(R"(^spoor ([^#\n]*))");
-  for (const auto& block : support::page_blocks(DOCS "/runbook.md")) {
+  for (const auto& block : support::page_blocks(troubleshooting)) {
     std::istringstream lines(block.text);
     for (std::string line; std::getline(lines, line);) {
       std::smatch found;
