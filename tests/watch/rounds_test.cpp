@@ -218,7 +218,7 @@ TEST_P(RoundsTest, FilesReplacedByRenames_AreNoGap) {
   EXPECT_TRUE(drive_gaps(last_scan_).empty()) << last_scan_;
 }
 
-// The limit that docs/scanner.md describes under "Files with several names".
+// The limit that docs/usage.md describes under "Hard links".
 TEST_P(RoundsTest, LinkInAnotherDirectory_CountsTwiceUntilTheFirstIsRead) {
   constexpr std::uint64_t size = 1000;
   fs::create_directories(places_.drive / "first");
