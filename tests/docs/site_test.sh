@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 build() { mkdocs build --strict -f "$1/site/mkdocs.yml" -d "$work/site" 2>&1; }
 
 build docs >"$work/log" || { cat "$work/log" >&2; exit 1; }
-for page in index tutorial glossary runbook monitoring/index; do [[ -s $work/site/$page.html ]]; done
+for page in index get-started glossary troubleshooting monitoring/index; do [[ -s $work/site/$page.html ]]; done
 
 cp -r docs "$work/docs"
 cat >>"$work/docs/backup.md" <<'END'
