@@ -1,10 +1,12 @@
 #include "cli/format.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -15,6 +17,36 @@ namespace spoor::cli {
 namespace {
 
 constexpr std::size_t cell_bytes_max = 4096;
+
+// Beginnings of lines that an operator has to see.
+constexpr std::string_view red_lines[] = {"error ",
+                                          "  changed without a mark: ", "           marks are NOT "};
+constexpr std::string_view yellow_lines[] = {
+    "warning ", "partial ", "saturated ", "limit ", "  left for next time: ", "  walked in full: "};
+
+// https://no-color.org
+bool is_coloured() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
+  const char* const refused = std::getenv("NO_COLOR");
+  return (refused == nullptr || *refused == '\0') && ::isatty(STDOUT_FILENO) == 1;
+}
+
+std::string coloured(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    const auto begins = [&](std::string_view beginning) { return line.starts_with(beginning); };
+    const bool is_red = std::ranges::any_of(red_lines, begins);
+    if (is_red || std::ranges::any_of(yellow_lines, begins)) {
+      text += fmt::format("\x1b[{}m{}\x1b[0m", is_red ? 31 : 33, line);
+    } else {
+      text += line;
+    }
+    if (line.size() < lines.size()) text += '\n';
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -62,7 +94,10 @@ std::string human_duration(std::chrono::nanoseconds time) {
 
 std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
 
-void print_text(std::string_view text) { print_exact(base::printable_lines(text)); }
+void print_text(std::string_view text) {
+  const std::string lines = base::printable_lines(text);
+  print_exact(is_coloured() ? coloured(lines) : lines);
+}
 
 std::string path_text(std::string_view path) { return path.empty() ? "(all)" : base::printable(path); }
 

@@ -36,7 +36,8 @@ std::string percent(double share);
 std::string path_text(std::string_view path);
 
 // Prints human-readable text of any number of lines to standard output; escapes control characters. The
-// caller escapes line breaks in names from outside with base::printable().
+// caller escapes line breaks in names from outside with base::printable(). On a terminal, without NO_COLOR,
+// lines that begin as an error or a warning do have a colour.
 void print_text(std::string_view text);
 
 // Prints a message of this program to standard error; escapes control characters.

@@ -34,6 +34,7 @@ struct ScanFlags {
   bool full = false;
   bool rebuild = false;
   bool dry_run = false;
+  bool verbose = false;
   bool json = false;
   std::optional<std::string> exec;
 };
@@ -284,7 +285,7 @@ class ScanCommand {
 
   void print(const ScanOutcome& outcome) const {
     if (flags_.json) return print_json(scan_json(outcome));
-    print_text(scan_text(outcome));
+    print_text(scan_text(outcome, flags_.verbose));
   }
 
   const GlobalOptions& global_;
@@ -320,6 +321,7 @@ void add_scan_command(CLI::App& program, const GlobalOptions& options, int& code
           ->add_flag("--dry-run", flags->dry_run,
                      "Only gathers the marks: walks and stores nothing, opens no cycle")
           ->excludes(rebuild);
+  command->add_flag("-v,--verbose", flags->verbose, "Also prints the figures of the audit and of the filter");
   command->add_flag("--json", flags->json, "Prints one JSON object");
   command
       ->add_option("--exec", flags->exec,

@@ -82,52 +82,61 @@ ordered_json history_json(const scanner::HistoryReport& history) {
 }
 
 std::string peers_text(const peer::Gathered& gathered) {
-  std::size_t answered = 0;
+  const auto answered = std::ranges::count_if(gathered.peers, [](const auto& peer) { return peer.ok; });
+  return fmt::format("{} of {} responded", answered, counted(gathered.peers.size(), "node"));
+}
+
+std::string unread_text(const peer::Gathered& gathered) {
   std::string failures;
   for (const auto& peer : gathered.peers) {
-    if (peer.ok) {
-      ++answered;
-    } else {
-      failures += fmt::format("  left for next time: {}: {}\n", printable(peer.name),
-                              printable(peer.error, reason_bytes_max));
-    }
+    if (peer.ok) continue;
+    failures += fmt::format("  left for next time: {}: {}\n", printable(peer.name),
+                            printable(peer.error, reason_bytes_max));
   }
   for (const std::string& source : gathered.unknown_sources) {
     failures +=
         fmt::format("  left for next time: the members listed by {}\n", printable(source, reason_bytes_max));
   }
-  return fmt::format("peers      {} of {} answered, cycle {}\n{}", answered, gathered.peers.size(),
-                     gathered.cycle.value, failures);
+  return failures;
 }
 
 std::string filter_text(const ScanOutcome& outcome) {
   const tracker::MarkSet& marks = outcome.gathered.marks;
   const auto filter = tracker::MarkSetFigures::of(marks);
   const std::size_t levels = marks.shape_count();
-  std::string text =
-      fmt::format("filter     about {} items in {} level{}, density {}, false positives {}; {} tree marks\n",
-                  with_commas(items_of(outcome.gathered)), levels, levels == 1 ? "" : "s",
-                  percent(filter.density), percent(filter.fp_rate), with_commas(marks.tree_marks().size()));
-  if (is_saturated(filter, outcome.levels)) {
-    text += "           saturated: directories are walked in which nothing changed;\n";
-    text += "           raise tracker.memory_limit on the nodes, or scan more often\n";
-  }
+  std::string text = fmt::format(
+      "filter     about {} in {}, density {}, false positives {}; {}; cycle {}\n",
+      counted(items_of(outcome.gathered), "item"), counted(levels, "level"), percent(filter.density),
+      percent(filter.fp_rate), counted(marks.tree_marks().size(), "tree mark"), outcome.gathered.cycle.value);
   if (outcome.start_level != 0) {
     text += fmt::format("           the next cycle is asked to open at level {}\n", outcome.start_level);
   }
   return text;
 }
 
+std::string saturated_text(const ScanOutcome& outcome) {
+  if (!is_saturated(tracker::MarkSetFigures::of(outcome.gathered.marks), outcome.levels)) return {};
+  return "saturated  directories are walked in which nothing changed: raise tracker.memory_limit on the "
+         "nodes, "
+         "or scan more often\n";
+}
+
 std::string audit_text(const scanner::ScanReport& report) {
   const auto& figures = report.record.figures;
   std::string text;
   if (figures.audited > 0 || figures.missed > 0) {
-    text += fmt::format("audit      {} unmarked directories read: {} changed\n", with_commas(figures.audited),
+    text += fmt::format("audit      {} read without a mark: {} changed\n",
+                        figures.audited == 1 ? "1 directory" : with_commas(figures.audited) + " directories",
                         with_commas(figures.missed));
   }
-  if (report.audit.oldest_total) {
-    text += fmt::format("           oldest total: {}\n", base::iso_time(*report.audit.oldest_total));
-  }
+  if (report.audit.oldest_total)
+    text += fmt::format("oldest     total of {}\n", base::iso_time(*report.audit.oldest_total));
+  return text;
+}
+
+std::string missed_text(const scanner::ScanReport& report) {
+  const auto& figures = report.record.figures;
+  std::string text;
   for (const std::string& path : report.audit.missed_paths) {
     text += fmt::format("  changed without a mark: {}\n", path.empty() ? "(all)" : printable(path));
   }
@@ -149,7 +158,7 @@ std::string mounts_text(const scanner::ScanReport& report) {
   return text;
 }
 
-std::string report_text(const scanner::ScanReport& report) {
+std::string report_text(const scanner::ScanReport& report, const peer::Gathered& gathered) {
   const auto& record = report.record;
   const auto& figures = record.figures;
   const std::uint64_t all = figures.dirs_walked + figures.dirs_skipped;
@@ -161,16 +170,16 @@ std::string report_text(const scanner::ScanReport& report) {
                       with_commas(figures.dirs_walked), with_commas(all), percent(share),
                       with_commas(figures.dirs_changed), with_commas(figures.dirs_new),
                       with_commas(figures.dirs_deleted));
-  text += fmt::format("now        {} files, {}\n", with_commas(record.files), human_bytes(record.bytes));
-  text += audit_text(report);
+  text += fmt::format("now        {}, {}\n", counted(record.files, "file"), human_bytes(record.bytes));
+  text += fmt::format("took       {}; {}\n", human_duration(report.duration), peers_text(gathered));
+  text += missed_text(report);
   if (report.history.clock_is_behind) {
     text += "history    nothing is recorded: the clock is over a day behind that of former scans; set it\n";
   }
   if (report.history.refused > 0) {
-    text += fmt::format("history    its bounds are reached: {} directories have none\n",
+    text += fmt::format("history    its bounds are reached: directories without any: {}\n",
                         with_commas(report.history.refused));
   }
-  text += fmt::format("took       {}\n", human_duration(report.duration));
   for (const auto& gap : report.drive_gaps) {
     text += fmt::format("  walked in full: {}: {}\n", printable(gap.path),
                         printable(gap.message, reason_bytes_max));
@@ -239,8 +248,8 @@ ordered_json scan_json(const ScanOutcome& outcome) {
   return json;
 }
 
-std::string scan_text(const ScanOutcome& outcome) {
-  std::string gathered = peers_text(outcome.gathered) + filter_text(outcome);
+std::string scan_text(const ScanOutcome& outcome, bool with_details) {
+  std::string gathered = unread_text(outcome.gathered) + saturated_text(outcome);
   for (const std::string& drive : outcome.unwatched)
     gathered += fmt::format("partial    {}\n", printable(drive, reason_bytes_max));
   if (!outcome.note.empty())
@@ -251,10 +260,14 @@ std::string scan_text(const ScanOutcome& outcome) {
                     outcome.resumed->record.id, with_commas(outcome.resumed->dirs_replayed),
                     with_commas(outcome.resumed->record.figures.dirs_walked));
   }
-  if (outcome.report != nullptr) return report_text(*outcome.report) + gathered;
-  return gathered + fmt::format("a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
-                                outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max)
-                                                  : "incremental");
+  if (outcome.report != nullptr) {
+    if (with_details) gathered += audit_text(*outcome.report) + filter_text(outcome);
+    return report_text(*outcome.report, outcome.gathered) + gathered;
+  }
+  return fmt::format("marks      {}\n", peers_text(outcome.gathered)) + gathered + filter_text(outcome) +
+         fmt::format(
+             "a dry run  nothing was walked, nothing stored; a scan now would be {}\n",
+             outcome.is_full() ? "full: " + printable(outcome.reason(), reason_bytes_max) : "incremental");
 }
 
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans) {

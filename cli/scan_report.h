@@ -33,8 +33,9 @@ struct ScanOutcome {
 
 nlohmann::ordered_json scan_json(const ScanOutcome& outcome);
 
-// Ends with a newline.
-std::string scan_text(const ScanOutcome& outcome);
+// Four lines, and one for each thing that is left or wrong. `with_details`: also the figures of the audit,
+// the cycle and the filter; a dry run always has these. Ends with a newline.
+std::string scan_text(const ScanOutcome& outcome, bool with_details = true);
 
 // One line for each scan, in the given order. Ends with a newline.
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans);

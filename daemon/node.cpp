@@ -72,7 +72,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                       },
                       [this](std::vector<base::Endpoint> members) { peers_.set_members(std::move(members)); })
                 : nullptr),
-      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
+      reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock, timers_,
                {.cluster = {.own = {identity_.node, identity_.cluster,
                                     persistence.tracker().state().instance.to_string()},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
@@ -155,6 +155,7 @@ void Node::stop() {
   peers_.stop();
   introduction_.stop();
   retirement_.stop();
+  reports_.stop();
   gather_.stop();
   watched_.stop();
   if (etcd_) etcd_->stop();

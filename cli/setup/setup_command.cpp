@@ -90,7 +90,7 @@ void reload_daemon() {
 bool is_watched(const SetupOptions& options) { return !options.no_watch && fs::exists(watch_program); }
 
 void start_units(const SetupOptions& options) {
-  std::vector<std::string> units{"spoord.service", "spoor-scan.timer"};
+  std::vector<std::string> units{"spoord.service", "spoor-scan.timer", "spoor-scan.path"};
   if (is_watched(options)) units.insert(units.begin() + 1, "spoor-watch.service");
   const std::string all = fmt::format("{}", fmt::join(units, " "));
   if (options.no_start || !has_systemd()) {

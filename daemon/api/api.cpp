@@ -4,9 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/printable.h"
+#include "daemon/api/api_message.h"
 #include "daemon/api/mark_request.h"
 #include "daemon/api/page.h"
 #include "daemon/api/s3_events.h"
@@ -119,10 +121,18 @@ std::span<const Api::Route> Api::routes() {
        [](Api& api, const HttpRequest& request) {
          return api.services_.reports.scans(request, api.caller_of(request));
        }},
+      {"/v1/scans", "POST", administering, Body::none, Thread::main,
+       [](Api& api, const HttpRequest& request) {
+         return api.services_.reports.start_scan(request, api.caller_of(request));
+       }},
       {"/v1/changes", "GET", reading, Body::none, Thread::main,
        [](Api& api, const HttpRequest& request) {
          return api.services_.reports.changes(request, api.caller_of(request));
        }},
+      {"/v1", "GET", all_roles, Body::none, Thread::serving,
+       [](Api&, const HttpRequest&) { return at_once(list_routes()); }},
+      {"/openapi.yaml", "GET", all_callers, Body::none, Thread::serving,
+       [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
       // For browsers.
       {"/", "GET", all_callers, Body::none, Thread::serving,
        [](Api&, const HttpRequest& request) { return at_once(page_response(request)); }},
@@ -156,6 +166,12 @@ std::span<const Api::Route> Api::routes_at(std::string_view path) {
   const auto end =
       std::find_if(first, routes().end(), [&](const Route& route) { return route.path != path; });
   return {first, end};
+}
+
+HttpResponse Api::list_routes() {
+  nlohmann::ordered_json listed = nlohmann::ordered_json::array();
+  for (const Route& route : routes()) listed.push_back({{"method", route.method}, {"path", route.path}});
+  return json_response({{"routes", listed}, {"openapi", "/openapi.yaml"}});
 }
 
 // The one for its method, or else any at its path; null if there is none, or not for this listener.

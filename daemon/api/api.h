@@ -71,6 +71,7 @@ class Api {
   static std::span<const Route> routes();
   static std::span<const Route> routes_at(std::string_view path);
   static const Route* find_route(const HttpRequest& request);
+  static HttpResponse list_routes();
   static std::string methods_at(std::string_view path);
 
   boost::asio::awaitable<HttpResponse> respond(const Route& route, const HttpRequest& request);

@@ -18,6 +18,7 @@ constexpr std::pair<std::string_view, std::string_view> content_types[] = {
     {".css", "text/css; charset=utf-8"},
     {".js", "text/javascript; charset=utf-8"},
     {".svg", "image/svg+xml"},
+    {".yaml", "application/yaml"},  // RFC 9512
 };
 
 std::string_view content_type_of(std::string_view name) {
@@ -43,7 +44,9 @@ bool accepts_gzip(std::string_view accepted) {
 
 const PageFile* find_file(std::string_view path) {
   const std::string_view name = path == "/" ? "index.html" : path.substr(path.rfind('/') + 1);
+  // Of what has a route of its own, no other is one.
   if (path != "/" && name == "index.html") return nullptr;
+  if (path.starts_with("/page/") && name == "openapi.yaml") return nullptr;
   const auto found = std::ranges::find(page_files(), name, &PageFile::name);
   return found == page_files().end() ? nullptr : &*found;
 }

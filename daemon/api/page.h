@@ -1,4 +1,5 @@
-// The page for browsers: its files, which the build embeds in the program (cmake/embed_page.cmake).
+// The page for browsers, and openapi.yaml: files that the build embeds in the program
+// (cmake/embed_page.cmake).
 #pragma once
 
 #include <span>

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_system.h"
 #include "base/number.h"
 #include "base/printable.h"
 #include "config/units.h"
@@ -32,6 +33,12 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t waiting_max = 16;
 constexpr std::chrono::seconds time_max{10};
+
+constexpr std::size_t waits_max = 64;
+constexpr std::chrono::seconds wait_period{1};
+constexpr std::chrono::seconds changes_wait_max{60};
+constexpr std::chrono::seconds scan_start_max{10};
+constexpr const char* scan_request_name = "scan.request";
 
 constexpr std::uint64_t children_default = 1'000;
 constexpr std::uint64_t entries_max = 10'000;
@@ -83,6 +90,13 @@ std::optional<Problem> read_number(const HttpRequest& request, const char* name,
   }
   number = *given;
   return std::nullopt;
+}
+
+HttpResponse too_many_waits() {
+  return to_response({503, "overloaded",
+                      fmt::format("too many requests wait for a scan, of this client or of all ({}); try "
+                                  "again later",
+                                  waits_max)});
 }
 
 struct UsageRequest : UsageTarget {
@@ -234,14 +248,25 @@ struct ChangesRequest {
   std::uint64_t since = 0;
   std::optional<std::string> feed;   // that `since` is a scan of
   std::optional<FeedPlace> goes_on;  // a further page
+  bool is_first = false;             // without `since`: from the last scan on
   bool files = false;
   std::uint64_t changes_max = changes_default;
+  std::chrono::milliseconds wait{0};  // for a scan after `since`
 };
 
 boost::system::result<ChangesRequest, Problem> parse_changes_request(const HttpRequest& request) {
-  if (auto unknown = unknown_parameter(request, {"since", "feed", "files", "next", "limit"})) return *unknown;
+  if (auto unknown = unknown_parameter(request, {"since", "feed", "files", "next", "limit", "wait"}))
+    return *unknown;
   ChangesRequest parsed;
   if (auto wrong = read_number(request, "limit", {1, changes_limit_max}, parsed.changes_max)) return *wrong;
+  if (const auto text = request.query_value("wait")) {
+    const auto wait = config::parse_duration(*text);
+    if (!wait || *wait > changes_wait_max) {
+      return Problem{400, "invalid_request",
+                     fmt::format("'wait' must be a time up to {} s, such as 30s", changes_wait_max.count())};
+    }
+    parsed.wait = *wait;
+  }
   const auto next = request.query_value("next");
   const bool has_since = request.query_value("since").has_value();
   const auto feed = request.query_value("feed");
@@ -258,10 +283,9 @@ boost::system::result<ChangesRequest, Problem> parse_changes_request(const HttpR
     parsed.files = parsed.goes_on->file.has_value();
     return parsed;
   }
-  if (!has_since) {
-    return Problem{400, "invalid_request",
-                   "give the last scan whose changes are known already: /v1/changes?since=N"};
-  }
+  parsed.is_first = !has_since;
+  if (!has_since && feed)
+    return Problem{400, "invalid_request", "give 'feed' with the 'since' that is of it"};
   constexpr std::uint64_t scan_max = std::numeric_limits<std::int64_t>::max();
   if (auto wrong = read_number(request, "since", {0, scan_max}, parsed.since)) return *wrong;
   if (feed) parsed.feed = *feed;
@@ -327,6 +351,25 @@ HttpResponse reset_response(const std::string& feed, std::uint64_t latest) {
        .scan = latest});
 }
 
+// To a new reader.
+HttpResponse first_response(const std::string& feed, std::uint64_t latest) {
+  return json_response({{"feed", feed},
+                        {"since", latest},
+                        {"until", latest},
+                        {"everything", true},
+                        {"changes", json::array()},
+                        {"next", nullptr}});
+}
+
+// Whether a reader that has the changes until `since` is to be responded to now: there is a further scan, or
+// an error.
+bool has_news(const std::filesystem::path& file, std::uint64_t since) {
+  auto database = scanner::UsageDatabase::open_read_only(file);
+  if (!database) return true;
+  const auto latest = scanner::latest_scan(*database);
+  return !latest || *latest != since;
+}
+
 HttpResponse no_files_response() {
   return to_response(
       {404, "no_files",
@@ -349,6 +392,7 @@ HttpResponse read_changes_page(const std::filesystem::path& file, const ChangesR
     if (!keeps_files) return error_response(keeps_files.error());
     if (!*keeps_files) return no_files_response();
   }
+  if (asked.is_first) return first_response(*feed, *latest);
   scanner::FeedRange range{.since = asked.since, .until = {}, .after = {}, .files = asked.files};
   if (asked.goes_on) {
     range.until = asked.goes_on->until;
@@ -386,14 +430,68 @@ base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database
 }
 
 Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
-                 ReportsOptions options)
+                 Timers& timers, ReportsOptions options)
     : database_(std::move(database)),
       pool_(pool),
       clock_(clock),
+      timers_(timers),
       options_(std::move(options)),
       cluster_(options_.cluster),
       readers_(waiting_max),
-      askers_(waiting_max) {}
+      askers_(waiting_max),
+      waiters_(waits_max) {}
+
+void Reports::stop() {
+  is_stopped_ = true;
+  for (Timer* const wait : waits_) wait->cancel();
+}
+
+// Asks on the pool, about each second, until it is so, or the time has passed, or the daemon stops.
+boost::asio::awaitable<void> Reports::wait_until(std::function<bool()> is_so,
+                                                 std::chrono::milliseconds time) {
+  const base::SteadyTime until = clock_.steady_now() + time;
+  const auto timer = timers_.make();
+  waits_.insert(timer.get());
+  bool is_over = false;
+  while (!is_over && !is_stopped_) {
+    std::function<bool()> asking = is_so;
+    is_over = co_await run_on(pool_, std::move(asking));
+    if (is_over || clock_.steady_now() >= until) break;
+    is_over = !co_await timer->wait(wait_period);
+  }
+  waits_.erase(timer.get());
+}
+
+boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& request, std::string caller) {
+  if (auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
+  const CallerQueue::Place place(waiters_, std::move(caller));
+  if (!place.is_held()) co_return too_many_waits();
+  const std::filesystem::path file = database_.parent_path() / scan_request_name;
+  std::function<base::Result<>()> asking = [file] {
+    base::PosixFileSystem files;
+    const auto made = files.create(file);
+    return made ? base::Result<>() : made.error();
+  };
+  const base::Result<> asked = co_await run_on(pool_, std::move(asking));
+  if (!asked) co_return to_response({503, "not_started", asked.error().message});
+  std::function<bool()> is_taken = [file] { return !std::filesystem::exists(file); };
+  co_await wait_until(std::move(is_taken), scan_start_max);
+  // A request that no unit takes must not start a scan in a week.
+  std::function<bool()> withdrawing = [file] {
+    std::error_code error;
+    return std::filesystem::remove(file, error);
+  };
+  const bool is_withdrawn = co_await run_on(pool_, std::move(withdrawing));
+  if (is_withdrawn) {
+    co_return to_response(
+        {503, "not_started",
+         "no scan has started within 10 s: one is running, or spoor-scan.path, which starts "
+         "it, is not enabled: systemctl enable --now spoor-scan.path"});
+  }
+  auto response = json_response({{"started", true}});
+  response.status = 202;
+  co_return response;
+}
 
 boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request, std::string caller) {
   auto asked = parse_usage_request(request, clock_.wall_now());
@@ -439,6 +537,12 @@ boost::asio::awaitable<HttpResponse> Reports::scans(const HttpRequest& request, 
 boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request, std::string caller) {
   auto asked = parse_changes_request(request);
   if (!asked) co_return to_response(asked.error());
+  if (asked->wait > std::chrono::milliseconds::zero() && !asked->is_first && !asked->goes_on) {
+    const CallerQueue::Place place(waiters_, caller);
+    if (!place.is_held()) co_return too_many_waits();
+    std::function<bool()> is_so = [file = database_, since = asked->since] { return has_news(file, since); };
+    co_await wait_until(std::move(is_so), asked->wait);
+  }
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
                                            should_stop = time_limit()] {
     return read_changes_page(file, asked, should_stop);

@@ -2,8 +2,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "base/clock.h"
@@ -11,6 +13,7 @@
 #include "daemon/api/caller_queue.h"
 #include "daemon/api/cluster_usage.h"
 #include "daemon/http/http_message.h"
+#include "daemon/process/timer.h"
 #include "peer/gather/handover.h"
 #include "tracker/cycles/peer_book.h"
 #include "tracker/paths/copy_rules.h"
@@ -26,9 +29,9 @@ struct ReportsOptions {
 // From which cycle of a tracker on the scans of this node have not read it, by their database.
 base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database, const tracker::PeerId& id);
 
-// GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes, and POST /v1/peer/unread: the results of this
-// node's scans, from their database, which is opened read-only for each response. With scope=cluster,
-// /v1/usage adds those of all members.
+// GET /v1/usage, /v1/usage/history, /v1/scans and /v1/changes, and POST /v1/scans and /v1/peer/unread: the
+// results of this node's scans, from their database, which is opened read-only for each response. With
+// scope=cluster, /v1/usage adds those of all members.
 //
 // Runs on the main thread; reads on `pool`, and asks the members on a thread of its own, for a time so short
 // that a stop can wait for it. `caller`: who asks, for the share of each in the queue. All references must
@@ -36,7 +39,10 @@ base::Result<peer::UnreadFrom> unread_from(const std::filesystem::path& database
 class Reports {
  public:
   Reports(std::filesystem::path database, boost::asio::thread_pool& pool, const base::Clock& clock,
-          ReportsOptions options = {});
+          Timers& timers, ReportsOptions options = {});
+
+  // Ends the waits, for changes and for the begin of a scan.
+  void stop();
 
   boost::asio::awaitable<HttpResponse> usage(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> history(const HttpRequest& request, std::string caller);
@@ -44,7 +50,11 @@ class Reports {
   boost::asio::awaitable<HttpResponse> changes(const HttpRequest& request, std::string caller);
   boost::asio::awaitable<HttpResponse> unread(const HttpRequest& request, std::string caller);
 
+  // Writes scan.request beside the database, on which spoor-scan.path starts a scan (systemd/).
+  boost::asio::awaitable<HttpResponse> start_scan(const HttpRequest& request, std::string caller);
+
  private:
+  boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, std::chrono::milliseconds time);
   boost::asio::awaitable<HttpResponse> read(std::string caller, std::function<HttpResponse()> reading);
   boost::asio::awaitable<HttpResponse> run(boost::asio::thread_pool& pool, CallerQueue& queue,
                                            std::string caller, std::function<HttpResponse()> work);
@@ -53,11 +63,15 @@ class Reports {
   const std::filesystem::path database_;
   boost::asio::thread_pool& pool_;
   const base::Clock& clock_;
+  Timers& timers_;
   const ReportsOptions options_;
   ClusterUsage cluster_;  // on `asking_`
   boost::asio::thread_pool asking_{1};
   CallerQueue readers_;
   CallerQueue askers_;
+  CallerQueue waiters_;
+  std::set<Timer*> waits_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace spoor::daemon

@@ -118,6 +118,28 @@ TEST_F(ScanReportTest, FilterBeyondItsBound_IsSaturatedWithAdvice) {
   EXPECT_THAT(text, HasSubstr(" items in 1 level, density "));
   EXPECT_THAT(text, HasSubstr("saturated"));
   EXPECT_THAT(text, HasSubstr("raise tracker.memory_limit"));
+  EXPECT_THAT(scan_text(outcome(), false), HasSubstr("raise tracker.memory_limit"));
+}
+
+TEST_F(ScanReportTest, ScanWithoutProblems_HasFourLines) {
+  gathered_.peers = {{"n1", "http://10.0.0.1:7420", true, ""}};
+  report_.record.id = 7;
+  report_.record.files = 1;
+  report_.record.figures.audited = 5;
+  report_.duration = std::chrono::milliseconds(12);
+  EXPECT_EQ(scan_text(outcome(), false),
+            "scan 7     incremental\n"
+            "walked     0 of 0 directories (0.00 %): 0 changed, 0 new, 0 deleted\n"
+            "now        1 file, 0 B\n"
+            "took       12 ms; 1 of 1 node responded\n");
+  EXPECT_THAT(scan_text(outcome(), true),
+              HasSubstr("audit      5 directories read without a mark: 0 changed\n"));
+  gathered_.peers.push_back({"n2", "http://10.0.0.2:7420", false, "it is down"});
+  report_.record.figures.missed = 1;
+  report_.audit.missed_paths = {"a"};
+  EXPECT_THAT(scan_text(outcome(), false),
+              HasSubstr("1 of 2 nodes responded\n  changed without a mark: a\n"));
+  EXPECT_THAT(scan_text(outcome(), false), HasSubstr("  left for next time: n2: it is down\n"));
 }
 
 TEST_F(ScanReportTest, StartLevel_IsShownIfSet) {

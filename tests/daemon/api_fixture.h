@@ -122,7 +122,7 @@ class ApiTest : public testing::Test {
   std::optional<Introduction> introduction_;
   std::optional<PeerWatch> peers_;
   std::optional<Retirement> retirement_;
-  Reports reports_{"/nowhere/scan.db", reading_, clock_};
+  Reports reports_{"/nowhere/scan.db", reading_, clock_, timers_};
   ScanWatch scans_{context_, reading_, "/nowhere/scan.db", std::chrono::hours(1)};
   WatchedDrives watched_{
       timers_, clock_, {"/drive"}, {}, [this](const auto& drive, const auto& name, auto done) {

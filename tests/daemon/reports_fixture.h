@@ -105,7 +105,7 @@ class ReportsTest : public testing::Test {
   fakes::ManualClock clock_;
   boost::asio::io_context context_;
   boost::asio::thread_pool pool_{1};
-  Reports reports_{file_, pool_, clock_};
+  Reports reports_{file_, pool_, clock_, timers_};
   std::vector<HttpResponse> answers_;  // in the order in which they came
 
  private:

@@ -22,8 +22,8 @@ is_dirty() { curl -s --unix-socket "$socket" "http://spoor/v1/dirty?path=$1" | g
 mark() { curl -sS -o /dev/null -w '%{http_code}\n' --unix-socket "$socket" --data-binary "$1" -H 'Content-Type: text/plain' http://spoor/v1/marks; }
 
 step 'installed: not started, not enabled'
-[[ $(systemctl is-active spoord spoor-watch spoor-publish spoor-scan.timer spoord.socket | sort -u) == inactive ]]
-[[ $(systemctl is-enabled spoord spoor-watch spoor-publish spoor-scan.timer spoord.socket | sort -u) == disabled ]]
+[[ $(systemctl is-active spoord spoor-watch spoor-publish spoor-scan.timer spoor-scan.path spoord.socket | sort -u) == inactive ]]
+[[ $(systemctl is-enabled spoord spoor-watch spoor-publish spoor-scan.timer spoor-scan.path spoord.socket | sort -u) == disabled ]]
 id spoor
 
 step 'the drive, which is one line, and the start'
@@ -31,9 +31,9 @@ mkdir -p /srv/data
 mount -t tmpfs data /srv/data  # the kernel does not report changes on the root's file system
 mkdir -p /srv/data/photos/2026
 echo picture >/srv/data/photos/2026/1.jpg
-install -d -o spoor -g spoor -m 0750 /srv/data/.spoor
-spoord --check
-systemctl enable --now spoord.service spoor-scan.timer
+spoor setup --drive /srv/data --no-watch
+[[ $(stat -c %U /srv/data/.spoor) == spoor ]]
+runuser -u spoor -- spoord --check
 
 step 'a mark, and the scan of the timer'
 systemctl start spoor-scan
@@ -46,6 +46,14 @@ systemctl restart spoor-scan.timer
 two_files() { spoor usage --json photos/2026 | tr -d ' \n' | grep '"files":2,' >/dev/null; }
 until_true two_files
 systemctl stop spoor-scan.timer
+
+step 'a scan is started by a request'
+scans() { spoor scans --json | grep -c '"scan":'; }
+before=$(scans)
+[[ $(curl -sS -o /started -w '%{http_code}' --unix-socket /run/spoor/spoor.sock -X POST http://localhost/v1/scans) == 202 ]]
+one_more() { (($(scans) > before)); }
+until_true one_more
+[[ ! -e /var/lib/spoor/scan.request ]]
 
 step 'the recipes are commands'
 for recipe in borg index nextcloud rclone restic rsync; do
@@ -87,7 +95,7 @@ with spoor.Client() as client:
 is_dirty by/python
 
 step 'what the kernel reports'
-sed -i 's#^  "drives".*#&,\n  "watch": {"drives": "all"}#' /etc/spoor/spoor.json
+sed -i 's#^  "drives"#  "watch": {"drives": "all"},\n&#' /etc/spoor/spoor.json
 spoord --check
 systemctl restart spoord
 systemctl enable --now spoor-watch
