@@ -159,8 +159,10 @@ std::string curve_of(std::vector<std::uint64_t> sizes, std::size_t columns) {
   return curve;
 }
 
-std::string as_of_text(const Usage& usage) {
-  return fmt::format("as of {}{}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
+std::string as_of_text(const Usage& usage, std::optional<base::WallTime> now = {}) {
+  const bool is_past = now && usage.as_of && *usage.as_of <= *now;
+  return fmt::format("as of {}{}{}{}\n", usage.as_of ? base::iso_time(*usage.as_of) : "no complete scan yet",
+                     is_past ? fmt::format(", {} ago", human_duration(*now - *usage.as_of)) : "",
                      usage.is_complete(usage.total) ? "" : "; newer changes are pending",
                      usage.is_scanning ? "; a scan that has not ended has updated some" : "");
 }
@@ -236,14 +238,14 @@ std::string owners_csv(const Usage& usage, bool with_header) {
 }
 
 std::string usage_text(const Usage& usage, UsageOrder order, std::optional<std::size_t> columns,
-                       UsageScope scope) {
+                       UsageScope scope, std::optional<base::WallTime> now) {
   const char* const full =
       usage.history_is_full ? "the history has reached its bounds: some directories have none\n" : "";
   const std::string begins = usage.since && usage.history_since && *usage.history_since > *usage.since
                                  ? fmt::format("the history begins at {}: growth is since then\n",
                                                base::iso_time(*usage.history_since))
                                  : "";
-  return UsageText(usage, order, columns, scope).to_string() + full + begins + as_of_text(usage) +
+  return UsageText(usage, order, columns, scope).to_string() + full + begins + as_of_text(usage, now) +
          (usage.has_copy_rules ? fmt::format("{} with each declared copy counted once\n",
                                              human_bytes(usage.total.logical_bytes()))
                                : "");

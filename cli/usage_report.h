@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "scanner/history/usage_limits.h"
 #include "scanner/store/usage_query.h"
 
@@ -15,10 +16,11 @@ namespace spoor::cli {
 // One line for each directory. With the columns of a terminal: a tree of names, with bars for the share of
 // the whole. Without: whole paths. Control characters are escaped.
 // Directories whose figures do not contain every change are labelled; growth is "about" so much where a node
-// of the cluster did not report it.
+// of the cluster did not report it. With `now`: also how old the totals are.
 enum class UsageScope { node, cluster };
 std::string usage_text(const scanner::Usage& usage, scanner::UsageOrder order,
-                       std::optional<std::size_t> columns, UsageScope scope = UsageScope::node);
+                       std::optional<std::size_t> columns, UsageScope scope = UsageScope::node,
+                       std::optional<base::WallTime> now = {});
 
 // One line for each owner, with the names that this machine gives them.
 std::string owners_text(const scanner::Usage& usage);

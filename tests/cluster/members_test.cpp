@@ -81,7 +81,7 @@ TEST_F(MembersTest, ScanAndStatus_EtcdDown_NameEtcdAndCountThePeers) {
   ASSERT_EQ(partial["unknown_sources"].size(), 1U);
   EXPECT_THAT(partial["unknown_sources"][0].get<std::string>(), testing::StartsWith("etcd"));
   const auto text = cluster_.spoor(node(), {"scan"});
-  EXPECT_THAT(text.out, HasSubstr("peers      3 of 3 answered"));
+  EXPECT_THAT(text.out, HasSubstr("3 of 3 nodes responded"));
   EXPECT_THAT(text.out, HasSubstr("left for next time: the members listed by etcd"));
 }
 

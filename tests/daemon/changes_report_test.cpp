@@ -86,6 +86,70 @@ TEST_F(ChangesReportTest, SinceAScan_ReturnsTheChangesAfterIt) {
   EXPECT_EQ(page({{"since", "3"}})["changes"], json::array());
 }
 
+TEST_F(ChangesReportTest, NewReader_IsToCopyEverythingAndContinueFromTheLastScan) {
+  first_scan({"a"});
+  scan({{"a", Change::changed}});
+  const json first = page({});
+  EXPECT_EQ(first, json({{"feed", feed_},
+                         {"since", 2},
+                         {"until", 2},
+                         {"everything", true},
+                         {"changes", json::array()},
+                         {"next", nullptr}}));
+  EXPECT_FALSE(page({{"since", "2"}, {"feed", feed_}}).contains("everything"));
+  EXPECT_EQ(page({{"wait", "60s"}}), first) << "it does not wait";
+}
+
+TEST_F(ChangesReportTest, Wait_EndsWithTheNextScan) {
+  first_scan({"a"});
+  begin_changes({{"since", "1"}, {"wait", "30s"}});
+  settle();
+  EXPECT_TRUE(answers_.empty());
+  scan({{"a", Change::changed}});
+  timers_.advance(std::chrono::seconds(1));
+  settle();
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(json::parse(answers_[0].body)["changes"].size(), 1U);
+  begin_changes({{"since", "1"}, {"wait", "30s"}});
+  settle();
+  EXPECT_EQ(answers_.size(), 2U) << "there are changes already";
+  begin_changes({{"since", "7"}, {"wait", "30s"}});
+  settle();
+  ASSERT_EQ(answers_.size(), 3U);
+  expect_problem(answers_[2], 410, "reset");
+}
+
+TEST_F(ChangesReportTest, Wait_EndsAfterTheTimeOrAtTheStop) {
+  first_scan({"a"});
+  begin_changes({{"since", "1"}, {"wait", "3s"}});
+  for (int second = 0; second < 3; ++second) {
+    settle();
+    EXPECT_TRUE(answers_.empty()) << second;
+    timers_.advance(std::chrono::seconds(1));
+  }
+  settle();
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(json::parse(answers_[0].body)["changes"], json::array());
+  EXPECT_EQ(json::parse(answers_[0].body)["until"], 1);
+  begin_changes({{"since", "1"}, {"wait", "60s"}});
+  settle();
+  EXPECT_EQ(answers_.size(), 1U);
+  reports_.stop();
+  settle();
+  EXPECT_EQ(answers_.size(), 2U);
+}
+
+TEST_F(ChangesReportTest, TooManyWaits_AreRefused) {
+  first_scan({"a"});
+  for (int number = 0; number < 33; ++number) begin_changes({{"since", "1"}, {"wait", "60s"}});
+  settle();
+  ASSERT_EQ(answers_.size(), 1U) << "a caller has half of the places";
+  expect_problem(answers_[0], 503, "overloaded");
+  reports_.stop();
+  settle();
+  EXPECT_EQ(answers_.size(), 33U);
+}
+
 TEST_F(ChangesReportTest, SinceOfUnknownScanOrFeed_IsAReset) {
   first_scan({"a"});
   for (int i = 0; i < 20; ++i) scan({{"a", Change::changed}});
@@ -226,7 +290,8 @@ TEST_F(ChangesReportTest, InvalidParameters_AreRefused) {
   first_scan({"a"});
   const std::string next = "MSBmIDEgMSBh";  // "1 f 1 1 a"
   for (const Query& query :
-       {Query{}, Query{{"limit", "1"}}, Query{{"since", ""}}, Query{{"since", "-1"}}, Query{{"since", "x"}},
+       {Query{{"feed", feed_}}, Query{{"since", "1"}, {"wait", "61s"}}, Query{{"since", "1"}, {"wait", "30"}},
+        Query{{"since", ""}}, Query{{"since", "-1"}}, Query{{"since", "x"}},
         Query{{"since", "9223372036854775808"}}, Query{{"since", "1"}, {"limit", "0"}},
         Query{{"since", "1"}, {"limit", "10001"}}, Query{{"since", "1"}, {"page", "2"}},
         Query{{"since", "1"}, {"files", "2"}}, Query{{"next", next}, {"files", "1"}},

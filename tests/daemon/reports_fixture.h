@@ -18,6 +18,7 @@
 #include "daemon/process/task.h"
 #include "scanner/store/usage_database.h"
 #include "tests/fakes/manual_clock.h"
+#include "tests/fakes/manual_timers.h"
 #include "tests/support/temp_directory.h"
 
 namespace spoor::daemon {
@@ -62,6 +63,13 @@ class ReportsTest : public testing::Test {
           std::move(query));
   }
 
+  void begin_start_scan() {
+    begin([this](const HttpRequest& request) { return reports_.start_scan(request, "anyone"); }, {});
+  }
+
+  // Until all that was begun waits for time to pass.
+  void settle() { fakes::settle(context_, pool_); }
+
   HttpResponse usage(std::map<std::string, std::string> query = {}) {
     begin_usage(std::move(query));
     return finish();
@@ -104,6 +112,7 @@ class ReportsTest : public testing::Test {
   tracker::PeerBook peers_;
   fakes::ManualClock clock_;
   boost::asio::io_context context_;
+  fakes::ManualTimers timers_{context_, clock_};
   boost::asio::thread_pool pool_{1};
   Reports reports_{file_, pool_, clock_, timers_};
   std::vector<HttpResponse> answers_;  // in the order in which they came

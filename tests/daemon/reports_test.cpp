@@ -136,6 +136,32 @@ TEST_F(ReportsTest, Scans_ReturnsTheLastScansNewestFirst) {
   EXPECT_EQ(json::parse(scans({{"limit", "1"}}).body)["scans"].size(), 1U);
 }
 
+TEST_F(ReportsTest, StartScan_RespondsOnceAUnitHasTakenTheRequest) {
+  begin_start_scan();
+  settle();
+  const auto request = directory_ / "scan.request";
+  EXPECT_TRUE(std::filesystem::exists(request));
+  EXPECT_TRUE(answers_.empty());
+  std::filesystem::remove(request);
+  timers_.advance(std::chrono::seconds(1));
+  settle();
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_[0].status, 202U);
+}
+
+TEST_F(ReportsTest, StartScanThatNoUnitTakes_IsWithdrawnAndReported) {
+  begin_start_scan();
+  for (int second = 0; second < 10; ++second) {
+    settle();
+    EXPECT_TRUE(answers_.empty()) << second;
+    timers_.advance(std::chrono::seconds(1));
+  }
+  settle();
+  ASSERT_EQ(answers_.size(), 1U);
+  expect_problem(answers_[0], 503, "not_started");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "scan.request"));
+}
+
 TEST_F(ReportsTest, DatabaseUnreadable_ReturnsDatabaseFailed) {
   std::ofstream(file_) << std::string(10'000, 'x');
   expect_problem(usage(), 500, "database_failed");

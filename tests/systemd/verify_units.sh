@@ -6,7 +6,7 @@ units=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-for unit in "$units"/*.service "$units"/*.socket "$units"/*.timer; do
+for unit in "$units"/*.service "$units"/*.socket "$units"/*.timer "$units"/*.path; do
   # The programs need not be installed for this: only the unit is looked at.
   sed -E 's#^(Exec[A-Za-z]*=)/usr/bin/spoor[^ ]*#\1/bin/true#' "$unit" >"$scratch/${unit##*/}"
 done
@@ -14,7 +14,7 @@ done
 # systemd-analyze reports an unknown setting, and exits with 0.
 failed=0
 output=$(SYSTEMD_UNIT_PATH="$scratch:" systemd-analyze verify --man=no --recursive-errors=no \
-  "$scratch"/*.service "$scratch"/*.socket "$scratch"/*.timer 2>&1) || failed=1
+  "$scratch"/*.service "$scratch"/*.socket "$scratch"/*.timer "$scratch"/*.path 2>&1) || failed=1
 if [[ -n $output || $failed -ne 0 ]]; then
   printf '%s\n' "$output" >&2
   exit 1
