@@ -81,7 +81,8 @@ std::string to_text(const scanner::Usage& usage, const UsageFlags& flags) {
   if (flags.owner) return flags.csv ? owners_csv(usage, flags.with_header) : owners_text(usage);
   if (flags.csv) return usage_csv(usage, ::isatty(STDOUT_FILENO) == 1, flags.with_header);
   const auto order = scanner::parse_usage_order(flags.sort).value();
-  const auto now = ::isatty(STDOUT_FILENO) == 1 ? std::optional(base::SystemClock().wall_now()) : std::nullopt;
+  const auto now =
+      ::isatty(STDOUT_FILENO) == 1 ? std::optional(base::SystemClock().wall_now()) : std::nullopt;
   return usage_text(usage, order, output_columns(), flags.cluster ? UsageScope::cluster : UsageScope::node,
                     now);
 }

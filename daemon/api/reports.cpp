@@ -35,9 +35,10 @@ constexpr std::size_t waiting_max = 16;
 constexpr std::chrono::seconds time_max{10};
 
 constexpr std::size_t waits_max = 64;
-constexpr std::chrono::seconds wait_period{1};
 constexpr std::chrono::seconds changes_wait_max{60};
+constexpr std::chrono::seconds changes_wait_period{1};
 constexpr std::chrono::seconds scan_start_max{10};
+constexpr std::chrono::milliseconds scan_start_period{100};
 constexpr const char* scan_request_name = "scan.request";
 
 constexpr std::uint64_t children_default = 1'000;
@@ -446,20 +447,22 @@ void Reports::stop() {
   for (Timer* const wait : waits_) wait->cancel();
 }
 
-// Asks on the pool, about each second, until it is so, or the time has passed, or the daemon stops.
-boost::asio::awaitable<void> Reports::wait_until(std::function<bool()> is_so,
-                                                 std::chrono::milliseconds time) {
-  const base::SteadyTime until = clock_.steady_now() + time;
-  const auto timer = timers_.make();
-  waits_.insert(timer.get());
+Reports::Wait::Wait(Reports& owner) : reports(owner), timer(owner.timers_.make()) {
+  reports.waits_.insert(timer.get());
+}
+
+Reports::Wait::~Wait() { reports.waits_.erase(timer.get()); }
+
+boost::asio::awaitable<void> Reports::wait_until(std::function<bool()> is_so, WaitTimes times) {
+  const base::SteadyTime until = clock_.steady_now() + times.most;
+  const Wait wait(*this);
   bool is_over = false;
   while (!is_over && !is_stopped_) {
     std::function<bool()> asking = is_so;
     is_over = co_await run_on(pool_, std::move(asking));
     if (is_over || clock_.steady_now() >= until) break;
-    is_over = !co_await timer->wait(wait_period);
+    is_over = !co_await wait.timer->wait(times.period);
   }
-  waits_.erase(timer.get());
 }
 
 boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& request, std::string caller) {
@@ -474,8 +477,12 @@ boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& requ
   };
   const base::Result<> asked = co_await run_on(pool_, std::move(asking));
   if (!asked) co_return to_response({503, "not_started", asked.error().message});
-  std::function<bool()> is_taken = [file] { return !std::filesystem::exists(file); };
-  co_await wait_until(std::move(is_taken), scan_start_max);
+  std::function<bool()> is_taken = [file] {
+    std::error_code error;
+    return !std::filesystem::exists(file, error);
+  };
+  const WaitTimes times{scan_start_max, scan_start_period};
+  co_await wait_until(std::move(is_taken), times);
   // A request that no unit takes must not start a scan in a week.
   std::function<bool()> withdrawing = [file] {
     std::error_code error;
@@ -488,9 +495,7 @@ boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& requ
          "no scan has started within 10 s: one is running, or spoor-scan.path, which starts "
          "it, is not enabled: systemctl enable --now spoor-scan.path"});
   }
-  auto response = json_response({{"started", true}});
-  response.status = 202;
-  co_return response;
+  co_return json_response({{"started", true}});
 }
 
 boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request, std::string caller) {
@@ -541,7 +546,8 @@ boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request
     const CallerQueue::Place place(waiters_, caller);
     if (!place.is_held()) co_return too_many_waits();
     std::function<bool()> is_so = [file = database_, since = asked->since] { return has_news(file, since); };
-    co_await wait_until(std::move(is_so), asked->wait);
+    const WaitTimes times{asked->wait, changes_wait_period};
+    co_await wait_until(std::move(is_so), times);
   }
   std::function<HttpResponse()> reading = [file = database_, asked = *std::move(asked),
                                            should_stop = time_limit()] {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -54,7 +55,23 @@ class Reports {
   boost::asio::awaitable<HttpResponse> start_scan(const HttpRequest& request, std::string caller);
 
  private:
-  boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, std::chrono::milliseconds time);
+  // Registered for stop() while it exists.
+  struct Wait {
+    explicit Wait(Reports& owner);
+    ~Wait();
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    Reports& reports;
+    const std::unique_ptr<Timer> timer;
+  };
+  struct WaitTimes {
+    std::chrono::milliseconds most;
+    std::chrono::milliseconds period;
+  };
+
+  // Calls it on the pool, in each period, until it is so, the time has passed, or the daemon stops.
+  boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, WaitTimes times);
   boost::asio::awaitable<HttpResponse> read(std::string caller, std::function<HttpResponse()> reading);
   boost::asio::awaitable<HttpResponse> run(boost::asio::thread_pool& pool, CallerQueue& queue,
                                            std::string caller, std::function<HttpResponse()> work);

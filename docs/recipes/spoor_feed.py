@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import datetime
 import errno
 import fcntl
 import hashlib
@@ -11,12 +12,15 @@ import re
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 import urllib.parse
 
 SPOOR = os.environ.get("SPOOR", "spoor").split()
 NAMES_NOT_STORED = 2  # exit codes of `spoor changes`
 NOT_KEPT = 4
 PARTIAL = 3  # exit code of a recipe, as of `spoor scan`
+PROGRESS_INTERVAL_S = 0.2
 CLONE_NEWNS = 0x20000
 MS_REMOUNT, MS_NOSYMFOLLOW, MS_BIND, MS_REC, MS_PRIVATE, MS_SLAVE = 1 << 5, 1 << 8, 1 << 12, 1 << 14, 1 << 18, 1 << 19
 FLAGS_KEPT = 0xF  # read-only, nosuid, nodev, noexec: the same bits for mount() and statvfs()
@@ -29,6 +33,34 @@ unread = set()  # paths that this run has skipped
 
 class Failure(Exception):
     pass
+
+
+class Progress:
+    """A line on a terminal with what is done so far, which is written over. Elsewhere, nothing."""
+
+    def __init__(self):
+        self._is_terminal = sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._next = 0.0
+
+    def show(self, done, total, what):
+        """The total is 0 if it is not known."""
+        now = time.monotonic()
+        if self._is_terminal and now >= self._next:
+            self._next = now + PROGRESS_INTERVAL_S
+            of = f" of {max(done, total):,}" if total else ""
+            print(f"\r\033[K{done:,}{of} {what}", end="", file=sys.stderr, flush=True)
+
+    def clear(self):
+        """Before another line is written."""
+        if self._next > 0:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def elapsed(self):
+        return datetime.timedelta(seconds=round(time.monotonic() - self._started))
+
+
+progress = Progress()
 
 
 def text_of(path):
@@ -46,6 +78,7 @@ def printable(text):
 
 def pass_on(messages):
     """Prints what a program has written to its standard error, which may contain names."""
+    progress.clear()
     for line in messages.split(b"\n"):
         if line:
             print(printable(text_of(line)), file=sys.stderr)
@@ -54,6 +87,7 @@ def pass_on(messages):
 def skip(path, why):
     """Names what can't be read, which is left to the next run: no user may stop the copy of the others."""
     if path not in unread:
+        progress.clear()
         print(printable(f"skips {text_of(path)}: {why}"), file=sys.stderr)
     unread.add(path)
 
@@ -65,6 +99,16 @@ def call(command, **options):
 
 def start(command, **options):
     return subprocess.Popen(command, close_fds=False, **options)
+
+
+def follow(command, on_line, **options):
+    """As `call`, and passes on each line of the standard output. Its `stderr` is that of the command."""
+    with tempfile.TemporaryFile() as errors, start(command, stdout=subprocess.PIPE, stderr=errors, **options) as running:
+        for line in running.stdout:
+            on_line(line)
+        code = running.wait()
+        errors.seek(0)
+        return subprocess.CompletedProcess(command, code, stderr=errors.read())
 
 
 def run(command, **options):
@@ -79,7 +123,7 @@ def run(command, **options):
 
 def make_durable(directory):
     """Returns when a local copy is on its disk."""
-    if os.path.exists(directory):
+    if os.path.exists(directory) and not is_dry_run():
         run(["sync", "-f", "--", directory])
 
 
@@ -153,7 +197,8 @@ class Feed:
 
     def commit_all(self, left):
         self.commit(left)
-        run([*SPOOR, "changes", "--consumer", self._copies(), "--forget"])
+        if not is_dry_run():
+            run([*SPOOR, "changes", "--consumer", self._copies(), "--forget"])
 
     def left(self):
         """What the last run has left to this one."""
@@ -164,6 +209,8 @@ class Feed:
 
     def commit(self, left):
         """The changes are read, but for what is left to the next run."""
+        if is_dry_run():
+            return
         new = self._file + ".new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new)  # of a run that was killed
@@ -186,8 +233,18 @@ class Feed:
             " copies everything"
         )
 
+    def report(self, what):
+        """The last line of a run."""
+        progress.clear()
+        if is_dry_run():
+            print(f"dry run: would have {what}, and read up to scan {self.until}")
+        else:
+            print(f"{what} in {progress.elapsed()}; '{self.consumer}' has read up to scan {self.until}")
+
     def set_position(self, consumer, scan):
         """Keeps all changes after that scan."""
+        if is_dry_run():
+            return
         run([*SPOOR, "changes", "--consumer", consumer, "--until", str(scan), "--commit", "--quiet"])
 
     def _copies(self):
@@ -443,6 +500,21 @@ def is_help_wanted():
     return sys.argv[1:] in (["--help"], ["-h"])
 
 
+def is_dry_run():
+    """The run prints what it would do, and changes neither the target nor what the consumer has read."""
+    return "--dry-run" in sys.argv[1:]
+
+
+def print_plan(action, path):
+    if is_dry_run():
+        progress.clear()
+        print(printable(f"{action} {text_of(path)}"))
+
+
+def count(number, noun):
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def explain(text):
     """Prints how the program is called, and ends it: as it was asked to, or because it was called otherwise."""
     print(text.strip(), file=sys.stdout if is_help_wanted() else sys.stderr)
@@ -455,8 +527,9 @@ def run_recipe(main):
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace", line_buffering=True)
     try:
-        main(*sys.argv[1:])
+        main(*(each for each in sys.argv[1:] if each != "--dry-run"))
     except (Failure, OSError) as failure:
+        progress.clear()
         message = f"{os.path.basename(sys.argv[0])}: {failure}"
         sys.exit("\n".join(map(printable, message.split("\n"))))
     if unread:

@@ -9,18 +9,21 @@ A layer has two snapshots (archives) in a repository, both with the tag CONSUMER
 If L is not 0, the last line has the L directories that are left to the next layer.
 
 A repository is an object with these methods, which raise Failure:
-  snapshots(consumer)                      those with this tag: dictionaries with "id", "tags", "hostname", "paths"
+  snapshots(consumer)                      those with this tag: dictionaries with "id", "tags", "hostname", "paths", and
+                                           "time" as in ISO 8601
   add_all(tags, drive)                     a snapshot of the whole drive, without its .spoor; returns the paths that
                                            were not found or read, and the directories in the snapshot
   add_files(tags, drive, paths, parent)    of the paths in a file, each with a NUL behind it; returns those not found
                                            or read
   add_listing(tags, listing)               of an open file, as LISTING
   read_listing(id)                         its bytes
-  restore(id, target)
+  restore(id, target, path)                all, or what is at a path and below it, if there is anything
 """
 
 import base64
 import contextlib
+import datetime
+import getopt
 import json
 import os
 import shutil
@@ -36,11 +39,17 @@ from spoor_feed import (
     below,
     bytes_of,
     confine,
+    count,
     directory,
     explain,
     has,
+    is_dry_run,
+    is_there,
     missing,
     mode_of,
+    print_plan,
+    printable,
+    progress,
     read_directory,
     run_recipe,
     text_of,
@@ -62,37 +71,39 @@ class Layer:
         self.scan = int(self.tag("scan"))
         self.is_full = "full" in self.tags
         self.left = int(self.tag("left", "0"))
+        # When its files were read. `list` prints no fractions.
+        self.time = datetime.datetime.fromisoformat(snapshot["time"]).astimezone().replace(microsecond=0)
 
     def tag(self, name, *default):
         return next(iter([tag[len(name) + 1 :] for tag in self.tags if tag.startswith(name + "-")] + [*default]))
 
 
 def read_layers(repository, consumer):
-    """All snapshots of the consumer, and its layers by number."""
+    """The layers of the consumer by number, and the snapshots of their files by the tag of their part."""
     snapshots = repository.snapshots(consumer)
     layers = [Layer(each) for each in snapshots if any(tag.startswith("layer-") for tag in each["tags"])]
-    return snapshots, sorted(layers, key=lambda layer: layer.number)
+    files = {tag: each for each in snapshots if "files" in each["tags"] for tag in each["tags"]}
+    return sorted(layers, key=lambda layer: layer.number), files
 
 
-def files_of(layer, snapshots):
+def files_of(layer, files):
     """The snapshot of a layer's files; None for a layer without files."""
-    part = "part-" + layer.tag("part")
-    if part == f"part-{NO_PART}":
+    part = layer.tag("part")
+    if part == NO_PART:
         return None
-    for each in snapshots:
-        if part in each["tags"] and "files" in each["tags"]:
-            return each
-    raise Failure(f"the files of layer {layer.number} are missing: keep all snapshots since the last full one")
+    if f"part-{part}" not in files:
+        raise Failure(f"the files of layer {layer.number} are missing: keep all snapshots since the last full one")
+    return files[f"part-{part}"]
 
 
-def since_last_full(layers, snapshots):
+def since_last_full(layers, files):
     """The last full layer and those after it. Fails if one is missing."""
     full = [at for at, layer in enumerate(layers) if layer.is_full]
     if not full:
         raise Failure("there is no full snapshot")
     layers = layers[full[-1] :]
     for at, layer in enumerate(layers):
-        files_of(layer, snapshots)
+        files_of(layer, files)
         if layer.number != layers[0].number + at:
             raise Failure(
                 f"layer {layers[0].number + at} is missing, or there twice: keep all snapshots since the last full one"
@@ -135,6 +146,7 @@ def list_directories(drive, deleted, changed, listing, files):
     not_found = set()
     with open(listing, "w", encoding="ascii") as lines, open(files, "wb") as paths:
         for path in deleted:
+            print_plan("delete", path + b"/")
             lines.write(json.dumps({"deleted": text_of(path)}) + "\n")
         for path in changed:
             described = read_directory(drive, path, lambda at, path=path: describe(path, at))
@@ -142,6 +154,8 @@ def list_directories(drive, deleted, changed, listing, files):
                 not_found.add(path)
                 continue
             line, others = described
+            for other in others:
+                print_plan("copy", other)
             lines.write(json.dumps(line) + "\n")
             file_count += len(others)
             paths.writelines(b"./" + other + b"\0" for other in others)
@@ -161,19 +175,19 @@ class Backup:
         self.repository = repository
         self.feed = Feed(drive, consumer)
         self.drive, self.consumer = self.feed.drive, consumer
-        self.snapshots, self.layers = read_layers(repository, consumer)
+        self.layers, self.files = read_layers(repository, consumer)
         self.number = self.layers[-1].number + 1 if self.layers else 1
 
     def run(self):
         feed = self.feed
         changed = deleted = None
         try:
-            layers = since_last_full(self.layers, self.snapshots)
+            layers = since_last_full(self.layers, self.files)
             why = "scan.db was built anew"
         except Failure as failure:
             layers, why = [], str(failure)
         if layers:
-            self._check_source(files_of(layers[0], self.snapshots))
+            self._check_source(files_of(layers[0], self.files))
         if layers and layers[-1].feed == feed.id:
             feed.since = layers[-1].scan
             changed = feed.directories()
@@ -188,9 +202,10 @@ class Backup:
         unwanted = left.to_delete(feed, changed)
         is_back = any(has(self.drive, path) for path in again)
         if changed or deleted or unwanted or is_back or feed.until >= layers[-1].scan + IDLE_SCANS:
-            parent = files_of(layers[0], self.snapshots)["id"]
+            parent = files_of(layers[0], self.files)["id"]
             self._back_up_changes(parent, [*deleted, *unwanted], [*changed, *again], left)
-            feed.set_position(self.consumer, feed.until)
+        else:
+            print(f"nothing changed since scan {layers[-1].scan}")
 
     def _read_left(self, layer):
         if layer.left == 0:
@@ -207,11 +222,14 @@ class Backup:
     def _back_up_all(self):
         known = self.feed.start_all(self.consumer)
         part = f"part-{uuid.uuid4()}"
-        gone, copied = self.repository.add_all([self.consumer, "files", part], self.drive)
+        gone, copied = set(), known or set()
+        if not is_dry_run():
+            gone, copied = self.repository.add_all([self.consumer, "files", part], self.drive)
         self.feed.check_drive()
         with tempfile.TemporaryFile() as listing:
             listing.write(b"{}\n")
             self._end_layer("full", part, listing, Left.by_comparison(self.feed, known, copied, gone))
+        self.feed.report(f"backed up all {len(copied - {b'.'}):,} directories")
 
     def _back_up_changes(self, parent, deleted, changed, left):
         with tempfile.TemporaryDirectory() as work, tempfile.TemporaryFile() as listing:
@@ -219,25 +237,31 @@ class Backup:
             file_count, not_found = list_directories(self.drive, deleted, changed, lines, files)
             part = f"part-{uuid.uuid4() if file_count > 0 else NO_PART}"
             gone = set()
-            if file_count > 0:
+            if file_count > 0 and not is_dry_run():
                 gone = self.repository.add_files([self.consumer, "files", part], self.drive, files, parent)
             self.feed.check_drive()
             not_found |= missing(self.drive, changed, gone)
             with open(lines, "rb") as source:
                 copy_lines(source, listing, not_found)
             self._end_layer("changes", part, listing, left.next(not_found))
-        print(f"backed up {len(changed) - len(not_found)} changed directories with {file_count} files in them")
+        self.feed.set_position(self.consumer, self.feed.until)
+        self.feed.report(
+            f"backed up {len(changed) - len(not_found):,} changed directories with {count(file_count, 'file')} in them,"
+            f" {len(deleted):,} deleted"
+        )
 
     def _end_layer(self, kind, part, listing, left):
-        count = len(left.missing) + len(left.unknown)
-        if count > 0:
+        if is_dry_run():
+            return
+        left_count = len(left.missing) + len(left.unknown)
+        if left_count > 0:
             listing.write(json.dumps({"left": left.to_json()}).encode() + b"\n")
         listing.seek(0)
-        place = [f"layer-{self.number}", f"feed-{self.feed.id}", f"scan-{self.feed.until}", part, f"left-{count}"]
+        place = [f"layer-{self.number}", f"feed-{self.feed.id}", f"scan-{self.feed.until}", part, f"left-{left_count}"]
         self.repository.add_listing([self.consumer, kind, *place], listing)
 
 
-def backup(repository, drive, consumer):
+def backup(repository, consumer, drive):
     Backup(repository, drive, consumer).run()
 
 
@@ -308,47 +332,119 @@ def set_attributes(top, line):
         os.utime(at, ns=(line["mtime_ns"], line["mtime_ns"]))
 
 
-def restore_changes(repository, layer, snapshots, target):
-    files = files_of(layer, snapshots)
+def path_of(line):
+    return bytes_of(line.get("path", line.get("made", "")))
+
+
+def is_in(path, top):
+    return top is None or path == top or path.startswith(top + b"/")
+
+
+def restore_changes(repository, layer, files, target, wanted):
+    """Of all paths, or of what is at one, and below it."""
     lines = [json.loads(line) for line in repository.read_listing(layer.id).splitlines()]
     for line in lines:
         for path in map(line.get, ("deleted", "path", "made")):
             below(bytes_of(path or "."))
-    for step in (delete, prune, make):
+    for step in (delete, prune):  # with all lines: what is wanted may be below
         for line in lines:
             step(target, line)
-    if files is not None:
-        repository.restore(files["id"], target)
-    for line in lines:
+    inner = [line for line in lines if is_in(path_of(line), wanted)]
+    for line in inner:
+        make(target, line)
+    above = os.path.dirname(wanted or b"") or b"."
+    if files is not None and (inner or any(path_of(line) == above for line in lines)):
+        repository.restore(files["id"], target, wanted)
+    for line in inner:
         set_attributes(target, line)
 
 
-def restore(repository, target, consumer):
-    snapshots, layers = read_layers(repository, consumer)
-    layers = since_last_full(layers, snapshots)
+def until(layers, at):
+    """Up to the last one that was made at this time or before."""
+    made = [index for index, layer in enumerate(layers) if layer.time <= at]
+    if layers and not made:
+        raise Failure(f"there is no backup of that time: the first is of {layers[0].time.isoformat()}")
+    return layers[: made[-1] + 1] if made else []
+
+
+def time_of(text):
+    """A date means its end; a time without a zone is local."""
+    with contextlib.suppress(ValueError):
+        return datetime.datetime.combine(datetime.date.fromisoformat(text), datetime.time.max).astimezone()
+    try:
+        return datetime.datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise Failure(f"'{text}' is no time such as 2026-11-01 or 2026-11-01T14:30") from None
+
+
+def path_in(drive, text):
+    """Of a path on the drive, or from its top."""
+    path = os.path.normpath(os.path.relpath(text, drive) if os.path.isabs(text) else text)
+    if path.split("/")[0] == "..":
+        raise Failure(f"{text} is not on {drive}")
+    return None if path == "." else os.fsencode(path)
+
+
+def restore(repository, consumer, target, at=None, path="."):
+    layers, files = read_layers(repository, consumer)
+    layers = since_last_full(layers if at is None else until(layers, time_of(at)), files)
+    wanted = path_in(files_of(layers[0], files)["paths"][0], path)
     os.makedirs(target, exist_ok=True)
     if os.listdir(target):
         raise Failure(f"{target} is not empty")
     confine(target)
-    for layer in layers:
+    for number, layer in enumerate(layers):
+        progress.show(number, len(layers), "layers")
         if layer.is_full:
-            repository.restore(files_of(layer, snapshots)["id"], target)
+            repository.restore(files_of(layer, files)["id"], target, wanted)
         else:
-            restore_changes(repository, layer, snapshots, target)
-    print(f"restored the full snapshot and {len(layers) - 1} layers of changes")
+            restore_changes(repository, layer, files_of(layer, files), target, wanted)
+    progress.clear()
+    made = layers[-1].time.isoformat()
+    if wanted is not None and not is_there(os.path.join(os.fsencode(target), wanted)):
+        raise Failure(f"{path} is not in the backup of {made}")
+    print(
+        printable(f"restored {'all' if wanted is None else path} as of {made} (scan {layers[-1].scan}):"),
+        f"the full snapshot and {count(len(layers) - 1, 'layer')} of changes in {progress.elapsed()}",
+    )
+
+
+def list_layers(repository, consumer):
+    layers, files = read_layers(repository, consumer)
+    if not layers:
+        raise Failure(f"there is no backup with the name '{consumer}'")
+    for at, layer in enumerate(layers):
+        content = "all" if layer.is_full else "changes"
+        try:
+            since_last_full(layers[: at + 1], files)
+        except Failure as failure:
+            content += f", cannot be restored: {failure}"
+        print(f"{layer.time.isoformat()}  scan {layer.scan}  {content}")
 
 
 def run_layers(repository, consumer, usage):
-    """The command line: backup DRIVE [CONSUMER], or restore TARGET [CONSUMER]."""
+    """The command line: backup DRIVE [CONSUMER], restore TARGET [CONSUMER], or list [CONSUMER]."""
 
-    def main(*arguments):
-        if len(arguments) not in (2, 3) or arguments[0] not in ("backup", "restore"):
+    def main(command="", *arguments):
+        options = ["at=", "path="] if command == "restore" else []
+        try:
+            options, arguments = getopt.gnu_getopt(arguments, "", options)
+        except getopt.GetoptError:
             explain(usage)
-        name = (*arguments, consumer)[2]
+        places = [] if command == "list" else [os.path.abspath(each) for each in arguments[:1]]
+        names = arguments[len(places) :]
+        if command not in COMMANDS or len(places) != (command != "list") or len(names) > 1:
+            explain(usage)
+        if is_dry_run() and command != "backup":
+            explain(usage)
+        name = (*names, consumer)[0]
         if "," in name:
             raise Failure("the name of a consumer has no comma")
         if name in TAGS or name.startswith(TAG_PREFIXES):
             raise Failure(f"'{name}' is the name of a tag of layers: choose another one for the consumer")
-        {"backup": backup, "restore": restore}[arguments[0]](repository, os.path.abspath(arguments[1]), name)
+        COMMANDS[command](repository, name, *places, **{option[2:]: value for option, value in options})
 
     run_recipe(main)
+
+
+COMMANDS = {"backup": backup, "restore": restore, "list": list_layers}

@@ -107,6 +107,8 @@ TEST_P(ForgottenSnapshotTest, SnapshotForgotten_RestoreFailsAndNextBackupIsFull)
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("keep all snapshots since the last full one\n"));
   EXPECT_FALSE(fs::exists(work_ / "restored")) << "nothing was written";
+  const std::string listed = recipe("spoor-restic", {"list"}, environment()).out;
+  EXPECT_THAT(listed, testing::ContainsRegex(" all\n.*changes, cannot be restored: .* missing"));
   back_up();
   EXPECT_EQ(snapshots("restic,full"), 2U);
   EXPECT_EQ(restore(), "");

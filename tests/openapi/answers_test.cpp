@@ -441,6 +441,8 @@ void AnswersTest::full_disks() {
     expect(node, samples(marking, node).front(), 503, "not_durable");
   }
   expect(node, {"POST", "/v1/snapshot"}, 503, "not_durable");
+  std::filesystem::create_directory(node.directory_ / "data/scan.request");
+  expect(node, {"POST", "/v1/scans"}, 503, "not_started");
   expect(node, {"GET", "/readyz"}, 503, "not_ready");
   expect(node, {"GET", "/v1/status"}, 200);
   expect(node, {"GET", "/metrics"}, 200);
@@ -509,6 +511,7 @@ TEST_F(AnswersTest, EveryResponse_IsDescribedAndEveryDescribedOneIsSeen) {
     stalled.emplace_back(patient.port()).send(bytes.substr(0, bytes.find("\r\n\r\n")));
   }
   node_.start();
+  node_.take_scan_requests();
   unknown_requests();
   malformed_requests();
   before_the_first_scan();

@@ -3,9 +3,15 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,6 +35,20 @@ class Node final : public daemon::SpoordTest {
     config_["scan"] = {{"min_cycle_age", "0s"}};
     config_["usage"]["copies"] = nlohmann::json::array({{{"path", "bucket"}, {"factor", 2}}});
   }  // each scan opens a cycle, which is changed by then
+
+  // As spoor-scan.path, but without the scan.
+  void take_scan_requests() {
+    unit_ = std::jthread([request = directory_ / "data/scan.request"](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any stopped;
+      std::unique_lock lock(mutex);
+      while (!stopped.wait_for(lock, stop, std::chrono::milliseconds(10), [] { return false; }) &&
+             !stop.stop_requested()) {
+        std::error_code error;
+        if (std::filesystem::is_regular_file(request, error)) std::filesystem::remove(request, error);
+      }
+    });
+  }
 
   std::filesystem::path drive() const { return directory_ / "drive"; }
   std::filesystem::path scan_database() const { return directory_ / "data/scan.db"; }
@@ -71,6 +91,8 @@ class Node final : public daemon::SpoordTest {
 
  private:
   void TestBody() override {}
+
+  std::jthread unit_;
 };
 
 }  // namespace spoor::openapi

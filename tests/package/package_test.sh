@@ -56,7 +56,7 @@ mount -t proc proc "$scratch/root/proc"
 mount --rbind /dev "$scratch/root/dev"
 printf '#!/bin/sh\nexit 101\n' >"$scratch/root/usr/sbin/policy-rc.d"  # no service starts outside the machine
 chmod 0755 "$scratch/root/usr/sbin/policy-rc.d"
-DEBIAN_FRONTEND=noninteractive chroot "$scratch/root" sh -c 'apt-get update -q && apt-get install -y -q /packages/before/*.deb' \
+DEBIAN_FRONTEND=noninteractive chroot "$scratch/root" sh -c 'apt-get update -q && apt-get install -y -q restic /packages/before/*.deb' \
   >"$scratch/install.log" 2>&1 || { cat "$scratch/install.log"; exit 1; }
 rm "$scratch/root/usr/sbin/policy-rc.d"
 umount -l "$scratch/root/dev" "$scratch/root/proc"

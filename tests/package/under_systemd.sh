@@ -50,7 +50,7 @@ systemctl stop spoor-scan.timer
 step 'a scan is started by a request'
 scans() { spoor scans --json | grep -c '"scan":'; }
 before=$(scans)
-[[ $(curl -sS -o /started -w '%{http_code}' --unix-socket /run/spoor/spoor.sock -X POST http://localhost/v1/scans) == 202 ]]
+[[ $(curl -sS -o /started -w '%{http_code}' --unix-socket /run/spoor/spoor.sock -X POST http://localhost/v1/scans) == 200 ]]
 one_more() { (($(scans) > before)); }
 until_true one_more
 [[ ! -e /var/lib/spoor/scan.request ]]
@@ -61,6 +61,23 @@ for recipe in borg index nextcloud rclone restic rsync; do
   grep -q "^  spoor-$recipe " /help
   [[ -e /usr/share/man/man1/spoor-$recipe.1.gz || -e /etc/dpkg/dpkg.cfg.d/excludes ]]
 done
+
+step 'a backup by its timer, a restore of one path, and a backup that fails'
+install -d -m 0700 /etc/spoor/backup
+printf 'COMMAND="spoor-restic backup /srv/data data"\nRESTIC_REPOSITORY=/srv/backup\nRESTIC_PASSWORD=secret\n' \
+  >/etc/spoor/backup/data.conf
+export RESTIC_REPOSITORY=/srv/backup RESTIC_PASSWORD=secret
+spoor-restic backup --dry-run /srv/data data && fail 'there is no repository'
+restic init
+spoor-restic backup --dry-run /srv/data data
+spoor-restic list data && fail 'a dry run has made a backup'
+systemctl enable --now spoor-backup@data.timer
+systemctl start spoor-backup@data
+spoor-restic restore --at "$(spoor-restic list data | cut -d ' ' -f 1)" --path photos/2026/2.jpg /srv/restored data
+cmp /srv/data/photos/2026/2.jpg /srv/restored/photos/2026/2.jpg
+mv /srv/backup /srv/moved
+systemctl start spoor-backup@data && fail 'there is no repository'
+[[ $(systemctl is-failed spoor-backup@data) == failed ]]
 
 step 'a user without credentials may mark, and nothing else'
 # as_nobody METHOD PATH [BODY]: prints the status.
@@ -163,6 +180,7 @@ echo "$(wc -l </load) marks during it"
 step 'removed: it runs no more, and nothing is lost'
 apt-get remove -y -q spoor spoor-watch spoor-publish spoor-recipes
 [[ $(pgrep -c spoor || true) == 0 ]]
+[[ $(systemctl is-active spoor-backup@data.timer) == inactive ]]
 [[ -e /var/lib/spoor/scan.db && -e /etc/spoor/spoor.json ]]
 apt-get install -y -q /packages/now/*.deb
 systemctl start spoord
@@ -178,6 +196,7 @@ has_usage after-installation/deep
 [[ $(gaps) == "$before" ]] || fail 'a drive that is watched again was walked'
 
 step 'purged: nothing is left but the user, and what is on the drives'
+rm -r /etc/spoor/backup  # the operator's own
 apt-get purge -y -q spoor spoor-watch spoor-publish spoor-recipes libspoor1 libspoor-dev python3-spoor
 left=$(find / -xdev -name '*spoor*' ! -path '/packages/*' ! -path '/proc/*' ! -path '/sys/*' ! -path '/srv/data/*' \
   ! -path '/var/log/*' ! -path '/var/cache/apt/*' ! -path '/tmp/*')

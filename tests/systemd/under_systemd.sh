@@ -10,7 +10,7 @@ step() { echo "--- $*"; }
 fail() {
   echo "FAILED: $*"
   systemctl status --no-pager --lines=0 spoord spoor-scan spoor-watch || true
-  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan -u spoor-watch | tail -n 40
+  journalctl --no-pager -u spoord -u spoord.socket -u spoor-scan -u spoor-watch -u 'spoor-backup@*' | tail -n 40
   exit 1
 }
 trap 'fail "line $LINENO"' ERR
@@ -91,6 +91,29 @@ step 'a crash'
 systemctl kill --signal=KILL spoord
 until_true 'started again' shows NRestarts spoord 1
 until_true 'serves again' is_dirty before/crash
+
+step 'a backup by its timer: owners, rights and names are those of the drive'
+install -d -m 0700 /etc/spoor/backup
+echo "COMMAND=\"spoor-rsync /mnt/spoor-disk '/srv/the copy' disk\"" >/etc/spoor/backup/disk.conf
+install -o 1000 -g 1001 -m 4750 /bin/true /mnt/spoor-disk/photos/program
+ln -s /etc/passwd /mnt/spoor-disk/photos/link
+[[ $(mark photos "${token[@]}" "$url/v1/marks") == 200 ]]
+systemctl start spoor-scan
+systemctl enable --now spoor-backup@disk.timer
+systemctl start spoor-backup@disk
+[[ -z $(rsync -acni --delete --exclude=/.spoor /mnt/spoor-disk/ '/srv/the copy/') ]]
+until_true 'its summary is logged' logged spoor-backup@disk "removed 0 in .*'disk' has read up to scan"
+
+step 'a backup that fails, or has no command: a failed unit'
+fails() { systemctl start spoor-backup@disk 2>/dev/null && fail 'it did not'; systemctl is-failed spoor-backup@disk; }
+echo 'COMMAND="spoor-rsync /mnt/spoor-disk /proc/nowhere disk"' >/etc/spoor/backup/disk.conf
+fails
+echo 'PASSWORD=secret' >/etc/spoor/backup/disk.conf
+fails
+journalctl --sync
+logged spoor-backup@disk secret && fail 'the environment is logged'
+rm /etc/spoor/backup/disk.conf
+fails
 
 step 'a loop that stands still'
 printf 'WatchdogSec=5s\nWatchdogSignal=SIGKILL\n' >>/etc/systemd/system/spoord.service.d/test.conf
