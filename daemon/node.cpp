@@ -74,7 +74,7 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                 : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock,
                {.cluster = {.own = {identity_.node, identity_.cluster,
-                                    persistence.tracker().state().instance.to_string()},
+                                    persistence.tracker().state().instance.to_string(), version},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
                 .members = [this] { return members(); },
                 .copies = config::copy_rules(config)}),

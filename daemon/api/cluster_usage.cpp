@@ -28,6 +28,7 @@ constexpr std::uint64_t children_asked = 10'000;
 constexpr std::uint64_t body_bytes_max = std::uint64_t{16} << 20U;
 constexpr std::uint64_t bodies_bytes_max = std::uint64_t{64} << 20U;
 constexpr std::size_t error_bytes_max = 500;
+constexpr std::size_t version_bytes_max = 50;
 
 struct Answer {
   NodeLabel node;
@@ -48,6 +49,8 @@ std::optional<NodeLabel> read_label(const json& body) {
     if (value == node->end() || !value->is_string()) return std::nullopt;
     *target = value->get<std::string>();
   }
+  if (const auto version = node->find("version"); version != node->end() && version->is_string())
+    label.version = base::printable(version->get<std::string>(), version_bytes_max);
   // The names are printed, and compared with those of nodes.
   if (!tracker::is_node_name(label.name) || !tracker::is_node_name(label.cluster)) return std::nullopt;
   return label;
@@ -85,22 +88,26 @@ void put_figures(json& node, const scanner::Usage& usage) {
   node["bytes"] = usage.total.bytes;
 }
 
-json node_json(const std::string& name, const std::string& url, const base::Result<scanner::Usage>& usage) {
-  json node{{"name", base::printable(name)},
+json node_json(const NodeLabel& label, const std::string& url, const base::Result<scanner::Usage>& usage) {
+  json node{{"name", base::printable(label.name)},
             {"url", nullptr},
+            {"version", nullptr},
             {"ok", usage.has_value()},
             {"as_of", nullptr},
             {"files", nullptr},
             {"bytes", nullptr},
+            {"growth_bytes", nullptr},
             {"complete", false},
             {"error", nullptr},
             {"last_known", false}};
   if (!url.empty()) node["url"] = url;
+  if (!label.version.empty()) node["version"] = label.version;
   if (!usage) {
     node["error"] = base::printable(usage.error().message, error_bytes_max);
     return node;
   }
   put_figures(node, *usage);
+  if (usage->total.growth) node["growth_bytes"] = usage->total.growth->bytes;
   node["complete"] = usage->is_complete(usage->total);
   return node;
 }
@@ -203,7 +210,7 @@ class Nodes {
   }
 
   void add(const NodeLabel& node, const std::string& url, const base::Result<scanner::Usage>& usage) {
-    list_.push_back(node_json(node.name, url, usage));
+    list_.push_back(node_json(node, url, usage));
     if (usage) {
       instances_.emplace(node.name, node.instance);
       sum_.add(*usage);
@@ -227,7 +234,9 @@ class Nodes {
 
 }  // namespace
 
-json NodeLabel::to_json() const { return {{"name", name}, {"cluster", cluster}, {"instance", instance}}; }
+json NodeLabel::to_json() const {
+  return {{"name", name}, {"cluster", cluster}, {"instance", instance}, {"version", version}};
+}
 
 peer::Transport& ClusterUsage::transport(const peer::Credentials& credentials) {
   const bool is_same = credentials_.token == credentials.token && credentials_.tls == credentials.tls &&

@@ -24,6 +24,7 @@ struct NodeLabel {
   std::string name;
   std::string cluster;
   std::string instance;
+  std::string version = {};  // empty: not known
 
   nlohmann::ordered_json to_json() const;
 };
