@@ -2,6 +2,12 @@
 
 import { percent, signedBytes, signedCount } from './format.js';
 
+// What stands before the totals of a cluster while nodes are missing.
+export function doubt_of({ nodes = [] }) {
+  const silent = nodes.filter((node) => !node.ok);
+  return silent.length === 0 ? '' : silent.some((node) => node.last_known) ? 'about ' : 'at least ';
+}
+
 // The types of change that can be chosen.
 export const changes = { new: 'new', deleted: 'deleted', renamed: 'renamed', recreated: 'recreated', grown: 'grown', shrunk: 'shrunk' };
 

@@ -3,7 +3,7 @@
 import { get, Problem } from './api.js';
 import { ago, bar, facts, h, name, node_link, notice, state, table } from './dom.js';
 import { bytes, count, percent, signedBytes } from './format.js';
-import { growth_of } from './growth.js';
+import { doubt_of, growth_of } from './growth.js';
 import { show_parts, part } from './part.js';
 import { brief_columns, brief_row, remarks } from './scans.js';
 
@@ -68,7 +68,7 @@ const health_sources = {
   },
   'Last scan': async () => {
     const [last] = await read_scans();
-    if (!last) return { figure: 'never', found: [['warn', 'this node has not been scanned yet']] };
+    if (!last) return { figure: 'never', found: [] };  // it is among the nodes that did not report
     return {
       figure: h('a', { href: '#scans' }, ago(last.finished_at)),
       found: remarks(last).map(([kind, text]) => [kind, h('a', { href: '#scans' }, `scan ${last.scan}`), `: ${text}`]),
@@ -131,9 +131,8 @@ const capacity = () => part('capacity', 'Capacity', async () => {
 const cluster = () => part('cluster', 'Cluster', async () => {
   const usage = await read_cluster();
   const growth = growth_of(usage, 'bytes', true);
-  const missing = usage.nodes.some((node) => !node.ok);
   return [
-    facts(['Size', missing ? 'at least ' : '', bytes(usage.bytes)], ['Allocated', bytes(usage.allocated)], ['Growth in 7 days', growth.text, usage.growth ? [' since ', ago(usage.growth.since)] : ''],
+    facts(['Size', doubt_of(usage), bytes(usage.bytes)], ['Allocated', bytes(usage.allocated)], ['Growth in 7 days', growth.text, usage.growth ? [' since ', ago(usage.growth.since)] : ''],
       ['Files', count(usage.files)], ['Directories', count(usage.dirs)], ['As of', usage.as_of ? ago(usage.as_of) : 'never'],
       ['More', usage_link('', 'cluster', 'usage and history of the cluster')]),
     table('Nodes',

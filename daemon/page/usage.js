@@ -4,7 +4,7 @@ import { get } from './api.js';
 import { save_csv } from './csv.js';
 import { ago, facts, h, name, notice, scrollable, state, table as plain_table } from './dom.js';
 import { bytes, count, last_component, moment, percent } from './format.js';
-import { change_of, changes, growth_of, legend } from './growth.js';
+import { change_of, changes, doubt_of, growth_of, legend } from './growth.js';
 import { show_history } from './history.js';
 import { explain as explain_problem, loading, part } from './part.js';
 import { treemap } from './treemap.js';
@@ -122,8 +122,7 @@ function notices(usage, choice) {
 const amount = (entry, key, format) => (entry.saturated ? '≥ ' : '') + format(entry[key]);
 
 function totals(usage, choice) {
-  const silent = (usage.nodes ?? []).filter((node) => !node.ok);
-  const at_least = silent.length === 0 ? '' : silent.some((node) => node.last_known) ? 'about ' : 'at least ';
+  const at_least = doubt_of(usage);
   const growth = growth_of(usage, choice.size, has_growth(choice));
   return facts(['Size', at_least, amount(usage, 'bytes', bytes)], ['Allocated', at_least, amount(usage, 'allocated', bytes)],
     usage.logical_bytes === undefined ? null : ['Each copy once', at_least, bytes(usage.logical_bytes)],
@@ -244,8 +243,9 @@ function result_of_search(usage, choice) {
   ];
 }
 
-// When the totals were made, of each node.
-const version_of = ({ as_of, nodes = [] }) => JSON.stringify([as_of, nodes.map((node) => [node.name, node.as_of, node.ok])]);
+// Differs after a scan.
+const version_of = ({ as_of, bytes: size, files, nodes = [] }) =>
+  JSON.stringify([as_of, size, files, nodes.map((node) => [node.name, node.as_of, node.ok])]);
 
 let latest = 0;  // a slow answer must not replace that of a later choice
 
@@ -253,8 +253,10 @@ let latest = 0;  // a slow answer must not replace that of a later choice
 export function show_usage(view, query) {
   const choice = { ...defaults, ...Object.fromEntries([...query].filter(([key]) => key in defaults)) };
   const request = ++latest;
-  const is_latest = () => request === latest;
+  const is_latest = () => request === latest && view.isConnected;
   let version = null;
+  const title = h('h1', { tabindex: '-1' }, 'Usage');
+  const head = [title, breadcrumb(choice), controls(choice)];
   const main = view.querySelector('.totals') ?? h('div', { class: 'totals' }, loading());
   const put = (...content) => main.replaceChildren(...content.flat(2).filter(Boolean));
 
@@ -265,13 +267,14 @@ export function show_usage(view, query) {
     const history = h('div', {}, loading());
     const parts = [owners.element, h('section', { 'aria-labelledby': 'history' },
       h('h2', { id: 'history' }, 'History of ', choice.path ? name(last_component(choice.path)) : 'everything', choice.scope === 'cluster' ? ' in the cluster' : ' on this node'), history)];
-    const title = h('h1', { tabindex: '-1' }, 'Usage');
     const show_all = (...below) => {
-      view.replaceChildren(title, breadcrumb(choice), controls(choice), main, ...below);
+      if (!title.isConnected) view.replaceChildren(...head, main);  // else what is typed there would be lost
+      while (main.nextSibling) main.nextSibling.remove();
+      main.after(...below);
       view.removeAttribute('aria-busy');
       if (focused && !focused.isConnected) (document.getElementById(focused.id) ?? title).focus();
     };
-    if (!main.isConnected) view.replaceChildren(title, breadcrumb(choice), controls(choice), main);
+    if (!main.parentNode) view.replaceChildren(...head, main);
     try {
       const usage = await read(choice, choice.search ? { depth: search_depth, limit: search_limit } : {});
       if (!is_latest()) return;

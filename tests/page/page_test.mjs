@@ -340,6 +340,25 @@ describe('usage', () => {
     assert.match((await texts(page, '[data-part=owners] tbody tr'))[0], new RegExp(`^${process.getuid()}\\d+${(bytes / 2 ** 20).toFixed(1)} MiB100 %`));
   }));
 
+  test('says that it loads, and keeps what it has meanwhile', () => {
+    const held = [];
+    let is_slow = false;
+    const routes = { '/v1/usage': async (url, route) => { if (is_slow) held.push(route); else await route.continue(); } };
+    return visit('#usage', { routes }, async (page) => {
+      await usage_is_there(page);
+      await part_is_there(page, 'owners');
+      is_slow = true;
+      await page.click('table.usage >> text=photos');
+      await page.waitForFunction(() => getComputedStyle(document.querySelector('.controls'), '::after').visibility === 'visible');
+      assert.equal((await names_in_table(page))[0], 'photos');
+      await expect_accessible(page, 'usage that loads');
+      is_slow = false;
+      for (const route of held.splice(0)) await route.continue();
+      await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === '2026');
+      assert.equal(await page.$eval('.controls', (each) => getComputedStyle(each, '::after').visibility), 'hidden');
+    });
+  });
+
   test('one type of change can be chosen', () => visit('#usage', {}, async (page) => {
     await usage_is_there(page);
     await page.selectOption('#choose-change', 'new');
@@ -381,9 +400,18 @@ describe('usage', () => {
         own.write(['b'], 2000);
         own.run('mark', 'b');
         own.run('scan');
-        await page.focus('#sort-name');
+        await page.focus('#search');
+        await page.keyboard.type('half a ');
         await poll();
         await page.waitForFunction(() => document.querySelector('table.usage tbody bdi').textContent === 'b');
+        await page.keyboard.type('name');
+        assert.equal(await page.inputValue('#search'), 'half a name', 'what is typed stays');
+        await page.focus('#sort-name');
+        own.write(['c'], 3000);
+        own.run('mark', 'c');
+        own.run('scan');
+        await poll();
+        await page.waitForFunction(() => document.querySelector('table.usage tbody bdi').textContent === 'c');
         assert.equal(await page.evaluate(() => document.activeElement.id), 'sort-name', 'the focus stays');
       });
     } finally {
