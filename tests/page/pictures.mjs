@@ -3,7 +3,7 @@
 //
 // Started by ./run pictures.
 
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
@@ -58,8 +58,5 @@ try {
   }
 } finally {
   await browser.close();
-  for (const node of nodes) {
-    await node.stop();
-    rmSync(node.drive, { recursive: true });
-  }
+  await Promise.all(nodes.map((node) => node.stop()));
 }
