@@ -58,6 +58,22 @@ export function get(path, query = {}) {
   return under_way.get(target);
 }
 
+export const minute_ms = 60000;
+
+// What asks all nodes or touches the disks is not asked for every few seconds. A failure is not kept.
+export function at_most_each_minute(read) {
+  let asked_at = -Infinity;
+  let last = null;
+  return () => {
+    if (!last || Date.now() - asked_at > minute_ms) {
+      asked_at = Date.now();
+      last = read();
+      last.catch(() => { last = null; });
+    }
+    return last;
+  };
+}
+
 export async function sign_in(token) {
   const { secret } = await exchange('POST', '/v1/session', { Authorization: `Bearer ${token}` });
   if (secret) localStorage.setItem(key, secret);

@@ -1,6 +1,6 @@
 // Storage at a glance: the health of all nodes, capacity, the cluster and its nodes, limits, the last scans.
 
-import { get, Problem } from './api.js';
+import { at_most_each_minute, get, Problem } from './api.js';
 import { ago, bar, facts, h, name, node_link, notice, state, table } from './dom.js';
 import { bytes, count, percent, signedBytes } from './format.js';
 import { doubt_of, growth_of } from './growth.js';
@@ -16,8 +16,8 @@ const names_of = (limits) => limits.map((limit) => names[limit] ?? limit).join('
 const in_cluster = (limit) => (limit.scope === 'cluster' ? 'cluster' : null);
 const usage_link = (path, scope, text) => h('a', { href: `#usage?${new URLSearchParams({ ...(path && { path }), ...(scope && { scope }) })}` }, text);
 
-const read_cluster = () => get('/v1/usage', { scope: 'cluster', depth: 0, since, absent: 'empty' });
-const read_drives = async () => (await get('/v1/drives')).drives;
+const read_cluster = at_most_each_minute(() => get('/v1/usage', { scope: 'cluster', depth: 0, since, absent: 'empty' }));
+const read_drives = at_most_each_minute(async () => (await get('/v1/drives')).drives);
 const read_status = () => get('/v1/status');
 async function read_scans() {
   try {
@@ -119,8 +119,8 @@ function health() {
 const number = true;
 
 const capacity = () => part('capacity', 'Capacity', async () => {
-  const drives = await read_drives();
-  return table('Drives of this node',
+  const drives = [...await read_drives()].sort((a, b) => a.ok - b.ok || share_used(b) - share_used(a));
+  return table('Drives of this node, the fullest first',
     [{ title: 'Drive' }, { title: 'File system' }, { title: 'Full' }, { title: 'Used', number }, { title: 'Free', number }, { title: 'Size', number }, { title: 'State' }],
     drives.map((drive) => [name(drive.path), drive.space?.file_system ?? '–',
       drive.space ? [bar(share_used(drive), share_used(drive) >= full_share ? 'bad' : ''), ` ${percent(share_used(drive))}`] : '–',
@@ -135,9 +135,9 @@ const cluster = () => part('cluster', 'Cluster', async () => {
     facts(['Size', doubt_of(usage), bytes(usage.bytes)], ['Allocated', bytes(usage.allocated)], ['Growth in 7 days', growth.text, usage.growth ? [' since ', ago(usage.growth.since)] : ''],
       ['Files', count(usage.files)], ['Directories', count(usage.dirs)], ['As of', usage.as_of ? ago(usage.as_of) : 'never'],
       ['More', usage_link('', 'cluster', 'usage and history of the cluster')]),
-    table('Nodes',
+    table('Nodes, problems first',
       [{ title: 'Node' }, { title: 'State' }, { title: 'Size', number }, { title: 'Growth in 7 days', number }, { title: 'Files', number }, { title: 'Scanned' }, { title: 'Version' }, { title: 'Problems' }],
-      usage.nodes.map((node) => [
+      [...usage.nodes].sort((a, b) => a.ok - b.ok || a.complete - b.complete).map((node) => [
         [node_link(node.name || node.url || '(unknown)', node.url), node.url === null && node.name === usage.node.name ? ' (this node)' : ''],
         node.ok ? state('good', 'reported') : state('bad', node.last_known ? 'no response, last figures' : 'no figures'),
         bytes(node.bytes), node.growth_bytes === null ? '–' : signedBytes(node.growth_bytes), count(node.files), ago(node.as_of),

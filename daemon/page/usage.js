@@ -1,6 +1,6 @@
 // Totals of a directory: its children as a treemap and as a table, who owns its files, and its history.
 
-import { get } from './api.js';
+import { get, minute_ms } from './api.js';
 import { save_csv } from './csv.js';
 import { ago, facts, h, name, notice, scrollable, state, table as plain_table } from './dom.js';
 import { bytes, count, last_component, moment, percent } from './format.js';
@@ -12,6 +12,7 @@ import { treemap } from './treemap.js';
 const limits = [200, 1000, 10000];
 const defaults = { path: '', scope: 'node', since: '7d', size: 'bytes', change: '', search: '', sort: 'size', order: 'down', limit: '200' };
 const inner_max = 30;        // the second level of the treemap
+const inner_nodes_max = 32;  // each sends up to 2 MiB for it
 const search_depth = 16;     // what the daemon permits
 const search_limit = 10000;
 const sizes = { bytes: 'Size', allocated: 'Allocated', files: 'Files' };
@@ -199,11 +200,12 @@ function tiles_of(rows, choice, inner = new Map()) {
 }
 
 // At once with one level; the second one follows.
-function map_of(rows, choice) {
+function map_of(usage, rows, choice) {
   const map = treemap(`Directories as areas by ${sizes[choice.size].toLowerCase()}`);
   map.set(tiles_of(rows, choice));
-  read(choice, { depth: 2, limit: inner_max }).then((usage) => {
-    const inner = new Map((usage.children ?? []).filter((child) => child.children?.length > 0)
+  const has_second = (usage.nodes ?? []).length <= inner_nodes_max;
+  if (has_second) read(choice, { depth: 2, limit: inner_max }).then(({ children }) => {
+    const inner = new Map((children ?? []).filter((child) => child.children?.length > 0)
       .map((child) => [child.path, tiles_of(rows_of(child, choice), choice)]));
     map.set(tiles_of(rows, choice, inner));
   }, explain_problem);  // one level is shown
@@ -255,12 +257,14 @@ export function show_usage(view, query) {
   const request = ++latest;
   const is_latest = () => request === latest && view.isConnected;
   let version = null;
+  let asked_at = null;
   const title = h('h1', { tabindex: '-1' }, 'Usage');
   const head = [title, breadcrumb(choice), controls(choice)];
   const main = view.querySelector('.totals') ?? h('div', { class: 'totals' }, loading());
   const put = (...content) => main.replaceChildren(...content.flat(2).filter(Boolean));
 
   async function load() {
+    asked_at = Date.now();
     view.setAttribute('aria-busy', 'true');
     const focused = view.contains(document.activeElement) ? document.activeElement : null;
     const owners = owners_of(choice);
@@ -285,7 +289,7 @@ export function show_usage(view, query) {
       }
       const rows = rows_of(usage, choice);
       put(notices(usage, choice), totals(usage, choice),
-        h('div', { class: 'beside' }, map_of(rows, choice), h('div', { class: 'list' }, table(usage, sorted(rows, choice), choice, caption_of(usage, choice)))));
+        h('div', { class: 'beside' }, map_of(usage, rows, choice), h('div', { class: 'list' }, table(usage, sorted(rows, choice), choice, caption_of(usage, choice)))));
       show_all(...parts);
       owners.refresh();
       show_history(history, choice, is_latest);
@@ -301,6 +305,8 @@ export function show_usage(view, query) {
   load();
   return async () => {
     if (!version) return load();
+    if (choice.scope === 'cluster' && Date.now() - asked_at < minute_ms) return undefined;
+    asked_at = Date.now();
     try {
       const usage = await read(choice, { depth: 0 });
       if (is_latest() && version_of(usage) !== version) load();
