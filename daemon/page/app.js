@@ -62,7 +62,7 @@ function ask_for_token() {
   document.getElementById('node').replaceChildren();
   document.getElementById('connection').replaceChildren();
   document.title = 'Sign in · Spoor';
-  if (!main.querySelector('.sign-in')) show_sign_in(main, open);
+  if (!main.querySelector('.sign-in')) show_sign_in(main, () => { main.replaceChildren(loading()); open(); });
 }
 
 on_response((problem) => {

@@ -15,7 +15,7 @@ export function treemap(description) {
   let width = 0;
   const layout = () => {
     width = box.clientWidth;
-    const focused = box.contains(document.activeElement) ? document.activeElement.dataset.number : null;
+    const focused = box.contains(document.activeElement) ? document.activeElement.dataset.number ?? null : null;
     draw(box, joined(tiles), width, box.clientHeight);
     if (focused !== null) box.querySelector(`[data-number="${focused}"]`)?.focus();
   };
