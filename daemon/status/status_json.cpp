@@ -89,6 +89,8 @@ std::string peers_text(const std::vector<PeerState>& peers) {
   return fmt::format("{} of {} peer{} up", up, peers.size(), peers.size() == 1 ? "" : "s");
 }
 
+}  // namespace
+
 json space_json(const std::optional<base::DiskSpace>& space) {
   if (!space) return nullptr;
   return {{"file_system", space->type},
@@ -96,8 +98,6 @@ json space_json(const std::optional<base::DiskSpace>& space) {
           {"used_bytes", space->used_bytes},
           {"free_bytes", space->free_bytes}};
 }
-
-}  // namespace
 
 json drives_json(const std::vector<tracker::DriveState>& states) {
   json drives = json::array();
