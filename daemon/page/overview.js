@@ -37,15 +37,22 @@ async function read_reasons() {
   }
 }
 
-const share_used = ({ space }) => (space && space.used_bytes + space.free_bytes > 0 ? space.used_bytes / (space.used_bytes + space.free_bytes) : 0);
+const share_used = (space) => (space && space.used_bytes + space.free_bytes > 0 ? space.used_bytes / (space.used_bytes + space.free_bytes) : 0);
+const is_full = (space) => share_used(space) >= full_share;
+const fullness = (space) => (space ? [bar(share_used(space), is_full(space) ? 'bad' : ''), ` ${percent(share_used(space))}`] : '–');
+const is_own = (node, usage) => node.url === null && node.name === usage.node.name;
 const problem_of = (node) => node.error ?? (node.ok && !node.complete ? 'changes are pending' : null);
 
 // What each source says about the health: a figure, and what is wrong as [kind, ...content].
 const health_sources = {
   Nodes: async () => {
-    const { nodes, unknown_sources } = await read_cluster();
+    const usage = await read_cluster();
+    const { nodes, unknown_sources } = usage;
     const found = nodes.filter((node) => !node.ok).map((node) => ['bad', 'node ', node_link(node.name || node.url || '(unknown)', node.url), ` did not report${node.last_known ? ', its last figures count' : ''}: `, name(node.error ?? 'no response')]);
     for (const { source, error } of unknown_sources) found.push(['bad', 'the nodes of ', name(source), ' are not known: ', name(error)]);
+    for (const node of nodes) {
+      if (is_full(node.fullest_drive) && !is_own(node, usage)) found.push(['bad', 'a drive of node ', node_link(node.name, node.url), ` is ${percent(share_used(node.fullest_drive))} full: ${bytes(node.fullest_drive.free_bytes)} are free`]);
+    }
     const versions = [...new Set(nodes.map((node) => node.version).filter(Boolean))];
     if (versions.length > 1) found.push(['warn', `the nodes run different versions: ${versions.join(', ')}`]);
     return { figure: `${count(nodes.filter((node) => node.ok).length)} of ${count(nodes.length)} reported`, found };
@@ -54,7 +61,7 @@ const health_sources = {
     const drives = await read_drives();
     const found = drives.filter((drive) => !drive.ok).map((drive) => ['bad', name(drive.path), ': ', name(drive.error ?? 'failed')]);
     for (const drive of drives) {
-      if (share_used(drive) >= full_share) found.push(['bad', name(drive.path), ` is ${percent(share_used(drive))} full: ${bytes(drive.space.free_bytes)} are free`]);
+      if (is_full(drive.space)) found.push(['bad', name(drive.path), ` is ${percent(share_used(drive.space))} full: ${bytes(drive.space.free_bytes)} are free`]);
     }
     return { figure: `${count(drives.filter((drive) => drive.ok).length)} of ${count(drives.length)} ok`, found };
   },
@@ -119,11 +126,10 @@ function health() {
 const number = true;
 
 const capacity = () => part('capacity', 'Capacity', async () => {
-  const drives = [...await read_drives()].sort((a, b) => a.ok - b.ok || share_used(b) - share_used(a));
+  const drives = [...await read_drives()].sort((a, b) => a.ok - b.ok || share_used(b.space) - share_used(a.space));
   return table('Drives of this node, the fullest first',
     [{ title: 'Drive' }, { title: 'File system' }, { title: 'Full' }, { title: 'Used', number }, { title: 'Free', number }, { title: 'Size', number }, { title: 'State' }],
-    drives.map((drive) => [name(drive.path), drive.space?.file_system ?? '–',
-      drive.space ? [bar(share_used(drive), share_used(drive) >= full_share ? 'bad' : ''), ` ${percent(share_used(drive))}`] : '–',
+    drives.map((drive) => [name(drive.path), drive.space?.file_system ?? '–', fullness(drive.space),
       bytes(drive.space?.used_bytes), bytes(drive.space?.free_bytes), bytes(drive.space?.bytes),
       drive.ok ? state('good', 'ok') : state('bad', drive.error ?? 'failed')]));
 });
@@ -136,11 +142,11 @@ const cluster = () => part('cluster', 'Cluster', async () => {
       ['Files', count(usage.files)], ['Directories', count(usage.dirs)], ['As of', usage.as_of ? ago(usage.as_of) : 'never'],
       ['More', usage_link('', 'cluster', 'usage and history of the cluster')]),
     table('Nodes, problems first',
-      [{ title: 'Node' }, { title: 'State' }, { title: 'Size', number }, { title: 'Growth in 7 days', number }, { title: 'Files', number }, { title: 'Scanned' }, { title: 'Version' }, { title: 'Problems' }],
+      [{ title: 'Node' }, { title: 'State' }, { title: 'Size', number }, { title: 'Growth in 7 days', number }, { title: 'Fullest drive' }, { title: 'Files', number }, { title: 'Scanned' }, { title: 'Version' }, { title: 'Problems' }],
       [...usage.nodes].sort((a, b) => a.ok - b.ok || a.complete - b.complete).map((node) => [
-        [node_link(node.name || node.url || '(unknown)', node.url), node.url === null && node.name === usage.node.name ? ' (this node)' : ''],
+        [node_link(node.name || node.url || '(unknown)', node.url), is_own(node, usage) ? ' (this node)' : ''],
         node.ok ? state('good', 'reported') : state('bad', node.last_known ? 'no response, last figures' : 'no figures'),
-        bytes(node.bytes), node.growth_bytes === null ? '–' : signedBytes(node.growth_bytes), count(node.files), ago(node.as_of),
+        bytes(node.bytes), node.growth_bytes === null ? '–' : signedBytes(node.growth_bytes), fullness(node.fullest_drive), count(node.files), ago(node.as_of),
         node.version ? name(node.version) : '–', problem_of(node) ? name(problem_of(node)) : '–'])),
   ];
 });

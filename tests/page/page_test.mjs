@@ -171,10 +171,10 @@ describe('overview', () => {
     const { drives } = await (await fetch(`${daemon.url}/v1/drives`)).json();
     drives.push({ ...drives[0], path: '/full', space: { file_system: 'xfs', bytes: 1000, used_bytes: 990, free_bytes: 10 } }, { path: '/gone', ok: false, error: 'no answer', id: null, space: null });
     await visit('', { routes: { '/v1/status': () => status, '/v1/drives': () => ({ drives }), '/v1/usage': () => cluster_usage } }, async (page) => {
-      await page.waitForFunction(() => document.querySelectorAll('.findings li').length === 6);
+      await page.waitForFunction(() => document.querySelectorAll('.findings li').length === 7);
       const found = await texts(page, '.findings li');
       assert.deepEqual(found, [
-        '✖node n2 did not report: no answer within 10 s', '✖the nodes of srv:_spoor._tcp.example are not known: timed out',
+        '✖node n2 did not report: no answer within 10 s', '✖the nodes of srv:_spoor._tcp.example are not known: timed out', '✖a drive of node n2 is 97 % full: 3 B are free',
         '✖/gone: no answer', '✖/full is 99 % full: 10 B are free', '✖photos exceeds its limit: size', '▲srv:_spoor._tcp.example: timed out']);
       assert.equal(await page.getAttribute('.findings a:has-text("photos")', 'href'), '#usage?path=photos&scope=cluster');
       assert.equal(await page.getAttribute('.findings a:has-text("n2")', 'href'), 'http://10.0.0.2:7420');
@@ -253,14 +253,14 @@ describe('a cluster of three nodes', () => {
     assert.deepEqual(shown.map((row) => row[0]), ['node1 (this node)', 'node2', 'node3']);
     assert.deepEqual(shown.map((row) => row[2]), ['977 KiB', '2.38 MiB', '2.86 MiB']);
     assert.deepEqual(shown.map((row) => row[3]), ['0 B', '+488 KiB', '0 B']);
-    assert.ok(shown.every((row) => /^\d+ s ago$/.test(row[5]) && row[6] === version && row[7] === '–'), `${shown}`);
+    assert.ok(shown.every((row) => /^ [\d.]+ %$/.test(row[4]) && /^\d+ s ago$/.test(row[6]) && row[7] === version && row[8] === '–'), `${shown}`);
     assert.equal(await page.getAttribute('[data-part=cluster] tbody a:has-text("node2")', 'href'), nodes[1].url);
     await nodes.pop().stop();
     await page.reload();
     await page.waitForFunction(() => /2 of 3 reported/.test(document.querySelector('[data-part=health]')?.textContent) && document.querySelector('[data-part=cluster] td'));
     const down = (await rows(page))[0];
     assert.equal(down[1], '✖no response, last figures');
-    assert.match(down[7], /refused/);
+    assert.match(down[8], /refused/);
     assert.match((await texts(page, '.findings li'))[0], /^✖node node3 did not report, its last figures count: /);
     await screenshot(page, 'overview-node-down');
     await expect_accessible(page, 'a node that is down');
@@ -544,8 +544,8 @@ const cluster_usage = {
   ],
   rest: { count: 3, files: 0, dirs: 0, bytes: 1e9, allocated: 1e9, complete: true, growth: grown(1e8) },
   node: { name: 'n1', cluster: 'default', instance: '', version: '1.0.0' },
-  nodes: [{ name: 'n1', url: null, version: '1.0.0', growth_bytes: null, bytes: 1, files: 1, ok: true, as_of: '2026-11-23T10:00:00Z', complete: true, error: null },
-          { name: 'n2', url: 'http://10.0.0.2:7420', version: null, growth_bytes: null, bytes: null, files: null, ok: false, as_of: null, complete: false, error: 'no answer within 10 s' }],
+  nodes: [{ name: 'n1', url: null, version: '1.0.0', fullest_drive: null, growth_bytes: null, bytes: 1, files: 1, ok: true, as_of: '2026-11-23T10:00:00Z', complete: true, error: null },
+          { name: 'n2', url: 'http://10.0.0.2:7420', version: null, fullest_drive: { file_system: 'xfs', bytes: 100, used_bytes: 97, free_bytes: 3 }, growth_bytes: null, bytes: null, files: null, ok: false, as_of: null, complete: false, error: 'no answer within 10 s' }],
   unknown_sources: [{ source: 'srv:_spoor._tcp.example', error: 'timed out' }],
 };
 const history = {
