@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -21,6 +23,17 @@ Error failed(const char* what, const std::filesystem::path& path) {
 // ext4 shuts down during a sync (a disk error, or on request), that sync may report success for lost data;
 // the next one fails.
 bool sync_data(int fd) { return ::fdatasync(fd) == 0 && ::fdatasync(fd) == 0; }
+
+// As stat(1) names them. linux/magic.h does not have all.
+std::string name_of_type(std::uint32_t magic) {
+  constexpr std::pair<std::uint32_t, const char*> names[] = {
+      {EXT4_SUPER_MAGIC, "ext4"}, {XFS_SUPER_MAGIC, "xfs"},   {BTRFS_SUPER_MAGIC, "btrfs"},
+      {0x2fc12fc1, "zfs"},        {TMPFS_MAGIC, "tmpfs"},     {OVERLAYFS_SUPER_MAGIC, "overlayfs"},
+      {NFS_SUPER_MAGIC, "nfs"},   {FUSE_SUPER_MAGIC, "fuse"}, {CEPH_SUPER_MAGIC, "ceph"},
+  };
+  const auto* const found = std::ranges::find(names, magic, &std::pair<std::uint32_t, const char*>::first);
+  return found == std::end(names) ? fmt::format("{:#x}", magic) : found->second;
+}
 
 // A file that exists keeps its owner.
 Descriptor open_or_create(const std::filesystem::path& path, int flags) {
@@ -174,10 +187,14 @@ Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
 
 Result<DiskSpace> PosixFileSystem::space(const std::filesystem::path& path) {
   struct statvfs found{};
-  if (::statvfs(path.c_str(), &found) != 0) return failed("find the free space of", path);
+  struct statfs type{};
+  if (::statvfs(path.c_str(), &found) != 0 || ::statfs(path.c_str(), &type) != 0)
+    return failed("find the free space of", path);
   const bool has_no_inode = found.f_files > 0 && found.f_favail == 0;
   return DiskSpace{.bytes = std::uint64_t{found.f_blocks} * found.f_frsize,
-                   .free_bytes = has_no_inode ? 0 : std::uint64_t{found.f_bavail} * found.f_frsize};
+                   .free_bytes = has_no_inode ? 0 : std::uint64_t{found.f_bavail} * found.f_frsize,
+                   .used_bytes = std::uint64_t{found.f_blocks - found.f_bfree} * found.f_frsize,
+                   .type = name_of_type(static_cast<std::uint32_t>(type.f_type))};
 }
 
 Result<> PosixFileSystem::sync_file(const std::filesystem::path& path) {

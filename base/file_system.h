@@ -22,6 +22,8 @@ inline constexpr unsigned directory_mode = 0750;
 struct DiskSpace {
   std::uint64_t bytes = 0;       // of the file system
   std::uint64_t free_bytes = 0;  // that a user other than root can write
+  std::uint64_t used_bytes = 0;
+  std::string type = {};  // of the file system, as "xfs"; its magic number if it has no name here
 };
 
 // A file open for writing. The destructor closes it and ignores errors. Not thread-safe.

@@ -38,6 +38,23 @@ base::Endpoint self_endpoint(const config::Config& config) {
   return without_a_fixed_port;
 }
 
+// By what a user other than root can write.
+std::optional<base::DiskSpace> fullest_drive(const std::optional<tracker::SavedSnapshot>& last) {
+  std::optional<base::DiskSpace> fullest;
+  double share_max = 0;
+  if (!last) return fullest;
+  for (const tracker::DriveState& drive : last->drives) {
+    if (!drive.space) continue;
+    const auto used = static_cast<double>(drive.space->used_bytes);
+    const double share = used / std::max(used + static_cast<double>(drive.space->free_bytes), 1.0);
+    if (!fullest || share > share_max) {
+      fullest = drive.space;
+      share_max = share;
+    }
+  }
+  return fullest;
+}
+
 }  // namespace
 
 Node::Node(asio::io_context& context, HttpServer& server, const config::Config& config,
@@ -74,10 +91,11 @@ Node::Node(asio::io_context& context, HttpServer& server, const config::Config& 
                 : nullptr),
       reports_(scanner::UsageDatabase::file_in(config.node.data_dir), reporting_, clock, timers_,
                {.cluster = {.own = {identity_.node, identity_.cluster,
-                                    persistence.tracker().state().instance.to_string()},
+                                    persistence.tracker().state().instance.to_string(), version},
                             .timeout = std::min(config.peers.timeout, members_timeout_max)},
                 .members = [this] { return members(); },
-                .copies = config::copy_rules(config)}),
+                .copies = config::copy_rules(config),
+                .fullest_drive = [this] { return fullest_drive(snapshot_scheduler_.last()); }}),
       retirement_(
           pool_,
           {.node = identity_,

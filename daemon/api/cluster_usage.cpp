@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "daemon/api/api_message.h"
+#include "daemon/status/status_json.h"
 #include "peer/http/certificate_names.h"
 #include "scanner/report_json.h"
 #include "scanner/store/usage_sum.h"
@@ -28,6 +29,7 @@ constexpr std::uint64_t children_asked = 10'000;
 constexpr std::uint64_t body_bytes_max = std::uint64_t{16} << 20U;
 constexpr std::uint64_t bodies_bytes_max = std::uint64_t{64} << 20U;
 constexpr std::size_t error_bytes_max = 500;
+constexpr std::size_t word_bytes_max = 50;
 
 struct Answer {
   NodeLabel node;
@@ -36,6 +38,25 @@ struct Answer {
 
 base::Error bad_answer(const std::string& text) {
   return {std::make_error_code(std::errc::bad_message), text};
+}
+
+std::string word_at(const json& object, const char* name) {
+  const auto word = object.find(name);
+  if (word == object.end() || !word->is_string()) return {};
+  return base::printable(word->get<std::string>(), word_bytes_max);
+}
+
+std::optional<base::DiskSpace> read_space(const json& body) {
+  const auto space = body.find("fullest_drive");
+  if (space == body.end() || !space->is_object()) return std::nullopt;
+  base::DiskSpace read{.type = word_at(*space, "file_system")};
+  for (auto [name, target] : {std::pair{"bytes", &read.bytes}, std::pair{"used_bytes", &read.used_bytes},
+                              std::pair{"free_bytes", &read.free_bytes}}) {
+    const auto figure = space->find(name);
+    if (figure == space->end() || !figure->is_number_unsigned()) return std::nullopt;
+    *target = figure->get<std::uint64_t>();
+  }
+  return read;
 }
 
 std::optional<NodeLabel> read_label(const json& body) {
@@ -48,6 +69,8 @@ std::optional<NodeLabel> read_label(const json& body) {
     if (value == node->end() || !value->is_string()) return std::nullopt;
     *target = value->get<std::string>();
   }
+  label.version = word_at(*node, "version");
+  label.fullest_drive = read_space(body);
   // The names are printed, and compared with those of nodes.
   if (!tracker::is_node_name(label.name) || !tracker::is_node_name(label.cluster)) return std::nullopt;
   return label;
@@ -85,22 +108,27 @@ void put_figures(json& node, const scanner::Usage& usage) {
   node["bytes"] = usage.total.bytes;
 }
 
-json node_json(const std::string& name, const std::string& url, const base::Result<scanner::Usage>& usage) {
-  json node{{"name", base::printable(name)},
+json node_json(const NodeLabel& label, const std::string& url, const base::Result<scanner::Usage>& usage) {
+  json node{{"name", base::printable(label.name)},
             {"url", nullptr},
+            {"version", nullptr},
+            {"fullest_drive", space_json(label.fullest_drive)},
             {"ok", usage.has_value()},
             {"as_of", nullptr},
             {"files", nullptr},
             {"bytes", nullptr},
+            {"growth_bytes", nullptr},
             {"complete", false},
             {"error", nullptr},
             {"last_known", false}};
   if (!url.empty()) node["url"] = url;
+  if (!label.version.empty()) node["version"] = label.version;
   if (!usage) {
     node["error"] = base::printable(usage.error().message, error_bytes_max);
     return node;
   }
   put_figures(node, *usage);
+  if (usage->total.growth) node["growth_bytes"] = usage->total.growth->bytes;
   node["complete"] = usage->is_complete(usage->total);
   return node;
 }
@@ -203,7 +231,7 @@ class Nodes {
   }
 
   void add(const NodeLabel& node, const std::string& url, const base::Result<scanner::Usage>& usage) {
-    list_.push_back(node_json(node.name, url, usage));
+    list_.push_back(node_json(node, url, usage));
     if (usage) {
       instances_.emplace(node.name, node.instance);
       sum_.add(*usage);
@@ -227,7 +255,9 @@ class Nodes {
 
 }  // namespace
 
-json NodeLabel::to_json() const { return {{"name", name}, {"cluster", cluster}, {"instance", instance}}; }
+json NodeLabel::to_json() const {
+  return {{"name", name}, {"cluster", cluster}, {"instance", instance}, {"version", version}};
+}
 
 peer::Transport& ClusterUsage::transport(const peer::Credentials& credentials) {
   const bool is_same = credentials_.token == credentials.token && credentials_.tls == credentials.tls &&
@@ -256,7 +286,9 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
   for (const base::Endpoint& endpoint : members.endpoints)
     requests.push_back({endpoint, "GET", query, {}, {}});
 
-  Nodes nodes(options_.own, members, last_,
+  NodeLabel label = options_.own;
+  label.fullest_drive = own.fullest_drive;
+  Nodes nodes(label, members, last_,
               {.path = target.path, .depth = target.options.depth, .owners = target.options.owners});
   nodes.add_own(own.usage);
   transport(members.credentials)
@@ -278,7 +310,8 @@ HttpResponse ClusterUsage::ask(const UsageTarget& target, const OwnUsage& own,
   usage.is_absent = false;
   usage.total.path = target.path;
   json body = scanner::usage_json(usage);
-  body["node"] = options_.own.to_json();
+  body["node"] = label.to_json();
+  body["fullest_drive"] = space_json(label.fullest_drive);
   body["nodes"] = nodes.to_json();
   body["unknown_sources"] = members.unknown_sources;
   return json_response(body);

@@ -11,6 +11,7 @@
 
 #include "base/endpoint.h"
 #include "base/error.h"
+#include "base/file_system.h"
 #include "daemon/api/last_usage.h"
 #include "daemon/http/http_message.h"
 #include "peer/http/credentials.h"
@@ -24,6 +25,8 @@ struct NodeLabel {
   std::string name;
   std::string cluster;
   std::string instance;
+  std::string version = {};                           // empty: not known
+  std::optional<base::DiskSpace> fullest_drive = {};  // as at its last snapshot; not in to_json()
 
   nlohmann::ordered_json to_json() const;
 };
@@ -47,6 +50,7 @@ struct KnownPeer {
 struct OwnUsage {
   base::Result<scanner::Usage> usage;
   std::vector<KnownPeer> known_peers;
+  std::optional<base::DiskSpace> fullest_drive = {};
 };
 
 // The query of a request for the totals of one directory.

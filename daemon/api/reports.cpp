@@ -17,6 +17,7 @@
 #include "daemon/api/api_message.h"
 #include "daemon/api/feed_token.h"
 #include "daemon/process/task.h"
+#include "daemon/status/status_json.h"
 #include "peer/gather/cycle_request.h"
 #include "peer/gather/name_claims.h"
 #include "scanner/errors.h"
@@ -163,6 +164,7 @@ HttpResponse read_usage(const std::filesystem::path& file, const UsageTarget& as
   if (found) {
     json body = scanner::usage_json(*found);
     body["node"] = node.to_json();
+    body["fullest_drive"] = space_json(node.fullest_drive);
     return json_response(body);
   }
   return to_response(
@@ -503,15 +505,20 @@ boost::asio::awaitable<HttpResponse> Reports::usage(const HttpRequest& request, 
   if (!asked) co_return to_response(asked.error());
   asked->options.should_stop = time_limit();
   asked->options.copies = options_.copies;
+  auto fullest_drive = options_.fullest_drive();
   std::function<HttpResponse()> reading;
   if (asked->of_cluster) {
-    reading = [this, asked = *std::move(asked), members = options_.members()] {
-      return cluster_.ask(asked, read_own_usage(database_, asked), members);
+    reading = [this, asked = *std::move(asked), members = options_.members(), fullest_drive] {
+      OwnUsage own = read_own_usage(database_, asked);
+      own.fullest_drive = fullest_drive;
+      return cluster_.ask(asked, own, members);
     };
     auto response = co_await run(asking_, askers_, std::move(caller), std::move(reading));
     co_return response;
   }
-  reading = [file = database_, asked = *std::move(asked), node = options_.cluster.own] {
+  NodeLabel node = options_.cluster.own;
+  node.fullest_drive = std::move(fullest_drive);
+  reading = [file = database_, asked = *std::move(asked), node = std::move(node)] {
     return read_usage(file, asked, node);
   };
   auto response = co_await read(std::move(caller), std::move(reading));

@@ -25,6 +25,7 @@ struct ReportsOptions {
   ClusterUsage::Options cluster = {};
   std::function<ClusterMembers()> members = [] { return ClusterMembers(); };
   tracker::CopyRules copies = {};
+  std::function<std::optional<base::DiskSpace>()> fullest_drive = [] { return std::nullopt; };
 };
 
 // From which cycle of a tracker on the scans of this node have not read it, by their database.

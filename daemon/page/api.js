@@ -21,6 +21,10 @@ export const node_now = () => Date.now() + ahead_ms;
 const key = 'spoor.session';
 const credentials = () => (may_sign_out() ? { Authorization: `Session ${localStorage.getItem(key)}` } : {});
 
+// Called after each response with null, or with a problem that concerns the whole page: no response, or 401.
+let report = () => {};
+export function on_response(listener) { report = listener; }
+
 async function exchange(method, target, headers = credentials()) {
   let response;
   try {
@@ -29,20 +33,45 @@ async function exchange(method, target, headers = credentials()) {
       signal: AbortSignal.timeout(time_max_ms),
     });
   } catch {
-    throw new Problem(0, { detail: 'the daemon does not respond' });
+    const problem = new Problem(0, { detail: 'the daemon does not respond' });
+    report(problem);
+    throw problem;
   }
   const date = Date.parse(response.headers.get('date') ?? '');
   if (!Number.isNaN(date) && Math.abs(date - node_now()) > 2000) ahead_ms = date - Date.now();
   const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Problem(response.status, body);
+  const problem = response.ok ? null : new Problem(response.status, body);
+  report(problem?.status === 401 ? problem : null);
+  if (problem) throw problem;
   return body;
 }
+
+// Parts of the page that ask for the same at the same time share the response.
+const under_way = new Map();
 
 // Members of `query` that are null or empty are left out.
 export function get(path, query = {}) {
   const set = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
   const text = set.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join('&');
-  return exchange('GET', text ? `${path}?${text}` : path);
+  const target = text ? `${path}?${text}` : path;
+  if (!under_way.has(target)) under_way.set(target, exchange('GET', target).finally(() => under_way.delete(target)));
+  return under_way.get(target);
+}
+
+export const minute_ms = 60000;
+
+// What asks all nodes or touches the disks is not asked for every few seconds. A failure is not kept.
+export function at_most_each_minute(read) {
+  let asked_at = -Infinity;
+  let last = null;
+  return () => {
+    if (!last || Date.now() - asked_at > minute_ms) {
+      asked_at = Date.now();
+      last = read();
+      last.catch(() => { last = null; });
+    }
+    return last;
+  };
 }
 
 export async function sign_in(token) {

@@ -1,26 +1,29 @@
 // Which section is shown, and when it is read anew.
 
-import { get, may_sign_out, node_now, Problem, sign_out } from './api.js';
+import { get, may_sign_out, node_now, on_response, Problem, sign_out } from './api.js';
 import { h, name, notice, refresh_ages, state } from './dom.js';
 import { age, printable } from './format.js';
+import { show_internals } from './internals.js';
 import { show_overview } from './overview.js';
+import { loading } from './part.js';
 import { show_scans } from './scans.js';
 import { show_sign_in } from './signin.js';
 import { show_usage } from './usage.js';
 
 const poll_ms = 10000;
-const titles = { overview: 'Overview', scans: 'Scans', usage: 'Usage' };
+const sections = { overview: show_overview, usage: show_usage, scans: show_scans, internals: show_internals };
+const titles = { overview: 'Overview', usage: 'Usage', scans: 'Scans', internals: 'Internals' };
 const main = document.getElementById('main');
 const tabs = document.getElementById('tabs');
 
-let status = null;      // of the last answer
-let answered_at = null;
-let shown = null;       // the hash that `view` shows
+let node = null;         // its name
+let answered_at = null;  // the last response
 let view = null;
+let refresh = null;      // of what `view` shows; null: the form for a token is shown
 
 function place() {
   const [section, query = ''] = location.hash.slice(1).split(/\?(.*)/s);
-  return { section: section in titles ? section : 'overview', query: new URLSearchParams(query) };
+  return { section: section in sections ? section : 'overview', query: new URLSearchParams(query) };
 }
 
 function show_connection(problem) {
@@ -32,62 +35,63 @@ function show_connection(problem) {
 }
 
 function show_header() {
-  document.getElementById('node').replaceChildren(name(status.node), h('span', { class: 'cluster' }, ' in ', name(status.cluster)));
+  const { section } = place();
   document.getElementById('sign-out').hidden = !may_sign_out();
-  document.title = `${titles[place().section]} · ${printable(status.node)} · Spoor`;
-  tabs.hidden = false;
+  document.title = `${titles[section]} · ${node ? `${printable(node)} · ` : ''}Spoor`;
   for (const tab of tabs.children) {
-    if (tab.getAttribute('href') === `#${place().section}`) tab.setAttribute('aria-current', 'page');
+    if (tab.getAttribute('href') === `#${section}`) tab.setAttribute('aria-current', 'page');
     else tab.removeAttribute('aria-current');
   }
 }
 
+async function show_node() {
+  try {
+    const status = await get('/v1/status');
+    node = status.node;
+    document.getElementById('node').replaceChildren(name(node), h('span', { class: 'cluster' }, ' in ', name(status.cluster)));
+    if (refresh) show_header();
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;  // on_response() has shown it
+  }
+}
+
 function ask_for_token() {
-  status = shown = view = null;
+  node = view = refresh = null;
   tabs.hidden = true;
   document.getElementById('sign-out').hidden = true;
   document.getElementById('node').replaceChildren();
   document.getElementById('connection').replaceChildren();
   document.title = 'Sign in · Spoor';
-  if (!main.querySelector('.sign-in')) show_sign_in(main, () => { main.replaceChildren(); update(); });
+  if (!main.querySelector('.sign-in')) show_sign_in(main, () => { main.replaceChildren(loading()); open(); });
 }
 
-function show_problem(problem) {
-  if (problem.status === 401) return ask_for_token();
+on_response((problem) => {
+  if (problem?.status === 401) return ask_for_token();
+  if (!refresh) return undefined;
+  if (!problem) answered_at = new Date(node_now()).toISOString();
   show_connection(problem);
-  if (!status) main.replaceChildren(notice('bad', problem.message));
+  if (!view.isConnected) main.replaceChildren(problem ? notice('bad', problem.message) : view);  // now that it may be read
+  tabs.hidden = false;
   return undefined;
-}
+});
 
-// A new element for each place, so that a slow answer for another one is dropped with its element.
-async function show_section() {
+function open() {
   const { section, query } = place();
-  const is_new = shown !== location.hash;
-  if (is_new) {
-    const was_usage = section === 'usage' && view?.dataset.section === 'usage';
-    shown = location.hash;
-    if (!was_usage) {
-      view = h('div', { 'data-section': section });
-      main.replaceChildren(view);
-    }
+  if (view?.dataset.section !== section) {
+    const is_connected = view?.isConnected;
+    view = h('div', { 'data-section': section });
+    if (is_connected) main.replaceChildren(view);
   }
+  refresh = sections[section](view, query);
   show_header();
-  refresh_ages(view);
-  if (section === 'overview') await show_overview(view, status);
-  if (section === 'scans') await show_scans(view);
-  if (section === 'usage' && is_new) await show_usage(view, query);  // else what the user reads would move
+  if (!node) show_node();
 }
 
-async function update() {
-  try {
-    status = await get('/v1/status');
-    answered_at = new Date(node_now()).toISOString();
-    show_connection(null);
-    await show_section();
-  } catch (problem) {
-    if (!(problem instanceof Problem)) throw problem;
-    show_problem(problem);
-  }
+function update() {
+  if (document.hidden || !refresh) return;
+  refresh_ages(view);
+  refresh();
+  if (!node) show_node();
 }
 
 document.getElementById('sign-out').addEventListener('click', async () => {
@@ -95,14 +99,15 @@ document.getElementById('sign-out').addEventListener('click', async () => {
     await sign_out();
     ask_for_token();
   } catch (problem) {
-    show_problem(problem);
+    if (!(problem instanceof Problem)) throw problem;
   }
 });
 document.getElementById('skip').addEventListener('click', (event) => {
   event.preventDefault();  // the hash is the section
   main.focus();
 });
-addEventListener('hashchange', update);
-addEventListener('visibilitychange', () => { if (!document.hidden) update(); });
-setInterval(() => { if (!document.hidden && status) update(); }, poll_ms);
-update();
+addEventListener('hashchange', () => { if (refresh) open(); });
+addEventListener('visibilitychange', update);
+setInterval(update, poll_ms);
+main.replaceChildren(loading());
+open();

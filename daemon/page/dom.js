@@ -1,7 +1,7 @@
 // Elements. Text is always set as text: nothing here parses HTML. What cannot be seen in it becomes an escape.
 
 import { node_now } from './api.js';
-import { age, name_parts, printable } from './format.js';
+import { age, moment, name_parts, printable } from './format.js';
 
 // h('a', {href: '#x', class: 'y', onclick: f, style: {width: '5%'}}, 'text', element, [more], null)
 export function h(tag, attributes = {}, ...children) {
@@ -25,7 +25,12 @@ export function name(text) {
 }
 
 export function time(at, text) {
-  return h('time', { datetime: at, title: at.replace('T', ' ').replace('Z', ' UTC') }, text);
+  return h('time', { datetime: at, title: moment(at) }, text);
+}
+
+// A node, as a link to its own page where its address is one for browsers.
+export function node_link(text, url) {
+  return h('a', { href: /^https?:\/\//.test(url ?? '') ? url : null, rel: 'noreferrer' }, name(text));
 }
 
 export function ago(at) {
@@ -70,7 +75,7 @@ export function table(caption, columns, rows, empty = 'None.') {
   const body = rows.length > 0
     ? rows.map((row) => h('tr', {}, row.map(cell)))
     : h('tr', {}, h('td', { colspan: columns.length, class: 'empty' }, empty));
-  return scrollable(caption, h('table', {},
+  return scrollable(caption, h('table', { class: columns.length > 10 ? 'wide' : null },
     h('caption', {}, caption),
     h('thead', {}, h('tr', {}, columns.map((column) => h('th', { scope: 'col', class: kind(column) }, column.title)))),
     h('tbody', {}, body)));

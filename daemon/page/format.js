@@ -2,10 +2,18 @@
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 
-const grouped = new Intl.NumberFormat('en-US');  // making one takes longer than using it
+// By the locale and in the zone of the reader. Making a format takes longer than using it.
+const with_digits = [0, 1, 2].map((digits) =>
+  new Intl.NumberFormat(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const date_and_time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const plain = (text) => text.replace(/\p{Zs}/gu, ' ').replace(/\p{Cf}/gu, '');  // else printable() escapes them
 
 export function count(number) {
-  return number === null || number === undefined ? '–' : grouped.format(number);
+  return number === null || number === undefined ? '–' : plain(with_digits[0].format(number));
+}
+
+export function moment(at) {
+  return plain(date_and_time.format(new Date(at)));
 }
 
 export function bytes(number) {
@@ -17,7 +25,7 @@ export function bytes(number) {
     ++unit;
   }
   const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${number < 0 ? '−' : ''}${value.toFixed(digits)} ${units[unit]}`;
+  return `${number < 0 ? '−' : ''}${plain(with_digits[digits].format(value))} ${units[unit]}`;
 }
 
 const signed = (format) => (number) => (number > 0 ? '+' : '') + format(number).replace('-', '−');
@@ -27,7 +35,7 @@ export const signedCount = signed(count);
 export function percent(share) {
   const value = 100 * share;
   if (value !== 0 && Math.abs(value) < 0.1) return `${value < 0 ? '−' : ''}<0.1 %`;
-  return `${value.toFixed(Math.abs(value) < 10 ? 1 : 0).replace('-', '−')} %`;
+  return `${plain(with_digits[Math.abs(value) < 10 ? 1 : 0].format(value)).replace('-', '−')} %`;
 }
 
 export function duration(seconds) {

@@ -2,6 +2,20 @@
 
 import { percent, signedBytes, signedCount } from './format.js';
 
+// What stands before the totals of a cluster while nodes are missing.
+export function doubt_of({ nodes = [] }) {
+  const silent = nodes.filter((node) => !node.ok);
+  return silent.length === 0 ? '' : silent.some((node) => node.last_known) ? 'about ' : 'at least ';
+}
+
+// The types of change that can be chosen.
+export const changes = { new: 'new', deleted: 'deleted', renamed: 'renamed', recreated: 'recreated', grown: 'grown', shrunk: 'shrunk' };
+
+export function change_of({ growth }) {
+  if (!growth || growth.change !== 'grown') return growth?.change ?? null;
+  return growth.bytes > 0 ? 'grown' : growth.bytes < 0 ? 'shrunk' : null;
+}
+
 const words = { new: 'new', deleted: 'deleted', recreated: 'recreated', renamed: 'renamed' };
 
 export function growth_of(entry, size, is_known) {

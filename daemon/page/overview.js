@@ -1,136 +1,33 @@
-// The node at a glance: health, nodes, cycles, filters, storage, limits, kernel events.
+// Storage at a glance: the health of all nodes, capacity, the cluster and its nodes, limits, the last scans.
 
-import { get, Problem } from './api.js';
-import { ago, bar, facts, h, name, show, state, table } from './dom.js';
-import { bytes, count, duration, percent, signedBytes } from './format.js';
-import { remarks } from './scans.js';
+import { at_most_each_minute, get, Problem } from './api.js';
+import { ago, bar, facts, h, name, node_link, notice, state, table } from './dom.js';
+import { bytes, count, percent, signedBytes } from './format.js';
+import { doubt_of, growth_of } from './growth.js';
+import { show_parts, part } from './part.js';
+import { brief_columns, brief_row, remarks } from './scans.js';
+
+const since = '7d';
+const full_share = 0.95;
+const scans_shown = 5;
 
 const names = { bytes: 'size', files: 'files', growth_per_day: 'growth a day' };
 const names_of = (limits) => limits.map((limit) => names[limit] ?? limit).join(', ');
-const ok = (is_ok, error) => (is_ok ? state('good', 'ok') : state('bad', error ?? 'failed'));
+const in_cluster = (limit) => (limit.scope === 'cluster' ? 'cluster' : null);
+const usage_link = (path, scope, text) => h('a', { href: `#usage?${new URLSearchParams({ ...(path && { path }), ...(scope && { scope }) })}` }, text);
 
-// What is wrong, as [kind, text]: the worst first.
-export function findings(status, reasons, last_scan) {
-  const found = reasons.map((reason) => ['bad', `not ready: ${reason}`]);
-  const add = (is_wrong, kind, text) => is_wrong && found.push([kind, text]);
-  add(!status.journal.ok, 'bad', `the journal can't be written: ${status.journal.error}`);
-  for (const drive of status.snapshot.drives) add(!drive.ok, 'bad', `${drive.path} does not store the snapshot: ${drive.error}`);
-  for (const limit of status.limits ?? []) {
-    add(limit.exceeded.length > 0, 'bad', `${limit.path || (limit.scope === 'cluster' ? 'the cluster' : 'the node')} exceeds its limit${limit.path && limit.scope === 'cluster' ? ' in the cluster' : ''}: ${names_of(limit.exceeded)}`);
-  }
-  for (const drive of status.watch?.drives ?? []) add(!drive.ok, 'bad', `${drive.path} is not watched: ${drive.error}`);
-  for (const peer of status.peers) add(peer.state === 'down', 'warn', `${peer.name ?? peer.url} is down: ${peer.error}`);
-  const { etcd, dns } = status.membership;
-  add(etcd && !etcd.ok, 'warn', `etcd: ${etcd?.error}`);
-  add(etcd && !etcd.registered, 'warn', 'this node is not registered in etcd');
-  for (const source of dns) add(!source.ok, 'warn', `${source.source}: ${source.error}`);
-  for (const cycle of status.cycles) add(cycle.saturated, 'warn', `cycle ${cycle.cycle} is saturated: scans walk more than has changed`);
-  if (last_scan) for (const [kind, text] of remarks(last_scan)) found.push([kind, `scan ${last_scan.scan}: ${text}`]);
-  else add(true, 'warn', 'this node has not been scanned yet');
-  return found.sort(([a], [b]) => (a === b ? 0 : a === 'bad' ? -1 : 1));
-}
-
-function health(found) {
-  return h('section', { class: 'card', 'aria-labelledby': 'health' }, h('h2', { id: 'health' }, 'Health'),
-    found.length === 0
-      ? h('p', {}, state('good', 'Nothing is known to be wrong.'))
-      : h('ul', { class: 'findings' }, found.map(([kind, text]) => h('li', {}, state(kind, text)))));
-}
-
-function summary(status, last_scan) {
-  const { filters, marks, journal, snapshot, cycle } = status;
-  const used = filters.bytes_max > 0 ? filters.bytes / filters.bytes_max : 0;
-  return h('div', { class: 'cards' },
-    h('section', { class: 'card' }, h('h2', {}, 'Cycle'), facts(
-      ['Current', count(cycle.current)], ['Opened', ago(cycle.opened_at)],
-      ['Filter memory', bar(used), ` ${bytes(filters.bytes)} of ${bytes(filters.bytes_max)} (${percent(used)})`])),
-    h('section', { class: 'card' }, h('h2', {}, 'Marks since the start'), facts(
-      ['Accepted', count(marks.accepted)], ['New', count(marks.new)], ['Ignored', count(marks.ignored)],
-      ['Rejected requests', count(marks.rejected)])),
-    h('section', { class: 'card' }, h('h2', {}, 'Journal and snapshot'), facts(
-      ['Journal', ok(journal.ok, journal.error), ` ${bytes(journal.bytes)}, durable on ${journal.durability}`],
-      ['Failed writes', count(journal.failures)],
-      ['Snapshot', ago(snapshot.saved_at), `, ${bytes(snapshot.bytes)}, generation ${count(snapshot.generation)}`],
-      ['Failed snapshots', count(snapshot.failures)])),
-    h('section', { class: 'card' }, h('h2', {}, 'Last scan'), last_scan
-      ? facts(['Finished', ago(last_scan.finished_at), ` in ${duration(last_scan.duration_s)}`],
-          ['Walked', `${count(last_scan.dirs_walked)} of ${count(last_scan.dirs_walked + last_scan.dirs_skipped)} directories`],
-          ['Changed, new, deleted', `${count(last_scan.dirs_changed)}, ${count(last_scan.dirs_new)}, ${count(last_scan.dirs_deleted)}`],
-          ['Missed changes', count(last_scan.missed_changes)],
-          ['Size', `${bytes(last_scan.bytes)} in ${count(last_scan.files)} files`])
-      : h('p', {}, 'None yet.')));
-}
-
-function nodes(status) {
-  const kinds = { up: 'good', down: 'bad', unknown: 'unknown' };
-  const rows = status.peers.map((peer) => [name(peer.name ?? '(unknown)'), state(kinds[peer.state], peer.state), ago(peer.last_seen),
-    name(peer.url), peer.error ? name(peer.error) : '–']);
-  rows.unshift([[name(status.node), ' (this node)'], state('good', 'up'), `started ${duration(status.uptime_s)} ago`, '–', '–']);
-  return table(`Nodes of cluster ${status.cluster}`,
-    [{ title: 'Node' }, { title: 'State' }, { title: 'Last seen' }, { title: 'URL' }, { title: 'Error' }], rows);
-}
-
-function cycles(status) {
-  return table('Cycles, newest first',
-    [{ title: 'Cycle' }, { title: 'Fill of the filter' }, { title: 'Paths, estimated', number: true },
-     { title: 'False positives', number: true }, { title: 'Levels', number: true }, { title: 'Tree marks', number: true },
-     { title: 'State' }],
-    status.cycles.map((cycle) => [cycle.first_cycle < cycle.cycle ? `${count(cycle.first_cycle)} to ${count(cycle.cycle)}` : count(cycle.cycle), [bar(cycle.density, cycle.saturated ? 'bad' : ''), ` ${percent(cycle.density)}`],
-      count(cycle.items), percent(cycle.fp_rate), count(cycle.levels), count(cycle.tree_marks),
-      cycle.saturated ? state('warn', 'saturated') : cycle.cycle === status.cycle.current ? state('good', 'open') : 'closed']));
-}
-
-function drives(status) {
-  return table('Drives', [{ title: 'Drive' }, { title: 'Snapshot' }],
-    status.snapshot.drives.map((drive) => [name(drive.path), ok(drive.ok, drive.error)]));
-}
-
-function writers(status) {
-  if (status.writers.length === 0) return null;
-  return table('Writers', [{ title: 'Writer' }, { title: 'Marks accepted', number: true }, { title: 'Last' }],
-    status.writers.map((writer) => [name(writer.identity), count(writer.accepted), ago(writer.last_at)]));
-}
-
-function limits(status) {
-  if (!status.limits?.length) return null;
-  const pair = (format, current, limit) => (limit === null ? '–' : `${format(current)} of ${format(limit)}`);
-  return table('Limits, as of the last scan',
-    [{ title: 'Directory' }, { title: 'State' }, { title: 'Size', number: true }, { title: 'Files', number: true }, { title: 'Growth a day', number: true }],
-    status.limits.map((limit) => [[limit.path ? name(limit.path) : '(everything)', limit.scope === 'cluster' ? ' of the cluster' : ''],
-      limit.exceeded.length > 0 ? state('bad', `exceeded: ${names_of(limit.exceeded)}`)
-        : limit.current.complete ? state('good', 'within') : state('warn', 'within, as far as is known'),
-      pair(bytes, limit.current.bytes, limit.bytes), pair(count, limit.current.files, limit.files),
-      pair(signedBytes, limit.current.growth_per_day, limit.growth_per_day)]));
-}
-
-function membership({ membership: { etcd, dns } }) {
-  if (!etcd && dns.length === 0) return null;
-  const rows = dns.map((source) => [name(source.source), ok(source.ok, source.error), count(source.members)]);
-  if (etcd) rows.unshift(['etcd', ok(etcd.ok && etcd.registered, etcd.error ?? 'this node is not registered'), count(etcd.members)]);
-  return table('Sources of members', [{ title: 'Source' }, { title: 'State' }, { title: 'Members', number: true }], rows);
-}
-
-function watch({ watch: reported }) {
-  if (!reported) return null;
-  return [table('Kernel events (spoor-watch)',
-    [{ title: 'Drive' }, { title: 'State' }, { title: 'Last gap' }, { title: 'Gaps', number: true }, { title: 'Events', number: true },
-     { title: 'Marks', number: true }, { title: 'Pending', number: true }, { title: 'Lag', number: true }],
-    reported.drives.map((drive) => [name(drive.path), drive.ok ? ok(true) : [ok(false, drive.error), ' since ', ago(drive.failing_since)],
-      drive.last_gap ? [ago(drive.last_gap.at), ': ', name(drive.last_gap.reason)] : 'none', count(drive.gaps),
-      count(drive.events), count(drive.marks), count(drive.pending_marks), duration(drive.lag_s)])),
-    h('p', { class: 'help' }, reported.reported_at ? ['Reported ', ago(reported.reported_at), '.'] : 'spoor-watch has not reported yet.')];
-}
-
-async function last_scan_of_node() {
+const read_cluster = at_most_each_minute(() => get('/v1/usage', { scope: 'cluster', depth: 0, since, absent: 'empty' }));
+const read_drives = at_most_each_minute(async () => (await get('/v1/drives')).drives);
+const read_status = () => get('/v1/status');
+async function read_scans() {
   try {
-    return (await get('/v1/scans', { limit: 1 })).scans[0];
+    return (await get('/v1/scans', { limit: scans_shown })).scans;
   } catch (problem) {
-    if (problem instanceof Problem && problem.code === 'no_scan') return null;
+    if (problem instanceof Problem && problem.code === 'no_scan') return [];
     throw problem;
   }
 }
-
-async function reasons_not_ready() {
+async function read_reasons() {
   try {
     await get('/readyz');
     return [];
@@ -140,10 +37,138 @@ async function reasons_not_ready() {
   }
 }
 
-export async function show_overview(view, status) {
-  const [last_scan, reasons] = await Promise.all([last_scan_of_node(), reasons_not_ready()]);
-  show(view, h('h1', {}, 'Overview'),
-    health(findings(status, reasons, last_scan)), summary(status, last_scan), limits(status), nodes(status), cycles(status),
-    drives(status), watch(status), membership(status), writers(status),
-    h('p', { class: 'help' }, `spoord ${status.version}, instance ${status.instance}`));
+const share_used = (space) => (space && space.used_bytes + space.free_bytes > 0 ? space.used_bytes / (space.used_bytes + space.free_bytes) : 0);
+const is_full = (space) => share_used(space) >= full_share;
+const fullness = (space) => (space ? [bar(share_used(space), is_full(space) ? 'bad' : ''), ` ${percent(share_used(space))}`] : '–');
+const is_own = (node, usage) => node.url === null && node.name === usage.node.name;
+const problem_of = (node) => node.error ?? (node.ok && !node.complete ? 'changes are pending' : null);
+
+// What each source says about the health: a figure, and what is wrong as [kind, ...content].
+const health_sources = {
+  Nodes: async () => {
+    const usage = await read_cluster();
+    const { nodes, unknown_sources } = usage;
+    const found = nodes.filter((node) => !node.ok).map((node) => ['bad', 'node ', node_link(node.name || node.url || '(unknown)', node.url), ` did not report${node.last_known ? ', its last figures count' : ''}: `, name(node.error ?? 'no response')]);
+    for (const { source, error } of unknown_sources) found.push(['bad', 'the nodes of ', name(source), ' are not known: ', name(error)]);
+    for (const node of nodes) {
+      if (is_full(node.fullest_drive) && !is_own(node, usage)) found.push(['bad', 'a drive of node ', node_link(node.name, node.url), ` is ${percent(share_used(node.fullest_drive))} full: ${bytes(node.fullest_drive.free_bytes)} are free`]);
+    }
+    const versions = [...new Set(nodes.map((node) => node.version).filter(Boolean))];
+    if (versions.length > 1) found.push(['warn', `the nodes run different versions: ${versions.join(', ')}`]);
+    return { figure: `${count(nodes.filter((node) => node.ok).length)} of ${count(nodes.length)} reported`, found };
+  },
+  Drives: async () => {
+    const drives = await read_drives();
+    const found = drives.filter((drive) => !drive.ok).map((drive) => ['bad', name(drive.path), ': ', name(drive.error ?? 'failed')]);
+    for (const drive of drives) {
+      if (is_full(drive.space)) found.push(['bad', name(drive.path), ` is ${percent(share_used(drive.space))} full: ${bytes(drive.space.free_bytes)} are free`]);
+    }
+    return { figure: `${count(drives.filter((drive) => drive.ok).length)} of ${count(drives.length)} ok`, found };
+  },
+  Limits: async () => {
+    const limits = (await read_status()).limits;
+    const exceeded = limits.filter((limit) => limit.exceeded.length > 0);
+    return {
+      figure: limits.length === 0 ? 'none set' : `${count(exceeded.length)} of ${count(limits.length)} exceeded`,
+      found: exceeded.map((limit) => ['bad', usage_link(limit.path, in_cluster(limit), limit.path ? name(limit.path) : in_cluster(limit) ? 'the cluster' : 'the node'), ` exceeds its limit: ${names_of(limit.exceeded)}`]),
+    };
+  },
+  'Last scan': async () => {
+    const [last] = await read_scans();
+    if (!last) return { figure: 'never', found: [] };  // it is among the nodes that did not report
+    return {
+      figure: h('a', { href: '#scans' }, ago(last.finished_at)),
+      found: remarks(last).map(([kind, text]) => [kind, h('a', { href: '#scans' }, `scan ${last.scan}`), `: ${text}`]),
+    };
+  },
+  Tracker: async () => {
+    const reasons = await read_reasons();
+    return { figure: h('a', { href: '#internals' }, reasons.length === 0 ? 'ready' : 'not ready'), found: reasons.map((reason) => ['bad', 'not ready: ', name(reason)]) };
+  },
+  Membership: async () => {
+    const { peers, membership: { etcd, dns } } = await read_status();
+    const sources = [etcd && { source: 'etcd', ...etcd }, ...dns].filter(Boolean);
+    const found = sources.filter((each) => !each.ok).map((each) => ['warn', name(each.source), ': ', name(each.error ?? 'failed')]);
+    if (etcd && !etcd.registered) found.push(['warn', 'this node is not registered in etcd']);
+    return { figure: h('a', { href: '#internals' }, `${count(peers.length)} peers`), found };
+  },
+};
+
+function health_list(known) {
+  const found = [...known.values()].flatMap((each) => each.found).sort(([a], [b]) => (a === b ? 0 : a === 'bad' ? -1 : 1));
+  const waiting = Object.keys(health_sources).filter((each) => !known.has(each));
+  return [
+    facts(...[...known].map(([source, { figure }]) => [source, figure])),
+    found.length > 0 ? h('ul', { class: 'findings' }, found.map(([kind, ...content]) => h('li', {}, state(kind, ''), h('span', {}, content)))) : null,
+    waiting.length > 0 ? h('p', { class: 'help loading' }, `Loading: ${waiting.join(', ')}…`)
+      : found.length === 0 ? h('p', {}, state('good', 'Nothing is known to be wrong.')) : null,
+  ];
 }
+
+// Each source is shown as soon as it responds.
+function health() {
+  const known = new Map();
+  return part('health', 'Health', async (put) => {
+    await Promise.all(Object.keys(health_sources).map(async (source) => {
+      let result;
+      try {
+        result = await health_sources[source]();
+      } catch (problem) {
+        if (!(problem instanceof Problem)) throw problem;
+        result = { figure: 'unknown', found: [['warn', `${source}: `, name(problem.message)]] };
+      }
+      known.set(source, result);
+      put(health_list(new Map(Object.keys(health_sources).filter((each) => known.has(each)).map((each) => [each, known.get(each)]))));
+    }));
+  });
+}
+
+const number = true;
+
+const capacity = () => part('capacity', 'Capacity', async () => {
+  const drives = [...await read_drives()].sort((a, b) => a.ok - b.ok || share_used(b.space) - share_used(a.space));
+  return table('Drives of this node, the fullest first',
+    [{ title: 'Drive' }, { title: 'File system' }, { title: 'Full' }, { title: 'Used', number }, { title: 'Free', number }, { title: 'Size', number }, { title: 'State' }],
+    drives.map((drive) => [name(drive.path), drive.space?.file_system ?? '–', fullness(drive.space),
+      bytes(drive.space?.used_bytes), bytes(drive.space?.free_bytes), bytes(drive.space?.bytes),
+      drive.ok ? state('good', 'ok') : state('bad', drive.error ?? 'failed')]));
+});
+
+const cluster = () => part('cluster', 'Cluster', async () => {
+  const usage = await read_cluster();
+  const growth = growth_of(usage, 'bytes', true);
+  return [
+    facts(['Size', doubt_of(usage), bytes(usage.bytes)], ['Allocated', bytes(usage.allocated)], ['Growth in 7 days', growth.text, usage.growth ? [' since ', ago(usage.growth.since)] : ''],
+      ['Files', count(usage.files)], ['Directories', count(usage.dirs)], ['As of', usage.as_of ? ago(usage.as_of) : 'never'],
+      ['More', usage_link('', 'cluster', 'usage and history of the cluster')]),
+    table('Nodes, problems first',
+      [{ title: 'Node' }, { title: 'State' }, { title: 'Size', number }, { title: 'Growth in 7 days', number }, { title: 'Fullest drive' }, { title: 'Files', number }, { title: 'Scanned' }, { title: 'Version' }, { title: 'Problems' }],
+      [...usage.nodes].sort((a, b) => a.ok - b.ok || a.complete - b.complete).map((node) => [
+        [node_link(node.name || node.url || '(unknown)', node.url), is_own(node, usage) ? ' (this node)' : ''],
+        node.ok ? state('good', 'reported') : state('bad', node.last_known ? 'no response, last figures' : 'no figures'),
+        bytes(node.bytes), node.growth_bytes === null ? '–' : signedBytes(node.growth_bytes), fullness(node.fullest_drive), count(node.files), ago(node.as_of),
+        node.version ? name(node.version) : '–', problem_of(node) ? name(problem_of(node)) : '–'])),
+  ];
+});
+
+const limits = () => part('limits', 'Limits', async () => {
+  const status = await read_status();
+  if (status.limits.length === 0) return h('p', { class: 'help' }, 'None: usage.limits of the configuration sets them.');
+  const pair = (format, current, limit) => (limit === null ? '–' : `${format(current)} of ${format(limit)}`);
+  return table('As of the last scan',
+    [{ title: 'Directory' }, { title: 'State' }, { title: 'Size', number }, { title: 'Files', number }, { title: 'Growth a day', number }],
+    status.limits.map((limit) => [
+      [usage_link(limit.path, in_cluster(limit), limit.path ? name(limit.path) : '(everything)'), in_cluster(limit) ? ' of the cluster' : ''],
+      limit.exceeded.length > 0 ? state('bad', `exceeded: ${names_of(limit.exceeded)}`)
+        : limit.current.complete ? state('good', 'within') : state('warn', 'within, as far as is known'),
+      pair(bytes, limit.current.bytes, limit.bytes), pair(count, limit.current.files, limit.files),
+      pair(signedBytes, limit.current.growth_per_day, limit.growth_per_day)]));
+});
+
+const last_scans = () => part('last-scans', 'Last scans', async () => {
+  const scans = await read_scans();
+  if (scans.length === 0) return notice('info', 'this node has not been scanned yet. Run spoor scan.');
+  return [table('Of this node, newest first', brief_columns, scans.map(brief_row)), h('p', {}, h('a', { href: '#scans' }, 'All scans'))];
+});
+
+export const show_overview = (view) => show_parts(view, 'Overview', [health(), capacity(), cluster(), limits(), last_scans()]);

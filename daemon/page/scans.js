@@ -1,8 +1,9 @@
 // The last scans: what they walked, what they missed.
 
-import { get, Problem } from './api.js';
-import { ago, bar, h, notice, show, state, table } from './dom.js';
+import { get } from './api.js';
+import { ago, bar, h, state, table } from './dom.js';
 import { bytes, count, duration, percent } from './format.js';
+import { part, show_parts } from './part.js';
 
 const shown_max = 50;
 
@@ -50,16 +51,17 @@ const columns = [
   { title: 'Files', number }, { title: 'Size', number },
 ];
 
-export async function show_scans(view) {
-  let scans = [];
-  try {
-    ({ scans } = await get('/v1/scans', { limit: shown_max }));
-  } catch (problem) {
-    if (!(problem instanceof Problem) || problem.code !== 'no_scan') throw problem;
-  }
-  show(view, h('h1', {}, 'Scans'),
-    scans.length === 0 ? notice('info', 'this node has not been scanned yet. Run spoor scan.') : null,
+const brief = [0, 1, 2, 3, 5, 7, 13];
+export const brief_columns = brief.map((i) => columns[i]);
+export const brief_row = (scan) => brief.map((i) => row(scan)[i]);
+
+const all_scans = () => part('scans', null, async () => {
+  const { scans } = await get('/v1/scans', { limit: shown_max });
+  return [
     h('p', { class: 'help' }, 'Directories without a mark are skipped; those with one, and those below a gap, are walked. ' +
       'A false positive was walked and had not changed. A missed change had no mark, and the audit found it.'),
-    table(`The last ${count(scans.length)} scans of this node, newest first`, columns, scans.map(row)));
-}
+    table(`The last ${count(scans.length)} scans of this node, newest first`, columns, scans.map(row)),
+  ];
+});
+
+export const show_scans = (view) => show_parts(view, 'Scans', [all_scans()]);

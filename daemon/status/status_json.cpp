@@ -91,13 +91,22 @@ std::string peers_text(const std::vector<PeerState>& peers) {
 
 }  // namespace
 
+json space_json(const std::optional<base::DiskSpace>& space) {
+  if (!space) return nullptr;
+  return {{"file_system", space->type},
+          {"bytes", space->bytes},
+          {"used_bytes", space->used_bytes},
+          {"free_bytes", space->free_bytes}};
+}
+
 json drives_json(const std::vector<tracker::DriveState>& states) {
   json drives = json::array();
   for (const tracker::DriveState& drive : states) {
     drives.push_back({{"path", base::printable(drive.drive.native())},
                       {"ok", drive.ok},
                       {"error", text_or_null(drive.error)},
-                      {"id", text_or_null(drive.id)}});
+                      {"id", text_or_null(drive.id)},
+                      {"space", space_json(drive.space)}});
   }
   return drives;
 }

@@ -61,6 +61,9 @@ struct StatusInput {
 
 nlohmann::ordered_json status_json(const StatusInput& input);
 
+// Null if it is not known.
+nlohmann::ordered_json space_json(const std::optional<base::DiskSpace>& space);
+
 nlohmann::ordered_json drives_json(const std::vector<tracker::DriveState>& states);
 
 // One save, as in the response to POST /v1/snapshot.

@@ -94,6 +94,14 @@ TEST_F(FileSystemTest, ReadFifo_IsRefusedWithoutHanging) {
   EXPECT_FALSE(files_.read(file_, 100));
 }
 
+TEST_F(FileSystemTest, Space_HasTheTypeOfTheFileSystem) {
+  const auto space = files_.space("/dev/shm").value();
+  EXPECT_EQ(space.type, "tmpfs");
+  EXPECT_GT(space.bytes, 0U);
+  EXPECT_LE(space.used_bytes + space.free_bytes, space.bytes);
+  EXPECT_EQ(files_.space("/proc").value().type, "0x9fa0") << "it has no name here";
+}
+
 TEST_F(FileSystemTest, ReadDevice_IsRefused) { EXPECT_FALSE(files_.read("/dev/zero", 100)); }
 
 TEST_F(FileSystemTest, CreateAppendClose_WritesFile) {

@@ -93,7 +93,7 @@ class ClusterUsageTest : public testing::Test {
   ClusterMembers members_;
   Answers answers_;
   std::vector<std::string> asked_;
-  ClusterUsage cluster_{{.own = {"n0", "c", "instance of n0"},
+  ClusterUsage cluster_{{.own = {"n0", "c", "instance of n0", "1.0.0"},
                          .timeout = std::chrono::milliseconds(1),
                          .make_transport = [this](peer::HttpTransport::Options) {
                            return std::make_unique<AnsweringTransport>(answers_, asked_);
@@ -115,6 +115,33 @@ TEST_F(ClusterUsageTest, AllNodes_AreAddedAndNamed) {
   EXPECT_EQ(answer["nodes"][1]["name"], "n1");
   EXPECT_EQ(answer["nodes"][1]["url"], "http://a:7420");
   EXPECT_EQ(answer["nodes"][1]["complete"], true);
+}
+
+TEST_F(ClusterUsageTest, EachNode_HasItsVersionGrowthAndFullestDrive) {
+  const json space{{"file_system", "xfs\n"}, {"bytes", 100}, {"used_bytes", 60}, {"free_bytes", 40}};
+  json report = answer_of("n1", 10);
+  report["node"]["version"] = "1.2.3";
+  report["fullest_drive"] = space;
+  member("a", report);
+  report = answer_of("n2", 10);
+  report["node"]["version"] = 7;  // no text
+  report["fullest_drive"] = space;
+  report["fullest_drive"]["used_bytes"] = -1;
+  member("b", report);
+  own_.usage->total.growth.emplace().bytes = -5;
+  own_.fullest_drive = base::DiskSpace{.bytes = 9, .free_bytes = 2, .used_bytes = 7, .type = "ext4"};
+  const auto answer = ask();
+  const auto& nodes = answer["nodes"];
+  EXPECT_EQ(nodes[0]["fullest_drive"], answer["fullest_drive"]);
+  EXPECT_EQ(nodes[0]["fullest_drive"]["used_bytes"], 7);
+  EXPECT_EQ(nodes[1]["fullest_drive"]["file_system"], "xfs\\x0a") << "printable";
+  EXPECT_EQ(nodes[1]["fullest_drive"]["free_bytes"], 40);
+  EXPECT_EQ(nodes[2]["fullest_drive"], nullptr);
+  EXPECT_EQ(nodes[0]["version"], "1.0.0");
+  EXPECT_EQ(nodes[0]["growth_bytes"], -5);
+  EXPECT_EQ(nodes[1]["version"], "1.2.3");
+  EXPECT_EQ(nodes[1]["growth_bytes"], nullptr) << "it keeps no history";
+  EXPECT_EQ(nodes[2]["version"], nullptr);
 }
 
 TEST_F(ClusterUsageTest, Members_AreAskedForTheSamePathDepthAndOrder) {

@@ -206,7 +206,9 @@ base::Result<> MemoryFileSystem::sync_directory(const fs::path& path) {
 base::Result<base::DiskSpace> MemoryFileSystem::space(const fs::path& path) {
   const std::scoped_lock lock(mutex_);
   if (auto done = begin_call("find the free space of", path); !done) return done.error();
-  return base::DiskSpace{disk_space.bytes, is_full(path) ? 0 : disk_space.free_bytes};
+  base::DiskSpace space = disk_space;
+  if (is_full(path)) space.free_bytes = 0;
+  return space;
 }
 
 void MemoryFileSystem::make_directory(const fs::path& path) {

@@ -2,12 +2,15 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const [spoord, spoor] = [process.env.SPOORD, process.env.SPOOR];
 
 export class Daemon {
+  spoor = [spoor];  // the command line, which may have others before it
+
   constructor(settings = {}) {
     this.folder = mkdtempSync(join(tmpdir(), 'spoor-page-'));
     this.drive = join(this.folder, 'drive');
@@ -47,7 +50,7 @@ export class Daemon {
   }
 
   run(...command) {
-    return execFileSync(spoor, ['--config', this.config_file, '--url', this.url, ...this.credentials ?? [], ...command], { stdio: 'pipe' });
+    return execFileSync(this.spoor[0], [...this.spoor.slice(1), '--config', this.config_file, '--url', this.url, ...this.credentials ?? [], ...command], { stdio: 'pipe' });
   }
 
   async stop() {
@@ -56,4 +59,29 @@ export class Daemon {
     await ended;
     rmSync(this.folder, { recursive: true });
   }
+}
+
+// The ports of a cluster have to be known before its nodes start.
+async function free_ports(count) {
+  const servers = await Promise.all(Array.from({ length: count }, () => new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+  })));
+  return Promise.all(servers.map((server) => new Promise((resolve) => {
+    const { port } = server.address();
+    server.close(() => resolve(port));
+  })));
+}
+
+// Nodes node1, node2, ..., each a peer of the others; not started.
+export async function make_cluster(count, settings = {}) {
+  const ports = await free_ports(count);
+  return ports.map((port, i) => {
+    const daemon = new Daemon({
+      listen: [{ address: '127.0.0.1', port, insecure: true }],
+      peers: { static: ports.filter((other) => other !== port).map((other) => `http://127.0.0.1:${other}`) },
+      ...settings,
+    });
+    daemon.config.node = { ...daemon.config.node, name: `node${i + 1}`, cluster: 'demo' };
+    return daemon;
+  });
 }

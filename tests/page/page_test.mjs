@@ -4,33 +4,37 @@
 // folder for screenshots. CHROMIUM: /usr/bin/chromium by default.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { hostile_names } from './hostile_names.mjs';
-import { Daemon } from './daemon.mjs';
+import { Daemon, make_cluster } from './daemon.mjs';
 
 const require = createRequire(join(process.env.PACKAGES, 'package.json'));
 const { chromium } = require('playwright-core');
 const axe_source = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const screenshots = process.env.SCREENSHOTS;
+const between_scans_ms = 1100;  // the history has one point a second
 const token = 'a-token-that-only-the-tests-have';
 const mark_token = 'a-token-for-the-role-mark-alone';
 
+const launching = {
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+         '--disable-component-update', '--disable-sync'],
+};
 let browser;
 let daemon;
 
 before(async () => {
   if (screenshots) mkdirSync(screenshots, { recursive: true });
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-           '--disable-component-update', '--disable-sync'],
-  });
-  daemon = new Daemon();
+  browser = await chromium.launch(launching);
+  daemon = new Daemon({ usage: { owners: true } });
   daemon.write(['photos', '2025', 'winter'], 3_000_000);
   daemon.write(['photos', '2026', 'summer'], 8_000_000);
   daemon.write(['photos', '2026', 'autumn'], 2_000_000);
@@ -40,8 +44,10 @@ before(async () => {
   hostile_names.forEach((name, i) => daemon.write(['hostile', name], 10_000 - 100 * i));
   await daemon.start();
   daemon.run('scan');
+  await wait(between_scans_ms);
   daemon.write(['photos', '2026', 'summer'], 9_000_000);
-  daemon.run('mark', 'photos/2026/summer');
+  daemon.write(['brandnew'], 1_000_000);
+  daemon.run('mark', 'photos/2026/summer', 'brandnew');
   daemon.run('scan');
 });
 
@@ -86,12 +92,18 @@ async function visit(hash, { of = daemon, width = 1280, scheme = 'light', routes
   }
 }
 
+// Of a request that a test breaks on purpose, Chromium logs the failure.
+function but_for_broken_requests(error) {
+  if (!/net::ERR_/.test(error.message)) throw error;
+}
+
 async function screenshot(page, name) {
   if (!screenshots) return;
   await page.evaluate(() => new Promise((painted) => { requestAnimationFrame(() => requestAnimationFrame(painted)); }));
   await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
 }
 
+const part_is_there = (page, part) => page.waitForSelector(`[data-part=${part}]:not([aria-busy])`);
 const usage_is_there = (page) => page.waitForSelector('[data-section=usage]:not([aria-busy]) #history');
 const texts = (page, selector) => page.$$eval(selector, (found) => found.map((each) => each.textContent.trim()));
 const names_in_table = (page) => texts(page, 'table.usage tbody th bdi');
@@ -131,47 +143,136 @@ describe('headers', () => {
 });
 
 describe('overview', () => {
-  test('has health, nodes, cycles and drives, each with its age', () => visit('', {}, async (page) => {
-    await page.waitForSelector('caption');
-    const captions = await texts(page, 'caption');
-    for (const caption of ['Nodes of cluster default', 'Cycles, newest first', 'Drives', 'Writers']) assert.ok(captions.includes(caption), caption);
-    assert.deepEqual(await texts(page, 'h2'), ['Health', 'Cycle', 'Marks since the start', 'Journal and snapshot', 'Last scan']);
-    assert.match(await page.textContent('main'), /Nothing is known to be wrong/);
-    assert.match(await page.textContent('main'), /Finished\d+ s ago in/);
+  test('has health, capacity, the cluster, limits and the last scans, in this order', () => visit('', {}, async (page) => {
+    for (const part of ['health', 'capacity', 'cluster', 'limits', 'last-scans']) await part_is_there(page, part);
+    assert.deepEqual(await texts(page, 'h2'), ['Health', 'Capacity', 'Cluster', 'Limits', 'Last scans']);
+    assert.deepEqual(await texts(page, 'caption'), ['Drives of this node, the fullest first', 'Nodes, problems first', 'Of this node, newest first']);
+    assert.match(await page.textContent('[data-part=health]'), /Nodes1 of 1 reported.*Drives1 of 1 ok.*Nothing is known to be wrong/);
     assert.equal(await page.title(), 'Overview · n1 · Spoor');
+    await page.click('[data-part=health] a:has-text("ago")');
+    await page.waitForFunction(() => location.hash === '#scans');
+  }));
+
+  test('capacity has the file system of each drive, and what is used and free', () => visit('', {}, async (page) => {
+    await part_is_there(page, 'capacity');
+    const [row] = await texts(page, '[data-part=capacity] tbody tr');
+    const figure = String.raw`[\d.]+ [KMGTP]?i?B`;
+    assert.match(row, new RegExp(`^${daemon.drive}[a-z0-9]+ [\\d.]+ %${figure}${figure}${figure}●ok$`));
+    const [, free] = (await texts(page, '[data-part=capacity] tbody td.number'));
+    const { drives: [{ space }] } = await (await fetch(`${daemon.url}/v1/drives`)).json();
+    assert.ok(space.used_bytes + space.free_bytes <= space.bytes);
+    assert.match(free, new RegExp(`^${figure}$`));
   }));
 
   test('says what is wrong', async () => {
     const status = await (await fetch(`${daemon.url}/v1/status`)).json();
-    status.peers = [{ name: 'node2', url: 'http://10.0.0.2:7420', state: 'down', last_seen: '2026-01-01T00:00:00Z', error: 'no answer' }];
-    status.limits = [{ path: 'photos', bytes: 1000, files: null, growth_per_day: null, exceeded: ['bytes'], current: { bytes: 2000, files: 1, growth_per_day: null }, scan: 2 }];
-    status.journal = { ...status.journal, ok: false, error: 'disk full' };
-    status.watch = { reported_at: '2026-01-01T00:00:00Z', drives: [{ path: '/d', ok: true, error: null, last_gap: { at: '2026-01-01T00:00:00Z', reason: 'overflow' }, events: 5, marks: 1, coalesced: 4, gaps: 1, queue_bytes_max: 1, pending_marks: 0, lag_s: 0 }] };
-    await visit('', { routes: { '/v1/status': () => status } }, async (page) => {
-      await page.waitForSelector('.findings');
+    status.limits = [{ path: 'photos', scope: 'cluster', bytes: 1000, files: null, growth_per_day: null, exceeded: ['bytes'], current: { bytes: 2000, files: 1, complete: true, growth_per_day: null }, scan: 2 }];
+    status.membership.dns = [{ source: 'srv:_spoor._tcp.example', ok: false, error: 'timed out', members: 0 }];
+    const { drives } = await (await fetch(`${daemon.url}/v1/drives`)).json();
+    drives.push({ ...drives[0], path: '/full', space: { file_system: 'xfs', bytes: 1000, used_bytes: 990, free_bytes: 10 } }, { path: '/gone', ok: false, error: 'no answer', id: null, space: null });
+    await visit('', { routes: { '/v1/status': () => status, '/v1/drives': () => ({ drives }), '/v1/usage': () => cluster_usage } }, async (page) => {
+      await page.waitForFunction(() => document.querySelectorAll('.findings li').length === 7);
       const found = await texts(page, '.findings li');
-      assert.deepEqual(found, ["✖the journal can't be written: disk full", '✖photos exceeds its limit: size', '▲node2 is down: no answer']);
+      assert.deepEqual(found, [
+        '✖node n2 did not report: no answer within 10 s', '✖the nodes of srv:_spoor._tcp.example are not known: timed out', '✖a drive of node n2 is 97 % full: 3 B are free',
+        '✖/gone: no answer', '✖/full is 99 % full: 10 B are free', '✖photos exceeds its limit: size', '▲srv:_spoor._tcp.example: timed out']);
+      assert.equal(await page.getAttribute('.findings a:has-text("photos")', 'href'), '#usage?path=photos&scope=cluster');
+      assert.equal(await page.getAttribute('.findings a:has-text("n2")', 'href'), 'http://10.0.0.2:7420');
       await screenshot(page, 'overview-wrong');
       await expect_accessible(page, 'overview with findings');
     });
   });
 
-  test('a daemon that is away is reported, with the age of the figures', () => {
-    let is_away = false;
-    const routes = { '/v1/status': (url, route) => { void (is_away ? route.abort() : route.continue()); } };
-    return visit('', { routes }, async (page, context) => {
-      await page.waitForSelector('caption');
-      is_away = true;
-      await page.evaluate(() => { location.hash = '#scans'; });
-      await page.waitForFunction(() => /does not respond; the figures are of/.test(document.getElementById('connection').textContent));
-      is_away = false;
-      await page.evaluate(() => { location.hash = '#overview'; });
-      await page.waitForFunction(() => /connected/.test(document.getElementById('connection').textContent));
-      await context.clearCookies();
-    }).catch((error) => {  // Chromium logs the request that was broken on purpose
-      if (!/net::ERR_FAILED/.test(error.message)) throw error;
+  test('each part says that it loads, and shows what it has while another one is slow', () => {
+    const held = [];
+    const hold = (url, route) => { held.push(route); };
+    return visit('', { routes: { '/v1/status': hold, '/v1/drives': hold } }, async (page) => {
+      for (const part of ['cluster', 'last-scans']) await part_is_there(page, part);
+      assert.deepEqual(await texts(page, '[data-part=limits] .loading'), ['Loading…']);
+      assert.deepEqual(await texts(page, '[data-part=capacity] .loading'), ['Loading…']);
+      await page.waitForFunction(() => document.querySelector('[data-part=health] .loading').textContent === 'Loading: Drives, Limits, Membership…');
+      assert.match(await page.textContent('[data-part=health]'), /Nodes1 of 1 reported.*Last scan.* ago/);
+      await page.click('#tabs a:has-text("Usage")');
+      await usage_is_there(page);
+      await page.click('#tabs a:has-text("Overview")');
+      await screenshot(page, 'overview-slow');
+      await expect_accessible(page, 'overview that loads');
+      for (const route of held.splice(0)) await route.continue();
+      for (const part of ['health', 'capacity', 'limits']) await part_is_there(page, part);
+      assert.equal(await page.textContent('#node'), 'n1 in default');
     });
   });
+
+  test('a daemon that is away is reported, with the age of the figures', () => {
+    let is_away = false;
+    const routes = Object.fromEntries(['status', 'scans', 'drives', 'usage'].map((each) =>
+      [`/v1/${each}`, (url, route) => { void (is_away ? route.abort() : route.continue()); }]));
+    return visit('', { routes }, async (page) => {
+      await part_is_there(page, 'capacity');
+      is_away = true;
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })));
+      await page.waitForFunction(() => /does not respond; the figures are of/.test(document.getElementById('connection').textContent));
+      assert.ok(await page.$('[data-part=capacity] table'), 'the figures stay');
+      is_away = false;
+      await page.evaluate(() => { location.hash = '#scans'; });
+      await page.waitForFunction(() => /connected/.test(document.getElementById('connection').textContent));
+    }).catch(but_for_broken_requests);
+  });
+});
+
+describe('a cluster of three nodes', () => {
+  let nodes = [];
+  before(async () => {
+    nodes = await make_cluster(3);
+    nodes.forEach((node, i) => node.write(['data', `of${i + 1}`], 1_000_000 * (i + 1)));
+    for (const node of nodes) await node.start();
+    for (const node of nodes) node.run('scan');
+    await wait(between_scans_ms);
+    nodes[1].write(['data', 'more'], 500_000);
+    nodes[1].run('mark', 'data/more');
+    nodes[1].run('scan');
+  });
+  after(() => Promise.all(nodes.map((node) => node.stop())));
+
+  const rows = (page) => page.$$eval('[data-part=cluster] tbody tr', (found) => found.map((row) => [...row.cells].map((cell) => cell.textContent)));
+
+  test('the history is that of the cluster', () => visit('#usage?scope=cluster', { of: nodes[0] }, async (page) => {
+    await page.waitForSelector('.chart canvas');
+    assert.equal(await page.textContent('#history'), 'History of everything in the cluster');
+    await page.click('details.data summary');
+    const points = await page.$$eval('details.data tbody tr', (found) => found.map((row) => row.cells[1].textContent));
+    assert.equal(points[0], '6.20 MiB', 'the size of all nodes now');
+    assert.equal(points.at(-1), '5.72 MiB', 'and then');
+    assert.deepEqual(await page.$$eval('table.usage tbody th', (found) => found.map((each) => each.textContent.trim())), ['data']);
+  }));
+
+  test('each node has a row, also one that is down', () => visit('', { of: nodes[0] }, async (page) => {
+    await part_is_there(page, 'cluster');
+    const shown = await rows(page);
+    const { version } = await (await fetch(`${nodes[0].url}/v1/status`)).json();
+    assert.deepEqual(shown.map((row) => row[0]), ['node1 (this node)', 'node2', 'node3']);
+    assert.deepEqual(shown.map((row) => row[2]), ['977 KiB', '2.38 MiB', '2.86 MiB']);
+    assert.deepEqual(shown.map((row) => row[3]), ['0 B', '+488 KiB', '0 B']);
+    assert.ok(shown.every((row) => /^ [\d.]+ %$/.test(row[4]) && /^\d+ s ago$/.test(row[6]) && row[7] === version && row[8] === '–'), `${shown}`);
+    assert.equal(await page.getAttribute('[data-part=cluster] tbody a:has-text("node2")', 'href'), nodes[1].url);
+    await nodes.pop().stop();
+    await page.reload();
+    await page.waitForFunction(() => /2 of 3 reported/.test(document.querySelector('[data-part=health]')?.textContent) && document.querySelector('[data-part=cluster] td'));
+    const down = (await rows(page))[0];
+    assert.equal(down[1], '✖no response, last figures');
+    assert.match(down[8], /refused/);
+    assert.match((await texts(page, '.findings li'))[0], /^✖node node3 did not report, its last figures count: /);
+    await screenshot(page, 'overview-node-down');
+    await expect_accessible(page, 'a node that is down');
+  }));
+});
+
+describe('internals', () => {
+  test('have the cycles, the journal and the filters', () => visit('#internals', {}, async (page) => {
+    await part_is_there(page, 'tracker');
+    assert.deepEqual(await texts(page, 'h2'), ['Cycle', 'Marks since the start', 'Journal and snapshot']);
+    assert.deepEqual(await texts(page, 'caption'), ['Cycles, newest first', 'Peers in cluster default', 'Snapshots', 'Writers']);
+  }));
 });
 
 describe('scans', () => {
@@ -199,14 +300,141 @@ describe('usage', () => {
       assert.deepEqual((await names_in_table(page)).slice(0, 3), ['photos', 'backup', 'many']);
       await page.click('table.usage >> text=photos');
       await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === '2026');
-      await page.click('.treemap a:has-text("2026")');
+      await page.click('.treemap a:not(.inner):has-text("2026")', { position: { x: 10, y: 8 } });
       await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === 'summer');
       assert.match(await page.textContent('.breadcrumb'), /All\s*photos\s*2026/);
       await page.goBack();
       await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === '2026');
       await page.click('.breadcrumb >> text=All');
       await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === 'photos');
-      assert.ok(asked.every((query) => query.get('depth') === '1' && Number(query.get('limit')) <= 200));
+      assert.ok(asked.every((query) => Number(query.get('limit')) <= (Number(query.get('depth')) < 2 ? 200 : 30)));
+    });
+  });
+
+  test('the areas have the next level in them', () => visit('#usage', {}, async (page) => {
+    await usage_is_there(page);
+    await page.click('.tile.inner:has-text("2026")');
+    await page.waitForFunction(() => location.hash === '#usage?path=photos%2F2026');
+  }));
+
+  test('the search finds names at each depth', () => visit('#usage', {}, async (page) => {
+    await usage_is_there(page);
+    await page.focus('#search');
+    await page.keyboard.type('SUMM');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('caption:has-text("1 directories below")');
+    assert.deepEqual(await names_in_table(page), ['photos/2026/summer']);
+    await expect_accessible(page, 'search');
+    await page.click('table.usage a');
+    await page.waitForFunction(() => location.hash === '#usage?path=photos%2F2026%2Fsummer');
+    await page.goBack();
+    await page.waitForSelector('caption:has-text("1 directories below")');
+    await page.fill('#search', 'no such name');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('caption:has-text("0 directories below")');
+  }));
+
+  test('the owners have their totals', () => visit('#usage', {}, async (page) => {
+    await part_is_there(page, 'owners');
+    const { bytes } = await (await fetch(`${daemon.url}/v1/usage?depth=0`)).json();
+    assert.match((await texts(page, '[data-part=owners] tbody tr'))[0], new RegExp(`^${process.getuid()}\\d+${(bytes / 2 ** 20).toFixed(1)} MiB100 %`));
+  }));
+
+  test('says that it loads, and keeps what it has meanwhile', () => {
+    const held = [];
+    let is_slow = false;
+    const routes = { '/v1/usage': async (url, route) => { if (is_slow) held.push(route); else await route.continue(); } };
+    return visit('#usage', { routes }, async (page) => {
+      await usage_is_there(page);
+      await part_is_there(page, 'owners');
+      is_slow = true;
+      await page.click('table.usage >> text=photos');
+      await page.waitForFunction(() => getComputedStyle(document.querySelector('.controls'), '::after').visibility === 'visible');
+      assert.equal((await names_in_table(page))[0], 'photos');
+      await expect_accessible(page, 'usage that loads');
+      is_slow = false;
+      for (const route of held.splice(0)) await route.continue();
+      await page.waitForFunction(() => document.querySelector('table.usage tbody bdi')?.textContent === '2026');
+      assert.equal(await page.$eval('.controls', (each) => getComputedStyle(each, '::after').visibility), 'hidden');
+    });
+  });
+
+  test('one type of change can be chosen', () => visit('#usage', {}, async (page) => {
+    await usage_is_there(page);
+    await page.selectOption('#choose-change', 'new');
+    await page.waitForSelector('caption:has-text(": new")');
+    assert.deepEqual(await names_in_table(page), ['brandnew']);
+    await page.selectOption('#choose-change', 'grown');
+    await page.waitForSelector('caption:has-text(": grown")');
+    assert.deepEqual(await names_in_table(page), ['photos']);
+  }));
+
+  test('values under the cursor are in the locale and the zone of the reader', () => visit('#usage?path=photos', { locale: 'de-DE', timezoneId: 'Asia/Tokyo' }, async (page) => {
+    await page.waitForSelector('.chart canvas');
+    const { points } = await (await fetch(`${daemon.url}/v1/usage/history?path=photos`)).json();
+    const at = new Date(points[0].at).toLocaleString('de-DE', { timeZone: 'Asia/Tokyo', dateStyle: 'medium', timeStyle: 'medium' });
+    await page.hover('.u-over', { position: { x: 1, y: 50 } });
+    await page.waitForFunction((wanted) => document.getElementById('values').textContent.startsWith(wanted), at);
+    assert.match(await page.textContent('#values'), /GMT\+9: 12,4 MiB, allocated/);
+    await page.hover('.u-over', { position: { x: 400, y: 50 } });
+    await page.focus('.chart');
+    for (let i = 0; i < points.length; ++i) await page.keyboard.press('ArrowLeft');
+    await page.waitForFunction((wanted) => document.getElementById('values').textContent.startsWith(wanted), at);
+    assert.match(await page.$eval('table.usage td.number', (cell) => cell.textContent), /,/);
+  }));
+
+  test('is read anew after a scan, and not without one', async () => {
+    const own = new Daemon();
+    own.write(['a'], 1000);
+    await own.start();
+    try {
+      own.run('scan');
+      await visit('#usage', { of: own }, async (page) => {
+        await usage_is_there(page);
+        const poll = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })));
+        const row = await page.$('table.usage tbody tr');
+        const response = page.waitForResponse((each) => each.url().includes('depth=0&') && !each.url().includes('owners'));
+        await poll();
+        await response;
+        assert.equal(await row.evaluate((each) => each.isConnected), true, 'nothing has moved');
+        own.write(['b'], 2000);
+        own.run('mark', 'b');
+        own.run('scan');
+        await page.focus('#search');
+        await page.keyboard.type('half a ');
+        await poll();
+        await page.waitForFunction(() => document.querySelector('table.usage tbody bdi').textContent === 'b');
+        await page.keyboard.type('name');
+        assert.equal(await page.inputValue('#search'), 'half a name', 'what is typed stays');
+        await page.focus('#sort-name');
+        own.write(['c'], 3000);
+        own.run('mark', 'c');
+        own.run('scan');
+        await poll();
+        await page.waitForFunction(() => document.querySelector('table.usage tbody bdi').textContent === 'c');
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'sort-name', 'the focus stays');
+      });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('a table can be exported as CSV', () => visit('#usage?path=hostile', {}, async (page) => {
+    await usage_is_there(page);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#export')]);
+    assert.equal(download.suggestedFilename(), 'usage.csv');
+    const text = readFileSync(await download.path(), 'utf8');
+    assert.match(text, /^path,bytes,allocated,files,dirs,growth_bytes,change,complete\r\n/);
+    assert.ok(text.includes('"hostile/""onmouseover=""window.hacked=1"" x=""",9800,'));
+    assert.ok(text.includes('"hostile/new\nline",'));
+  }));
+
+  test('a name that begins like a formula is text in a CSV', async () => {
+    const usage = { ...cluster_usage, nodes: undefined, unknown_sources: undefined, children: [entry('=HYPERLINK("http://x")', 5, null)], rest: undefined };
+    await visit('#usage', { routes: { '/v1/usage': () => usage, '/v1/usage/history': () => history } }, async (page) => {
+      await usage_is_there(page);
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click('#export')]);
+      assert.ok(readFileSync(await download.path(), 'utf8').includes(`\r\n"'=HYPERLINK(""http://x"")",5,`));
     });
   });
 
@@ -257,14 +485,48 @@ describe('usage', () => {
     await page.waitForFunction(() => location.hash === '#usage?path=photos');
   }));
 
+  test('works by the keyboard alone', () => visit('', {}, async (page) => {
+    await part_is_there(page, 'limits');
+    const tab_to = async (selector) => {
+      for (let i = 0; i < 60; ++i) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate((wanted) => document.activeElement.matches(wanted), selector)) return;
+      }
+      assert.fail(`${selector} is not reached`);
+    };
+    await tab_to('#tabs a[href="#usage"]');
+    await page.keyboard.press('Enter');
+    await usage_is_there(page);
+    await tab_to('#choose-scope');
+    await page.keyboard.press('ArrowDown');
+    await page.waitForFunction(() => location.hash === '#usage?scope=cluster' && !document.querySelector('[aria-busy]'));
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'choose-scope', 'the focus stays');
+    await tab_to('#search');
+    await page.keyboard.type('2025');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('caption:has-text("1 directories below")');
+    await tab_to('#export');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')]);
+    assert.match(readFileSync(await download.path(), 'utf8'), /"photos\/2025",3000000,/);
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => /path=photos%2F2025/.test(location.hash));
+    await page.waitForSelector('.chart canvas');
+    await tab_to('.chart');
+    await page.keyboard.press('ArrowLeft');
+    await tab_to('details.data summary');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('details.data tbody tr');
+  }));
+
   test('all can be reached by the tab key', () => visit('#usage', {}, async (page) => {
     await usage_is_there(page);
     const reached = new Set();
-    for (let i = 0; i < 40; ++i) {
+    for (let i = 0; i < 50; ++i) {
       await page.keyboard.press('Tab');
       reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('href') || document.activeElement.className));
     }
-    for (const wanted of ['skip', '#overview', '#scans', '#usage', 'choose-scope', 'choose-since', 'choose-size', 'sort-name', 'sort-bytes', '#usage?path=photos']) {
+    for (const wanted of ['skip', '#overview', '#scans', '#usage', '#internals', 'search', 'export', 'chart', 'choose-change', 'choose-scope', 'choose-since', 'choose-size', 'sort-name', 'sort-bytes', '#usage?path=photos']) {
       assert.ok(reached.has(wanted), `${wanted} of ${[...reached]}`);
     }
   }));
@@ -281,15 +543,17 @@ const cluster_usage = {
     entry('short', 2e9, null), entry('gone', 0, grown(-10e9, 'deleted'), { files: 0 }),
   ],
   rest: { count: 3, files: 0, dirs: 0, bytes: 1e9, allocated: 1e9, complete: true, growth: grown(1e8) },
-  nodes: [{ name: 'n1', url: null, ok: true, as_of: '2026-11-23T10:00:00Z', complete: true, error: null },
-          { name: 'n2', url: 'http://10.0.0.2:7420', ok: false, as_of: null, complete: false, error: 'no answer within 10 s' }],
+  node: { name: 'n1', cluster: 'default', instance: '', version: '1.0.0' },
+  nodes: [{ name: 'n1', url: null, version: '1.0.0', fullest_drive: null, growth_bytes: null, bytes: 1, files: 1, ok: true, as_of: '2026-11-23T10:00:00Z', complete: true, error: null },
+          { name: 'n2', url: 'http://10.0.0.2:7420', version: null, fullest_drive: { file_system: 'xfs', bytes: 100, used_bytes: 97, free_bytes: 3 }, growth_bytes: null, bytes: null, files: null, ok: false, as_of: null, complete: false, error: 'no answer within 10 s' }],
   unknown_sources: [{ source: 'srv:_spoor._tcp.example', error: 'timed out' }],
 };
 const history = {
   path: '', as_of: '2026-11-23T10:00:00Z', history_since: '2026-11-01T00:00:00Z',
   points: Array.from({ length: 20 }, (_, i) => ({ at: `2026-11-${String(i + 1).padStart(2, '0')}T00:00:00Z`, files: 1000 + 40 * i, dirs: 10, bytes: 50e9 + i * i * 1e8, allocated: 52e9 + i * i * 1e8, event: i === 0 ? 'new' : i === 9 ? 'renamed' : null, ...(i === 9 ? { from: 'old/name' } : {}) })),
 };
-const routes_of_cluster = { '/v1/usage': () => cluster_usage, '/v1/usage/history': () => history };
+const routes_of_cluster = { '/v1/usage': () => cluster_usage };
+const routes_of_node = { '/v1/usage/history': () => history };
 
 describe('growth and history', () => {
   test('growth is said by sign and words, too', () => visit('#usage?scope=cluster', { routes: routes_of_cluster }, async (page) => {
@@ -314,26 +578,15 @@ describe('growth and history', () => {
     const notices = await texts(page, '.notice.bad');
     assert.match(notices[0], /1 of 2 nodes did not report their totals.*n2: excluded: no answer within 10 s/);
     assert.match(notices[1], /srv:_spoor\._tcp\.example/);
-    assert.match(await page.textContent('[data-section=usage] > .facts'), /Sizeat least 93\.1 GiB/);
+    assert.match(await page.textContent('.totals .facts'), /Sizeat least 93\.1 GiB/);
   }));
 
-  test('a daemon without history and cluster shows what it can', () => {
-    const refuse = async (url, route) => {
-      const unknown = ['scope', 'since'].find((each) => url.searchParams.has(each));
-      if (unknown) return { type: 'about:blank', title: 'Bad Request', status: 400, code: 'invalid_request', detail: `the query parameter '${unknown}' is not known here` };
-      await route.continue();
-      return null;
-    };
-    const none = () => ({ type: 'about:blank', title: 'Not Found', status: 404, code: 'not_found', detail: 'there is nothing at this path' });
-    return visit('#usage?scope=cluster', { routes: { '/v1/usage': refuse, '/v1/usage/history': none } }, async (page) => {
-      await usage_is_there(page);
-      await page.waitForFunction(() => /keeps no history\.$/.test(document.querySelector('main').textContent.trim()));
-      assert.match(await page.textContent('.notice.warn'), /figures of this node alone/);
-      assert.equal((await names_in_table(page))[0], 'photos');
-    });
-  });
+  test('a daemon without history says so', () => visit('#usage', { routes: { '/v1/usage/history': () => ({ type: 'about:blank', title: 'Not Found', status: 404, code: 'no_history', detail: 'no history is kept' }) } }, async (page) => {
+    await page.waitForFunction(() => /no history is kept$/.test(document.querySelector('main').textContent.trim()));
+    assert.equal((await names_in_table(page))[0], 'photos');
+  }));
 
-  test('the points of the chart are a table, too', () => visit('#usage', { routes: routes_of_cluster }, async (page) => {
+  test('the points of the chart are a table, too', () => visit('#usage', { routes: routes_of_node }, async (page) => {
     await page.waitForSelector('.chart canvas');
     await page.click('details.data summary');
     assert.equal(await page.$$eval('details.data tbody tr', (rows) => rows.length), 20);
@@ -390,10 +643,17 @@ describe('hostile names', () => {
     const evil = '"><script>window.hacked=1</script>\u202e\n';
     status.peers = [{ name: evil, url: evil, state: 'down', last_seen: null, error: evil }];
     status.writers = [{ identity: evil, accepted: 1, last_at: '2026-01-01T00:00:00Z' }];
-    await visit('', { routes: { '/v1/status': () => ({ ...status, node: evil, cluster: evil }) } }, async (page) => {
-      await page.waitForSelector('caption');
-      assert.equal(await page.$('main script'), null);
-      assert.doesNotMatch(await page.textContent('body'), /\u202e/);
+    const usage = { ...cluster_usage, nodes: [{ ...cluster_usage.nodes[1], name: evil, version: evil, url: 'javascript:window.hacked=1', error: evil }], unknown_sources: [{ source: evil, error: evil }] };
+    const drives = [{ path: evil, ok: false, error: evil, id: null, space: { file_system: evil, bytes: 1, used_bytes: 1, free_bytes: 0 } }];
+    status.snapshot.drives = drives;
+    const routes = { '/v1/status': () => ({ ...status, node: evil, cluster: evil }), '/v1/usage': () => usage, '/v1/drives': () => ({ drives }) };
+    await visit('', { routes }, async (page) => {
+      for (const [hash, part] of [['#overview', 'last-scans'], ['#internals', 'tracker']]) {
+        await page.evaluate((to) => { location.hash = to; }, hash);
+        await part_is_there(page, part);
+        assert.equal(await page.$('main script, [href^="javascript"]'), null);
+        assert.doesNotMatch(await page.textContent('body'), /\u202e/);
+      }
     });
   });
 });
@@ -438,6 +698,30 @@ describe('sign-in', () => {
     assert.equal(await ask({ Cookie, Authorization }), 401, 'the session has ended at the daemon, too');
   }));
 
+  test('works over TLS', async () => {
+    const own = new Daemon();
+    const [certificate, key] = ['certificate.pem', 'key.pem'].map((each) => join(own.folder, each));
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1', '-subj', '/CN=n1',
+      '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate], { stdio: 'ignore' });
+    writeFileSync(join(own.folder, 'read'), token);
+    own.config.auth = { tokens: [{ name: 'page', role: 'read', file: join(own.folder, 'read') }] };
+    own.config.listen = [{ address: '127.0.0.1', port: 0, tls: { certificate, key, client_ca: certificate } }];
+    await own.start();
+    try {
+      await visit('', { of: own, ignoreHTTPSErrors: true }, async (page, context) => {
+        assert.match(own.url, /^https:/);
+        await enter(page, token);
+        for (const part of ['health', 'capacity', 'limits', 'last-scans']) await part_is_there(page, part);
+        assert.equal((await context.cookies())[0].secure, true);
+        assert.match(await page.textContent('[data-part=last-scans]'), /has not been scanned yet/);
+        await page.reload();
+        await part_is_there(page, 'capacity');
+      });
+    } finally {
+      await own.stop();
+    }
+  });
+
   test('a wrong token, and one without the role, are refused', () => visit('', { of: guarded }, async (page) => {
     await enter(page, 'short');
     await page.waitForSelector('[role=alert] >> text=16 to 512');
@@ -460,19 +744,37 @@ describe('sign-in', () => {
 
 describe('looks', () => {
   for (const scheme of ['light', 'dark']) {
-    for (const [width, kind] of [[1280, 'wide'], [320, 'narrow']]) {
+    for (const [width, kind] of [[1440, 'wide'], [390, 'phone'], [320, 'narrow']]) {
       test(`${scheme}, ${kind}: fits, and has no finding of axe`, () => visit('#overview', { scheme, width }, async (page) => {
-        for (const section of ['overview', 'scans', 'usage', 'usage?path=photos%2F2026']) {
+        for (const section of ['overview', 'scans', 'internals', 'usage', 'usage?path=photos%2F2026']) {
           await page.evaluate((to) => { location.hash = to; }, `#${section}`);
-          await page.waitForFunction((to) => document.querySelector(`[data-section=${to}]:not([aria-busy]) :is(table, #history)`), section.split('?')[0]);
+          await page.waitForFunction((to) => document.querySelector(`[data-section=${to}]:not([aria-busy]) :is(table, #history)`) && !document.querySelector('[data-part][aria-busy]'), section.split('?')[0]);
           if (section.includes('path')) await page.waitForFunction(() => document.querySelectorAll('.breadcrumb li').length === 3);
           assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${section} is too wide`);
+          const hidden = await page.$$eval('.scroll', (found) => found.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.ariaLabel));
+          if (kind === 'wide') assert.deepEqual(hidden, [], `${section}: tables that do not fit`);
           await screenshot(page, `${section.replace(/\W+/g, '-')}-${scheme}-${kind}`);
           await expect_accessible(page, `${section} ${scheme} ${kind}`);
         }
       }));
     }
   }
+
+  test('a table that does not fit has a scroll bar, and can be scrolled by keyboard', async () => {
+    const with_bars = await chromium.launch({ ...launching, ignoreDefaultArgs: ['--hide-scrollbars'] });
+    try {
+      const page = await with_bars.newPage({ viewport: { width: 390, height: 900 } });
+      await page.goto(`${daemon.url}/#scans`);
+      await page.waitForSelector('.scroll');
+      const sides = await page.$eval('.scroll', (each) => [each.scrollWidth - each.clientWidth, each.offsetHeight - each.clientHeight]);
+      assert.ok(sides[0] > 0 && sides[1] > 2, `${sides}`);
+      await page.focus('.scroll');
+      await page.keyboard.press('ArrowRight');
+      await page.waitForFunction(() => document.querySelector('.scroll').scrollLeft > 0);
+    } finally {
+      await with_bars.close();
+    }
+  });
 
   test('without motion where it is not wanted', () => visit('', { reducedMotion: 'reduce' }, async (page) => {
     await page.waitForSelector('.bar > span', { state: 'attached' });

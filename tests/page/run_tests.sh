@@ -1,6 +1,6 @@
 #!/bin/bash
-# run_tests.sh BUILD: the tests of the page, with the programs of that build and Debian's Chromium. Their packages are
-# installed there; screenshots are left in tests/page/screenshots.
+# run_tests.sh BUILD [SCRIPT [ARGUMENT...]]: the tests of the page, or another script, with the programs of that build and
+# Debian's Chromium. Their packages are installed there; screenshots are left in tests/page/screenshots.
 set -euo pipefail
 
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,4 +20,5 @@ if ! cmp -s "$source/package-lock.json" "$work/package-lock.json" || [[ ! -d $wo
 fi
 
 export SPOORD=$build/spoord SPOOR=$build/spoor PACKAGES=$work SCREENSHOTS=$work/screenshots
+if (($# > 1)); then exec node "${@:2}"; fi
 exec node --test "$source/page_test.mjs"

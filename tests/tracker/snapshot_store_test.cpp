@@ -231,6 +231,20 @@ TEST_F(SnapshotStoreTest, BadFile_IsReplacedByNextSave) {
   EXPECT_TRUE(store.load().drives[0].ok);
 }
 
+TEST_F(SnapshotStoreTest, SpaceOfADrive_IsReportedUnlessItIsRefused) {
+  files_.disk_space = {.bytes = 100, .free_bytes = 30, .used_bytes = 60, .type = "xfs"};
+  SnapshotStore store = this->store();
+  store.load();
+  const auto saved = store.save(state(1), now).drives[0].space;
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->used_bytes, 60U);
+  EXPECT_EQ(store.check(0).space->type, "xfs");
+  files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");
+  ASSERT_FALSE(store.check(0).ok);
+  EXPECT_FALSE(store.check(0).space);
+  EXPECT_FALSE(store.save(state(2), now).drives[0].space);
+}
+
 TEST_F(SnapshotStoreTest, BadFileThatCannotBeKeptAside_IsNotReplaced) {
   put(drives_[0], "\x09 from the future");
   files_.put(drives_[0] / ".spoor/drive.json", R"({"id":"00112233445566778899aabbccddeeff"})");

@@ -174,6 +174,7 @@ DriveSave SnapshotStore::save_to(std::size_t drive, const PreparedSnapshot& snap
   is_ours_[drive] = done ? 1 : 0;  // after a failure it may return with another file
   saved.state = {path, done.has_value(), done ? std::string() : done.error().message, registry_.id_of(path)};
   saved.state.is_refused = !done && done.error().code == Errc::drive_refused;
+  if (!saved.state.is_refused) saved.state.space = space_of(path);
   return saved;
 }
 
@@ -181,7 +182,14 @@ DriveState SnapshotStore::check(std::size_t drive) const {
   const std::filesystem::path& path = drives_[drive];
   const DriveCheck check = registry_.check(path);
   const bool is_refused = check.identity == DriveIdentity::refused;
-  return {path, !is_refused, check.error, registry_.id_of(path), is_refused};
+  return {path,        !is_refused,
+          check.error, registry_.id_of(path),
+          is_refused,  is_refused ? std::nullopt : space_of(path)};
+}
+
+std::optional<base::DiskSpace> SnapshotStore::space_of(const std::filesystem::path& drive) const {
+  auto space = files_.space(drive);
+  return space ? std::optional(*std::move(space)) : std::nullopt;
 }
 
 base::Result<> SnapshotStore::touch(std::size_t drive, const std::string& name) const {

@@ -22,9 +22,10 @@ std::filesystem::path snapshot_file(const std::filesystem::path& drive);
 struct DriveState {
   std::filesystem::path drive;
   bool ok = false;
-  std::string error;        // set if not ok
-  std::string id = {};      // the identity stored for it; empty if there is none yet
-  bool is_refused = false;  // not ok, because it is not the known drive
+  std::string error;                          // set if not ok
+  std::string id = {};                        // the identity stored for it; empty if there is none yet
+  bool is_refused = false;                    // not ok, because it is not the known drive
+  std::optional<base::DiskSpace> space = {};  // of a drive that is not refused
 };
 
 struct LoadedSnapshot {
@@ -93,7 +94,7 @@ class SnapshotStore {
   SavedSnapshot save(const PreparedSnapshot& snapshot);
   SavedSnapshot save(const TrackerState& state, base::WallTime now) { return save(prepare(state, now)); }
 
-  // Reads whether the drive is the known one.
+  // Reads whether the drive is the known one, and its space.
   DriveState check(std::size_t drive) const;
 
   // Creates a file of this name in `.spoor` of a drive that is not refused, and removes it.
@@ -121,6 +122,7 @@ class SnapshotStore {
  private:
   DriveState load_from(const std::filesystem::path& drive, const std::optional<InstanceId>& living,
                        LoadedSnapshot& loaded);
+  std::optional<base::DiskSpace> space_of(const std::filesystem::path& drive) const;
   base::Result<> sync_what_was_read(const std::filesystem::path& drive);
   base::Result<std::optional<Snapshot>> read_from(const std::filesystem::path& drive);
   base::Result<> take_in(const std::filesystem::path& drive);
