@@ -41,7 +41,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::uint64_t file_bytes_max = 1U << 20U;
-constexpr const char* watch_program = "/usr/bin/spoor-watch";
 constexpr const char* socket_path = "/run/spoor/spoor.sock";
 constexpr std::size_t token_bytes = 32;
 
@@ -87,7 +86,12 @@ void reload_daemon() {
   print_text("next, if the daemon runs: systemctl reload spoord\n");
 }
 
-bool is_watched(const SetupOptions& options) { return !options.no_watch && fs::exists(watch_program); }
+// spoor-watch is a package of its own.
+bool is_watched(const SetupOptions& options) {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error);
+  return !options.no_watch && fs::exists(own.parent_path() / "spoor-watch", error);
+}
 
 void start_units(const SetupOptions& options) {
   std::vector<std::string> units{"spoord.service", "spoor-scan.timer", "spoor-scan.path"};
@@ -97,12 +101,17 @@ void start_units(const SetupOptions& options) {
     print_text(fmt::format("next: systemctl enable --now {}\n", all));
     return;
   }
-  std::vector<std::string> command{"systemctl", "enable", "--quiet", "--now"};
-  command.insert(command.end(), units.begin(), units.end());
-  if (!run_program(command))
-    throw Failure{exit_failed,
-                  fmt::format("cannot start {}: see journalctl -u spoord, and spoor doctor", all)};
-  print_text(fmt::format("started {}\n", all));
+  const auto systemctl = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "systemctl");
+    words.insert(words.end(), units.begin(), units.end());
+    if (!run_program(words))
+      throw Failure{exit_failed,
+                    fmt::format("cannot start {}: see journalctl -u spoord, and spoor doctor", all)};
+  };
+  systemctl({"enable", "--quiet"});
+  systemctl({"restart"});  // those that run have another configuration
+  run_program({"systemctl", "start", "--no-block", "spoor-scan.service"});
+  print_text(fmt::format("started {}, and the first scan\n", all));
 }
 
 std::string host_name() {
@@ -197,7 +206,11 @@ void set_overrides(const GlobalOptions& global, ordered_json& json) {
     const std::string key = '/' + boost::replace_all_copy(each.substr(0, equals), ".", "/");
     const std::string text = each.substr(equals + 1);
     auto value = ordered_json::parse(text, nullptr, false);
-    json[ordered_json::json_pointer(key)] = value.is_discarded() ? ordered_json(text) : value;
+    try {
+      json[ordered_json::json_pointer(key)] = value.is_discarded() ? ordered_json(text) : value;
+    } catch (const ordered_json::exception&) {
+      throw Failure{exit_usage, fmt::format("--set {}: there is no such setting", base::printable(each))};
+    }
   }
 }
 

@@ -171,7 +171,7 @@ void AnswersTest::refused_questions() {
       expect(node_, {"GET", route + since}, 400, "invalid_request");
   }
   expect(node_, {"GET", "/v1/usage?sort=growth"}, 400, "invalid_request");
-  expect(node_, {"GET", "/v1/changes"}, 400, "invalid_request");
+  expect(node_, {"GET", "/v1/changes?wait=soon"}, 400, "invalid_request");
   const auto ask = [this](const std::string& body, unsigned status, const std::string& code) {
     expect(node_, {"POST", "/v1/peer/cycle", "application/json", body}, status, code);
   };
@@ -216,7 +216,7 @@ void AnswersTest::refused_adoptions() {
 }
 
 void AnswersTest::page() {
-  for (const std::string path : {"/", "/page/app.js", "/page/page.css", "/page/icon.svg"}) {
+  for (const std::string path : {"/", "/page/app.js", "/page/page.css", "/page/icon.svg", "/openapi.yaml"}) {
     const Answer file = expect(node_, {"GET", path}, 200);
     const Request again{"GET", path, "", "", "If-None-Match: " + file.header("etag") + "\r\n"};
     expect_described(again, send(node_.port(), again), 304);

@@ -42,7 +42,7 @@ using SourcesTest = OpenApiTest;
 TEST_F(SourcesTest, EveryDaemonRoute_IsDescribed) {
   Node node;
   node.start();
-  const auto literals = matches(read(root / "daemon/api/api.cpp"), "\"(/[a-z0-9/_{}-]*)\"");
+  const auto literals = matches(read(root / "daemon/api/api.cpp"), "\"(/[a-z0-9/_{}.-]*)\"");
   EXPECT_GT(literals.size(), 10U) << "the routes are no longer in daemon/api/api.cpp";
   for (const std::string& path : literals) {
     const bool is_route = send(node.port(), {"OPTIONS", path}).status != 404;
@@ -73,7 +73,7 @@ TEST_F(SourcesTest, HttpApiDocument_NamesSameRoutes) {
   const std::string table = words().substr(0, words().find("\n## "));
   std::set<std::string> described;
   for (const Operation& operation : description_.operations()) described.insert(operation.path);
-  EXPECT_EQ(matches(table, R"(`(?:GET |POST |DELETE )?(/[a-z0-9/{}]*)[^`\s]*`)"), described);
+  EXPECT_EQ(matches(table, R"(`(?:GET |POST |DELETE )?(/[a-z0-9/{}.]*)[^`\s]*`)"), described);
 }
 
 TEST_F(SourcesTest, HttpApiDocument_NamesSameErrorCodes) {
