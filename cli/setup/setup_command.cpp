@@ -527,7 +527,7 @@ void add_setup_command(CLI::App& program, const GlobalOptions& global) {
   command->add_flag("--force", options->force, "Replaces a configuration, and keeps it as FILE.old");
   command->add_flag("--invite", options->invite, "Prints a token, and waits for a node that joins with it");
   command->add_option("--join", options->join, "Joins the cluster of the node that invites this one")
-      ->type_name("HOST[:PORT]");
+      ->type_name("HOST");
   command->add_option("--token", options->token, "The token of --invite (default: it is asked for)")
       ->type_name("TOKEN");
   command->add_flag("--renew", options->renew, "Makes a new certificate for this node, alone or with --join");

@@ -202,7 +202,7 @@ class Node {
   std::unique_ptr<Introduction> introduction_;
   std::unique_ptr<PeerWatch> peers_;
   std::unique_ptr<Retirement> retirement_;
-  Reports reports_{"/nowhere/scan.db", pool_, clock_};
+  Reports reports_{"/nowhere/scan.db", pool_, clock_, timers_};
   ScanWatch scans_{context_, pool_, "/nowhere/scan.db"};
   const HttpServer server_{context_, {}};
   Metrics metrics_{server_, scans_, clock_};
