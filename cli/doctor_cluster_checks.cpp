@@ -106,6 +106,7 @@ void check_members(const Facts& facts, Findings& findings) {
   for (const PeerFacts& peer : peers) {
     for (const auto& [node, url] : peer.peers) {
       const bool is_known = node.empty() || node == facts.config.node.name ||
+                            url.starts_with("unix:") ||  // of that machine alone
                             std::ranges::find(peers, node, &PeerFacts::node) != peers.end();
       if (!is_known) missing.try_emplace(node, url, name_of(peer));
     }

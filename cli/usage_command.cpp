@@ -152,7 +152,10 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
                                    flags.cluster ? "&scope=cluster" : "", flags.owner ? "&owners=1" : "");
   if (flags.since) target += since_query(*flags.since);
   auto json = or_fail(daemon.exchange("GET", target));
-  if (!flags.cluster) json.erase("node");  // as it is printed on that node
+  if (!flags.cluster) {  // as it is printed on that node
+    json.erase("node");
+    json.erase("fullest_drive");
+  }
   const auto usage = scanner::usage_from_json(json);
   if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
   check_owners(*usage, flags);

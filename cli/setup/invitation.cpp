@@ -29,7 +29,6 @@
 #include "base/base64.h"
 #include "base/json_bounds.h"
 #include "base/printable.h"
-#include "cli/format.h"
 
 namespace spoor::cli {
 namespace {
@@ -89,10 +88,8 @@ std::string member(const ordered_json& object, const char* name) {
 // Serves connections until one of them has received its response.
 class Inviter {
  public:
-  using Admit = std::function<base::Result<ordered_json>(const ordered_json&)>;
-
-  Inviter(const Invitation& invitation, const Admit& admit)
-      : invitation_(invitation), admit_(admit), tls_(ssl::context::tlsv13_server), acceptor_(context_) {}
+  Inviter(const Invitation& invitation, const InvitationCalls& calls)
+      : invitation_(invitation), calls_(calls), tls_(ssl::context::tlsv13_server), acceptor_(context_) {}
 
   base::Result<> listen() {
     error_code error;
@@ -141,7 +138,7 @@ class Inviter {
     const std::string why = co_await respond(*stream);
     --sessions_;
     if (why.empty()) context_.stop();
-    if (!why.empty()) print_error(fmt::format("refused {}: {}", from, why));
+    if (!why.empty()) calls_.refused(from, why);
   }
 
   // Returns why the node has not joined; empty: it has.
@@ -167,11 +164,11 @@ class Inviter {
     if (!secret || secret->size() != own.size() || CRYPTO_memcmp(secret->data(), own.data(), own.size()) != 0)
       return invalid("it has another token");
     if (is_done_) return invalid("the token has been used");
-    return admit_(request);
+    return calls_.admit(request);
   }
 
   const Invitation& invitation_;
-  const Admit& admit_;
+  const InvitationCalls& calls_;
   ssl::context tls_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
@@ -244,15 +241,12 @@ base::Result<JoinToken> parse_join_token(const std::string& text) {
   return JoinToken{bytes->substr(0, secret_bytes), bytes->substr(secret_bytes)};
 }
 
-base::Result<> invite(const Invitation& invitation,
-                      const std::function<base::Result<ordered_json>(const ordered_json&)>& admit,
-                      const std::function<void(std::uint16_t port)>& listening) {
-  Inviter inviter(invitation, admit);
+base::Result<> invite(const Invitation& invitation, const InvitationCalls& calls) {
+  Inviter inviter(invitation, calls);
   if (auto listens = inviter.listen(); !listens) return listens;
-  listening(inviter.port());
+  calls.listening(inviter.port());
   if (inviter.run()) return {};
-  return base::Error(std::make_error_code(std::errc::timed_out),
-                     fmt::format("no node has joined within {}", human_duration(invitation.time_max)));
+  return base::Error(std::make_error_code(std::errc::timed_out), "no node has joined in time");
 }
 
 base::Result<ordered_json> join(const std::string& host, std::uint16_t port, const JoinToken& token,

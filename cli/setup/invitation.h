@@ -44,14 +44,18 @@ struct Invitation {
   std::chrono::seconds time_max{1800};
 };
 
-// Waits until a node that has the token has its response, or for `time_max`; calls `listening` with the port
-// before. `admit` makes the response to the request of such a node; its error is sent instead, and the
-// invitation stays open. Other connections, at most 16 at a time of at most 30 s each, are refused and
-// reported.
-base::Result<> invite(
-    const Invitation& invitation,
-    const std::function<base::Result<nlohmann::ordered_json>(const nlohmann::ordered_json&)>& admit,
-    const std::function<void(std::uint16_t port)>& listening);
+struct InvitationCalls {
+  // The port on which it waits.
+  std::function<void(std::uint16_t port)> listening;
+  // The response to the request of a node that has the token; its error is sent instead.
+  std::function<base::Result<nlohmann::ordered_json>(const nlohmann::ordered_json&)> admit;
+  // A connection that did not lead to a response, and why.
+  std::function<void(const std::string& from, const std::string& why)> refused;
+};
+
+// Waits until a node that has the token has its response; an error leaves the invitation open. Serves 16
+// connections at a time, for 30 s each. Fails with std::errc::timed_out after `time_max`.
+base::Result<> invite(const Invitation& invitation, const InvitationCalls& calls);
 
 // Sends the request that `make_request` returns for the address by which this node reaches the other. Returns
 // the response. Nothing is sent if the other's certificate is not that of the token.

@@ -110,7 +110,9 @@ class InvitationTest : public SetupTest {
     auto port = listening.get_future();
     inviting_ = std::async(
         std::launch::async, [this, admit = std::move(admit), listening = std::move(listening)]() mutable {
-          return invite(invitation_, admit, [&](std::uint16_t at) { listening.set_value(at); });
+          return invite(invitation_, {.listening = [&](std::uint16_t at) { listening.set_value(at); },
+                                      .admit = admit,
+                                      .refused = [](const std::string&, const std::string&) {}});
         });
     return port.get();
   }

@@ -25,6 +25,7 @@
 #include "base/endpoint.h"
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/setup/authority.h"
@@ -130,7 +131,7 @@ std::string read_text(const fs::path& file) {
 
 std::string ask(const std::string& question, const std::string& proposed) {
   print_text(proposed.empty() ? question + ": " : fmt::format("{} [{}]: ", question, proposed));
-  std::cout.flush();
+  base::flush_standard_output();
   std::string line;
   if (!std::getline(std::cin, line))
     throw Failure{exit_usage, "no answer; 'spoor setup --help' lists the options"};
@@ -368,15 +369,19 @@ void invite_node(const SetupOptions& options, const NodeFiles& files, const Glob
                         .key = own.tls->key,
                         .token = make_join_token(or_fail(fingerprint_of(read_text(own.tls->certificate))))};
   Admission admission(files, config);
-  or_fail(invite(
-      invitation, [&](const ordered_json& request) { return admission.admit(request); },
-      [&](std::uint16_t) {
-        print_text(
-            fmt::format("on the new node, within {}, with the directories of its data:\n"
-                        "  spoor setup --join {} --token {} --drive DIRECTORY\n",
-                        human_duration(invitation.time_max), invitation.address, to_text(invitation.token)));
-        std::cout.flush();
-      }));
+  const InvitationCalls calls{
+      .listening =
+          [&](std::uint16_t) {
+            print_text(fmt::format(
+                "on the new node, within {}, with the directories of its data:\n"
+                "  spoor setup --join {} --token {} --drive DIRECTORY\n",
+                human_duration(invitation.time_max), invitation.address, to_text(invitation.token)));
+            base::flush_standard_output();
+          },
+      .admit = [&](const ordered_json& request) { return admission.admit(request); },
+      .refused = [](const std::string& from,
+                    const std::string& why) { print_error(fmt::format("refused {}: {}", from, why)); }};
+  or_fail(invite(invitation, calls));
   admission.finish();
 }
 
@@ -462,7 +467,7 @@ void add_token(const std::string& name_and_role, const NodeFiles& files) {
                       [&](ordered_json& json) { json["auth"]["tokens"].push_back(entry); }),
           exit_usage);
   reload_daemon();
-  print_exact(token + '\n');
+  print_text(token + '\n');
 }
 
 void run_setup(const SetupOptions& options, const GlobalOptions& global) {
