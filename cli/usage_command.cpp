@@ -37,6 +37,8 @@ namespace {
 
 constexpr std::uint64_t lines_default = 20;                       // of a directory
 constexpr std::uint64_t depth_max = tracker::path_bytes_max / 2;  // no path is deeper
+constexpr int cluster_points = 12;                                // of its history
+constexpr std::chrono::hours cluster_history_default{24 * 30};
 
 struct UsageFlags {
   std::vector<std::string> paths;
@@ -67,10 +69,10 @@ std::optional<std::size_t> output_columns() {
 
 scanner::UsageOptions query_options(const UsageFlags& flags) {
   scanner::UsageOptions options;
-  options.depth = flags.summary ? 0 : flags.depth;
+  options.depth = flags.summary ? 0 : flags.top ? scanner::usage_depth_max : flags.depth;
   options.owners = flags.owner;
   options.order = scanner::parse_usage_order(flags.sort).value();
-  const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv ? 0 : lines_default);
+  const std::uint64_t limit = flags.limit.value_or(flags.json || flags.csv || flags.top ? 0 : lines_default);
   if (limit > 0) options.children_max = limit;
   if (flags.since)
     options.since = or_fail(config::parse_since(*flags.since, base::SystemClock().wall_now()), exit_usage);
@@ -141,10 +143,52 @@ std::string limits_at(DaemonClient& daemon, const std::string& path, bool of_clu
                          path, of_cluster);
 }
 
+DaemonClient daemon_of(const GlobalOptions& global, const UsageFlags& flags) {
+  return or_fail(flags.cluster ? DaemonClient::create(global, {.timeout = cluster_timeout})
+                               : DaemonClient::create(global),
+                 exit_usage);
+}
+
+// Those below it, at any depth.
+void add_below(const scanner::UsageEntry& entry, std::vector<scanner::UsageEntry>& all) {
+  for (const scanner::UsageEntry& child : entry.children) {
+    all.push_back(child);
+    all.back().children.clear();
+    all.back().rest = {};
+    add_below(child, all);
+  }
+}
+
+void print_largest(scanner::Usage usage, std::vector<scanner::UsageEntry> largest, const UsageFlags& flags) {
+  usage.total.children = std::move(largest);
+  usage.total.rest = {};
+  usage.total.is_open = true;
+  if (flags.json) return print_json(scanner::usage_json(usage));
+  if (flags.csv) return print_exact(to_text(usage, flags));
+  print_exact(usage_text(usage, scanner::parse_usage_order(flags.sort).value(), std::nullopt));
+}
+
+// Of a response, which has all but the deepest. Returns whether it has all.
+bool print_top(const scanner::Usage& usage, const UsageFlags& flags) {
+  std::vector<scanner::UsageEntry> all;
+  add_below(usage.total, all);
+  const bool is_whole = std::ranges::none_of(
+      all, [](const auto& entry) { return entry.depth == scanner::usage_depth_max && entry.dirs > 0; });
+  const auto order = scanner::parse_usage_order(flags.sort).value();
+  std::ranges::sort(all, [&](const auto& a, const auto& b) { return scanner::is_before(order, a, b); });
+  if (all.size() > *flags.top) all.erase(all.begin() + static_cast<std::ptrdiff_t>(*flags.top), all.end());
+  print_largest(usage, std::move(all), flags);
+  return is_whole;
+}
+
+// Throws a Failure for what is missing in a response that was printed.
+void check_nodes(const nlohmann::ordered_json& json) {
+  const std::string missing = missing_text(json);
+  if (!missing.empty()) throw Failure{exit_in_part, "not every node reported its totals:" + missing};
+}
+
 void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
-  auto daemon = or_fail(flags.cluster ? DaemonClient::create(global, {.timeout = cluster_timeout})
-                                      : DaemonClient::create(global),
-                        exit_usage);
+  auto daemon = daemon_of(global, flags);
   const auto children_max = std::min(query_options(flags).children_max, children_of_daemon_max);
   std::string target = fmt::format("/v1/usage?path={}&depth={}&sort={}&limit={}{}{}",
                                    boost::urls::encode(path, boost::urls::unreserved_chars),
@@ -159,20 +203,21 @@ void run_at_daemon(const GlobalOptions& global, const UsageFlags& flags, const s
   const auto usage = scanner::usage_from_json(json);
   if (!usage) throw Failure{exit_failed, "the daemon's response: " + usage.error().message};
   check_owners(*usage, flags);
-  if (flags.json) {
+  bool is_whole = true;
+  if (flags.top) {
+    is_whole = print_top(*usage, flags);
+  } else if (flags.json) {
     print_json(json);
   } else {
     print_exact(to_text(*usage, flags));
   }
-  std::string missing;
-  try {
-    if (!flags.json && !flags.csv) print_text(limits_at(daemon, path, flags.cluster));
-    missing = missing_text(json);
-  } catch (const nlohmann::json::exception& error) {
-    throw Failure{exit_failed, fmt::format("the daemon's response: {}", error.what())};
-  }
-  if (!missing.empty()) throw Failure{exit_in_part, "not every node reported its totals:" + missing};
+  if (!flags.json && !flags.csv && !flags.top) print_text(limits_at(daemon, path, flags.cluster));
+  check_nodes(json);
   const bool is_cut_short = query_options(flags).children_max > children_max && has_rest(usage->total);
+  if (!is_whole) {
+    throw Failure{exit_in_part, fmt::format("the daemon returns {} levels: deeper directories are left out",
+                                            scanner::usage_depth_max)};
+  }
   if (!usage->truncated && !is_cut_short) return;
   throw Failure{exit_in_part,
                 fmt::format("the daemon returns at most {} directories: some are left out; request fewer "
@@ -229,18 +274,55 @@ void print_top(scanner::UsageDatabase& database, const UsageFlags& flags, const 
   auto usage = or_fail(scanner::visit_usage(database, path, {}, take));
   if (!usage) throw not_found(path);
   std::ranges::sort_heap(first, is_larger);
-  usage->total.children = std::move(first);
-  usage->total.is_open = true;
-  if (flags.json) return print_json(scanner::usage_json(*usage));
-  if (flags.csv) return print_exact(to_text(*usage, flags));
-  print_exact(usage_text(*usage, order, std::nullopt));
+  print_largest(*std::move(usage), std::move(first), flags);
+}
+
+// The daemon adds up the nodes at one time: the totals now less the growth since. So it has some points, each
+// the sum of all nodes, and none of the events of a node. `last`: its response with the totals now.
+nlohmann::ordered_json cluster_history(DaemonClient& daemon, const UsageFlags& flags, const std::string& path,
+                                       nlohmann::ordered_json& last) {
+  const base::WallTime now = base::SystemClock().wall_now();
+  base::WallTime begin = query_options(flags).since.value_or(now - cluster_history_default);
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  const auto add = [&](const std::string& at, const nlohmann::ordered_json& growth, bool is_complete) {
+    if (!points.empty() && points.back().at("at") == at) return;
+    nlohmann::ordered_json point{{"at", at}};
+    for (const char* const name : {"files", "dirs", "bytes", "allocated"})
+      point[name] = last.at(name).get<std::int64_t>() - growth.value(name, std::int64_t{0});
+    point["complete"] = is_complete;
+    point["event"] = nullptr;
+    points.push_back(std::move(point));
+  };
+  for (int i = 0; i < cluster_points; ++i) {
+    const std::string asked = base::iso_time(begin + (now - begin) / cluster_points * i);
+    last = or_fail(
+        daemon.exchange("GET", fmt::format("/v1/usage?scope=cluster&depth=0&path={}&since={}",
+                                           boost::urls::encode(path, boost::urls::unreserved_chars),
+                                           boost::urls::encode(asked, boost::urls::unreserved_chars))));
+    const auto kept_since = base::parse_iso_time(text_or(last.at("history_since"), ""));
+    if (i == 0 && kept_since) begin = std::clamp(*kept_since, begin, std::max(begin, now));
+    const auto& growth = last.at("growth");
+    if (growth.is_object())
+      add(std::max(asked, text_or(growth.at("since"), "")), growth, growth.at("complete").get<bool>());
+  }
+  if (last.at("as_of").is_string())
+    add(last.at("as_of").get<std::string>(), nlohmann::ordered_json::object(),
+        last.at("complete").get<bool>());
+  return {{"path", path},
+          {"as_of", last.at("as_of")},
+          {"history_since", last.at("history_since")},
+          {"points", points}};
 }
 
 void print_history(const GlobalOptions& global, const UsageFlags& flags, const std::string& path) {
   constexpr std::size_t points_max = 10'000;
   nlohmann::ordered_json json;
-  if (global.url) {
-    auto daemon = or_fail(DaemonClient::create(global), exit_usage);
+  nlohmann::ordered_json last = nlohmann::ordered_json::object();
+  if (flags.cluster) {
+    auto daemon = daemon_of(global, flags);
+    json = cluster_history(daemon, flags, path, last);
+  } else if (global.url) {
+    auto daemon = daemon_of(global, flags);
     json =
         or_fail(daemon.exchange("GET", fmt::format("/v1/usage/history?limit={}&path={}{}", points_max,
                                                    boost::urls::encode(path, boost::urls::unreserved_chars),
@@ -250,21 +332,24 @@ void print_history(const GlobalOptions& global, const UsageFlags& flags, const s
     json = scanner::history_json(
         path, or_fail(scanner::query_history(database, path, query_options(flags).since, points_max)));
   }
-  if (flags.json) return print_json(json);
+  if (flags.json) {
+    print_json(json);
+    return check_nodes(last);
+  }
   if (json.at("points").empty()) {
     throw Failure{exit_failed, fmt::format("there is no history of '{}': see history.keep, history.depth and "
                                            "history.prefixes in spoor.json(5)",
                                            base::printable(path))};
   }
   print_text(history_text(json, output_columns()));
+  check_nodes(last);
 }
 
 void check_flags(const GlobalOptions& global, const UsageFlags& flags) {
   if (flags.sort == "growth" && !flags.since)
     throw Failure{exit_usage, "--sort growth needs --since, such as --since 24h"};
-  const bool reads_database = !flags.export_as.empty() || flags.top;
-  if (reads_database && global.url)
-    throw Failure{exit_usage, "--export and --top read scan.db: run it on the node, without --url"};
+  if (!flags.export_as.empty() && global.url)
+    throw Failure{exit_usage, "--export reads scan.db: run it on the node, without --url"};
 }
 
 // A place that is meant must not be taken for another directory, or for everything.
@@ -379,9 +464,8 @@ void add_usage_command(CLI::App& program, const GlobalOptions& options, int& cod
                                     "Prints all directories below it, a line for each: csv, or json objects")
                        ->check(CLI::IsMember({"csv", "json"}));
   for (auto* const other : {cluster, owner, since, json, csv}) exported->excludes(other);
-  for (auto* const other : {cluster, owner, since, exported, depth, summary, limit}) top->excludes(other);
-  for (auto* const other : {cluster, owner, csv, exported, depth, summary, limit, top})
-    history->excludes(other);
+  for (auto* const other : {owner, since, exported, depth, summary, limit}) top->excludes(other);
+  for (auto* const other : {owner, csv, exported, depth, summary, limit, top}) history->excludes(other);
   summary->excludes(depth);
   command->callback([flags, &options, &code, command] {
     refuse_empty_values(*command);

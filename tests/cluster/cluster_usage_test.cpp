@@ -71,6 +71,31 @@ TEST_F(ThreeNodesUsageTest, Owners_AreAddedUpWhereAllNodesKeepThem) {
   EXPECT_EQ(owners["list"][0]["bytes"], answer.json["bytes"]);
 }
 
+TEST_F(ThreeNodesUsageTest, TopAndHistory_AreOfAllNodes) {
+  write(node(1), "bucket/shared/large", 5000);
+  write(node(2), "bucket/shared/large", 6000);
+  scan_all();
+  const auto reported = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"usage", "--cluster", "--json"});
+    return cluster_.spoor(node(0), arguments);
+  };
+  const json top = json::parse(reported({"--top", "2"}).out);
+  ASSERT_EQ(top["children"].size(), 2U) << top;
+  EXPECT_EQ(top["children"][0]["path"], "bucket");
+  EXPECT_EQ(top["children"][1]["path"], "bucket/shared");
+  EXPECT_EQ(top["children"][1]["bytes"], 11'000);
+  const auto history = reported({"--history", "bucket"});
+  EXPECT_EQ(history.code, 0) << history.err;
+  const json points = json::parse(history.out)["points"];
+  ASSERT_FALSE(points.empty()) << history.out;
+  EXPECT_EQ(points.back()["bytes"], ask(node(0), {"bucket"}).json["bytes"]);
+  node(2).daemon.reset();
+  EXPECT_EQ(reported({"--top", "2"}).code, 3);
+  const auto without = reported({"--history", "bucket"});
+  EXPECT_EQ(without.code, 3);
+  EXPECT_THAT(without.err, HasSubstr("not every node reported its totals"));
+}
+
 TEST_F(ThreeNodesUsageTest, NoNodeHasScanned_AllAreMissing) {
   const Answer answer = ask(node(0));
   EXPECT_EQ(answer.code, 3);

@@ -215,7 +215,9 @@ TEST_P(UpgradeTest, Daemons_OfOldFiles_KeepInstancesCyclesAndDrives) {
     EXPECT_EQ(state_of(status(node)), state_of(reported("status-" + node))) << daemons_[node]->log();
     EXPECT_THAT(daemons_[node]->log(), Not(HasSubstr("may have been lost")));
   }
-  EXPECT_EQ(json::parse(output_of("n0", {"drives", "--json"})), reported("drives"));
+  json drives = json::parse(output_of("n0", {"drives", "--json"}));
+  drives["drives"][0].erase("space");
+  EXPECT_EQ(drives, reported("drives"));
 }
 
 TEST_P(UpgradeTest, Daemon_OtherDriveThanInOldFile_IsRefused) {
