@@ -18,16 +18,21 @@ target_compile_options(spoor_release INTERFACE
   "$<$<CONFIG:Release>:-g1;-fstack-protector-strong;-D_FORTIFY_SOURCE=2;-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.;-ffile-prefix-map=${source_from_build}=.;-ffile-prefix-map=${CMAKE_BINARY_DIR}/=>")
 target_link_options(spoor_release INTERFACE "$<$<CONFIG:Release>:LINKER:-z,relro,-z,now>")
 
-# add_module(<folder> HEADERS ... SOURCES ... [APART <sources>] USES <modules> LIBRARIES <external targets>)
+# add_module(<folder> HEADERS ... SOURCES ... [APART <sources>] [BATCH <number>] USES <modules>
+#            LIBRARIES <external targets>)
 #
 # One static library a folder. APART: sources with local names that others of the folder have, too: each of these
-# is a translation unit of its own. Its dependencies here are the complete list: the
-# includes of the folder are held against them by tests/architecture.
+# is a translation unit of its own. BATCH: how many of the others make one; 8 by default, more where the headers take
+# most of the time. Its dependencies here are the complete list: the includes of the folder are held against them by
+# tests/architecture.
 function(add_module name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;APART;USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "BATCH" "HEADERS;SOURCES;APART;USES;LIBRARIES" ${ARGN})
   add_library(spoor_${name} STATIC ${ARG_SOURCES} ${ARG_HEADERS})
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(spoor::${name} ALIAS spoor_${name})
+  if(ARG_BATCH)
+    set_target_properties(spoor_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE ${ARG_BATCH})
+  endif()
   target_include_directories(spoor_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   list(TRANSFORM ARG_USES PREPEND spoor::)
   target_link_libraries(spoor_${name} PUBLIC ${ARG_USES} ${ARG_LIBRARIES} PRIVATE spoor_warnings spoor_release)

@@ -1,10 +1,13 @@
 #!/bin/bash
 # A cluster of three nodes on this machine, their drives filled with copies of real trees: first scans,
 # then real changes, each told to another node than the one that has it, then scans that walk only
-# what changed, their totals held against find's. Leaves nothing behind. Run by `./run demo`.
+# what changed, their totals held against find's. Leaves nothing behind; with --keep, once Ctrl-C stops the cluster. Run
+# by `./run demo`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+readonly keep=$*
+case $keep in '' | --keep) ;; *) echo "Usage: ./run demo [--keep]" >&2; exit 2 ;; esac
 readonly bin=$PWD/build/release
 readonly nodes=(node1 node2 node3)
 readonly dirs_wanted=1500 share_max_percent=5
@@ -206,3 +209,10 @@ Every total equals find's, and unchanged directories were not touched.
 Where to go on: README.md has a first session by hand; docs/architecture.md how it works;
 docs/cli.md and docs/http-api.md how to mark from your own programs.
 EOF
+if [[ -n $keep ]]; then
+  say "The cluster runs until Ctrl-C, which removes it. The page of each node:"
+  for name in "${nodes[@]}"; do echo "  $name at http://127.0.0.1:${port[$name]}/"; done
+  echo "The command line, in another terminal: $bin/spoor --config $work/node1/spoor.json status"
+  trap 'exit 0' INT TERM
+  wait
+fi
