@@ -487,6 +487,23 @@ TEST_F(ScannedCliTest, ChangesWithControlBytes_AreEscapedOnATerminalOnly) {
   EXPECT_EQ(on_terminal({"--json"}), out({"changes", "--since", "1", "--json"}));
 }
 
+TEST_F(ScannedCliTest, WhatIsLeft_HasAColourOnATerminalOnly) {
+  const auto on_terminal = [&](std::vector<std::string> command, const std::vector<std::string>& arguments) {
+    command.insert(command.end(), {SPOOR, "--config", config_.native()});
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return support::run_on_terminal(command).out;
+  };
+  const std::string left = "  left for next time: ";
+  EXPECT_NE(on_terminal({"env", "--unset=NO_COLOR"}, {"scan", "--full"}).find("\x1b[33m" + left),
+            std::string::npos);
+  const std::string plain = on_terminal({"env", "NO_COLOR=1"}, {"scan", "--full"});
+  EXPECT_NE(plain.find('\n' + left), std::string::npos) << plain;
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos) << plain;
+  EXPECT_EQ(spoor({"scan", "--full"}).out.find('\x1b'), std::string::npos);
+  EXPECT_NE(on_terminal({}, {"usage"}).find(" ago"), std::string::npos);
+  EXPECT_EQ(out({"usage"}).find(" ago"), std::string::npos);
+}
+
 TEST_F(ScannedCliTest, ErrorThatQuotesAnArgument_IsEscaped) {
   const auto result = spoor({"scans", "name\x1b[2J"});
   EXPECT_EQ(result.code, 2);
