@@ -7,7 +7,9 @@
 namespace spoor::base {
 
 std::string iso_time(WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+  // Of a time_point, fmt 9 prints the local time.
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 std::optional<WallTime> parse_iso_time(const std::string& text) {

@@ -41,6 +41,7 @@ constexpr std::array checks{
     NamedCheck{"snapshot", Needs::daemon, check_snapshot},
     NamedCheck{"filters", Needs::daemon, check_filters},
     NamedCheck{"watch", Needs::daemon, check_watch},
+    NamedCheck{"marks", Needs::daemon, check_marks},
     NamedCheck{"scan", Needs::daemon, check_scan},
     NamedCheck{"limits", Needs::daemon, check_limits},
     NamedCheck{"clock", Needs::nothing, check_clock},

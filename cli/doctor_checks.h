@@ -77,6 +77,7 @@ void check_journal(const Facts& facts, Findings& findings);
 void check_snapshot(const Facts& facts, Findings& findings);
 void check_filters(const Facts& facts, Findings& findings);
 void check_watch(const Facts& facts, Findings& findings);
+void check_marks(const Facts& facts, Findings& findings);
 void check_scan(const Facts& facts, Findings& findings);
 void check_limits(const Facts& facts, Findings& findings);
 

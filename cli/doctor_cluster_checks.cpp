@@ -87,8 +87,11 @@ void check_peers(const Facts& facts, Findings& findings) {
       findings.error(
           fmt::format("{} does not respond: {}", name_of(peer), base::printable(peer.error)),
           "scans can't read its marks: each is partial",
-          "on that node: systemctl restart spoord; if it is gone for good, see \"SpoorPeerDown\" in "
-          "/usr/share/doc/spoor/docs/troubleshooting.md" +
+          std::string(peer.node.empty() && facts.config.peers.tls
+                          ? "if it has not joined yet: spoor setup --invite; "
+                          : "") +
+              "on that node: systemctl restart spoord; if it is gone for good, see \"SpoorPeerDown\" in "
+              "/usr/share/doc/spoor/docs/troubleshooting.md" +
               without_others(facts));
     } else if (!peer.not_asked.empty()) {
       findings.not_checked(fmt::format("{}: {}", name_of(peer), base::printable(peer.not_asked)));

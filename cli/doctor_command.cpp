@@ -8,6 +8,7 @@
 #include "cli/doctor_checks.h"
 #include "cli/doctor_facts.h"
 #include "cli/format.h"
+#include "cli/setup/node_files.h"
 #include "config/derived.h"
 #include "config/load.h"
 
@@ -33,6 +34,7 @@ int run(const GlobalOptions& global, bool as_json) {
   facts.config = or_fail(global.load_config(), exit_usage);
   facts.config_file = global.config_file ? global.config_file->native() : std::string(config::default_file);
   facts.spoor = command_with(global);
+  facts.is_set_up = is_configured(facts.config_file);
   facts.own_rules_digest = config::namespace_rules(facts.config).digest();
   collect_files(facts);  // first: a process with one thread starts its children
   collect_settings(facts);

@@ -21,8 +21,9 @@ constexpr unsigned save_intervals_max = 3;
 constexpr seconds save_age_min{60};
 // At this size the daemon saves at once (Persistence::wants_save): it has only been idle if there is less.
 constexpr std::uint64_t journal_bytes_saved = std::uint64_t{128} << 20U;
-constexpr std::chrono::hours scan_age_max{26};  // a daily timer, with a delay
-constexpr std::size_t partial_scans_max = 3;    // as many as collect_facts() reads
+constexpr std::chrono::hours scan_age_max{26};                // a daily timer, with a delay
+constexpr std::chrono::duration<double> quiet_time_min{900};  // without a mark
+constexpr std::size_t partial_scans_max = 3;                  // as many as collect_facts() reads
 
 std::string age_text(const Facts& facts, base::WallTime time) { return human_duration(facts.now - time); }
 
@@ -216,8 +217,29 @@ void check_scan(const Facts& facts, Findings& findings) {
       std::ranges::all_of(scans, [](const scanner::ScanRecord& scan) { return scan.partial; });
   if (is_partial && scans.size() >= partial_scans_max) {
     findings.warning(fmt::format("the last {} scans were partial: a peer did not respond", scans.size()),
-                     "changes that this peer knows are in no total", scan_command(facts));
+                     "changes that this peer knows are in no total",
+                     scan_command(facts) +
+                         "  # it names the peer; if that was renamed or removed, see \"Renaming "
+                         "a node\" in /usr/share/doc/spoor/docs/operations.md");
   }
+}
+
+// A scan does not read what changed where nothing marks. Any node may have the marks of any drive.
+void check_marks(const Facts& facts, Findings& findings) {
+  const auto unwatched = config::unwatched_drives(facts.config);
+  const auto& marks = facts.daemon.status.body.value("marks", ordered_json::object());
+  if (unwatched.empty() || marks.value("accepted", std::uint64_t{1}) > 0) return;
+  if (facts.daemon.status.body.value("uptime_s", 0.0) < quiet_time_min.count()) return;
+  const bool reads_others = facts.config.scan.daemons == config::Daemons::all;
+  const auto may_have_marks = [](const PeerFacts& peer) { return peer.accepted != 0; };
+  if (reads_others && std::ranges::any_of(facts.peers, may_have_marks)) return;
+  findings.warning(fmt::format("nothing has marked a change since the daemon started, and {} not watched",
+                               unwatched.size() == 1 ? base::printable(unwatched.front().native()) + " is"
+                                                     : counted(unwatched.size(), "drive") + " are"),
+                   "scans do not read what changes there, and totals stay as they are",
+                   "install spoor-watch, and set \"watch\": {\"drives\": \"all\"} (see spoor-watch(8)); or "
+                   "let the writers "
+                   "mark");
 }
 
 void check_limits(const Facts& facts, Findings& findings) {

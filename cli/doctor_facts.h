@@ -99,6 +99,7 @@ struct PeerFacts {
   std::optional<std::uint64_t> rules_digest = {};
   std::string version = {};
   std::map<std::string, std::string> peers = {};         // its peers that respond: the URL of each node
+  std::optional<std::uint64_t> accepted = {};            // the marks since its start
   std::optional<std::chrono::seconds> clock_ahead = {};  // of the clock of this node
 };
 
@@ -112,6 +113,7 @@ struct Facts {
   std::optional<std::uint32_t> service_user_id = {};
 
   std::optional<std::vector<std::string>> overlaps;  // nothing: a drive hangs
+  bool is_set_up = true;                             // the configuration is not that of the package
   std::vector<std::string> config_errors;
   std::vector<std::string> not_checked;  // why some settings could not be
   std::vector<SecretFacts> secrets;

@@ -133,8 +133,9 @@ struct DriveProblem {
 std::string accept_command(const Facts& facts, const std::filesystem::path& path, const DriveFacts& seen) {
   std::string command = fmt::format("{} drives accept {}", facts.spoor, shell_quoted(path.native()));
   if (seen.spoor_directory.error == ENOENT) command = make_directory_command(facts, path) + " && " + command;
-  return command + (seen.is_mount_point ? "  # if this is the disk that belongs there"
-                                        : "  # if it was replaced; if it is not mounted: mount it");
+  return command + (seen.is_mount_point
+                        ? "  # if this is the disk that belongs there"
+                        : "  # ONLY if this directory replaces it; a disk that is not mounted: mount it");
 }
 
 // Why a drive that can't be used can't be, by what is seen at its path.
@@ -232,6 +233,10 @@ std::string shell_quoted(std::string_view text) {
 void check_configuration(const Facts& facts, Findings& findings) {
   const std::string fix =
       fmt::format("correct {}, then: systemctl restart spoord", shell_quoted(facts.config_file));
+  if (!facts.is_set_up) {
+    findings.error(fmt::format("this node is not set up: {} is that of the package", facts.config_file),
+                   "its name and drive are examples, and no unit is enabled", "spoor setup");
+  }
   for (const std::string& why : facts.not_checked) findings.not_checked(why);
   if (!facts.overlaps) findings.not_checked("overlapping drives: a drive does not respond");
   for (const std::string& overlap : facts.overlaps.value_or(std::vector<std::string>())) {
@@ -366,7 +371,8 @@ void check_tls(const Facts& facts, Findings& findings) {
   for (const CertificateFacts& certificate : facts.certificates) {
     const std::string file = fmt::format("{} ({})", in_words(certificate.path), certificate.setting);
     const std::string fix =
-        fmt::format("renew {}, then: systemctl reload spoord", shell_quoted(certificate.path.native()));
+        fmt::format("renew {} (spoor setup --renew, where that made it), then: systemctl reload spoord",
+                    shell_quoted(certificate.path.native()));
     if (!certificate.valid_until) {
       findings.error(fmt::format("{}: {}", certificate.setting, certificate.error),
                      "the next start or reload of the daemon fails", fix);

@@ -99,6 +99,14 @@ std::map<std::string, std::string> responding_peers(const ordered_json& status) 
   return found;
 }
 
+std::optional<std::uint64_t> accepted_marks(const ordered_json& status) {
+  const auto marks = status.find("marks");
+  if (marks == status.end() || !marks->is_object()) return std::nullopt;
+  const auto accepted = marks->find("accepted");
+  if (accepted == marks->end() || !accepted->is_number_unsigned()) return std::nullopt;
+  return accepted->get<std::uint64_t>();
+}
+
 std::vector<PeerFacts> configured_peers(const Facts& facts) {
   std::vector<PeerFacts> peers;
   peers.reserve(facts.config.peers.static_endpoints.size());
@@ -186,6 +194,7 @@ void ask_peers(const GlobalOptions& global, Facts& facts) {
     const Answer status = read_answer(response);
     if (status.is_ok() && status.body.contains("version")) peer.version = text_or(status.body["version"], "");
     if (status.is_ok()) peer.peers = responding_peers(status.body);
+    if (status.is_ok()) peer.accepted = accepted_marks(status.body);
     if (peer.version.empty() && peer.not_asked.empty())
       peer.not_asked = status.error.empty() ? "the status has no version" : status.error;
   });

@@ -104,6 +104,10 @@ int run(int argc, char** argv) {
       print_text(help.str());
       return exit_done;
     }
+    if (program.remaining().size() == 1 && program.remaining().front() == "help") {
+      print_text(program.help());
+      return exit_done;
+    }
     if (const auto unknown = unknown_command(program); !unknown.empty()) return fail(exit_usage, unknown);
     const std::string text = message.str();
     return fail(exit_usage, text.substr(0, text.find_last_not_of('\n') + 1));

@@ -3,21 +3,25 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/predicate.hpp>
 #include <boost/algorithm/string/replace.hpp>
 #include <boost/algorithm/string/split.hpp>
 #include <climits>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,11 +31,11 @@
 #include "base/printable.h"
 #include "base/standard_streams.h"
 #include "cli/commands.h"
+#include "cli/daemon_client.h"
 #include "cli/format.h"
 #include "cli/setup/authority.h"
 #include "cli/setup/invitation.h"
 #include "cli/setup/node_files.h"
-#include "config/check.h"
 #include "config/load.h"
 #include "config/print.h"
 
@@ -94,7 +98,26 @@ bool is_watched(const SetupOptions& options) {
   return !options.no_watch && fs::exists(own.parent_path() / "spoor-watch", error);
 }
 
-void start_units(const SetupOptions& options) {
+// The unit of the daemon hides or protects these places, where it has to write .spoor on a drive.
+void write_drop_in(const std::vector<fs::path>& drives) {
+  const auto is_below = [&](std::initializer_list<std::string_view> folders) {
+    return std::ranges::any_of(drives, [&](const fs::path& drive) {
+      return std::ranges::any_of(folders,
+                                 [&](std::string_view folder) { return drive.native().starts_with(folder); });
+    });
+  };
+  std::string settings;
+  if (is_below({"/home", "/root", "/run/user"})) settings += "ProtectHome=false\n";
+  if (is_below({"/tmp", "/var/tmp"})) settings += "PrivateTmp=false\n";
+  if (settings.empty()) return;
+  const fs::path folder = "/etc/systemd/system/spoord.service.d";
+  fs::create_directories(folder);
+  or_fail(install_file(folder / "spoor-setup.conf", "# Made by spoor setup.\n[Service]\n" + settings,
+                       Readers::all));
+  run_program({"systemctl", "daemon-reload"});
+}
+
+void start_units(const SetupOptions& options, const std::vector<fs::path>& drives) {
   std::vector<std::string> units{"spoord.service", "spoor-scan.timer", "spoor-scan.path"};
   if (is_watched(options)) units.insert(units.begin() + 1, "spoor-watch.service");
   const std::string all = fmt::format("{}", fmt::join(units, " "));
@@ -102,6 +125,7 @@ void start_units(const SetupOptions& options) {
     print_text(fmt::format("next: systemctl enable --now {}\n", all));
     return;
   }
+  write_drop_in(drives);
   const auto systemctl = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "systemctl");
     words.insert(words.end(), units.begin(), units.end());
@@ -151,6 +175,8 @@ void ask_for_missing(SetupOptions& options) {
   const std::string peers = ask("Addresses of other nodes, separated by spaces; empty: none", "");
   boost::split(options.peers, peers, boost::is_any_of(" "), boost::token_compress_on);
   std::erase(options.peers, "");
+  if (!options.peers.empty() && options.address.empty())
+    options.address = ask("The IP address of this machine by which they reach it", "");
 }
 
 // ---- the configuration ------------------------------------------------------------------------
@@ -229,14 +255,43 @@ void check_drives(SetupOptions& options) {
 
 // Fails before anything is written or sent, if this node cannot be set up.
 void check_new(SetupOptions& options, const NodeFiles& files) {
-  ask_for_missing(options);
-  if (options.name.empty()) options.name = host_name();
-  check_drives(options);
   if (is_configured(files.config) && !options.force) {
     throw Failure{exit_failed,
                   fmt::format("{} is there: this node has been set up; --force replaces it, and keeps "
                               "it as {}.old",
                               base::printable(files.config.native()), files.config.filename().native())};
+  }
+  ask_for_missing(options);
+  if (options.name.empty()) options.name = host_name();
+  check_drives(options);
+}
+
+// Of a node with TLS.
+void check_reachable(const std::string& address) {
+  if (address.empty()) {
+    throw Failure{
+        exit_usage,
+        "other nodes need an address to reach this one: give --address, an IP address of this machine"};
+  }
+  if (!is_of_network(address) || !is_own_address(address)) {
+    throw Failure{exit_usage,
+                  fmt::format("--address {}: it is not an address of this machine by which others "
+                              "could reach it",
+                              base::printable(address))};
+  }
+}
+
+// A disk that is mounted later would hide what is written now.
+void warn_of_mount_points(const std::vector<fs::path>& drives) {
+  for (const fs::path& drive : drives) {
+    struct stat own{};
+    struct stat above{};
+    if (::stat(drive.c_str(), &own) != 0 || ::stat(drive.parent_path().c_str(), &above) != 0) continue;
+    if (own.st_dev != above.st_dev) continue;
+    print_text(
+        fmt::format("warning    {} is a directory of the file system of {}: if a disk belongs there, "
+                    "mount it, and run this again with --force\n",
+                    base::printable(drive.native()), base::printable(drive.parent_path().native())));
   }
 }
 
@@ -254,7 +309,8 @@ void write_node(const SetupOptions& options, const NodeFiles& files, const order
   or_fail(prepare_drives(config.drives));
   print_text(fmt::format("wrote {}: node '{}', {}\n", files.config.native(), config.node.name,
                          counted(config.drives.size(), "drive")));
-  start_units(options);
+  warn_of_mount_points(config.drives);
+  start_units(options, config.drives);
   if (!is_watched(options)) {
     print_text(
         "nothing marks what changes on these drives yet: install spoor-watch and set \"watch\", or let the "
@@ -266,22 +322,34 @@ void write_node(const SetupOptions& options, const NodeFiles& files, const order
 
 // ---- what the options ask for -----------------------------------------------------------------
 
+// Fails if this node has none, or it cannot issue.
+KeyAndCertificate read_authority(const NodeFiles& files) {
+  if (!fs::exists(files.ca_key)) {
+    throw Failure{exit_usage, fmt::format("{} is not here: run this on the node that made the authority",
+                                          base::printable(files.ca_key.native()))};
+  }
+  KeyAndCertificate authority{read_text(files.ca_key), read_text(files.ca)};
+  or_fail(issue(authority, make_request(make_key()), {"check", "0.0.0.0"}, base::SystemClock().wall_now()));
+  return authority;
+}
+
 void set_up(SetupOptions options, const NodeFiles& files, const GlobalOptions& global) {
   check_new(options, files);
   options.tls = options.tls || !options.peers.empty();
   Common common{options.cluster, {}, nullptr};
+  if (!options.tls && !options.address.empty())
+    throw Failure{exit_usage, "--address has no effect without --tls or --peer"};
   if (options.tls) {
-    if (!base::is_ip_address(options.address))
-      throw Failure{
-          exit_usage,
-          "other nodes need an address to reach this one: give --address, an IP address of this machine"};
+    check_reachable(options.address);
     for (const std::string& peer : options.peers) add_once(common.peers, peer_url(peer));
   }
   const ordered_json json = checked_config(options, files, common, global);
   if (options.tls) {
     // The configuration comes last: it is what says that a node has been set up.
     const auto now = base::SystemClock().wall_now();
-    const KeyAndCertificate authority = make_authority(options.cluster, now);
+    // Another authority would shut out the nodes that have joined.
+    const KeyAndCertificate authority =
+        fs::exists(files.ca_key) ? read_authority(files) : make_authority(options.cluster, now);
     const std::string key = make_key();
     const std::string certificate =
         or_fail(issue(authority, make_request(key), {options.name, options.address}, now));
@@ -302,34 +370,35 @@ const config::Listener& listener_of(const config::Config& config) {
   return *found;
 }
 
-// The answer to a node that joins, for which the configuration of this one then has an address.
+// The answer to a node that joins, which the configuration of this one then lists.
 class Admission {
  public:
-  Admission(const NodeFiles& files, const config::Config& config)
-      : files_(files), config_(config), authority_{read_text(files.ca_key), read_text(files.ca)} {}
+  Admission(const GlobalOptions& global, const NodeFiles& files, const config::Config& config)
+      : global_(global), files_(files), config_(config), authority_(read_authority(files)) {
+    static_cast<void>(peers_of_daemon());  // it has to run
+  }
 
-  base::Result<ordered_json> admit(const ordered_json& request) {
+  base::Result<ordered_json> admit(const ordered_json& request, const std::string& from) {
     const auto text = [&](const char* name) {
       const auto found = request.find(name);
       return found != request.end() && found->is_string() ? found->get<std::string>() : std::string();
     };
     const NodeNames names{text("name"), text("address")};
-    if (!config::is_name(names.name) || names.name == config_.node.name)
-      return refused(fmt::format("its name '{}' is {}", base::printable(names.name),
-                                 names.name == config_.node.name ? "that of this node" : "not a node's"));
-    if (!base::is_ip_address(names.address)) return refused("its address is not an IP address");
+    if (const auto why = why_not(names, from); !why.empty())
+      return base::Error(std::make_error_code(std::errc::invalid_argument), why);
     auto certificate = issue(authority_, text("request"), names, base::SystemClock().wall_now());
     if (!certificate) return certificate.error();
+    name_ = names.name;
+    url_ = url_of(names.address);
     std::vector<std::string> peers;
     for (const auto& peer : config_.peers.static_endpoints) add_once(peers, peer.to_string());
-    const std::string url = url_of(names.address);
-    is_listed_ = std::ranges::find(peers, url) != peers.end();
-    has_others_ = peers.size() > (is_listed_ ? 1U : 0U);
-    add_once(peers, url);
+    has_others_ = peers.size() > (std::ranges::find(peers, url_) != peers.end() ? 1U : 0U);
+    // Before the node has its response: one that never joins is seen to be down, one that is not listed is
+    // not.
+    list(peers);
+    add_once(peers, url_);
     const auto& own = listener_of(config_);
     add_once(peers, url_of(own.address, own.port));
-    name_ = names.name;
-    url_ = url;
     const ordered_json all = ordered_json::parse(config::to_json_text(config_));
     return ordered_json{{"certificate", *certificate},
                         {"authority", authority_.certificate},
@@ -340,24 +409,53 @@ class Admission {
 
   void finish() const {
     print_text(fmt::format("'{}' ({}) has joined\n", name_, url_));
-    if (is_listed_) return;
-    or_fail(edit_config(files_.config, fmt::format("\"{}\" to peers.static", url_),
-                        [&](ordered_json& json) { json["peers"]["static"].push_back(url_); }));
-    reload_daemon();
+    if (!is_new_) return;
     if (has_others_) print_text(fmt::format("on each other node: spoor setup --add-peer {}\n", url_));
+    or_fail(listed_);
+    reload_daemon();
   }
 
  private:
-  static base::Error refused(const std::string& why) {
-    return {std::make_error_code(std::errc::invalid_argument), why};
+  ordered_json peers_of_daemon() const {
+    auto daemon = or_fail(DaemonClient::create(global_), exit_usage);
+    return or_fail(daemon.exchange("GET", "/v1/status")).at("peers");
   }
 
+  // Why a node may not have these names; empty: it may. A node that is known may renew its certificate.
+  std::string why_not(const NodeNames& names, const std::string& from) const {
+    const std::string shown = base::printable(names.name);
+    if (boost::iequals(names.name, config_.node.name))
+      return fmt::format("'{}' is the name of this node", shown);
+    if (!is_of_network(names.address) || names.address == listener_of(config_).address)
+      return fmt::format("{} is not an address of another machine", base::printable(names.address));
+    for (const auto& peer : peers_of_daemon()) {
+      if (!boost::iequals(text_or(peer.at("name"), ""), names.name)) continue;
+      const std::string url = text_or(peer.at("url"), "");
+      const auto known = base::parse_endpoint(url);
+      if (known && known->host == names.address && from == names.address) continue;
+      return fmt::format("'{}' is the name of the node at {}", shown, base::printable(url));
+    }
+    return {};
+  }
+
+  void list(const std::vector<std::string>& peers) {
+    is_new_ = std::ranges::find(peers, url_) == peers.end();
+    if (!is_new_) return;
+    listed_ =
+        edit_config(files_.config, fmt::format("\"{}\" to peers.static", url_), [&](ordered_json& json) {
+          ordered_json& urls = json["peers"]["static"];
+          if (std::find(urls.begin(), urls.end(), url_) == urls.end()) urls.push_back(url_);
+        });
+  }
+
+  const GlobalOptions& global_;
   const NodeFiles& files_;
   const config::Config& config_;
   const KeyAndCertificate authority_;
   std::string name_;
   std::string url_;
-  bool is_listed_ = false;
+  base::Result<> listed_;
+  bool is_new_ = false;
   bool has_others_ = false;
 };
 
@@ -368,7 +466,7 @@ void invite_node(const SetupOptions& options, const NodeFiles& files, const Glob
                         .certificate = own.tls->certificate,
                         .key = own.tls->key,
                         .token = make_join_token(or_fail(fingerprint_of(read_text(own.tls->certificate))))};
-  Admission admission(files, config);
+  Admission admission(global, files, config);
   const InvitationCalls calls{
       .listening =
           [&](std::uint16_t) {
@@ -378,7 +476,8 @@ void invite_node(const SetupOptions& options, const NodeFiles& files, const Glob
                 human_duration(invitation.time_max), invitation.address, to_text(invitation.token)));
             base::flush_standard_output();
           },
-      .admit = [&](const ordered_json& request) { return admission.admit(request); },
+      .admit = [&](const ordered_json& request,
+                   const std::string& from) { return admission.admit(request, from); },
       .refused = [](const std::string& from,
                     const std::string& why) { print_error(fmt::format("refused {}: {}", from, why)); }};
   or_fail(invite(invitation, calls));
@@ -397,6 +496,7 @@ ordered_json request_certificate(SetupOptions& options, const std::string& key) 
     options.token = ask("Token of spoor setup --invite", "");
   const JoinToken token = or_fail(parse_join_token(options.token), exit_usage);
   const auto [host, port] = host_and_port(options.join);
+  if (!options.address.empty()) check_reachable(options.address);
   return or_fail(join(host, port, token, [&](const std::string& own_address) {
     if (options.address.empty()) options.address = own_address;
     return ordered_json{{"name", options.name}, {"address", options.address}, {"request", make_request(key)}};
@@ -430,7 +530,7 @@ void renew(SetupOptions options, const NodeFiles& files, const GlobalOptions& gl
   if (!options.join.empty()) {
     install_certificate(files, key, request_certificate(options, key));
   } else {
-    const KeyAndCertificate authority{read_text(files.ca_key), read_text(files.ca)};
+    const KeyAndCertificate authority = read_authority(files);
     install_certificate(
         files, key,
         {{"authority", authority.certificate},
@@ -451,32 +551,46 @@ void add_peer(const std::string& peer, const NodeFiles& files) {
 }
 
 // Prints the new token, of which the configuration has the hash.
-void add_token(const std::string& name_and_role, const NodeFiles& files) {
+void add_token(const std::string& name_and_role, const NodeFiles& files, const GlobalOptions& global) {
   const auto colon = name_and_role.find(':');
   if (colon == std::string::npos)
     throw Failure{exit_usage, "--add-token: expected NAME:ROLE, such as page:read; see spoor-setup(1)"};
+  const std::string name = name_and_role.substr(0, colon);
+  const auto known = or_fail(global.load_config(), exit_usage).auth.tokens;
+  if (std::ranges::find(known, name, &config::Token::name) != known.end()) {
+    throw Failure{exit_usage,
+                  fmt::format("there is a token '{}': remove it from auth.tokens, or give another name",
+                              base::printable(name))};
+  }
   std::array<unsigned char, token_bytes> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw std::bad_alloc();
   const std::string token = fmt::format("{:02x}", fmt::join(bytes, ""));
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  const ordered_json entry = {{"name", name_and_role.substr(0, colon)},
+  const ordered_json entry = {{"name", name},
                               {"role", name_and_role.substr(colon + 1)},
                               {"sha256", fmt::format("{:02x}", fmt::join(digest, ""))}};
-  or_fail(edit_config(files.config, entry.dump() + " to auth.tokens",
+  or_fail(edit_config(files.config, fmt::format("{} to auth.tokens, for the token {},", entry.dump(), token),
                       [&](ordered_json& json) { json["auth"]["tokens"].push_back(entry); }),
           exit_usage);
+  if (known.empty()) print_error("from now on, clients at a loopback address need a token, also to mark");
   reload_daemon();
   print_text(token + '\n');
 }
 
 void run_setup(const SetupOptions& options, const GlobalOptions& global) {
-  const NodeFiles files(global.config_file.value_or(fs::path(config::default_file)));
+  const NodeFiles files(fs::absolute(global.config_file.value_or(fs::path(config::default_file))));
+  std::error_code error;
+  fs::create_directories(files.config.parent_path(), error);
+  if (::access(files.config.parent_path().c_str(), W_OK) != 0) {
+    throw Failure{exit_failed, fmt::format("cannot write to {}: run this as root",
+                                           base::printable(files.config.parent_path().native()))};
+  }
   if (options.renew) return renew(options, files, global);
   if (options.invite) return invite_node(options, files, global);
   if (!options.join.empty()) return join_cluster(options, files, global);
   if (!options.add_peer.empty()) return add_peer(options.add_peer, files);
-  if (!options.add_token.empty()) return add_token(options.add_token, files);
+  if (!options.add_token.empty()) return add_token(options.add_token, files, global);
   set_up(options, files, global);
 }
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <limits>
 #include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "config/problem.h"
 
 namespace spoor::config {
@@ -94,9 +96,16 @@ base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 }
 
 base::Result<base::WallTime> parse_since(std::string_view text, base::WallTime now) {
+  constexpr std::chrono::minutes clock_tolerance{5};  // of a client on another machine
   constexpr std::string_view midnight = "T00:00:00Z";
   for (const std::string& written : {std::string(text), std::string(text).append(midnight)}) {
-    if (const auto time = base::parse_iso_time(written)) return *time;
+    const auto time = base::parse_iso_time(written);
+    if (!time) continue;
+    if (*time > now + clock_tolerance) {
+      return base::Error(std::make_error_code(std::errc::invalid_argument),
+                         fmt::format("{} is in the future: it is {}", in_quotes(text), base::iso_time(now)));
+    }
+    return *time;
   }
   const auto ago = parse_duration(text == "yesterday" ? "24h" : text);
   if (!ago) {

@@ -123,6 +123,13 @@ KeyAndCertificate make_authority(const std::string& cluster, base::WallTime now)
   return {to_pem(key.get()), sign(made.get(), made.get(), key.get())};
 }
 
+bool is_label(std::string_view name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  constexpr std::size_t bytes_max = 63;
+  return !name.empty() && name.size() <= bytes_max && !name.starts_with('-') &&
+         name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
 std::string make_key() { return to_pem(Key(check(EVP_EC_gen("P-256"))).get()); }
 
 std::string make_request(const std::string& key_text) {
@@ -135,6 +142,8 @@ std::string make_request(const std::string& key_text) {
 
 base::Result<std::string> issue(const KeyAndCertificate& authority, const std::string& request_text,
                                 const NodeNames& names, base::WallTime now) {
+  if (!is_label(names.name))
+    return refused("with TLS the name of a node has letters, digits, '-' and '_', and no '.'");
   const Key authority_key = key_from(authority.key);
   const Certificate issuer = certificate_from(authority.certificate);
   if (!authority_key || !issuer || X509_check_private_key(issuer.get(), authority_key.get()) != 1)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,13 +27,18 @@ std::string make_key();
 // A request for a certificate of the key (PKCS #10, in PEM), which proves that the sender has it.
 std::string make_request(const std::string& key);
 
+// Whether it can be the first label of a DNS name, which identifies the node: in "a.b.spoor.internal" that
+// would be "a", the name of another one.
+bool is_label(std::string_view name);
+
 struct NodeNames {
-  std::string name;     // node.name, as the configuration allows it
+  std::string name;     // node.name, a label
   std::string address;  // an IP address
 };
 
 // The certificate that the request asks for, for two years from now on, for `names` and nothing else: what
-// the request says about itself is ignored. Fails if the request is not one, or not signed by its key.
+// the request says about itself is ignored. Fails if the request is not one or not signed by its key, or the
+// name is not a label.
 base::Result<std::string> issue(const KeyAndCertificate& authority, const std::string& request,
                                 const NodeNames& names, base::WallTime now);
 

@@ -41,8 +41,8 @@ using tcp = asio::ip::tcp;
 using Stream = ssl::stream<boost::beast::tcp_stream>;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::seconds session_max{30};
-constexpr std::size_t sessions_max = 16;
+constexpr std::chrono::seconds session_max{10};
+constexpr std::size_t sessions_max = 256;
 constexpr std::size_t secret_bytes = 16;
 constexpr std::size_t fingerprint_bytes = 32;
 constexpr std::size_t json_levels_max = 8;
@@ -135,20 +135,20 @@ class Inviter {
     const std::string from = socket.remote_endpoint(error).address().to_string();
     const auto stream = std::make_unique<Stream>(boost::beast::tcp_stream(std::move(socket)), tls_);
     stream->next_layer().expires_after(session_max);
-    const std::string why = co_await respond(*stream);
+    const std::string why = co_await respond(*stream, from);
     --sessions_;
     if (why.empty()) context_.stop();
     if (!why.empty()) calls_.refused(from, why);
   }
 
   // Returns why the node has not joined; empty: it has.
-  asio::awaitable<std::string> respond(Stream& stream) {
+  asio::awaitable<std::string> respond(Stream& stream, const std::string& from) {
     const auto [error] = co_await stream.async_handshake(Stream::server, as_result);
     if (error) co_return fmt::format("no TLS: {}", error.message());
     const auto line = co_await read_line(stream);
     const auto request = line ? parse_line(*line) : std::nullopt;
     if (!request) co_return "it sent no request to join";
-    const auto response = admit(*request);
+    const auto response = admit(*request, from);
     const std::string text =
         response ? response->dump() : ordered_json{{"error", response.error().message}}.dump();
     const error_code lost = co_await write_line(stream, text);
@@ -158,13 +158,13 @@ class Inviter {
     co_return "";
   }
 
-  base::Result<ordered_json> admit(const ordered_json& request) const {
+  base::Result<ordered_json> admit(const ordered_json& request, const std::string& from) const {
     const auto secret = base::from_base64(member(request, "secret"));
     const std::string& own = invitation_.token.secret;
     if (!secret || secret->size() != own.size() || CRYPTO_memcmp(secret->data(), own.data(), own.size()) != 0)
       return invalid("it has another token");
     if (is_done_) return invalid("the token has been used");
-    return calls_.admit(request);
+    return calls_.admit(request, from);
   }
 
   const Invitation& invitation_;
@@ -239,6 +239,23 @@ base::Result<JoinToken> parse_join_token(const std::string& text) {
   if (!bytes || bytes->size() != secret_bytes + fingerprint_bytes)
     return invalid("the token is not one: expected the 64 characters that 'spoor setup --invite' prints");
   return JoinToken{bytes->substr(0, secret_bytes), bytes->substr(secret_bytes)};
+}
+
+bool is_of_network(const std::string& text) {
+  error_code error;
+  const auto address = asio::ip::make_address(text, error);
+  if (error || address.is_loopback() || address.is_unspecified() || address.is_multicast()) return false;
+  return !address.is_v6() || !address.to_v6().is_link_local();
+}
+
+bool is_own_address(const std::string& text) {
+  error_code error;
+  const tcp::endpoint at(asio::ip::make_address(text, error), 0);
+  asio::io_context context(1);
+  tcp::acceptor acceptor(context);
+  if (!error) acceptor.open(at.protocol(), error);
+  if (!error) acceptor.bind(at, error);
+  return !error;
 }
 
 base::Result<> invite(const Invitation& invitation, const InvitationCalls& calls) {

@@ -47,14 +47,19 @@ struct Invitation {
 struct InvitationCalls {
   // The port on which it waits.
   std::function<void(std::uint16_t port)> listening;
-  // The response to the request of a node that has the token; its error is sent instead.
-  std::function<base::Result<nlohmann::ordered_json>(const nlohmann::ordered_json&)> admit;
+  // The response to the request of a node that has the token, and its address; its error is sent instead.
+  std::function<base::Result<nlohmann::ordered_json>(const nlohmann::ordered_json&, const std::string& from)>
+      admit;
   // A connection that did not lead to a response, and why.
   std::function<void(const std::string& from, const std::string& why)> refused;
 };
 
-// Waits until a node that has the token has its response; an error leaves the invitation open. Serves 16
-// connections at a time, for 30 s each. Fails with std::errc::timed_out after `time_max`.
+// Whether other machines can reach a machine by this IP address; whether it is one of this machine.
+bool is_of_network(const std::string& address);
+bool is_own_address(const std::string& address);
+
+// Waits until a node that has the token has its response; an error leaves the invitation open. Serves 256
+// connections at a time, for 10 s each. Fails with std::errc::timed_out after `time_max`.
 base::Result<> invite(const Invitation& invitation, const InvitationCalls& calls);
 
 // Sends the request that `make_request` returns for the address by which this node reaches the other. Returns

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <string>
 
 #include "tests/support/temp_directory.h"
 
@@ -27,6 +30,20 @@ TEST(FileTimeClockTest, FileWrittenLater_HasNoEarlierMtime) {
     std::ofstream(directory / "file") << i;
     ASSERT_LE(before, mtime_of(directory / "file"));
   }
+}
+
+// fmt 9 prints the local time of a time_point.
+TEST(IsoTimeTest, IsUtcInAnyTimeZone) {
+  const char* const before = std::getenv("TZ");
+  const std::string kept = before == nullptr ? "" : before;
+  for (const char* zone : {"UTC", "NPT-5:45", "PST8PDT"}) {
+    ::setenv("TZ", zone, 1);
+    ::tzset();
+    EXPECT_EQ(iso_time(WallTime(std::chrono::seconds(1'764'428'400))), "2025-11-29T15:00:00Z") << zone;
+    EXPECT_EQ(parse_iso_time("2025-11-29T15:00:00Z"), WallTime(std::chrono::seconds(1'764'428'400))) << zone;
+  }
+  before == nullptr ? ::unsetenv("TZ") : ::setenv("TZ", kept.c_str(), 1);
+  ::tzset();
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ void expect_problem(const Problem& problem, const std::string& check, Severity s
 TEST(DoctorChecksTest, HealthyNode_HasNoProblem) {
   const Examination examination = examine(healthy());
   EXPECT_EQ(examination_text(examination), "no problem found\n");
-  EXPECT_EQ(examination.checks.size(), 23U);
+  EXPECT_EQ(examination.checks.size(), 24U);
 }
 
 TEST(DoctorChecksTest, Configuration_OverlapOrUnusableSecret_IsAnError) {
@@ -293,7 +293,7 @@ TEST(DoctorChecksTest, Drive_MissingOrForeign_NamesTheCommand) {
     facts.drives[0]->match = DriveMatch::foreign;
   });
   expect_problem(foreign, "drives", Severity::error, "identity of another drive: the disk is not mounted",
-                 "spoor drives accept '/mnt/disk 1'  # if it was replaced; if it is not mounted");
+                 "spoor drives accept '/mnt/disk 1'  # ONLY if this directory replaces it");
   const auto swapped = problem_after([&](Facts& facts) {
     fail(facts);
     facts.drives[0]->match = DriveMatch::foreign;
@@ -365,7 +365,7 @@ TEST(DoctorChecksTest, Daemon_NotAllowedToAsk_IsNoProblem) {
   facts.daemon.status.error = "Permission denied";
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text, HasSubstr("not checked: daemon: unix:/s: Permission denied; run it as root"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 10 of 23 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 10 of 24 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, Daemon_OfAnotherNode_IsAnError) {
@@ -379,7 +379,7 @@ TEST(DoctorChecksTest, StatusOfAnotherForm_IsNotChecked) {
   const std::string text = examination_text(examine(facts));
   EXPECT_THAT(text,
               HasSubstr("not checked: journal, snapshot: the daemon's response is not of the expected form"));
-  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 23 checks did not run\n"));
+  EXPECT_THAT(text, testing::EndsWith("no problem found, but 2 of 24 checks did not run\n"));
 }
 
 TEST(DoctorChecksTest, NotReady_ReasonsThatOtherChecksReport_AreNotRepeated) {
@@ -583,6 +583,33 @@ TEST(DoctorChecksTest, PeerOfAPeer_ThatIsNoneOfThisNode_IsAWarning) {
                  "n3, a peer of n2 (http://10.0.0.2:7420), is none of this node",
                  "setup --add-peer http://10.0.0.3:7420");
   expect_silence_after(with_peers({{"n1", "http://10.0.0.1:7420"}, {"n2", "http://other:7420"}}));
+}
+
+TEST(DoctorChecksTest, NoMarksForDrivesThatAreNotWatched_IsAWarning) {
+  const auto unwatched = [](Facts& facts) {
+    facts.config.watch.all_drives = false;
+    status(facts)["watch"] = nullptr;
+    status(facts)["marks"] = {{"accepted", 0}};
+    status(facts)["uptime_s"] = 1000.0;
+    facts.peers[0].accepted = 0;
+  };
+  expect_problem(problem_after(unwatched), "marks", Severity::warning, "nothing has marked a change",
+                 "spoor-watch");
+  for (const auto& change :
+       std::vector<std::function<void(Facts&)>>{[](Facts& facts) { status(facts)["marks"]["accepted"] = 1; },
+                                                [](Facts& facts) { facts.peers[0].accepted = 1; },
+                                                [](Facts& facts) { facts.peers[0].accepted.reset(); },
+                                                [](Facts& facts) { status(facts)["uptime_s"] = 800.0; }}) {
+    expect_silence_after([&](Facts& facts) {
+      unwatched(facts);
+      change(facts);
+    });
+  }
+}
+
+TEST(DoctorChecksTest, ConfigurationOfThePackage_IsAnError) {
+  const auto problem = problem_after([](Facts& facts) { facts.is_set_up = false; });
+  expect_problem(problem, "configuration", Severity::error, "this node is not set up", "spoor setup");
 }
 
 TEST(DoctorChecksTest, Rules_OfAPeerOrOfTheDaemon_Other_IsAnError) {

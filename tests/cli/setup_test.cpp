@@ -57,13 +57,13 @@ class SetupTest : public testing::Test {
 class AuthorityTest : public SetupTest {};
 
 TEST_F(AuthorityTest, Certificate_IsForTheNodeAsServerAndClientAlone) {
-  const auto certificate = issue(authority_, make_request(key_), {"node-1.a_b", "10.0.0.1"}, now_);
+  const auto certificate = issue(authority_, make_request(key_), {"node-1_b", "10.0.0.1"}, now_);
   ASSERT_TRUE(certificate);
   const std::string ca = write("ca.pem", authority_.certificate);
   const std::string file = write("node.pem", *certificate);
   for (const std::string purpose : {"sslserver", "sslclient"}) {
     EXPECT_THAT(openssl({"verify", "-x509_strict", "-CAfile", ca, "-purpose", purpose, "-verify_hostname",
-                         "node-1.a_b.spoor.internal", "-verify_ip", "10.0.0.1", file}),
+                         "node-1_b.spoor.internal", "-verify_ip", "10.0.0.1", file}),
                 HasSubstr("node.pem: OK"));
   }
   EXPECT_THAT(openssl({"verify", "-CAfile", ca, "-verify_ip", "10.0.0.2", file}),
@@ -93,6 +93,13 @@ TEST_F(AuthorityTest, RequestThatItsKeyHasNotSigned_IsRefused) {
   EXPECT_FALSE(issue({key_, authority_.certificate}, request, {"node1", "10.0.0.1"}, now_));
 }
 
+// The first label of a certificate's name identifies a node.
+TEST_F(AuthorityTest, NameThatIsNoLabel_IsRefused) {
+  for (const std::string& name : {std::string("node1.b"), std::string("."), std::string("-x"), std::string(),
+                                  std::string(64, 'x'), std::string("a,DNS:b"), std::string("a\nb")})
+    EXPECT_FALSE(issue(authority_, make_request(key_), {name, "10.0.0.1"}, now_)) << name;
+}
+
 class InvitationTest : public SetupTest {
  protected:
   InvitationTest() {
@@ -105,15 +112,15 @@ class InvitationTest : public SetupTest {
   }
 
   // Invites on a thread; returns the port.
-  std::uint16_t start(std::function<base::Result<ordered_json>(const ordered_json&)> admit) {
+  std::uint16_t start(const std::function<base::Result<ordered_json>(const ordered_json&)>& admit) {
     std::promise<std::uint16_t> listening;
     auto port = listening.get_future();
-    inviting_ = std::async(
-        std::launch::async, [this, admit = std::move(admit), listening = std::move(listening)]() mutable {
-          return invite(invitation_, {.listening = [&](std::uint16_t at) { listening.set_value(at); },
-                                      .admit = admit,
-                                      .refused = [](const std::string&, const std::string&) {}});
-        });
+    inviting_ = std::async(std::launch::async, [this, admit, listening = std::move(listening)]() mutable {
+      return invite(invitation_,
+                    {.listening = [&](std::uint16_t at) { listening.set_value(at); },
+                     .admit = [&](const ordered_json& request, const std::string&) { return admit(request); },
+                     .refused = [](const std::string&, const std::string&) {}});
+    });
     return port.get();
   }
 
@@ -167,6 +174,14 @@ TEST_F(InvitationTest, RefusedNode_LearnsWhyAndMayTryAgain) {
   EXPECT_THAT(join_with(port, invitation_.token).error().message, HasSubstr("no such name"));
   EXPECT_TRUE(join_with(port, invitation_.token));
   EXPECT_TRUE(inviting_.get());
+}
+
+TEST(AddressTest, OfAnotherMachineOrOfNone_IsNotOwn) {
+  for (const char* address : {"127.0.0.1", "::1", "0.0.0.0", "fe80::1", "224.0.0.1", "node1", ""})
+    EXPECT_FALSE(is_of_network(address)) << address;
+  EXPECT_TRUE(is_of_network("10.0.0.1"));
+  EXPECT_TRUE(is_own_address("127.0.0.1"));
+  EXPECT_FALSE(is_own_address("192.0.2.1"));  // RFC 5737
 }
 
 TEST_F(InvitationTest, ConnectionsThatAreNotOfNodes_DoNotEndIt) {

@@ -132,7 +132,7 @@ class DoctorClusterTest : public DoctorTest {
 TEST_F(DoctorTest, HealthyNode_IsSilent) {
   doctor_.expect_silence(node());
   const json examination = doctor_.examine(node());
-  EXPECT_EQ(examination["checks"].size(), 23U);
+  EXPECT_EQ(examination["checks"].size(), 24U);
   EXPECT_EQ(examination["not_checked"], json::array());
 }
 
@@ -325,7 +325,7 @@ TEST_F(DoctorTest, OtherUser_ChecksWhatItCan) {
   EXPECT_EQ(result.code, 3) << result.err;
   EXPECT_THAT(result.out, HasSubstr("not checked: daemon: unix:"));
   EXPECT_THAT(result.out, HasSubstr("not checked: permissions: "));
-  EXPECT_THAT(result.out, testing::EndsWith("\nno problem found, but 10 of 23 checks did not run\n"));
+  EXPECT_THAT(result.out, testing::EndsWith("\nno problem found, but 10 of 24 checks did not run\n"));
 }
 
 TEST_F(DoctorClusterTest, PeerDownOrHanging_IsReported) {

@@ -104,6 +104,7 @@ TEST(UnitsTest, Since_IsADurationBackOrATime) {
   EXPECT_EQ(parse_since("9223372036854775807ms", now).value(), base::WallTime()) << "clamped";
   EXPECT_EQ(parse_since("yesterday", now).value(), now - std::chrono::hours(24));
   EXPECT_EQ(parse_since("1970-01-02", now).value(), base::WallTime(std::chrono::hours(24)));
+  EXPECT_FALSE(parse_since("2030-01-01", now));
   for (const char* const text : {"", "24", "tomorrow", "-1h", "1970-13-01", "1970-01-1"})
     EXPECT_FALSE(parse_since(text, now)) << text;
 }
