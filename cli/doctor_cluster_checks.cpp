@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 constexpr seconds clock_tolerance{5};    // of times on this node
 constexpr seconds clock_difference{10};  // between nodes
+constexpr std::size_t missing_max = 10;  // a hostile peer may make up any number
 
 // For messages: "n1 (http://10.0.0.1:7420)".
 std::string name_of(const PeerFacts& peer) {
@@ -108,10 +109,12 @@ void check_members(const Facts& facts, Findings& findings) {
       missing;  // by node: its URL, and where it is a peer
   for (const PeerFacts& peer : peers) {
     for (const auto& [node, url] : peer.peers) {
-      const bool is_known = node.empty() || node == facts.config.node.name ||
+      const auto endpoint = base::parse_endpoint(url);
+      const bool may_be_listed = endpoint && (endpoint->is_tls || !facts.config.peers.tls);
+      const bool is_known = node.empty() || node == facts.config.node.name || !may_be_listed ||
                             url.starts_with("unix:") ||  // of that machine alone
                             std::ranges::find(peers, node, &PeerFacts::node) != peers.end();
-      if (!is_known) missing.try_emplace(node, url, name_of(peer));
+      if (!is_known && missing.size() < missing_max) missing.try_emplace(node, url, name_of(peer));
     }
   }
   for (const auto& [node, place] : missing) {

@@ -84,7 +84,6 @@ std::vector<PeerFacts> peers_in(const ordered_json& status) {
   return peers;
 }
 
-// Without the daemon's list, the peers of the configuration.
 // Of the status of another node, which may be of any form.
 std::map<std::string, std::string> responding_peers(const ordered_json& status) {
   std::map<std::string, std::string> found;
@@ -107,6 +106,7 @@ std::optional<std::uint64_t> accepted_marks(const ordered_json& status) {
   return accepted->get<std::uint64_t>();
 }
 
+// Without the daemon's list, the peers of the configuration.
 std::vector<PeerFacts> configured_peers(const Facts& facts) {
   std::vector<PeerFacts> peers;
   peers.reserve(facts.config.peers.static_endpoints.size());

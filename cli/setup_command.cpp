@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -82,10 +81,13 @@ bool run_program(std::vector<std::string> words) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-bool has_systemd() { return fs::exists("/run/systemd/system") && ::geteuid() == 0; }
+// The units have the default configuration.
+bool has_units(const NodeFiles& files) {
+  return files.config == config::default_file && fs::exists("/run/systemd/system") && ::geteuid() == 0;
+}
 
-void reload_daemon() {
-  if (has_systemd() && run_program({"systemctl", "is-active", "--quiet", "spoord.service"})) {
+void reload_daemon(const NodeFiles& files) {
+  if (has_units(files) && run_program({"systemctl", "is-active", "--quiet", "spoord.service"})) {
     if (run_program({"systemctl", "reload", "spoord.service"})) return;
   }
   print_text("next, if the daemon runs: systemctl reload spoord\n");
@@ -117,11 +119,11 @@ void write_drop_in(const std::vector<fs::path>& drives) {
   run_program({"systemctl", "daemon-reload"});
 }
 
-void start_units(const SetupOptions& options, const std::vector<fs::path>& drives) {
+void start_units(const SetupOptions& options, const NodeFiles& files, const std::vector<fs::path>& drives) {
   std::vector<std::string> units{"spoord.service", "spoor-scan.timer", "spoor-scan.path"};
   if (is_watched(options)) units.insert(units.begin() + 1, "spoor-watch.service");
   const std::string all = fmt::format("{}", fmt::join(units, " "));
-  if (options.no_start || !has_systemd()) {
+  if (options.no_start || !has_units(files)) {
     print_text(fmt::format("next: systemctl enable --now {}\n", all));
     return;
   }
@@ -211,8 +213,9 @@ ordered_json make_config(const SetupOptions& options, const NodeFiles& files, co
   if (options.tls) {
     ordered_json listen = ordered_json::array({{{"unix", socket_path}}});
     ordered_json tls = {{"certificate", files.certificate.native()},
-                        {"key", files.key.native()},
+                        {"key", files.certificate.native()},
                         {"client_ca", files.ca.native()}};
+    listen.push_back({{"address", "127.0.0.1"}, {"port", base::spoor_port}});
     listen.push_back({{"address", options.address}, {"port", base::spoor_port}, {"tls", tls}});
     json["listen"] = listen;
     tls.erase("client_ca");
@@ -264,6 +267,7 @@ void check_new(SetupOptions& options, const NodeFiles& files) {
   ask_for_missing(options);
   if (options.name.empty()) options.name = host_name();
   check_drives(options);
+  or_fail(prepare_drives({options.drives.begin(), options.drives.end()}));
 }
 
 // Of a node with TLS.
@@ -306,11 +310,10 @@ ordered_json checked_config(const SetupOptions& options, const NodeFiles& files,
 
 void write_node(const SetupOptions& options, const NodeFiles& files, const ordered_json& json) {
   const auto config = or_fail(write_config(files.config, json), exit_usage);
-  or_fail(prepare_drives(config.drives));
   print_text(fmt::format("wrote {}: node '{}', {}\n", files.config.native(), config.node.name,
                          counted(config.drives.size(), "drive")));
   warn_of_mount_points(config.drives);
-  start_units(options, config.drives);
+  start_units(options, files, config.drives);
   if (!is_watched(options)) {
     print_text(
         "nothing marks what changes on these drives yet: install spoor-watch and set \"watch\", or let the "
@@ -333,6 +336,12 @@ KeyAndCertificate read_authority(const NodeFiles& files) {
   return authority;
 }
 
+void install_certificate(const NodeFiles& files, const std::string& key, const ordered_json& response) {
+  or_fail(install_file(files.ca, response.at("authority").get<std::string>(), Readers::all));
+  or_fail(
+      install_file(files.certificate, response.at("certificate").get<std::string>() + key, Readers::daemon));
+}
+
 void set_up(SetupOptions options, const NodeFiles& files, const GlobalOptions& global) {
   check_new(options, files);
   options.tls = options.tls || !options.peers.empty();
@@ -344,6 +353,7 @@ void set_up(SetupOptions options, const NodeFiles& files, const GlobalOptions& g
     for (const std::string& peer : options.peers) add_once(common.peers, peer_url(peer));
   }
   const ordered_json json = checked_config(options, files, common, global);
+  options.name = json.at("node").at("name").get<std::string>();
   if (options.tls) {
     // The configuration comes last: it is what says that a node has been set up.
     const auto now = base::SystemClock().wall_now();
@@ -354,9 +364,7 @@ void set_up(SetupOptions options, const NodeFiles& files, const GlobalOptions& g
     const std::string certificate =
         or_fail(issue(authority, make_request(key), {options.name, options.address}, now));
     or_fail(install_file(files.ca_key, authority.key, Readers::root));
-    or_fail(install_file(files.ca, authority.certificate, Readers::all));
-    or_fail(install_file(files.key, key, Readers::daemon));
-    or_fail(install_file(files.certificate, certificate, Readers::all));
+    install_certificate(files, key, {{"authority", authority.certificate}, {"certificate", certificate}});
   }
   write_node(options, files, json);
   if (options.tls) print_text("for each other node: spoor setup --invite\n");
@@ -373,8 +381,13 @@ const config::Listener& listener_of(const config::Config& config) {
 // The answer to a node that joins, which the configuration of this one then lists.
 class Admission {
  public:
-  Admission(const GlobalOptions& global, const NodeFiles& files, const config::Config& config)
-      : global_(global), files_(files), config_(config), authority_(read_authority(files)) {
+  Admission(const GlobalOptions& global, const NodeFiles& files, const config::Config& config,
+            std::string address)
+      : global_(global),
+        files_(files),
+        config_(config),
+        address_(std::move(address)),
+        authority_(read_authority(files)) {
     static_cast<void>(peers_of_daemon());  // it has to run
   }
 
@@ -397,8 +410,7 @@ class Admission {
     // not.
     list(peers);
     add_once(peers, url_);
-    const auto& own = listener_of(config_);
-    add_once(peers, url_of(own.address, own.port));
+    add_once(peers, url_of(address_, listener_of(config_).port));
     const ordered_json all = ordered_json::parse(config::to_json_text(config_));
     return ordered_json{{"certificate", *certificate},
                         {"authority", authority_.certificate},
@@ -412,7 +424,7 @@ class Admission {
     if (!is_new_) return;
     if (has_others_) print_text(fmt::format("on each other node: spoor setup --add-peer {}\n", url_));
     or_fail(listed_);
-    reload_daemon();
+    reload_daemon(files_);
   }
 
  private:
@@ -426,7 +438,7 @@ class Admission {
     const std::string shown = base::printable(names.name);
     if (boost::iequals(names.name, config_.node.name))
       return fmt::format("'{}' is the name of this node", shown);
-    if (!is_of_network(names.address) || names.address == listener_of(config_).address)
+    if (!is_of_network(names.address) || names.address == address_)
       return fmt::format("{} is not an address of another machine", base::printable(names.address));
     for (const auto& peer : peers_of_daemon()) {
       if (!boost::iequals(text_or(peer.at("name"), ""), names.name)) continue;
@@ -451,6 +463,7 @@ class Admission {
   const GlobalOptions& global_;
   const NodeFiles& files_;
   const config::Config& config_;
+  const std::string address_;
   const KeyAndCertificate authority_;
   std::string name_;
   std::string url_;
@@ -466,13 +479,16 @@ void invite_node(const SetupOptions& options, const NodeFiles& files, const Glob
                         .certificate = own.tls->certificate,
                         .key = own.tls->key,
                         .token = make_join_token(or_fail(fingerprint_of(read_text(own.tls->certificate))))};
-  Admission admission(global, files, config);
+  if (!is_of_network(invitation.address))
+    throw Failure{exit_usage, "give --address, the IP address by which other machines reach this one"};
+  Admission admission(global, files, config, invitation.address);
   const InvitationCalls calls{
       .listening =
           [&](std::uint16_t) {
             print_text(fmt::format(
                 "on the new node, within {}, with the directories of its data:\n"
-                "  spoor setup --join {} --token {} --drive DIRECTORY\n",
+                "  spoor setup --join {} --drive DIRECTORY\n"
+                "which asks for this token, for one use:\n  {}\n",
                 human_duration(invitation.time_max), invitation.address, to_text(invitation.token)));
             base::flush_standard_output();
           },
@@ -492,8 +508,7 @@ std::pair<std::string, std::uint16_t> host_and_port(const std::string& text) {
 
 // A new certificate for this node, of a node that invites it.
 ordered_json request_certificate(SetupOptions& options, const std::string& key) {
-  if (options.token.empty() && ::isatty(STDIN_FILENO) == 1)
-    options.token = ask("Token of spoor setup --invite", "");
+  if (options.token.empty()) options.token = ask("Token of spoor setup --invite", "");
   const JoinToken token = or_fail(parse_join_token(options.token), exit_usage);
   const auto [host, port] = host_and_port(options.join);
   if (!options.address.empty()) check_reachable(options.address);
@@ -503,15 +518,10 @@ ordered_json request_certificate(SetupOptions& options, const std::string& key) 
   }));
 }
 
-void install_certificate(const NodeFiles& files, const std::string& key, const ordered_json& response) {
-  or_fail(install_file(files.ca, response.at("authority").get<std::string>(), Readers::all));
-  or_fail(install_file(files.key, key, Readers::daemon));
-  or_fail(install_file(files.certificate, response.at("certificate").get<std::string>(), Readers::all));
-}
-
 void join_cluster(SetupOptions options, const NodeFiles& files, const GlobalOptions& global) {
   check_new(options, files);
-  checked_config(options, files, {options.cluster, {}, nullptr}, global);
+  const ordered_json planned = checked_config(options, files, {options.cluster, {}, nullptr}, global);
+  options.name = planned.at("node").at("name").get<std::string>();
   const std::string key = make_key();
   const ordered_json response = request_certificate(options, key);
   const Common common{response.at("cluster").get<std::string>(),
@@ -524,21 +534,31 @@ void join_cluster(SetupOptions options, const NodeFiles& files, const GlobalOpti
 
 void renew(SetupOptions options, const NodeFiles& files, const GlobalOptions& global) {
   const config::Config config = or_fail(global.load_config(), exit_usage);
+  const config::Listener& own = listener_of(config);
+  if (own.tls->certificate != files.certificate || config.peers.tls->ca != files.ca) {
+    throw Failure{exit_usage, fmt::format("spoor setup has not made the certificate of this node, {}",
+                                          base::printable(own.tls->certificate.native()))};
+  }
   options.name = config.node.name;
-  options.address = listener_of(config).address;
+  if (options.address.empty()) options.address = own.address;
+  check_reachable(options.address);
   const std::string key = make_key();
+  const std::string authority = read_text(files.ca);
   if (!options.join.empty()) {
-    install_certificate(files, key, request_certificate(options, key));
+    const ordered_json response = request_certificate(options, key);
+    if (response.at("cluster") != config.node.cluster || response.at("authority") != authority)
+      throw Failure{exit_failed, fmt::format("{} is a node of another cluster, or has another authority",
+                                             base::printable(options.join))};
+    install_certificate(files, key, response);
   } else {
-    const KeyAndCertificate authority = read_authority(files);
     install_certificate(
         files, key,
-        {{"authority", authority.certificate},
-         {"certificate", or_fail(issue(authority, make_request(key), {options.name, options.address},
-                                       base::SystemClock().wall_now()))}});
+        {{"authority", authority},
+         {"certificate", or_fail(issue(read_authority(files), make_request(key),
+                                       {options.name, options.address}, base::SystemClock().wall_now()))}});
   }
   print_text(fmt::format("wrote {}\n", files.certificate.native()));
-  reload_daemon();
+  reload_daemon(files);
 }
 
 void add_peer(const std::string& peer, const NodeFiles& files) {
@@ -547,7 +567,7 @@ void add_peer(const std::string& peer, const NodeFiles& files) {
     ordered_json& listed = json["peers"]["static"];
     if (std::find(listed.begin(), listed.end(), url) == listed.end()) listed.push_back(url);
   }));
-  reload_daemon();
+  reload_daemon(files);
 }
 
 // Prints the new token, of which the configuration has the hash.
@@ -574,7 +594,7 @@ void add_token(const std::string& name_and_role, const NodeFiles& files, const G
                       [&](ordered_json& json) { json["auth"]["tokens"].push_back(entry); }),
           exit_usage);
   if (known.empty()) print_error("from now on, clients at a loopback address need a token, also to mark");
-  reload_daemon();
+  reload_daemon(files);
   print_text(token + '\n');
 }
 
@@ -597,7 +617,7 @@ void run_setup(const SetupOptions& options, const GlobalOptions& global) {
 // What each use of the command has no use for would be ignored in silence.
 void refuse_other_options(const CLI::App& command) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> uses = {
-      {"--renew", {"--join", "--token"}},
+      {"--renew", {"--join", "--token", "--address"}},
       {"--invite", {"--address"}},
       {"--join", {"--token", "--name", "--drive", "--address", "--no-watch", "--no-start", "--force"}},
       {"--add-peer", {}},

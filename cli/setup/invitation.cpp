@@ -42,6 +42,7 @@ using Stream = ssl::stream<boost::beast::tcp_stream>;
 
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::seconds session_max{10};
+constexpr std::chrono::seconds shutdown_max{2};
 constexpr std::size_t sessions_max = 256;
 constexpr std::size_t secret_bytes = 16;
 constexpr std::size_t fingerprint_bytes = 32;
@@ -76,6 +77,7 @@ asio::awaitable<error_code> write_line(Stream& stream, std::string line) {
   line += '\n';
   const auto [error, size] = co_await asio::async_write(stream, asio::buffer(line), as_result);
   // Without it the other end may lose what it has not read yet.
+  stream.next_layer().expires_after(shutdown_max);
   if (!error) co_await stream.async_shutdown(as_result);
   co_return error;
 }
@@ -153,18 +155,20 @@ class Inviter {
         response ? response->dump() : ordered_json{{"error", response.error().message}}.dump();
     const error_code lost = co_await write_line(stream, text);
     if (!response) co_return response.error().message;
-    if (lost) co_return fmt::format("it did not read its response: {}", lost.message());
-    is_done_ = true;
-    co_return "";
+    is_done_ = !lost;
+    is_spent_ = !lost;
+    co_return lost ? fmt::format("it did not read its response: {}", lost.message()) : "";
   }
 
-  base::Result<ordered_json> admit(const ordered_json& request, const std::string& from) const {
+  base::Result<ordered_json> admit(const ordered_json& request, const std::string& from) {
     const auto secret = base::from_base64(member(request, "secret"));
     const std::string& own = invitation_.token.secret;
     if (!secret || secret->size() != own.size() || CRYPTO_memcmp(secret->data(), own.data(), own.size()) != 0)
       return invalid("it has another token");
-    if (is_done_) return invalid("the token has been used");
-    return calls_.admit(request, from);
+    if (is_spent_) return invalid("the token has been used");
+    auto response = calls_.admit(request, from);
+    is_spent_ = response.has_value();
+    return response;
   }
 
   const Invitation& invitation_;
@@ -173,6 +177,7 @@ class Inviter {
   asio::io_context context_{1};
   tcp::acceptor acceptor_;
   std::size_t sessions_ = 0;
+  bool is_spent_ = false;  // a node has, or is about to have, its response
   bool is_done_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "cli/setup/node_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
@@ -33,14 +34,8 @@ base::Error invalid(const std::string& why) {
   return {std::make_error_code(std::errc::invalid_argument), why};
 }
 
-base::Result<> give(const fs::path& path, mode_t mode, std::optional<uid_t> user,
-                    std::optional<gid_t> group) {
-  if (::chown(path.c_str(), user.value_or(static_cast<uid_t>(-1)), group.value_or(static_cast<gid_t>(-1))) !=
-          0 ||
-      ::chmod(path.c_str(), mode) != 0)
-    return base::system_error(
-        errno, fmt::format("cannot set the owner and mode of {}", base::printable(path.native())));
-  return {};
+base::Error failed(const std::string& what, const fs::path& path) {
+  return base::system_error(errno, fmt::format("cannot {} {}", what, base::printable(path.native())));
 }
 
 std::optional<gid_t> daemon_group() {
@@ -75,15 +70,42 @@ NodeFiles::NodeFiles(fs::path config_file)
     : config(std::move(config_file)),
       ca(config.parent_path() / "ca.pem"),
       ca_key(config.parent_path() / "ca.key"),
-      certificate(config.parent_path() / "node.pem"),
-      key(config.parent_path() / "node.key") {}
+      certificate(config.parent_path() / "node.pem") {}
 
-base::Result<> install_file(const fs::path& file, const std::string& text, Readers readers) {
+// The owner and mode are set before the file has its name: no other program sees it with others.
+base::Result<> install_file(const fs::path& named, const std::string& text, Readers readers) {
+  std::error_code error;
+  const bool is_link = fs::is_symlink(fs::symlink_status(named, error));
+  error.clear();
+  const fs::path file = is_link ? fs::canonical(named, error) : named;
+  if (error) {
+    return base::Error(error,
+                       fmt::format("cannot follow {}: {}", base::printable(named.native()), error.message()));
+  }
+  struct stat old{};
+  const bool keeps = readers == Readers::as_before && ::stat(file.c_str(), &old) == 0;
+  const mode_t mode = keeps                        ? old.st_mode & 07777U
+                      : readers == Readers::root   ? 0600
+                      : readers == Readers::daemon ? base::file_mode
+                                                   : 0644;
+  const auto group = readers == Readers::daemon ? daemon_group() : std::nullopt;
+  const fs::path temporary = file.native() + ".tmp";
+  ::unlink(temporary.c_str());
+  const base::Descriptor fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return failed("create", temporary);
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto written = ::write(fd.get(), rest.data(), rest.size());
+    if (written < 0) return failed("write", temporary);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fchown(fd.get(), keeps ? old.st_uid : ::geteuid(),
+               keeps ? old.st_gid : group.value_or(::getegid())) != 0 ||
+      ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0)
+    return failed("set the owner and mode of", temporary);
   base::PosixFileSystem files;
-  if (auto made = base::replace_file(files, file, text); !made) return made;  // 0640
-  if (readers == Readers::all) return give(file, 0644, {}, {});
-  if (readers == Readers::root) return give(file, 0600, {}, {});
-  return give(file, base::file_mode, {}, daemon_group());
+  if (auto renamed = files.rename(temporary, file); !renamed) return renamed;
+  return files.sync_directory(file.parent_path());
 }
 
 bool is_configured(const fs::path& file) {
@@ -104,10 +126,12 @@ base::Result<config::Config> check_config(const fs::path& file, const ordered_js
 base::Result<config::Config> write_config(const fs::path& file, const ordered_json& json) {
   auto checked = check_config(file, json);
   if (!checked) return checked;
-  if (const auto old = read_config(file); !old) {
-    return old.error();
-  } else if (*old) {
-    if (auto kept = install_file(file.native() + ".old", **old, Readers::all); !kept) return kept.error();
+  const auto old = read_config(file);
+  if (!old) return old.error();
+  if (*old) {
+    fs::path kept = file.native() + ".old";
+    for (int number = 2; fs::exists(kept); ++number) kept = fmt::format("{}.old.{}", file.native(), number);
+    if (auto made = install_file(kept, **old, Readers::root); !made) return made.error();
   }
   if (auto made = install_file(file, *text_of(json), Readers::all); !made) return made.error();
   return checked;
@@ -117,16 +141,23 @@ base::Result<> edit_config(const fs::path& file, const std::string& by_hand,
                            const std::function<void(ordered_json&)>& change) {
   const auto old = read_config(file);
   if (!old) return old.error();
-  ordered_json json = *old ? ordered_json::parse(**old, nullptr, false) : ordered_json();
+  if (!*old)
+    return invalid(fmt::format("{} is not there: run spoor setup first", base::printable(file.native())));
+  ordered_json json = ordered_json::parse(**old, nullptr, false);
+  try {
+    if (json.is_object()) change(json);
+  } catch (const ordered_json::exception&) {
+    json = nullptr;  // a setting has another form
+  }
   if (!json.is_object())
-    return invalid(
-        fmt::format("{} has comments, which would be lost: add {} there, then: systemctl reload spoord",
-                    base::printable(file.native()), by_hand));
-  change(json);
+    return invalid(fmt::format(
+        "{} has comments, which would be lost, or another form: add {} there, then: systemctl reload spoord",
+        base::printable(file.native()), by_hand));
   if (const auto checked = check_config(file, json); !checked) return checked.error();
-  return install_file(file, *text_of(json), Readers::all);
+  return install_file(file, *text_of(json), Readers::as_before);
 }
 
+// A user may own the drive: .spoor must not lead elsewhere.
 base::Result<> prepare_drives(const std::vector<fs::path>& drives) {
   base::PosixFileSystem files;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread here.
@@ -134,8 +165,11 @@ base::Result<> prepare_drives(const std::vector<fs::path>& drives) {
   for (const fs::path& drive : drives) {
     const fs::path made = drive / ".spoor";
     if (auto result = files.create_directory(made); !result) return result;
+    const base::Descriptor fd(::open(made.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (fd.get() < 0) return failed("open, as a directory that is no link,", made);
     if (user == nullptr || ::geteuid() != 0) continue;
-    if (auto result = give(made, base::directory_mode, user->pw_uid, user->pw_gid); !result) return result;
+    if (::fchown(fd.get(), user->pw_uid, user->pw_gid) != 0 || ::fchmod(fd.get(), base::directory_mode) != 0)
+      return failed("set the owner and mode of", made);
   }
   return {};
 }

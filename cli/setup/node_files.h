@@ -1,5 +1,5 @@
-// The files that `spoor setup` writes for a node, beside its configuration: ca.pem, node.pem, node.key, and
-// on the node that invites others ca.key.
+// The files that `spoor setup` writes for a node, beside its configuration: ca.pem, node.pem, and on the node
+// that invites others ca.key.
 #pragma once
 
 #include <filesystem>
@@ -19,14 +19,13 @@ struct NodeFiles {
   std::filesystem::path config;
   std::filesystem::path ca;
   std::filesystem::path ca_key;
-  std::filesystem::path certificate;
-  std::filesystem::path key;
+  std::filesystem::path certificate;  // with its key: both are replaced at once
 };
 
-enum class Readers { all, daemon, root };
+enum class Readers { all, daemon, root, as_before };
 
-// Replaces the file atomically and durably. `daemon`: the group of the user spoor, if there is one, may read
-// it.
+// Replaces the file, or what a link leads to, atomically and durably. `daemon`: the group of the user spoor,
+// if there is one, may read it; `root`: this user.
 base::Result<> install_file(const std::filesystem::path& file, const std::string& text, Readers readers);
 
 // Whether the file is there, and is not as the package installs it.
@@ -36,7 +35,7 @@ bool is_configured(const std::filesystem::path& file);
 base::Result<config::Config> check_config(const std::filesystem::path& file,
                                           const nlohmann::ordered_json& json);
 
-// Writes a configuration, which has to be valid; one that is there is kept as FILE.old.
+// Writes a configuration, which has to be valid; one that is there is kept as FILE.old, or FILE.old.2.
 base::Result<config::Config> write_config(const std::filesystem::path& file,
                                           const nlohmann::ordered_json& json);
 
@@ -45,7 +44,7 @@ base::Result<config::Config> write_config(const std::filesystem::path& file,
 base::Result<> edit_config(const std::filesystem::path& file, const std::string& by_hand,
                            const std::function<void(nlohmann::ordered_json&)>& change);
 
-// Makes .spoor on each drive, for the user spoor if there is one.
+// Makes .spoor on each drive, for the user spoor if there is one. Follows no link there.
 base::Result<> prepare_drives(const std::vector<std::filesystem::path>& drives);
 
 // Mount points of file systems on disks, without those of the system: what may be drives.

@@ -36,6 +36,7 @@ constexpr std::size_t waiting_max = 16;
 constexpr std::chrono::seconds time_max{10};
 
 constexpr std::size_t waits_max = 64;
+constexpr std::size_t starts_max = 16;
 constexpr std::chrono::seconds changes_wait_max{60};
 constexpr std::chrono::seconds changes_wait_period{1};
 constexpr std::chrono::seconds scan_start_max{10};
@@ -366,11 +367,13 @@ HttpResponse first_response(const std::string& feed, std::uint64_t latest) {
 
 // Whether a reader that has the changes until `since` is to be responded to now: there is a further scan, or
 // an error.
-bool has_news(const std::filesystem::path& file, std::uint64_t since) {
+bool has_news(const std::filesystem::path& file, const ChangesRequest& asked) {
   auto database = scanner::UsageDatabase::open_read_only(file);
   if (!database) return true;
+  const auto feed = scanner::feed_id(*database);
+  if (!feed || (asked.feed && *asked.feed != *feed)) return true;
   const auto latest = scanner::latest_scan(*database);
-  return !latest || *latest != since;
+  return !latest || *latest != asked.since;
 }
 
 HttpResponse no_files_response() {
@@ -442,7 +445,13 @@ Reports::Reports(std::filesystem::path database, boost::asio::thread_pool& pool,
       cluster_(options_.cluster),
       readers_(waiting_max),
       askers_(waiting_max),
-      waiters_(waits_max) {}
+      waiters_(waits_max),
+      starters_(starts_max) {
+  std::error_code error;  // of a daemon that was killed meanwhile, it would start a scan some day
+  std::filesystem::remove(scan_request(), error);
+}
+
+std::filesystem::path Reports::scan_request() const { return database_.parent_path() / scan_request_name; }
 
 void Reports::stop() {
   is_stopped_ = true;
@@ -462,16 +471,16 @@ boost::asio::awaitable<void> Reports::wait_until(std::function<bool()> is_so, Wa
   while (!is_over && !is_stopped_) {
     std::function<bool()> asking = is_so;
     is_over = co_await run_on(pool_, std::move(asking));
-    if (is_over || clock_.steady_now() >= until) break;
+    if (is_over || is_stopped_ || clock_.steady_now() >= until) break;
     is_over = !co_await wait.timer->wait(times.period);
   }
 }
 
 boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& request, std::string caller) {
   if (auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
-  const CallerQueue::Place place(waiters_, std::move(caller));
+  const CallerQueue::Place place(starters_, std::move(caller));
   if (!place.is_held()) co_return too_many_waits();
-  const std::filesystem::path file = database_.parent_path() / scan_request_name;
+  const std::filesystem::path file = scan_request();
   std::function<base::Result<>()> asking = [file] {
     base::PosixFileSystem files;
     const auto made = files.create(file);
@@ -484,14 +493,17 @@ boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& requ
     return !std::filesystem::exists(file, error);
   };
   const WaitTimes times{scan_start_max, scan_start_period};
-  co_await wait_until(std::move(is_taken), times);
-  // A request that no unit takes must not start a scan in a week.
-  std::function<bool()> withdrawing = [file] {
-    std::error_code error;
-    return std::filesystem::remove(file, error);
-  };
-  const bool is_withdrawn = co_await run_on(pool_, std::move(withdrawing));
-  if (is_withdrawn) {
+  ++starting_;
+  co_await wait_until(is_taken, times);
+  --starting_;
+  const bool is_started = co_await run_on(pool_, std::move(is_taken));
+  if (!is_started) {
+    // A request that no unit takes must not start a scan in a week; the last one that waits withdraws it.
+    std::function<bool()> withdrawing = [file] {
+      std::error_code error;
+      return std::filesystem::remove(file, error);
+    };
+    if (starting_ == 0) co_await run_on(pool_, std::move(withdrawing));
     co_return to_response(
         {503, "not_started",
          "no scan has started within 10 s: one is running, or spoor-scan.path, which starts "
@@ -552,7 +564,7 @@ boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request
   if (asked->wait > std::chrono::milliseconds::zero() && !asked->is_first && !asked->goes_on) {
     const CallerQueue::Place place(waiters_, caller);
     if (!place.is_held()) co_return too_many_waits();
-    std::function<bool()> is_so = [file = database_, since = asked->since] { return has_news(file, since); };
+    std::function<bool()> is_so = [file = database_, asked = *asked] { return has_news(file, asked); };
     const WaitTimes times{asked->wait, changes_wait_period};
     co_await wait_until(std::move(is_so), times);
   }

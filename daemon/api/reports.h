@@ -71,6 +71,8 @@ class Reports {
     std::chrono::milliseconds period;
   };
 
+  std::filesystem::path scan_request() const;
+
   // Calls it on the pool, in each period, until it is so, the time has passed, or the daemon stops.
   boost::asio::awaitable<void> wait_until(std::function<bool()> is_so, WaitTimes times);
   boost::asio::awaitable<HttpResponse> read(std::string caller, std::function<HttpResponse()> reading);
@@ -88,6 +90,8 @@ class Reports {
   CallerQueue readers_;
   CallerQueue askers_;
   CallerQueue waiters_;
+  CallerQueue starters_;
+  std::size_t starting_ = 0;  // requests that wait for a scan to start
   std::set<Timer*> waits_;
   bool is_stopped_ = false;
 };

@@ -231,6 +231,40 @@ TEST_F(NodeFilesTest, InvalidConfiguration_ChangesNothing) {
   EXPECT_FALSE(fs::exists(file_.native() + ".old"));
 }
 
+TEST_F(NodeFilesTest, FormerConfigurations_AreAllKept) {
+  for (const std::string name : {"a", "b", "c"}) {
+    ordered_json json = json_;
+    json["node"]["name"] = name;
+    ASSERT_TRUE(write_config(file_, json));
+  }
+  EXPECT_THAT(text_of(file_.native() + ".old"), HasSubstr("\"a\""));
+  EXPECT_THAT(text_of(file_.native() + ".old.2"), HasSubstr("\"b\""));
+}
+
+TEST_F(NodeFilesTest, EditedFile_KeepsItsModeAndTheLinkToIt) {
+  ASSERT_TRUE(write_config(directory_ / "real.json", json_));
+  fs::permissions(directory_ / "real.json", fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real.json", file_);
+  ASSERT_TRUE(
+      edit_config(file_, "x", [](ordered_json& json) { json["peers"]["static"].push_back("http://a:1"); }));
+  EXPECT_TRUE(fs::is_symlink(file_));
+  EXPECT_THAT(text_of(directory_ / "real.json"), HasSubstr("http://a:1"));
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+// The owner of a drive could have root give away any directory.
+TEST_F(NodeFilesTest, LinkInPlaceOfTheDaemonsDirectory_IsRefused) {
+  fs::create_directories(directory_ / "drive");
+  fs::create_directory(directory_ / "victim");
+  const auto before = fs::status(directory_ / "victim").permissions();
+  fs::create_directory_symlink(directory_ / "victim", directory_ / "drive/.spoor");
+  EXPECT_FALSE(prepare_drives({directory_ / "drive"}));
+  EXPECT_EQ(fs::status(directory_ / "victim").permissions(), before);
+  fs::create_directory(directory_ / "other");
+  ASSERT_TRUE(prepare_drives({directory_ / "other"}));
+  EXPECT_TRUE(fs::is_directory(directory_ / "other/.spoor"));
+}
+
 TEST_F(NodeFilesTest, EditedConfiguration_StaysValid) {
   ASSERT_TRUE(write_config(file_, json_));
   const std::string before = text_of(file_);

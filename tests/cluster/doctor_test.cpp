@@ -325,7 +325,7 @@ TEST_F(DoctorTest, OtherUser_ChecksWhatItCan) {
   EXPECT_EQ(result.code, 3) << result.err;
   EXPECT_THAT(result.out, HasSubstr("not checked: daemon: unix:"));
   EXPECT_THAT(result.out, HasSubstr("not checked: permissions: "));
-  EXPECT_THAT(result.out, testing::EndsWith("\nno problem found, but 10 of 24 checks did not run\n"));
+  EXPECT_THAT(result.out, testing::EndsWith("\nno problem found, but 11 of 24 checks did not run\n"));
 }
 
 TEST_F(DoctorClusterTest, PeerDownOrHanging_IsReported) {

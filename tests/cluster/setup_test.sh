@@ -19,7 +19,7 @@ spoord_program=$(realpath "$1/spoord")
 work=$(mktemp -d)
 declare -A machines daemons
 finish() {
-  for pid in "${daemons[@]}" "${machines[@]}"; do kill "$pid" || true; done
+  for pid in "${daemons[@]}" ${inviter:+"$inviter"} "${machines[@]}"; do kill "$pid" || true; done
   wait
   rm -rf "$work"
 }
@@ -68,14 +68,21 @@ reload() {
   kill -HUP "${daemons[$1]}"
   until (($(grep -c 'reloaded:' "$work/$1/log") > before)); do sleep 0.1; done
 }
-set_up() { spoor "$1" setup --name "$1" --drive "$work/$1/drive" --no-watch --no-start --set "node.data_dir=$work/$1/data" "${@:2}"; }
+set_up() { spoor "$1" setup --name "${name:-$1}" --drive "$work/$1/drive" --no-watch --no-start --set "node.data_dir=$work/$1/data" "${@:2}"; }
 # Sets `join` to the arguments with which a node joins.
 invite() {
   exec {invitation}< <(exec nsenter --target "${machines[node1]}" --net --mount "$spoor_program" --config "$work/node1/spoor.json" setup --invite 2>&1)
   inviter=$!
   read -r _ <&"$invitation"
   read -ra join <&"$invitation"
-  join=("${join[@]:2:4}")
+  read -r _ <&"$invitation"
+  read -r token <&"$invitation"
+  join=(--join "${join[3]}" --token "$token")
+}
+
+end_invitation() {
+  wait "$inviter"
+  inviter=
 }
 
 # The first node, which expects the second and not the third.
@@ -83,26 +90,29 @@ set_up node1 --address 10.77.0.1 --peer 10.77.0.2 | tee "$work/out"
 grep -q 'spoor setup --invite' "$work/out"
 ! set_up node1 --tls --address 10.77.0.1 2>"$work/err" || fail 'a node was set up twice'
 grep -q 'this node has been set up' "$work/err"
-[[ $(stat -c %a "$work/node1/ca.key" "$work/node1/node.key" "$work/node1/spoor.json") == $'600\n640\n644' ]]
+[[ $(stat -c %a "$work/node1/ca.key" "$work/node1/node.pem" "$work/node1/spoor.json") == $'600\n640\n644' ]]
 start node1
 
 # With another token nothing is sent, and the invitation stays open.
 invite
-token=${join[3]}
 wrong=AAAA${token:4}
 ! set_up node2 "${join[@]:0:2}" --token "$wrong" 2>"$work/err" || fail 'a node has joined with the secret of another token'
 grep -q 'refuses: it has another token' "$work/err"
 ! set_up node2 "${join[@]:0:2}" --token "${token:0:60}AAAA" 2>"$work/err" || fail 'a node has joined another node'
 grep -q 'is not the node that made this token' "$work/err"
 [[ ! -e $work/node2/spoor.json ]]
-set_up node2 "${join[@]}"
-wait "$inviter"
+! name=NODE1 set_up node2 "${join[@]}" 2>"$work/err" || fail 'a node has the name of another one'
+grep -q "'NODE1' is the name of this node" "$work/err"
+! name=node1.b set_up node2 "${join[@]}" 2>"$work/err" || fail 'the first label of a name is that of another node'
+! set_up node2 "${join[@]}" --address 10.77.0.9 2>"$work/err" || fail 'a node has an address that is not its own'
+set_up node2 "${join[@]:0:2}" <<<"$token"
+end_invitation
 cat <&"$invitation"
 ! set_up node3 "${join[@]}" 2>"$work/err" || fail 'a token was used twice'
 [[ ! -e $work/node3/spoor.json ]]
 invite
 set_up node3 "${join[@]}"
-wait "$inviter"
+end_invitation
 cat <&"$invitation" >"$work/out"
 cat "$work/out"
 grep -q 'on each other node: spoor setup --add-peer https://10.77.0.3:7420' "$work/out"
@@ -111,7 +121,7 @@ start node2
 start node3
 
 # Until the second node has it as a peer, doctor says so there.
-until spoor node2 doctor >"$work/out" || grep -q 'node3, a peer of node1' "$work/out"; do sleep 0.1; done
+until { spoor node2 doctor || true; } >"$work/out" && grep -q 'node3, a peer of node1' "$work/out"; do sleep 0.1; done
 grep -q -- 'setup --add-peer https://10.77.0.3:7420' "$work/out"
 spoor node2 setup --add-peer 10.77.0.3
 reload node2
@@ -133,13 +143,29 @@ for node in node1 node2; do
   else
     invite
     spoor node2 setup --renew "${join[@]}"
-    wait "$inviter"
+    end_invitation
   fi
   ! cmp -s "$work/$node/node.pem" "$work/old.pem" || fail "$node has its old certificate"
   openssl verify -CAfile "$work/node1/ca.pem" -verify_ip "10.77.0.${node#node}" -verify_hostname "$node.spoor.internal" "$work/$node/node.pem"
   reload "$node"
 done
 spoor node3 scan
+
+# A node that is known may renew its certificate, and no other machine may have its name.
+invite
+! name=node2 set_up node3 "${join[@]}" --force 2>"$work/err" || fail 'a node has the name of another one'
+grep -q "'node2' is the name of the node at https://10.77.0.2:7420" "$work/err"
+kill "$inviter"
+wait "$inviter" || true
+inviter=
+
+# A second set-up keeps the authority, and what was there.
+cp "$work/node1/ca.key" "$work/ca.key"
+set_up node1 --address 10.77.0.1 --peer 10.77.0.2 --peer 10.77.0.3 --force
+cmp "$work/node1/ca.key" "$work/ca.key"
+[[ -e $work/node1/spoor.json.old ]]
+reload node1
+spoor node1 scan
 
 # A token for the page.
 page=$(spoor node1 setup --add-token page:read | tail -n 1)
