@@ -35,7 +35,7 @@ nlohmann::ordered_json scan_json(const ScanOutcome& outcome);
 
 // Four lines, and one for each thing that is left or wrong. `with_details`: also the figures of the audit,
 // the cycle and the filter; a dry run always has these. Ends with a newline.
-std::string scan_text(const ScanOutcome& outcome, bool with_details = true);
+std::string scan_text(const ScanOutcome& outcome, bool with_details);
 
 // One line for each scan, in the given order. Ends with a newline.
 std::string scans_text(const std::vector<scanner::ScanRecord>& scans);

@@ -43,7 +43,7 @@ TEST_F(ScanReportTest, FilterWithinItsBound_IsNotSaturated) {
   EXPECT_EQ(filter()["bits"], levels_.shape(0).bits + levels_.shape(1).bits);
   EXPECT_NEAR(filter()["items"].get<double>(), 2000, 100);
   EXPECT_EQ(filter()["start_level"], 0);
-  const std::string text = scan_text(outcome());
+  const std::string text = scan_text(outcome(), true);
   EXPECT_THAT(text, HasSubstr(" items in 2 levels, density "));
   EXPECT_THAT(text, Not(HasSubstr("saturated")));
   EXPECT_THAT(text, Not(HasSubstr("is asked to open")));
@@ -68,24 +68,24 @@ TEST_F(ScanReportTest, NodesWithinTheirBound_AreNotSaturated) {
 TEST_F(ScanReportTest, Note_IsShown) {
   auto with_note = outcome();
   EXPECT_TRUE(scan_json(with_note)["note"].is_null());
-  EXPECT_THAT(scan_text(with_note), Not(HasSubstr("note")));
+  EXPECT_THAT(scan_text(with_note, true), Not(HasSubstr("note")));
   with_note.note = "members.json: the disk is full";
   EXPECT_EQ(scan_json(with_note)["note"], "members.json: the disk is full");
-  EXPECT_THAT(scan_text(with_note), HasSubstr("note       members.json: the disk is full\n"));
+  EXPECT_THAT(scan_text(with_note, true), HasSubstr("note       members.json: the disk is full\n"));
 }
 
 TEST_F(ScanReportTest, MountPoints_AreNamedUpToABound) {
   EXPECT_EQ(scan_json(outcome())["mounts"], json::array());
-  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr("not entered")));
+  EXPECT_THAT(scan_text(outcome(), true), Not(HasSubstr("not entered")));
   for (int number = 0; number < 10; ++number) report_.mounts.push_back("/mnt/" + std::to_string(number));
   report_.mount_count = 10;
   EXPECT_EQ(scan_json(outcome())["mounts"], json(report_.mounts));
-  EXPECT_THAT(scan_text(outcome()), HasSubstr("  not entered: /mnt/9: another mount\n"));
-  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr(" more\n")));
+  EXPECT_THAT(scan_text(outcome(), true), HasSubstr("  not entered: /mnt/9: another mount\n"));
+  EXPECT_THAT(scan_text(outcome(), true), Not(HasSubstr(" more\n")));
   report_.mounts.emplace_back("/mnt/further");
   report_.mount_count = 2000;
-  EXPECT_THAT(scan_text(outcome()), HasSubstr("  not entered: 1,990 more\n"));
-  EXPECT_THAT(scan_text(outcome()), Not(HasSubstr("further")));
+  EXPECT_THAT(scan_text(outcome(), true), HasSubstr("  not entered: 1,990 more\n"));
+  EXPECT_THAT(scan_text(outcome(), true), Not(HasSubstr("further")));
 }
 
 TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
@@ -102,7 +102,7 @@ TEST_F(ScanReportTest, TextFromPeers_IsEscapedAndExactInJson) {
   evil_outcome.note = evil;
   for (const bool is_dry : {false, true}) {
     if (is_dry) evil_outcome.report = nullptr;
-    const std::string text = scan_text(evil_outcome);
+    const std::string text = scan_text(evil_outcome, true);
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_THAT(text, Not(HasSubstr("\n2026")));
     EXPECT_THAT(text, HasSubstr("evil\\x0a2026"));
@@ -114,7 +114,7 @@ TEST_F(ScanReportTest, FilterBeyondItsBound_IsSaturatedWithAdvice) {
   gather(2'000, 0);
   EXPECT_TRUE(filter()["saturated"]);
   EXPECT_GT(filter()["fp_rate"], 0.2);
-  const std::string text = scan_text(outcome());
+  const std::string text = scan_text(outcome(), true);
   EXPECT_THAT(text, HasSubstr(" items in 1 level, density "));
   EXPECT_THAT(text, HasSubstr("saturated"));
   EXPECT_THAT(text, HasSubstr("raise tracker.memory_limit"));
@@ -145,13 +145,13 @@ TEST_F(ScanReportTest, ScanWithoutProblems_HasFourLines) {
 TEST_F(ScanReportTest, StartLevel_IsShownIfSet) {
   start_level_ = 3;
   EXPECT_EQ(filter()["start_level"], 3);
-  EXPECT_THAT(scan_text(outcome()), HasSubstr("the next cycle is asked to open at level 3\n"));
+  EXPECT_THAT(scan_text(outcome(), true), HasSubstr("the next cycle is asked to open at level 3\n"));
 }
 
 // What an older version, or another configuration, asked for may be a level this schedule does not have.
 TEST_F(ScanReportTest, StartLevelBeyondSchedule_IsShown) {
   start_level_ = tracker::LevelSchedule::level_max;
-  EXPECT_THAT(scan_text(outcome()), HasSubstr("at level 63\n"));
+  EXPECT_THAT(scan_text(outcome(), true), HasSubstr("at level 63\n"));
 }
 
 }  // namespace

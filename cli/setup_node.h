@@ -1,0 +1,70 @@
+// What `spoor setup` does on this machine: questions, the configuration, the drives, the units.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/endpoint.h"
+#include "cli/options.h"
+#include "cli/setup/node_files.h"
+
+namespace spoor::cli {
+
+struct SetupOptions {
+  std::string name;
+  std::string cluster = "default";
+  std::vector<std::string> drives;
+  std::vector<std::string> peers;
+  std::string address;  // the IP address at which other nodes reach this one
+  bool tls = false;
+  bool no_watch = false;
+  bool no_start = false;
+  bool force = false;
+  bool invite = false;
+  bool renew = false;
+  std::string join;
+  std::string token;
+  std::string add_peer;
+  std::string add_token;
+};
+
+// What the nodes of a cluster have in common.
+struct SharedSettings {
+  std::string cluster;
+  std::vector<std::string> peers;
+  nlohmann::ordered_json rules;  // "namespace"; null: the default
+};
+
+// Asks on standard output, and reads a line. Throws a Failure at its end.
+std::string ask(const std::string& question, const std::string& proposed);
+
+// Throws a Failure if it can't be read.
+std::string read_text(const std::filesystem::path& file);
+
+// Of an IP address. Of an address, with or without a port, or a URL; throws a Failure for another text.
+std::string url_of(const std::string& address, std::uint16_t port = base::spoor_port);
+std::string peer_url(const std::string& peer);
+
+void add_once(std::vector<std::string>& urls, const std::string& url);
+
+// Reloads the daemon of the units, if it runs; otherwise prints what to do.
+void reload_daemon(const NodeFiles& files);
+
+// Completes the options, and makes .spoor on the drives. Throws a Failure, before anything else is written or
+// sent, if this node cannot be set up.
+void check_new(SetupOptions& options, const NodeFiles& files);
+
+// Throws a Failure if it is no address of this machine by which others could reach it.
+void check_reachable(const std::string& address);
+
+// The configuration, which is valid: to be called before any file is written, and before a token is used.
+nlohmann::ordered_json checked_config(const SetupOptions& options, const NodeFiles& files,
+                                      const SharedSettings& common, const GlobalOptions& global);
+
+// Writes the configuration, and starts the units.
+void write_node(const SetupOptions& options, const NodeFiles& files, const nlohmann::ordered_json& json);
+
+}  // namespace spoor::cli
