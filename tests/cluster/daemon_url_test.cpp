@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <fstream>
+#include <regex>
 
 #include "base/file_system.h"
 #include "tests/cluster/cluster.h"
@@ -67,7 +68,10 @@ TEST_F(DaemonUrlTest, ReadingCommands_WithUrl_PrintTheSameAsOnThatNode) {
     const auto local = cluster_.spoor(there(), command);
     const auto remote = at_the_other(command);
     EXPECT_EQ(remote.code, 0) << remote.err;
-    EXPECT_EQ(remote.out, local.out) << command[0];
+    // The disk of the machine has other users.
+    const std::regex space("(used|free)_bytes\": [0-9]+");
+    EXPECT_EQ(std::regex_replace(remote.out, space, "$1"), std::regex_replace(local.out, space, "$1"))
+        << command[0];
     EXPECT_NE(remote.out, cluster_.spoor(here(), command).out) << command[0];
   }
   EXPECT_THAT(at_the_other({"status"}).out, HasSubstr("node       n1 of"));
