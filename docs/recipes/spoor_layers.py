@@ -14,7 +14,7 @@ A repository is an object with these methods, which raise Failure:
   add_all(tags, drive)                     a snapshot of the whole drive, without its .spoor; returns the paths that
                                            were not found or read, and the directories in the snapshot
   add_files(tags, drive, paths, parent)    of the paths in a file, each with a NUL behind it; returns those not found
-                                           or read
+                                           or read, and whether there is a snapshot: there may be none without files
   add_listing(tags, listing)               of an open file, as LISTING
   read_listing(id)                         its bytes
   restore(id, target, path)                all, or what is at a path and below it, if there is anything
@@ -155,7 +155,7 @@ def list_directories(drive, deleted, changed, listing, files):
                 continue
             line, others = described
             for other in others:
-                print_plan("copy", other)
+                print_plan("copy", os.path.normpath(other))
             lines.write(json.dumps(line) + "\n")
             file_count += len(others)
             paths.writelines(b"./" + other + b"\0" for other in others)
@@ -235,15 +235,15 @@ class Backup:
         with tempfile.TemporaryDirectory() as work, tempfile.TemporaryFile() as listing:
             lines, files = os.path.join(work, LISTING), os.path.join(work, "files")
             file_count, not_found = list_directories(self.drive, deleted, changed, lines, files)
-            part = f"part-{uuid.uuid4() if file_count > 0 else NO_PART}"
-            gone = set()
+            part, gone, is_saved = f"part-{uuid.uuid4()}", set(), False
             if file_count > 0 and not is_dry_run():
-                gone = self.repository.add_files([self.consumer, "files", part], self.drive, files, parent)
+                tags = [self.consumer, "files", part]
+                gone, is_saved = self.repository.add_files(tags, self.drive, files, parent)
             self.feed.check_drive()
             not_found |= missing(self.drive, changed, gone)
             with open(lines, "rb") as source:
                 copy_lines(source, listing, not_found)
-            self._end_layer("changes", part, listing, left.next(not_found))
+            self._end_layer("changes", part if is_saved else f"part-{NO_PART}", listing, left.next(not_found))
         self.feed.set_position(self.consumer, self.feed.until)
         self.feed.report(
             f"backed up {len(changed) - len(not_found):,} changed directories with {count(file_count, 'file')} in them,"

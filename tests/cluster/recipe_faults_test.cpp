@@ -285,6 +285,40 @@ TEST_F(RecipeFaultsTest, ResticReportsAnythingElseThanAMissingFile_Fails) {
   expect_same();
 }
 
+// restic then makes no snapshot of the files.
+TEST_F(RecipeFaultsTest, ResticReadsNoneOfTheFiles_RestoreSucceedsAndTheNextRunCopiesThem) {
+  use("restic");
+  for (const char* path : {"a/file", "long/file"}) change(path);
+  scan_settled();
+  run();
+  change("a/new");
+  scan_settled();
+  const fs::path away = work_ / "away";
+  replace("restic", "case \"$*\" in *--files-from-raw*) mv '" + (drive() / "a").native() + "' '" + away.native() +
+                        "';; esac\n\"$real\" \"$@\"; code=$?\nmv '" + away.native() + "' '" +
+                        (drive() / "a").native() + "' 2>/dev/null\nexit $code\n");
+  EXPECT_EQ(support::run_command(run_command("copy")).code, 3);
+  fs::remove(work_ / "bin/restic");
+  EXPECT_TRUE(fs::exists(copied() / "a/file"));
+  EXPECT_FALSE(fs::exists(copied() / "a/new"));
+  run();
+  expect_same();
+  // A path of more than 4096 bytes.
+  ASSERT_EQ(support::run_command({"/usr/bin/python3", "-c",
+                                  "import os, sys\nos.chdir(sys.argv[1])\nos.remove('file')\n"
+                                  "for _ in range(20): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+                                  "open('file', 'w')",
+                                  drive() / "long"})
+                .code,
+            0);
+  mark_and_scan("long");
+  const auto done = support::run_command(run_command("copy"));
+  EXPECT_EQ(done.code, 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("skips long/ddd"));
+  EXPECT_FALSE(fs::exists(copied() / "long/file"));
+  EXPECT_TRUE(fs::exists(copied() / "a/new"));
+}
+
 TEST_F(RecipeFaultsTest, ConsumerNamedLikeATag_IsRefused) {
   use("restic");
   change("a/file");

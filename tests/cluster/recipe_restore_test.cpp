@@ -212,6 +212,18 @@ TEST_P(RecipeReportTest, DryRun_PrintsThePlanAndChangesNothing) {
   expect_same();
 }
 
+TEST_P(RecipeReportTest, DryRunWithAFileInPlaceOfADirectory_PrintsTheWholePlan) {
+  run();
+  fs::remove_all(drive() / "b");
+  for (const char* path : {"a/new", "b", "c/new"}) change(path);
+  scan_settled();
+  const std::string plan = dry_run();
+  for (const char* line : {"delete b/\n", "copy a/new\n", "copy b\n", "copy c/new\n", "dry run: would have "})
+    EXPECT_THAT(plan, HasSubstr(line));
+  run();
+  expect_same();
+}
+
 TEST_P(RecipeReportTest, Progress_IsShownOnATerminalOnly) {
   const auto done = run();
   EXPECT_THAT(done.out + done.err, Not(HasSubstr("\033")));
