@@ -266,10 +266,18 @@ class Feed:
     def report(self, what):
         """The last line of a run."""
         progress.clear()
+        scan = self.describe_scan(self.until)
         if is_dry_run():
-            print(f"dry run: would have {what}, and read up to scan {self.until}")
+            print(f"dry run: would have {what}, and read up to {scan}")
         else:
-            print(f"{what} in {progress.elapsed()}; '{self.consumer}' has read up to scan {self.until}")
+            print(f"{what} in {progress.elapsed()}; '{self.consumer}' has read up to {scan}")
+
+    def describe_scan(self, number):
+        """With its start, if it is one of the last scans."""
+        done = call([*SPOOR, "scans", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        scans = json.loads(done.stdout)["scans"] if done.returncode == 0 else []
+        times = [f" of {each['started_at']}" for each in scans if each["scan"] == number]
+        return f"scan {number}" + "".join(times)
 
     def set_position(self, consumer, scan):
         """Keeps all changes after that scan."""

@@ -9,8 +9,8 @@ A layer has two snapshots (archives) in a repository, both with the tag CONSUMER
 If L is not 0, the last line has the L directories that are left to the next layer.
 
 A repository is an object with these methods, which raise Failure:
-  snapshots(consumer)                      those with this tag: dictionaries with "id", "tags", "hostname", "paths", and
-                                           "time" as in ISO 8601
+  snapshots(consumer)                      those with this tag, or all: dictionaries with "id", "tags", "hostname",
+                                           "paths", and "time" as in ISO 8601
   add_all(tags, drive)                     a snapshot of the whole drive, without its .spoor; returns the paths that
                                            were not found or read, and the directories in the snapshot
   add_files(tags, drive, paths, parent)    of the paths in a file, each with a NUL behind it; returns those not found
@@ -205,7 +205,7 @@ class Backup:
             parent = files_of(layers[0], self.files)["id"]
             self._back_up_changes(parent, [*deleted, *unwanted], [*changed, *again], left)
         else:
-            print(f"nothing changed since scan {layers[-1].scan}")
+            print(f"nothing changed since {self.feed.describe_scan(layers[-1].scan)}")
 
     def _read_left(self, layer):
         if layer.left == 0:
@@ -385,8 +385,19 @@ def path_in(drive, text):
     return None if path == "." else os.fsencode(path)
 
 
-def restore(repository, consumer, target, at=None, path="."):
+def read_backup(repository, consumer):
+    """As `read_layers`. Fails if there is no layer."""
     layers, files = read_layers(repository, consumer)
+    if not layers:
+        tags = {tag for each in repository.snapshots(None) if "full" in each["tags"] for tag in each["tags"]}
+        names = sorted(tag for tag in tags if tag not in TAGS and not tag.startswith(TAG_PREFIXES))
+        found = f"it has {', '.join(names)}" if names else "it has none"
+        raise Failure(f"the repository has no backup with the name '{consumer}': {found}")
+    return layers, files
+
+
+def restore(repository, consumer, target, at=None, path="."):
+    layers, files = read_backup(repository, consumer)
     layers = since_last_full(layers if at is None else until(layers, time_of(at)), files)
     wanted = path_in(files_of(layers[0], files)["paths"][0], path)
     os.makedirs(target, exist_ok=True)
@@ -410,9 +421,7 @@ def restore(repository, consumer, target, at=None, path="."):
 
 
 def list_layers(repository, consumer):
-    layers, files = read_layers(repository, consumer)
-    if not layers:
-        raise Failure(f"there is no backup with the name '{consumer}'")
+    layers, files = read_backup(repository, consumer)
     for at, layer in enumerate(layers):
         content = "all" if layer.is_full else "changes"
         try:
