@@ -9,18 +9,22 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+import uuid
 
 SPOOR = os.environ.get("SPOOR", "spoor").split()
 NAMES_NOT_STORED = 2  # exit codes of `spoor changes`
 NOT_KEPT = 4
 PARTIAL = 3  # exit code of a recipe, as of `spoor scan`
 PROGRESS_INTERVAL_S = 0.2
+# At the top of a copy: which consumer made it. No file of the drive comes there, as its folder .spoor is not copied.
+MARKER = ".spoor/copy"
 CLONE_NEWNS = 0x20000
 MS_REMOUNT, MS_NOSYMFOLLOW, MS_BIND, MS_REC, MS_PRIVATE, MS_SLAVE = 1 << 5, 1 << 8, 1 << 12, 1 << 14, 1 << 18, 1 << 19
 FLAGS_KEPT = 0xF  # read-only, nosuid, nodev, noexec: the same bits for mount() and statvfs()
@@ -149,6 +153,7 @@ class Feed:
         latest = self.check_drive()
         self.id, self.until = latest["feed"], latest["scan"]
         self.since = None  # a scan, for a consumer that stores its position by itself
+        self._copy_id = None
 
     def _lock(self):
         lock = os.open(self._file + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -200,12 +205,37 @@ class Feed:
         if not is_dry_run():
             run([*SPOOR, "changes", "--consumer", self._copies(), "--forget"])
 
+    def new_marker(self, place, is_marked_as):
+        """Fails if the copy is not at its place. Returns the marker to write to it; None if it is there."""
+        self._copy_id = self._state().get("copy")
+        if self._copy_id and is_marked_as(self._marker()):
+            return None
+        if self._copy_id and self._has_position():
+            forget = f"spoor changes --consumer {shlex.quote(self.consumer)} --forget"
+            raise Failure(
+                f"{place} is not the copy that '{self.consumer}' made: {MARKER} is missing in it, or of another copy."
+                " Mount the target, or name the right one: each target needs a consumer of its own. To begin anew"
+                f" there, run '{forget}': the next run then copies everything, and deletes what the drive does not have"
+            )
+        self._copy_id = str(uuid.uuid4())  # with the old one, an older copy would pass for this one
+        return self._marker()
+
+    def _marker(self):
+        return json.dumps({"consumer": self.consumer, "id": self._copy_id}).encode() + b"\n"
+
+    def _has_position(self):
+        known = json.loads(run([*SPOOR, "changes", "--consumers", "--json"]))["consumers"]
+        return any(each["consumer"] == self.consumer for each in known)
+
     def left(self):
         """What the last run has left to this one."""
+        return Left.from_json({name: paths for name, paths in self._state().items() if name != "copy"})
+
+    def _state(self):
         for name in (self._file, self._old_file):
             with contextlib.suppress(FileNotFoundError):
-                return Left.from_json(json.loads(read_own(name + ".left")))
-        return Left()
+                return json.loads(read_own(name + ".left"))
+        return {}
 
     def commit(self, left):
         """The changes are read, but for what is left to the next run."""
@@ -215,7 +245,7 @@ class Feed:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new)  # of a run that was killed
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
-            json.dump(left.to_json(), file)
+            json.dump(left.to_json() | ({"copy": self._copy_id} if self._copy_id else {}), file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._file + ".left")
@@ -236,10 +266,18 @@ class Feed:
     def report(self, what):
         """The last line of a run."""
         progress.clear()
+        scan = self.describe_scan(self.until)
         if is_dry_run():
-            print(f"dry run: would have {what}, and read up to scan {self.until}")
+            print(f"dry run: would have {what}, and read up to {scan}")
         else:
-            print(f"{what} in {progress.elapsed()}; '{self.consumer}' has read up to scan {self.until}")
+            print(f"{what} in {progress.elapsed()}; '{self.consumer}' has read up to {scan}")
+
+    def describe_scan(self, number):
+        """With its start, if it is one of the last scans."""
+        done = call([*SPOOR, "scans", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        scans = json.loads(done.stdout)["scans"] if done.returncode == 0 else []
+        times = [f" of {each['started_at']}" for each in scans if each["scan"] == number]
+        return f"scan {number}" + "".join(times)
 
     def set_position(self, consumer, scan):
         """Keeps all changes after that scan."""

@@ -9,12 +9,12 @@ A layer has two snapshots (archives) in a repository, both with the tag CONSUMER
 If L is not 0, the last line has the L directories that are left to the next layer.
 
 A repository is an object with these methods, which raise Failure:
-  snapshots(consumer)                      those with this tag: dictionaries with "id", "tags", "hostname", "paths", and
-                                           "time" as in ISO 8601
+  snapshots(consumer)                      those with this tag, or all: dictionaries with "id", "tags", "hostname",
+                                           "paths", and "time" as in ISO 8601
   add_all(tags, drive)                     a snapshot of the whole drive, without its .spoor; returns the paths that
                                            were not found or read, and the directories in the snapshot
   add_files(tags, drive, paths, parent)    of the paths in a file, each with a NUL behind it; returns those not found
-                                           or read
+                                           or read, and whether there is a snapshot: there may be none without files
   add_listing(tags, listing)               of an open file, as LISTING
   read_listing(id)                         its bytes
   restore(id, target, path)                all, or what is at a path and below it, if there is anything
@@ -155,7 +155,7 @@ def list_directories(drive, deleted, changed, listing, files):
                 continue
             line, others = described
             for other in others:
-                print_plan("copy", other)
+                print_plan("copy", os.path.normpath(other))
             lines.write(json.dumps(line) + "\n")
             file_count += len(others)
             paths.writelines(b"./" + other + b"\0" for other in others)
@@ -205,7 +205,7 @@ class Backup:
             parent = files_of(layers[0], self.files)["id"]
             self._back_up_changes(parent, [*deleted, *unwanted], [*changed, *again], left)
         else:
-            print(f"nothing changed since scan {layers[-1].scan}")
+            print(f"nothing changed since {self.feed.describe_scan(layers[-1].scan)}")
 
     def _read_left(self, layer):
         if layer.left == 0:
@@ -235,15 +235,15 @@ class Backup:
         with tempfile.TemporaryDirectory() as work, tempfile.TemporaryFile() as listing:
             lines, files = os.path.join(work, LISTING), os.path.join(work, "files")
             file_count, not_found = list_directories(self.drive, deleted, changed, lines, files)
-            part = f"part-{uuid.uuid4() if file_count > 0 else NO_PART}"
-            gone = set()
+            part, gone, is_saved = f"part-{uuid.uuid4()}", set(), False
             if file_count > 0 and not is_dry_run():
-                gone = self.repository.add_files([self.consumer, "files", part], self.drive, files, parent)
+                tags = [self.consumer, "files", part]
+                gone, is_saved = self.repository.add_files(tags, self.drive, files, parent)
             self.feed.check_drive()
             not_found |= missing(self.drive, changed, gone)
             with open(lines, "rb") as source:
                 copy_lines(source, listing, not_found)
-            self._end_layer("changes", part, listing, left.next(not_found))
+            self._end_layer("changes", part if is_saved else f"part-{NO_PART}", listing, left.next(not_found))
         self.feed.set_position(self.consumer, self.feed.until)
         self.feed.report(
             f"backed up {len(changed) - len(not_found):,} changed directories with {count(file_count, 'file')} in them,"
@@ -385,8 +385,19 @@ def path_in(drive, text):
     return None if path == "." else os.fsencode(path)
 
 
-def restore(repository, consumer, target, at=None, path="."):
+def read_backup(repository, consumer):
+    """As `read_layers`. Fails if there is no layer."""
     layers, files = read_layers(repository, consumer)
+    if not layers:
+        tags = {tag for each in repository.snapshots(None) if "full" in each["tags"] for tag in each["tags"]}
+        names = sorted(tag for tag in tags if tag not in TAGS and not tag.startswith(TAG_PREFIXES))
+        found = f"it has {', '.join(names)}" if names else "it has none"
+        raise Failure(f"the repository has no backup with the name '{consumer}': {found}")
+    return layers, files
+
+
+def restore(repository, consumer, target, at=None, path="."):
+    layers, files = read_backup(repository, consumer)
     layers = since_last_full(layers if at is None else until(layers, time_of(at)), files)
     wanted = path_in(files_of(layers[0], files)["paths"][0], path)
     os.makedirs(target, exist_ok=True)
@@ -410,9 +421,7 @@ def restore(repository, consumer, target, at=None, path="."):
 
 
 def list_layers(repository, consumer):
-    layers, files = read_layers(repository, consumer)
-    if not layers:
-        raise Failure(f"there is no backup with the name '{consumer}'")
+    layers, files = read_backup(repository, consumer)
     for at, layer in enumerate(layers):
         content = "all" if layer.is_full else "changes"
         try:

@@ -169,6 +169,80 @@ TEST_P(FullCopyTest, AfterAReset_FilesWithTheSameSizeAndTimeAreCompared) {
 
 INSTANTIATE_TEST_SUITE_P(Places, FullCopyTest, testing::Values("rsync", "local", "webdav"), name_of);
 
+class MarkedCopyTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    RecipeFaultsTest::SetUp();
+    use(GetParam());
+    change("a/file");
+    cluster_.scan(node());
+    run();
+    change("b/file");
+    cluster_.scan(node());
+  }
+
+  void expect_refused() {
+    const auto state = [&] {
+      return changes({"--consumer", "copy"}).out + support::run_command({"find", work_.path()}).out;
+    };
+    const std::string before = state();
+    const auto refused = support::run_command(run_command("copy"));
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(copy_ + " is not the copy that 'copy' made"));
+    EXPECT_THAT(refused.err, HasSubstr("'spoor changes --consumer copy --forget'"));
+    EXPECT_EQ(state(), before);
+  }
+
+  const fs::path away_ = work_ / "away";
+};
+
+TEST_P(MarkedCopyTest, TargetUnmountedOrOfAnotherConsumer_IsRefused) {
+  fs::rename(copy_, away_);
+  expect_refused();
+  fs::create_directory(copy_);
+  expect_refused();
+  copy_ = work_ / "another";
+  run("another");
+  expect_refused();
+  copy_ = work_ / "copy";
+  fs::remove(copy_);
+  fs::rename(away_, copy_);
+  run();
+  expect_same();
+}
+
+TEST_P(MarkedCopyTest, TargetLost_AFullCopyBeginsAnewAndTheOldOneIsRefused) {
+  fs::rename(copy_, away_);
+  expect_refused();
+  ASSERT_EQ(changes({"--consumer", "copy", "--forget"}).code, 0);
+  run();
+  expect_same();
+  run();
+  copy_ = away_;
+  expect_refused();
+}
+
+TEST_P(MarkedCopyTest, FullCopy_KeepsTheMarker) {
+  const std::string marker = content(fs::path(copy_) / ".spoor/copy");
+  std::ofstream(drive() / ".spoor/copy") << "a user's";
+  ASSERT_EQ(changes({"--consumer", "copy", "--forget"}).code, 0);
+  run();
+  EXPECT_EQ(content(fs::path(copy_) / ".spoor/copy"), marker);
+  expect_same();
+}
+
+TEST_P(MarkedCopyTest, CopyOfAnEarlierVersion_IsMarkedByTheNextRun) {
+  fs::remove_all(fs::path(copy_) / ".spoor");
+  for (const auto& each : fs::directory_iterator(state_of_recipes()))
+    if (each.path().extension() == ".left") std::ofstream(each.path()) << R"({"missing":[],"unknown":[]})";
+  run();
+  expect_same();
+  fs::remove_all(fs::path(copy_) / ".spoor");
+  expect_refused();
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, MarkedCopyTest, testing::Values("rsync", "rclone"), name_of);
+
 class DurableCopyTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(DurableCopyTest, CopyIsNotOnTheDisk_IsNotCommitted) {
@@ -210,6 +284,57 @@ TEST_F(RecipeFaultsTest, ResticReportsAnythingElseThanAMissingFile_Fails) {
   run();
   expect_same();
 }
+
+// restic then makes no snapshot of the files.
+TEST_F(RecipeFaultsTest, ResticReadsNoneOfTheFiles_RestoreSucceedsAndTheNextRunCopiesThem) {
+  use("restic");
+  for (const char* path : {"a/file", "long/file"}) change(path);
+  scan_settled();
+  run();
+  change("a/new");
+  scan_settled();
+  const fs::path away = work_ / "away";
+  replace("restic", "case \"$*\" in *--files-from-raw*) mv '" + (drive() / "a").native() + "' '" +
+                        away.native() + "';; esac\n\"$real\" \"$@\"; code=$?\nmv '" + away.native() + "' '" +
+                        (drive() / "a").native() + "' 2>/dev/null\nexit $code\n");
+  EXPECT_EQ(support::run_command(run_command("copy")).code, 3);
+  fs::remove(work_ / "bin/restic");
+  EXPECT_TRUE(fs::exists(copied() / "a/file"));
+  EXPECT_FALSE(fs::exists(copied() / "a/new"));
+  run();
+  expect_same();
+}
+
+class LongPathTest : public RecipeFaultsTest, public testing::WithParamInterface<std::string> {};
+
+// Alone it leaves restic without a file.
+TEST_P(LongPathTest, PathOfMoreThan4096Bytes_IsNamedAndTheRestIsCopied) {
+  use(GetParam());
+  for (const char* path : {"a/file", "long/file"}) change(path);
+  scan_settled();
+  run();
+  ASSERT_EQ(support::run_command({"/usr/bin/python3", "-c",
+                                  "import os, sys\nos.chdir(sys.argv[1])\nos.remove('file')\n"
+                                  "for _ in range(20): os.mkdir('d' * 250); os.chdir('d' * 250)\n"
+                                  "open('file', 'w')",
+                                  drive() / "long"})
+                .code,
+            0);
+  mark_and_scan("long");
+  for (const char* path : {"a/new", "a/newer"}) {
+    const auto done = support::run_command(run_command("copy"));
+    EXPECT_EQ(done.code, 3) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("skips long/ddd"));
+    EXPECT_FALSE(fs::exists(copied() / "long/file"));
+    EXPECT_EQ(support::run_command({"diff", "-r", drive() / "a", copied() / "a"}).out, "");
+    change(path);
+    fs::remove(drive() / "a/file");
+    scan_settled();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LongPathTest, testing::Values("rsync", "rclone", "restic", "borg"),
+                         name_of);
 
 TEST_F(RecipeFaultsTest, ConsumerNamedLikeATag_IsRefused) {
   use("restic");

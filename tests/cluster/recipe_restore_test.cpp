@@ -13,6 +13,7 @@ namespace spoor::cluster {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -153,7 +154,13 @@ TEST_P(ResticRestoreTest, WhatIsNotThere_Fails) {
   EXPECT_FALSE(fs::exists(target)) << "nothing was written";
   fails({"--path", "a/gone"}, 1, "a/gone is not in the backup of " + times()[2]);
   fails({"--dry-run"}, 2, "--at TIME");
-  EXPECT_EQ(call("list", {"another"}).code, 1);
+  for (const char* command : {"list", "restore"}) {
+    const auto failed =
+        call(command, command == std::string("list") ? std::vector<std::string>{"another"}
+                                                     : std::vector<std::string>{target + "2"});
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_THAT(failed.err, HasSubstr("': it has copy\n"));
+  }
 }
 
 TEST_P(ResticRestoreTest, ADate_IsTheEndOfItsDay) {
@@ -206,9 +213,21 @@ TEST_P(RecipeReportTest, DryRun_PrintsThePlanAndChangesNothing) {
   EXPECT_THAT(plan, HasSubstr("copy a/new\n"));
   EXPECT_THAT(plan, HasSubstr("delete b/\n"));
   EXPECT_THAT(plan, Not(HasSubstr("c/file")));
-  EXPECT_THAT(plan, HasSubstr("and read up to scan 2\n"));
+  EXPECT_THAT(plan, ContainsRegex("and read up to scan 2 of [0-9-]+T[0-9:]+Z\n"));
   EXPECT_EQ(state(), before);
-  EXPECT_THAT(run().out, HasSubstr("'copy' has read up to scan 2\n"));
+  EXPECT_THAT(run().out, ContainsRegex("'copy' has read up to scan 2 of [0-9-]+T[0-9:]+Z\n"));
+  expect_same();
+}
+
+TEST_P(RecipeReportTest, DryRunWithAFileInPlaceOfADirectory_PrintsTheWholePlan) {
+  run();
+  fs::remove_all(drive() / "b");
+  for (const char* path : {"a/new", "b", "c/new"}) change(path);
+  scan_settled();
+  const std::string plan = dry_run();
+  for (const char* line : {"delete b/\n", "copy a/new\n", "copy b\n", "copy c/new\n", "dry run: would have "})
+    EXPECT_THAT(plan, HasSubstr(line));
+  run();
   expect_same();
 }
 
@@ -221,7 +240,7 @@ TEST_P(RecipeReportTest, Progress_IsShownOnATerminalOnly) {
   for (const std::string& each : run_command("copy")) command.push_back(each);
   const auto shown = support::run_on_terminal(command);
   EXPECT_EQ(shown.code, 0);
-  EXPECT_THAT(shown.out, testing::ContainsRegex("\r\033\\[K[0-9]+ (of [0-9]+ )?files"));
+  EXPECT_THAT(shown.out, ContainsRegex("\r\033\\[K[0-9]+ (of [0-9]+ )?files"));
   EXPECT_THAT(shown.out, HasSubstr("\r\033[K" + std::string(has_layers() ? "backed up 2" : "copied 2")));
 }
 
