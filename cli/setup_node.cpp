@@ -38,6 +38,7 @@ constexpr const char* socket_path = "/run/spoor/spoor.sock";
 // Whether the program ends with 0; its output is that of this one.
 bool run_program(std::vector<std::string> words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t pid = -1;

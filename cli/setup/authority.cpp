@@ -114,7 +114,7 @@ base::Error refused(const std::string& why) {
 }  // namespace
 
 KeyAndCertificate make_authority(const std::string& cluster, base::WallTime now) {
-  const Key key(check(EVP_EC_gen("P-256")));
+  const Key key(check(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256")));
   const Certificate made = blank(key.get(), now, authority_time);
   set_common_name(made.get(), fmt::format("Spoor CA {}", cluster).substr(0, ub_common_name));
   extend(made.get(), made.get(), NID_basic_constraints, "critical,CA:TRUE");
@@ -130,7 +130,9 @@ bool is_label(std::string_view name) {
          name.find_first_not_of(allowed) == std::string_view::npos;
 }
 
-std::string make_key() { return to_pem(Key(check(EVP_EC_gen("P-256"))).get()); }
+std::string make_key() {
+  return to_pem(Key(check(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"))).get());
+}
 
 std::string make_request(const std::string& key_text) {
   const Key key(check(key_from(key_text)));
