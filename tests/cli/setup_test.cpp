@@ -2,6 +2,13 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -162,6 +169,28 @@ TEST_F(InvitationTest, WrongTokens_AreRefusedAndTheRightOneIsAdmitted) {
   ASSERT_TRUE(response);
   EXPECT_EQ(response->at("of"), "127.0.0.1");
   EXPECT_TRUE(inviting_.get());
+}
+
+TEST_F(InvitationTest, NodeThatKeepsItsConnection_HasUsedTheToken) {
+  namespace asio = boost::asio;
+  int admitted = 0;
+  const auto port = start([&](const ordered_json&) -> base::Result<ordered_json> {
+    ++admitted;
+    return ordered_json::object();
+  });
+  asio::io_context context;
+  asio::ssl::context tls(asio::ssl::context::tlsv13_client);
+  asio::ssl::stream<asio::ip::tcp::socket> first(context, tls);
+  first.next_layer().connect({asio::ip::make_address(support::own_loopback()), port});
+  first.handshake(asio::ssl::stream_base::client);
+  const std::string line = ordered_json{{"secret", base::to_base64(invitation_.token.secret)}}.dump() + '\n';
+  asio::write(first, asio::buffer(line));
+  std::string response;
+  asio::read_until(first, asio::dynamic_buffer(response), '\n');
+  EXPECT_EQ(response, "{}\n");
+  EXPECT_FALSE(join_with(port, invitation_.token));
+  EXPECT_TRUE(inviting_.get());
+  EXPECT_EQ(admitted, 1);
 }
 
 TEST_F(InvitationTest, RefusedNode_LearnsWhyAndMayTryAgain) {

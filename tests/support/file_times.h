@@ -12,9 +12,10 @@ namespace spoor::support {
 // its last change reports it again (scanner/walk/listing.h).
 inline void outlast_timestamp_step() {
   const base::FileTimeClock clock;
-  const auto now_ns = [&] { return std::int64_t{clock.wall_now().time_since_epoch().count()}; };
-  const std::int64_t begin_ns = now_ns();
-  while (scanner::is_within_step(begin_ns, now_ns())) std::this_thread::yield();
+  // A file that was looked at may have a time between two ticks, ahead of that clock (since Linux 6.13).
+  const std::int64_t begin_ns = base::SystemClock().wall_now().time_since_epoch().count();
+  while (scanner::is_within_step(begin_ns, clock.wall_now().time_since_epoch().count()))
+    std::this_thread::yield();
 }
 
 }  // namespace spoor::support
