@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -186,15 +185,14 @@ Result<> PosixFileSystem::sync_directory(const std::filesystem::path& path) {
 }
 
 Result<DiskSpace> PosixFileSystem::space(const std::filesystem::path& path) {
-  struct statvfs found{};
-  struct statfs type{};
-  if (::statvfs(path.c_str(), &found) != 0 || ::statfs(path.c_str(), &type) != 0)
-    return failed("find the free space of", path);
-  const bool has_no_inode = found.f_files > 0 && found.f_favail == 0;
-  return DiskSpace{.bytes = std::uint64_t{found.f_blocks} * found.f_frsize,
-                   .free_bytes = has_no_inode ? 0 : std::uint64_t{found.f_bavail} * found.f_frsize,
-                   .used_bytes = std::uint64_t{found.f_blocks - found.f_bfree} * found.f_frsize,
-                   .type = name_of_type(static_cast<std::uint32_t>(type.f_type))};
+  struct statfs found{};
+  if (::statfs(path.c_str(), &found) != 0) return failed("find the free space of", path);
+  const bool has_no_inode = found.f_files > 0 && found.f_ffree == 0;
+  const auto block = static_cast<std::uint64_t>(found.f_frsize > 0 ? found.f_frsize : found.f_bsize);
+  return DiskSpace{.bytes = found.f_blocks * block,
+                   .free_bytes = has_no_inode ? 0 : found.f_bavail * block,
+                   .used_bytes = (found.f_blocks - found.f_bfree) * block,
+                   .type = name_of_type(static_cast<std::uint32_t>(found.f_type))};
 }
 
 Result<> PosixFileSystem::sync_file(const std::filesystem::path& path) {

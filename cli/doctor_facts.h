@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/options.h"
+#include "cli/setup/node_files.h"
 #include "config/config.h"
 #include "scanner/feed/publish_record.h"
 
@@ -19,8 +20,6 @@ namespace spoor::cli {
 // In node.data_dir. The daemon writes it at each start: its owner is the user of the daemon, unless all of
 // node.data_dir was given to root.
 inline constexpr const char* instance_file = "instance.json";
-// The user of the service, if the package made it.
-inline constexpr const char* service_user = "spoor";
 
 struct FileFacts {
   int error = 0;  // of stat(2); if not 0, the rest is not known

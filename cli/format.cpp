@@ -26,7 +26,6 @@ constexpr std::string_view yellow_lines[] = {
 
 // https://no-color.org
 bool is_coloured() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes the environment.
   const char* const refused = std::getenv("NO_COLOR");
   return (refused == nullptr || *refused == '\0') && ::isatty(STDOUT_FILENO) == 1;
 }

@@ -46,10 +46,7 @@ class Admission {
   }
 
   base::Result<ordered_json> admit(const ordered_json& request, const std::string& from) {
-    const auto text = [&](const char* name) {
-      const auto found = request.find(name);
-      return found != request.end() && found->is_string() ? found->get<std::string>() : std::string();
-    };
+    const auto text = [&](const char* name) { return text_or(request.value(name, ordered_json()), ""); };
     const NodeNames names{text("name"), text("address")};
     if (const auto why = why_not(names, from); !why.empty())
       return base::Error(std::make_error_code(std::errc::invalid_argument), why);
@@ -60,9 +57,9 @@ class Admission {
     std::vector<std::string> peers;
     for (const auto& peer : config_.peers.static_endpoints) add_once(peers, peer.to_string());
     has_others_ = peers.size() > (std::ranges::find(peers, url_) != peers.end() ? 1U : 0U);
-    // Before the node has its response: one that never joins is seen to be down, one that is not listed is
-    // not.
-    list(peers);
+    // Before the node has its response: a node that is listed and has not joined is seen, as it is down.
+    is_new_ = std::ranges::find(peers, url_) == peers.end();
+    if (is_new_) listed_ = list_peer(files_, url_);
     add_once(peers, url_);
     add_once(peers, url_of(address_, listener_of(config_).port));
     const ordered_json all = ordered_json::parse(config::to_json_text(config_));
@@ -104,16 +101,6 @@ class Admission {
     return {};
   }
 
-  void list(const std::vector<std::string>& peers) {
-    is_new_ = std::ranges::find(peers, url_) == peers.end();
-    if (!is_new_) return;
-    listed_ =
-        edit_config(files_.config, fmt::format("\"{}\" to peers.static", url_), [&](ordered_json& json) {
-          ordered_json& urls = json["peers"]["static"];
-          if (std::find(urls.begin(), urls.end(), url_) == urls.end()) urls.push_back(url_);
-        });
-  }
-
   const GlobalOptions& global_;
   const NodeFiles& files_;
   const config::Config& config_;
@@ -146,7 +133,6 @@ ordered_json request_certificate(SetupOptions& options, const std::string& key) 
 
 }  // namespace
 
-// Fails if this node has none, or it cannot issue.
 KeyAndCertificate read_authority(const NodeFiles& files) {
   if (!fs::exists(files.ca_key)) {
     throw Failure{exit_usage, fmt::format("{} is not here: run this on the node that made the authority",

@@ -58,11 +58,7 @@ void set_up(SetupOptions options, const NodeFiles& files, const GlobalOptions& g
 }
 
 void add_peer(const std::string& peer, const NodeFiles& files) {
-  const std::string url = peer_url(peer);
-  or_fail(edit_config(files.config, fmt::format("\"{}\" to peers.static", url), [&](ordered_json& json) {
-    ordered_json& listed = json["peers"]["static"];
-    if (std::find(listed.begin(), listed.end(), url) == listed.end()) listed.push_back(url);
-  }));
+  or_fail(list_peer(files, peer_url(peer)));
   reload_daemon(files);
 }
 

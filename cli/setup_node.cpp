@@ -63,15 +63,13 @@ bool is_watched(const SetupOptions& options) {
 
 // The unit of the daemon hides or protects these places, where it has to write .spoor on a drive.
 void write_drop_in(const std::vector<fs::path>& drives) {
-  const auto is_below = [&](std::initializer_list<std::string_view> folders) {
-    return std::ranges::any_of(drives, [&](const fs::path& drive) {
-      return std::ranges::any_of(folders,
-                                 [&](std::string_view folder) { return drive.native().starts_with(folder); });
-    });
+  const auto any_in = [&](std::initializer_list<std::string_view> folders) {
+    return std::ranges::any_of(drives,
+                               [&](const fs::path& drive) { return is_in_one_of(drive.native(), folders); });
   };
   std::string settings;
-  if (is_below({"/home", "/root", "/run/user"})) settings += "ProtectHome=false\n";
-  if (is_below({"/tmp", "/var/tmp"})) settings += "PrivateTmp=false\n";
+  if (any_in({"/home", "/root", "/run/user"})) settings += "ProtectHome=false\n";
+  if (any_in({"/tmp", "/var/tmp"})) settings += "PrivateTmp=false\n";
   if (settings.empty()) return;
   const fs::path folder = "/etc/systemd/system/spoord.service.d";
   fs::create_directories(folder);
@@ -218,7 +216,6 @@ std::string url_of(const std::string& address, std::uint16_t port) {
   return base::Endpoint{.host = address, .port = port, .unix_path = {}, .is_tls = true}.to_string();
 }
 
-// Of an address, with or without a port, or a URL.
 std::string peer_url(const std::string& peer) {
   if (base::is_ip_address(peer)) return url_of(peer);
   const bool is_url = peer.find("://") != std::string::npos || peer.starts_with("unix:");
@@ -229,7 +226,6 @@ void add_once(std::vector<std::string>& urls, const std::string& url) {
   if (std::ranges::find(urls, url) == urls.end()) urls.push_back(url);
 }
 
-// Fails before anything is written or sent, if this node cannot be set up.
 void check_new(SetupOptions& options, const NodeFiles& files) {
   if (is_configured(files.config) && !options.force) {
     throw Failure{exit_failed,
@@ -240,10 +236,8 @@ void check_new(SetupOptions& options, const NodeFiles& files) {
   ask_for_missing(options);
   if (options.name.empty()) options.name = host_name();
   check_drives(options);
-  or_fail(prepare_drives({options.drives.begin(), options.drives.end()}));
 }
 
-// Of a node with TLS.
 void check_reachable(const std::string& address) {
   if (address.empty()) {
     throw Failure{
@@ -258,13 +252,20 @@ void check_reachable(const std::string& address) {
   }
 }
 
-// Which is valid: it is checked before any file is written, and before a token is used.
 ordered_json checked_config(const SetupOptions& options, const NodeFiles& files, const SharedSettings& common,
                             const GlobalOptions& global) {
   ordered_json json = make_config(options, files, common);
   set_overrides(global, json);
-  or_fail(check_config(files.config, json), exit_usage);
+  const auto config = or_fail(check_config(files.config, json), exit_usage);
+  or_fail(prepare_drives(config.drives));
   return json;
+}
+
+base::Result<> list_peer(const NodeFiles& files, const std::string& url) {
+  return edit_config(files.config, fmt::format("\"{}\" to peers.static", url), [&](ordered_json& json) {
+    ordered_json& listed = json["peers"]["static"];
+    if (std::find(listed.begin(), listed.end(), url) == listed.end()) listed.push_back(url);
+  });
 }
 
 void write_node(const SetupOptions& options, const NodeFiles& files, const ordered_json& json) {
@@ -276,8 +277,7 @@ void write_node(const SetupOptions& options, const NodeFiles& files, const order
   if (!is_watched(options)) {
     print_text(
         "nothing marks what changes on these drives yet: install spoor-watch and set \"watch\", or let the "
-        "writers "
-        "mark (spoor-mark(1), spoor-http(7))\n");
+        "writers mark (spoor-mark(1), spoor-http(7))\n");
   }
   print_text("then: spoor doctor\n");
 }

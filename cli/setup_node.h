@@ -53,16 +53,19 @@ void add_once(std::vector<std::string>& urls, const std::string& url);
 // Reloads the daemon of the units, if it runs; otherwise prints what to do.
 void reload_daemon(const NodeFiles& files);
 
-// Completes the options, and makes .spoor on the drives. Throws a Failure, before anything else is written or
-// sent, if this node cannot be set up.
+// Completes the options. Throws a Failure, before anything is written or sent, if this node cannot be set up.
 void check_new(SetupOptions& options, const NodeFiles& files);
 
 // Throws a Failure if it is no address of this machine by which others could reach it.
 void check_reachable(const std::string& address);
 
-// The configuration, which is valid: to be called before any file is written, and before a token is used.
+// The configuration, which is valid, and for whose drives .spoor is made: to be called before any other file
+// is written, and before a token is used. Throws a Failure.
 nlohmann::ordered_json checked_config(const SetupOptions& options, const NodeFiles& files,
                                       const SharedSettings& common, const GlobalOptions& global);
+
+// Adds the URL to peers.static, once.
+base::Result<> list_peer(const NodeFiles& files, const std::string& url);
 
 // Writes the configuration, and starts the units.
 void write_node(const SetupOptions& options, const NodeFiles& files, const nlohmann::ordered_json& json);

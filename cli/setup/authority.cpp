@@ -166,13 +166,17 @@ base::Result<std::string> issue(const KeyAndCertificate& authority, const std::s
   return sign(made.get(), issuer.get(), authority_key.get());
 }
 
+std::string fingerprint_of(const X509* certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  check(X509_digest(certificate, EVP_sha256(), digest.data(), &size));
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
 base::Result<std::string> fingerprint_of(const std::string& certificate_text) {
   const Certificate certificate = certificate_from(certificate_text);
   if (!certificate) return refused("no certificate in PEM");
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  check(X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size));
-  return std::string(reinterpret_cast<const char*>(digest.data()), size);
+  return fingerprint_of(certificate.get());
 }
 
 }  // namespace spoor::cli

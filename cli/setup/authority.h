@@ -2,6 +2,8 @@
 // P-256, X.509 version 3 (RFC 5280). docs/certificates.md makes the same with openssl(1).
 #pragma once
 
+#include <openssl/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -42,7 +44,8 @@ struct NodeNames {
 base::Result<std::string> issue(const KeyAndCertificate& authority, const std::string& request,
                                 const NodeNames& names, base::WallTime now);
 
-// SHA-256 of the first certificate in the PEM text, in DER: 32 bytes.
+// SHA-256 of a certificate in DER: 32 bytes. Of the first one in a PEM text.
+std::string fingerprint_of(const X509* certificate);
 base::Result<std::string> fingerprint_of(const std::string& certificate);
 
 }  // namespace spoor::cli

@@ -29,6 +29,7 @@
 #include "base/base64.h"
 #include "base/json_bounds.h"
 #include "base/printable.h"
+#include "cli/setup/authority.h"
 
 namespace spoor::cli {
 namespace {
@@ -181,13 +182,10 @@ class Inviter {
   bool is_done_ = false;
 };
 
+// A server always has a certificate.
 std::string fingerprint_of_peer(Stream& stream) {
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
-      SSL_get1_peer_certificate(stream.native_handle()), &X509_free);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (!certificate || X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) return {};
-  return {reinterpret_cast<const char*>(digest.data()), size};
+  const X509* const certificate = SSL_get0_peer_certificate(stream.native_handle());
+  return certificate == nullptr ? std::string() : fingerprint_of(certificate);
 }
 
 struct Joining {

@@ -27,9 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// Of the package.
-constexpr const char* daemon_user = "spoor";
-
 base::Error invalid(const std::string& why) {
   return {std::make_error_code(std::errc::invalid_argument), why};
 }
@@ -39,8 +36,7 @@ base::Error failed(const std::string& what, const fs::path& path) {
 }
 
 std::optional<gid_t> daemon_group() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread here.
-  const group* const found = ::getgrnam(daemon_user);
+  const group* const found = ::getgrnam(service_user);
   return found != nullptr ? std::optional(found->gr_gid) : std::nullopt;
 }
 
@@ -94,15 +90,20 @@ base::Result<> install_file(const fs::path& named, const std::string& text, Read
   const base::Descriptor fd(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (fd.get() < 0) return failed("create", temporary);
+  const auto given_up = [&](const std::string& what) {
+    base::Error why = failed(what, temporary);
+    ::unlink(temporary.c_str());  // it may be a part of a key
+    return why;
+  };
   for (std::string_view rest = text; !rest.empty();) {
     const auto written = ::write(fd.get(), rest.data(), rest.size());
-    if (written < 0) return failed("write", temporary);
+    if (written < 0) return given_up("write");
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fchown(fd.get(), keeps ? old.st_uid : ::geteuid(),
                keeps ? old.st_gid : group.value_or(::getegid())) != 0 ||
       ::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0)
-    return failed("set the owner and mode of", temporary);
+    return given_up("set the owner and mode of");
   base::PosixFileSystem files;
   if (auto renamed = files.rename(temporary, file); !renamed) return renamed;
   return files.sync_directory(file.parent_path());
@@ -160,8 +161,7 @@ base::Result<> edit_config(const fs::path& file, const std::string& by_hand,
 // A user may own the drive: .spoor must not lead elsewhere.
 base::Result<> prepare_drives(const std::vector<fs::path>& drives) {
   base::PosixFileSystem files;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread here.
-  const passwd* const user = ::getpwnam(daemon_user);
+  const passwd* const user = ::getpwnam(service_user);
   for (const fs::path& drive : drives) {
     const fs::path made = drive / ".spoor";
     if (auto result = files.create_directory(made); !result) return result;
@@ -174,9 +174,14 @@ base::Result<> prepare_drives(const std::vector<fs::path>& drives) {
   return {};
 }
 
+bool is_in_one_of(std::string_view path, std::initializer_list<std::string_view> folders) {
+  return std::ranges::any_of(folders, [&](std::string_view folder) {
+    return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+  });
+}
+
 std::vector<std::string> drives_in(const std::string& mounts) {
   constexpr std::array types = {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"};
-  constexpr std::array of_system = {"/boot", "/usr", "/var", "/etc", "/nix", "/snap", "/run", "/tmp"};
   std::vector<std::string> found;
   std::istringstream lines(mounts);
   for (std::string line; std::getline(lines, line);) {
@@ -186,9 +191,8 @@ std::vector<std::string> drives_in(const std::string& mounts) {
     std::string type;
     words >> device >> place >> type;
     const bool is_known = std::ranges::find(types, type) != types.end();
-    const bool is_of_system = place == "/" || std::ranges::any_of(of_system, [&](std::string_view folder) {
-                                return place == folder || place.starts_with(std::string(folder) + '/');
-                              });
+    const bool is_of_system = place == "/" || is_in_one_of(place, {"/boot", "/usr", "/var", "/etc", "/nix",
+                                                                   "/snap", "/run", "/tmp"});
     // With a space or the like, which is escaped there, it has to be given by hand.
     if (is_known && !is_of_system && place.find('\\') == std::string::npos) found.push_back(place);
   }

@@ -4,14 +4,19 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "config/config.h"
 
 namespace spoor::cli {
+
+// The user of the service, if the package made it.
+inline constexpr const char* service_user = "spoor";
 
 struct NodeFiles {
   explicit NodeFiles(std::filesystem::path config_file);
@@ -46,6 +51,9 @@ base::Result<> edit_config(const std::filesystem::path& file, const std::string&
 
 // Makes .spoor on each drive, for the user spoor if there is one. Follows no link there.
 base::Result<> prepare_drives(const std::vector<std::filesystem::path>& drives);
+
+// Whether the path is one of these folders, or below one.
+bool is_in_one_of(std::string_view path, std::initializer_list<std::string_view> folders);
 
 // Mount points of file systems on disks, without those of the system: what may be drives.
 std::vector<std::string> drives_in(const std::string& mounts);

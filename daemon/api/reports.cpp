@@ -95,11 +95,11 @@ std::optional<Problem> read_number(const HttpRequest& request, const char* name,
   return std::nullopt;
 }
 
-HttpResponse too_many_waits() {
+HttpResponse too_many_waits(std::size_t most) {
   return to_response({503, "overloaded",
                       fmt::format("too many requests wait for a scan, of this client or of all ({}); try "
                                   "again later",
-                                  waits_max)});
+                                  most)});
 }
 
 struct UsageRequest : UsageTarget {
@@ -479,7 +479,8 @@ boost::asio::awaitable<void> Reports::wait_until(std::function<bool()> is_so, Wa
 boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& request, std::string caller) {
   if (auto unknown = unknown_parameter(request, {})) co_return to_response(*unknown);
   const CallerQueue::Place place(starters_, std::move(caller));
-  if (!place.is_held()) co_return too_many_waits();
+  if (!place.is_held()) co_return too_many_waits(starts_max);
+  ++starting_;  // from before the file is made: no other request withdraws it
   const std::filesystem::path file = scan_request();
   std::function<base::Result<>()> asking = [file] {
     base::PosixFileSystem files;
@@ -487,13 +488,15 @@ boost::asio::awaitable<HttpResponse> Reports::start_scan(const HttpRequest& requ
     return made ? base::Result<>() : made.error();
   };
   const base::Result<> asked = co_await run_on(pool_, std::move(asking));
-  if (!asked) co_return to_response({503, "not_started", asked.error().message});
+  if (!asked) {
+    --starting_;
+    co_return to_response({503, "not_started", asked.error().message});
+  }
   std::function<bool()> is_taken = [file] {
     std::error_code error;
     return !std::filesystem::exists(file, error);
   };
   const WaitTimes times{scan_start_max, scan_start_period};
-  ++starting_;
   co_await wait_until(is_taken, times);
   --starting_;
   const bool is_started = co_await run_on(pool_, std::move(is_taken));
@@ -563,7 +566,7 @@ boost::asio::awaitable<HttpResponse> Reports::changes(const HttpRequest& request
   if (!asked) co_return to_response(asked.error());
   if (asked->wait > std::chrono::milliseconds::zero() && !asked->is_first && !asked->goes_on) {
     const CallerQueue::Place place(waiters_, caller);
-    if (!place.is_held()) co_return too_many_waits();
+    if (!place.is_held()) co_return too_many_waits(waits_max);
     std::function<bool()> is_so = [file = database_, asked = *asked] { return has_news(file, asked); };
     const WaitTimes times{asked->wait, changes_wait_period};
     co_await wait_until(std::move(is_so), times);

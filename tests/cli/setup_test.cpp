@@ -308,6 +308,12 @@ TEST_F(NodeFilesTest, EditedConfiguration_StaysValid) {
   EXPECT_EQ(text_of(file_), "// ours\n" + before);
 }
 
+TEST(DrivesInTest, NameThatBeginsAlike_IsNotInAFolder) {
+  EXPECT_TRUE(is_in_one_of("/home", {"/tmp", "/home"}));
+  EXPECT_TRUE(is_in_one_of("/home/a", {"/tmp", "/home"}));
+  EXPECT_FALSE(is_in_one_of("/homework", {"/tmp", "/home"}));
+}
+
 TEST(DrivesInTest, FileSystemsOnDisks_WithoutThoseOfTheSystem) {
   EXPECT_THAT(drives_in("/dev/a / ext4 rw 0 0\n/dev/b /boot ext4 rw 0 0\n/dev/c /srv/data xfs rw 0 0\n"
                         "tmpfs /run tmpfs rw 0 0\nproc /proc proc rw 0 0\n/dev/d /mnt/disk\\0401 xfs rw 0 0\n"

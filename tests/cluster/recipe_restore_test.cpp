@@ -61,7 +61,10 @@ class RestoreTest : public RecipeFaultsTest, public testing::WithParamInterface<
         support::run_command({"rsync", "-a", "--exclude=/.spoor", drive().native() + "/", copies_.back()})
             .code,
         0);
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const auto second = [] {
+      return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    };
+    for (const auto begin = second(); second() == begin;) std::this_thread::yield();
   }
 
   support::CommandResult call(const std::string& command, std::vector<std::string> arguments) {
