@@ -4,8 +4,8 @@
 
 #include "cli/commands.h"
 #include "cli/format.h"
-#include "config/print.h"
-#include "config/validate.h"
+#include "config/derived.h"
+#include "config/load.h"
 
 namespace spoor::cli {
 

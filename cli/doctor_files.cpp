@@ -18,8 +18,8 @@
 #include "base/printable.h"
 #include "cli/child_calls.h"
 #include "cli/doctor_facts.h"
+#include "config/derived.h"
 #include "config/secret_file.h"
-#include "config/validate.h"
 #include "peer/http/tls_files.h"
 #include "tracker/storage/drive_registry.h"
 

@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/format.h"
-#include "config/suggest.h"
+#include "config/problem.h"
 
 namespace {
 

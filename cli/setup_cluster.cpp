@@ -16,7 +16,7 @@
 #include "cli/daemon_client.h"
 #include "cli/format.h"
 #include "cli/setup/invitation.h"
-#include "config/print.h"
+#include "config/load.h"
 
 namespace spoor::cli {
 namespace {

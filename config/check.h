@@ -1,27 +1,34 @@
-// The parts of validate(). Each problem carries the key of its setting.
+// Whether the settings are valid. Depends on the configuration only: accesses no file and no network.
 #pragma once
 
-#include <filesystem>
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <ranges>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/config.h"
 #include "config/problem.h"
 
 namespace spoor::config {
 
-void check_names_and_paths(const Config& config, Problems& problems);
-void check_ranges(const Config& config, Problems& problems);
-void check_endpoints(const Config& config, Problems& problems);
-void check_peers_and_auth(const Config& config, Problems& problems);
-void check_publish(const Config& config, Problems& problems);
-
-// Of a file, which may be empty, and of the files of a TLS client.
-void check_secret_file(const std::string& key, const std::filesystem::path& file, Problems& problems);
-void check_tls_client(const std::string& key, const PeerTls& tls, Problems& problems);
-// 1 to 64 of A-Z a-z 0-9 . _ -
-bool is_name(const std::string& text);
-
-// Runs all of the checks.
+// One problem per invalid setting, with its key, its value and the accepted values.
 Problems find_problems(const Config& config);
+// Their texts.
+std::vector<std::string> validate(const Config& config);
+
+// Its part on `listen`, `peers`, `auth` and `publish`.
+void check_network(const Config& config, Problems& problems);
+
+// Whether `text` is 1 to `bytes_max` of A-Z a-z 0-9 . _ - and of `others`.
+bool is_name(std::string_view text, std::size_t bytes_max = 64, std::string_view others = {});
+
+// Calls check(key, element) for each element of a list, with the key "list[i]".
+void check_each(std::string_view list, const std::ranges::range auto& elements, auto check) {
+  std::size_t i = 0;
+  for (const auto& element : elements) check(fmt::format("{}[{}]", list, i++), element);
+}
 
 }  // namespace spoor::config

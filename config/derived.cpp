@@ -7,18 +7,20 @@
 #include <algorithm>
 
 #include "base/checksum.h"
+#include "base/directory_overlap.h"
+#include "base/printable.h"
 
 namespace spoor::config {
 namespace {
 
-bool is_specific(const in_addr& address) {
-  const std::uint32_t bits = ntohl(address.s_addr);
-  return bits != INADDR_ANY && (bits >> 24U) != IN_LOOPBACKNET;
-}
-
-bool is_specific(const in6_addr& address) {
-  return !IN6_IS_ADDR_UNSPECIFIED(&address) && !IN6_IS_ADDR_LOOPBACK(&address) &&
-         !IN6_IS_ADDR_V4MAPPED(&address);
+// Whether other nodes reach a listener at this IP address: neither a wildcard nor loopback.
+bool is_specific(const std::string& address) {
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1)
+    return v4.s_addr != INADDR_ANY && (ntohl(v4.s_addr) >> 24U) != IN_LOOPBACKNET;
+  return ::inet_pton(AF_INET6, address.c_str(), &v6) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&v6) &&
+         !IN6_IS_ADDR_LOOPBACK(&v6) && !IN6_IS_ADDR_V4MAPPED(&v6);
 }
 
 // The address at which a local client reaches a listener.
@@ -33,26 +35,20 @@ std::string reachable(const std::string& address) {
 std::optional<std::string> advertised_url(const Config& config) {
   if (config.peers.etcd && !config.peers.etcd->url.empty()) return config.peers.etcd->url;
   for (const Listener& listener : config.listen) {
-    if (listener.port == 0) continue;
-    const char* const scheme = listener.tls ? "https" : "http";
-    in_addr v4{};
-    in6_addr v6{};
-    if (::inet_pton(AF_INET, listener.address.c_str(), &v4) == 1 && is_specific(v4)) {
-      return fmt::format("{}://{}:{}", scheme, listener.address, listener.port);
-    }
-    if (::inet_pton(AF_INET6, listener.address.c_str(), &v6) == 1 && is_specific(v6)) {
-      return fmt::format("{}://[{}]:{}", scheme, listener.address, listener.port);
-    }
+    if (listener.port == 0 || !is_specific(listener.address)) continue;
+    base::Endpoint endpoint{listener.address, listener.port, {}};
+    endpoint.is_tls = listener.tls.has_value();
+    return endpoint.to_string();
   }
   return std::nullopt;
 }
 
 base::Result<base::Endpoint> own_endpoint(const Config& config) {
   const auto& listeners = config.listen;
-  const auto is_tcp = [](const Listener& each) { return each.unix_path.empty() && each.port != 0; };
-  const auto tcp = std::find_if(listeners.begin(), listeners.end(), is_tcp);
-  const auto unix_socket = std::find_if(listeners.begin(), listeners.end(),
-                                        [](const Listener& each) { return !each.unix_path.empty(); });
+  const auto tcp = std::ranges::find_if(
+      listeners, [](const Listener& each) { return each.unix_path.empty() && each.port != 0; });
+  const auto unix_socket =
+      std::ranges::find_if(listeners, [](const Listener& each) { return !each.unix_path.empty(); });
   base::Endpoint endpoint;
   std::error_code ignored;
   // A configured socket exists while the daemon serves; a port could belong to another process meanwhile.
@@ -101,6 +97,14 @@ std::vector<std::filesystem::path> unwatched_drives(const Config& config) {
     return std::ranges::find(watched, drive) != watched.end();
   });
   return drives;
+}
+
+std::vector<std::string> find_drive_overlaps(const Config& config) {
+  constexpr std::size_t bytes_max = 10'000;  // two paths and the text around them
+  std::vector<std::string> texts;
+  for (const base::DirectoryOverlap& overlap : base::find_overlaps(config.drives))
+    texts.push_back("drives: " + base::printable(base::overlap_text(overlap, config.drives), bytes_max));
+  return texts;
 }
 
 tracker::NamespaceRules namespace_rules(const Config& config) {

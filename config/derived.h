@@ -1,3 +1,4 @@
+// What follows from the settings of a configuration.
 #pragma once
 
 #include <chrono>
@@ -37,6 +38,10 @@ std::vector<std::filesystem::path> watched_drives(const Config& config);
 
 // The other drives.
 std::vector<std::filesystem::path> unwatched_drives(const Config& config);
+
+// Returns one message for each pair of drives that are the same directory or are nested, by symbolic links or
+// mounts. Accesses the drives; a missing drive is ignored.
+std::vector<std::string> find_drive_overlaps(const Config& config);
 
 // The rules of `namespace`.
 tracker::NamespaceRules namespace_rules(const Config& config);

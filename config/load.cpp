@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/printable.h"
 #include "config/check.h"
-#include "config/read.h"
 #include "config/settings.h"
-#include "config/suggest.h"
 
 namespace spoor::config {
 namespace {
@@ -110,15 +109,6 @@ bool apply_file(std::string_view text, std::string_view name, Config& config, Pr
   return document && document->is_object();
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    static_cast<void>(json(text).dump());
-    return true;
-  } catch (const json::type_error&) {
-    return false;
-  }
-}
-
 json override_value(const std::string& text) {
   Problems not_json;
   if (auto value = parse_document(text, Comments::refused, not_json)) return *std::move(value);
@@ -128,7 +118,7 @@ json override_value(const std::string& text) {
 void apply_override(const std::string& override_text, Config& config, Problems& all) {
   constexpr std::string_view source = "--set";
   const auto equals = override_text.find('=');
-  if (equals == std::string::npos || equals == 0 || !is_utf8(override_text)) {
+  if (equals == std::string::npos || equals == 0 || !base::is_utf8(override_text)) {
     Problem problem{"", fmt::format("{} is wrong: expected key=value in UTF-8, such as tracker.items=500000",
                                     in_quotes(override_text))};
     return collect(source, {std::move(problem)}, all);

@@ -1,4 +1,4 @@
-// Loads the configuration: defaults, then the file, then the overrides.
+// Loads the configuration: defaults, then the file, then the overrides; prints it in the form of the file.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "config/config.h"
@@ -27,5 +28,12 @@ base::Result<Config> load(const std::optional<std::filesystem::path>& file,
 // The same from the content of a file; `name` is the file's name in messages.
 base::Result<Config> load_text(std::string_view text, std::string_view name,
                                std::span<const std::string> overrides);
+
+// All settings as JSON, in the form and order of the file. Loading the text returns an equal configuration,
+// except that `listen_is_default` is false.
+std::string to_json_text(Config config);
+
+// The dotted keys of the settings that differ.
+std::vector<std::string> changed_keys(Config before, Config after);
 
 }  // namespace spoor::config

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -25,33 +26,6 @@
 namespace spoor::config {
 namespace {
 
-// `text` with `prefix` after each line break.
-std::string prefix_further_lines(std::string_view prefix, std::string text) {
-  boost::algorithm::replace_all(text, "\n", fmt::format("\n{}", prefix));
-  return text;
-}
-
-// %J: the message as a JSON string, with any invalid UTF-8 replaced.
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-// %K: the message as text. Indents the lines after the first: text from outside must not look like a new
-// event.
-std::string event_text(const std::string& text) {
-  return prefix_further_lines("    ", base::printable_lines(text));
-}
-
-template <std::string (*render)(const std::string&)>
-class Message final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = render({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Message>(); }
-};
-
 // Whether standard error is the journal of systemd: JOURNAL_STREAM has its device and inode
 // (systemd.exec(5)).
 bool stderr_is_journal() {
@@ -61,8 +35,10 @@ bool stderr_is_journal() {
   return stream == std::to_string(status.st_dev) + ':' + std::to_string(status.st_ino);
 }
 
-// The prefix that the journal parses as the priority of a line (sd-daemon(3)).
-std::string_view journal_prefix(spdlog::level::level_enum level) {
+// The prefix that the journal parses as the priority of a line (sd-daemon(3)); a line without it would have
+// the default priority of the unit. Empty if standard error is not the journal.
+std::string_view priority(spdlog::level::level_enum level, bool is_journal) {
+  if (!is_journal) return {};
   switch (level) {
     case spdlog::level::trace:
     case spdlog::level::debug:
@@ -78,31 +54,54 @@ std::string_view journal_prefix(spdlog::level::level_enum level) {
   }
 }
 
-// Adds `prefix` to each line of `text`: a line without it would have the default priority of the unit.
-std::string prefix_lines(std::string_view prefix, std::string text) {
-  return prefix_further_lines(prefix, text.insert(0, prefix));
+// `text` with `prefix` after each line break.
+std::string prefix_further_lines(std::string_view prefix, std::string text) {
+  boost::algorithm::replace_all(text, "\n", fmt::format("\n{}", prefix));
+  return text;
 }
 
-// Formats as `inner` does, and adds the priority to each line.
-class JournalFormatter final : public spdlog::formatter {
+// A part of a line of the log.
+class Part final : public spdlog::custom_flag_formatter {
  public:
-  explicit JournalFormatter(std::unique_ptr<spdlog::formatter> inner) : inner_(std::move(inner)) {}
+  using Render = std::function<std::string(const spdlog::details::log_msg&)>;
 
-  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
-    spdlog::memory_buf_t plain;
-    inner_->format(message, plain);
-    std::string text(plain.data(), plain.size());
-    if (text.ends_with('\n')) text.pop_back();
-    const std::string lines = prefix_lines(journal_prefix(message.level), std::move(text)) + '\n';
-    out.append(lines.data(), lines.data() + lines.size());
+  explicit Part(Render render) : render_(std::move(render)) {}
+
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = render_(message);
+    out.append(text.data(), text.data() + text.size());
   }
-  std::unique_ptr<spdlog::formatter> clone() const override {
-    return std::make_unique<JournalFormatter>(inner_->clone());
-  }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Part>(render_); }
 
  private:
-  std::unique_ptr<spdlog::formatter> inner_;
+  Render render_;
 };
+
+// %P: the priority for the journal. %J: the message as a JSON string, with any invalid UTF-8 replaced. %K:
+// the message as text, with the lines after the first indented: text from outside must not look like a new
+// event.
+std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, bool is_journal) {
+  using Message = spdlog::details::log_msg;
+  const auto text_of = [](const Message& message) {
+    return std::string(message.payload.data(), message.payload.size());
+  };
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<Part>(
+      'P', [=](const Message& message) { return std::string(priority(message.level, is_journal)); });
+  formatter->add_flag<Part>('J', [=](const Message& message) {
+    return nlohmann::json(text_of(message)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  });
+  formatter->add_flag<Part>('K', [=](const Message& message) {
+    const std::string indent = fmt::format("{}    ", priority(message.level, is_journal));
+    return prefix_further_lines(indent, base::printable_lines(text_of(message)));
+  });
+  const char* const pattern = format == LogFormat::json
+                                  ? R"(%P{"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})"
+                              : is_journal ? "%P%-7l %K"  // the journal has the time
+                                           : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %K";
+  formatter->set_pattern(pattern);
+  return formatter;
+}
 
 // Waits for no reader, such as a collector that hangs: events that it does not take are lost, and the next
 // one that it takes follows their number.
@@ -138,21 +137,7 @@ void set_up_logging(const Config::Log& log) {
   // A runtime of containers that restarts closes the pipe: that must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   auto logger = std::make_shared<spdlog::logger>("spoor", std::make_shared<StderrSink>());
-  const bool is_journal = stderr_is_journal();
-  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  if (log.format == LogFormat::json) {
-    formatter->add_flag<Message<json_text>>('J').set_pattern(
-        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%J})");
-  } else {
-    const char* const pattern =
-        is_journal ? "%-7l %K" : "%Y-%m-%dT%H:%M:%S.%eZ %-7l %K";  // the journal has the time
-    formatter->add_flag<Message<event_text>>('K').set_pattern(pattern);
-  }
-  if (is_journal) {
-    logger->set_formatter(std::make_unique<JournalFormatter>(std::move(formatter)));
-  } else {
-    logger->set_formatter(std::move(formatter));
-  }
+  logger->set_formatter(make_formatter(log.format, stderr_is_journal()));
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
   set_log_level(log.level);
@@ -165,10 +150,9 @@ void set_log_level(LogLevel level) {
 }
 
 void print_failure(std::string_view program, const std::string& message) {
-  const std::string lines = prefix_lines(stderr_is_journal() ? SD_ERR : "",
-                                         fmt::format("{}: {}", program, base::printable_lines(message))) +
-                            '\n';
-  base::write_to_standard_error(lines);
+  const std::string_view prefix = priority(spdlog::level::err, stderr_is_journal());
+  const std::string lines = fmt::format("{}{}: {}", prefix, program, base::printable_lines(message));
+  base::write_to_standard_error(prefix_further_lines(prefix, lines) + '\n');
 }
 
 void print_failure(std::string_view program, const Config::Log& log, const std::string& message) {

@@ -1,11 +1,10 @@
-#include "config/print.h"
-
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "config/load.h"
 #include "config/settings.h"
 #include "config/units.h"
 
@@ -22,30 +21,22 @@ ordered_json to_json(std::same_as<bool> auto value) { return value; }
 ordered_json to_json(const base::DnsSource& value) { return value.to_string(); }
 ordered_json to_json(const base::DnsServer& value) { return value.to_string(); }
 
-template <class T>
-ordered_json to_json(Urls<T> urls) {
+ordered_json to_json(Urls urls) {
   ordered_json list = ordered_json::array();
   for (const base::Endpoint& endpoint : urls.endpoints) list.push_back(endpoint.to_string());
   return list;
 }
 
 template <class T>
-ordered_json to_json(Whole<T> setting) {
-  return setting.value;
+ordered_json to_json(Number<T> number) {
+  if constexpr (std::same_as<T, std::chrono::milliseconds>) {
+    return format_duration(number.value);
+  } else {
+    return number.unit == Unit::bytes ? ordered_json(format_size(number.value)) : ordered_json(number.value);
+  }
 }
 
-template <class T>
-ordered_json to_json(ByteSize<T> setting) {
-  return format_size(setting.bytes);
-}
-
-template <class T>
-ordered_json to_json(Duration<T> setting) {
-  return format_duration(setting.value);
-}
-
-template <class Bool, class Paths>
-ordered_json to_json(AllOr<Bool, Paths> setting) {
+ordered_json to_json(AllOr setting) {
   if (setting.all) return "all";
   ordered_json list = ordered_json::array();
   for (const std::filesystem::path& path : setting.paths) list.push_back(path.native());
@@ -67,10 +58,9 @@ template <class T>
 ordered_json to_json(const std::vector<T>& values);
 
 template <HasParts T>
-ordered_json to_json(const T& part) {
+ordered_json to_json(T part) {
   ordered_json object;
-  visit_parts(part,
-              [&](std::string_view name, const auto& value) { object[std::string(name)] = to_json(value); });
+  visit_parts(part, [&](std::string_view name, auto&& value) { object[std::string(name)] = to_json(value); });
   return object;
 }
 
@@ -105,19 +95,19 @@ ordered_json to_json(const std::optional<T>& value) {
 
 }  // namespace
 
-std::string to_json_text(const Config& config) {
+std::string to_json_text(Config config) {
   ordered_json document;
-  visit_settings(
-      config, [&](std::string_view key, const auto& value) { document[pointer_to(key)] = to_json(value); });
+  visit_settings(config,
+                 [&](std::string_view key, auto&& value) { document[pointer_to(key)] = to_json(value); });
   return document.dump(2) + "\n";
 }
 
-std::vector<std::string> changed_keys(const Config& before, const Config& after) {
+std::vector<std::string> changed_keys(Config before, Config after) {
   std::vector<ordered_json> values;
-  visit_settings(before, [&](std::string_view, const auto& value) { values.push_back(to_json(value)); });
+  visit_settings(before, [&](std::string_view, auto&& value) { values.push_back(to_json(value)); });
   std::vector<std::string> changed;
   std::size_t at = 0;
-  visit_settings(after, [&](std::string_view key, const auto& value) {
+  visit_settings(after, [&](std::string_view key, auto&& value) {
     if (values[at++] != to_json(value)) changed.emplace_back(key);
   });
   return changed;

@@ -1,9 +1,9 @@
-#include "config/read.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <concepts>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,7 +11,6 @@
 
 #include "base/printable.h"
 #include "config/settings.h"
-#include "config/suggest.h"
 #include "config/units.h"
 
 namespace spoor::config {
@@ -36,7 +35,7 @@ void refuse(const Input& input, std::string_view expected) {
     shown = is_text ? in_quotes(input.value.get_ref<const std::string&>())
                     : base::without_password(text).substr(0, 80);
   }
-  add(input.problems, std::string(input.key), fmt::format("{} is wrong: expected {}", shown, expected));
+  add(input.problems, input.key, "{} is wrong: expected {}", shown, expected);
 }
 
 // Reads a text that `parse` accepts. For a setting of type string, the value of an override needs no quotes.
@@ -45,7 +44,7 @@ void read_text(const Input& input, T& target, std::string_view expected, auto pa
   const bool is_text = input.value.is_string();
   if (!is_text && !input.override_text) return refuse(input, expected);
   auto parsed = parse(is_text ? input.value.get<std::string>() : std::string(*input.override_text));
-  if (!parsed) return add(input.problems, std::string(input.key), parsed.error().message);
+  if (!parsed) return add(input.problems, input.key, "{}", parsed.error().message);
   target = *std::move(parsed);
 }
 
@@ -79,25 +78,20 @@ void read_value(const Input& input, double& target) {
 }
 
 template <class T>
-void read_value(const Input& input, Whole<T> target) {
-  if (!input.value.is_number_unsigned() || !std::in_range<T>(input.value.get<std::uint64_t>())) {
-    return refuse(input, fmt::format("a whole number from {} to {}", target.least, target.most));
+void read_value(const Input& input, Number<T> target) {
+  if (input.value.is_number_unsigned() && std::in_range<T>(input.value.get<std::uint64_t>())) {
+    target.value = input.value.get<T>();
+    return;
   }
-  target.value = static_cast<T>(input.value.get<std::uint64_t>());
+  if constexpr (std::same_as<T, std::uint64_t>) {
+    if (target.unit == Unit::bytes)
+      return read_text(input, target.value, "a size, such as \"8MiB\" or 8388608", parse_size);
+  }
+  refuse(input, fmt::format("a whole number from {} to {}", target.least, target.most));
 }
 
-template <class T>
-void read_value(const Input& input, Duration<T> target) {
+void read_value(const Input& input, Number<std::chrono::milliseconds> target) {
   read_text(input, target.value, "a duration in quotes, such as \"10s\"", parse_duration);
-}
-
-template <class T>
-void read_value(const Input& input, ByteSize<T> target) {
-  if (input.value.is_number_unsigned()) {
-    target.bytes = input.value.get<std::uint64_t>();
-  } else {
-    read_text(input, target.bytes, "a size, such as \"8MiB\" or 8388608", parse_size);
-  }
 }
 
 void read_value(const Input& input, base::DnsSource& target) {
@@ -140,8 +134,7 @@ std::string_view example_of(const Etcd&) { return R"({"endpoints": ["http://HOST
 
 template <class T>
 void read_value(const Input& input, std::vector<T>& target);
-template <class T>
-void read_value(const Input& input, Urls<T> target);
+void read_value(const Input& input, Urls target);
 template <HasParts T>
 void read_value(const Input& input, std::optional<T>& target);
 
@@ -164,7 +157,7 @@ void read_value(const Input& input, T& target) {
   }
   if constexpr (std::is_same_v<T, Listener>) {
     if (input.value.contains("unix") && input.value.contains("port")) {
-      add(input.problems, std::string(input.key), "a Unix socket has no port: remove 'port' or 'unix'");
+      add(input.problems, input.key, "a Unix socket has no port: remove 'port' or 'unix'");
     }
   }
 }
@@ -196,16 +189,14 @@ void read_value(const Input& input, std::vector<T>& target) {
   read_list(input, target, [](const Input& element, T& part) { read_value(element, part); });
 }
 
-template <class T>
-void read_value(const Input& input, Urls<T> target) {
+void read_value(const Input& input, Urls target) {
   const auto parse = [&](std::string_view text) { return base::parse_endpoint(text, target.default_port); };
   read_list(input, target.endpoints, [&](const Input& element, base::Endpoint& endpoint) {
     read_text(element, endpoint, "a URL in quotes", parse);
   });
 }
 
-template <class Bool, class Paths>
-void read_value(const Input& input, AllOr<Bool, Paths> target) {
+void read_value(const Input& input, AllOr target) {
   if (input.value == "all") {
     target.all = true;
     target.paths.clear();
@@ -230,7 +221,7 @@ void check_section(const std::string& section, const json& value, std::span<cons
                    Problems& problems) {
   if (!value.is_object()) {
     // Does not quote the value: it may be a secret in the wrong place.
-    return add(problems, section, "expected an object in { }");
+    return add(problems, section, "expected an object in {{ }}");
   }
   for (const auto& part : value.items()) {
     const std::string key = fmt::format("{}.{}", section, part.key());
@@ -257,8 +248,8 @@ void check_keys(const json& document, std::span<const std::string_view> known, P
 
 std::vector<std::string_view> known_keys() {
   std::vector<std::string_view> keys;
-  const Config config;
-  visit_settings(config, [&](std::string_view key, const auto& /*value*/) {
+  Config config;
+  visit_settings(config, [&](std::string_view key, auto&& /*value*/) {
     const std::string_view section = section_of(key);
     if (!section.empty() && std::ranges::find(keys, section) == keys.end()) keys.push_back(section);
     keys.push_back(key);

@@ -54,14 +54,10 @@ base::Result<std::optional<PeerTls>> resolve(const std::optional<PeerTls>& setti
   return std::optional(std::move(tls));
 }
 
-// Without control characters. JSON holds no other text.
+// JSON holds no other text.
 bool is_printable_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = base::utf8_length(text);
-    if (length == 0 || static_cast<unsigned char>(text.front()) < ' ') return false;
-    text.remove_prefix(length);
-  }
-  return true;
+  const auto is_control = [](char c) { return c >= '\0' && c < ' '; };
+  return base::is_utf8(text) && std::ranges::none_of(text, is_control);
 }
 
 base::Result<std::string> read_password(const std::filesystem::path& setting) {

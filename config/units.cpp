@@ -7,7 +7,6 @@
 #include <charconv>
 #include <chrono>
 #include <limits>
-#include <optional>
 #include <span>
 
 #include "base/clock.h"
@@ -35,43 +34,22 @@ constexpr std::array size_units = {
     Unit{"MB", 1'000'000},
     Unit{"KB", 1'000},
     Unit{"B", 1},
+    Unit{"", 1},  // bytes; not printed
 };
 
-struct Quantity {
-  std::uint64_t number = 0;
-  bool overflow = false;
-  std::string_view unit;
-};
-
-// The number and the text after it; std::nullopt if `text` does not start with a digit.
-std::optional<Quantity> split(std::string_view text) {
-  Quantity quantity;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
-  if (error == std::errc::invalid_argument) return std::nullopt;
-  quantity.overflow = error == std::errc::result_out_of_range;
-  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  return quantity;
-}
-
-// The name of the quantity and its accepted form, for the error message.
-struct Kind {
-  std::string_view name;
-  std::string_view accepted;
-};
-
+// `what`: the name of the quantity, and `accepted` its form, for messages.
 base::Result<std::uint64_t> parse(std::string_view text, std::span<const Unit> units, std::uint64_t most,
-                                  const Kind& kind) {
-  const Quantity quantity = split(text).value_or(Quantity());
-  const auto unit = std::ranges::find(units, quantity.unit, &Unit::name);
+                                  std::string_view what, std::string_view accepted) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto name = text.substr(static_cast<std::size_t>(end - text.data()));
+  const auto unit = std::ranges::find(units, name, &Unit::name);
   const auto invalid = std::make_error_code(std::errc::invalid_argument);
-  if (unit == units.end()) {
-    return base::Error(invalid,
-                       fmt::format("{} is not a {}: expected {}", in_quotes(text), kind.name, kind.accepted));
-  }
-  if (quantity.overflow || quantity.number > most / unit->factor) {
-    return base::Error(invalid, fmt::format("{} is too large for a {}", in_quotes(text), kind.name));
-  }
-  return quantity.number * unit->factor;
+  if (error == std::errc::invalid_argument || unit == units.end())
+    return base::Error(invalid, fmt::format("{} is not a {}: expected {}", in_quotes(text), what, accepted));
+  if (error == std::errc::result_out_of_range || number > most / unit->factor)
+    return base::Error(invalid, fmt::format("{} is too large for a {}", in_quotes(text), what));
+  return number * unit->factor;
 }
 
 std::string shortest(std::uint64_t value, std::span<const Unit> units, std::string_view zero) {
@@ -88,9 +66,9 @@ std::string shortest(std::uint64_t value, std::span<const Unit> units, std::stri
 }  // namespace
 
 base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
-  constexpr Kind kind{"duration", "a whole number and a unit (ms, s, m, h, d), such as \"10s\""};
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  const auto parsed = parse(text, duration_units, most, kind);
+  const auto parsed = parse(text, duration_units, most, "duration",
+                            "a whole number and a unit (ms, s, m, h, d), such as \"10s\"");
   if (!parsed) return parsed.error();
   return std::chrono::milliseconds(static_cast<std::int64_t>(*parsed));
 }
@@ -120,19 +98,16 @@ base::Result<base::WallTime> parse_since(std::string_view text, base::WallTime n
 }
 
 base::Result<std::uint64_t> parse_size(std::string_view text) {
-  constexpr Kind kind{"size",
-                      "a whole number and a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), such as \"8MiB\""};
-  // A number without a unit is in bytes.
-  const std::optional<Quantity> quantity = split(text);
-  const bool plain = quantity && quantity->unit.empty();
-  return parse(plain ? std::string(text) + "B" : std::string(text), size_units,
-               std::numeric_limits<std::uint64_t>::max(), kind);
+  return parse(text, size_units, std::numeric_limits<std::uint64_t>::max(), "size",
+               "a whole number and a unit (B, KiB, MiB, GiB, TiB, KB, MB, GB, TB), such as \"8MiB\"");
 }
 
 std::string format_duration(std::chrono::milliseconds duration) {
   return shortest(static_cast<std::uint64_t>(duration.count()), duration_units, "0s");
 }
 
-std::string format_size(std::uint64_t bytes) { return shortest(bytes, size_units, "0B"); }
+std::string format_size(std::uint64_t bytes) {
+  return shortest(bytes, std::span(size_units).first(size_units.size() - 1), "0B");
+}
 
 }  // namespace spoor::config

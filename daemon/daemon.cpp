@@ -20,7 +20,6 @@
 #include "config/derived.h"
 #include "config/logging.h"
 #include "config/secret_file.h"
-#include "config/validate.h"
 #include "daemon/http/http_server.h"
 #include "daemon/http/serving_threads.h"
 #include "daemon/listeners.h"

@@ -18,8 +18,8 @@
 #include <system_error>
 #include <utility>
 
+#include "config/check.h"
 #include "config/secret_file.h"
-#include "config/validate.h"
 #include "daemon/api/access.h"
 
 namespace spoor::daemon {

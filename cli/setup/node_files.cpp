@@ -18,8 +18,8 @@
 
 #include "base/file_system.h"
 #include "base/printable.h"
+#include "config/derived.h"
 #include "config/load.h"
-#include "config/validate.h"
 
 namespace spoor::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "config/print.h"
+#include "config/load.h"
 
 namespace spoor::daemon {
 namespace {

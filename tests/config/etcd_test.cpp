@@ -2,13 +2,11 @@
 #include <gmock/gmock.h>
 
 #include "config/derived.h"
-#include "config/print.h"
 #include "tests/config/support.h"
 
 namespace spoor::config {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,6 +29,8 @@ TEST(EtcdConfigTest, EndpointsOnly_OtherSettingsHaveDefaults) {
   EXPECT_EQ(config->peers.etcd, expected);
   EXPECT_EQ(advertised_url(*config), "http://10.0.0.1:7420");
   EXPECT_EQ(load_etcd("null")->peers.etcd, std::nullopt);
+  const auto tls = load_etcd(R"({"endpoints":["https://e"],"tls":{"ca":"/ca"}})");
+  EXPECT_EQ(tls->peers.etcd->endpoints[0].to_string(), "https://e:2379") << "the port of etcd";
 }
 
 TEST(EtcdConfigTest, EverySetting_IsReadAndPrinted) {
@@ -38,23 +38,17 @@ TEST(EtcdConfigTest, EverySetting_IsReadAndPrinted) {
                                     "forget_after":"2m","url":"http://me:1","user":"spoor",
                                     "password_file":"credential:etcd"})");
   ASSERT_TRUE(config) << config.error().message;
-  Etcd expected;
-  expected.endpoints = {{"::1", 1, {}}, {{}, 0, "/e"}};
-  expected.prefix = "a/b";
-  expected.ttl = std::chrono::seconds(5);
-  expected.forget_after = std::chrono::minutes(2);
-  expected.url = "http://me:1";
-  expected.user = "spoor";
-  expected.password_file = "credential:etcd";
+  const Etcd expected{.endpoints = {{"::1", 1, {}}, {{}, 0, "/e"}},
+                      .prefix = "a/b",
+                      .ttl = std::chrono::seconds(5),
+                      .forget_after = std::chrono::minutes(2),
+                      .url = "http://me:1",
+                      .tls = {},
+                      .user = "spoor",
+                      .password_file = "credential:etcd"};
   EXPECT_EQ(config->peers.etcd, expected);
   EXPECT_EQ(advertised_url(*config), "http://me:1");
   EXPECT_EQ(*load_text(to_json_text(*config), "printed", {}), *config);
-}
-
-TEST(EtcdConfigTest, EndpointWithoutPort_HasThePortOfEtcd) {
-  EXPECT_EQ(
-      load_etcd(R"({"endpoints":["https://e"],"tls":{"ca":"/ca"}})")->peers.etcd->endpoints[0].to_string(),
-      "https://e:2379");
 }
 
 TEST(EtcdConfigTest, Override_ReplacesOrUnsetsEtcd) {
@@ -108,31 +102,34 @@ TEST(EtcdConfigTest, InvalidValue_ErrorNamesKey) {
       {R"("http://e:2379")", "peers.etcd: \"http://e:2379\" is wrong: expected null or"},
       {"{}", "peers.etcd.endpoints: expected 1 to 64"},
       {R"({"endpoints":["e:2379"]})", "peers.etcd.endpoints[0]: 'e:2379' is wrong"},
-      {R"({"endpoints":["http://e:1"],"tls":{"ca":"/ca"}})", "with 'tls' each endpoint has the form https"},
       {R"({"endpoints":["https://e"],"tls":{"certificate":"/c"}})",
        "peers.etcd.tls: a 'certificate' and its"},
       {R"({"endpoints":["https://e"],"tls":{"ca":"ca"}})", "peers.etcd.tls.ca: expected an absolute path"},
-      {R"({"endpoints":["http://e:1"],"user":"u"})", "peers.etcd: a 'user' and its 'password_file'"},
-      {R"({"endpoints":["http://e:1"],"user":"u","password_file":"p"})",
-       "peers.etcd.password_file: expected"},
       {R"({"endpoints":"http://e:2379"})",
        "peers.etcd.endpoints: \"http://e:2379\" is wrong: expected a list"},
-      {R"({"endpoints":["http://e:1"],"endpoint":1})",
-       "unknown key 'peers.etcd.endpoint': did you mean 'peers.etcd.endpoints'?"},
-      {R"({"endpoints":["http://e:1"],"prefix":"/a"})", "peers.etcd.prefix: "},
-      {R"({"endpoints":["http://e:1"],"prefix":""})", "peers.etcd.prefix: "},
-      {R"({"endpoints":["http://e:1"],"prefix":"a b"})", "peers.etcd.prefix: "},
-      {R"({"endpoints":["http://e:1"],"ttl":"1s"})", "peers.etcd.ttl: \"1s\" is out of range"},
-      {R"({"endpoints":["http://e:1"],"ttl":"2500ms"})",
-       "peers.etcd.ttl: \"2500ms\" is wrong: expected whole"},
-      {R"({"endpoints":["http://e:1"],"ttl":"11m"})", "peers.etcd.ttl: "},
-      {R"({"endpoints":["http://e:1"],"ttl":30})", "peers.etcd.ttl: 30 is wrong: expected a duration"},
-      {R"({"endpoints":["http://e:1"],"forget_after":"59s"})", "peers.etcd.forget_after: \"59s\" is out of"},
-      {R"({"endpoints":["http://e:1"],"ttl":"1m","forget_after":"179s"})",
-       "peers.etcd.forget_after: \"179s\" is too"},
-      {R"({"endpoints":["http://e:1"],"url":"me"})", "peers.etcd.url: 'me' is wrong"},
   };
   for (const auto& [etcd, what] : wrong) EXPECT_THAT(error_of(load_etcd(etcd)), HasSubstr(what)) << etcd;
+  const std::pair<std::string_view, const char*> wrong_member[] = {
+      {R"("tls":{"ca":"/ca"})", "with 'tls' each endpoint has the form https"},
+      {R"("user":"u")", "peers.etcd: a 'user' and its 'password_file'"},
+      {R"("user":"u","password_file":"p")", "peers.etcd.password_file: expected"},
+      {R"("endpoint":1)", "unknown key 'peers.etcd.endpoint': did you mean 'peers.etcd.endpoints'?"},
+      {R"("prefix":"/a")", "peers.etcd.prefix: "},
+      {R"("prefix":"a/")", "peers.etcd.prefix: "},
+      {R"("prefix":"")", "peers.etcd.prefix: "},
+      {R"("prefix":"a b")", "peers.etcd.prefix: "},
+      {R"("ttl":"1s")", "peers.etcd.ttl: \"1s\" is out of range"},
+      {R"("ttl":"2500ms")", "peers.etcd.ttl: \"2500ms\" is wrong: expected whole"},
+      {R"("ttl":"11m")", "peers.etcd.ttl: "},
+      {R"("ttl":30)", "peers.etcd.ttl: 30 is wrong: expected a duration"},
+      {R"("forget_after":"59s")", "peers.etcd.forget_after: \"59s\" is out of"},
+      {R"("ttl":"1m","forget_after":"179s")", "peers.etcd.forget_after: \"179s\" is too"},
+      {R"("url":"me")", "peers.etcd.url: 'me' is wrong"},
+  };
+  for (const auto& [member, what] : wrong_member) {
+    const std::string etcd = fmt::format(R"({{"endpoints":["http://e:1"],{}}})", member);
+    EXPECT_THAT(error_of(load_etcd(etcd)), HasSubstr(what)) << etcd;
+  }
 }
 
 TEST(EtcdConfigTest, NoReachableListener_UrlIsRequired) {

@@ -1,7 +1,7 @@
 // What the tests of the configuration share.
 #pragma once
 
-#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +39,16 @@ inline std::string error_of(const base::Result<Config>& loaded) {
 
 inline std::string error_of_text(std::string_view text) {
   return error_of(load_text(text, "spoor.json", {}));
+}
+
+// One line for each problem of a minimal configuration with these overrides; none if it is valid.
+inline std::vector<std::string> problems(const std::vector<std::string>& overrides) {
+  std::vector<std::string> lines;
+  const auto loaded = load_minimal(overrides);
+  if (loaded) return lines;
+  std::istringstream text(error_of(loaded));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
 }
 
 }  // namespace spoor::config

@@ -2,20 +2,25 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
+#include "tests/support/random.h"
 
 namespace spoor::config {
 namespace {
 
 using std::chrono::milliseconds;
 
-TEST(DurationTest, EveryUnit_IsParsed) {
-  EXPECT_EQ(parse_duration("30d").value(), std::chrono::hours(24 * 30));
-  EXPECT_EQ(parse_duration("12h").value(), std::chrono::hours(12));
-  EXPECT_EQ(parse_duration("5m").value(), std::chrono::minutes(5));
-  EXPECT_EQ(parse_duration("10s").value(), std::chrono::seconds(10));
-  EXPECT_EQ(parse_duration("250ms").value(), milliseconds(250));
-  EXPECT_EQ(parse_duration("0s").value(), milliseconds(0));
+TEST(DurationTest, EveryUnit_IsParsedAndFormattedInTheShortestForm) {
+  for (const auto& [text, duration] : {std::pair{"30d", milliseconds(std::chrono::hours(24 * 30))},
+                                       {"2d", std::chrono::hours(48)},
+                                       {"36h", std::chrono::hours(36)},
+                                       {"5m", std::chrono::minutes(5)},
+                                       {"90s", std::chrono::seconds(90)},
+                                       {"1500ms", milliseconds(1500)},
+                                       {"0s", milliseconds(0)}}) {
+    EXPECT_EQ(parse_duration(text).value(), duration);
+    EXPECT_EQ(format_duration(duration), text);
+  }
+  EXPECT_EQ(parse_duration("60000ms").value(), std::chrono::minutes(1));
 }
 
 TEST(DurationTest, MalformedDuration_IsRefused) {
@@ -38,26 +43,22 @@ TEST(DurationTest, Overflow_IsAnError) {
   EXPECT_FALSE(parse_duration("99999999999999999999999s"));
 }
 
-TEST(DurationTest, Format_IsShortestExactForm) {
-  EXPECT_EQ(format_duration(milliseconds(0)), "0s");
-  EXPECT_EQ(format_duration(milliseconds(1)), "1ms");
-  EXPECT_EQ(format_duration(milliseconds(1500)), "1500ms");
-  EXPECT_EQ(format_duration(milliseconds(60'000)), "1m");
-  EXPECT_EQ(format_duration(milliseconds(90'000)), "90s");
-  EXPECT_EQ(format_duration(std::chrono::hours(36)), "36h");
-  EXPECT_EQ(format_duration(std::chrono::hours(48)), "2d");
-}
-
-TEST(SizeTest, EveryUnit_IsParsed) {
-  EXPECT_EQ(parse_size("100B").value(), 100U);
-  EXPECT_EQ(parse_size("512KiB").value(), 512U << 10U);
-  EXPECT_EQ(parse_size("8MiB").value(), 8U << 20U);
-  EXPECT_EQ(parse_size("1GiB").value(), 1U << 30U);
-  EXPECT_EQ(parse_size("2TiB").value(), 2ULL << 40U);
-  EXPECT_EQ(parse_size("3KB").value(), 3'000U);
-  EXPECT_EQ(parse_size("3MB").value(), 3'000'000U);
-  EXPECT_EQ(parse_size("3GB").value(), 3'000'000'000U);
-  EXPECT_EQ(parse_size("1048576").value(), 1'048'576U);
+TEST(SizeTest, EveryUnit_IsParsedAndFormattedInTheShortestForm) {
+  for (const auto& [text, bytes] : {std::pair{"500B", std::uint64_t{500}},
+                                    {"512KiB", 512U << 10U},
+                                    {"8MiB", 8U << 20U},
+                                    {"1GiB", 1U << 30U},
+                                    {"2TiB", 2ULL << 40U},
+                                    {"3KB", 3'000U},
+                                    {"3MB", 3'000'000U},
+                                    {"3GB", 3'000'000'000U},
+                                    {"3TB", 3'000'000'000'000U},
+                                    {"1048577B", 1'048'577U},
+                                    {"0B", 0U}}) {
+    EXPECT_EQ(parse_size(text).value(), bytes);
+    EXPECT_EQ(format_size(bytes), text);
+  }
+  EXPECT_EQ(parse_size("1048576").value(), 1'048'576U) << "bytes";
   EXPECT_EQ(parse_size("0").value(), 0U);
 }
 
@@ -74,21 +75,10 @@ TEST(SizeTest, Overflow_IsAnError) {
   EXPECT_FALSE(parse_size("16777216TiB"));
 }
 
-TEST(SizeTest, Format_IsShortestExactForm) {
-  EXPECT_EQ(format_size(0), "0B");
-  EXPECT_EQ(format_size(500), "500B");
-  EXPECT_EQ(format_size(1024), "1KiB");
-  EXPECT_EQ(format_size(8ULL << 20U), "8MiB");
-  EXPECT_EQ(format_size(1'000'000), "1MB");
-  EXPECT_EQ(format_size(1'048'577), "1048577B");
-}
-
 TEST(UnitsTest, FormatAndParse_RoundTrips) {
-  const auto seed = std::random_device{}();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
+  SPOOR_RANDOM(random);
   for (int i = 0; i < 20'000; ++i) {
-    std::uint64_t value = random() >> (random() % 64);
+    std::uint64_t value = random.next() >> random.below(64);
     if (i % 2 == 0) value -= value % 86'400'000;
     EXPECT_EQ(parse_size(format_size(value)).value(), value);
     const milliseconds duration(static_cast<std::int64_t>(value >> 1U));

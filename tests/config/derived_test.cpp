@@ -1,0 +1,79 @@
+#include "config/derived.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/config/support.h"
+#include "tests/support/listening_socket.h"
+#include "tests/support/temp_directory.h"
+
+namespace spoor::config {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class OwnEndpointTest : public testing::Test {
+ protected:
+  OwnEndpointTest() {
+    config_.listen = {{.address = "0.0.0.0"}, {.unix_path = path_}};
+    config_.listen_is_default = false;
+  }
+
+  std::string endpoint() const { return own_endpoint(config_).value().to_string(); }
+
+  const support::TempDirectory directory_;
+  const std::filesystem::path path_ = directory_ / "s.sock";
+  Config config_;
+};
+
+// During a restart the socket is not there, and whoever has taken the port meanwhile would be shown the
+// token, and could acknowledge marks.
+TEST_F(OwnEndpointTest, ConfiguredUnixSocketMissing_IsStillUsed) {
+  EXPECT_EQ(endpoint(), "unix:" + path_.native());
+  config_.listen.pop_back();
+  EXPECT_EQ(endpoint(), "http://127.0.0.1:7420");
+}
+
+TEST_F(OwnEndpointTest, DefaultUnixSocketMissing_TcpIsUsed) {
+  config_.listen_is_default = true;
+  EXPECT_EQ(endpoint(), "http://127.0.0.1:7420");
+  const support::ListeningSocket there(path_);
+  EXPECT_EQ(endpoint(), "unix:" + path_.native());
+}
+
+TEST_F(OwnEndpointTest, PortZero_IsAnError) {
+  config_.listen = {Listener{.port = 0}};
+  EXPECT_FALSE(own_endpoint(config_));
+}
+
+class OverlapTest : public testing::Test {
+ protected:
+  static std::vector<std::string> overlaps(std::vector<std::filesystem::path> drives) {
+    Config config;
+    config.drives = std::move(drives);
+    return find_drive_overlaps(config);
+  }
+
+  const support::TempDirectory directory_;
+};
+
+TEST_F(OverlapTest, DrivesThatAreOneDirectory_AreFoundThroughSymlinks) {
+  std::filesystem::create_directories(directory_ / "disk/inner");
+  std::filesystem::create_directory_symlink(directory_ / "disk", directory_ / "link");
+  EXPECT_THAT(
+      overlaps({directory_ / "disk", directory_ / "link", directory_ / "link/inner", directory_ / "missing"}),
+      ElementsAre(AllOf(HasSubstr("drives: "), HasSubstr("link is the same")), HasSubstr("inner is inside")));
+}
+
+TEST_F(OverlapTest, LongPaths_AreNamedWithWhatToDo) {
+  const auto disk = directory_ / std::string(200, 'd');
+  std::filesystem::create_directory(disk);
+  std::filesystem::create_directory_symlink(disk, directory_ / "link");
+  EXPECT_THAT(overlaps({directory_ / "link", disk}),
+              ElementsAre(AllOf(HasSubstr(disk.native()), HasSubstr((directory_ / "link").native()),
+                                HasSubstr("remove one of the two"))));
+}
+
+}  // namespace
+}  // namespace spoor::config
