@@ -20,7 +20,7 @@
 #include "cli/doctor_facts.h"
 #include "config/derived.h"
 #include "config/secret_file.h"
-#include "peer/http/tls_files.h"
+#include "peer/http/credentials.h"
 #include "tracker/storage/drive_registry.h"
 
 namespace spoor::cli {

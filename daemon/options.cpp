@@ -15,9 +15,7 @@
 #include "base/directory_overlap.h"
 #include "config/derived.h"
 #include "config/secret_file.h"
-#include "peer/http/tls_files.h"
 #include "peer/membership/dns_members.h"
-#include "peer/membership/dns_resolver.h"
 
 namespace spoor::daemon {
 namespace {
@@ -141,10 +139,8 @@ EtcdMembership::Options etcd_options(const config::Config& config, const std::st
 std::shared_ptr<peer::MemberSource> dns_members(const config::Config::Peers& peers,
                                                 std::chrono::milliseconds timeout) {
   if (peers.dns.empty()) return nullptr;
-  auto resolver = std::make_shared<peer::DnsResolver>(
-      peer::DnsResolver::Options{.servers = peers.dns_servers, .timeout = timeout});
-  return std::make_shared<peer::DnsMembers>(
-      std::move(resolver), peer::DnsMembers::Options{.names = peers.dns, .is_tls = peers.dns_tls});
+  return std::make_shared<peer::DnsMembers>(peer::DnsMembers::Options{
+      .names = peers.dns, .is_tls = peers.dns_tls, .servers = peers.dns_servers, .timeout = timeout});
 }
 
 }  // namespace spoor::daemon

@@ -14,7 +14,7 @@
 #include "daemon/http/http_session.h"
 #include "daemon/membership/etcd_membership.h"
 #include "peer/http/credentials.h"
-#include "peer/membership/member_source.h"
+#include "peer/membership/membership.h"
 #include "tracker/storage/persistence.h"
 
 namespace spoor::daemon {

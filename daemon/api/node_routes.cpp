@@ -14,7 +14,7 @@
 #include "daemon/api/api_message.h"
 #include "daemon/process/task.h"
 #include "daemon/status/status_metrics.h"
-#include "peer/gather/cycle_request.h"
+#include "peer/gather/cycle_exchange.h"
 #include "peer/gather/handover.h"
 #include "peer/http/certificate_names.h"
 #include "peer/http/watch_report.h"

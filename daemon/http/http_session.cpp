@@ -17,7 +17,7 @@
 #include "daemon/http/http_stream.h"
 #include "daemon/http/tls.h"
 #include "peer/http/certificate_names.h"
-#include "peer/http/tls_files.h"
+#include "peer/http/credentials.h"
 
 namespace spoor::daemon {
 namespace {

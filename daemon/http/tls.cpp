@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "peer/http/tls_files.h"
+#include "peer/http/credentials.h"
 
 namespace spoor::daemon {
 namespace {

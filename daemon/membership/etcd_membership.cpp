@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "daemon/process/task.h"
-#include "peer/membership/etcd_members.h"
+#include "peer/membership/etcd_registry.h"
 
 namespace spoor::daemon {
 namespace {

@@ -19,7 +19,7 @@
 #include "peer/http/http_transport.h"
 #include "peer/membership/etcd_client.h"
 #include "peer/membership/etcd_registration.h"
-#include "peer/membership/member_source.h"
+#include "peer/membership/membership.h"
 #include "tracker/storage/instance_record.h"
 
 namespace spoor::daemon {

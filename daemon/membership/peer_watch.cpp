@@ -12,7 +12,6 @@
 
 #include "daemon/process/task.h"
 #include "peer/gather/cycle_exchange.h"
-#include "peer/http/tls_files.h"
 
 namespace spoor::daemon {
 namespace {

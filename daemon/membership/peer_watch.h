@@ -17,7 +17,7 @@
 #include "daemon/process/timer.h"
 #include "peer/http/credentials.h"
 #include "peer/http/http_transport.h"
-#include "peer/membership/member_source.h"
+#include "peer/membership/membership.h"
 #include "tracker/cycles/peer_book.h"
 
 namespace spoor::daemon {

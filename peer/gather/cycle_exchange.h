@@ -1,8 +1,11 @@
-// One exchange with a peer: POST /v1/peer/cycle.
+// One exchange with a peer, POST /v1/peer/cycle: the query that the scanner writes and the daemon reads, and
+// its response.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/endpoint.h"
 #include "base/error.h"
@@ -13,8 +16,25 @@
 
 namespace spoor::peer {
 
-HttpRequest cycle_request(const base::Endpoint& endpoint, const std::string& cluster,
-                          const tracker::CycleRequest& request);
+// A longer body is refused.
+inline constexpr std::size_t cycle_query_bytes_max = std::size_t{64} << 10U;
+
+struct CycleQuery {
+  std::string cluster;
+  tracker::CycleRequest request;
+  // The daemon that introduces itself by this request: the response means that it is recorded.
+  std::optional<tracker::Joined> member = {};
+};
+
+// {"cluster":"c","current":13,"oldest":5,"instance":"...","start_level":0,"marks":true,
+//  "members":false,"member":{"name":"n","instance":"...","run":3}}
+std::string to_json(const CycleQuery& query);
+
+// The defaults of absent members are 0, "", and true for "marks". Fails with std::errc::bad_message (not
+// JSON) or std::errc::invalid_argument (a member of the wrong type or out of range; the message names it).
+base::Result<CycleQuery> parse_cycle_query(std::string_view text);
+
+HttpRequest cycle_request(const base::Endpoint& endpoint, const CycleQuery& query);
 
 // Asks for the head of the frame alone, which is cheap for the daemon; `member` introduces itself.
 HttpRequest probe_request(const base::Endpoint& endpoint, const std::string& cluster,
@@ -28,8 +48,5 @@ base::Result<CycleFrame> read_frame(const base::Result<HttpResponse>& response);
 // name.
 base::Result<CycleFrame> read_member_frame(const base::Result<HttpResponse>& response,
                                            const std::string& cluster);
-
-// The daemon responded, and does not accept the credentials.
-bool refuses_credentials(const base::Result<HttpResponse>& response);
 
 }  // namespace spoor::peer

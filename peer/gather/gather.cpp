@@ -11,7 +11,6 @@
 
 #include "base/printable.h"
 #include "peer/gather/cycle_exchange.h"
-#include "peer/gather/name_claims.h"
 #include "peer/gather/peer_finder.h"
 #include "tracker/cycles/member_marks.h"
 
@@ -101,22 +100,25 @@ class Gathering::State {
   // Round 2: the marks of all peers, from this scanner's cursors up to the common cycle.
   std::vector<HttpRequest> requests_to_collect() const {
     std::vector<HttpRequest> requests;
-    requests.reserve(finder_.found().size() + finder_.disputed().size());
-    for (const FoundPeer& peer : finder_.found()) requests.push_back(request_to_collect(peer, true));
-    for (const FoundPeer& peer : finder_.disputed()) requests.push_back(request_to_collect(peer, true));
+    for (const auto* const peers : {&finder_.found(), &finder_.disputed()}) {
+      for (const FoundPeer& peer : *peers) requests.push_back(request_to_collect(peer, true));
+    }
     return requests;
   }
 
   HttpRequest request_to_collect(const FoundPeer& peer, bool marks_wanted) const {
     const CycleId oldest = cycle_of(peer.id());
     const bool is_read = oldest != CycleId();
-    return cycle_request(peer.endpoint, options_.cluster,
-                         {.current = cycle_to_open(peer),
-                          .oldest = oldest,
-                          .instance = is_read ? peer.instance : tracker::InstanceId(),
-                          .marks_wanted = marks_wanted,
-                          .start_level = options_.read_only ? 0 : options_.start_level,
-                          .members_wanted = !marks_wanted});
+    // A peer that is far behind reaches the common cycle in steps; its own cycles are valid cursors
+    // meanwhile.
+    const CycleId to_open = std::min(gathered_.cycle, tracker::reach_of(peer.current));
+    return cycle_request(peer.endpoint, {options_.cluster,
+                                         {.current = options_.read_only ? CycleId{} : to_open,
+                                          .oldest = oldest,
+                                          .instance = is_read ? peer.instance : tracker::InstanceId(),
+                                          .marks_wanted = marks_wanted,
+                                          .start_level = options_.read_only ? 0 : options_.start_level,
+                                          .members_wanted = !marks_wanted}});
   }
 
   // Round 3: of peers whose marks were too large, reads only the cycle, and the records of members, which a
@@ -124,7 +126,6 @@ class Gathering::State {
   // next scan reads their marks from this cycle on.
   std::vector<HttpRequest> requests_to_measure() const {
     std::vector<HttpRequest> requests;
-    requests.reserve(too_large_.size());
     for (const std::size_t index : too_large_)
       requests.push_back(request_to_collect(finder_.found()[index], false));
     return requests;
@@ -134,11 +135,6 @@ class Gathering::State {
   CycleId cycle_of(const PeerId& id) const {
     const auto known = known_.find(id);
     return known == known_.end() ? CycleId() : known->second.cycle;
-  }
-
-  // A peer that is far behind reaches the common cycle in steps; its own cycles are valid cursors meanwhile.
-  CycleId cycle_to_open(const FoundPeer& peer) const {
-    return options_.read_only ? CycleId{} : std::min(gathered_.cycle, tracker::reach_of(peer.current));
   }
 
   void take_marks(std::size_t index, const base::Result<HttpResponse>& response) {

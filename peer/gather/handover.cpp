@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
-#include "peer/gather/cycle_request.h"
+#include "peer/gather/cycle_exchange.h"
 
 namespace spoor::peer {
 

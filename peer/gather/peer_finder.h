@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,15 +11,19 @@
 #include "base/endpoint.h"
 #include "base/error.h"
 #include "peer/gather/gather.h"
-#include "peer/gather/name_claims.h"
 #include "peer/http/transport.h"
 #include "tracker/cycles/peer_book.h"
 
 namespace spoor::peer {
 
-// A running tracker.
-struct FoundPeer : NameClaim {
-  std::size_t index = 0;  // of its endpoint
+// A running tracker. Its name is a claim.
+struct FoundPeer {
+  std::string url;
+  std::string name;
+  tracker::InstanceId instance;
+  std::uint64_t run = 0;
+  bool is_proven = false;  // by a certificate that the operator's own authority issued for the name
+  std::size_t index = 0;   // of its endpoint
   base::Endpoint endpoint;
   tracker::CycleId current;
   std::chrono::milliseconds age{};
@@ -26,6 +31,12 @@ struct FoundPeer : NameClaim {
   tracker::PeerId id() const { return {name, instance}; }
 };
 
+// A claim of a name is accepted if it is proven, or else if it comes from the name's home. Otherwise, a name
+// that was read before moves only if its home is no longer listed or responds under another name, and the
+// same is true of the address at which a source of members lists the name now; one that its source says is
+// not alive does not keep the name from another listed one. The home of a name that was never read is where a
+// source of members lists it; without a listing, the first claim is accepted.
+//
 // Not thread-safe.
 class PeerFinder {
  public:
@@ -52,20 +63,20 @@ class PeerFinder {
 
   // Accepted, each once.
   const std::vector<FoundPeer>& found() const { return found_; }
-  // Their marks are merged, no entry changes.
+  // The name belongs to an address that does not respond. Their marks are merged, no entry changes.
   const std::vector<FoundPeer>& disputed() const { return disputed_; }
   // They responded, and are not read: copies, and those out of reach.
   const std::set<tracker::PeerId>& refused() const { return refused_; }
   const std::vector<Silent>& silent() const { return silent_; }
 
-  bool is_listed(const std::string& url) const { return listed_.contains(url); }
-
  private:
-  void apply_verdicts();
-  void apply_verdict(const FoundPeer& claim, const JudgedClaim& judged);
+  struct Name;
+
+  Name name_of(const std::string& text) const;
+  bool dispute(const Name& name, const std::vector<FoundPeer>& claims, bool is_one_listed);
+  void judge(const Name& name, std::vector<FoundPeer> claims);
   void drop_copies();
   void drop_out_of_reach();
-  tracker::CycleId highest_of_others(const FoundPeer& peer) const;
 
   const tracker::PeerBook& known_;
   const GatherOptions& options_;

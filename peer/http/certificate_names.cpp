@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/predicate.hpp>
-#include <boost/asio/ip/address.hpp>
 #include <locale>
 #include <memory>
 #include <utility>
 
+#include "base/endpoint.h"
 #include "base/printable.h"
 
 namespace spoor::peer {
@@ -52,12 +52,6 @@ std::vector<std::string> common_names_of(X509* certificate) {
   return names;
 }
 
-bool is_ip_address(const std::string& name) {
-  boost::system::error_code error;
-  static_cast<void>(boost::asio::ip::make_address(name, error));
-  return !error;
-}
-
 }  // namespace
 
 std::optional<std::vector<std::string>> certificate_names(SSL* connection) {
@@ -75,7 +69,8 @@ std::optional<std::vector<std::string>> client_names(SSL* connection) {
 
 bool is_own_credential(std::span<const std::string> names) {
   const auto is_wildcard = [](const std::string& name) { return name.find('*') != std::string::npos; };
-  return std::ranges::none_of(names, is_wildcard) && !std::ranges::all_of(names, is_ip_address);
+  return std::ranges::none_of(names, is_wildcard) &&
+         !std::ranges::all_of(names, [](const std::string& name) { return base::is_ip_address(name); });
 }
 
 bool is_issued_for(std::span<const std::string> names, std::string_view node) {

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "peer/http/certificate_names.h"
-#include "peer/http/tls_files.h"
 
 namespace spoor::peer {
 namespace {

@@ -135,7 +135,6 @@ json put_json(const EtcdPut& put) {
   return {{"request_put", std::move(request)}};
 }
 
-// A key that is not there counts as written at revision 0.
 // The members of an error: those of the response, or for a stream, whose status is 200, those of its "error".
 json error_of(const HttpResponse& response) {
   auto body = json::parse(response.body, nullptr, false);

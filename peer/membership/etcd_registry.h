@@ -21,6 +21,7 @@
 #include "base/endpoint.h"
 #include "base/error.h"
 #include "peer/membership/etcd_client.h"
+#include "peer/membership/membership.h"
 
 namespace spoor::peer {
 
@@ -66,5 +67,12 @@ base::Result<> register_member(EtcdClient& client, const EtcdLocation& location,
 
 // Fails also if an entry is invalid: a scan would miss the member.
 base::Result<Registry> read_registry(EtcdClient& client, const EtcdLocation& location);
+
+// The listing of a registry. `own_url` is that of the node that reads it: its own daemon is not listed.
+SourceListing to_listing(const Registry& registry, const std::string& own_url);
+
+// The members that are registered in etcd now. A registry where no node has registered yet is a problem: it
+// may be the wrong one.
+SourceListing list_members(EtcdClient& client, const EtcdLocation& location, const std::string& own_url);
 
 }  // namespace spoor::peer

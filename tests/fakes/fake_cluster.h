@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
-#include "peer/gather/cycle_request.h"
 #include "peer/gather/handover.h"
 #include "peer/http/transport.h"
 #include "tests/fakes/manual_clock.h"

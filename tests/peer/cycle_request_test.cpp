@@ -1,4 +1,4 @@
-#include "peer/gather/cycle_request.h"
+#include "peer/gather/cycle_exchange.h"
 
 #include <gtest/gtest.h>
 

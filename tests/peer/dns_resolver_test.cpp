@@ -1,5 +1,5 @@
 // The resolver against a real DNS server, and against those that are none.
-#include "peer/membership/dns_resolver.h"
+#include "peer/membership/dns_members.h"
 
 #include <gmock/gmock.h>
 
@@ -31,13 +31,12 @@ std::vector<std::string> urls(const DnsAnswer& answer) {
   return urls;
 }
 
-std::vector<DnsAnswer> resolve_all(DnsResolver::Options options, const std::vector<std::string>& texts) {
-  std::vector<base::DnsSource> sources;
-  for (const std::string& text : texts) sources.push_back(base::parse_dns_source(text).value());
-  return DnsResolver(std::move(options)).resolve(sources);
+std::vector<DnsAnswer> resolve_all(DnsMembers::Options options, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) options.names.push_back(base::parse_dns_source(text).value());
+  return resolve_names(options);
 }
 
-DnsResolver::Options asking(std::uint16_t port) {
+DnsMembers::Options asking(std::uint16_t port) {
   return {.servers = {{support::own_loopback(), port}}, .timeout = patience};
 }
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "peer/membership/etcd_members.h"
+#include "peer/membership/etcd_registry.h"
 #include "tests/fakes/fake_etcd.h"
 #include "tests/fakes/manual_clock.h"
 

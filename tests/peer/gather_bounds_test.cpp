@@ -1,66 +1,25 @@
 // What a peer can say that must not keep the others from being scanned: docs/cluster.md.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "peer/gather/gather.h"
-#include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/manual_clock.h"
+#include "tests/peer/gather_fixture.h"
 
 namespace spoor::peer {
 namespace {
 
-using fakes::FakeCluster;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 constexpr std::uint64_t far_off = std::uint64_t{1} << 33U;
 
-class GatherBoundsTest : public testing::Test {
+class GatherBoundsTest : public GatherFixture {
  protected:
-  GatherBoundsTest() {
-    for (const char* host : {"a", "b", "c"}) cluster_.add(host);
-    options_.cluster = "c";
-    options_.min_cycle_age = {};
-  }
+  GatherBoundsTest() : GatherFixture({"a", "b", "c"}) { options_.min_cycle_age = {}; }
 
-  void mark(const std::string& host, const std::string& path) {
-    const tracker::Mark mark{path, tracker::MarkKind::dir};
-    cluster_[host].tracker->mark({&mark, 1});
-  }
-
-  void advance(const std::string& host, std::uint64_t cycle) { cluster_[host].tracker->advance({cycle}); }
-
-  std::uint64_t cycle_of(const std::string& host) { return cluster_[host].tracker->status().current.value; }
-
-  // A scan that commits.
-  Gathered scan(const std::vector<std::string>& hosts, tracker::PeerBook& book) {
+  // Of another scanner.
+  Gathered scan_of(const std::vector<std::string>& hosts, tracker::PeerBook& book) {
     options_.members.endpoints = FakeCluster::endpoints(hosts);
-    auto gathered = gather(cluster_, book, options_);
+    auto gathered = peer::gather(cluster_, book, options_);
     book = gathered.book;
     return gathered;
   }
-  Gathered scan() { return scan({"a", "b", "c"}, book_); }
-
-  static bool holds(const Gathered& gathered, std::string_view path) {
-    return gathered.marks.may_contain(path, tracker::hash_path(path));
-  }
-
-  static std::string error_of(const Gathered& gathered, const std::string& name) {
-    for (const auto& peer : gathered.peers) {
-      if (peer.name == name) return peer.error;
-    }
-    return "it is not there";
-  }
-
-  fakes::ManualClock clock_;
-  FakeCluster cluster_{clock_};
-  tracker::PeerBook book_;
-  GatherOptions options_;
 };
 
+// One peer that reports a mad cycle would have pinned the whole cluster to it for ever.
 TEST_F(GatherBoundsTest, PeerCycleOutOfReach_FailsAndOthersOpenCycles) {
   scan();
   mark("a", "bucket/before");
@@ -83,10 +42,7 @@ TEST_F(GatherBoundsTest, PeerCycleOutOfReach_FailsAndOthersOpenCycles) {
 TEST_F(GatherBoundsTest, PeerCycleOutOfReachInSecondRoundOnly_Fails) {
   scan();
   const auto kept = book_[cluster_.id("c")];
-  auto& c = cluster_["c"];
-  c.before_answer = [this, round = 0]() mutable {
-    if (++round == 2) advance("c", far_off);
-  };
+  before_request("c", 2, [this](auto&) { advance("c", far_off); });
   const auto gathered = scan();
   EXPECT_THAT(error_of(gathered, "c"), HasSubstr("it claims to be in cycle 8589934592 all at once"));
   EXPECT_EQ(book_[cluster_.id("c")], kept);
@@ -104,8 +60,8 @@ TEST_F(GatherBoundsTest, OwnDaemonCycleOutOfReach_Fails) {
 TEST_F(GatherBoundsTest, PeerCycleOutOfReachButCursorFollowedIt_Fails) {
   advance("c", far_off);
   tracker::PeerBook of_c;
-  scan({"c"}, of_c);
-  scan({"a", "b"}, book_);
+  scan_of({"c"}, of_c);
+  scan_of({"a", "b"}, book_);
   book_.merge(of_c);
   EXPECT_THAT(error_of(scan(), "c"), HasSubstr("it claims to be in cycle"));
 }
@@ -129,12 +85,12 @@ TEST_F(GatherBoundsTest, NewNodeInOldClusterOfTwo_AdvancesInEitherScanOrder) {
     tracker::PeerBook of_a;
     tracker::PeerBook of_b;
     advance("a", 5'000'000);
-    scan({"a"}, of_a);
+    scan_of({"a"}, of_a);
     auto& first = is_new_first ? of_b : of_a;
     auto& second = is_new_first ? of_a : of_b;
-    EXPECT_TRUE(scan({"a", "b"}, first).complete());
+    EXPECT_TRUE(scan_of({"a", "b"}, first).complete());
     EXPECT_EQ(cycle_of("b"), cycle_of("a"));
-    EXPECT_TRUE(scan({"a", "b"}, second).complete());
+    EXPECT_TRUE(scan_of({"a", "b"}, second).complete());
     EXPECT_GT(cycle_of("b"), 5'000'000U);
     EXPECT_EQ(cycle_of("b"), cycle_of("a"));
   }
@@ -173,13 +129,13 @@ TEST_F(GatherBoundsTest, NodeFurtherBehindThanReach_AdvancesInSteps) {
 TEST_F(GatherBoundsTest, OnlyTracker_AnyCycleIsAccepted) {
   advance("a", far_off);
   tracker::PeerBook book;
-  EXPECT_TRUE(scan({"a"}, book).complete());
+  EXPECT_TRUE(scan_of({"a"}, book).complete());
   EXPECT_EQ(cycle_of("a"), far_off + 1);
 }
 
 TEST_F(GatherBoundsTest, ResponseOverSizeLimit_IsAGapOnceAndMovesCursor) {
   scan();
-  for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
+  mark_many("b");
   mark("c", "bucket/x");
   cluster_["b"].body_bytes_max = 200;
   const auto gathered = scan();
@@ -199,14 +155,11 @@ TEST_F(GatherBoundsTest, ResponseOverSizeLimit_IsAGapOnceAndMovesCursor) {
 
 TEST_F(GatherBoundsTest, OtherNodeAtAddressInThirdRound_MovesNoCursor) {
   scan();
-  for (int number = 0; number < 200; ++number) mark("b", "bucket/" + std::to_string(number));
-  auto& node = cluster_["b"];
-  node.body_bytes_max = 200;
+  mark_many("b");
+  cluster_["b"].body_bytes_max = 200;
   const auto id = cluster_.id("b");
   const auto kept = book_[id];
-  node.before_answer = [&, asked = 0]() mutable {
-    if (++asked == 3) node.identity.node = "another";
-  };
+  before_request("b", 3, [](auto& node) { node.identity.node = "another"; });
   const auto gathered = scan();
   EXPECT_FALSE(gathered.complete());
   EXPECT_THAT(error_of(gathered, "b"), HasSubstr("node 'another' answers in its place"));

@@ -1,54 +1,19 @@
 #include "peer/gather/gather.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/manual_clock.h"
+#include "tests/peer/gather_fixture.h"
 
 namespace spoor::peer {
 namespace {
 
-using fakes::FakeCluster;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using tracker::MarkKind;
-
-class GatherTest : public testing::Test {
+class GatherTest : public GatherFixture {
  protected:
-  GatherTest() {
-    for (const char* host : {"a", "b", "c"}) cluster_.add(host);
-    options_.cluster = "c";
-    options_.min_cycle_age = std::chrono::seconds(60);
-  }
-
-  void mark(const std::string& host, const std::string& path) {
-    const tracker::Mark mark{path, MarkKind::dir};
-    cluster_[host].tracker->mark({&mark, 1});
-  }
-
-  Gathered gather() {
-    options_.members.endpoints = FakeCluster::endpoints(hosts_);
-    return peer::gather(cluster_, book_, options_);
-  }
-
-  // A scan that commits: what it gathered was walked.
-  Gathered scan() {
-    auto gathered = gather();
-    book_ = gathered.book;
-    return gathered;
-  }
+  GatherTest() : GatherFixture({"a", "b", "c"}) { options_.min_cycle_age = std::chrono::seconds(60); }
 
   // Gives the host's current cycle these marks, whatever its tracker would have made of them.
   void put(const std::string& host, tracker::MarkSet marks) {
-    auto& tracker = cluster_[host].tracker;
-    tracker::TrackerState state = tracker->state();
-    state.current_marks = std::make_shared<const tracker::MarkSet>(std::move(marks));
-    tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, std::move(state));
+    tracker::TrackerState changed = state(host);
+    changed.current_marks = std::make_shared<const tracker::MarkSet>(std::move(marks));
+    restart(host, std::move(changed));
   }
 
   // So many items, in one filter that is made for 1000.
@@ -60,23 +25,6 @@ class GatherTest : public testing::Test {
     }
     return marks;
   }
-
-  static bool holds(const Gathered& gathered, std::string_view path) {
-    return gathered.marks.may_contain(path, tracker::hash_path(path));
-  }
-
-  static const PeerOutcome& outcome(const Gathered& gathered, const std::string& name) {
-    for (const auto& peer : gathered.peers) {
-      if (peer.name == name) return peer;
-    }
-    throw std::out_of_range(name);
-  }
-
-  fakes::ManualClock clock_;
-  FakeCluster cluster_{clock_};
-  std::vector<std::string> hosts_{"a", "b", "c"};
-  tracker::PeerBook book_;
-  GatherOptions options_;
 };
 
 TEST_F(GatherTest, FirstScan_ReadsAllPeersFromTheirBirth) {
@@ -91,21 +39,16 @@ TEST_F(GatherTest, FirstScan_ReadsAllPeersFromTheirBirth) {
   EXPECT_FALSE(holds(scan(), "bucket/x"));
 }
 
-TEST_F(GatherTest, Gap_CoversEveryPath) {
-  scan();
-  cluster_.start_anew(cluster_["b"]);
-  EXPECT_TRUE(scan().marks.tree_marks().covers("any/path"));
-}
-
 TEST_F(GatherTest, NewPeerFailsFirstRead_IsExpectedAndReadFromItsBirth) {
   scan();
-  auto& d = cluster_.add("d");
-  d.before_answer = [&d, round = 0]() mutable { d.is_down = ++round == 2; };
-  hosts_.push_back("d");
+  cluster_.add("d");
+  before_request("d", 2, [](auto& node) { node.is_down = true; });
+  listed_.push_back("d");
   EXPECT_FALSE(scan().complete());
-  hosts_.pop_back();
-  EXPECT_FALSE(outcome(scan(), "d").ok) << "it was found, and has no address now";
-  hosts_.push_back("d");
+  cluster_["d"].is_down = false;
+  listed_.pop_back();
+  EXPECT_THAT(failed(scan()), ElementsAre("d")) << "it was found, and has no address now";
+  listed_.push_back("d");
   mark("d", "bucket/on-d");
   const auto second = scan();
   EXPECT_THAT(second.gaps, IsEmpty());
@@ -135,19 +78,19 @@ TEST_F(GatherTest, CurrentCycle_IsJoinedUntilMinCycleAge) {
 }
 
 TEST_F(GatherTest, EveryTracker_AdvancesToHighestCycle) {
-  cluster_["b"].tracker->advance({41});
+  advance("b", 41);
   clock_.advance(std::chrono::hours(1));
   EXPECT_EQ(scan().cycle.value, 42U);
-  for (const auto& host : hosts_) EXPECT_EQ(cluster_[host].tracker->status().current.value, 42U) << host;
+  for (const auto& host : listed_) EXPECT_EQ(cycle_of(host), 42U) << host;
 }
 
 // A tracker that was brought to a cycle late says nothing of how long the others have been in it.
 TEST_F(GatherTest, CycleAge_IsThatOfTheOldestTracker) {
   std::uint64_t cycle = 5;
   for (const auto& [first, second] : {std::pair("a", "b"), std::pair("b", "a")}) {
-    cluster_[first].tracker->advance({cycle});
+    advance(first, cycle);
     clock_.advance(std::chrono::seconds(70));
-    cluster_[second].tracker->advance({cycle});
+    advance(second, cycle);
     EXPECT_EQ(scan().cycle.value, cycle + 1);
     cycle += 5;
   }
@@ -164,44 +107,14 @@ TEST_F(GatherTest, JoinedCycle_IncludesItsLiveMarks) {
 TEST_F(GatherTest, ReadOnlyGather_DoesNotAdvanceCycles) {
   clock_.advance(std::chrono::hours(1));
   mark("a", "bucket/x");
-  cluster_["b"].tracker->advance({41});
+  advance("b", 41);
   options_.read_only = true;
   clock_.advance(std::chrono::hours(1));
   const auto gathered = gather();
   EXPECT_TRUE(holds(gathered, "bucket/x"));
   EXPECT_EQ(gathered.cycle.value, 41U);
-  EXPECT_EQ(cluster_["a"].tracker->status().current.value, 1U);
-  EXPECT_EQ(cluster_["b"].tracker->status().current.value, 41U);
-}
-
-// ancestor 21: one absent peer voided the filter of everybody.
-TEST_F(GatherTest, PeerDown_KeepsItsCursorWithoutGap) {
-  scan();
-  const auto before = book_.at(cluster_.id("b"));
-  clock_.advance(std::chrono::hours(1));
-  mark("b", "bucket/unread");
-  cluster_["b"].is_down = true;
-  const auto partial = scan();
-  EXPECT_FALSE(partial.complete());
-  EXPECT_THAT(partial.gaps, IsEmpty());
-  EXPECT_EQ(book_.at(cluster_.id("b")), before);
-
-  cluster_["b"].is_down = false;
-  clock_.advance(std::chrono::hours(1));
-  const auto complete = scan();
-  EXPECT_TRUE(complete.complete());
-  EXPECT_THAT(complete.gaps, IsEmpty());
-  EXPECT_TRUE(holds(complete, "bucket/unread"));
-}
-
-TEST_F(GatherTest, PeerDownBetweenRounds_KeepsItsCursor) {
-  scan();
-  const auto before = book_.at(cluster_.id("b"));
-  auto& b = cluster_["b"];
-  b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
-  const auto partial = scan();
-  EXPECT_FALSE(partial.complete());
-  EXPECT_EQ(book_.at(cluster_.id("b")), before);
+  EXPECT_EQ(cycle_of("a"), 1U);
+  EXPECT_EQ(cycle_of("b"), 41U);
 }
 
 // #15 E6: where the peer is still in the cycle of its cursor, a cursor that moves looks as one that stays.
@@ -210,6 +123,7 @@ TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
       [](auto& node) { node.is_down = true; },
       [](auto& node) { node.garbage = "hello"; },
       [](auto& node) { node.identity.node = "other"; },
+      [](auto& node) { node.identity.cluster = "other"; },
   };
   for (const auto& fail : failures) {
     scan();
@@ -218,83 +132,49 @@ TEST_F(GatherTest, PeerInALaterCycleFailsInTheSecondRound_KeepsItsCursor) {
     mark("b", "bucket/unread");
     auto& b = cluster_["b"];
     b.tracker->advance({before.cycle.value + 3});
-    b.before_answer = [&b, &fail, round = 0]() mutable {
-      if (++round == 2) fail(b);
-    };
-    EXPECT_FALSE(scan().complete());
+    before_request("b", 2, fail);
+    const auto partial = scan();
+    EXPECT_THAT(failed(partial), ElementsAre("b"));
+    EXPECT_THAT(partial.gaps, IsEmpty());
     EXPECT_EQ(book_.at(id), before);
     b.before_answer = [] {};
     b.is_down = false;
     b.garbage.clear();
-    b.identity.node = "b";
+    b.identity = {"c", "b"};
     EXPECT_TRUE(holds(scan(), "bucket/unread"));
   }
 }
 
 TEST_F(GatherTest, PeerStartsAsNewInstanceBetweenRounds_IsAGap) {
   scan();
-  auto& b = cluster_["b"];
-  b.before_answer = [this, &b, round = 0]() mutable {
-    if (++round == 2) cluster_.start_anew(b);
-  };
-  EXPECT_THAT(scan().gaps, SizeIs(1));
+  before_request("b", 2, [this](auto& node) { cluster_.start_anew(node); });
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, SizeIs(1));
+  EXPECT_TRUE(gathered.marks.tree_marks().covers("any/path"));
 }
 
 TEST_F(GatherTest, ManyCyclesWithoutAScan_AreNoGap) {
   scan();
   for (std::uint64_t cycle = 2; cycle < 40; ++cycle) {
     mark("a", "bucket/" + std::to_string(cycle));
-    cluster_["a"].tracker->advance({cycle});
+    advance("a", cycle);
   }
   EXPECT_THAT(scan().gaps, SizeIs(0));
 }
 
 TEST_F(GatherTest, PeerAtTwoEndpoints_MarksAreReadOnce) {
   cluster_.alias("a", "alias-of-a");
-  hosts_.push_back("alias-of-a");
+  listed_.push_back("alias-of-a");
   const auto gathered = scan();
   EXPECT_THAT(gathered.peers, SizeIs(3));
   EXPECT_THAT(cluster_["a"].asked, SizeIs(3));  // twice who it is, once the marks
 }
 
-// One peer that reports a mad cycle would have pinned the whole cluster to it for ever.
-TEST_F(GatherTest, PeerCycleFarAhead_OthersDoNotFollow) {
-  scan();
-  tracker::TrackerState state = cluster_["c"].tracker->state();
-  state.current = {tracker::CycleId::value_max};
-  cluster_["c"].tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, state);
-  clock_.advance(std::chrono::hours(1));
-  mark("a", "bucket/x");
-  EXPECT_TRUE(holds(scan(), "bucket/x"));
-  EXPECT_THAT(outcome(scan(), "c").error, HasSubstr("where no other is beyond 2"));
-  hosts_.pop_back();
-  EXPECT_EQ(scan().cycle.value, 2U);
-}
-
-TEST_F(GatherTest, OtherNodeInSecondRound_FailsPeerAndKeepsCursors) {
-  scan();
-  const auto before = book_;
-  auto& b = cluster_["b"];
-  b.before_answer = [&b, round = 0]() mutable {
-    if (++round == 2) b.identity.node = "other";
-  };
-  const auto gathered = scan();
-  EXPECT_FALSE(outcome(gathered, "b").ok);
-  EXPECT_EQ(gathered.book, before);
-}
-
-TEST_F(GatherTest, FrameOfOtherCluster_IsReportedNotMerged) {
-  scan();
-  peer::CycleFrame frame{{"other", "b"}, 0, 0, cluster_["b"].tracker->cycle({})};
-  cluster_["b"].garbage = encode_cycle_frame(frame);
-  EXPECT_THAT(outcome(scan(), "http://b:7420").error, HasSubstr("belongs to cluster 'other'"));
-}
-
 // A copy that was given a name of its own while it ran on the same memory.
 TEST_F(GatherTest, SameInstanceUnderTwoNames_IsTwoPeers) {
-  cluster_.add("d").tracker = std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_,
-                                                                 cluster_["a"].tracker->state());
-  hosts_.push_back("d");
+  cluster_.add("d");
+  restart("d", state("a"));
+  listed_.push_back("d");
   mark("d", "bucket/on-d");
   const auto gathered = scan();
   EXPECT_THAT(gathered.peers, SizeIs(4));
@@ -305,11 +185,12 @@ TEST_F(GatherTest, OtherClusterOrGarbageResponse_IsReportedNotMerged) {
   scan();
   cluster_["b"].identity.cluster = "other";
   cluster_["c"].garbage = "hello";
-  const auto gathered = scan();
-  EXPECT_FALSE(outcome(gathered, "http://b:7420").ok);
-  EXPECT_THAT(outcome(gathered, "http://b:7420").error, HasSubstr("wrong cluster"));
-  EXPECT_THAT(outcome(gathered, "http://c:7420").error, HasSubstr("no cycle frame"));
-  EXPECT_TRUE(outcome(gathered, "a").ok);
+  auto gathered = scan();
+  EXPECT_THAT(error_of(gathered, "http://b:7420"), HasSubstr("wrong cluster"));
+  EXPECT_THAT(error_of(gathered, "http://c:7420"), HasSubstr("no cycle frame"));
+  EXPECT_EQ(error_of(gathered, "a"), "");
+  cluster_["b"].garbage = encode_cycle_frame({{"other", "b"}, 0, 0, cluster_["b"].tracker->cycle({})});
+  EXPECT_THAT(error_of(scan(), "http://b:7420"), HasSubstr("belongs to cluster 'other'"));
 }
 
 // What a peer ignores it does not remember for those who do not.
@@ -332,44 +213,38 @@ TEST_F(GatherTest, IgnoreRulesDiffer_IsAGapUntilTheyAgree) {
 TEST_F(GatherTest, StartLevel_IsSentWithCycleToOpen) {
   options_.start_level = 5;
   scan();
-  for (const auto& host : hosts_) {
+  for (const auto& host : listed_) {
     const auto& asked = cluster_[host].asked;
     ASSERT_THAT(asked, SizeIs(2));
     EXPECT_EQ(asked[0].start_level, 0U) << "who only asks for the cycle wants nothing of it";
     EXPECT_EQ(asked[1].start_level, 5U);
   }
-}
-
-TEST_F(GatherTest, ReadOnlyGather_SendsNoStartLevel) {
-  options_.start_level = 5;
   options_.read_only = true;
   gather();
-  for (const auto& host : hosts_) {
-    for (const auto& request : cluster_[host].asked) EXPECT_EQ(request.start_level, 0U);
-  }
+  for (const auto& host : listed_) EXPECT_EQ(cluster_[host].asked.back().start_level, 0U);
 }
 
 TEST_F(GatherTest, ItemsSharedByPeers_AreCountedOnce) {
   scan();
-  for (const auto& host : hosts_) put(host, items_named("shared", 500));
+  for (const auto& host : listed_) put(host, items_named("shared", 500));
   EXPECT_NEAR(scan().items, 500, 25);
 }
 
 TEST_F(GatherTest, NoMarks_CountNoItems) {
   EXPECT_EQ(scan().items, 0);
-  hosts_.clear();
+  listed_.clear();
   EXPECT_EQ(gather().items, 0);
 }
 
 // 18,000 items leave no bit of the merged filter unset: by itself it would tell of 13,504.
 TEST_F(GatherTest, MergedFilterFull_ItemsAreEstimatedFromResponses) {
   scan();
-  for (const auto& host : hosts_) put(host, items_named(host, 6'000));
+  for (const auto& host : listed_) put(host, items_named(host, 6'000));
   const auto gathered = scan();
   tracker::MarkSet merged;
   merged.merge(gathered.marks);
   EXPECT_LT(tracker::MarkSetFigures::of(merged).items, 14'000);
-  EXPECT_EQ(gathered.marks.group_count(), hosts_.size());
+  EXPECT_EQ(gathered.marks.group_count(), listed_.size());
   EXPECT_NEAR(gathered.items, 18'000, 900);
 }
 
@@ -403,7 +278,7 @@ TEST_F(GatherTest, FiltersOverByteLimit_AreAGapOnce) {
 TEST_F(GatherTest, AllPeersDown_KeepsEveryCycle) {
   scan();
   const auto before = book_;
-  for (const auto& host : hosts_) cluster_[host].is_down = true;
+  for (const auto& host : listed_) cluster_[host].is_down = true;
   const auto gathered = scan();
   for (const auto& [name, cursor] : before) EXPECT_EQ(gathered.book.at(name), cursor);
   EXPECT_THAT(gathered.gaps, IsEmpty());

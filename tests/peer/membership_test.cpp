@@ -89,65 +89,36 @@ TEST(MembershipTest, HomesOfSeveralSources_AreMergedByName) {
       ElementsAre(Pair("a", ElementsAre("http://a:1", "http://a:2")), Pair("b", ElementsAre("http://b:1"))));
 }
 
-// Its answers are set by the test; other names have no members.
-class FakeResolver final : public Resolver {
- public:
-  std::vector<DnsAnswer> resolve(std::span<const base::DnsSource> sources) override {
-    std::vector<DnsAnswer> found;
-    for (const base::DnsSource& source : sources) found.push_back(answers[source.to_string()]);
-    ++calls;
-    return found;
-  }
-
-  std::map<std::string, DnsAnswer> answers;
-  int calls = 0;
-};
-
 class DnsMembersTest : public ::testing::Test {
  protected:
-  std::vector<SourceListing> list(bool is_tls = false) {
-    return DnsMembers(resolver_, {.names = names_, .is_tls = is_tls}).list();
+  std::vector<SourceListing> listings(DnsAnswer answer, bool is_tls = false) {
+    return to_listings({.names = {base::parse_dns_source("x").value()}, .is_tls = is_tls},
+                       {std::move(answer)});
   }
-
-  std::shared_ptr<FakeResolver> resolver_ = std::make_shared<FakeResolver>();
-  std::map<std::string, DnsAnswer>& answers_ = resolver_->answers;
-  std::vector<base::DnsSource> names_{base::parse_dns_source("x").value()};
 };
 
-TEST_F(DnsMembersTest, SeveralNames_AreResolvedInParallelAndEachOnce) {
-  names_.push_back(base::parse_dns_source("srv:_s._tcp.y").value());
-  names_.push_back(names_.front());
-  answers_["x:7420"].endpoints = {endpoint("http://a:1")};
-  answers_["srv:_s._tcp.y"].problem = "no answer in time";
-  const auto listings = list();
-  ASSERT_THAT(listings, SizeIs(2));
-  EXPECT_EQ(listings[0].source, "dns x:7420");
-  EXPECT_THAT(listings[0].listed, ElementsAre("http://a:1"));
-  EXPECT_EQ(listings[0].problem, "");
-  EXPECT_EQ(listings[1].problem, "no answer in time");
-  EXPECT_EQ(resolver_->calls, 1);
-}
-
-TEST_F(DnsMembersTest, NoName_ResolvesNothing) {
-  names_.clear();
-  EXPECT_THAT(list(), IsEmpty());
-  EXPECT_EQ(resolver_->calls, 0);
+TEST_F(DnsMembersTest, Problem_IsThatOfTheListing) {
+  const auto listing = listings({{endpoint("http://a:1")}, "no answer in time"}).at(0);
+  EXPECT_EQ(listing.source, "dns x:7420");
+  EXPECT_THAT(listing.listed, ElementsAre("http://a:1"));
+  EXPECT_EQ(listing.problem, "no answer in time");
 }
 
 TEST_F(DnsMembersTest, InvalidAddress_IsAProblem) {
-  answers_["x:7420"].endpoints = {{"[a", 80, {}}, {"fine", 80, {}}, {"a b", 80, {}}};
-  const auto listings = list();
-  EXPECT_THAT(listings.at(0).listed, ElementsAre("http://fine:80"));
-  EXPECT_THAT(listings.at(0).problem, HasSubstr("http://[a:80"));
+  const auto listing = listings({{{"[a", 80, {}}, {"fine", 80, {}}, {"a b", 80, {}}}, {}}).at(0);
+  EXPECT_THAT(listing.listed, ElementsAre("http://fine:80"));
+  EXPECT_THAT(listing.problem, HasSubstr("http://[a:80"));
 }
 
 TEST_F(DnsMembersTest, DnsTls_ListsHttpsUrlsWithTheirNames) {
   base::Endpoint address{"10.0.0.1", 7420, {}};
   address.tls_name = "node1.example";
-  answers_["x:7420"].endpoints = {address};
-  EXPECT_THAT(list(true).at(0).listed, ElementsAre("https://10.0.0.1:7420#node1.example"));
-  EXPECT_THAT(list(false).at(0).listed, ElementsAre("http://10.0.0.1:7420"));
+  EXPECT_THAT(listings({{address}, {}}, true).at(0).listed,
+              ElementsAre("https://10.0.0.1:7420#node1.example"));
+  EXPECT_THAT(listings({{address}, {}}, false).at(0).listed, ElementsAre("http://10.0.0.1:7420"));
 }
+
+TEST_F(DnsMembersTest, NoName_HasNoListing) { EXPECT_THAT(DnsMembers({}).list(), IsEmpty()); }
 
 }  // namespace
 }  // namespace spoor::peer

@@ -1,63 +1,34 @@
 // A node's name in a frame is a claim: no peer may move the cycle of another one.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "peer/gather/gather.h"
 #include "peer/http/certificate_names.h"
-#include "tests/fakes/fake_cluster.h"
-#include "tests/fakes/manual_clock.h"
+#include "tests/peer/gather_fixture.h"
 
 namespace spoor::peer {
 namespace {
 
-using fakes::FakeCluster;
 using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using Names = std::vector<std::string>;
 
 // Nodes "a", the scanner's own, and "b"; "x" claims to be another one. All were read once.
-class NameBindingTest : public testing::Test {
+class NameBindingTest : public GatherFixture {
  protected:
-  NameBindingTest() {
-    for (const char* host : {"a", "b", "x"}) cluster_.add(host);
-    options_.cluster = "c";
+  NameBindingTest() : GatherFixture({"a", "b", "x"}) {
+    pause_ = std::chrono::hours(1);
     options_.own_url = url("a");
     options_.own_name = "a";
     options_.own_instance = instance_of("a");
     scan();
   }
 
-  Gathered scan() {
-    clock_.advance(std::chrono::hours(1));
-    options_.members.endpoints = FakeCluster::endpoints(listed_);
-    auto gathered = gather(cluster_, book_, options_);
-    book_ = gathered.book;
-    return gathered;
-  }
-
   static std::string url(const std::string& host) { return FakeCluster::endpoint(host).to_string(); }
 
-  tracker::InstanceId instance_of(const std::string& host) {
-    return cluster_[host].tracker->state().instance;
-  }
-
-  void mark(const std::string& host, const std::string& path) {
-    const tracker::Mark mark{path, tracker::MarkKind::dir};
-    cluster_[host].tracker->mark({&mark, 1});
-  }
-
-  static bool holds(const Gathered& gathered, std::string_view path) {
-    return gathered.marks.may_contain(path, tracker::hash_path(path));
-  }
+  tracker::InstanceId instance_of(const std::string& host) { return cluster_.id(host).instance; }
 
   // Of a cycle that no node has reached.
   std::string claim_of(const std::string& name, const tracker::InstanceId& instance, std::uint64_t run = 0) {
     CycleFrame frame{{"c", name}, run, 0, {}};
     frame.answer.instance = instance;
-    frame.answer.current = {cluster_["a"].tracker->status().current.value + 1};
+    frame.answer.current = {cycle_of("a") + 1};
     return encode_cycle_frame(frame);
   }
 
@@ -91,15 +62,6 @@ class NameBindingTest : public testing::Test {
     }
   }
 
-  // Of the peers that failed.
-  static std::string errors(const Gathered& gathered) {
-    std::string text;
-    for (const auto& peer : gathered.peers) {
-      if (!peer.ok) text += peer.name + ": " + peer.error + "\n";
-    }
-    return text;
-  }
-
   // While "b" is down "x" claims its name; then "b" is back, and one more scanner opens a cycle.
   void expect_nothing_hidden() {
     const auto before = book_.at(cluster_.id("b"));
@@ -113,15 +75,9 @@ class NameBindingTest : public testing::Test {
     cluster_["b"].is_down = false;
     cluster_["x"].garbage.clear();
     mark("b", "bucket/acknowledged");
-    cluster_["b"].tracker->advance({cluster_["a"].tracker->status().current.value + 5});
+    advance("b", cycle_of("a") + 5);
     EXPECT_TRUE(holds(scan(), "bucket/acknowledged"));
   }
-
-  fakes::ManualClock clock_;
-  FakeCluster cluster_{clock_};
-  std::vector<std::string> listed_{"a", "b", "x"};
-  tracker::PeerBook book_;
-  GatherOptions options_;
 };
 
 // --- certificates ---
@@ -130,8 +86,9 @@ TEST_F(NameBindingTest, CertificateOfAnotherNode_IsAFailedPeer) {
   prove_all();
   cluster_["b"].is_down = true;
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()), AllOf(HasSubstr("issued for 'x.storage.example'"),
-                                    HasSubstr("the node calls itself 'b'"), HasSubstr("set its node.name")));
+  EXPECT_THAT(error_of(scan()),
+              AllOf(HasSubstr("issued for 'x.storage.example'"), HasSubstr("the node calls itself 'b'"),
+                    HasSubstr("set its node.name")));
   expect_nothing_hidden();
 }
 
@@ -145,11 +102,8 @@ TEST_F(NameBindingTest, CertificateOfAnotherNode_DepartedAddress_IsAFailedPeer) 
 TEST_F(NameBindingTest, CertificateOfAnotherNodeInTheSecondRound_IsAFailedPeer) {
   prove_all();
   const auto before = book_.at(cluster_.id("b"));
-  auto& b = cluster_["b"];
-  b.before_answer = [&b, round = 0]() mutable {
-    if (++round == 2) b.certificate_names = {"x.storage.example"};
-  };
-  EXPECT_THAT(errors(scan()), HasSubstr("issued for 'x.storage.example'"));
+  before_request("b", 2, [](auto& node) { node.certificate_names = {"x.storage.example"}; });
+  EXPECT_THAT(error_of(scan()), HasSubstr("issued for 'x.storage.example'"));
   EXPECT_EQ(book_.at(cluster_.id("b")), before);
 }
 
@@ -182,7 +136,7 @@ TEST_F(NameBindingTest, CertificateForTheName_OutranksAddressWithoutCertificate)
   listed_ = {"a", "b", "x", "with-tls"};
   mark("with-tls", "bucket/acknowledged");
   const auto gathered = scan();
-  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_TRUE(gathered.complete()) << error_of(gathered);
   EXPECT_THAT(gathered.gaps, IsEmpty());
   EXPECT_TRUE(holds(gathered, "bucket/acknowledged"));
 }
@@ -216,7 +170,7 @@ TEST(CertificateNamesTest, UntrustedNames_AreQuotedAndBounded) {
 TEST_F(NameBindingTest, NameOfASilentAddress_KeepsItsCursor) {
   cluster_["b"].is_down = true;
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()),
+  EXPECT_THAT(error_of(scan()),
               AllOf(HasSubstr("node 'b' was last found at http://b:7420, which does not respond"),
                     HasSubstr("http://x:7420 claims its name")));
   expect_nothing_hidden();
@@ -254,7 +208,7 @@ TEST_F(NameBindingTest, DuplicateNodeNameOfLivingNode_DoesNotTakeOverItsName) {
   claim("b", instance_of("b"), 7);
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("2 running trackers call themselves 'b'")));
   cluster_["b"].is_down = true;
-  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  EXPECT_THAT(error_of(scan()), HasSubstr("claims its name"));
   cluster_["b"].is_down = false;
   cluster_["x"].garbage.clear();
   EXPECT_THAT(scan().gaps, ElementsAre(HasSubstr("'b' lost, or no longer keeps")));
@@ -263,13 +217,10 @@ TEST_F(NameBindingTest, DuplicateNodeNameOfLivingNode_DoesNotTakeOverItsName) {
 
 TEST_F(NameBindingTest, NewInstanceFailsInTheSecondRound_KeepsItsAddress) {
   cluster_.start_anew(cluster_["b"]);
-  auto& b = cluster_["b"];
-  b.before_answer = [&b, round = 0]() mutable { b.is_down = ++round == 2; };
+  before_request("b", 2, [](auto& node) { node.is_down = true; });
   scan();
-  b.before_answer = [] {};
-  b.is_down = true;
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  EXPECT_THAT(error_of(scan()), HasSubstr("claims its name"));
 }
 
 // As a pod that is started elsewhere: the DNS has its new address only.
@@ -278,7 +229,7 @@ TEST_F(NameBindingTest, DepartedAddress_NameMovesWithOneWarning) {
   listed_ = {"a", "new"};
   mark("b", "bucket/x");
   const auto gathered = scan();
-  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_TRUE(gathered.complete()) << error_of(gathered);
   EXPECT_THAT(gathered.gaps, IsEmpty());
   EXPECT_THAT(gathered.warnings,
               ElementsAre("node 'b' was last found at http://old:7420, and is now at http://new:7420"));
@@ -292,7 +243,7 @@ TEST_F(NameBindingTest, DepartedAddress_NameMovesWithOneWarning) {
 TEST_F(NameBindingTest, AddressUnderAnotherName_NameMovesWithAWarning) {
   std::swap(cluster_["b"], cluster_["x"]);
   const auto gathered = scan();
-  EXPECT_TRUE(gathered.complete()) << errors(gathered);
+  EXPECT_TRUE(gathered.complete()) << error_of(gathered);
   EXPECT_THAT(gathered.gaps, IsEmpty());
   EXPECT_THAT(gathered.warnings,
               UnorderedElementsAre("node 'b' was last found at http://b:7420, and is now at http://x:7420",
@@ -318,7 +269,7 @@ TEST_F(NameBindingTest, NameThatEtcdListsAtASilentAddress_KeepsItsCursor) {
   cluster_["b"].is_down = true;
   const auto before = book_.at(cluster_.id("b"));
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()),
+  EXPECT_THAT(error_of(scan()),
               AllOf(HasSubstr("node 'b' is listed at http://moved:7420, which does not respond"),
                     HasSubstr("http://x:7420 claims its name")));
   EXPECT_EQ(book_.at(cluster_.id("b")), before);
@@ -342,7 +293,7 @@ TEST_F(NameBindingTest, HomeThatIsNotAliveInEtcd_KeepsItsNameFromAnAddressThatIs
   options_.members.listed_homes["b"] = {url("b")};
   options_.members.not_alive = {url("b")};
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  EXPECT_THAT(error_of(scan()), HasSubstr("claims its name"));
 }
 
 // --- names that were never read ---
@@ -372,7 +323,7 @@ TEST_F(NameBindingTest, NameNeverReadWhoseListedAddressIsSilent_IsRefusedToOther
   options_.members.listed_homes["b"] = {url("b")};
   cluster_["b"].is_down = true;
   claim("b", instance_of("b"));
-  EXPECT_THAT(errors(scan()), HasSubstr("claims its name"));
+  EXPECT_THAT(error_of(scan()), HasSubstr("claims its name"));
   EXPECT_FALSE(book_.contains(cluster_.id("b")));
   cluster_["b"].is_down = false;
   cluster_["x"].garbage.clear();
@@ -397,7 +348,7 @@ TEST_F(NameBindingTest, OwnNameOfASilentOwnDaemon_KeepsItsCursor) {
     EXPECT_FALSE(scan().complete());
     EXPECT_EQ(book_.at(cluster_.id("a")), before);
     cluster_["a"].is_down = false;
-    cluster_["a"].tracker->advance({before.cycle.value + 5});
+    advance("a", before.cycle.value + 5);
     relay("a", name);
     EXPECT_TRUE(holds(scan(), std::string("bucket/") + name));
     cluster_["x"].garbage.clear();
@@ -410,7 +361,7 @@ TEST_F(NameBindingTest, OwnNameOfAnotherInstance_IsPartialAndKeepsItsCursor) {
   options_.own_instance = tracker::InstanceId::random();
   const auto gathered = scan();
   EXPECT_FALSE(gathered.complete());
-  EXPECT_THAT(errors(gathered), HasSubstr("it has the name of this node, and is another daemon"));
+  EXPECT_THAT(error_of(gathered), HasSubstr("it has the name of this node, and is another daemon"));
   EXPECT_EQ(book_.at(cluster_.id("a")), before);
 }
 

@@ -6,7 +6,6 @@
 
 #include "peer/gather/cycle_exchange.h"
 #include "peer/gather/cycle_frame.h"
-#include "peer/gather/cycle_request.h"
 #include "peer/gather/handover.h"
 #include "tracker/cycles/member_marks.h"
 #include "tracker/paths/path.h"
