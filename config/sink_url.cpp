@@ -74,17 +74,10 @@ base::Result<SinkUrl> parse_sink_url(const std::string& url) {
   if (url.size() > url_bytes_max || !std::ranges::all_of(url, is_url_character))
     return bad_url(url, fmt::format("a URL has at most {} printable characters", url_bytes_max));
   const std::size_t authority = colon + 3;
-  const std::string_view rest = std::string_view(url).substr(authority);
-  switch (found->second) {
-    case SinkKind::http:
-      return parse_http(url, authority);
-    case SinkKind::nats:
-    case SinkKind::kafka:
-      return parse_servers(url, rest, {.kind = found->second, .is_tls = scheme == "tls"});
-    case SinkKind::postgresql:
-      break;
-  }
-  return SinkUrl{.kind = SinkKind::postgresql};
+  const SinkUrl parsed{.kind = found->second, .is_tls = scheme == "tls"};
+  if (parsed.kind == SinkKind::http) return parse_http(url, authority);
+  if (parsed.kind == SinkKind::postgresql) return parsed;
+  return parse_servers(url, std::string_view(url).substr(authority), parsed);
 }
 
 }  // namespace spoor::config

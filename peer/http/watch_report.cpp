@@ -142,21 +142,17 @@ std::vector<DriveSync> synchronise(Transport& transport, const base::Endpoint& d
                   {"timeout_ms", request.timeout.count()}};
   const auto response =
       exchange(transport, {daemon, "POST", "/v1/watch/sync", "application/json", body.dump()});
-  std::string failure = !response                ? response.error().message
-                        : response->is_success() ? std::string()
-                                                 : problem_detail(*response);
+  const auto parsed = parse(response && response->is_success() ? response->body : "", [&](const json& value) {
+    std::vector<DriveSync> results;
+    for (const std::string& drive : request.drives) results.push_back(result_of(value, drive));
+    return results;
+  });
+  if (parsed) return *parsed;
+  const std::string failure = !response ? response.error().message
+                              : response->is_success()
+                                  ? "the response of spoord is malformed: " + parsed.error().message
+                                  : problem_detail(*response);
   std::vector<DriveSync> results;
-  if (failure.empty()) {
-    const auto parsed = parse(response->body, [&](const json& value) {
-      std::vector<DriveSync> found;
-      found.reserve(request.drives.size());
-      for (const std::string& drive : request.drives) found.push_back(result_of(value, drive));
-      return found;
-    });
-    if (parsed) return *parsed;
-    failure = "the response of spoord is malformed: " + parsed.error().message;
-  }
-  results.reserve(request.drives.size());
   for (const std::string& drive : request.drives) results.push_back({drive, failure, {}});
   return results;
 }

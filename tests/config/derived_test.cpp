@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "tests/config/support.h"
 #include "tests/support/listening_socket.h"
 #include "tests/support/temp_directory.h"
@@ -45,6 +47,33 @@ TEST_F(OwnEndpointTest, DefaultUnixSocketMissing_TcpIsUsed) {
 TEST_F(OwnEndpointTest, PortZero_IsAnError) {
   config_.listen = {Listener{.port = 0}};
   EXPECT_FALSE(own_endpoint(config_));
+}
+
+// Scans of others expect a node until its silence is longer than the shortest `peers.forget_after`.
+TEST(KnownForTest, NodeThatNoSourceLists_IsKnownForHalfOfForgetAfter) {
+  Config::Peers peers;
+  EXPECT_EQ(known_for(peers), std::chrono::nanoseconds::max()) << "peers.static alone";
+  peers.dns = {{"a.b", 1, false}};
+  EXPECT_EQ(known_for(peers), std::chrono::hours(12));
+  peers.dns.clear();
+  peers.etcd.emplace();
+  peers.forget_after = std::chrono::minutes(3);
+  EXPECT_EQ(known_for(peers), std::chrono::minutes(2)) << "at least";
+}
+
+TEST(MembersDigestTest, EachSettingOfMembers_ChangesIt) {
+  const std::vector<std::vector<std::string>> settings = {
+      {},
+      {R"(peers.static=["http://a"])"},
+      {R"(peers.dns=["a"])"},
+      {R"(peers.dns_servers=["10.0.0.1"])"},
+      {"peers.dns_tls=true"},
+      {R"(peers.etcd={"endpoints":["http://a"],"url":"http://b"})"},
+      {R"(peers.etcd={"endpoints":["http://a"],"url":"http://b","prefix":"c"})"}};
+  std::set<std::uint64_t> digests;
+  for (const auto& each : settings) digests.insert(members_digest(load_minimal(each).value().peers));
+  EXPECT_EQ(digests.size(), settings.size());
+  EXPECT_TRUE(digests.contains(members_digest(load_minimal({"peers.timeout=1s"}).value().peers)));
 }
 
 class OverlapTest : public testing::Test {

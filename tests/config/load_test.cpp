@@ -73,7 +73,8 @@ constexpr std::string_view everything = R"({
     "watch": {"drives": "all", "batch": "1ms", "timeout": "2ms", "unwatched": "partial"},
     "publish": {"interval": "1s", "sinks": [{"name": "b", "url": "nats://h", "topic": "t", "format": "structured",
                 "batch": 7, "existing": false, "user": "u", "password_file": "/p"}]},
-    "auth": {"tokens": [{"name": "a", "role": "mark", "file": "/f"}], "unix": [{"user": "u", "role": "read"}],
+    "auth": {"tokens": [{"name": "a", "role": "mark", "file": "/f"}, {"name": "b", "role": "admin", "sha256":
+             "0000000000000000000000000000000000000000000000000000000000000000"}], "unix": [{"user": "u", "role": "read"}],
              "certificates": [{"name": "*", "role": "peer"}]},
     "limits": {"max_body": "1KiB", "max_bodies": 4097, "threads": 256, "max_connections": 2},
     "log": {"level": "warning", "format": "json"}
@@ -137,7 +138,8 @@ Config expected_everything() {
                                  .existing = false,
                                  .user = "u",
                                  .password_file = "/p"}}};
-  expected.auth = {.tokens = {{.name = "a", .role = Role::mark, .file = "/f"}},
+  expected.auth = {.tokens = {{.name = "a", .role = Role::mark, .file = "/f"},
+                              {.name = "b", .role = Role::admin, .sha256 = std::string(64, '0')}},
                    .unix_peers = {{.user = "u", .role = Role::read}},
                    .certificates = {{.name = "*", .role = Role::peer}}};
   expected.limits = {.max_body_bytes = 1024, .max_bodies_bytes = 4097, .threads = 256, .max_connections = 2};

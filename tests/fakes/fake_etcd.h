@@ -159,11 +159,13 @@ class FakeEtcd final : public peer::Transport {
     return {{"response_range", range(operation.at("request_range"))}};
   }
 
-  json range(const json& asked_range) const {
+  json range(const json& asked_range) {
+    // Further pages have the revision of the first.
+    if (number(asked_range, "revision") == 0) paged_ = keys;
     const std::string first = bytes(asked_range, "key");
     const std::string end =
         asked_range.contains("range_end") ? bytes(asked_range, "range_end") : first + '\0';
-    std::vector<std::pair<std::string, Value>> found(keys.lower_bound(first), keys.lower_bound(end));
+    std::vector<std::pair<std::string, Value>> found(paged_.lower_bound(first), paged_.lower_bound(end));
     json answer;
     if (!found.empty()) answer["count"] = std::to_string(found.size());
     if (asked_range.value("sort_target", "") == "MOD") {
@@ -183,6 +185,7 @@ class FakeEtcd final : public peer::Transport {
     return answer;
   }
 
+  std::map<std::string, Value> paged_;
   std::int64_t revision_ = 1;
   int last_token_ = 0;
   std::int64_t last_lease_ = (std::int64_t{1} << 60U);

@@ -79,6 +79,16 @@ TEST_F(EtcdClientTest, List_ManyKeys_ReadsAllPages) {
   }
 }
 
+TEST_F(EtcdClientTest, List_KeysChangeBetweenPages_IsOfOneMoment) {
+  for (const char* key : {"p/a", "p/b", "p/c"}) etcd_.put(key, "v");
+  etcd_.page_max = 1;
+  etcd_.after = [&](auto&) {
+    etcd_.erase("p/c");
+    etcd_.put("p/b2", "v");
+  };
+  EXPECT_THAT(listed({"p/", "p0"}), ElementsAre("p/a=v", "p/b=v", "p/c=v"));
+}
+
 TEST_F(EtcdClientTest, List_TooManyKeysOrEmptyPage_IsAnError) {
   std::string body = R"({"header":{"revision":"1"},"more":true,"kvs":[)";
   answer(body + "]}");

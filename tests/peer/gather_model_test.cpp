@@ -1,4 +1,5 @@
-// Random clusters and scanners against an exact record of what was marked and what was walked.
+// Random clusters and scanners against an exact record of what was marked and what was walked. The filters of
+// the peers have different sizes and levels.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -24,7 +25,10 @@ struct Scanner {
 class Model {
  public:
   explicit Model(support::Random& random) : random_(random) {
-    for (const auto& host : hosts_) cluster_.add(host);
+    for (const auto& host : hosts_) {
+      cluster_.add(host);
+      start_anew(host);
+    }
     // Else it takes silent members for long gone.
     for (Scanner& scanner : scanners_) {
       while (scanner.book.empty()) scan(scanner);
@@ -43,7 +47,7 @@ class Model {
     else if (dice < 68)
       flip(listed_);
     else if (dice < 70)
-      cluster_.start_anew(cluster_[random_.pick(hosts_)]);  // a gap has to cover the marks of the old one
+      start_anew(random_.pick(hosts_));  // a gap has to cover the marks of the old one
     else if (dice < 73)
       cluster_[random_.pick(hosts_)].tracker->advance({random_.below(60)});
     else
@@ -56,6 +60,14 @@ class Model {
   void flip(Hosts& hosts) {
     const std::string host = random_.pick(hosts_);
     if (hosts.erase(host) == 0) hosts.insert(host);
+  }
+
+  void start_anew(const std::string& host) {
+    const std::vector<double> rates{0.5, 0.1, 0.01, 1e-4};
+    const tracker::LevelSchedule levels(random_.between(1, 300), random_.pick(rates));
+    cluster_[host].tracker =
+        std::make_unique<tracker::Tracker>(tracker::Tracker::Options{.levels = levels}, clock_,
+                                           tracker::Tracker::born(tracker::InstanceId::random(), clock_));
   }
 
   // As the daemon: it acknowledges what it marks only after all members that respond have recorded it, and
@@ -80,6 +92,7 @@ class Model {
     for (const auto& host : hosts_) cluster_[host].is_down = down_.contains(host) || hidden_.contains(host);
     GatherOptions options;
     options.cluster = "c";
+    if (random_.one_in(8)) options.marks_bytes_max = random_.below(2'000);
     options.members.endpoints = FakeCluster::endpoints({listed_.begin(), listed_.end()});
     const auto gathered = gather(cluster_, scanner.book, options);
     std::set<std::string> missed;

@@ -275,6 +275,18 @@ TEST_F(GatherTest, FiltersOverByteLimit_AreAGapOnce) {
   EXPECT_THAT(scan().gaps, IsEmpty());
 }
 
+TEST_F(GatherTest, FiltersOverByteLimitBesideThoseOfOthers_AreAGap) {
+  scan();
+  mark("b", "bucket/x");
+  tracker::MarkSet large;
+  large.add(tracker::hash_path("bucket/y"), tracker::BloomShape::for_items(1'000'000, 0.01));
+  put("a", std::move(large));  // responds last
+  options_.marks_bytes_max = 100'000;
+  const auto gathered = scan();
+  EXPECT_THAT(gathered.gaps, ElementsAre(HasSubstr("peer 'a' sent filters of more than")));
+  EXPECT_TRUE(gathered.marks.tree_marks().covers("bucket/y"));
+}
+
 TEST_F(GatherTest, AllPeersDown_KeepsEveryCycle) {
   scan();
   const auto before = book_;

@@ -1,35 +1,21 @@
 #include "peer/gather/handover.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "tests/fakes/fake_cluster.h"
+#include "tests/peer/gather_fixture.h"
 
 namespace spoor::peer {
 namespace {
 
-using fakes::FakeCluster;
-using testing::HasSubstr;
 using tracker::CycleId;
-using tracker::PeerId;
 
-class HandoverTest : public testing::Test {
+class HandoverTest : public GatherFixture {
  protected:
-  void mark(const std::string& path) {
-    const tracker::Mark mark{path, tracker::MarkKind::dir};
-    tracker().mark({&mark, 1});
-  }
-  tracker::Tracker& tracker() { return *node_.tracker; }
+  HandoverTest() : GatherFixture({"n"}) {}
+
+  tracker::Tracker& tracker() { return *cluster_["n"].tracker; }
   static bool holds(const tracker::MarkSet& marks, std::string_view path) {
     return marks.may_contain(path, tracker::hash_path(path));
   }
   static HttpResponse ok(std::string body) { return {200, "application/json", std::move(body)}; }
-
-  fakes::ManualClock clock_;
-  FakeCluster cluster_{clock_};
-  FakeCluster::Node& node_ = cluster_.add("n");
 };
 
 TEST_F(HandoverTest, UnreadFrom_IsTheCycleOfTheBookOrTheBirth) {
@@ -58,11 +44,11 @@ TEST_F(HandoverTest, OtherResponses_AreErrors) {
 }
 
 TEST_F(HandoverTest, MarksFromACycle_HoldLaterOnesAndTheCurrentCycle) {
-  mark("bucket/one");
+  mark("n", "bucket/one");
   tracker().advance({2});
-  mark("bucket/two");
+  mark("n", "bucket/two");
   tracker().advance({3});
-  mark("bucket/three");
+  mark("n", "bucket/three");
   const auto marks = marks_to_hand_over(tracker(), {2});
   EXPECT_FALSE(holds(marks, "bucket/one"));
   EXPECT_TRUE(holds(marks, "bucket/two"));
@@ -77,18 +63,17 @@ TEST_F(HandoverTest, RecordsOfMembers_AreHandedOnFromTheBirthOn) {
   const PeerId other{"other", tracker::InstanceId::random()};
   cluster_.record("n", other, 3);
   tracker().advance({2});
-  mark("bucket/two");
+  mark("n", "bucket/two");
   tracker().advance({3});
   EXPECT_EQ(tracker::member_marks(marks_to_hand_over(tracker(), {3})).joined.at(other), 3U);
 }
 
 TEST_F(HandoverTest, MarksThatAreGone_BecomeAGap) {
-  tracker::TrackerState state = tracker().state();
-  state.complete_since_birth = false;
-  state.oldest_kept = {5};
-  state.current = {6};
-  node_.tracker =
-      std::make_unique<tracker::Tracker>(FakeCluster::tracker_options(), clock_, std::move(state));
+  tracker::TrackerState later = state("n");
+  later.complete_since_birth = false;
+  later.oldest_kept = {5};
+  later.current = {6};
+  restart("n", std::move(later));
   EXPECT_TRUE(marks_to_hand_over(tracker(), {0}).tree_marks().covers(""));
   EXPECT_TRUE(marks_to_hand_over(tracker(), {4}).tree_marks().covers(""));
   EXPECT_FALSE(marks_to_hand_over(tracker(), {5}).tree_marks().covers(""));
@@ -97,7 +82,7 @@ TEST_F(HandoverTest, MarksThatAreGone_BecomeAGap) {
 TEST_F(HandoverTest, EverythingInTheirPlace_KeepsTheRecordsOfMembers) {
   const PeerId other{"other", tracker::InstanceId::random()};
   cluster_.record("n", other, 3);
-  mark("bucket/one");
+  mark("n", "bucket/one");
   const auto all = everything(marks_to_hand_over(tracker(), {0}));
   EXPECT_TRUE(all.tree_marks().covers(""));
   EXPECT_TRUE(all.filters().empty());
@@ -105,7 +90,7 @@ TEST_F(HandoverTest, EverythingInTheirPlace_KeepsTheRecordsOfMembers) {
 }
 
 TEST_F(HandoverTest, AdoptRequest_IsReadAsWritten) {
-  CycleFrame frame{node_.identity, 1, 2, {}};
+  CycleFrame frame{cluster_["n"].identity, 1, 2, {}};
   frame.answer.instance = cluster_.id("n").instance;
   frame.answer.current = {9};
   frame.answer.marks.add_tree("bucket");

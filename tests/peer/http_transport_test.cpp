@@ -1,8 +1,8 @@
 #include "peer/http/http_transport.h"
 
-#include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,166 +11,256 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/listening_socket.h"
 #include "tests/support/loopback.h"
+#include "tests/support/temp_directory.h"
 
 namespace spoor::peer {
 namespace {
 
-// A listening socket on loopback, which does nothing by itself.
-class Listener {
- public:
-  Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    ::inet_pton(AF_INET, support::own_loopback().c_str(), &address.sin_addr);
-    socklen_t size = sizeof(address);
-    auto* const plain = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(fd_, plain, size), 0);
-    EXPECT_EQ(::listen(fd_, 8), 0);
-    EXPECT_EQ(::getsockname(fd_, plain, &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-  ~Listener() { ::close(fd_); }
-
-  base::Endpoint endpoint() const { return {support::own_loopback(), port_, {}}; }
-
-  // Takes one connection, reads a little, which is given, and sends `answer`.
-  std::string answer_once(const std::string& answer) const { return answer_on_one_connection({answer}); }
-
-  // Takes one connection; sends an answer for each request that comes over it. Gives what was read.
-  std::string answer_on_one_connection(const std::vector<std::string>& answers) const {
-    std::string requests;
-    const int connection = ::accept(fd_, nullptr, nullptr);
-    for (const std::string& answer : answers) {
-      char buffer[1024];
-      const ssize_t got = ::read(connection, buffer, sizeof(buffer));
-      EXPECT_GT(got, 0);
-      requests.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      EXPECT_EQ(::write(connection, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
-    }
-    ::close(connection);
-    return requests;
-  }
-
-  // Takes one connection, reads a little, and keeps it open.
-  void take_a_request() const {
-    const int connection = ::accept(fd_, nullptr, nullptr);
-    char buffer[1024];
-    EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
-  }
-
-  // Takes one connection and closes it without an answer.
-  void hang_up_once() const {
-    const int connection = ::accept(fd_, nullptr, nullptr);
-    char buffer[1024];
-    EXPECT_GT(::read(connection, buffer, sizeof(buffer)), 0);
-    ::close(connection);
-  }
-
- private:
-  int fd_;
-  std::uint16_t port_ = 0;
-};
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
 
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const std::string unavailable = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno";
 
-TEST(HttpTransportTest, Response_HasStatusTypeAndBody) {
-  const Listener listener;
-  const std::jthread server([&] {
-    listener.answer_once("HTTP/1.1 418 I'm a teapot\r\nContent-Type: text/x\r\nContent-Length: 3\r\n\r\nabc");
-  });
-  HttpTransport transport({});
-  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+class Server {
+ public:
+  base::Endpoint endpoint() const { return {support::own_loopback(), socket_.port(), {}}; }
+  HttpRequest request() const { return {endpoint(), "GET", "/", {}, {}}; }
+
+  // Takes one connection; sends a response for each request that comes over it, and closes it. An empty one
+  // is not sent.
+  void respond(const std::vector<std::string>& responses) {
+    const int connection = ::accept(socket_.fd(), nullptr, nullptr);
+    for (const std::string& response : responses) {
+      read(connection);
+      EXPECT_EQ(::write(connection, response.data(), response.size()), static_cast<ssize_t>(response.size()));
+    }
+    ::close(connection);
+  }
+  // Each over a connection of its own.
+  std::jthread respond_each(const std::vector<std::string>& responses) {
+    return std::jthread([this, responses] {
+      for (const std::string& response : responses) respond({response});
+    });
+  }
+
+  // Takes one connection, reads a little, and keeps it open.
+  void take_a_request() { read(::accept(socket_.fd(), nullptr, nullptr)); }
+
+  const std::string& received() const { return received_; }
+
+ private:
+  void read(int connection) {
+    char buffer[1024];
+    const ssize_t got = ::read(connection, buffer, sizeof(buffer));
+    EXPECT_GT(got, 0);
+    received_.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+
+  const support::ListeningSocket socket_;
+  std::string received_;
+};
+
+class HttpTransportTest : public testing::Test {
+ protected:
+  // Of requests one after the other, to a server with these responses.
+  std::vector<base::Result<HttpResponse>> get(const std::vector<std::string>& responses,
+                                              HttpTransport::Options options = {}, std::size_t requests = 1) {
+    const std::jthread serving = server_.respond_each(responses);
+    HttpTransport transport(std::move(options));
+    std::vector<base::Result<HttpResponse>> results;
+    for (; requests > 0; --requests) results.push_back(exchange(transport, server_.request()));
+    return results;
+  }
+
+  // Side by side.
+  static std::vector<base::Result<HttpResponse>> get_all(HttpTransport& transport,
+                                                         const std::vector<HttpRequest>& requests) {
+    std::vector<base::Result<HttpResponse>> results(requests.size(), HttpResponse{});
+    transport.exchange(requests, [&](std::size_t index, base::Result<HttpResponse> response) {
+      results[index] = std::move(response);
+    });
+    return results;
+  }
+
+  Server server_;
+};
+
+TEST_F(HttpTransportTest, Response_HasStatusTypeAndBody) {
+  const auto response =
+      get({"HTTP/1.1 418 I'm a teapot\r\nContent-Type: text/x\r\nContent-Length: 3\r\n\r\nabc"})[0];
   ASSERT_TRUE(response) << response.error().message;
   EXPECT_EQ(response->status, 418U);
   EXPECT_EQ(response->content_type, "text/x");
   EXPECT_EQ(response->body, "abc");
+  EXPECT_EQ(get({"HTTP/1.1 200 OK\r\n\r\nuntil the end"})[0]->body, "until the end");
 }
 
-TEST(HttpTransportTest, ServerNeverResponds_IsATimeout) {
-  const Listener silent;
-  HttpTransport transport({.timeout = std::chrono::milliseconds(50)});
-  const auto response = exchange(transport, {silent.endpoint(), "GET", "/", {}, {}});
+TEST_F(HttpTransportTest, ServerNeverResponds_IsATimeout) {
+  const auto response = get({}, {.timeout = std::chrono::milliseconds(50)})[0];
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
 }
 
-TEST(HttpTransportTest, ConnectionRefused_ErrorNamesEndpoint) {
-  base::Endpoint nobody;
-  {
-    const Listener gone;
-    nobody = gone.endpoint();
-  }
+TEST_F(HttpTransportTest, ConnectionRefused_ErrorNamesEndpoint) {
+  const HttpRequest to_nobody = std::make_unique<Server>()->request();
   HttpTransport transport({});
-  const auto response = exchange(transport, {nobody, "GET", "/", {}, {}});
+  const auto response = exchange(transport, to_nobody);
   ASSERT_FALSE(response);
-  EXPECT_NE(response.error().message.find(nobody.to_string()), std::string::npos) << response.error().message;
+  EXPECT_THAT(response.error().message, HasSubstr(to_nobody.endpoint.to_string()));
 }
 
-TEST(HttpTransportTest, BodyOverLimit_IsAnError) {
-  const Listener listener;
-  const std::jthread server(
-      [&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"); });
-  HttpTransport transport({.body_bytes_max = 1000});
-  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
+TEST_F(HttpTransportTest, BodyOverLimit_IsAnError) {
+  const auto response =
+      get({"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabc"}, {.body_bytes_max = 1000})[0];
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, std::errc::message_size);
-  EXPECT_NE(response.error().message.find("larger than the limit of 1000 bytes"), std::string::npos);
+  EXPECT_THAT(response.error().message, HasSubstr("larger than the limit of 1000 bytes"));
 }
 
 // Some proxies add much.
-TEST(HttpTransportTest, LongHead_IsReadUpToTheLimit) {
+TEST_F(HttpTransportTest, LongHead_IsReadUpToTheLimit) {
   for (const auto& [bytes, is_read] : {std::pair{60'000U, true}, {70'000U, false}}) {
-    const Listener listener;
-    const std::jthread server([&] {
-      listener.answer_once("HTTP/1.1 200 OK\r\nX: " + std::string(bytes, 'x') +
-                           "\r\nContent-Length: 2\r\n\r\nok");
-    });
-    HttpTransport transport({.timeout = std::chrono::seconds(60)});
-    EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).has_value(), is_read) << bytes;
+    const std::string head = "HTTP/1.1 200 OK\r\nX: " + std::string(bytes, 'x');
+    EXPECT_EQ(
+        get({head + "\r\nContent-Length: 2\r\n\r\nok"}, {.timeout = std::chrono::seconds(60)})[0].has_value(),
+        is_read)
+        << bytes;
   }
+}
+
+// What did not read the whole request cannot have done it.
+TEST_F(HttpTransportTest, SuccessBeforeTheRequestIsSent_IsAnError) {
+  const support::TempDirectory directory;
+  const support::ListeningSocket socket(directory / "s");
+  for (const auto& [response, is_taken] :
+       {std::pair{ok, false}, {std::string("HTTP/1.1 413 Oh\r\nContent-Length: 0\r\n\r\n"), true}}) {
+    const std::jthread serving([&] {
+      const int connection = ::accept(socket.fd(), nullptr, nullptr);
+      ::shutdown(connection, SHUT_RD);
+      std::string buffer(1 << 20, '\0');
+      while (::read(connection, buffer.data(), buffer.size()) > 0) {  // makes room for the write that fails
+      }
+      EXPECT_GT(::write(connection, response.data(), response.size()), 0);
+      pollfd closed{connection, 0, 0};
+      ::poll(&closed, 1, -1);
+      ::close(connection);
+    });
+    HttpTransport transport({});
+    const auto result = exchange(
+        transport, {{{}, 0, directory / "s"}, "POST", "/", {}, std::string(std::size_t{16} << 20U, 'x')});
+    EXPECT_EQ(result.has_value(), is_taken);
+  }
+}
+
+TEST_F(HttpTransportTest, GarbageResponse_IsAnError) { EXPECT_FALSE(get({"220 smtp.example ESMTP\r\n"})[0]); }
+
+TEST_F(HttpTransportTest, SlowFailingPeer_DoesNotDelayOthers) {
+  Server silent;
+  const std::jthread serving = server_.respond_each({ok});
+  std::promise<void> other_answered;
+  const std::jthread late([&] {
+    other_answered.get_future().wait();
+    silent.respond({""});
+  });
+  HttpTransport transport({});
+  const HttpRequest requests[] = {silent.request(), server_.request()};
+  std::vector<std::size_t> order;
+  transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
+    order.push_back(index);
+    EXPECT_EQ(response.has_value(), index == 1);
+    if (index == 1) other_answered.set_value();
+  });
+  EXPECT_EQ(order, (std::vector<std::size_t>{1, 0})) << "side by side: the quick one does not wait";
+}
+
+TEST_F(HttpTransportTest, RequestsOverConcurrencyLimit_AllComplete) {
+  const std::jthread serving = server_.respond_each({ok, ok, ok, ok, ok});
+  HttpTransport transport({.concurrent_max = 2});
+  for (const auto& response : get_all(transport, std::vector<HttpRequest>(5, server_.request())))
+    EXPECT_EQ(response.value().body, "ok");
+}
+
+// An interim response is not the response, and the one to this request not that to the next.
+TEST_F(HttpTransportTest, KeepAliveConnection_IsReusedAndInterimResponsesAreSkipped) {
+  const std::string interim = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n";
+  const std::jthread serving([&] { server_.respond({ok, interim + ok, interim + unavailable}); });
+  HttpTransport transport({.attempts_max = 1});
+  for (const unsigned status : {200U, 200U, 503U})
+    EXPECT_EQ(exchange(transport, server_.request()).value().status, status);
+}
+
+TEST_F(HttpTransportTest, ConnectionClosedByServer_IsReplaced) {
+  const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+  for (const std::string& response : {ok, last}) {
+    for (const auto& result : get({response, response, response}, {}, 3))
+      EXPECT_TRUE(result) << result.error().message;
+  }
+}
+
+TEST_F(HttpTransportTest, HangUpOrStatus503_IsRetriedUpToLimit) {
+  EXPECT_EQ(get({"", unavailable, ok}, {.attempts_max = 3})[0].value().status, 200U);
+  EXPECT_EQ(get({unavailable, unavailable, unavailable}, {.attempts_max = 3})[0].value().status, 503U)
+      << "the last answer is the answer";
+  EXPECT_EQ(get({"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"}, {.attempts_max = 3})[0].value().status,
+            500U)
+      << "is not retried";
+}
+
+TEST_F(HttpTransportTest, TotalTimeout_FailsAllRequests) {
+  HttpTransport transport({.timeout = std::chrono::hours(1),
+                           .total_timeout = std::chrono::milliseconds(50),
+                           .concurrent_max = 1});
+  for (const auto& response : get_all(transport, std::vector<HttpRequest>(3, server_.request()))) {
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
+  }
+}
+
+TEST_F(HttpTransportTest, Stop_FailsAllRequestsWithoutAResponse) {
+  std::stop_source stop;
+  HttpTransport transport({.timeout = std::chrono::hours(1), .concurrent_max = 2, .stop = stop.get_token()});
+  const auto errors = [&] {
+    std::vector<std::error_code> codes;
+    for (const auto& response : get_all(transport, std::vector<HttpRequest>(3, server_.request())))
+      codes.push_back(response.has_error() ? response.error().code : std::error_code());
+    return codes;
+  };
+  auto under_way = std::async(std::launch::async, errors);
+  server_.take_a_request();
+  stop.request_stop();
+  EXPECT_THAT(under_way.get(), Each(std::make_error_code(std::errc::operation_canceled)));
+  EXPECT_THAT(errors(), Each(std::make_error_code(std::errc::operation_canceled))) << "after the stop";
+}
+
+TEST_F(HttpTransportTest, BodiesOverTotalMemoryLimit_AreErrors) {
+  const auto results = get({"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'), ok},
+                           {.bodies_bytes_max = 1000}, 2);
+  EXPECT_FALSE(results[0]);
+  EXPECT_TRUE(results[1]) << "what was held is free again";
+}
+
+TEST_F(HttpTransportTest, Token_IsSentToTrustedUrlsAloneAndTheErrorSaysSo) {
+  const std::string refused = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno";
+  const auto get_with = [&](const std::string& trusted) {
+    const Credentials credentials{.token = "secret", .tls = nullptr, .trusted_urls = {{trusted}}};
+    return get({refused}, {.credentials = credentials})[0].value();
+  };
+  const auto withheld = get_with("http://other:7420");
+  EXPECT_THAT(server_.received(), Not(HasSubstr("secret")));
+  EXPECT_EQ(withheld.status, 401U) << "it lives, for all that";
+  EXPECT_THAT(problem_detail(withheld), HasSubstr("peers.static"));
+  EXPECT_EQ(get_with(server_.endpoint().to_string()).status, 401U);
+  EXPECT_THAT(server_.received(), HasSubstr("Bearer secret"));
 }
 
 TEST(ProblemDetailTest, UntrustedText_IsEscapedAndTruncated) {
   EXPECT_EQ(problem_detail({400, {}, R"({"detail":"a\n2026-01-01 \u001b[2J"})"}),
             "a\\x0a2026-01-01 \\x1b[2J");
   EXPECT_LT(problem_detail({400, {}, R"({"detail":")" + std::string(60'000, 'x') + "\"}"}).size(), 600U);
-}
-
-class TokenTest : public testing::Test {
- protected:
-  // What is sent to a server that asks for a token, and what comes of it.
-  std::string sent(const Credentials& credentials) {
-    std::string request;
-    const std::jthread server(
-        [&] { request = listener_.answer_once("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"); });
-    HttpTransport transport({.credentials = credentials});
-    response_ = exchange(transport, {listener_.endpoint(), "GET", "/", {}, {}});
-    return request;
-  }
-
-  const Listener listener_;
-  base::Result<HttpResponse> response_ = HttpResponse{};
-};
-
-TEST_F(TokenTest, TrustedUrl_ReceivesToken) {
-  const auto request = [&] {
-    return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{listener_.endpoint().to_string()}}});
-  };
-  EXPECT_NE(request().find("Bearer secret"), std::string::npos);
-  EXPECT_EQ(response_->status, 401U);
-}
-
-TEST_F(TokenTest, UrlKnownOnlyFromEtcd_ReceivesNoTokenAndErrorSaysSo) {
-  const auto request = [&] {
-    return sent({.token = "secret", .tls = nullptr, .trusted_urls = {{"http://other:7420"}}});
-  };
-  EXPECT_EQ(request().find("secret"), std::string::npos);
-  EXPECT_EQ(response_->status, 401U) << "it lives, for all that";
-  EXPECT_NE(problem_detail(*response_).find("peers.static"), std::string::npos) << problem_detail(*response_);
 }
 
 TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
@@ -185,177 +275,6 @@ TEST(CredentialsTest, TlsWithOwnCa_ReceivesToken) {
   EXPECT_TRUE(credentials.sends_token_to({{}, 0, "/run/spoor.sock"}));
   credentials.trusted_urls.reset();
   EXPECT_TRUE(credentials.sends_token_to(endpoint)) << "peers.token_to_all";
-}
-
-TEST(HttpTransportTest, GarbageResponse_IsAnError) {
-  const Listener listener;
-  const std::jthread server([&] { listener.answer_once("220 smtp.example ESMTP\r\n"); });
-  HttpTransport transport({});
-  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
-}
-
-TEST(HttpTransportTest, SlowFailingPeer_DoesNotDelayOthers) {
-  const Listener silent;
-  const Listener listener;
-  const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); });
-  std::promise<void> other_answered;
-  const std::jthread late([&] {
-    other_answered.get_future().wait();
-    silent.hang_up_once();
-  });
-  HttpTransport transport({});
-  const HttpRequest requests[] = {{silent.endpoint(), "GET", "/", {}, {}},
-                                  {listener.endpoint(), "GET", "/", {}, {}}};
-  std::vector<std::size_t> order;
-  transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
-    order.push_back(index);
-    EXPECT_EQ(response.has_value(), index == 1);
-    if (index == 1) other_answered.set_value();
-  });
-  EXPECT_EQ(order, (std::vector<std::size_t>{1, 0})) << "side by side: the quick one does not wait";
-}
-
-TEST(HttpTransportTest, RequestsOverConcurrencyLimit_AllComplete) {
-  const Listener listener;
-  const std::jthread server([&] {
-    for (int i = 0; i < 5; ++i) listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-  });
-  HttpTransport transport({.concurrent_max = 2});
-  const std::vector<HttpRequest> requests(5, {listener.endpoint(), "GET", "/", {}, {}});
-  int answers = 0;
-  transport.exchange(requests, [&](std::size_t, const base::Result<HttpResponse>& response) {
-    answers += response.has_value() ? 1 : 0;
-  });
-  EXPECT_EQ(answers, 5);
-}
-
-TEST(HttpTransportTest, KeepAliveConnection_IsReused) {
-  const Listener listener;
-  const std::jthread server([&] { listener.answer_on_one_connection({ok, ok, ok}); });
-  HttpTransport transport({});
-  for (int i = 0; i < 3; ++i) {
-    const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
-    ASSERT_TRUE(response) << response.error().message;
-  }
-}
-
-// An interim response is not the response, and the one to this request not that to the next.
-TEST(HttpTransportTest, InterimResponses_AreSkipped) {
-  const Listener listener;
-  const std::string interim = "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n";
-  const std::jthread server(
-      [&] { listener.answer_on_one_connection({interim + ok, interim + unavailable}); });
-  HttpTransport transport({.attempts_max = 1});
-  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).value().status, 200U);
-  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}).value().status, 503U);
-}
-
-TEST(HttpTransportTest, ConnectionClosedByServer_IsReplaced) {
-  const Listener listener;
-  const std::jthread server([&] {
-    for (int i = 0; i < 3; ++i) listener.answer_once(ok);
-  });
-  HttpTransport transport({});
-  for (int i = 0; i < 3; ++i) {
-    const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
-    ASSERT_TRUE(response) << response.error().message;
-  }
-}
-
-TEST(HttpTransportTest, ConnectionCloseHeader_ConnectionIsNotReused) {
-  const Listener listener;
-  const std::jthread server([&] {
-    const std::string last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
-    for (int i = 0; i < 2; ++i) listener.answer_once(last);
-  });
-  HttpTransport transport({});
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
-}
-
-TEST(HttpTransportTest, HangUpOrStatus503_IsRetried) {
-  const Listener listener;
-  const std::jthread server([&] {
-    listener.hang_up_once();
-    listener.answer_once(unavailable);
-    listener.answer_once(ok);
-  });
-  HttpTransport transport({.attempts_max = 3});
-  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
-  ASSERT_TRUE(response) << response.error().message;
-  EXPECT_EQ(response->status, 200U);
-}
-
-TEST(HttpTransportTest, PersistentStatus503_IsRetriedUpToLimit) {
-  const Listener listener;
-  const std::jthread server([&] {
-    for (int i = 0; i < 3; ++i) listener.answer_once(unavailable);
-  });
-  HttpTransport transport({.attempts_max = 3});
-  const auto response = exchange(transport, {listener.endpoint(), "GET", "/", {}, {}});
-  ASSERT_TRUE(response);
-  EXPECT_EQ(response->status, 503U) << "the last answer is the answer";
-}
-
-TEST(HttpTransportTest, Status500_IsReturnedWithoutRetry) {
-  const Listener listener;
-  const std::jthread server([&] { listener.answer_once("HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno"); });
-  HttpTransport transport({.attempts_max = 3});
-  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}})->status, 500U);
-}
-
-TEST(HttpTransportTest, TotalTimeout_FailsAllRequests) {
-  const Listener silent;
-  HttpTransport transport({.timeout = std::chrono::hours(1),
-                           .total_timeout = std::chrono::milliseconds(50),
-                           .concurrent_max = 1});
-  const std::vector<HttpRequest> requests(3, {silent.endpoint(), "GET", "/", {}, {}});
-  int failures = 0;
-  transport.exchange(requests, [&](std::size_t, const base::Result<HttpResponse>& response) {
-    ASSERT_FALSE(response);
-    EXPECT_EQ(response.error().code, std::errc::timed_out) << response.error().message;
-    ++failures;
-  });
-  EXPECT_EQ(failures, 3);
-}
-
-TEST(HttpTransportTest, Stop_FailsAllRequestsWithoutAResponse) {
-  const Listener silent;
-  std::stop_source stop;
-  HttpTransport transport({.timeout = std::chrono::hours(1), .concurrent_max = 2, .stop = stop.get_token()});
-  const std::vector<HttpRequest> requests(3, HttpRequest{silent.endpoint(), "GET", "/", {}, {}});
-  const auto exchange = [&] {
-    std::vector<std::error_code> errors(requests.size());
-    transport.exchange(requests, [&](std::size_t index, const base::Result<HttpResponse>& response) {
-      ASSERT_FALSE(response);
-      errors[index] = response.error().code;
-    });
-    return errors;
-  };
-  auto under_way = std::async(std::launch::async, exchange);
-  silent.take_a_request();
-  stop.request_stop();
-  const std::vector<std::error_code> all(3, std::make_error_code(std::errc::operation_canceled));
-  EXPECT_EQ(under_way.get(), all);
-  EXPECT_EQ(exchange(), all) << "after the stop";
-}
-
-TEST(HttpTransportTest, BodiesOverTotalMemoryLimit_AreErrors) {
-  const Listener listener;
-  const std::jthread server([&] {
-    listener.answer_once("HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'));
-    listener.answer_once(ok);
-  });
-  HttpTransport transport({.bodies_bytes_max = 1000});
-  EXPECT_FALSE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}));
-  EXPECT_TRUE(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}}))
-      << "what was held is free again";
-}
-
-TEST(HttpTransportTest, ResponseWithoutContentLength_EndsWithConnection) {
-  const Listener listener;
-  const std::jthread server([&] { listener.answer_once("HTTP/1.1 200 OK\r\n\r\nuntil the end"); });
-  HttpTransport transport({});
-  EXPECT_EQ(exchange(transport, {listener.endpoint(), "GET", "/", {}, {}})->body, "until the end");
 }
 
 }  // namespace

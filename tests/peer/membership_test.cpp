@@ -2,21 +2,15 @@
 
 #include <gmock/gmock.h>
 
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
-
-#include "peer/membership/dns_members.h"
 
 namespace spoor::peer {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 base::Endpoint endpoint(const std::string& url) { return base::parse_endpoint(url).value(); }
@@ -88,37 +82,6 @@ TEST(MembershipTest, HomesOfSeveralSources_AreMergedByName) {
       merge_members(own, {}, listings).listed_homes,
       ElementsAre(Pair("a", ElementsAre("http://a:1", "http://a:2")), Pair("b", ElementsAre("http://b:1"))));
 }
-
-class DnsMembersTest : public ::testing::Test {
- protected:
-  std::vector<SourceListing> listings(DnsAnswer answer, bool is_tls = false) {
-    return to_listings({.names = {base::parse_dns_source("x").value()}, .is_tls = is_tls},
-                       {std::move(answer)});
-  }
-};
-
-TEST_F(DnsMembersTest, Problem_IsThatOfTheListing) {
-  const auto listing = listings({{endpoint("http://a:1")}, "no answer in time"}).at(0);
-  EXPECT_EQ(listing.source, "dns x:7420");
-  EXPECT_THAT(listing.listed, ElementsAre("http://a:1"));
-  EXPECT_EQ(listing.problem, "no answer in time");
-}
-
-TEST_F(DnsMembersTest, InvalidAddress_IsAProblem) {
-  const auto listing = listings({{{"[a", 80, {}}, {"fine", 80, {}}, {"a b", 80, {}}}, {}}).at(0);
-  EXPECT_THAT(listing.listed, ElementsAre("http://fine:80"));
-  EXPECT_THAT(listing.problem, HasSubstr("http://[a:80"));
-}
-
-TEST_F(DnsMembersTest, DnsTls_ListsHttpsUrlsWithTheirNames) {
-  base::Endpoint address{"10.0.0.1", 7420, {}};
-  address.tls_name = "node1.example";
-  EXPECT_THAT(listings({{address}, {}}, true).at(0).listed,
-              ElementsAre("https://10.0.0.1:7420#node1.example"));
-  EXPECT_THAT(listings({{address}, {}}, false).at(0).listed, ElementsAre("http://10.0.0.1:7420"));
-}
-
-TEST_F(DnsMembersTest, NoName_HasNoListing) { EXPECT_THAT(DnsMembers({}).list(), IsEmpty()); }
 
 }  // namespace
 }  // namespace spoor::peer

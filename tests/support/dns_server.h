@@ -42,6 +42,7 @@ class SilentUdpPort {
   SilentUdpPort& operator=(const SilentUdpPort&) = delete;
   ~SilentUdpPort();
 
+  int fd() const { return fd_; }
   std::uint16_t port() const { return port_; }
 
  private:
