@@ -114,9 +114,9 @@ base::Result<bool> DriveWatch::read_batch() {
   if (events->empty()) return false;
   const std::size_t before = pending_.size();
   const std::size_t spoor_events_before = pending_.spoor_events();
-  const auto added = pending_.add(*events, source_->paths());
+  const auto added = pending_.add(*events, *source_);
   if (!added) {
-    source_->paths().forget();
+    source_->forget();
     note_gap(added.error().message);
   }
   is_busy_ = is_busy_ || events->size() > pending_.spoor_events() - spoor_events_before;

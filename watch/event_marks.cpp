@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "peer/http/watch_report.h"
-#include "tracker/paths/path.h"
 #include "tracker/storage/drive_registry.h"
 
 namespace spoor::watch {
@@ -28,9 +27,7 @@ base::Result<> EventMarks::add(std::span<const KernelEvent> events, DirectoryPat
 }
 
 void EventMarks::clear() {
-  directories_.clear();
-  trees_.clear();
-  top_entries_.clear();
+  marks_ = {};
   bytes_ = 0;
 }
 
@@ -52,26 +49,26 @@ base::Result<> EventMarks::add(const KernelEvent& event, DirectoryPaths& paths) 
   }
   if (!is_directory)
     return (event.mask & (content | FAN_ATTRIB)) != 0 ? mark_file(event, paths) : base::Result<>();
-  if (event.target || (event.mask & FAN_MOVED_TO) != 0) return mark_entry(now, trees_, paths);
+  if (event.target || (event.mask & FAN_MOVED_TO) != 0) return mark_entry(now, MarkKind::tree, paths);
   // A new directory may have the inode of the one that had its name before: a scan tells them apart only if
   // it opens it.
-  if ((event.mask & (FAN_CREATE | FAN_ATTRIB)) != 0) return mark_entry(now, directories_, paths);
+  if ((event.mask & (FAN_CREATE | FAN_ATTRIB)) != 0) return mark_entry(now, MarkKind::dir, paths);
   return {};
 }
 
 // Marks the directory that holds the file, if it is not the one of the event.
 base::Result<> EventMarks::mark_file(const KernelEvent& event, DirectoryPaths& paths) {
   if (event.file.empty()) return {};
-  auto place = paths.find(event.entry, event.file);
+  auto place = paths.resolve(event.entry, event.file);
   if (!place) return place.error();
   if (!*place) return {};
   std::string& path = (*place)->path;
   if (is_own(path)) return {};
   const std::size_t end = path.rfind('/');
   if (end == std::string::npos) {
-    insert(top_entries_, std::move(path));
+    insert(MarkKind::file, std::move(path));
   } else {
-    insert(directories_, path.substr(0, end));
+    insert(MarkKind::dir, path.substr(0, end));
   }
   return {};
 }
@@ -81,46 +78,40 @@ base::Result<> EventMarks::mark_directory(const EntryName& entry, DirectoryPaths
   auto place = paths.find(entry.directory);
   if (!place) return place.error();
   if (!*place) return {};
-  if (is_own((*place)->path)) {
-    note_own((*place)->path, entry.name);
-    return {};
-  }
   std::string& path = (*place)->path;
+  if (path == tracker::spoor_directory("")) {
+    ++spoor_events_;
+    if (peer::is_cookie(entry.name)) cookie_ = entry.name;
+  }
+  if (is_own(path)) return {};
   if ((*place)->is_only_ancestor) {
-    insert(trees_, std::move(path));
+    insert(MarkKind::tree, std::move(path));
   } else if (!path.empty()) {
-    insert(directories_, std::move(path));
+    insert(MarkKind::dir, std::move(path));
   } else if (entry.name != ".") {  // the attributes of the top itself are not part of any total
-    insert(top_entries_, entry.name);
+    insert(MarkKind::file, entry.name);
   }
   return {};
 }
 
 // Marks the entry itself.
-base::Result<> EventMarks::mark_entry(const EntryName& entry, std::set<std::string>& marks,
-                                      DirectoryPaths& paths) {
+base::Result<> EventMarks::mark_entry(const EntryName& entry, MarkKind kind, DirectoryPaths& paths) {
   if (entry.name == ".") return {};
   auto place = paths.find(entry.directory);
   if (!place) return place.error();
   if (!*place) return {};
   std::string path = tracker::join_path((*place)->path, entry.name);
   if ((*place)->is_only_ancestor || path.size() > tracker::path_bytes_max) {
-    insert(trees_, std::move((*place)->path));
+    insert(MarkKind::tree, std::move((*place)->path));
   } else if (!is_own(path)) {
-    insert(marks, std::move(path));
+    insert(kind, std::move(path));
   }
   return {};
 }
 
-void EventMarks::insert(std::set<std::string>& marks, std::string path) {
+void EventMarks::insert(MarkKind kind, std::string path) {
   const std::size_t bytes = path.size() + mark_bytes;
-  if (marks.insert(std::move(path)).second) bytes_ += bytes;
-}
-
-void EventMarks::note_own(const std::string& directory, const std::string& name) {
-  if (directory != tracker::spoor_directory("")) return;
-  ++spoor_events_;
-  if (peer::is_cookie(name)) cookie_ = name;
+  if (marks_.at(static_cast<std::size_t>(kind)).insert(std::move(path)).second) bytes_ += bytes;
 }
 
 bool EventMarks::is_own(const std::string& path) const {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <span>
 #include <string>
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "watch/directory_paths.h"
-#include "watch/kernel_event.h"
+#include "tracker/paths/path.h"
+#include "watch/event_source.h"
 
 namespace spoor::watch {
+
+using tracker::MarkKind;
 
 // Marks that events ask for on one drive and that the daemon has not acknowledged yet, each path once. Paths
 // are below the drive.
@@ -33,12 +35,10 @@ class EventMarks {
   // the drive may have changed.
   base::Result<> add(std::span<const KernelEvent> events, DirectoryPaths& paths);
 
-  // By kind. An entry of the drive's top marks the top: a mark of kind `file`.
-  const std::set<std::string>& directories() const { return directories_; }
-  const std::set<std::string>& trees() const { return trees_; }
-  const std::set<std::string>& top_entries() const { return top_entries_; }
+  // An entry of the drive's top marks the top: a mark of kind `file`.
+  const std::set<std::string>& of(MarkKind kind) const { return marks_.at(static_cast<std::size_t>(kind)); }
 
-  std::size_t size() const { return directories_.size() + trees_.size() + top_entries_.size(); }
+  std::size_t size() const { return marks_[0].size() + marks_[1].size() + marks_[2].size(); }
   bool empty() const { return size() == 0; }
   std::size_t bytes() const { return bytes_; }  // about what they take in memory
   void clear();
@@ -53,15 +53,12 @@ class EventMarks {
   base::Result<> add(const KernelEvent& event, DirectoryPaths& paths);
   base::Result<> mark_file(const KernelEvent& event, DirectoryPaths& paths);
   base::Result<> mark_directory(const EntryName& entry, DirectoryPaths& paths);
-  base::Result<> mark_entry(const EntryName& entry, std::set<std::string>& marks, DirectoryPaths& paths);
-  void insert(std::set<std::string>& marks, std::string path);
-  void note_own(const std::string& directory, const std::string& name);
+  base::Result<> mark_entry(const EntryName& entry, MarkKind kind, DirectoryPaths& paths);
+  void insert(MarkKind kind, std::string path);
   bool is_own(const std::string& path) const;
 
   std::vector<std::string> own_;
-  std::set<std::string> directories_;
-  std::set<std::string> trees_;
-  std::set<std::string> top_entries_;
+  std::array<std::set<std::string>, 3> marks_;  // by their kind
   std::size_t bytes_ = 0;
   std::string cookie_;
   std::size_t spoor_events_ = 0;

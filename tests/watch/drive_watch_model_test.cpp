@@ -123,7 +123,8 @@ class World final : public MarkSink {
 
 class World::Source final : public EventSource {
  public:
-  explicit Source(World& world) : world_(world) {}
+  explicit Source(World& world)
+      : EventSource(std::size_t{1} << world.random().between(8, 20)), world_(world) {}
 
   base::Result<> enter() override {
     if (!world_.is_mounted_) return failure(std::errc::no_such_device);
@@ -139,7 +140,15 @@ class World::Source final : public EventSource {
     queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(count));
     return events;
   }
-  DirectoryPaths& paths() override { return paths_; }
+  base::Result<std::optional<Place>> resolve(const DirectoryHandle& handle) override {
+    if (handle == "spoor") return std::optional(Place{".spoor"});
+    if (world_.random().one_in(8)) world_.interfere();
+    if (world_.fails(Failure::unresolved, 100)) return failure(std::errc::not_enough_memory);
+    return world_.drive_.resolve(handle);
+  }
+  base::Result<std::optional<Place>> resolve(const EntryName&, const FileHandle&) override {
+    return std::optional<Place>();
+  }
   std::uint64_t queue_bytes() override { return world_.drive_.queue().size(); }
   void settle(const peer::DriveGap& gap) override {
     world_.is_in_flight_ = false;
@@ -152,15 +161,6 @@ class World::Source final : public EventSource {
 
  private:
   World& world_;
-  DirectoryPaths paths_{
-      [this](const DirectoryHandle& handle) -> base::Result<std::optional<Place>> {
-        if (handle == "spoor") return std::optional(Place{".spoor"});
-        if (world_.random().one_in(8)) world_.interfere();
-        if (world_.fails(Failure::unresolved, 100)) return failure(std::errc::not_enough_memory);
-        return world_.drive_.resolve(handle);
-      },
-      [](const EntryName&, const FileHandle&) { return base::Result<std::optional<Place>>(std::nullopt); },
-      std::size_t{1} << world_.random().between(8, 20)};
 };
 
 void World::act() {

@@ -52,9 +52,10 @@ std::optional<Place> ModelDrive::resolve(const DirectoryHandle& handle) const {
 }
 
 void ModelDrive::mark(const EventMarks& marks) {
-  std::set<std::string> changed(marks.directories());
-  for (const std::string& entry : marks.top_entries()) changed.insert(entry);
-  for (const std::string& tree : marks.trees()) trees_.insert(tree), changed.insert(tree);
+  std::set<std::string> changed(marks.of(MarkKind::dir));
+  changed.insert(marks.of(MarkKind::file).begin(), marks.of(MarkKind::file).end());
+  changed.insert(marks.of(MarkKind::tree).begin(), marks.of(MarkKind::tree).end());
+  trees_.insert(marks.of(MarkKind::tree).begin(), marks.of(MarkKind::tree).end());
   for (std::string path : changed) {
     for (; !path.empty(); path.erase(path.find('/') == std::string::npos ? 0 : path.rfind('/')))
       marked_.insert(path);

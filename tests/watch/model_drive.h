@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "tests/support/random.h"
-#include "watch/directory_paths.h"
 #include "watch/event_marks.h"
-#include "watch/kernel_event.h"
+#include "watch/event_source.h"
 
 namespace spoor::watch {
 

@@ -1,4 +1,4 @@
-#include "watch/drive_root.h"
+#include "watch/drive_source.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include <memory>
 #include <string>
 
-#include "base/file_system.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/temp_directory.h"
 
@@ -51,45 +50,47 @@ class NoDescriptors {
   rlimit before_{};
 };
 
-class DriveRootTest : public testing::Test {
+class DriveSourceTest : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(directory_ / "inner");
     handle_ = handle_of(open_directory(AT_FDCWD, directory_ / "inner").get());
-    ASSERT_TRUE(root_.enter());
-    if (handle_.empty() || !root_.check_handles())
-      GTEST_SKIP() << "needs CAP_DAC_READ_SEARCH, and a file system with handles";
+    auto source = open_drive({.drive = directory_.path(), .data_dir = directory_ / "data"});
+    if (!source) GTEST_SKIP() << source.error().message;
+    source_ = *std::move(source);
+    ASSERT_TRUE(source_->enter());
   }
 
   support::TempDirectory directory_;
   DirectoryHandle handle_;
-  DriveRoot root_{directory_.path()};
+  std::unique_ptr<EventSource> source_;
 };
 
-TEST_F(DriveRootTest, Handle_LeadsToThePathOfItsDirectory) {
-  EXPECT_EQ(root_.resolve(handle_).value()->path, "inner");
+TEST_F(DriveSourceTest, Handle_LeadsToThePathOfItsDirectory) {
+  EXPECT_EQ(source_->resolve(handle_).value()->path, "inner");
   std::filesystem::rename(directory_ / "inner", directory_ / "renamed");
-  EXPECT_EQ(root_.resolve(handle_).value()->path, "renamed");
+  EXPECT_EQ(source_->resolve(handle_).value()->path, "renamed");
 }
 
-TEST_F(DriveRootTest, RemovedDirectory_IsGone) {
+TEST_F(DriveSourceTest, RemovedDirectory_IsGone) {
   std::filesystem::remove(directory_ / "inner");
-  const auto found = root_.resolve(handle_);
+  const auto found = source_->resolve(handle_);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_FALSE(*found);
 }
 
-TEST_F(DriveRootTest, DirectoryDeeperThanAnyPath_IsBelowItsNearestAncestorWithAPath) {
+TEST_F(DriveSourceTest, DirectoryDeeperThanAnyPath_IsBelowItsNearestAncestorWithAPath) {
   constexpr int levels = 5000;
   auto at = std::make_unique<base::Descriptor>(open_directory(AT_FDCWD, directory_ / "inner"));
   for (int level = 0; level < levels; ++level) {
     ASSERT_EQ(::mkdirat(at->get(), "d", 0700), 0);
     at = std::make_unique<base::Descriptor>(open_directory(at->get(), "d"));
   }
-  const auto found = root_.resolve(handle_of(at->get()));
+  const auto found = source_->resolve(handle_of(at->get()));
   ASSERT_TRUE(found && *found);
   EXPECT_TRUE((*found)->is_only_ancestor);
-  const std::size_t bytes = root_.real_path().size() + 1 + (*found)->path.size();
+  const std::size_t bytes =
+      std::filesystem::canonical(directory_.path()).native().size() + 1 + (*found)->path.size();
   EXPECT_LT(bytes, PATH_MAX);
   EXPECT_GE(bytes + std::strlen("/d"), PATH_MAX);
   for (int level = 0; level < levels; ++level) {  // deeper than std::filesystem::remove_all() gets
@@ -99,10 +100,10 @@ TEST_F(DriveRootTest, DirectoryDeeperThanAnyPath_IsBelowItsNearestAncestorWithAP
 }
 
 // It may have changed: what is taken for gone is marked by no event.
-TEST_F(DriveRootTest, DirectoryThatCannotBeOpened_IsAnErrorAndNotGone) {
+TEST_F(DriveSourceTest, DirectoryThatCannotBeOpened_IsAnErrorAndNotGone) {
   if (support::is_sanitized) return;  // the sanitizer itself opens pipes, to check objects
   const NoDescriptors none;
-  const auto found = root_.resolve(handle_);
+  const auto found = source_->resolve(handle_);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, std::errc::too_many_files_open);
 }
